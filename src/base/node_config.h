@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that one node service is told at start, already validated and resolved.
+//
+// The command line resolves it (defaults by looking at the machine, configuration file, environment,
+// flags; see base/option_table.h) and node::run_service() consumes it. It is never parsed twice and
+// the service adds no defaults of its own, so `cairn config show` prints what really holds.
+//
+// Thread safety: a plain value. Ownership: owns its strings.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cairn {
+
+// Which pages the RAM tier asks the kernel for.
+enum class HugePages {
+  kAuto,     // madvise(MADV_HUGEPAGE) where the kernel's shmem_enabled allows it, else small pages
+  kNever,    // small pages always
+  kHugetlb,  // reserved hugetlbfs pages; an error at start when too few are reserved
+};
+
+// One file tier, below RAM; the order in the vector is the order of the hierarchy, fastest first.
+struct FileTierConfig {
+  std::string name;       // unique, [A-Za-z0-9_-]+, never "ram"
+  std::string directory;  // absolute, exists, writable, not on tmpfs
+  uint64_t capacity_bytes = 0;
+};
+
+// A resolved option as `cairn config show` prints it and the control command "config" answers it.
+struct ResolvedOption {
+  std::string name;    // "ram.capacity"
+  std::string value;   // "6 GiB"
+  std::string source;  // "default" | "found: ..." | "FILE:LINE" | "environment CAIRN_..." | "command line"
+};
+
+struct NodeConfig {
+  // Identity. The run root is private to the user (0700) and exists when the service starts; the
+  // launcher also created node_directory and holds nothing in it but config.yaml and node.log.
+  std::string name;            // "run-4711" for a private node, else the name given to `cairn up`
+  std::string run_root;        // "/run/user/1000/cairn"
+  std::string node_directory;  // run_root + "/" + name: client.sock, control.sock, node.pid, node.log
+
+  // RAM tier. 0 bytes means that the node has none and works with its file tiers alone.
+  uint64_t ram_capacity_bytes = 0;
+  HugePages huge_pages = HugePages::kAuto;
+
+  // File tiers, fastest first; empty where the user named none and no suitable disk was found.
+  std::vector<FileTierConfig> tiers;
+
+  // Write-back. Dirty data is written at the latest flush_delay_ms after it became dirty, by
+  // flush_streams parallel writers, and at once above flush_dirty_high_percent of a tier.
+  uint32_t flush_delay_ms = 500;
+  uint32_t flush_streams = 2;
+  uint32_t flush_dirty_high_percent = 60;
+  uint32_t flush_retry_ms = 1000;  // first retry after an error of the backing store; doubles
+
+  // Eviction starts when less than evict_low_percent of a tier is free and stops at evict_high_percent.
+  uint32_t evict_low_percent = 5;
+  uint32_t evict_high_percent = 10;
+
+  // Sizes of the fixed tables. objects_max 0: the service derives it from the capacities.
+  uint32_t clients_max = 1024;
+  uint64_t objects_max = 0;
+
+  // What the run manages, so that `status` and `config` can say it; the clients get the same by
+  // CAIRN_BUFFER and CAIRN_EXCLUDE. Empty: the working directory of each run.
+  std::vector<std::string> buffer_directories;
+  std::vector<std::string> buffer_exclude;
+
+  // True for a node that `cairn run` started for itself: it may exit when its run has ended.
+  bool private_node = false;
+
+  // The service writes "ready\n", or one line of error text, to this descriptor and closes it. -1: none.
+  int ready_fd = -1;
+
+  // Every option with its value and where it came from, in table order (control command "config").
+  std::vector<ResolvedOption> resolved;
+};
+
+}  // namespace cairn
+
+namespace cairn::node {
+// The node service takes the resolved configuration as it is; node/service.h declares
+// int run_service(const ServiceConfig& config).
+using ServiceConfig = ::cairn::NodeConfig;
+}  // namespace cairn::node
