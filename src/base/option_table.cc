@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/option_table.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "base/size_text.h"
+
+namespace cairn {
+namespace {
+
+constexpr uint64_t kNoMaximum = std::numeric_limits<int64_t>::max();
+
+constexpr OptionDescription kOptionTable[] = {
+    {.id = OptionId::kNodeName,
+     .name = "node.name",
+     .environment = "CAIRN_NODE_NAME",
+     .flag = "--name",
+     .type = OptionType::kName,
+     .default_text = "default",
+     .value_min = 1,
+     .value_max = 48,
+     .choices = "",
+     .unit = "letters, digits, `_`, `-`, `.`; at most 48",
+     .description = "Name of a node started by `cairn up`; other commands refer to it by `--node`.",
+     .advice = "Give each workflow of a user on a machine its own. Names that begin with `run-` are "
+               "taken by private nodes of `cairn run`.",
+     .hot_changeable = false},
+    {.id = OptionId::kRamCapacity,
+     .name = "ram.capacity",
+     .environment = "CAIRN_RAM_CAPACITY",
+     .flag = "--ram",
+     .type = OptionType::kSize,
+     .default_text = "auto",
+     .value_min = 0,
+     .value_max = kNoMaximum,
+     .choices = "",
+     .unit = "bytes, with K, M, G, T (binary); `auto`; 0 for no RAM tier",
+     .description = "Bytes of memory that hold buffered data. `auto` is a quarter of MemAvailable, and "
+                    "never more than a quarter of what the memory cgroup still allows.",
+     .advice = "The working set of the program, if the node can spare it; leave the program's own "
+               "memory free, because tier memory is not reclaimed under pressure.",
+     .hot_changeable = false},
+    {.id = OptionId::kRamHugePages,
+     .name = "ram.huge_pages",
+     .environment = "CAIRN_RAM_HUGE_PAGES",
+     .flag = "--huge-pages",
+     .type = OptionType::kChoice,
+     .default_text = "auto",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "auto|never|hugetlb",
+     .unit = "`auto`, `never` or `hugetlb`",
+     .description = "Which pages the RAM tier asks for. `auto` uses transparent huge pages where the "
+                    "kernel grants them to shared memory, `hugetlb` uses reserved ones.",
+     .advice = "Huge pages make every hit 10 to 25 % faster. `cairn doctor` says what the "
+               "administrator would set.",
+     .hot_changeable = false},
+    {.id = OptionId::kTiers,
+     .name = "tiers",
+     .environment = "CAIRN_TIERS",
+     .flag = "--tier",
+     .type = OptionType::kTierList,
+     .default_text = "auto",
+     .value_min = 0,
+     .value_max = 8,
+     .choices = "",
+     .unit = "list of `{name, directory, capacity}`; `DIR:SIZE` on the command line",
+     .description = "File tiers below RAM, fastest first. `auto` takes a local solid-state disk with "
+                    "room (at least 20 % and 16 GiB free) if one is found; an empty list means none.",
+     .advice = "Each tier is one preallocated file in its directory. Never on tmpfs, and not on the "
+               "disk that is being buffered.",
+     .hot_changeable = false},
+    {.id = OptionId::kFlushDelay,
+     .name = "flush.delay_ms",
+     .environment = "CAIRN_FLUSH_DELAY_MS",
+     .flag = "",
+     .type = OptionType::kMilliseconds,
+     .default_text = "500",
+     .value_min = 0,
+     .value_max = 3'600'000,
+     .choices = "",
+     .unit = "milliseconds; also `2s`, `1min`",
+     .description = "How long written data may stay dirty before the background flush takes it.",
+     .advice = "Longer gathers larger writes and absorbs overwrites; shorter leaves less to drain.",
+     .hot_changeable = false},
+    {.id = OptionId::kFlushStreams,
+     .name = "flush.streams",
+     .environment = "CAIRN_FLUSH_STREAMS",
+     .flag = "",
+     .type = OptionType::kCount,
+     .default_text = "2",
+     .value_min = 1,
+     .value_max = 64,
+     .choices = "",
+     .unit = "a number",
+     .description = "Parallel writers to the backing store.",
+     .advice = "1 for a single spinning disk, 4 to 16 for a parallel file system.",
+     .hot_changeable = false},
+    {.id = OptionId::kFlushDirtyHigh,
+     .name = "flush.dirty_high_percent",
+     .environment = "CAIRN_FLUSH_DIRTY_HIGH_PERCENT",
+     .flag = "",
+     .type = OptionType::kPercent,
+     .default_text = "60",
+     .value_min = 1,
+     .value_max = 95,
+     .choices = "",
+     .unit = "percent of a tier",
+     .description = "Above this share of dirty data the flush starts at once, whatever its age.",
+     .advice = "Lower it when bursts of writes find the tier full.",
+     .hot_changeable = false},
+    {.id = OptionId::kFlushRetry,
+     .name = "flush.retry_ms",
+     .environment = "CAIRN_FLUSH_RETRY_MS",
+     .flag = "",
+     .type = OptionType::kMilliseconds,
+     .default_text = "1000",
+     .value_min = 10,
+     .value_max = 3'600'000,
+     .choices = "",
+     .unit = "milliseconds; also `2s`, `1min`",
+     .description = "Pause before the first retry after the backing store returned an error; it doubles "
+                    "with each further failure.",
+     .advice = "The data stays in its tier meanwhile, and `cairn status` names the file.",
+     .hot_changeable = false},
+    {.id = OptionId::kEvictLow,
+     .name = "evict.low_percent",
+     .environment = "CAIRN_EVICT_LOW_PERCENT",
+     .flag = "",
+     .type = OptionType::kPercent,
+     .default_text = "5",
+     .value_min = 1,
+     .value_max = 50,
+     .choices = "",
+     .unit = "percent of a tier",
+     .description = "With less than this share free, the organizer begins to evict clean data.",
+     .advice = "Raise it when bursts of new data find no free bucket.",
+     .hot_changeable = false},
+    {.id = OptionId::kEvictHigh,
+     .name = "evict.high_percent",
+     .environment = "CAIRN_EVICT_HIGH_PERCENT",
+     .flag = "",
+     .type = OptionType::kPercent,
+     .default_text = "10",
+     .value_min = 2,
+     .value_max = 90,
+     .choices = "",
+     .unit = "percent of a tier",
+     .description = "The organizer stops evicting when this share is free again.",
+     .advice = "Must be above `evict.low_percent`. The gap is what one round of eviction frees.",
+     .hot_changeable = false},
+    {.id = OptionId::kBufferDirectories,
+     .name = "buffer.directories",
+     .environment = "CAIRN_BUFFER_DIRECTORIES",
+     .flag = "--buffer",
+     .type = OptionType::kDirectoryList,
+     .default_text = "",
+     .value_min = 0,
+     .value_max = 64,
+     .choices = "",
+     .unit = "list of directories; `:` between them in the environment",
+     .description = "Files under these directories are buffered. Empty: the working directory of the run.",
+     .advice = "Name the directories on the slow store. The tiers' own directories, /proc, /sys and "
+               "/dev are never buffered.",
+     .hot_changeable = true},
+    {.id = OptionId::kBufferExclude,
+     .name = "buffer.exclude",
+     .environment = "CAIRN_BUFFER_EXCLUDE",
+     .flag = "--exclude",
+     .type = OptionType::kPatternList,
+     .default_text = "",
+     .value_min = 0,
+     .value_max = 64,
+     .choices = "",
+     .unit = "list of glob patterns; `:` between them in the environment",
+     .description = "Files that match are left alone although they lie in a buffered directory.",
+     .advice = "Quote them from the shell: `--exclude '*.log'`.",
+     .hot_changeable = true},
+    {.id = OptionId::kClientsMax,
+     .name = "clients.max",
+     .environment = "CAIRN_CLIENTS_MAX",
+     .flag = "",
+     .type = OptionType::kCount,
+     .default_text = "1024",
+     .value_min = 1,
+     .value_max = 16384,
+     .choices = "",
+     .unit = "a number",
+     .description = "Processes that can be attached at the same time.",
+     .advice = "A process beyond it works on the backing store directly; it does not fail.",
+     .hot_changeable = false},
+    {.id = OptionId::kObjectsMax,
+     .name = "objects.max",
+     .environment = "CAIRN_OBJECTS_MAX",
+     .flag = "",
+     .type = OptionType::kCount,
+     .default_text = "auto",
+     .value_min = 64,
+     .value_max = uint64_t{1} << 32,
+     .choices = "",
+     .unit = "a number, or `auto`",
+     .description = "Files that can be buffered at the same time. `auto` follows the tiers' capacity.",
+     .advice = "Raise it for millions of tiny files; each costs about 200 bytes.",
+     .hot_changeable = false},
+    {.id = OptionId::kReport,
+     .name = "report",
+     .environment = "CAIRN_REPORT",
+     .flag = "--no-report",
+     .type = OptionType::kSwitch,
+     .default_text = "on",
+     .value_min = 0,
+     .value_max = 1,
+     .choices = "on|off",
+     .unit = "`on` or `off`",
+     .description = "Whether `cairn run` prints its few lines at the end.",
+     .advice = "What could not be stored is printed always.",
+     .hot_changeable = true},
+};
+
+constexpr bool table_follows_ids() {
+  size_t index = 0;
+  for (const OptionDescription& option : kOptionTable) {
+    if (static_cast<size_t>(option.id) != index++) return false;
+  }
+  return true;
+}
+static_assert(table_follows_ids(), "option_description() indexes the table by id");
+
+std::string range_text(const OptionDescription& option) {
+  if (option.value_max == kNoMaximum) return "at least " + std::to_string(option.value_min);
+  return std::to_string(option.value_min) + " to " + std::to_string(option.value_max);
+}
+
+size_t edit_distance(std::string_view left, std::string_view right) {
+  std::vector<size_t> row(right.size() + 1);
+  for (size_t column = 0; column <= right.size(); ++column) row[column] = column;
+  for (size_t line = 1; line <= left.size(); ++line) {
+    size_t diagonal = row[0];
+    row[0] = line;
+    for (size_t column = 1; column <= right.size(); ++column) {
+      const size_t substitute = diagonal + (left[line - 1] == right[column - 1] ? 0 : 1);
+      diagonal = row[column];
+      row[column] = std::min({row[column] + 1, row[column - 1] + 1, substitute});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::span<const OptionDescription> option_table() { return kOptionTable; }
+
+const OptionDescription& option_description(OptionId id) {
+  return kOptionTable[static_cast<size_t>(id)];
+}
+
+const OptionDescription* find_option(std::string_view name) {
+  for (const OptionDescription& option : kOptionTable) {
+    if (option.name == name) return &option;
+  }
+  return nullptr;
+}
+
+std::optional<uint64_t> parse_option_number(const OptionDescription& option, std::string_view text,
+                                            std::string* problem) {
+  std::optional<uint64_t> value;
+  const char* expected = "a whole number";
+  switch (option.type) {
+    case OptionType::kSize:
+      value = parse_size(text);
+      expected = "a size such as 512M or 4G";
+      break;
+    case OptionType::kMilliseconds:
+      value = parse_duration_ms(text);
+      expected = "a duration such as 500 (milliseconds) or 2s";
+      break;
+    case OptionType::kPercent:
+      if (!text.empty() && text.back() == '%') text.remove_suffix(1);
+      value = parse_count(text);
+      expected = "a percentage";
+      break;
+    default:
+      value = parse_count(text);
+      break;
+  }
+  if (!value) {
+    *problem = std::string(option.name) + ": \"" + std::string(text) + "\" is not " + expected;
+    return std::nullopt;
+  }
+  if (*value < option.value_min || *value > option.value_max) {
+    *problem = std::string(option.name) + ": " + std::string(text) + " is out of range, allowed is " +
+               range_text(option);
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates) {
+  std::string_view best;
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace cairn
