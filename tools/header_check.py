@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles every header of src/, include/ and cli/ alone.
+
+Usage: header_check.py [--jobs N]
+"""
+
+import argparse
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+import sources
+
+FLAGS = ("-std=gnu++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
+         "-D_GNU_SOURCE", '-DCAIRN_VERSION="0"', "-x", "c++")
+
+
+def compile_alone(header, root=sources.ROOT):
+    """The compiler's complaint about a translation unit that includes only the header, twice; empty if none."""
+    source = f'#include "{header}"\n#include "{header}"\n'
+    command = [os.environ.get("CXX", "g++"), *FLAGS, f"-I{root}/src", f"-I{root}/include", f"-I{root}", "-"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True, cwd=root, check=False)
+    return done.stderr if done.returncode != 0 else ""
+
+
+def headers(root=sources.ROOT):
+    return [path for path in sources.all_files(root)
+            if path.endswith(".h") and path.startswith(("src/", "include/", "cli/"))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    jobs = parser.parse_args().jobs
+    paths = headers()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        complaints = [(path, text) for path, text in zip(paths, pool.map(compile_alone, paths)) if text]
+    for path, text in complaints:
+        print(f"{path} does not compile alone:\n{text}")
+    print(f"headers: {len(paths) - len(complaints)} of {len(paths)} compile alone")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

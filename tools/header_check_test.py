@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of header_check.py: a header that leans on another's includes is caught."""
+
+import os
+import tempfile
+import unittest
+
+import header_check
+
+
+class HeaderCheckTest(unittest.TestCase):
+    def complaint(self, text):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "src/base"))
+            with open(os.path.join(root, "src/base/sample.h"), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertEqual(header_check.headers(root), ["src/base/sample.h"])
+            return header_check.compile_alone("src/base/sample.h", root)
+
+    def test_a_complete_header_passes(self):
+        self.assertEqual(self.complaint("#pragma once\n#include <cstdint>\nstruct A { std::int8_t a; };\n"), "")
+
+    def test_a_missing_include_is_caught(self):
+        self.assertIn("string", self.complaint("#pragma once\nstd::string name();\n"))
+
+    def test_a_missing_include_guard_is_caught(self):
+        self.assertIn("redefinition", self.complaint("struct A {};\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of style that a text can be judged by: lengths, columns, licence lines, leftovers, file names.
+
+A file or function that has to be longer than the limit stands in tools/style_budget.txt with its length. The
+budget is a ratchet: what is listed may shrink and must not grow, and an entry that is no longer needed is an error.
+"""
+
+import os
+import re
+import sys
+
+import sources
+
+FILE_LINES_MAX = 800
+FUNCTION_LINES_MAX = 70
+CPP_COLUMNS_MAX = 100
+# Scripts have no formatter that could rewrap them.
+SCRIPT_COLUMNS_MAX = 120
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+# Spelled in two halves so that this file passes its own check.
+LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+BANNED_STEMS = ("utils", "util", "helpers", "helper", "common", "types", "misc")
+BUDGET = os.path.join("tools", "style_budget.txt")
+
+# Code in a comment: one space after the slashes and a statement. Examples in a header's opening comment are
+# indented further and pass.
+COMMENTED_CODE = re.compile(
+    r"^\s*// ?(?=\S)(?:"
+    r"(?:return|break|continue|delete|goto)\b[^.]*;"
+    r"|[\w:.>\-\[\]*& ]+ = [^;]*;"
+    r"|[\w:.>\-]+\([^;]*\);"
+    r"|(?:if|for|while|switch) \(.*\) *\{?"
+    r"|\} *(?:else.*)?"
+    r"|# *(?:include|define|if|endif)\b.*"
+    r")\s*$")
+
+
+def without_literals(text):
+    """The text with comments, strings and character literals blanked out, line breaks kept."""
+    pattern = re.compile(
+        r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group(0)), text)
+
+
+def functions(text):
+    """(name, first line, number of lines) of each function body in C++ text, nested ones as part of the outer."""
+    text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda match: "\n" * match.group(0).count("\n"),
+                  without_literals(text), flags=re.MULTILINE)
+    found, kinds, head_start = [], [], 0
+    for match in re.finditer(r"[{};]", text):
+        position, symbol = match.start(), match.group(0)
+        if symbol == "{":
+            kind = kind_of_block(text[head_start:position], kinds)
+            head = text[head_start:position]
+            first = text.count("\n", 0, head_start + len(head) - len(head.lstrip())) + 1
+            kinds.append((kind, name_of_function(head), first))
+        elif symbol == "}" and kinds:
+            kind, name, first = kinds.pop()
+            if kind == "function":
+                found.append((name, first, text.count("\n", 0, position) + 2 - first))
+        # Inside parentheses a semicolon or brace does not end a declaration; a function's head has none.
+        head_start = position + 1
+    return found
+
+
+def kind_of_block(head, kinds):
+    """Whether an opening brace begins a namespace, a type, a function or something within one."""
+    if any(kind == "function" for kind, _, _ in kinds):
+        return "inner"
+    if re.search(r"\bnamespace\b", head) or re.search(r"\bextern\s*$", head.rstrip()):
+        return "namespace"
+    if "(" in head and not re.search(r"=\s*$", head):
+        without_attributes = re.sub(r"\b(?:alignas|__attribute__|CAIRN_[A-Z_]+)\s*\([^{]*?\)+", " ", head)
+        if "(" in without_attributes or not re.search(r"\b(?:class|struct|union|enum)\b", head):
+            return "function"
+    return "type"
+
+
+def name_of_function(head):
+    match = re.search(r"([~\w:]+)\s*\(([^()]*)", head)
+    if not match:
+        return "?"
+    if match.group(1) in ("TEST", "TEST_F", "TEST_P", "TYPED_TEST"):
+        return re.sub(r"\s+", "", match.group(2)).replace(",", ".")
+    return match.group(1)
+
+
+def parse_budget(text):
+    """{(path, name): lines}; the name is '-' for the file itself."""
+    budget = {}
+    for line in text.splitlines():
+        words = line.split("#")[0].split()
+        if words:
+            budget[(words[0], words[1])] = int(words[2])
+    return budget
+
+
+def check_length(path, name, lines, limit, budget, used):
+    """A problem if something is longer than the limit or its budget, or stands in the budget without need."""
+    key = (path, name)
+    what = f"function {name}" if name != "-" else "file"
+    if lines <= limit:
+        return []
+    used.add(key)
+    if lines <= budget.get(key, limit):
+        return []
+    return [f"{path}: {what} has {lines} lines; the limit is {budget.get(key, limit)}"]
+
+
+def check_cpp(path, text, budget, used):
+    problems = []
+    for name, _, lines in functions(text):
+        problems += check_length(path, name, lines, FUNCTION_LINES_MAX, budget, used)
+    if path.endswith(".h") and "#pragma once" not in text:
+        problems.append(f"{path}: no #pragma once")
+    stem = os.path.splitext(os.path.basename(path))[0]
+    if stem in BANNED_STEMS:
+        problems.append(f"{path}: a file is named after the thing in it, not '{stem}'")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", stem):
+        problems.append(f"{path}: file names are snake_case")
+    for number, line in enumerate(text.splitlines(), 1):
+        if COMMENTED_CODE.match(line):
+            problems.append(f"{path}:{number}: looks like commented-out code (indent examples by two more spaces)")
+    return problems
+
+
+def check_text(path, text):
+    """The rules for every source, whatever its language."""
+    problems = []
+    columns_max = CPP_COLUMNS_MAX if sources.is_cpp(path) else SCRIPT_COLUMNS_MAX
+    if SPDX not in "\n".join(text.splitlines()[:3]):
+        problems.append(f"{path}: no '{SPDX}' at the top")
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > columns_max:
+            problems.append(f"{path}:{number}: {len(line)} columns; the limit is {columns_max}")
+        if LEFTOVER.search(line):
+            problems.append(f"{path}:{number}: a leftover that belongs into an issue")
+        if line != line.rstrip():
+            problems.append(f"{path}:{number}: white space at the end of the line")
+    return problems
+
+
+def check_tree(root=sources.ROOT):
+    budget_path = os.path.join(root, BUDGET)
+    budget = parse_budget(sources.read(BUDGET, root)) if os.path.exists(budget_path) else {}
+    used, problems = set(), []
+    for path in sources.all_files(root):
+        if not sources.is_cpp(path) and not sources.is_script(path, root):
+            continue
+        text = sources.read(path, root)
+        problems += check_text(path, text)
+        problems += check_length(path, "-", len(text.splitlines()), FILE_LINES_MAX, budget, used)
+        if sources.is_cpp(path):
+            problems += check_cpp(path, text, budget, used)
+    problems += [f"{BUDGET}: {path} {name} is within the limit now; remove the entry"
+                 for path, name in sorted(set(budget) - used)]
+    return problems
+
+
+def main():
+    problems = check_tree()
+    print("\n".join(problems) if problems else "style: lengths, columns, licence lines and names are in order")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
