@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One attached process: who it is and what it counts.
+//
+//   state      meaning                                   moved by
+//   free       nobody                                    service: attach -> active
+//   active     a living process holds it                 service, on its death or detach -> reaping
+//   reaping    its leases, locks and holds are returned  service -> free (generation advanced first)
+//
+// Thread safety: fields but the counters are written by the service alone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "arena/counters.h"
+
+namespace cairn {
+
+enum class SlotState : std::uint32_t { kFree = 0, kActive, kReaping };
+
+struct ClientSlot {
+  static constexpr unsigned kShards = 8;
+
+  std::atomic<SlotState> state;
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> run;  // pid of the launcher that started it
+  std::uint32_t reserved;
+  char command[48];
+  CounterShard shards[kShards];
+};
+static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");
+
+}  // namespace cairn

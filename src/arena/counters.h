@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client counts, in memory that the counting thread owns (rule 1: statistics cost the hit path no shared line).
+//
+// Thread safety: a shard is written by the threads that picked it and read by the service. Threads that share a shard
+// may lose an increment; correctness never depends on these numbers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace cairn {
+
+enum class Counter : std::uint8_t {
+  kReads,
+  kReadBytes,
+  kReadHits,            // read calls served without touching the backing store
+  kHitBytesMemory,
+  kHitBytesFile,        // bytes served from file tiers
+  kMissBytes,           // bytes read from the backing store
+  kWrites,
+  kWriteBytes,
+  kWriteThroughBytes,   // bytes that went to the backing store at once
+  kFlushedBytes,
+  kEvictedBlocks,
+  kPromotedBlocks,
+  kDemotedBlocks,
+  kIoNanos,             // time inside Cairn's data calls, sampled
+  kOpens,
+  kCount
+};
+inline constexpr unsigned kCounters = static_cast<unsigned>(Counter::kCount);
+
+struct alignas(64) CounterShard {
+  std::atomic<std::uint64_t> values[16];
+
+  void add(Counter counter, std::uint64_t amount) {
+    // A plain read and write, not a locked instruction: the shard is the thread's own.
+    std::atomic<std::uint64_t>& value = values[static_cast<unsigned>(counter)];
+    value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  std::uint64_t get(Counter counter) const {
+    return values[static_cast<unsigned>(counter)].load(std::memory_order_relaxed);
+  }
+};
+static_assert(kCounters <= 16, "a shard is two cache lines");
+
+}  // namespace cairn

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds a lock, a lease or a reference in the arena: a client slot and its generation.
+//
+// Rule 4 of the design: a client can be killed by SIGKILL at any instruction, so everything that can be held names its
+// holder. The node service declares a client dead by advancing the generation of its slot; from that
+// instant everybody may take over what the old generation held.
+//
+// Thread safety: Owner is a value; OwnerTable is lock-free.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace cairn {
+
+// Drawn:  | generation : 8 | slot : 16 |   in the low 24 bits; 0 means nobody (slot 0 is never given out).
+class Owner {
+ public:
+  static constexpr unsigned kBits = 24;
+  static constexpr std::uint32_t kMask = (std::uint32_t{1} << kBits) - 1;
+
+  constexpr Owner() = default;
+  constexpr Owner(std::uint16_t slot, std::uint8_t generation)
+      : bits_(static_cast<std::uint32_t>(generation) << 16 | slot) {}
+  static constexpr Owner from_bits(std::uint32_t bits) {
+    Owner owner;
+    owner.bits_ = bits & kMask;
+    return owner;
+  }
+
+  constexpr std::uint16_t slot() const { return static_cast<std::uint16_t>(bits_); }
+  constexpr std::uint8_t generation() const { return static_cast<std::uint8_t>(bits_ >> 16); }
+  constexpr std::uint32_t bits() const { return bits_; }
+  constexpr explicit operator bool() const { return bits_ != 0; }
+  friend constexpr bool operator==(Owner, Owner) = default;
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+// The generation of every slot, in shared memory.
+class OwnerTable {
+ public:
+  OwnerTable() = default;
+  OwnerTable(std::atomic<std::uint32_t>* generations, std::uint32_t count)
+      : generations_(generations), count_(count) {}
+
+  bool is_alive(Owner owner) const {
+    if (owner.slot() == 0 || owner.slot() >= count_) return false;
+    const std::uint32_t now = generations_[owner.slot()].load(std::memory_order_acquire);
+    return static_cast<std::uint8_t>(now) == owner.generation();
+  }
+  // Only the node service: from here on the present generation of `slot` counts as dead.
+  void advance(std::uint16_t slot) {
+    generations_[slot].fetch_add(1, std::memory_order_acq_rel);
+  }
+  Owner current(std::uint16_t slot) const {
+    return Owner(slot, static_cast<std::uint8_t>(generations_[slot].load(std::memory_order_acquire)));
+  }
+  std::uint32_t count() const { return count_; }
+
+ private:
+  std::atomic<std::uint32_t>* generations_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace cairn

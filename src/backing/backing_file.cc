@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backing/backing_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+
+namespace cairn {
+namespace {
+
+std::int64_t to_nanos(const statx_timestamp& time) {
+  return time.tv_sec * kNanosPerSecond + time.tv_nsec;
+}
+
+}  // namespace
+
+int store_status_at(int directory, const char* path, int flags, StoreStatus* status) {
+  struct ::statx raw;
+  const int error = sys::statx(directory, path, flags, STATX_BASIC_STATS | STATX_BTIME, &raw);
+  if (error < 0) return error;
+  status->key.device = makedev(raw.stx_dev_major, raw.stx_dev_minor);
+  status->key.inode = raw.stx_ino;
+  status->key.birth_ns = (raw.stx_mask & STATX_BTIME) != 0 ? to_nanos(raw.stx_btime) : 0;
+  status->stamp.size = raw.stx_size;
+  status->stamp.mtime_ns = to_nanos(raw.stx_mtime);
+  status->stamp.ctime_ns = to_nanos(raw.stx_ctime);
+  status->mode = raw.stx_mode;
+  status->links = raw.stx_nlink;
+  return 0;
+}
+
+int store_status(int fd, StoreStatus* status) {
+  return store_status_at(fd, "", AT_EMPTY_PATH, status);
+}
+
+bool BackingFile::is_writable() const { return access_mode_ != O_RDONLY; }
+
+int BackingFile::readable_fd() {
+  if (access_mode_ != O_WRONLY) return fd_;
+  const int known = extra_fd_.load(std::memory_order_acquire);
+  if (known >= 0) return known;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd_);
+  const int low = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  if (low < 0) return low == -EACCES || low == -EPERM ? -EBADF : low;
+  // The low number stays the application's; a dup lives near the private descriptor. The low one is closed right here:
+  // safe, because this process cannot hold POSIX read locks through a write-only descriptor's absent reader.
+  int high = sys::fcntl(low, F_DUPFD_CLOEXEC, fd_);
+  if (high < 0) high = sys::fcntl(low, F_DUPFD_CLOEXEC, 3);
+  sys::close(low);
+  if (high < 0) return high;
+  int expected = -1;
+  if (!extra_fd_.compare_exchange_strong(expected, high)) {
+    sys::close(high);
+    return expected;
+  }
+  return high;
+}
+
+ssize_t BackingFile::read(std::uint64_t offset, void* buffer, std::size_t length) {
+  const int fd = readable_fd();
+  if (fd < 0) return fd;
+  std::size_t done = 0;
+  while (done < length) {
+    const ssize_t got = sys::pread(fd, static_cast<char*>(buffer) + done, length - done,
+                                   static_cast<off_t>(offset + done));
+    if (got == -EINTR) continue;
+    if (got < 0) return got;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+ssize_t BackingFile::write(std::uint64_t offset, const void* buffer, std::size_t length) const {
+  std::size_t done = 0;
+  while (done < length) {
+    const ssize_t put = sys::pwrite(fd_, static_cast<const char*>(buffer) + done, length - done,
+                                    static_cast<off_t>(offset + done));
+    if (put == -EINTR) continue;
+    if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
+    if (put == 0) return done > 0 ? static_cast<ssize_t>(done) : -EIO;
+    done += static_cast<std::size_t>(put);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+int BackingFile::status(StoreStatus* status) const { return store_status(fd_, status); }
+
+int BackingFile::truncate(std::uint64_t size) const {
+  return sys::ftruncate(fd_, static_cast<off_t>(size));
+}
+
+int BackingFile::set_mtime(std::int64_t mtime_ns) const {
+  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime_ns)};
+  return sys::utimensat(fd_, nullptr, times, 0);
+}
+
+void BackingFile::close_extra() {
+  const int extra = extra_fd_.exchange(-1);
+  if (extra >= 0) sys::close(extra);
+}
+
+}  // namespace cairn

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backing store's file behind an object, as one process has it open.
+//
+// Thread safety: any thread; the readable descriptor is opened at most once.
+// Ownership: `fd` belongs to the caller; a descriptor opened here for reading is closed by close_extra().
+// No descriptor of the file is ever closed while the file is open otherwise: closing one would drop the process's POSIX
+// locks on it (fcntl(2)).
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "catalog/object_table.h"
+
+namespace cairn {
+
+struct StoreStatus {
+  FileKey key;
+  StoreStamp stamp;
+  std::uint32_t mode = 0;
+  std::uint32_t links = 0;
+};
+
+class BackingFile {
+ public:
+  BackingFile() = default;
+  BackingFile(int fd, int access_mode) : fd_(fd), access_mode_(access_mode) {}
+
+  int fd() const { return fd_; }
+  bool is_writable() const;
+  // Reads at most `length` bytes; fewer only at the end of the file. -errno on failure; -EBADF when the file
+  // was opened for writing only and may not be read.
+  ssize_t read(std::uint64_t offset, void* buffer, std::size_t length);
+  // Writes everything or returns -errno.
+  ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) const;
+  // 0 or -errno.
+  int status(StoreStatus* status) const;
+  int truncate(std::uint64_t size) const;
+  int set_mtime(std::int64_t mtime_ns) const;
+  void close_extra();
+
+ private:
+  int readable_fd();
+
+  int fd_ = -1;
+  int access_mode_ = 0;  // O_RDONLY, O_WRONLY or O_RDWR
+  std::atomic<int> extra_fd_{-1};
+};
+
+// The same for a descriptor without a BackingFile around it (service, stat).
+int store_status(int fd, StoreStatus* status);
+int store_status_at(int directory, const char* path, int flags, StoreStatus* status);
+
+}  // namespace cairn

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clocks that Cairn uses, through the vDSO: no system call.
+//
+// Thread safety: any thread, async-signal-safe.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace cairn {
+
+inline constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+
+inline std::int64_t to_nanos(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * kNanosPerSecond + time.tv_nsec;
+}
+inline timespec to_timespec(std::int64_t nanos) {
+  std::int64_t seconds = nanos / kNanosPerSecond;
+  std::int64_t rest = nanos % kNanosPerSecond;
+  if (rest < 0) {  // times before 1970 are legal
+    rest += kNanosPerSecond;
+    --seconds;
+  }
+  return timespec{static_cast<time_t>(seconds), static_cast<long>(rest)};
+}
+
+// Wall clock at the granularity that the kernel stamps files with (a tick, 1 to 4 ms).
+inline std::int64_t wall_clock_coarse_ns() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return to_nanos(now);
+}
+inline std::int64_t monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return to_nanos(now);
+}
+// Milliseconds of the monotonic clock, for ages and recency. Wraps after 49 days: compare differences.
+inline std::uint32_t monotonic_coarse_ms() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(to_nanos(now)) / 1'000'000);
+}
+
+}  // namespace cairn

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strong index types of the shared tables, and the sizes that everything else is derived from.
+//
+// Thread safety: values, no state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cairn {
+
+// Unit of placement, movement and eviction.
+inline constexpr std::size_t kBlockBytes = 64 * 1024;
+inline constexpr unsigned kBlockShift = 16;
+// Unit of validity and dirtiness inside a block; also the alignment of direct I/O.
+inline constexpr std::size_t kPageBytes = 4096;
+inline constexpr unsigned kPageShift = 12;
+inline constexpr unsigned kPagesPerBlock = kBlockBytes / kPageBytes;
+static_assert(kPagesPerBlock == 16, "page masks are 16 bits wide");
+
+// Index of an object in the object table. 0 names no object.
+enum class ObjectIndex : std::uint32_t { kNone = 0 };
+// Index of a bucket descriptor over all tiers. 0 names no bucket.
+enum class BucketIndex : std::uint32_t { kNone = 0 };
+// Position of a block inside its object: byte offset / kBlockBytes.
+enum class BlockNumber : std::uint32_t {};
+// Index of an open description. 0 names none.
+enum class DescriptionIndex : std::uint32_t { kNone = 0 };
+// Index of a hold record. 0 names none.
+enum class HoldIndex : std::uint32_t { kNone = 0 };
+// Position of a tier in the hierarchy, fastest first.
+enum class TierId : std::uint8_t { kMemory = 0 };
+
+constexpr std::uint32_t raw(ObjectIndex index) { return static_cast<std::uint32_t>(index); }
+constexpr std::uint32_t raw(BucketIndex index) { return static_cast<std::uint32_t>(index); }
+constexpr std::uint32_t raw(BlockNumber number) { return static_cast<std::uint32_t>(number); }
+constexpr std::uint32_t raw(DescriptionIndex index) { return static_cast<std::uint32_t>(index); }
+constexpr std::uint32_t raw(HoldIndex index) { return static_cast<std::uint32_t>(index); }
+constexpr std::uint32_t raw(TierId id) { return static_cast<std::uint32_t>(id); }
+
+constexpr BlockNumber block_of(std::uint64_t offset) {
+  return static_cast<BlockNumber>(offset >> kBlockShift);
+}
+constexpr std::uint64_t offset_of(BlockNumber number) {
+  return static_cast<std::uint64_t>(number) << kBlockShift;
+}
+
+// Offsets past this are never buffered: block numbers are 32 bits wide (256 TiB).
+inline constexpr std::uint64_t kOffsetMax = std::uint64_t{1} << (32 + kBlockShift);
+
+// Bits of all pages that the byte range [begin, end) of a block touches. Requires: begin < end.
+constexpr std::uint16_t pages_touched(std::size_t begin, std::size_t end) {
+  const unsigned first = static_cast<unsigned>(begin >> kPageShift);
+  const unsigned last = static_cast<unsigned>((end - 1) >> kPageShift);
+  const std::uint32_t upto_last = (std::uint32_t{2} << last) - 1;
+  return static_cast<std::uint16_t>(upto_last & ~((std::uint32_t{1} << first) - 1));
+}
+
+// What a file is, whatever its path: rule 5 of the design. The birth time tells a reused inode apart.
+struct FileKey {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t birth_ns = 0;
+
+  friend bool operator==(const FileKey&, const FileKey&) = default;
+};
+
+}  // namespace cairn

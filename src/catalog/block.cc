@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/block.h"
+
+#include <time.h>
+
+#include "base/check.h"
+
+namespace cairn {
+namespace {
+
+constexpr int kSpins = 200;
+constexpr int kSleepMs = 20;
+
+// The futex word is the low half of the 64-bit word: owner and waiters bit.
+const std::atomic<std::uint32_t>& low_half(const std::atomic<std::uint64_t>& word) {
+  return *reinterpret_cast<const std::atomic<std::uint32_t>*>(&word);
+}
+
+}  // namespace
+
+bool BlockDescriptor::try_lock(Owner self) {
+  std::uint64_t seen = word.load(std::memory_order_relaxed);
+  if (is_locked(seen)) return false;
+  return word.compare_exchange_strong(seen, seen | self.bits(), std::memory_order_acquire);
+}
+
+void BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
+  for (int spin = 0;; ++spin) {
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    if (!is_locked(seen)) {
+      const std::uint64_t waiters = spin < kSpins ? 0 : kWaiters;
+      if (word.compare_exchange_weak(seen, seen | self.bits() | waiters,
+                                     std::memory_order_acquire)) {
+        return;
+      }
+      continue;
+    }
+    if (spin < kSpins) {
+      cpu_relax();
+      continue;
+    }
+    if (!owners.is_alive(owner_in(seen))) {
+      const std::uint64_t taken = (seen & ~std::uint64_t{Owner::kMask}) | self.bits() | kWaiters;
+      if (word.compare_exchange_weak(seen, taken, std::memory_order_acquire)) {
+        repair_after_steal();
+        return;
+      }
+      continue;
+    }
+    if ((seen & kWaiters) == 0 &&
+        !word.compare_exchange_weak(seen, seen | kWaiters, std::memory_order_relaxed)) {
+      continue;
+    }
+    futex_wait(low_half(word), static_cast<std::uint32_t>(seen | kWaiters), kSleepMs);
+  }
+}
+
+void BlockDescriptor::unlock(Owner self, bool changed) {
+  std::uint64_t seen = word.load(std::memory_order_relaxed);
+  CAIRN_DCHECK(owner_in(seen) == self);
+  (void)self;
+  std::uint64_t next = 0;
+  do {
+    const std::uint32_t sequence = sequence_in(seen) + (changed ? 1u : 0u);
+    next = static_cast<std::uint64_t>(sequence) << kSequenceShift;
+  } while (!word.compare_exchange_weak(seen, next, std::memory_order_release,
+                                       std::memory_order_relaxed));
+  if ((seen & kWaiters) != 0) futex_wake(low_half(word));
+}
+
+bool BlockDescriptor::is_flushing(const OwnerTable& owners) const {
+  const std::uint32_t bits = flusher.load(std::memory_order_acquire);
+  return bits != 0 && owners.is_alive(Owner::from_bits(bits));
+}
+
+void BlockDescriptor::wait_for_flusher(const OwnerTable& owners) const {
+  for (;;) {
+    const std::uint32_t bits = flusher.load(std::memory_order_acquire);
+    if (bits == 0 || !owners.is_alive(Owner::from_bits(bits))) return;
+    futex_wait(flusher, bits, kSleepMs);
+  }
+}
+
+void BlockDescriptor::enter(BlockState next) {
+  CAIRN_DCHECK(is_legal_transition(state.load(std::memory_order_relaxed), next));
+  state.store(next, std::memory_order_relaxed);
+}
+
+// The dead owner may have been anywhere between two stores; the masks speak only of bytes that are there.
+void BlockDescriptor::repair_after_steal() {
+  const BlockState now = state.load(std::memory_order_relaxed);
+  if (now == BlockState::kFree || now == BlockState::kFlushing) return;
+  const bool dirty = dirty_pages.load(std::memory_order_relaxed) != 0;
+  state.store(dirty ? BlockState::kDirty : BlockState::kClean, std::memory_order_relaxed);
+}
+
+}  // namespace cairn

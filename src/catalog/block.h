@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The descriptor of one bucket: which block it holds, in which state, and the lock word that guards it. One cache line.
+//
+// Invariants
+//  1. `word` is a sequence lock with a named owner: readers copy without locking and accept the copy when the word is
+//     unlocked and unchanged; whoever changes anything else in the descriptor, or the bucket's bytes, owns it.
+//  2. The sequence advances on every unlock that changed something.
+//  3. A page's valid bit is set after its bytes are in the bucket; a dirty bit is only ever set on a valid page.
+//  4. While `flusher` names a living owner the bucket's memory stays where it is and the block is neither evicted,
+//     moved, truncated nor flushed by another: the flusher's device write reads the memory without the lock.
+//
+//   word:  | sequence : 32 | spare : 7 | waiters : 1 | owner : 24 |
+//
+// Thread safety: as above. Death safety: the lock can be taken over from a dead owner; every intermediate state is
+// legal because bits are published after the bytes they speak of.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "arena/owned_lock.h"
+#include "arena/owner.h"
+#include "base/ids.h"
+#include "catalog/block_state.h"
+
+namespace cairn {
+
+struct BlockDescriptor {
+  std::atomic<std::uint64_t> word{0};
+  std::atomic<std::uint32_t> object{0};
+  std::atomic<std::uint32_t> number{0};
+  std::atomic<std::uint16_t> valid_pages{0};
+  std::atomic<std::uint16_t> dirty_pages{0};
+  std::atomic<BlockState> state{BlockState::kFree};
+  std::uint8_t size_class = 0;
+  std::uint16_t spare = 0;
+  // Owner bits of the one who flushes this block, 0 for none. A futex word for those who must wait.
+  std::atomic<std::uint32_t> flusher{0};
+  // Sequence half of `word` when the flush in flight began.
+  std::uint32_t flush_sequence = 0;
+  std::atomic<std::uint32_t> recency_ms{0};
+  std::atomic<std::uint32_t> frequency{0};
+  std::atomic<std::uint32_t> dirty_since_ms{0};
+  std::atomic<std::uint32_t> placed_ms{0};
+  std::atomic<std::uint32_t> predecessor{0};
+  std::atomic<std::uint8_t> reason{0};  // a PlacementReason: why the block is where it is
+  std::uint8_t padding[7] = {};
+
+  static constexpr std::uint64_t kWaiters = std::uint64_t{1} << Owner::kBits;
+  static constexpr unsigned kSequenceShift = 32;
+
+  static constexpr Owner owner_in(std::uint64_t word) {
+    return Owner::from_bits(static_cast<std::uint32_t>(word));
+  }
+  static constexpr bool is_locked(std::uint64_t word) { return (word & Owner::kMask) != 0; }
+  static constexpr std::uint32_t sequence_in(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> kSequenceShift);
+  }
+
+  ObjectIndex object_index() const {
+    return static_cast<ObjectIndex>(object.load(std::memory_order_relaxed));
+  }
+  BlockNumber block_number() const {
+    return static_cast<BlockNumber>(number.load(std::memory_order_relaxed));
+  }
+  bool holds(ObjectIndex wanted_object, BlockNumber wanted_number) const {
+    return object_index() == wanted_object && block_number() == wanted_number;
+  }
+
+  // Takes the write lock, from a dead owner if need be (the caller then sees `state` repaired from the masks).
+  void lock(Owner self, const OwnerTable& owners);
+  bool try_lock(Owner self);
+  // `changed` advances the sequence, which sends concurrent readers back to try again.
+  void unlock(Owner self, bool changed);
+  // Waits, without the lock, until no living owner flushes this block. Requires: caller does not hold the lock.
+  void wait_for_flusher(const OwnerTable& owners) const;
+  // True when a living owner's flush is in flight. Requires: the lock.
+  bool is_flushing(const OwnerTable& owners) const;
+  // Requires: the lock. Moves to `next`, which must be legal from the present state.
+  void enter(BlockState next);
+
+ private:
+  void repair_after_steal();
+};
+static_assert(sizeof(BlockDescriptor) == 64, "one cache line per bucket");
+
+}  // namespace cairn

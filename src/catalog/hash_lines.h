@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fixed-size hash table in shared memory whose readers never lock: cache lines of seven slots.
+//
+// A slot is  | tag : 32 | value : 32 |, 0 when empty. The tag filters; the caller's predicate decides whether the value
+// is the one looked for, because only the record behind it knows the whole key. A full line counts
+// how many keys went past it (`overflow`), so a search stops at the first line that nobody passed.
+//
+// Invariants
+//  1. A slot changes by one atomic store or compare-and-swap: a reader and a death see it before or after.
+//  2. Keys with one home line are inserted and erased under that line's lock, so a key is present at most once.
+//  3. `overflow` is never too small. A death may leave it too large, which costs a probe and nothing else.
+//
+// Nothing grows: when all of kProbesMax lines are full, insert() says so and the caller goes without.
+//
+// Thread safety: find() from any thread without a lock; insert() and erase() lock the home line.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "arena/owned_lock.h"
+
+namespace cairn {
+
+struct HashLine {
+  static constexpr unsigned kSlots = 7;
+  OwnedLock lock;
+  std::atomic<std::uint32_t> overflow{0};
+  std::atomic<std::uint64_t> slots[kSlots];
+};
+static_assert(sizeof(HashLine) == 64, "a probe touches one cache line");
+
+// Where a key lives: equal keys have equal positions.
+struct HashPosition {
+  std::uint64_t home;
+  std::uint32_t tag;
+};
+
+constexpr std::uint64_t mix_bits(std::uint64_t value) {
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93ULL;
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93ULL;
+  value ^= value >> 32;
+  return value;
+}
+
+class HashLines {
+ public:
+  static constexpr std::uint32_t kNotFound = 0;
+  static constexpr unsigned kProbesMax = 32;
+
+  enum class Inserted : std::uint8_t { kNew, kFound, kFull };
+
+  HashLines() = default;
+  // Requires: `line_count` is a power of two, the memory is zeroed at first use.
+  HashLines(HashLine* lines, std::uint64_t line_count) : lines_(lines), mask_(line_count - 1) {}
+
+  // Returns the value whose record `matches`, or kNotFound.
+  template <typename Matches>
+  std::uint32_t find(HashPosition position, Matches&& matches) const {
+    std::uint64_t index = position.home & mask_;
+    for (unsigned probe = 0; probe < kProbesMax; ++probe) {
+      const HashLine& line = lines_[index];
+      for (const auto& slot : line.slots) {
+        const std::uint64_t seen = slot.load(std::memory_order_acquire);
+        if (static_cast<std::uint32_t>(seen >> 32) != position.tag || seen == 0) continue;
+        const auto value = static_cast<std::uint32_t>(seen);
+        if (matches(value)) return value;
+      }
+      if (line.overflow.load(std::memory_order_acquire) == 0) return kNotFound;
+      index = (index + 1) & mask_;
+    }
+    return kNotFound;
+  }
+
+  // The lock that serialises inserting and erasing keys of this position.
+  OwnedLock& lock_of(HashPosition position) const { return lines_[position.home & mask_].lock; }
+
+  // Requires: lock_of(position) is held, the key is absent, value != 0. Returns false when the table is full here.
+  bool insert_locked(HashPosition position, std::uint32_t value) {
+    const std::uint64_t wanted = static_cast<std::uint64_t>(position.tag) << 32 | value;
+    std::uint64_t index = position.home & mask_;
+    for (unsigned probe = 0; probe < kProbesMax; ++probe) {
+      HashLine& line = lines_[index];
+      for (auto& slot : line.slots) {
+        std::uint64_t empty = 0;
+        if (slot.load(std::memory_order_relaxed) == 0 &&
+            slot.compare_exchange_strong(empty, wanted, std::memory_order_release)) {
+          return true;
+        }
+      }
+      line.overflow.fetch_add(1, std::memory_order_acq_rel);
+      index = (index + 1) & mask_;
+    }
+    undo_overflow(position, kProbesMax);
+    return false;
+  }
+
+  // Requires: lock_of(position) is held. Returns false when the pair was not there.
+  bool erase_locked(HashPosition position, std::uint32_t value) {
+    const std::uint64_t wanted = static_cast<std::uint64_t>(position.tag) << 32 | value;
+    std::uint64_t index = position.home & mask_;
+    for (unsigned probe = 0; probe < kProbesMax; ++probe) {
+      HashLine& line = lines_[index];
+      for (auto& slot : line.slots) {
+        if (slot.load(std::memory_order_relaxed) != wanted) continue;
+        slot.store(0, std::memory_order_release);
+        undo_overflow(position, probe);
+        return true;
+      }
+      index = (index + 1) & mask_;
+    }
+    return false;
+  }
+
+  // Requires: lock_of(position) is held and `from` is there. Swaps the value in one store (a block changes its bucket).
+  bool replace_locked(HashPosition position, std::uint32_t from, std::uint32_t to) {
+    const std::uint64_t tag = static_cast<std::uint64_t>(position.tag) << 32;
+    std::uint64_t index = position.home & mask_;
+    for (unsigned probe = 0; probe < kProbesMax; ++probe) {
+      for (auto& slot : lines_[index].slots) {
+        if (slot.load(std::memory_order_relaxed) != (tag | from)) continue;
+        slot.store(tag | to, std::memory_order_release);
+        return true;
+      }
+      index = (index + 1) & mask_;
+    }
+    return false;
+  }
+
+  std::uint64_t line_count() const { return mask_ + 1; }
+
+ private:
+  void undo_overflow(HashPosition position, unsigned lines_passed) {
+    std::uint64_t index = position.home & mask_;
+    for (unsigned probe = 0; probe < lines_passed; ++probe) {
+      std::atomic<std::uint32_t>& overflow = lines_[index].overflow;
+      std::uint32_t seen = overflow.load(std::memory_order_relaxed);
+      while (seen != 0 && !overflow.compare_exchange_weak(seen, seen - 1)) {
+      }
+      index = (index + 1) & mask_;
+    }
+  }
+
+  HashLine* lines_ = nullptr;
+  std::uint64_t mask_ = 0;
+};
+
+}  // namespace cairn

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/object_table.h"
+
+#include "base/check.h"
+
+namespace cairn {
+
+HashPosition ObjectTable::position_of(const FileKey& key) {
+  const std::uint64_t hash = mix_bits(key.inode * 0x9e3779b97f4a7c15ULL + mix_bits(key.device) +
+                                      static_cast<std::uint64_t>(key.birth_ns));
+  return HashPosition{hash >> 8, static_cast<std::uint32_t>(hash * 0x2545f4914f6cdd1dULL >> 32)};
+}
+
+ObjectIndex ObjectTable::find(const FileKey& key) const {
+  const std::uint32_t found = hash_.find(position_of(key), [&](std::uint32_t index) {
+    return objects_[index].key() == key && objects_[index].has(kObjectLive);
+  });
+  return static_cast<ObjectIndex>(found);
+}
+
+ObjectIndex ObjectTable::claim_free_record() {
+  // The cursor walks the table once around; records behind it were freed or are in use.
+  for (std::uint32_t tries = 0; tries < capacity_; ++tries) {
+    const std::uint32_t index = cursor_->fetch_add(1, std::memory_order_relaxed) % capacity_;
+    if (index == 0) continue;  // 0 names no object
+    std::uint32_t free = 0;
+    if (objects_[index].flags.load(std::memory_order_relaxed) == 0 &&
+        objects_[index].flags.compare_exchange_strong(free, kObjectLive, std::memory_order_acq_rel)) {
+      return static_cast<ObjectIndex>(index);
+    }
+  }
+  return ObjectIndex::kNone;
+}
+
+ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
+                                 const OwnerTable& owners, bool* created) {
+  const HashPosition position = position_of(key);
+  OwnedGuard guard(hash_.lock_of(position), self, owners);
+  *created = false;
+  if (const ObjectIndex found = find(key); found != ObjectIndex::kNone) {
+    at(found).opens.fetch_add(1, std::memory_order_acq_rel);
+    return found;
+  }
+  if (live_count() + 1 >= capacity_) return ObjectIndex::kNone;
+  const ObjectIndex index = claim_free_record();
+  if (index == ObjectIndex::kNone) return index;
+  Object& object = at(index);
+  object.device = key.device;
+  object.inode = key.inode;
+  object.birth_ns = key.birth_ns;
+  object.size.store(stamp.size, std::memory_order_relaxed);
+  object.through.store(0, std::memory_order_relaxed);
+  object.opens.store(1, std::memory_order_relaxed);
+  object.blocks.store(0, std::memory_order_relaxed);
+  object.dirty_blocks.store(0, std::memory_order_relaxed);
+  object.mtime_ns.store(stamp.mtime_ns, std::memory_order_relaxed);
+  object.ctime_ns.store(stamp.ctime_ns, std::memory_order_relaxed);
+  object.store_mtime_ns.store(stamp.mtime_ns, std::memory_order_relaxed);
+  object.store_ctime_ns.store(stamp.ctime_ns, std::memory_order_relaxed);
+  object.store_size.store(stamp.size, std::memory_order_relaxed);
+  object.error_number.store(0, std::memory_order_relaxed);
+  object.dirty_low.store(UINT32_MAX, std::memory_order_relaxed);
+  object.dirty_high.store(0, std::memory_order_relaxed);
+  object.writers.store(0, std::memory_order_relaxed);
+  if (!hash_.insert_locked(position, raw(index))) {
+    object.flags.store(0, std::memory_order_release);
+    return ObjectIndex::kNone;
+  }
+  live_count_->fetch_add(1, std::memory_order_relaxed);
+  *created = true;
+  return index;
+}
+
+bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owners) {
+  Object& object = at(index);
+  const HashPosition position = position_of(object.key());
+  OwnedGuard guard(hash_.lock_of(position), self, owners);
+  const bool referred = object.opens.load() != 0 || object.blocks.load() != 0 ||
+                        object.dirty_blocks.load() != 0 || object.through.load() != 0 ||
+                        object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
+  if (!object.has(kObjectLive) || referred) return false;
+  if (!hash_.erase_locked(position, raw(index))) return false;
+  live_count_->fetch_sub(1, std::memory_order_relaxed);
+  object.flags.store(0, std::memory_order_release);
+  return true;
+}
+
+std::uint32_t ObjectTable::reclaim_idle(std::uint32_t wanted, Owner self, const OwnerTable& owners) {
+  std::uint32_t reclaimed = 0;
+  for (std::uint32_t index = 1; index < capacity_ && reclaimed < wanted; ++index) {
+    const Object& object = objects_[index];
+    if (!object.has(kObjectLive) || object.opens.load(std::memory_order_relaxed) != 0 ||
+        object.blocks.load(std::memory_order_relaxed) != 0) {
+      continue;
+    }
+    if (reclaim(static_cast<ObjectIndex>(index), self, owners)) ++reclaimed;
+  }
+  return reclaimed;
+}
+
+}  // namespace cairn

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// All buffered files of the node, found by identity (device, inode, birth time).
+//
+// Thread safety: find() without a lock; acquire() and reclaim() lock one hash line.
+// Ownership: the records live in the control segment; an index stays valid while `opens`, `blocks` or `through` is not 0.
+#pragma once
+
+#include <cstdint>
+
+#include "arena/owner.h"
+#include "base/ids.h"
+#include "catalog/hash_lines.h"
+#include "catalog/object.h"
+
+namespace cairn {
+
+// What the backing store says of a file at the moment it is opened.
+struct StoreStamp {
+  std::uint64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+};
+
+class ObjectTable {
+ public:
+  ObjectTable() = default;
+  ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash, std::atomic<std::uint32_t>* cursor,
+              std::atomic<std::uint32_t>* live_count)
+      : objects_(objects), capacity_(capacity), hash_(hash), cursor_(cursor), live_count_(live_count) {}
+
+  Object& at(ObjectIndex index) const { return objects_[raw(index)]; }
+  std::uint32_t capacity() const { return capacity_; }
+  std::uint32_t live_count() const { return live_count_->load(std::memory_order_relaxed); }
+
+  // Returns kNone when the file is not buffered.
+  ObjectIndex find(const FileKey& key) const;
+
+  // Finds or makes the object of a file and counts one open on it. A new one takes size and times from `stamp`.
+  // Returns kNone when the table is full: the file is then not buffered.
+  ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self, const OwnerTable& owners,
+                      bool* created);
+
+  // Frees the record if nothing refers to it. Returns false when something does.
+  bool reclaim(ObjectIndex index, Owner self, const OwnerTable& owners);
+
+  // Reclaims unreferenced records so that new files find room. Returns how many.
+  std::uint32_t reclaim_idle(std::uint32_t wanted, Owner self, const OwnerTable& owners);
+
+ private:
+  static HashPosition position_of(const FileKey& key);
+  ObjectIndex claim_free_record();
+
+  Object* objects_ = nullptr;
+  std::uint32_t capacity_ = 0;
+  HashLines hash_;
+  std::atomic<std::uint32_t>* cursor_ = nullptr;
+  std::atomic<std::uint32_t>* live_count_ = nullptr;
+};
+
+}  // namespace cairn

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wire format between a client and the node service: SEQPACKET messages on client.sock, one struct each.
+//
+// A client sends kHello and gets one kWelcome with the descriptors of the segments and pool files (order: control, data,
+// tiers 1...). After that the connection is one-way, client to service, but for kFlush, which is sent on a
+// connection of its own and answered by kFlushed. The service knows the peer by SO_PEERCRED and watches its pidfd.
+//
+// Both sides check magic, version and size of every message. Thread safety: values.
+#pragma once
+
+#include <cstdint>
+
+#include "tiers/node_memory.h"
+
+namespace cairn::protocol {
+
+inline constexpr std::uint32_t kMagic = 0x4e524943;
+inline constexpr std::uint16_t kVersion = 1;
+
+enum class Type : std::uint16_t {
+  kHello = 1,         // Hello -> Welcome (+ descriptors) or Refused
+  kWelcome,
+  kRefused,
+  kObjectDescriptor,  // ObjectMessage + one descriptor: dirty data of the object can be stored through it
+  kDiscarded,         // ObjectMessage: the object was unlinked and its data dropped; close the descriptor
+  kInherited,         // this process image has taken over what its pid had before exec: reap the old slot
+  kForeign,           // ForeignMessage: a program that cannot be intercepted is about to run in this pid
+  kFlush,             // ObjectMessage on a new connection -> Flushed
+  kFlushed,
+};
+
+struct Header {
+  std::uint32_t magic = kMagic;
+  std::uint16_t version = kVersion;
+  Type type{};
+};
+
+struct Hello {
+  Header header{kMagic, kVersion, Type::kHello};
+  std::uint32_t run = 0;           // CAIRN_RUN, 0 when unset
+  std::uint32_t layout_version = kLayoutVersion;
+  std::int32_t pid = 0;            // checked against SO_PEERCRED
+  char command[48] = {};           // /proc/self/comm or argv[0]
+};
+
+struct Welcome {
+  Header header{kMagic, kVersion, Type::kWelcome};
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  MemoryShape shape;
+};
+
+struct Refused {
+  Header header{kMagic, kVersion, Type::kRefused};
+  char reason[240] = {};
+};
+
+struct ObjectMessage {
+  Header header;
+  std::uint32_t object = 0;  // ObjectIndex
+  std::uint32_t durable = 0; // kFlush: fsync the backing file too
+};
+
+struct ForeignMessage {
+  Header header{kMagic, kVersion, Type::kForeign};
+  char command[112] = {};
+};
+
+struct Flushed {
+  Header header{kMagic, kVersion, Type::kFlushed};
+  std::int32_t error = 0;    // 0 or errno
+  std::uint32_t reserved = 0;
+};
+
+inline constexpr std::size_t kMessageBytesMax = 256;
+static_assert(sizeof(Refused) <= kMessageBytesMax && sizeof(Welcome) <= kMessageBytesMax);
+
+}  // namespace cairn::protocol

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/bucket_pool.h"
+
+#include <bit>
+
+#include "base/check.h"
+
+namespace cairn {
+namespace {
+
+constexpr unsigned kBits = 64;
+
+}  // namespace
+
+void BucketPool::format() {
+  for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+    words_.free_hint[slab / kBits].fetch_or(std::uint64_t{1} << (slab % kBits),
+                                            std::memory_order_relaxed);
+  }
+  words_.free_slabs->store(shape_.slab_count, std::memory_order_release);
+}
+
+bool BucketPool::lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab) {
+  const unsigned index = static_cast<unsigned>(size_class);
+  if (index < kSizeClasses - 1 && shape_.descriptors_per_slab > 1) {
+    std::uint32_t from_start = 0;
+    if (lease_from(words_.partial_hint[index], State::kShared, size_class, self, &from_start, slab)) {
+      return true;
+    }
+  }
+  if (words_.free_slabs->load(std::memory_order_relaxed) == 0) return false;
+  return lease_from(words_.free_hint, State::kFree, size_class, self, cursor, slab);
+}
+
+bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class,
+                            Owner self, std::uint32_t* cursor, SlabIndex* slab) {
+  const std::uint32_t words = (shape_.slab_count + kBits - 1) / kBits;
+  if (words == 0) return false;
+  std::uint32_t at = *cursor / kBits % words;
+  // One word more than there are, because the first is searched from the cursor on only.
+  std::uint64_t mask = ~std::uint64_t{0} << (*cursor % kBits);
+  for (std::uint32_t step = 0; step <= words; ++step) {
+    std::uint64_t bits = hint[at].load(std::memory_order_acquire) & mask;
+    while (bits != 0) {
+      const std::uint32_t candidate = at * kBits + static_cast<unsigned>(std::countr_zero(bits));
+      bits &= bits - 1;
+      hint[at].fetch_and(~(std::uint64_t{1} << (candidate % kBits)), std::memory_order_acq_rel);
+      if (!claim(candidate, wanted, size_class, self)) continue;
+      *cursor = candidate + 1;
+      slab->value = candidate;
+      return true;
+    }
+    mask = ~std::uint64_t{0};
+    at = at + 1 == words ? 0 : at + 1;
+  }
+  return false;
+}
+
+bool BucketPool::claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self) {
+  std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
+  for (;;) {
+    if (state_in(seen) != wanted) return false;
+    const bool fresh = wanted == State::kFree;
+    if (!fresh && (class_in(seen) != size_class || free_in(seen) == 0)) return false;
+    const std::uint16_t free =
+        fresh ? (shape_.descriptors_per_slab == 1 ? std::uint16_t{1} : all_free(size_class))
+              : free_in(seen);
+    if (words_.slabs[slab].compare_exchange_weak(seen, pack(self, size_class, State::kLeased, free),
+                                                 std::memory_order_acq_rel)) {
+      if (fresh) words_.free_slabs->fetch_sub(1, std::memory_order_relaxed);
+      return true;
+    }
+  }
+}
+
+BucketIndex BucketPool::take(SlabIndex slab, Owner self, const OwnerTable& owners) {
+  std::uint64_t seen = words_.slabs[slab.value].load(std::memory_order_acquire);
+  const std::uint16_t free = free_in(seen);
+  if (owner_in(seen) != self || free == 0) return BucketIndex::kNone;
+  const unsigned bit = static_cast<unsigned>(std::countr_zero(free));
+  const SizeClass size_class = class_in(seen);
+  const BucketIndex bucket = bucket_at(slab.value, bit * pages_in(size_class) %
+                                                       shape_.descriptors_per_slab);
+  // Locked before its bit is cleared: invariant 1. Others only ever set bits of a slab that we lease.
+  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
+  descriptor.lock(self, owners);
+  CAIRN_DCHECK(descriptor.state.load() == BlockState::kFree);
+  descriptor.size_class = static_cast<std::uint8_t>(size_class);
+  words_.slabs[slab.value].fetch_and(~(std::uint64_t{1} << bit), std::memory_order_acq_rel);
+  return bucket;
+}
+
+void BucketPool::give_back(SlabIndex slab, Owner self) { settle(slab.value, self); }
+
+void BucketPool::settle(std::uint32_t slab, Owner owner) {
+  std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
+  for (;;) {
+    if (state_in(seen) != State::kLeased || owner_in(seen) != owner) return;
+    const SizeClass size_class = class_in(seen);
+    const std::uint16_t all = shape_.descriptors_per_slab == 1 ? 1 : all_free(size_class);
+    const bool unused = free_in(seen) == all;
+    const std::uint64_t next = unused ? 0 : pack(Owner(), size_class, State::kShared, free_in(seen));
+    if (words_.slabs[slab].compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {
+      if (unused) words_.free_slabs->fetch_add(1, std::memory_order_relaxed);
+      set_hint(slab, next);
+      return;
+    }
+  }
+}
+
+void BucketPool::release(BucketIndex bucket, Owner self) {
+  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
+  const std::uint32_t position = raw(bucket) - shape_.first_bucket;
+  const std::uint32_t slab = position / shape_.descriptors_per_slab;
+  const auto size_class = static_cast<SizeClass>(descriptor.size_class);
+  const unsigned bit = position % shape_.descriptors_per_slab / pages_in(size_class);
+  descriptor.object.store(0, std::memory_order_relaxed);
+  descriptor.valid_pages.store(0, std::memory_order_relaxed);
+  descriptor.dirty_pages.store(0, std::memory_order_relaxed);
+  if (descriptor.state.load() != BlockState::kFree) descriptor.enter(BlockState::kFree);
+  std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
+  for (;;) {
+    const std::uint16_t free = static_cast<std::uint16_t>(free_in(seen) | 1u << bit);
+    const std::uint16_t all = shape_.descriptors_per_slab == 1 ? 1 : all_free(size_class);
+    const bool empty = state_in(seen) == State::kShared && free == all;
+    const std::uint64_t next =
+        empty ? 0 : pack(owner_in(seen), class_in(seen), state_in(seen), free);
+    if (words_.slabs[slab].compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {
+      if (empty) words_.free_slabs->fetch_add(1, std::memory_order_relaxed);
+      set_hint(slab, next);
+      break;
+    }
+  }
+  descriptor.unlock(self, true);
+}
+
+void BucketPool::set_hint(std::uint32_t slab, std::uint64_t word) {
+  const std::uint64_t bit = std::uint64_t{1} << (slab % kBits);
+  if (state_in(word) == State::kFree) {
+    words_.free_hint[slab / kBits].fetch_or(bit, std::memory_order_acq_rel);
+  } else if (state_in(word) == State::kShared && free_in(word) != 0) {
+    const auto index = static_cast<unsigned>(class_in(word));
+    if (index < kSizeClasses - 1) {
+      words_.partial_hint[index][slab / kBits].fetch_or(bit, std::memory_order_acq_rel);
+    }
+  }
+}
+
+std::uint32_t BucketPool::reclaim_leases(Owner dead) {
+  std::uint32_t reclaimed = 0;
+  for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+    const std::uint64_t word = words_.slabs[slab].load(std::memory_order_acquire);
+    if (state_in(word) == State::kLeased && owner_in(word) == dead) {
+      settle(slab, dead);
+      ++reclaimed;
+    } else if (state_in(word) != State::kLeased) {
+      set_hint(slab, word);  // a death between the word and the hint loses the hint only
+    }
+  }
+  return reclaimed;
+}
+
+std::uint32_t BucketPool::leased_slabs() const {
+  std::uint32_t leased = 0;
+  for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+    if (state_in(words_.slabs[slab].load(std::memory_order_relaxed)) == State::kLeased) ++leased;
+  }
+  return leased;
+}
+
+}  // namespace cairn

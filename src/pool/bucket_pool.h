@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buckets of one tier: slabs of one block each, given out whole or carved into smaller size classes.
+//
+// A slab is described by one word, and every change of it is one compare-and-swap:
+//
+//   | owner : 24 | spare : 4 | class : 2 | state : 2 | spare : 16 | free buckets : 16 |
+//
+//   state     meaning                                            who moves it where
+//   free      nobody's, all buckets free                         client/service: lease() -> leased
+//   leased    `owner` takes buckets from it                      owner: give_back() -> shared or free; service: after its death
+//   shared    buckets are in use; some may be free               lease() -> leased; release() of the last one -> free
+//
+// Invariants
+//  1. A bucket whose free bit is clear is either published in the directory or its descriptor is locked by whoever
+//     is about to publish or free it. So after a death nothing is lost: what the dead owner locked is found by its name.
+//  2. The bitmaps of hints are only hints; the slab word decides. A stale hint costs a look.
+//
+// Thread safety: lock-free. Ownership: the words live in the control segment.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "arena/owner.h"
+#include "base/ids.h"
+#include "catalog/block.h"
+
+namespace cairn {
+
+enum class SizeClass : std::uint8_t { k4KiB = 0, k16KiB = 1, k64KiB = 2 };
+inline constexpr unsigned kSizeClasses = 3;
+
+constexpr unsigned pages_in(SizeClass size_class) { return 1u << (2 * static_cast<unsigned>(size_class)); }
+constexpr std::size_t bytes_in(SizeClass size_class) { return pages_in(size_class) * kPageBytes; }
+// The smallest class that holds the first `end` bytes of a block.
+constexpr SizeClass class_for(std::size_t end) {
+  if (end <= bytes_in(SizeClass::k4KiB)) return SizeClass::k4KiB;
+  return end <= bytes_in(SizeClass::k16KiB) ? SizeClass::k16KiB : SizeClass::k64KiB;
+}
+
+struct SlabIndex {
+  std::uint32_t value;
+};
+
+class BucketPool {
+ public:
+  // The shared words of a pool; all zero at first use but for `free_hint`, which create() fills.
+  struct Words {
+    std::atomic<std::uint64_t>* slabs;
+    std::atomic<std::uint64_t>* free_hint;                    // one bit per slab
+    std::atomic<std::uint64_t>* partial_hint[kSizeClasses - 1];
+    std::atomic<std::uint32_t>* free_slabs;                   // count, exact up to changes in flight
+  };
+  // `descriptors_per_slab` is kPagesPerBlock where size classes are on, else 1 (file tiers).
+  struct Shape {
+    std::uint32_t slab_count = 0;
+    std::uint32_t descriptors_per_slab = kPagesPerBlock;
+    std::uint32_t first_bucket = 1;  // index of the pool's first descriptor
+  };
+
+  BucketPool() = default;
+  BucketPool(Words words, Shape shape, BlockDescriptor* descriptors)
+      : words_(words), shape_(shape), descriptors_(descriptors) {}
+  // Marks every slab free. Only by the node service, before anyone attaches.
+  void format();
+
+  // Takes a slab of `size_class` for `self`, starting the search at `*cursor`. False when none is free.
+  bool lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab);
+  // Takes a bucket from a slab that `self` leases: its descriptor comes locked, in state free. kNone when
+  // the slab has none left.
+  BucketIndex take(SlabIndex slab, Owner self, const OwnerTable& owners);
+  // The lessee is done with the slab.
+  void give_back(SlabIndex slab, Owner self);
+  // Frees a bucket that is no longer published. Requires: its descriptor is locked by `self`; unlocks it.
+  void release(BucketIndex bucket, Owner self);
+
+  // After a death: returns what `dead` had leased. Returns the number of slabs.
+  std::uint32_t reclaim_leases(Owner dead);
+
+  bool contains(BucketIndex bucket) const {
+    return raw(bucket) - shape_.first_bucket < shape_.slab_count * shape_.descriptors_per_slab;
+  }
+  // Byte offset of the bucket inside the tier.
+  std::uint64_t offset_of_bucket(BucketIndex bucket) const {
+    const std::uint64_t unit = kBlockBytes / shape_.descriptors_per_slab;
+    return (raw(bucket) - shape_.first_bucket) * unit;
+  }
+  std::uint32_t slab_count() const { return shape_.slab_count; }
+  std::uint32_t free_slabs() const { return words_.free_slabs->load(std::memory_order_relaxed); }
+  const Shape& shape() const { return shape_; }
+
+  // Calls visit(BucketIndex) for every bucket of every slab that is not free, in use or not.
+  template <typename Visit>
+  void for_each_bucket(Visit&& visit) const {
+    for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+      const std::uint64_t word = words_.slabs[slab].load(std::memory_order_acquire);
+      if (state_in(word) == State::kFree) continue;
+      const unsigned step = shape_.descriptors_per_slab == 1 ? 1 : pages_in(class_in(word));
+      for (unsigned sub = 0; sub < shape_.descriptors_per_slab; sub += step) {
+        visit(bucket_at(slab, sub));
+      }
+    }
+  }
+  std::uint32_t leased_slabs() const;
+  std::uint32_t used_buckets_bytes_slabs() const { return shape_.slab_count - free_slabs(); }
+
+ private:
+  enum class State : std::uint8_t { kFree = 0, kLeased, kShared };
+  static constexpr unsigned kOwnerShift = 40;
+  static constexpr unsigned kClassShift = 34;
+  static constexpr unsigned kStateShift = 32;
+
+  static constexpr std::uint64_t pack(Owner owner, SizeClass size_class, State state, std::uint16_t free) {
+    return static_cast<std::uint64_t>(owner.bits()) << kOwnerShift |
+           static_cast<std::uint64_t>(size_class) << kClassShift |
+           static_cast<std::uint64_t>(state) << kStateShift | free;
+  }
+  static constexpr Owner owner_in(std::uint64_t word) {
+    return Owner::from_bits(static_cast<std::uint32_t>(word >> kOwnerShift));
+  }
+  static constexpr SizeClass class_in(std::uint64_t word) {
+    return static_cast<SizeClass>(word >> kClassShift & 3);
+  }
+  static constexpr State state_in(std::uint64_t word) {
+    return static_cast<State>(word >> kStateShift & 3);
+  }
+  static constexpr std::uint16_t free_in(std::uint64_t word) { return static_cast<std::uint16_t>(word); }
+  static constexpr std::uint16_t all_free(SizeClass size_class) {
+    const unsigned buckets = kPagesPerBlock / pages_in(size_class);
+    return static_cast<std::uint16_t>((std::uint32_t{1} << buckets) - 1);
+  }
+  BucketIndex bucket_at(std::uint32_t slab, unsigned sub) const {
+    return static_cast<BucketIndex>(shape_.first_bucket + slab * shape_.descriptors_per_slab + sub);
+  }
+  bool lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class, Owner self,
+                  std::uint32_t* cursor, SlabIndex* slab);
+  bool claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self);
+  void settle(std::uint32_t slab, Owner owner);
+  void set_hint(std::uint32_t slab, std::uint64_t word);
+
+  Words words_{};
+  Shape shape_{};
+  BlockDescriptor* descriptors_ = nullptr;
+};
+
+}  // namespace cairn

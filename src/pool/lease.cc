@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/lease.h"
+
+#include <algorithm>
+
+namespace cairn {
+
+BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self, const OwnerTable& owners,
+                        unsigned wanted, Fresh* fresh) {
+  if (owner_ != self) {
+    forget();
+    owner_ = self;
+    cursor_ = self.slot() * 977u % (pool.slab_count() == 0 ? 1 : pool.slab_count());
+  }
+  *fresh = Fresh();
+  const unsigned index = static_cast<unsigned>(size_class);
+  if (size_class != SizeClass::k64KiB) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if (has_carved_[index]) {
+        const BucketIndex bucket = pool.take(SlabIndex{carved_[index]}, self, owners);
+        if (bucket != BucketIndex::kNone) return bucket;
+        pool.give_back(SlabIndex{carved_[index]}, self);
+        has_carved_[index] = false;
+      }
+      SlabIndex slab{};
+      if (!pool.lease(size_class, self, &cursor_, &slab)) return BucketIndex::kNone;
+      carved_[index] = slab.value;
+      has_carved_[index] = true;
+      *fresh = Fresh{slab.value, 1};
+    }
+    return BucketIndex::kNone;
+  }
+  if (whole_count_ == 0) {
+    // A small pool is shared out in small portions, so that one thread cannot sit on all of it.
+    const unsigned share = std::max(1u, pool.slab_count() / 64);
+    const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
+    while (whole_count_ < portion) {
+      SlabIndex slab{};
+      if (!pool.lease(size_class, self, &cursor_, &slab)) break;
+      whole_[whole_count_++] = slab.value;
+    }
+    if (whole_count_ == 0) return BucketIndex::kNone;
+    std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
+    const std::uint32_t lowest = whole_[whole_count_ - 1];
+    if (whole_[0] - lowest + 1 == whole_count_) *fresh = Fresh{lowest, whole_count_};
+  }
+  const std::uint32_t slab = whole_[--whole_count_];
+  const BucketIndex bucket = pool.take(SlabIndex{slab}, self, owners);
+  pool.give_back(SlabIndex{slab}, self);  // its only bucket is taken: the slab is shared from here on
+  return bucket;
+}
+
+void Lease::drop(BucketPool& pool) {
+  while (whole_count_ > 0) pool.give_back(SlabIndex{whole_[--whole_count_]}, owner_);
+  for (unsigned index = 0; index < kSizeClasses - 1; ++index) {
+    if (has_carved_[index]) pool.give_back(SlabIndex{carved_[index]}, owner_);
+    has_carved_[index] = false;
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread at work on the node's memory: under which owner it takes locks, its stock of free buckets, where it counts.
+//
+// Thread safety: none; one thread each. Ownership: borrows the NodeMemory and the counters, which must outlive it; call
+// drop_leases() before the thread ends (a killed thread's leases are reclaimed by the service).
+#pragma once
+
+#include "arena/counters.h"
+#include "arena/owner.h"
+#include "pool/lease.h"
+#include "tiers/node_memory.h"
+
+namespace cairn {
+
+struct Actor {
+  const NodeMemory* memory = nullptr;
+  Owner self;
+  CounterShard* counters = nullptr;
+  Lease leases[kTiersMax];
+
+  const OwnerTable& owners() const { return memory->owners(); }
+  Object& object(ObjectIndex index) const { return memory->objects().at(index); }
+  void count(Counter counter, std::uint64_t amount) { counters->add(counter, amount); }
+  void drop_leases() {
+    for (unsigned tier = 0; tier < memory->tier_count(); ++tier) {
+      leases[tier].drop(memory->pool(static_cast<TierId>(tier)));
+    }
+  }
+  void lock(BlockDescriptor& block) const { block.lock(self, owners()); }
+  void unlock(BlockDescriptor& block, bool changed) const { block.unlock(self, changed); }
+};
+
+}  // namespace cairn

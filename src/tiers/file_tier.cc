@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tiers/file_tier.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <utility>
+
+#include "base/system_call.h"
+
+namespace cairn {
+
+FileTier& FileTier::operator=(FileTier&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileTier::~FileTier() {
+  if (fd_ >= 0) sys::close(fd_);
+}
+
+Result<FileTier> FileTier::create(const std::string& path, std::uint64_t capacity_bytes) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  int fd = sys::openat(AT_FDCWD, path.c_str(), kFlags | O_DIRECT, 0600);
+  if (fd == -EINVAL) fd = sys::openat(AT_FDCWD, path.c_str(), kFlags, 0600);
+  if (fd < 0) return Status::from_errno(-fd, "cannot create the pool file " + path);
+  int error = sys::fallocate(fd, 0, 0, static_cast<off_t>(capacity_bytes));
+  if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, static_cast<off_t>(capacity_bytes));
+  if (error < 0) {
+    sys::close(fd);
+    sys::call(SYS_unlinkat, AT_FDCWD, sys::word(path.c_str()), 0);
+    return Status::from_errno(-error, "cannot preallocate the pool file " + path);
+  }
+  return FileTier(fd);
+}
+
+int FileTier::read_pages(std::uint64_t offset, void* buffer, std::size_t length) const {
+  std::size_t done = 0;
+  while (done < length) {
+    const ssize_t got = sys::pread(fd_, static_cast<char*>(buffer) + done, length - done,
+                                   static_cast<off_t>(offset + done));
+    if (got == -EINTR) continue;
+    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
+    done += static_cast<std::size_t>(got);
+  }
+  return 0;
+}
+
+int FileTier::write_pages(std::uint64_t offset, const void* buffer, std::size_t length) const {
+  std::size_t done = 0;
+  while (done < length) {
+    const ssize_t put = sys::pwrite(fd_, static_cast<const char*>(buffer) + done, length - done,
+                                    static_cast<off_t>(offset + done));
+    if (put == -EINTR) continue;
+    if (put <= 0) return put == 0 ? -EIO : static_cast<int>(put);
+    done += static_cast<std::size_t>(put);
+  }
+  return 0;
+}
+
+}  // namespace cairn

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared memory of a node as one process maps it: every table of the control segment, the bytes of the RAM
+// tier, and the pool files of the file tiers.
+//
+// The control segment has a fixed layout that is computed once from the tiers' capacities: no growth, no rehash, no
+// allocator. Full tables degrade to pass-through and never fail the application.
+//
+// Thread safety: immutable after construction; what it points to is synchronised by the tables themselves.
+// Ownership: move-only; unmaps on destruction.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "arena/client_slot.h"
+#include "arena/owner.h"
+#include "arena/shared_segment.h"
+#include "catalog/block_directory.h"
+#include "catalog/description_table.h"
+#include "catalog/object_table.h"
+#include "pool/bucket_pool.h"
+#include "tiers/file_tier.h"
+
+namespace cairn {
+
+inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
+inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr unsigned kTiersMax = 4;  // the RAM tier and three file tiers
+
+// What the layout is computed from. Travels in the handshake; both sides compute the same layout.
+struct MemoryShape {
+  std::uint64_t tier_bytes[kTiersMax] = {};  // [0] is the RAM tier; 0 = absent
+  std::uint32_t clients_max = 1024;
+  std::uint32_t objects_max = 0;             // 0: one per 4 KiB of the RAM tier
+  std::uint32_t huge_pages = 0;              // a HugePages value
+  std::uint32_t reserved = 0;
+};
+
+// First page of the control segment: identity, sizes, and the words that wake the service.
+struct ControlHeader {
+  std::uint64_t magic;
+  std::uint32_t layout_version;
+  std::uint32_t reserved;
+  MemoryShape shape;
+  std::atomic<std::int32_t> service_pid;
+  // Programs that cannot be intercepted are running in the node's process trees: close() stores at once.
+  std::atomic<std::uint32_t> foreign_programs;
+  std::atomic<std::uint32_t> detached;        // the service is leaving: write through
+  alignas(64) std::atomic<std::uint32_t> flusher_wake;    // futex: dirty data appeared
+  std::atomic<std::uint32_t> flusher_sleeping;
+  alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room
+  std::atomic<std::uint32_t> organizer_sleeping;
+  std::atomic<std::uint32_t> low_slabs[kTiersMax];        // wake the organizer below this many free slabs
+  alignas(64) std::atomic<std::uint32_t> object_cursor;
+  std::atomic<std::uint32_t> objects_live;
+  std::atomic<std::uint32_t> description_cursor;
+  std::atomic<std::uint32_t> hold_cursor;
+  std::atomic<std::uint32_t> free_slabs[kTiersMax];
+  alignas(64) std::atomic<std::uint64_t> dirty_bytes;     // estimate: dirty pages, all tiers
+};
+static_assert(sizeof(ControlHeader) <= 4096, "the header is one page");
+
+class NodeMemory {
+ public:
+  NodeMemory() = default;
+  NodeMemory(NodeMemory&&) = default;
+  NodeMemory& operator=(NodeMemory&&) = default;
+
+  // Creates and formats the segments (node service only). `pool_paths[t]` is the pool file of tier t >= 1.
+  static Result<NodeMemory> create(const MemoryShape& shape,
+                                   const std::array<std::string, kTiersMax>& pool_paths);
+  // Maps what the service sent. Takes ownership of the descriptors (-1 = absent).
+  // Errors: kIncompatible when magic, version or sizes do not agree.
+  static Result<NodeMemory> attach(const MemoryShape& shape, int control_fd, int data_fd,
+                                   const std::array<int, kTiersMax>& tier_fds);
+
+  static std::uint64_t control_bytes(const MemoryShape& shape);
+
+  ControlHeader& header() const { return *header_; }
+  ClientSlot& slot(std::uint16_t index) const { return slots_[index]; }
+  std::uint32_t slot_count() const { return header_->shape.clients_max; }
+  const OwnerTable& owners() const { return owners_; }
+  OwnerTable& owners() { return owners_; }
+  ObjectTable& objects() const { return objects_; }
+  DescriptionTable& descriptions() const { return descriptions_; }
+  BlockDirectory& directory() const { return directory_; }
+  BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
+
+  unsigned tier_count() const { return tier_count_; }
+  BucketPool& pool(TierId tier) const { return pools_[raw(tier)]; }
+  const FileTier& file_tier(TierId tier) const { return file_tiers_[raw(tier)]; }
+  // The tier of a bucket: descriptors of one tier are contiguous.
+  TierId tier_of(BucketIndex index) const {
+    unsigned tier = 0;
+    while (tier + 1 < tier_count_ && raw(index) >= pools_[tier + 1].shape().first_bucket) ++tier;
+    return static_cast<TierId>(tier);
+  }
+  bool in_memory(BucketIndex index) const { return raw(index) < memory_buckets_end_; }
+  // The bytes of a bucket of the RAM tier.
+  std::byte* bytes(BucketIndex index) const {
+    return data_.base() + (static_cast<std::uint64_t>(raw(index) - 1) << kPageShift);
+  }
+  const SharedSegment& data() const { return data_; }
+  const SharedSegment& control() const { return control_; }
+  std::uint32_t bucket_count() const { return bucket_count_; }
+
+  // One bit per bucket that may be dirty: how the flusher finds its work. Set before a block turns dirty.
+  void mark_dirty(BucketIndex index) const {
+    auto& word = dirty_map_[raw(index) / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (raw(index) % 64);
+    if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit);
+  }
+  void clear_dirty(BucketIndex index) const {
+    dirty_map_[raw(index) / 64].fetch_and(~(std::uint64_t{1} << (raw(index) % 64)));
+  }
+  template <typename Visit>
+  void for_each_maybe_dirty(Visit&& visit) const {
+    for (std::uint32_t word = 0; word <= bucket_count_ / 64; ++word) {
+      std::uint64_t bits = dirty_map_[word].load(std::memory_order_acquire);
+      for (; bits != 0; bits &= bits - 1) {
+        visit(static_cast<BucketIndex>(word * 64 + static_cast<unsigned>(__builtin_ctzll(bits))));
+      }
+    }
+  }
+
+  void wake_flusher() const;
+  void wake_organizer() const;
+
+ private:
+  struct Layout;
+  Status bind(const MemoryShape& shape);
+
+  SharedSegment control_;
+  SharedSegment data_;
+  ControlHeader* header_ = nullptr;
+  ClientSlot* slots_ = nullptr;
+  OwnerTable owners_;
+  mutable ObjectTable objects_;
+  mutable DescriptionTable descriptions_;
+  mutable BlockDirectory directory_;
+  mutable std::array<BucketPool, kTiersMax> pools_;
+  std::array<FileTier, kTiersMax> file_tiers_;
+  std::atomic<std::uint64_t>* dirty_map_ = nullptr;
+  unsigned tier_count_ = 0;
+  std::uint32_t bucket_count_ = 0;
+  std::uint32_t memory_buckets_end_ = 0;
+};
+
+}  // namespace cairn
