@@ -12,9 +12,9 @@
 
 cairn_module(base                              NO_EXCEPTIONS)
 cairn_module(arena       DEPS base             NO_EXCEPTIONS)
-cairn_module(pool        DEPS arena            NO_EXCEPTIONS)
-cairn_module(catalog     DEPS pool             NO_EXCEPTIONS)
-cairn_module(backing     DEPS catalog          NO_EXCEPTIONS)
+cairn_module(catalog     DEPS arena            NO_EXCEPTIONS)
+cairn_module(pool        DEPS catalog             NO_EXCEPTIONS)
+cairn_module(backing     DEPS pool          NO_EXCEPTIONS)
 cairn_module(tiers       DEPS backing          NO_EXCEPTIONS)
 cairn_module(flush       DEPS tiers            NO_EXCEPTIONS)
 cairn_module(placement   DEPS flush            NO_EXCEPTIONS)
