@@ -47,7 +47,8 @@ endif()
 # without __tls_get_addr, which may allocate and so call back into a hook.
 add_library(cairn_guest_code INTERFACE)
 target_compile_options(cairn_guest_code INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> -ftls-model=initial-exec -fno-semantic-interposition)
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> -ftls-model=initial-exec -fno-semantic-interposition
+  -ffunction-sections -fdata-sections)
 
 if(CAIRN_SANITIZE)
   target_compile_options(cairn_flags INTERFACE -fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all)

@@ -17,7 +17,7 @@ target_link_libraries(cairn_preload PRIVATE cairn_frontends cairn_guest_code)
 # renaming may be in the way of their definitions.
 target_compile_options(cairn_preload PRIVATE -fno-rtti -U_FORTIFY_SOURCE)
 target_link_options(cairn_preload PRIVATE
-  -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--exclude-libs,ALL
+  -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections -Wl,--exclude-libs,ALL
   -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete)
 
 set(preload_map ${CMAKE_SOURCE_DIR}/src/frontends/preload.map)
