@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a command natively or under Cairn, and reads back what is stored afterwards.
+
+Shared by the suites under tests/. The build is found in $CAIRN_BUILD (ctest sets it), else
+build/release; work directories lie below $CAIRN_TEST_DIRECTORY, else build/suites, which is on the
+file system of the sources (a tmpfs would hide what a real backing store does).
+"""
+
+import hashlib
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(os.environ.get("CAIRN_SOURCE", Path(__file__).resolve().parent.parent))
+BUILD = Path(os.environ.get("CAIRN_BUILD", SOURCE / "build/release"))
+CAIRN = Path(os.environ.get("CAIRN_PROGRAM", BUILD / "bin/cairn"))
+TOOLS = SOURCE / "build/tools"
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+
+
+def have_cairn():
+    return os.access(CAIRN, os.X_OK)
+
+
+def work_directory(name):
+    """A fresh directory; the caller removes it when the test passed."""
+    base = Path(os.environ.get("CAIRN_TEST_DIRECTORY", SOURCE / "build/suites"))
+    base.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=name + "-", dir=base))
+
+
+def remove(directory):
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def clean_environment(extra=None):
+    """The environment without what an outer run of Cairn would have left in it."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CAIRN_")}
+    environment.update({"LC_ALL": "C.UTF-8", "TZ": "UTC"})
+    environment.update(extra or {})
+    return environment
+
+
+def cairn_command(command, managed, ram="64M", tiers=(), options=()):
+    line = [str(CAIRN), "run", "--no-report", "--ram", ram, "--buffer", str(managed)]
+    for tier in tiers:
+        line += ["--tier", tier]
+    return line + list(options) + ["--"] + [str(word) for word in command]
+
+
+class Outcome:
+    """Exit status and output of one command; `timed_out` when it had to be killed."""
+
+    def __init__(self, status, output, errors, timed_out):
+        self.status, self.output, self.errors, self.timed_out = status, output, errors, timed_out
+
+    def __str__(self):
+        if self.timed_out:
+            return "timed out"
+        return f"exit status {self.status}"
+
+
+def execute(command, directory, timeout, environment=None, stdin=None):
+    """Runs a command in its own process group, so that a timeout leaves nothing behind."""
+    process = subprocess.Popen(
+        [str(word) for word in command], cwd=directory, env=environment or clean_environment(),
+        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    timed_out = False
+    try:
+        output, errors = process.communicate(stdin, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        os.killpg(process.pid, signal.SIGKILL)
+        output, errors = process.communicate()
+    return Outcome(process.returncode, output.decode(errors="replace"),
+                   errors.decode(errors="replace"), timed_out)
+
+
+class Entry:
+    """One name of a tree as it is stored: what kind, how big, which bytes, which times."""
+
+    def __init__(self, path):
+        status = path.lstat()
+        self.inode = status.st_ino
+        self.mode = status.st_mode
+        self.links = 0 if stat.S_ISDIR(status.st_mode) else status.st_nlink
+        self.mtime_ns = status.st_mtime_ns
+        self.size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+        self.digest = ""
+        if stat.S_ISREG(status.st_mode):
+            self.digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        elif stat.S_ISLNK(status.st_mode):
+            self.digest = os.readlink(path)
+
+    def describe(self):
+        return f"mode={self.mode:o} links={self.links} size={self.size} {self.digest}"
+
+
+def read_tree(directory):
+    """All names below a directory, with their entries."""
+    directory = Path(directory)
+    tree = {}
+    for folder, folders, files in os.walk(directory):
+        for name in folders + files:
+            path = Path(folder) / name
+            tree[str(path.relative_to(directory))] = Entry(path)
+    return tree
+
+
+def compare_trees(native, cairn, explicit_before_ns=0, loose=frozenset()):
+    """Differences as lines. Times before `explicit_before_ns` were set by the program and must be
+    exact; names in `loose` are not compared in time."""
+    lines = []
+    for name in sorted(set(native) | set(cairn)):
+        a, b = native.get(name), cairn.get(name)
+        if a is None or b is None:
+            lines.append(f"{name}: only {'under Cairn' if a is None else 'natively'}")
+            continue
+        if a.describe() != b.describe():
+            lines.append(f"{name}: native {a.describe()}; under Cairn {b.describe()}")
+        if name in loose or stat.S_ISDIR(a.mode):
+            continue
+        set_by_program = a.mtime_ns < explicit_before_ns or b.mtime_ns < explicit_before_ns
+        if set_by_program and a.mtime_ns != b.mtime_ns:
+            lines.append(f"{name}: mtime native {a.mtime_ns}; under Cairn {b.mtime_ns}")
+    return lines
