@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node of Cairn, driven as a user does: cairn up, run --node, status --json, drain, down."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from .errors import BenchError
+
+STOP_SECONDS = 20
+
+
+class Node:
+    """Use as a context manager; the service is gone afterwards, whatever happened."""
+
+    def __init__(self, bench, name: str, arguments):
+        self._bench = bench
+        self.name = name
+        self._arguments = arguments
+        self.service_pid = 0
+
+    def __enter__(self):
+        self._bench.output([self._bench.cairn, "up", "--name", self.name, *self._arguments])
+        self.service_pid = self.status()["service_pid"]
+        return self
+
+    def __exit__(self, *_):
+        try:
+            subprocess.run([self._bench.cairn, "down", "--node", self.name], check=False,
+                           env=self._bench.environment, timeout=600, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, cwd=self._bench.scratch)
+        except subprocess.TimeoutExpired:
+            pass
+        self._make_sure_it_is_gone()
+
+    def _make_sure_it_is_gone(self) -> None:
+        deadline = time.monotonic() + STOP_SECONDS
+        while self.service_pid and pathlib.Path(f"/proc/{self.service_pid}").exists():
+            if time.monotonic() > deadline:
+                os.kill(self.service_pid, signal.SIGKILL)
+                self._bench.note("the node did not leave by itself and was killed")
+                return
+            time.sleep(0.05)
+
+    def command(self, command, buffer) -> list:
+        """The command line that runs a program under this node with one buffered directory."""
+        return [str(self._bench.cairn), "run", "--no-report", "--node", self.name, "--buffer",
+                str(buffer), "--", *map(str, command)]
+
+    def run(self, command, buffer) -> dict:
+        """Runs a worker under this node; returns what it printed."""
+        return json.loads(self._bench.output(self.command(command, buffer)) or "{}")
+
+    def status(self) -> dict:
+        text = self._bench.output([self._bench.cairn, "status", "--node", self.name, "--json"])
+        return json.loads(text)
+
+    def drain(self) -> float:
+        """Waits until everything is stored; returns the seconds that took."""
+        begin = time.monotonic()
+        self._bench.output([self._bench.cairn, "drain", "--node", self.name])
+        if self.status()["backing"]["dirty_bytes"] != 0:
+            raise BenchError("drain returned with unstored bytes")
+        return time.monotonic() - begin
+
+    def preload_environment(self, buffer) -> dict:
+        """What `cairn run` gives a program, for workers that are started without it."""
+        return {**self._bench.environment, "LD_PRELOAD": str(self._bench.preload),
+                "CAIRN_SOCKET": str(self._bench.run_root / self.name / "client.sock"),
+                "CAIRN_BUFFER": str(buffer), "CAIRN_RUN": "1"}
