@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the process's descriptors are ours: one atomic load per call decides.
+//
+// A fixed array in bss, indexed by descriptor; pages that nobody touches cost nothing. Numbers past the end are never
+// buffered.
+//
+// Thread safety: find() from any thread and any signal handler; set() and take() from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace cairn {
+
+struct OpenFile;
+
+class DescriptorTable {
+ public:
+  static constexpr int kDescriptorsMax = 1 << 20;
+
+  // The record behind `fd`, or null when it is not ours. Any int is allowed.
+  static OpenFile* find(int fd) {
+    if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kDescriptorsMax)) return nullptr;
+    return entries_[fd].load(std::memory_order_acquire);
+  }
+  // Requires: 0 <= fd < kDescriptorsMax. Does not count; see OpenFile::descriptors.
+  static void set(int fd, OpenFile* file);
+  // Clears the entry and returns what was there.
+  static OpenFile* take(int fd);
+
+  // True when at least one descriptor is tracked.
+  static bool any() { return count_.load(std::memory_order_relaxed) > 0; }
+  // Largest tracked descriptor so far (never shrinks), -1 when there was none.
+  static int highest() { return highest_.load(std::memory_order_acquire); }
+
+  // visit(int fd, OpenFile& file) for every tracked descriptor in [first, last], ascending.
+  template <typename Visit>
+  static void for_each(Visit&& visit, int first = 0, int last = kDescriptorsMax - 1) {
+    const int end = last < highest() ? last : highest();
+    for (int fd = first < 0 ? 0 : first; fd <= end; ++fd) {
+      OpenFile* file = entries_[fd].load(std::memory_order_acquire);
+      if (file != nullptr) visit(fd, *file);
+    }
+  }
+
+ private:
+  static std::atomic<OpenFile*> entries_[kDescriptorsMax];
+  static std::atomic<int> highest_;
+  static std::atomic<int> count_;
+};
+
+}  // namespace cairn

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// One open description of a buffered file as this process holds it, and what can be done with it.
+//
+// The offset and the status flags live in the arena (catalog/description_table.h), where dup, fork and exec share
+// them; here is what belongs to the process: the private descriptor of the backing file, the hold, and
+// how many of the application's descriptors refer to it.
+//
+// All functions return a result or -errno and leave errno alone.
+//
+// Thread safety: any thread. Ownership: records come from a pool that never gives memory back, so a thread that uses
+// a record while another closes it reads stale fields but never unmapped memory.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "backing/backing_file.h"
+#include "base/ids.h"
+#include "buffer/object_io.h"
+#include "catalog/description_table.h"
+
+namespace cairn {
+
+struct OpenFile {
+  // What a hit reads.
+  OpenDescription* description = nullptr;
+  ObjectIndex object = ObjectIndex::kNone;
+  bool may_read = false;
+  bool may_write = false;
+  std::atomic<bool> has_posix_lock{false};  // this process took an fcntl() lock through it
+  bool is_pinned_through = false;           // enter_through() was called for the life of the record
+  BackingFile* backing = nullptr;           // points to `backing_storage`
+  // What close, fork and exec need.
+  DescriptionIndex index = DescriptionIndex::kNone;
+  std::uint32_t generation = 0;             // of the description, when it was adopted
+  HoldIndex hold = HoldIndex::kNone;
+  HoldIndex transit = HoldIndex::kNone;     // made before fork, taken over by the child
+  std::atomic<std::int32_t> descriptors{0}; // the application's descriptors in this process
+  OpenFile* next_free = nullptr;
+  alignas(BackingFile) unsigned char backing_storage[sizeof(BackingFile)] = {};
+
+  int private_fd() const { return backing->fd(); }
+  std::uint32_t flags() const { return description->flags.load(std::memory_order_relaxed); }
+};
+
+// For a call of this thread on `file`: its actor, attaching first when this process is a fresh child.
+// Requires: is_usable(file).
+ObjectAccess access_of(OpenFile& file);
+
+// At and through the shared offset, as read(2), write(2) and lseek(2) do.
+ssize_t file_read(OpenFile& file, void* buffer, std::size_t length);
+ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length);
+off_t file_seek(OpenFile& file, off_t offset, int whence);
+
+// At a given offset, as pread(2) and pwrite(2) do (with O_APPEND pwrite appends, as on Linux).
+ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset);
+ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset);
+
+// Opens a path as open(2) does and buffers it if it is managed. Returns a descriptor or -errno.
+int open_managed(int directory, const char* path, int flags, mode_t mode);
+
+// Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent passed them on (the
+// hold already belongs to this process). Takes ownership of `private_fd`. Returns null when it does not fit.
+OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd, HoldIndex hold);
+// A further descriptor of an adopted record (dup).
+void adopt_again(int fd, OpenFile* file);
+
+// Closes one of the application's descriptors that is tracked. Returns 0 or -errno; the descriptor is gone either way.
+int close_tracked(int fd);
+
+}  // namespace cairn
