@@ -134,31 +134,26 @@ def read_phases(path):
     return seconds["phase"], seconds["drop"]
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: unlike Ctrl-C, nobody but this process has heard of it."""
-
-
 def on_terminate(*_):
-    raise Terminated
+    raise KeyboardInterrupt
 
 
 def wait_for(child):
-    """Waits for the child, also after a signal; returns its status and its processor seconds outside
-    the kernel."""
-    interruption = None
+    """Waits for the child, also after a signal, which is handed to its whole process group as a
+    terminal would; returns its status and its processor seconds outside the kernel."""
+    interrupted = False
     while True:
         try:
             _, status, usage = os.wait4(child.pid, 0)
             break
-        except KeyboardInterrupt as signalled:
-            if isinstance(signalled, Terminated):
-                os.kill(child.pid, signal.SIGTERM)
-            interruption = signalled
+        except KeyboardInterrupt:
+            interrupted = True
+            os.killpg(child.pid, signal.SIGINT)
             signal.alarm(GRACE_SECONDS)
     signal.alarm(0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    if interruption is not None:
-        raise interruption
+    if interrupted:
+        raise KeyboardInterrupt
     return child.returncode, usage.ru_utime
 
 
@@ -176,7 +171,13 @@ def run_once(options, command, prefix, name):
         pathlib.Path("/proc/sys/vm/drop_caches").write_text("1\n")
 
     started = time.monotonic()
-    child = subprocess.Popen([str(part) for part in prefix + command], cwd=work, env=environment)
+    child = subprocess.Popen(
+        [str(part) for part in prefix + command],
+        cwd=work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        process_group=0,
+    )
     status, compute_seconds = wait_for(child)
     sync(options.store)
     stored_seconds = time.monotonic() - started

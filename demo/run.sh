@@ -46,7 +46,7 @@ clean_up() {
   fi
 }
 
-# The terminal sends Ctrl-C to the programs as well; any other signal is handed on. They end first.
+# The terminal sends Ctrl-C to compare.py as well; any other signal is handed on. It ends its programs first.
 stop() {
   [ -z "$compare" ] || { [ "$1" = INT ] || kill -TERM "$compare"; wait "$compare" || true; } 2>/dev/null
   exit 130
