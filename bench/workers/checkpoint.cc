@@ -57,7 +57,7 @@ int64_t write_checkpoints(const Plan& plan, unsigned process) {
 
 void check_files(const Plan& plan) {
   worker::Content content(0);
-  std::vector<char> buffer(kRequest);
+  worker::Buffer buffer(kRequest);
   for (unsigned process = 0; process < plan.processes; ++process) {
     for (unsigned phase = 0; phase < plan.phases; ++phase) {
       std::string path = file_name(plan, process, phase);

@@ -21,7 +21,7 @@ void handle_file(const std::string& path, const char* expected, size_t size, boo
   if (write_it) {
     require(write(descriptor, expected, size) == static_cast<ssize_t>(size), "write " + path);
   } else {
-    std::vector<char> buffer(size + 1);
+    worker::Buffer buffer(size + 1);
     ssize_t done = read(descriptor, buffer.data(), size + 1);
     require(done >= 0, "read " + path);
     if (done != static_cast<ssize_t>(size) || memcmp(buffer.data(), expected, size) != 0) {

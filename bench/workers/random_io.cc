@@ -63,7 +63,7 @@ Slice run_slice(const Job& job, uint64_t request, uint64_t seed, const Content& 
 
 // Reads everything and compares; page_generation says which of the two contents a page must have.
 void verify(const Job& job, const Content* contents, const std::vector<bool>* changed) {
-  std::vector<char> buffer(kPassRequest);
+  worker::Buffer buffer(kPassRequest);
   for (uint64_t offset = 0; offset < job.size; offset += kPassRequest) {
     size_t length = std::min<uint64_t>(kPassRequest, job.size - offset);
     ssize_t done = pread(job.descriptor, buffer.data(), length, static_cast<off_t>(offset));
@@ -135,7 +135,7 @@ void run_processes(Job job, const std::string& path, uint64_t request, unsigned 
     require(child >= 0, "fork");
     if (child != 0) continue;
     Content content(0);
-    std::vector<char> buffer(request);
+    worker::Buffer buffer(request);
     job.descriptor = open(path.c_str(), O_RDONLY);
     require(job.descriptor >= 0, "open " + path);
     verify(job, &content, nullptr);
@@ -197,7 +197,7 @@ int main(int count, char** words) {
     return 0;
   }
   std::vector<bool> changed(job.size / kPage + 1);
-  std::vector<char> buffer(Content::kLargestRequest);
+  worker::Buffer buffer(Content::kLargestRequest);
   std::string report;
   uint64_t seed = job.seed * 1000;
   for (uint64_t request : requests) {

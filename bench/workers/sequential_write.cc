@@ -28,7 +28,7 @@ int main(int count, char** words) {
   if (options.number("--verify", 1) != 0) {
     descriptor = open(path.c_str(), O_RDONLY);
     worker::require(descriptor >= 0, "open " + path);
-    std::vector<char> buffer(request);
+    worker::Buffer buffer(request);
     for (uint64_t offset = 0; offset < size; offset += request) {
       size_t length = std::min(request, size - offset);
       ssize_t done = read(descriptor, buffer.data(), length);

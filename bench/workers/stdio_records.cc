@@ -22,7 +22,7 @@ int main(int count, char** words) {
   double fwrite_ns = static_cast<double>(worker::now_ns() - begin) / static_cast<double>(records);
 
   // The second pass compares; the first one is the timed one, with nothing but fread in its loop.
-  std::vector<char> buffer(size);
+  worker::Buffer buffer(size);
   double fread_ns = 0;
   for (int pass = 0; pass < 2; ++pass) {
     begin = worker::now_ns();
