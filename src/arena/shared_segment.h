@@ -11,15 +11,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "base/status.h"
 
 namespace cairn {
-
-enum class HugePages : std::uint8_t {
-  kNever,    // 4 KiB pages
-  kAdvise,   // transparent huge pages where the system grants them
-  kReserved  // hugetlb pages that the administrator reserved; falls back to kAdvise
-};
 
 class SharedSegment {
  public:

@@ -13,14 +13,9 @@
 #include <string>
 #include <vector>
 
-namespace cairn {
+#include "base/huge_pages.h"
 
-// Which pages the RAM tier asks the kernel for.
-enum class HugePages {
-  kAuto,     // madvise(MADV_HUGEPAGE) where the kernel's shmem_enabled allows it, else small pages
-  kNever,    // small pages always
-  kHugetlb,  // reserved hugetlbfs pages; an error at start when too few are reserved
-};
+namespace cairn {
 
 // One file tier, below RAM; the order in the vector is the order of the hierarchy, fastest first.
 struct FileTierConfig {

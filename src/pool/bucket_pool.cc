@@ -160,6 +160,57 @@ std::uint32_t BucketPool::reclaim_leases(Owner dead) {
   return reclaimed;
 }
 
+std::uint32_t BucketPool::reclaim_dead_leases(const OwnerTable& owners) {
+  std::uint32_t reclaimed = 0;
+  for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+    const std::uint64_t word = words_.slabs[slab].load(std::memory_order_acquire);
+    if (state_in(word) != State::kLeased) {
+      restore_hint(slab, word);
+    } else if (!owners.is_alive(owner_in(word))) {
+      settle(slab, owner_in(word));
+      ++reclaimed;
+    }
+  }
+  return reclaimed;
+}
+
+// As set_hint(), but writes only where the bit is missing: the sweep must not dirty every line of the hints.
+void BucketPool::restore_hint(std::uint32_t slab, std::uint64_t word) {
+  const auto index = static_cast<unsigned>(class_in(word));
+  const std::uint64_t bit = std::uint64_t{1} << (slab % kBits);
+  const std::atomic<std::uint64_t>* hint = nullptr;
+  if (state_in(word) == State::kFree) {
+    hint = words_.free_hint;
+  } else if (free_in(word) != 0 && index < kSizeClasses - 1) {
+    hint = words_.partial_hint[index];
+  }
+  if (hint == nullptr || (hint[slab / kBits].load(std::memory_order_relaxed) & bit) != 0) return;
+  set_hint(slab, word);
+}
+
+bool BucketPool::is_taken(BucketIndex bucket) const {
+  const std::uint32_t position = raw(bucket) - shape_.first_bucket;
+  const unsigned sub = position % shape_.descriptors_per_slab;
+  const std::uint64_t word =
+      words_.slabs[position / shape_.descriptors_per_slab].load(std::memory_order_acquire);
+  if (state_in(word) == State::kFree) return false;
+  const unsigned step = shape_.descriptors_per_slab == 1 ? 1 : pages_in(class_in(word));
+  if (sub % step != 0) return false;
+  return (free_in(word) >> (sub / step) & 1) == 0;
+}
+
+std::uint32_t BucketPool::count_free_slabs() const {
+  std::uint32_t free = 0;
+  for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+    if (state_in(words_.slabs[slab].load(std::memory_order_relaxed)) == State::kFree) ++free;
+  }
+  return free;
+}
+
+void BucketPool::correct_free_slabs(std::int32_t by) const {
+  words_.free_slabs->fetch_add(static_cast<std::uint32_t>(by), std::memory_order_relaxed);
+}
+
 std::uint32_t BucketPool::leased_slabs() const {
   std::uint32_t leased = 0;
   for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {

@@ -77,6 +77,15 @@ class BucketPool {
 
   // After a death: returns what `dead` had leased. Returns the number of slabs.
   std::uint32_t reclaim_leases(Owner dead);
+  // The same for every owner that is dead, in one pass; also restores hints that a death in mid-step lost.
+  std::uint32_t reclaim_dead_leases(const OwnerTable& owners);
+  // True when the bucket is neither in the pool nor part of a larger one. Requires: its descriptor is locked by the
+  // caller, so that nobody takes or releases it meanwhile.
+  bool is_taken(BucketIndex bucket) const;
+  // Slabs in state free by looking at every one; free_slabs() may drift by one when a death falls between the
+  // change of the slab and of the count.
+  std::uint32_t count_free_slabs() const;
+  void correct_free_slabs(std::int32_t by) const;
 
   bool contains(BucketIndex bucket) const {
     return raw(bucket) - shape_.first_bucket < shape_.slab_count * shape_.descriptors_per_slab;
@@ -138,6 +147,7 @@ class BucketPool {
   bool claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self);
   void settle(std::uint32_t slab, Owner owner);
   void set_hint(std::uint32_t slab, std::uint64_t word);
+  void restore_hint(std::uint32_t slab, std::uint64_t word);
 
   Words words_{};
   Shape shape_{};

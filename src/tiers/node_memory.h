@@ -48,6 +48,8 @@ struct ControlHeader {
   // Programs that cannot be intercepted are running in the node's process trees: close() stores at once.
   std::atomic<std::uint32_t> foreign_programs;
   std::atomic<std::uint32_t> detached;        // the service is leaving: write through
+  // The service can hold no more descriptors of backing files: what it does not hold yet is written through.
+  std::atomic<std::uint32_t> descriptors_full;
   alignas(64) std::atomic<std::uint32_t> flusher_wake;    // futex: dirty data appeared
   std::atomic<std::uint32_t> flusher_sleeping;
   alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room
