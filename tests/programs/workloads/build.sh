@@ -1,0 +1,49 @@
+# needs: gcc make ar
+# timeout: 120
+# ignore: *.o *.a *.so* *.lo *.log example* minigzip* *64 *sh ztest* *.pc
+# volatile: ztest* foo.gz
+# A real package (zlib, from Debian's sources) when they are at hand, and a generated library with a plugin.
+set -euo pipefail
+mkdir library
+cd library
+for i in $(seq 30); do
+  printf '#include "all.h"\nint f%d(int x) { return x * %d + g(x); }\n' "$i" "$i" >"f$i.c"
+done
+{ echo 'static inline int g(int x) { return x ^ 5; }'; for i in $(seq 30); do echo "int f$i(int x);"; done; } >all.h
+{ echo '#include <stdio.h>'; echo '#include <dlfcn.h>'; echo '#include "all.h"'; echo 'int main(void) { int s = 0;'
+  for i in $(seq 30); do echo "s += f$i($i);"; done
+  echo 'void* p = dlopen("./plugin.so", RTLD_NOW); if (!p) { puts(dlerror()); return 1; }'
+  echo 'int (*h)(int) = (int (*)(int))dlsym(p, "h"); printf("%d %d\n", s, h(s)); return 0; }'; } >main.c
+echo 'int h(int x) { return x + 1000000; }' >plugin.c
+cat >Makefile <<'MAKE'
+OBJECTS := $(patsubst %.c,%.o,$(wildcard f*.c))
+all: program plugin.so
+program: main.o liball.a
+	gcc -o $@ main.o liball.a -ldl
+liball.a: $(OBJECTS)
+	ar rcs $@ $^
+plugin.so: plugin.c
+	gcc -shared -fPIC -o $@ $<
+%.o: %.c all.h
+	gcc -O1 -g -MMD -c -o $@ $<
+MAKE
+make -s -j2
+./program
+make -s -j2 -q && echo "up to date"
+touch -d '2031-01-01' f3.c
+make -j2 | grep -c gcc
+./program
+nm liball.a | grep -c ' T '
+strip program
+./program
+gcc -static -o static main.c f*.c -ldl 2>/dev/null && ./static | cut -d' ' -f1
+cd ..
+source=$("$TOOLS/fetch_source.sh" zlib || true)
+[ -n "$source" ] || exit 0
+tar xf "$source"
+cd zlib-*
+CFLAGS='-O1' ./configure >/dev/null
+make -s -j2 >/dev/null
+make -s test 2>&1 | grep -c 'OK'
+ls *.so.*
+sha256sum zconf.h zlib.h

@@ -1,0 +1,5 @@
+# timeout: 300
+# output: verdicts
+# volatile: *
+# CPython's own test_fileio, judged test by test.
+exec "$BASH" "$TOOLS/cpython_tests.sh" test_fileio

@@ -1,0 +1,5 @@
+# timeout: 300
+# output: verdicts
+# volatile: *
+# CPython's own test_tempfile, judged test by test.
+exec "$BASH" "$TOOLS/cpython_tests.sh" test_tempfile
