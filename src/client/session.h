@@ -3,15 +3,20 @@
 //
 // A forked child must not work under its parent's owner. The session's state lives in a page that the kernel wipes on
 // fork (MADV_WIPEONFORK), so the child finds itself not attached, whatever way it was forked, and attaches anew at its
-// first call. A vfork child shares the page and works as its parent, who is suspended.
+// first call; the memory that the parent had mapped is kept. A vfork child shares the page and works as its parent,
+// who is suspended.
 //
 // Thread safety: attach() and actor() from any thread. Signal handlers: actor() of a thread that has one.
 // Ownership: one per process, never destroyed (stdio streams are flushed after destructors).
 #pragma once
 
+#include <sys/un.h>
+
+#include <array>
 #include <cstdint>
 
 #include "buffer/hand_over.h"
+#include "client/process_page.h"
 #include "client/protocol.h"
 #include "tiers/actor.h"
 
@@ -20,31 +25,79 @@ namespace cairn {
 class Session final : public HandOver {
  public:
   // The process's session. Does not attach.
-  static Session& instance();
+  static Session& instance() { return instance_; }
 
   // Attaches to the node at `socket_path` if this process is not attached; cheap when it is.
   // Returns false when there is no node: the caller passes calls through to the kernel.
   bool attach();
   void configure(const char* socket_path, std::uint32_t run);
-  bool is_attached() const;
+  bool is_configured() const { return socket_path_[0] != '\0'; }
+  bool is_attached() const { return process_page.epoch.load(std::memory_order_acquire) != 0; }
 
-  const NodeMemory& memory() const;
+  // Requires: attached (or attached in a parent process: the mapping is inherited).
+  const NodeMemory& memory() const { return memory_; }
+  bool has_memory() const { return has_memory_; }
   Owner self() const;
+  // The owner under which this process's parent was attached when it forked; nobody in a first image.
+  Owner inherited_owner() const { return inherited_owner_; }
   // This thread's actor. Requires: attached.
-  Actor& actor();
+  Actor& actor() { return *actor_if_any(); }
+  // The same, attaching first if need be; null when there is no node.
+  Actor* actor_if_any() {
+    ThreadState& state = thread_state;
+    if (__builtin_expect(state.epoch == process_page.epoch.load(std::memory_order_relaxed), 1)) {
+      return &state.actor;
+    }
+    return enter_thread();
+  }
   // Called by the thread-exit hook: gives the thread's leases back.
   void leave_thread();
+  // Called once in a forked child that has attached, with the owner of the parent.
+  void set_child_handler(void (*handler)(Owner parent)) { child_handler_ = handler; }
 
   bool hand_over(ObjectIndex object, int fd) override;
+  void discarded(ObjectIndex object) override;
   // Asks the service to store an object that this process can only read. 0 or -errno.
-  int request_flush(ObjectIndex object, bool durable);
+  int request_flush(ObjectIndex object, bool durable) override;
   void notify(const protocol::ObjectMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command);
   // The private descriptors of the session (socket, segments, pools): never the application's to close or see.
   bool owns_descriptor(int fd) const;
+  // Moves a private descriptor away because the application wants its number. True when `fd` was one.
+  bool relocate_descriptor(int fd);
   // Nanoseconds that attach() took, for `cairn status`.
-  std::int64_t attach_ns() const;
+  std::int64_t attach_ns() const { return attach_ns_; }
+
+  // The lowest number that private descriptors get: high, but not so high that every fork copies a huge table.
+  static int descriptor_floor();
+
+  // For tests: works on memory of the test's own, without a service.
+  void install_for_test(NodeMemory memory, Owner self, bool takes_descriptors);
+
+ private:
+  Actor* enter_thread();
+  bool connect_and_attach();
+  int connect_socket() const;
+  bool adopt_memory(const protocol::Welcome& welcome, const int* descriptors, unsigned count);
+  void publish(Owner self);
+
+  static Session instance_;
+
+  char socket_path_[sizeof(sockaddr_un::sun_path)] = {};
+  std::uint32_t run_ = 0;
+  NodeMemory memory_;
+  bool has_memory_ = false;
+  bool is_test_ = false;
+  bool test_takes_descriptors_ = false;
+  int socket_ = -1;
+  std::uint64_t memory_inode_ = 0;  // of the control segment: tells whether a child meets the same node
+  int tier_fds_[kTiersMax] = {-1, -1, -1, -1};
+  std::uint32_t last_epoch_ = 0;
+  Owner last_owner_;
+  Owner inherited_owner_;
+  std::int64_t attach_ns_ = 0;
+  void (*child_handler_)(Owner) = nullptr;
 };
 
 }  // namespace cairn

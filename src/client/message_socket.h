@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages with descriptors over a SEQPACKET socket, by system calls of our own.
+//
+// Thread safety: as the system calls'. Ownership: received descriptors belong to the caller.
+#pragma once
+
+#include <cstddef>
+
+namespace cairn {
+
+inline constexpr unsigned kPassedDescriptorsMax = 8;
+
+struct ReceivedMessage {
+  long size = 0;  // bytes, or -errno; 0 when the peer is gone
+  int descriptors[kPassedDescriptorsMax];
+  unsigned descriptor_count = 0;
+};
+
+// A connected socket whose sends and receives end after `timeout_ms`, at or above `floor`; or -errno.
+int connect_seqpacket(const char* path, int floor, int timeout_ms);
+// 0 or -errno. `fd` -1 sends no descriptor. Never raises SIGPIPE.
+int send_message(int socket, const void* message, std::size_t size, int fd);
+ReceivedMessage receive_message(int socket, void* buffer, std::size_t size);
+
+}  // namespace cairn

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "client/message_socket.h"
+
+namespace cairn {
+
+constinit ProcessPage process_page{};
+constinit thread_local ThreadState thread_state{};
+constinit Session Session::instance_;
+
+namespace {
+
+// A service that does not answer within this is treated as none: the program goes on without it.
+constexpr int kAnswerMs = 3000;
+// Private descriptors start here at the latest; the kernel copies its table up to the highest one at every fork.
+constexpr int kFloorMax = 4096;
+
+int move_high(int fd) {
+  const int high = sys::fcntl(fd, F_DUPFD_CLOEXEC, Session::descriptor_floor());
+  if (high < 0) return fd;
+  sys::close(fd);
+  return high;
+}
+
+std::uint64_t inode_of(int fd) {
+  struct ::statx status;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_INO, &status) < 0) return 0;
+  return status.stx_ino;
+}
+
+void wipe_page_on_fork() {
+  sys::madvise(&process_page, sizeof process_page, MADV_WIPEONFORK);
+  process_page.is_primed.store(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+int Session::descriptor_floor() {
+  rlimit limit{};
+  const long result = sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, sys::word(&limit));
+  if (result < 0) return 3;
+  const int top = limit.rlim_cur > 2 * kFloorMax ? 2 * kFloorMax : static_cast<int>(limit.rlim_cur);
+  return top / 2;
+}
+
+void Session::configure(const char* socket_path, std::uint32_t run) {
+  if (std::strlen(socket_path) >= sizeof socket_path_) return;
+  std::strcpy(socket_path_, socket_path);
+  run_ = run;
+}
+
+Owner Session::self() const {
+  return Owner::from_bits(process_page.owner_bits.load(std::memory_order_relaxed));
+}
+
+bool Session::attach() {
+  if (is_attached()) return true;
+  if (process_page.is_refused.load(std::memory_order_relaxed) != 0 || !is_configured()) return false;
+  LocalGuard guard(process_lock(ProcessLock::kAttach));
+  if (is_attached()) return true;
+  const std::int64_t begin = monotonic_ns();
+  if (!connect_and_attach()) {
+    process_page.is_refused.store(1, std::memory_order_relaxed);
+    return false;
+  }
+  attach_ns_ = monotonic_ns() - begin;
+  return true;
+}
+
+bool Session::connect_and_attach() {
+  wipe_page_on_fork();
+  const Owner parent = std::exchange(last_owner_, Owner());
+  if (is_test_) return false;
+  if (socket_ >= 0) sys::close(std::exchange(socket_, -1));  // the parent's: it must not be kept alive here
+  const int socket = connect_seqpacket(socket_path_, descriptor_floor(), kAnswerMs);
+  if (socket < 0) return false;
+  protocol::Hello hello;
+  hello.run = run_;
+  hello.pid = sys::getpid();
+  std::strncpy(hello.command, program_invocation_short_name, sizeof hello.command - 1);
+  if (send_message(socket, &hello, sizeof hello, -1) < 0) {
+    sys::close(socket);
+    return false;
+  }
+  alignas(protocol::Welcome) char answer[protocol::kMessageBytesMax];
+  const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
+  protocol::Welcome welcome;
+  bool is_welcome = received.size == static_cast<long>(sizeof welcome);
+  if (is_welcome) {
+    std::memcpy(&welcome, answer, sizeof welcome);
+    is_welcome = welcome.header.magic == protocol::kMagic && welcome.header.version == protocol::kVersion &&
+                 welcome.header.type == protocol::Type::kWelcome;
+  }
+  if (!is_welcome || received.descriptor_count < 2) {
+    for (unsigned index = 0; index < received.descriptor_count; ++index) {
+      sys::close(received.descriptors[index]);
+    }
+    sys::close(socket);
+    return false;
+  }
+  if (!adopt_memory(welcome, received.descriptors, received.descriptor_count)) {
+    sys::close(socket);
+    return false;
+  }
+  socket_ = socket;
+  inherited_owner_ = parent;
+  publish(Owner(static_cast<std::uint16_t>(welcome.slot), static_cast<std::uint8_t>(welcome.generation)));
+  if (parent && child_handler_ != nullptr) child_handler_(parent);
+  return true;
+}
+
+bool Session::adopt_memory(const protocol::Welcome& welcome, const int* descriptors, unsigned count) {
+  const std::uint64_t inode = inode_of(descriptors[0]);
+  if (has_memory_) {
+    // A forked child: the parent's mappings serve, if they are of the same node. Tables of another node must not be
+    // mixed with records that point into the old ones.
+    for (unsigned index = 0; index < count; ++index) sys::close(descriptors[index]);
+    return inode == memory_inode_;
+  }
+  std::array<int, kTiersMax> tiers;
+  tiers.fill(-1);
+  int control = move_high(descriptors[0]);
+  int data = move_high(descriptors[1]);
+  unsigned next = 2;
+  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
+    if (welcome.shape.tier_bytes[tier] == 0 || next == count) continue;
+    tiers[tier] = move_high(descriptors[next++]);
+  }
+  while (next < count) sys::close(descriptors[next++]);
+  Result<NodeMemory> memory = NodeMemory::attach(welcome.shape, control, data, tiers);
+  if (!memory) return false;
+  memory_ = std::move(memory.value());
+  memory_inode_ = inode;
+  has_memory_ = true;
+  for (unsigned tier = 1; tier < kTiersMax; ++tier) tier_fds_[tier] = tiers[tier];
+  return true;
+}
+
+void Session::publish(Owner self) {
+  last_owner_ = self;
+  process_page.owner_bits.store(self.bits(), std::memory_order_relaxed);
+  process_page.pid.store(sys::getpid(), std::memory_order_relaxed);
+  last_epoch_ = last_epoch_ + 1 == 0 ? 1 : last_epoch_ + 1;
+  process_page.epoch.store(last_epoch_, std::memory_order_release);
+}
+
+Actor* Session::enter_thread() {
+  if (!attach()) return nullptr;
+  ThreadState& state = thread_state;
+  // What a fork left here belongs to the parent: forgotten, not given back.
+  new (&state.actor) Actor();
+  state.actor.memory = &memory_;
+  state.actor.self = self();
+  const std::uint32_t shard = process_page.next_shard.fetch_add(1, std::memory_order_relaxed);
+  state.actor.counters = &memory_.slot(state.actor.self.slot()).shards[shard % ClientSlot::kShards];
+  state.epoch = process_page.epoch.load(std::memory_order_acquire);
+  return &state.actor;
+}
+
+void Session::leave_thread() {
+  ThreadState& state = thread_state;
+  if (state.epoch != process_page.epoch.load(std::memory_order_acquire)) return;
+  state.actor.drop_leases();
+  state.epoch = UINT32_MAX;
+}
+
+bool Session::hand_over(ObjectIndex object, int fd) {
+  if (is_test_) {
+    if (test_takes_descriptors_) memory_.objects().at(object).set(kObjectHandedOver);
+    return test_takes_descriptors_;
+  }
+  if (!is_attached() || memory_.header().detached.load(std::memory_order_relaxed) != 0) return false;
+  protocol::ObjectMessage message;
+  message.header.type = protocol::Type::kObjectDescriptor;
+  message.object = raw(object);
+  if (send_message(socket_, &message, sizeof message, fd) < 0) return false;
+  memory_.objects().at(object).set(kObjectHandedOver);
+  return true;
+}
+
+void Session::discarded(ObjectIndex object) {
+  protocol::ObjectMessage message;
+  message.header.type = protocol::Type::kDiscarded;
+  message.object = raw(object);
+  notify(message);
+}
+
+int Session::request_flush(ObjectIndex object, bool durable) {
+  if (is_test_ || !is_attached()) return -EIO;
+  const int socket = connect_seqpacket(socket_path_, descriptor_floor(), 0);
+  if (socket < 0) return -EIO;
+  protocol::ObjectMessage message;
+  message.header.type = protocol::Type::kFlush;
+  message.object = raw(object);
+  message.durable = durable ? 1 : 0;
+  int result = send_message(socket, &message, sizeof message, -1);
+  if (result == 0) {
+    alignas(protocol::Flushed) char answer[protocol::kMessageBytesMax];
+    const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
+    protocol::Flushed flushed;
+    result = -EIO;
+    if (received.size == static_cast<long>(sizeof flushed)) {
+      std::memcpy(&flushed, answer, sizeof flushed);
+      if (flushed.header.magic == protocol::kMagic && flushed.header.type == protocol::Type::kFlushed) {
+        result = -flushed.error;
+      }
+    }
+  }
+  sys::close(socket);
+  return result;
+}
+
+void Session::notify(const protocol::ObjectMessage& message) {
+  if (socket_ >= 0 && is_attached()) send_message(socket_, &message, sizeof message, -1);
+}
+
+void Session::notify_inherited() {
+  protocol::ObjectMessage message;
+  message.header.type = protocol::Type::kInherited;
+  notify(message);
+}
+
+void Session::notify_foreign(const char* command) {
+  if (socket_ < 0 || !is_attached()) return;
+  protocol::ForeignMessage message;
+  std::strncpy(message.command, command, sizeof message.command - 1);
+  send_message(socket_, &message, sizeof message, -1);
+}
+
+bool Session::owns_descriptor(int fd) const {
+  if (fd < 0 || !has_memory_) return false;
+  if (fd == socket_ || fd == memory_.control().fd() || fd == memory_.data().fd()) return true;
+  for (const int tier_fd : tier_fds_) {
+    if (fd == tier_fd) return true;
+  }
+  return false;
+}
+
+bool Session::relocate_descriptor(int fd) {
+  // The segments' descriptors have served once the memory is mapped; only the socket is moved. A tier's number
+  // stays: the caller answers EBUSY as the kernel does for a number that is about to be used.
+  if (fd == socket_) {
+    const int moved = sys::fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+    if (moved < 0) return false;
+    socket_ = moved;
+    return true;
+  }
+  return fd == memory_.control().fd() || fd == memory_.data().fd();
+}
+
+void Session::install_for_test(NodeMemory memory, Owner self, bool takes_descriptors) {
+  wipe_page_on_fork();
+  memory_ = std::move(memory);
+  has_memory_ = true;
+  is_test_ = true;
+  test_takes_descriptors_ = takes_descriptors;
+  std::strcpy(socket_path_, "(test)");
+  publish(self);
+}
+
+}  // namespace cairn
