@@ -144,21 +144,25 @@ class Context(contextlib.ExitStack):
         """Runs the two measurements A B A B ...; returns the pairs of what they returned."""
         return [(first(), second()) for _ in range(self.pairs)]
 
-    def at_least(self, name: str, value: float, target: float, unit: str = "x", detail: str = ""):
-        self._add(name, value, target, unit, False, detail)
+    def at_least(self, name: str, value: float, target: float, unit: str = "x", detail: str = "",
+                 noise: float = 0):
+        """noise: how far (as a part of the target) two equal measurements of this kind lie apart."""
+        self._add(name, value, target, unit, False, detail, noise)
 
     def at_most(self, name: str, value: float, target: float, unit: str, detail: str = ""):
-        self._add(name, value, target, unit, True, detail)
+        self._add(name, value, target, unit, True, detail, 0)
 
-    def speed_up(self, name: str, pairs, key, target: float, unit: str = "ns") -> None:
+    def speed_up(self, name: str, pairs, key, target: float, unit: str = "ns",
+                 noise: float = 0) -> None:
         """Records how many times faster the first of each pair is; key picks the time out of a result."""
         times = [(key(first), key(second)) for first, second in pairs]
         ratio = statistics.median(second / first for first, second in times)
         ours, theirs = (statistics.median(side) for side in zip(*times))
-        self.at_least(name, ratio, target, detail=f"{ours:.4g} against {theirs:.4g} {unit}")
+        self.at_least(name, ratio, target, detail=f"{ours:.4g} against {theirs:.4g} {unit}",
+                      noise=noise)
 
-    def _add(self, name, value, target, unit, at_most, detail) -> None:
-        reached = value <= target if at_most else value >= target
+    def _add(self, name, value, target, unit, at_most, detail, noise) -> None:
+        reached = value <= target if at_most else value >= target * (1 - noise)
         self.cases.append(Case(name, round(value, 4), target, unit, at_most, self.quick or reached,
                                detail))
 
