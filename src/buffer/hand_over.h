@@ -14,6 +14,10 @@ class HandOver {
   // Returns false when the service cannot take it: the caller then writes through to the backing store.
   // Thread safe. Sets kObjectHandedOver on success.
   virtual bool hand_over(ObjectIndex object, int fd) = 0;
+  // Has the service store an object that this process may only read. 0 or -errno.
+  virtual int request_flush(ObjectIndex object, bool durable) = 0;
+  // The object was unlinked and its data dropped: the service need not keep its descriptor.
+  virtual void discarded(ObjectIndex object) = 0;
 
  protected:
   ~HandOver() = default;

@@ -17,15 +17,15 @@ struct Actor {
   Owner self;
   CounterShard* counters = nullptr;
   Lease leases[kTiersMax];
+  std::byte* bounce = nullptr;  // one block, page-aligned, for direct I/O on file tiers; made when first needed
+  std::uint32_t accesses = 0;   // every so many, a hit also notes recency and frequency
 
+  // Requires that a file tier exists, in practice. Null when the process has no memory left.
+  std::byte* bounce_block();
   const OwnerTable& owners() const { return memory->owners(); }
   Object& object(ObjectIndex index) const { return memory->objects().at(index); }
   void count(Counter counter, std::uint64_t amount) { counters->add(counter, amount); }
-  void drop_leases() {
-    for (unsigned tier = 0; tier < memory->tier_count(); ++tier) {
-      leases[tier].drop(memory->pool(static_cast<TierId>(tier)));
-    }
-  }
+  void drop_leases();
   void lock(BlockDescriptor& block) const { block.lock(self, owners()); }
   void unlock(BlockDescriptor& block, bool changed) const { block.unlock(self, changed); }
 };

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "buffer/block_access.h"
+
+#include <errno.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "buffer/copy.h"
+#include "flush/dirty_accounting.h"
+
+namespace cairn {
+namespace {
+
+// A free bucket of the RAM tier, its descriptor locked.
+LockedBlock take_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
+  const NodeMemory& memory = *actor.memory;
+  BucketPool& pool = memory.pool(TierId::kMemory);
+  Lease::Fresh fresh;
+  const BucketIndex bucket = actor.leases[0].take(pool, size_class, actor.self, actor.owners(), wanted, &fresh);
+  if (fresh.count > 0) {
+    memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes, std::size_t{fresh.count} * kBlockBytes);
+    if (pool.free_slabs() < memory.header().low_slabs[0].load(std::memory_order_relaxed)) {
+      memory.wake_organizer();
+    }
+  }
+  if (bucket == BucketIndex::kNone) {
+    memory.wake_organizer();
+    return {};
+  }
+  return LockedBlock(actor, bucket);
+}
+
+void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber number, PlacementReason reason) {
+  const std::uint32_t now = monotonic_coarse_ms();
+  descriptor.object.store(raw(object), std::memory_order_relaxed);
+  descriptor.number.store(raw(number), std::memory_order_relaxed);
+  descriptor.valid_pages.store(0, std::memory_order_relaxed);
+  descriptor.dirty_pages.store(0, std::memory_order_relaxed);
+  descriptor.flusher.store(0, std::memory_order_relaxed);
+  descriptor.recency_ms.store(now, std::memory_order_relaxed);
+  descriptor.frequency.store(1, std::memory_order_relaxed);
+  descriptor.placed_ms.store(now, std::memory_order_relaxed);
+  descriptor.predecessor.store(0, std::memory_order_relaxed);
+  descriptor.reason.store(static_cast<std::uint8_t>(reason), std::memory_order_relaxed);
+}
+
+void release_unpublished(Actor& actor, LockedBlock& block) {
+  actor.memory->pool(TierId::kMemory).release(block.bucket(), actor.self);
+  block.dismiss();
+}
+
+// Copies `from` (any tier) into the new RAM bucket `to`, both locked, and lets the directory point there.
+// Returns the new place, or `from` untouched when the pool file cannot be read.
+LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, ObjectIndex object,
+                           BlockNumber number, PlacementReason reason) {
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& old = from.descriptor();
+  BlockDescriptor& fresh = to.descriptor();
+  if (from.in_memory()) {
+    copy_to_shared(to.bytes(), from.bytes(), bytes_in(static_cast<SizeClass>(old.size_class)));
+  } else {
+    const TierId tier = memory.tier_of(from.bucket());
+    const int error = memory.file_tier(tier).read_pages(memory.pool(tier).offset_of_bucket(from.bucket()),
+                                                        to.bytes(), kBlockBytes);
+    if (error < 0) {
+      release_unpublished(actor, to);
+      return from;
+    }
+    actor.count(Counter::kPromotedBlocks, 1);
+  }
+  describe(fresh, object, number, reason);
+  fresh.enter(BlockState::kFilling);
+  fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
+  const std::uint16_t dirty = old.dirty_pages.load();
+  fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
+  fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
+  fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
+  fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
+  if (dirty != 0) note_dirty_block_moved(actor, from.bucket(), to.bucket());
+  memory.directory().move(from.bucket(), to.bucket(), actor.self, actor.owners());
+  const TierId tier = memory.tier_of(from.bucket());
+  memory.pool(tier).release(from.bucket(), actor.self);
+  from.dismiss();
+  to.set_changed();
+  return to;
+}
+
+enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
+
+// Gives a block that is not resident its bucket and publishes it.
+Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end, PlacementReason reason,
+             unsigned wanted, LockedBlock* result) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  Object& object = access.object();
+  // Only a file's first block can stay small; later ones are part of something larger.
+  const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
+  LockedBlock block = take_bucket(actor, size_class, wanted);
+  if (!block) return Placed::kNoRoom;
+  describe(block.descriptor(), access.index, number, reason);
+  block.descriptor().enter(BlockState::kFilling);
+  object.blocks.fetch_add(1, std::memory_order_acq_rel);
+  const BucketIndex resident = memory.directory().publish(block.bucket(), actor.self, actor.owners());
+  if (resident != block.bucket()) {
+    object.blocks.fetch_sub(1, std::memory_order_acq_rel);
+    release_unpublished(actor, block);
+    return resident == BucketIndex::kNone ? Placed::kNoRoom : Placed::kRetry;
+  }
+  // Invariant 3 of Object: whoever enters through mode either sees this block or is seen here.
+  if (object.through.load(std::memory_order_seq_cst) != 0) {
+    discard_block(actor, block);
+    return Placed::kNoRoom;
+  }
+  block.set_changed();
+  *result = static_cast<LockedBlock&&>(block);
+  return Placed::kReady;
+}
+
+}  // namespace
+
+LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) {
+  const NodeMemory& memory = *actor.memory;
+  for (;;) {
+    const BucketIndex bucket = memory.directory().find(object, number);
+    if (bucket == BucketIndex::kNone) return {};
+    BlockDescriptor& descriptor = memory.block(bucket);
+    actor.lock(descriptor);
+    if (descriptor.holds(object, number) && descriptor.state.load() != BlockState::kFree) {
+      return LockedBlock(actor, bucket);
+    }
+    actor.unlock(descriptor, false);
+  }
+}
+
+LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                          PlacementReason reason, unsigned blocks_wanted) {
+  Actor& actor = access.actor;
+  for (;;) {
+    LockedBlock block = lock_resident(actor, access.index, number);
+    if (!block) {
+      const Placed placed = place(access, number, end, reason, blocks_wanted, &block);
+      if (placed == Placed::kRetry) continue;
+      return block;
+    }
+    if (access.object().through.load(std::memory_order_seq_cst) != 0) return {};
+    BlockDescriptor& descriptor = block.descriptor();
+    const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
+    if (block.in_memory() && !is_small) return block;
+    if (descriptor.is_flushing(actor.owners())) {
+      if (!block.in_memory() && reason == PlacementReason::kRead) return block;
+      block.unlock();
+      descriptor.wait_for_flusher(actor.owners());
+      continue;
+    }
+    LockedBlock larger = take_bucket(actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, 1);
+    if (!larger) return block;
+    return move_to_memory(actor, static_cast<LockedBlock&&>(block), static_cast<LockedBlock&&>(larger),
+                          access.index, number,
+                          is_small ? PlacementReason::kGrown : PlacementReason::kPromoted);
+  }
+}
+
+int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number, std::uint16_t pages) {
+  BlockDescriptor& descriptor = block.descriptor();
+  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const auto missing = static_cast<std::uint16_t>(pages & ~valid);
+  if (missing == 0) return 0;
+  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
+  unsigned page = 0;
+  while (page < kPagesPerBlock) {
+    if ((missing >> page & 1) == 0) {
+      ++page;
+      continue;
+    }
+    unsigned past = page;
+    while (past < kPagesPerBlock && (missing >> past & 1) != 0) ++past;
+    const std::uint64_t begin = offset_of(number) + page * kPageBytes;
+    const std::size_t length = (past - page) * kPageBytes;
+    std::byte* target = block.bytes() + page * kPageBytes;
+    std::size_t got = 0;
+    if (begin < stored) {
+      const ssize_t result = access.file.read(begin, target, length);
+      if (result < 0) return static_cast<int>(result);
+      got = static_cast<std::size_t>(result);
+      access.actor.count(Counter::kMissBytes, got);
+    }
+    if (got < length) zero_shared(target + got, length - got);
+    page = past;
+  }
+  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | missing), std::memory_order_release);
+  if (descriptor.state.load(std::memory_order_relaxed) == BlockState::kFilling) {
+    descriptor.enter(BlockState::kClean);
+  }
+  block.set_changed();
+  return 0;
+}
+
+void discard_block(Actor& actor, LockedBlock& block) {
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& descriptor = block.descriptor();
+  const ObjectIndex object = descriptor.object_index();
+  CAIRN_DCHECK(!descriptor.is_flushing(actor.owners()));
+  if (descriptor.dirty_pages.load(std::memory_order_relaxed) != 0) {
+    descriptor.dirty_pages.store(0, std::memory_order_relaxed);
+    note_block_clean(actor, block.bucket(), object);
+    if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+  }
+  memory.directory().withdraw(block.bucket(), actor.self, actor.owners());
+  actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
+  memory.pool(memory.tier_of(block.bucket())).release(block.bucket(), actor.self);
+  block.dismiss();
+}
+
+}  // namespace cairn

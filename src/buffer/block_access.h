@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Getting at one block for a data call: find it, give it a bucket, fill what is missing, move it up, take it away.
+//
+// The functions return with the block's lock held where they say so; WritableBlock releases it in every other case.
+//
+// Thread safety: any thread; lock order as in catalog/object.h.
+#pragma once
+
+#include <cstdint>
+
+#include "buffer/object_io.h"
+
+namespace cairn {
+
+// A block whose lock the caller holds, in the RAM tier unless `in_memory` is false.
+// Move-only; destruction unlocks. `changed` is what the sequence must say.
+class LockedBlock {
+ public:
+  LockedBlock() = default;
+  LockedBlock(Actor& actor, BucketIndex bucket) : actor_(&actor), bucket_(bucket) {}
+  LockedBlock(LockedBlock&& other) noexcept { *this = static_cast<LockedBlock&&>(other); }
+  LockedBlock& operator=(LockedBlock&& other) noexcept {
+    unlock();
+    actor_ = other.actor_;
+    bucket_ = other.bucket_;
+    changed_ = other.changed_;
+    other.actor_ = nullptr;
+    return *this;
+  }
+  ~LockedBlock() { unlock(); }
+
+  explicit operator bool() const { return actor_ != nullptr; }
+  BucketIndex bucket() const { return bucket_; }
+  BlockDescriptor& descriptor() const { return actor_->memory->block(bucket_); }
+  bool in_memory() const { return actor_->memory->in_memory(bucket_); }
+  std::byte* bytes() const { return actor_->memory->bytes(bucket_); }
+  void set_changed() { changed_ = true; }
+  void unlock() {
+    if (actor_ != nullptr) actor_->unlock(descriptor(), changed_);
+    actor_ = nullptr;
+    changed_ = false;
+  }
+  // The lock has gone another way (the bucket was released).
+  void dismiss() { actor_ = nullptr; }
+
+ private:
+  Actor* actor_ = nullptr;
+  BucketIndex bucket_{};
+  bool changed_ = false;
+};
+
+// Locks the block if it is resident in any tier.
+LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
+
+// Locks the block, giving it a bucket in the RAM tier that holds at least its first `end` bytes if it has none.
+// Empty when no bucket or directory slot is free, or the object went through: the caller uses the store.
+// A block of a file tier comes as it is when the RAM tier has no room for it.
+LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                          PlacementReason reason, unsigned blocks_wanted);
+
+// Makes all of `pages` valid, reading from the store what it has and zeroing the rest. 0 or -errno.
+// Requires: the lock, in memory.
+int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number, std::uint16_t pages);
+
+// Takes the block out of its tier. Requires: the lock, no flush in flight; dirty pages are lost. Unlocks.
+void discard_block(Actor& actor, LockedBlock& block);
+
+// Calls visit(BlockNumber) for every block of [first, end) that seems resident.
+template <typename Visit>
+void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, std::uint64_t end,
+                       Visit&& visit) {
+  const NodeMemory& memory = *actor.memory;
+  if (end - first <= 4 * std::uint64_t{memory.bucket_count()}) {
+    for (std::uint64_t number = first; number < end; ++number) {
+      if (actor.object(object).blocks.load(std::memory_order_acquire) == 0) return;
+      const auto block = static_cast<BlockNumber>(number);
+      if (memory.directory().find(object, block) != BucketIndex::kNone) visit(block);
+    }
+    return;
+  }
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      const BlockDescriptor& descriptor = memory.block(bucket);
+      const std::uint32_t number = raw(descriptor.block_number());
+      if (descriptor.object_index() == object && number >= first && number < end) {
+        visit(static_cast<BlockNumber>(number));
+      }
+    });
+  }
+}
+
+}  // namespace cairn

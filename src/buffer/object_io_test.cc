@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random reads, writes, truncations, flushes and evictions of one file against a byte array, in one process.
+#include "buffer/object_io.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "buffer/block_access.h"
+#include "buffer/object_lifecycle.h"
+#include "flush/flush_object.h"
+
+namespace cairn {
+namespace {
+
+class AcceptingService final : public HandOver {
+ public:
+  bool hand_over(ObjectIndex index, int) override {
+    memory->objects().at(index).set(kObjectHandedOver);
+    return true;
+  }
+  int request_flush(ObjectIndex, bool) override { return -EBADF; }
+  void discarded(ObjectIndex) override {}
+  NodeMemory* memory = nullptr;
+};
+
+struct Tiers {
+  unsigned memory_slabs;
+  unsigned file_slabs;
+};
+
+class ObjectIo : public testing::TestWithParam<Tiers> {
+ protected:
+  void SetUp() override {
+    char path[] = "/var/tmp/cairn-object-io-XXXXXX";
+    fd_ = mkstemp(path);
+    ASSERT_GE(fd_, 0);
+    unlink(path);
+    MemoryShape shape;
+    shape.tier_bytes[0] = GetParam().memory_slabs * kBlockBytes;
+    shape.tier_bytes[1] = GetParam().file_slabs * kBlockBytes;
+    shape.clients_max = 8;
+    pool_path_ = "/var/tmp/cairn-object-io-pool-" + std::to_string(getpid());
+    auto memory = NodeMemory::create(shape, {"", pool_path_, "", ""});
+    unlink(pool_path_.c_str());
+    ASSERT_TRUE(memory.is_ok()) << memory.status().message();
+    memory_ = std::move(memory.value());
+    service_.memory = &memory_;
+    file_.emplace(fd_, O_RDWR);
+    actor_ = make_actor();
+    StoreStatus status;
+    ASSERT_EQ(store_status(fd_, &status), 0);
+    index_ = open_object(actor_, *file_, status, true);
+    ASSERT_NE(index_, ObjectIndex::kNone);
+    memory_.objects().at(index_).clear(kObjectUnlinked);
+  }
+  void TearDown() override {
+    actor_.drop_leases();
+    close(fd_);
+  }
+
+  Actor make_actor() {
+    Actor actor;
+    actor.memory = &memory_;
+    actor.self = memory_.owners().current(2);
+    actor.counters = &memory_.slot(2).shards[0];
+    return actor;
+  }
+  ObjectAccess access() { return ObjectAccess{actor_, index_, *file_, service_}; }
+
+  // What the organizer does: clean blocks leave, or move down to the file tier.
+  void evict(std::mt19937_64& random) {
+    for (std::uint32_t number = 0; number < 64; ++number) {
+      if (random() % 3 != 0) continue;
+      LockedBlock block = lock_resident(actor_, index_, static_cast<BlockNumber>(number));
+      if (!block || block.descriptor().is_flushing(memory_.owners())) continue;
+      if (block.descriptor().dirty_pages.load() == 0) discard_block(actor_, block);
+    }
+  }
+
+  std::string pool_path_;
+  int fd_ = -1;
+  NodeMemory memory_;
+  AcceptingService service_;
+  std::optional<BackingFile> file_;
+  Actor actor_;
+  ObjectIndex index_{};
+};
+
+TEST_P(ObjectIo, AgreesWithAByteArray) {
+  const std::uint64_t seed = std::getenv("CAIRN_SEED") ? std::strtoull(std::getenv("CAIRN_SEED"), nullptr, 10) : 42;
+  SCOPED_TRACE("CAIRN_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  std::vector<unsigned char> model;
+  std::vector<unsigned char> buffer(300'000);
+  constexpr std::uint64_t kSizeMax = 2'000'000;
+  for (int step = 0; step < 4000; ++step) {
+    const std::uint64_t offset = random() % kSizeMax;
+    const std::size_t length = (random() % 4 == 0 ? random() % 300'000 : random() % 9000) + 1;
+    switch (random() % 10) {
+      case 0: case 1: case 2: case 3: {
+        const std::uint64_t at = random() % 2 == 0 ? std::min<std::uint64_t>(offset, model.size()) : offset % 400'000;
+        for (std::size_t i = 0; i < length; ++i) buffer[i] = static_cast<unsigned char>(random());
+        ASSERT_EQ(write_object(access(), at, buffer.data(), length), static_cast<ssize_t>(length));
+        if (model.size() < at + length) model.resize(at + length);
+        std::copy_n(buffer.begin(), length, model.begin() + static_cast<std::ptrdiff_t>(at));
+        break;
+      }
+      case 4: case 5: case 6: {
+        const ssize_t got = read_object(access(), offset, buffer.data(), length);
+        const std::size_t expected =
+            offset >= model.size() ? 0 : std::min<std::size_t>(length, model.size() - offset);
+        ASSERT_EQ(got, static_cast<ssize_t>(expected)) << step;
+        ASSERT_TRUE(std::equal(buffer.begin(), buffer.begin() + got,
+                               model.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(offset, model.size()))))
+            << step;
+        break;
+      }
+      case 7:
+        if (random() % 4 == 0) {
+          const std::uint64_t size = random() % (model.size() + 100'000);
+          ASSERT_EQ(truncate_object(access(), size), 0);
+          model.resize(size);
+        }
+        break;
+      case 8:
+        ASSERT_EQ(sync_object(access(), false, nullptr), 0);
+        break;
+      default:
+        evict(random);
+    }
+    ASSERT_EQ(access().object().size.load(), model.size()) << step;
+  }
+  ASSERT_EQ(sync_object(access(), true, nullptr), 0);
+  std::vector<unsigned char> stored(model.size() + 1);
+  ASSERT_EQ(pread(fd_, stored.data(), stored.size(), 0), static_cast<ssize_t>(model.size()));
+  stored.pop_back();
+  EXPECT_TRUE(stored == model);
+  EXPECT_EQ(access().object().dirty_blocks.load(), 0u);
+  EXPECT_EQ(memory_.header().dirty_bytes.load(), 0u);
+  ASSERT_EQ(drop_blocks(access(), 0, UINT64_MAX, false), 0);
+  EXPECT_EQ(access().object().blocks.load(), 0u);
+  actor_.drop_leases();
+  EXPECT_EQ(memory_.pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);
+}
+
+TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {
+  constexpr int kThreads = 3;
+  std::vector<std::thread> threads;
+  std::atomic<bool> failed{false};
+  for (int id = 0; id < kThreads; ++id) {
+    threads.emplace_back([&, id] {
+      Actor actor = make_actor();
+      const ObjectAccess mine{actor, index_, *file_, service_};
+      std::mt19937_64 random(static_cast<std::uint64_t>(id));
+      // Ranges interleave at 1000 bytes, so that pages and blocks are shared.
+      for (int round = 0; round < 3000; ++round) {
+        const std::uint64_t slot = random() % 500 * kThreads + static_cast<unsigned>(id);
+        std::array<unsigned char, 1000> out;
+        out.fill(static_cast<unsigned char>(random()));
+        if (write_object(mine, slot * 1000, out.data(), out.size()) != 1000) failed = true;
+        std::array<unsigned char, 1000> in{};
+        if (read_object(mine, slot * 1000, in.data(), in.size()) != 1000 || in != out) failed = true;
+        if (round % 200 == 0 && sync_object(mine, false, nullptr) != 0) failed = true;
+        if (round % 150 == 0) {
+          LockedBlock block = lock_resident(actor, index_, block_of(slot * 1000));
+          if (block && block.descriptor().dirty_pages.load() == 0 &&
+              !block.descriptor().is_flushing(memory_.owners())) {
+            discard_block(actor, block);
+          }
+        }
+      }
+      actor.drop_leases();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_FALSE(failed.load());
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ObjectIo,
+                         testing::Values(Tiers{4, 0}, Tiers{16, 0}, Tiers{64, 0}, Tiers{8, 32}));
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "buffer/object_lifecycle.h"
+
+#include <errno.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "buffer/block_access.h"
+#include "flush/flush_object.h"
+
+namespace cairn {
+namespace {
+
+bool agrees(const Object& object, const StoreStamp& stamp) {
+  return object.store_mtime_ns.load() == stamp.mtime_ns && object.store_size.load() == stamp.size;
+}
+
+bool is_in_flux(const Object& object) {
+  return object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty) || object.through.load() != 0;
+}
+
+// Somebody outside changed the file since we looked last: what was read from it then is worth nothing.
+void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
+  Object& object = access.object();
+  if (is_in_flux(object) || agrees(object, seen)) return;
+  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  StoreStatus status;
+  // Looked at again under the lock: another client may have settled the file between the caller's look and now.
+  if (is_in_flux(object) || access.file.status(&status) < 0 || agrees(object, status.stamp)) return;
+  if (drop_blocks(access, 0, UINT64_MAX, false) < 0 || is_in_flux(object)) return;
+  object.size.store(status.stamp.size);
+  object.store_size.store(status.stamp.size);
+  object.mtime_ns.store(status.stamp.mtime_ns);
+  object.ctime_ns.store(status.stamp.ctime_ns);
+  object.store_mtime_ns.store(status.stamp.mtime_ns);
+  object.store_ctime_ns.store(status.stamp.ctime_ns);
+}
+
+// A HandOver for those who work without a service connection: the service itself and its sweep.
+class NoService final : public HandOver {
+ public:
+  bool hand_over(ObjectIndex, int) override { return false; }
+  int request_flush(ObjectIndex, bool) override { return -EBADF; }
+  void discarded(ObjectIndex) override {}
+};
+
+void discard_object(Actor& actor, ObjectIndex index) {
+  NoService nobody;
+  BackingFile no_file;
+  const ObjectAccess access{actor, index, no_file, nobody};
+  (void)drop_blocks(access, 0, UINT64_MAX, true);
+  actor.object(index).clear(kObjectTimesDirty | kObjectFailing);
+}
+
+bool is_still_unlinked(BackingFile& file) {
+  StoreStatus status;
+  return file.status(&status) < 0 || status.links == 0;
+}
+
+}  // namespace
+
+ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write) {
+  const NodeMemory& memory = *actor.memory;
+  bool created = false;
+  const ObjectIndex index =
+      memory.objects().acquire(status.key, status.stamp, actor.self, actor.owners(), &created);
+  if (index == ObjectIndex::kNone) {
+    memory.wake_organizer();
+    return index;
+  }
+  Object& object = memory.objects().at(index);
+  if (may_write) object.writers.fetch_add(1, std::memory_order_seq_cst);
+  if (status.links == 0) {
+    object.set(kObjectUnlinked);
+  } else if (object.has(kObjectUnlinked)) {
+    object.clear(kObjectUnlinked);  // linked again through /proc/self/fd
+  }
+  if (!created) {
+    NoService nobody;
+    revalidate(ObjectAccess{actor, index, file, nobody}, status.stamp);
+  }
+  return index;
+}
+
+int settle_object(const ObjectAccess& access) {
+  const Object& object = access.object();
+  if (!object.has(kObjectTimesDirty) && object.size.load() <= object.store_size.load()) return 0;
+  return settle_store(access.actor, access.index, access.file.fd());
+}
+
+int close_object(const ObjectAccess& access, bool may_write) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
+  int result = 0;
+  const bool unlinked = object.has(kObjectUnlinked) && is_still_unlinked(access.file);
+  if (may_write && !unlinked) {
+    if (actor.memory->header().foreign_programs.load() != 0 && object.dirty_blocks.load() != 0) {
+      result = sync_object(access, false, nullptr);
+    } else {
+      result = settle_object(access);
+    }
+    if (result == 0 && object.has(kObjectFailing)) {
+      result = -static_cast<int>(object.error_number.load());
+    }
+  }
+  if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
+  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked) {
+    discard_object(actor, access.index);
+    access.service.discarded(access.index);
+  }
+  return result;
+}
+
+void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
+  Object& object = actor.object(index);
+  if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
+  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && object.has(kObjectUnlinked)) {
+    discard_object(actor, index);
+  }
+}
+
+void unlink_object(Actor& actor, ObjectIndex index) {
+  Object& object = actor.object(index);
+  object.set(kObjectUnlinked);
+  if (object.opens.load(std::memory_order_acquire) == 0) discard_object(actor, index);
+}
+
+int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
+  int result = 0;
+  if (object.through.load() == 0 && is_in_flux(object)) {
+    if (access.file.is_writable()) {
+      FlushRequest request;
+      request.object = access.index;
+      request.fd = access.file.fd();
+      result = flush_object(actor, request).error;
+      if (result == 0) result = settle_store(actor, access.index, access.file.fd());
+    } else {
+      result = access.service.request_flush(access.index, durable);
+    }
+  }
+  if (result == 0 && durable) result = sys::fsync(access.file.fd());
+  if (result < 0) {
+    record_store_error(object, -result);
+  } else if (durable) {
+    object.clear(kObjectFailing);  // everything that had failed is stored now
+  }
+  if (error_seen != nullptr) error_seen->store(object.error_sequence.load(), std::memory_order_relaxed);
+  return result;
+}
+
+int enter_through(const ObjectAccess& access) {
+  Object& object = access.object();
+  // Stored while still buffered, so that the application's time is settled too. Without the object's lock: the service
+  // takes it when it stores on our behalf.
+  if (const int error = sync_object(access, false, nullptr); error < 0) return error;
+  object.through.fetch_add(1, std::memory_order_seq_cst);
+  // From here on nobody adds a block; what came between is stored and dropped.
+  const int error = drop_blocks(access, 0, UINT64_MAX, false);
+  if (error < 0) {
+    object.through.fetch_sub(1, std::memory_order_seq_cst);
+    return error;
+  }
+  object.clear(kObjectTimesDirty);
+  return 0;
+}
+
+void leave_through(Actor& actor, ObjectIndex index) {
+  Object& object = actor.object(index);
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  if (object.through.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+    // Size and times moved while the kernel had the file; the next stat or open takes them over, because nothing agrees.
+    object.store_mtime_ns.store(0);
+  }
+}
+
+void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {
+  Object& object = actor.object(index);
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  if (mtime_set) {
+    object.mtime_ns.store(stamp.mtime_ns);
+    object.store_mtime_ns.store(stamp.mtime_ns);
+  }
+  object.ctime_ns.store(std::max(stamp.ctime_ns, object.ctime_ns.load()));
+  object.store_ctime_ns.store(stamp.ctime_ns);
+}
+
+VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
+  VisibleStamp visible{store.size, store.mtime_ns, store.ctime_ns, 0};
+  if (object.through.load(std::memory_order_acquire) != 0) return visible;
+  const bool in_flux = is_in_flux(object);
+  if (!in_flux && !agrees(object, store)) return visible;  // changed from outside; the next open takes it over
+  visible.size = object.size.load(std::memory_order_acquire);
+  visible.mtime_ns = object.mtime_ns.load(std::memory_order_relaxed);
+  const std::int64_t ours = object.ctime_ns.load(std::memory_order_relaxed);
+  const bool by_us = in_flux || store.ctime_ns == object.store_ctime_ns.load(std::memory_order_relaxed);
+  visible.ctime_ns = by_us ? ours : std::max(ours, store.ctime_ns);
+  visible.extra_blocks_512 =
+      std::uint64_t{object.dirty_blocks.load(std::memory_order_relaxed)} * (kBlockBytes / 512);
+  const std::uint64_t most = (visible.size + 511) / 512;
+  visible.extra_blocks_512 = std::min(visible.extra_blocks_512, most);
+  return visible;
+}
+
+}  // namespace cairn

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading: the hit path first, then everything that may happen instead.
+#include <errno.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "buffer/block_access.h"
+#include "buffer/copy.h"
+#include "buffer/object_io.h"
+
+namespace cairn {
+namespace {
+
+constexpr unsigned kSampleMask = 15;  // one hit in sixteen notes recency: a store to a shared line costs 10 ns and more
+
+// One block's part of a read.
+struct Part {
+  BlockNumber number;
+  std::size_t begin;  // inside the block
+  std::size_t end;
+  std::byte* out;
+
+  std::size_t length() const { return end - begin; }
+  std::uint64_t offset() const { return offset_of(number) + begin; }
+};
+
+void note_access(Actor& actor, BlockDescriptor& descriptor) {
+  if ((++actor.accesses & kSampleMask) != 0) return;
+  descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1,
+                             std::memory_order_relaxed);
+}
+
+// The hit: no lock, no system call. False when anything at all is not as it should be.
+bool read_resident(Actor& actor, ObjectIndex object, const Part& part) {
+  const NodeMemory& memory = *actor.memory;
+  const BucketIndex bucket = memory.directory().find(object, part.number);
+  if (bucket == BucketIndex::kNone || !memory.in_memory(bucket)) return false;
+  BlockDescriptor& descriptor = memory.block(bucket);
+  const std::uint64_t before = descriptor.word.load(std::memory_order_acquire);
+  if (BlockDescriptor::is_locked(before)) return false;
+  const std::uint16_t needed = pages_touched(part.begin, part.end);
+  if (!descriptor.holds(object, part.number) ||
+      (descriptor.valid_pages.load(std::memory_order_relaxed) & needed) != needed) {
+    return false;
+  }
+  copy_from_shared(part.out, memory.bytes(bucket) + part.begin, part.length());
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const std::uint64_t after = descriptor.word.load(std::memory_order_relaxed);
+  if (((before ^ after) & ~BlockDescriptor::kWaiters) != 0) return false;
+  note_access(actor, descriptor);
+  return true;
+}
+
+// A block that stays in its file tier: read its pages there, without asking anybody.
+int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, const Part& part) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  std::byte* bounce = actor.bounce_block();
+  if (bounce == nullptr) return -ENOMEM;
+  const TierId tier = memory.tier_of(block.bucket());
+  const std::size_t first = part.begin / kPageBytes * kPageBytes;
+  const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const int error = memory.file_tier(tier).read_pages(
+      memory.pool(tier).offset_of_bucket(block.bucket()) + first, bounce, past - first);
+  if (error < 0) return error;
+  std::memcpy(part.out, bounce + (part.begin - first), part.length());
+  actor.count(Counter::kHitBytesFile, part.length());
+  return 0;
+}
+
+// No bucket for the block: its truth is the backing store.
+ssize_t read_through(const ObjectAccess& access, const Part& part) {
+  const ssize_t got = access.file.read(part.offset(), part.out, part.length());
+  if (got < 0) return got;
+  access.actor.count(Counter::kMissBytes, static_cast<std::uint64_t>(got));
+  // Within the file's size what the store has not got yet reads as zeros.
+  std::memset(part.out + got, 0, part.length() - static_cast<std::size_t>(got));
+  return static_cast<ssize_t>(part.length());
+}
+
+// A miss brings in the whole block, as far as the file goes: the neighbours are wanted next, and on a disk
+// the seek costs more than the block.
+std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block, const Part& part) {
+  const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
+  const std::uint64_t start = offset_of(part.number);
+  const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
+  std::size_t end = size <= start ? part.end : std::min<std::uint64_t>(size - start, room);
+  return pages_touched(0, std::max(end, part.end));
+}
+
+ssize_t read_missing(const ObjectAccess& access, const Part& part, unsigned blocks_wanted) {
+  Actor& actor = access.actor;
+  const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
+  const std::uint64_t start = offset_of(part.number);
+  const std::size_t wanted_end = size <= start ? part.end : std::min<std::uint64_t>(size - start, kBlockBytes);
+  LockedBlock block = lock_or_place(access, part.number, std::max(part.end, wanted_end),
+                                    PlacementReason::kRead, blocks_wanted);
+  if (!block) return read_through(access, part);
+  const std::uint16_t needed = pages_touched(part.begin, part.end);
+  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  const bool resident = (valid & needed) == needed;
+  if (!block.in_memory()) {
+    if (!resident) return read_through(access, part);
+    const int error = read_from_file_tier(access, block, part);
+    return error < 0 ? error : static_cast<ssize_t>(part.length());
+  }
+  const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
+  if (part.end > room) {
+    // It could not grow: what lies past its bucket is in the store, what lies in it must be stored first to be seen.
+    return -EAGAIN;
+  }
+  if (!resident) {
+    const int error = fill_pages(access, block, part.number, pages_to_fill(access, block, part));
+    if (error < 0) {
+      if (block.descriptor().valid_pages.load() == 0) discard_block(actor, block);
+      return error;
+    }
+  } else {
+    actor.count(Counter::kHitBytesMemory, part.length());
+  }
+  copy_from_shared(part.out, block.bytes() + part.begin, part.length());
+  note_access(actor, block.descriptor());
+  return static_cast<ssize_t>(part.length());
+}
+
+// A small bucket that could not grow: read its bytes and the store's page by page.
+ssize_t read_by_pages(const ObjectAccess& access, const Part& part) {
+  for (std::size_t at = part.begin; at < part.end;) {
+    const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
+    const Part page{part.number, at, next, part.out + (at - part.begin)};
+    if (!read_resident(access.actor, access.index, page)) {
+      LockedBlock block = lock_resident(access.actor, access.index, part.number);
+      const bool resident =
+          block && block.in_memory() &&
+          (block.descriptor().valid_pages.load() & pages_touched(at, next)) != 0;
+      if (resident) {
+        copy_from_shared(page.out, block.bytes() + at, page.length());
+      } else if (const ssize_t got = read_through(access, page); got < 0) {
+        return got;
+      }
+    }
+    at = next;
+  }
+  return static_cast<ssize_t>(part.length());
+}
+
+ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
+  access.actor.count(Counter::kMissBytes, length);
+  return access.file.read(offset, buffer, length);
+}
+
+}  // namespace
+
+ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
+  actor.count(Counter::kReads, 1);
+  if (object.through.load(std::memory_order_acquire) != 0) {
+    return read_whole_through(access, offset, buffer, length);
+  }
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
+  if (offset >= size || length == 0) return 0;
+  length = std::min<std::uint64_t>(length, size - offset);
+  auto* out = static_cast<std::byte*>(buffer);
+  std::size_t done = 0;
+  std::size_t hit_bytes = 0;
+  while (done < length) {
+    const std::uint64_t at = offset + done;
+    const std::size_t begin = at & (kBlockBytes - 1);
+    const std::size_t take = std::min(length - done, kBlockBytes - begin);
+    const Part part{block_of(at), begin, begin + take, out + done};
+    if (read_resident(actor, access.index, part)) {
+      hit_bytes += take;
+    } else {
+      const auto wanted = static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
+      ssize_t got = read_missing(access, part, wanted);
+      if (got == -EAGAIN) got = read_by_pages(access, part);
+      if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
+    }
+    done += take;
+  }
+  actor.count(Counter::kReadBytes, done);
+  if (hit_bytes == done) actor.count(Counter::kReadHits, 1);
+  actor.count(Counter::kHitBytesMemory, hit_bytes);
+  return static_cast<ssize_t>(done);
+}
+
+}  // namespace cairn

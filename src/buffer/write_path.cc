@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing: into the block's bucket if it has or gets one, else through to the backing store.
+#include <errno.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "buffer/block_access.h"
+#include "buffer/copy.h"
+#include "buffer/object_io.h"
+#include "flush/dirty_accounting.h"
+
+namespace cairn {
+namespace {
+
+// One block's part of a write.
+struct Part {
+  BlockNumber number;
+  std::size_t begin;
+  std::size_t end;
+  const std::byte* in;
+
+  std::size_t length() const { return end - begin; }
+  std::uint64_t offset() const { return offset_of(number) + begin; }
+  std::uint64_t file_end() const { return offset_of(number) + end; }
+};
+
+// Pages of which the part covers only a piece: their other bytes must be there first.
+std::uint16_t partial_pages(const Part& part) {
+  std::uint16_t pages = 0;
+  if (part.begin % kPageBytes != 0) pages |= pages_touched(part.begin, part.begin + 1);
+  // A tail that ends at or past the end of the file has nothing behind it, but its page must not keep old bytes.
+  if (part.end % kPageBytes != 0) pages |= pages_touched(part.end - 1, part.end);
+  return pages;
+}
+
+void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
+  std::uint64_t seen = value.load(std::memory_order_relaxed);
+  while (seen < least && !value.compare_exchange_weak(seen, least)) {
+  }
+}
+
+// Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes on to put
+// the bytes there as well.
+ssize_t store_part(const ObjectAccess& access, const Part& part) {
+  Object& object = access.object();
+  object.set(kObjectTimesDirty);  // the kernel stamps the write itself; the application's time is settled later
+  const ssize_t put = access.file.write(part.offset(), part.in, part.length());
+  if (put <= 0) return put;
+  const std::uint64_t end = part.offset() + static_cast<std::uint64_t>(put);
+  raise(object.store_size, end);
+  object.extend_to(end);
+  access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
+  return put;
+}
+
+// Copies the part into a locked block of the RAM tier and makes it dirty.
+void put_into_block(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+  Actor& actor = access.actor;
+  BlockDescriptor& descriptor = block.descriptor();
+  const std::uint16_t touched = pages_touched(part.begin, part.end);
+  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
+  if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
+  // Pages that are valid already turn dirty before their bytes change, new ones become valid after: a death at any
+  // instruction leaves no changed byte clean and no garbage valid.
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)), std::memory_order_relaxed);
+  const BlockState state = descriptor.state.load(std::memory_order_relaxed);
+  if (state != BlockState::kDirty && state != BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  copy_to_shared(block.bytes() + part.begin, part.in, part.length());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched), std::memory_order_release);
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched), std::memory_order_release);
+  // Under the lock, so that a flusher never sees dirty bytes past the size and takes them for a truncation's.
+  access.object().extend_to(part.file_end());
+  block.set_changed();
+}
+
+// A block that stays in its file tier: read, change and write its pages there. Requires: the lock, no flush in flight.
+int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& descriptor = block.descriptor();
+  std::byte* bounce = actor.bounce_block();
+  if (bounce == nullptr) return -ENOMEM;
+  const TierId tier = memory.tier_of(block.bucket());
+  const std::uint64_t base = memory.pool(tier).offset_of_bucket(block.bucket());
+  const std::uint16_t touched = pages_touched(part.begin, part.end);
+  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const std::size_t first = part.begin / kPageBytes * kPageBytes;
+  const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
+  for (std::size_t page = first; page < past; page += kPageBytes) {
+    const std::uint16_t bit = pages_touched(page, page + 1);
+    if ((bit & partial_pages(part)) == 0) continue;
+    if ((bit & valid) != 0) {
+      if (const int error = memory.file_tier(tier).read_pages(base + page, bounce + page, kPageBytes)) return error;
+      continue;
+    }
+    const ssize_t got = access.file.read(offset_of(part.number) + page, bounce + page, kPageBytes);
+    if (got < 0) return static_cast<int>(got);
+    std::memset(bounce + page + got, 0, kPageBytes - static_cast<std::size_t>(got));
+  }
+  std::memcpy(bounce + part.begin, part.in, part.length());
+  const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
+  if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)));
+  const BlockState state = descriptor.state.load(std::memory_order_relaxed);
+  if (state != BlockState::kDirty && state != BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+  const int error = memory.file_tier(tier).write_pages(base + first, bounce + first, past - first);
+  if (error == 0) {
+    descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched), std::memory_order_release);
+    descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched), std::memory_order_release);
+    access.object().extend_to(part.file_end());
+  } else if (descriptor.dirty_pages.load() == 0) {
+    note_block_clean(actor, block.bucket(), access.index);
+    descriptor.enter(BlockState::kClean);
+  }
+  block.set_changed();
+  return error;
+}
+
+// No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may have been filled
+// from the store before our bytes were there).
+ssize_t write_around(const ObjectAccess& access, const Part& part) {
+  const ssize_t put = store_part(access, part);
+  if (put <= 0) return put;
+  LockedBlock block = lock_resident(access.actor, access.index, part.number);
+  if (!block) return put;
+  Part stored = part;
+  stored.end = part.begin + static_cast<std::size_t>(put);
+  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  if ((valid & pages_touched(stored.begin, stored.end)) == 0) return put;
+  if (block.in_memory()) {
+    // Page by page: only what is resident takes the bytes.
+    for (std::size_t at = stored.begin; at < stored.end;) {
+      const std::size_t next = std::min(stored.end, (at / kPageBytes + 1) * kPageBytes);
+      if ((valid & pages_touched(at, next)) != 0) {
+        put_into_block(access, block, Part{part.number, at, next, part.in + (at - part.begin)});
+      }
+      at = next;
+    }
+    return put;
+  }
+  const int error = put_into_file_tier(access, block, stored);
+  return error < 0 ? error : put;
+}
+
+// The piece of the block that cannot be resident goes to the store under the block's lock, the rest into the bucket.
+ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  for (std::size_t at = part.begin; at < part.end;) {
+    const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
+    const Part page{part.number, at, next, part.in + (at - part.begin)};
+    if ((valid & pages_touched(at, next)) != 0) {
+      put_into_block(access, block, page);
+    } else if (const ssize_t put = store_part(access, page); put < static_cast<ssize_t>(page.length())) {
+      const std::size_t done = at - part.begin + static_cast<std::size_t>(std::max<ssize_t>(put, 0));
+      return done > 0 ? static_cast<ssize_t>(done) : put;
+    }
+    at = next;
+  }
+  return static_cast<ssize_t>(part.length());
+}
+
+ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks_wanted) {
+  for (;;) {
+    LockedBlock block = lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
+    if (!block) return write_around(access, part);
+    BlockDescriptor& descriptor = block.descriptor();
+    if (!block.in_memory()) {
+      if (descriptor.is_flushing(access.actor.owners())) {
+        block.unlock();
+        descriptor.wait_for_flusher(access.actor.owners());
+        continue;
+      }
+      const int error = put_into_file_tier(access, block, part);
+      return error < 0 ? error : static_cast<ssize_t>(part.length());
+    }
+    if (part.end > bytes_in(static_cast<SizeClass>(descriptor.size_class))) {
+      return write_beside(access, block, part);
+    }
+    const int error = fill_pages(access, block, part.number, partial_pages(part));
+    if (error == 0) {
+      put_into_block(access, block, part);
+      return static_cast<ssize_t>(part.length());
+    }
+    // Not readable by this process (write-only file of somebody else), or a bad sector: its old bytes stay in the store.
+    const ssize_t put = write_beside(access, block, part);
+    if (descriptor.valid_pages.load() == 0) discard_block(access.actor, block);
+    return put;
+  }
+}
+
+void stamp_write(Object& object) {
+  const std::int64_t now = wall_clock_coarse_ns();
+  object.mtime_ns.store(now, std::memory_order_relaxed);
+  object.ctime_ns.store(now, std::memory_order_relaxed);
+  if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
+}
+
+// Through mode, or the service cannot take over: the kernel has the file.
+ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
+                            std::size_t length) {
+  Object& object = access.object();
+  const ssize_t put = sys::pwrite(access.file.fd(), buffer, length, static_cast<off_t>(offset));
+  if (put > 0) {
+    raise(object.store_size, offset + static_cast<std::uint64_t>(put));
+    object.extend_to(offset + static_cast<std::uint64_t>(put));
+    access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
+  }
+  return put;
+}
+
+ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std::byte* in, std::size_t length,
+                     bool around) {
+  std::size_t done = 0;
+  while (done < length) {
+    const std::uint64_t at = offset + done;
+    const std::size_t begin = at & (kBlockBytes - 1);
+    const std::size_t take = std::min(length - done, kBlockBytes - begin);
+    const Part part{block_of(at), begin, begin + take, in + done};
+    const auto wanted = static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
+    const ssize_t put = around ? write_around(access, part) : write_part(access, part, wanted);
+    if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
+    done += static_cast<std::size_t>(put);
+    if (static_cast<std::size_t>(put) < take) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+}  // namespace
+
+ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const void* buffer, std::size_t length) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
+  actor.count(Counter::kWrites, 1);
+  if (length == 0) return 0;
+  ssize_t done = 0;
+  for (;;) {
+    if (object.through.load(std::memory_order_acquire) != 0) {
+      return write_whole_through(access, offset, buffer, length);
+    }
+    // Dirty data must outlive this process, so the service has a descriptor of the file before the first dirty byte.
+    const bool protect = object.has(kObjectHandedOver) || access.service.hand_over(access.index, access.file.fd());
+    const std::uint32_t shape = object.shape_sequence.load(std::memory_order_acquire);
+    done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !protect);
+    if (done > 0) stamp_write(object);
+    if ((shape & 1) == 0 && shape == object.shape_sequence.load(std::memory_order_seq_cst)) break;
+    // A truncation came in between and may have taken some of our blocks: after it, write again.
+    OwnedGuard wait_for_truncation(object.lock, actor.self, actor.owners());
+    // Odd although nobody is at it: its process died in the middle.
+    if ((object.shape_sequence.load() & 1) != 0) object.shape_sequence.fetch_add(1);
+  }
+  if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
+  return done;
+}
+
+ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_t length, std::uint64_t* offset) {
+  Object& object = access.object();
+  OwnedGuard guard(object.append_lock, access.actor.self, access.actor.owners());
+  if (object.through.load(std::memory_order_acquire) != 0) {
+    StoreStatus status;
+    if (access.file.status(&status) == 0) object.size.store(status.stamp.size, std::memory_order_release);
+  }
+  *offset = object.size.load(std::memory_order_acquire);
+  return write_object(access, *offset, buffer, length);
+}
+
+}  // namespace cairn

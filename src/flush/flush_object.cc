@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flush/flush_object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "backing/backing_file.h"
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "flush/dirty_accounting.h"
+
+namespace cairn {
+namespace {
+
+constexpr unsigned kBlocksPerBatch = 256;        // 16 MiB: large enough for any device to stream
+constexpr unsigned kRunsPerBlock = kPagesPerBlock / 2;
+constexpr unsigned kStagedBlocksMax = 16;        // blocks of file tiers pass through this many staging buffers
+
+struct Claim {
+  BucketIndex bucket;
+  BlockNumber number;
+  std::uint16_t pages;  // dirty pages that this flush writes
+  std::uint32_t sequence;
+  std::byte* bytes;     // bucket memory, or the staged copy of a file tier's bucket
+};
+
+enum class ClaimOutcome : std::uint8_t { kClaimed, kClean, kBusy, kFailed };
+
+// One pass over an object. Keeps the claimed blocks of the batch under way.
+class Pass {
+ public:
+  Pass(Actor& actor, const FlushRequest& request) : actor_(actor), request_(request) {}
+  ~Pass() {
+    if (staging_ != nullptr) sys::munmap(staging_, kStagedBlocksMax * kBlockBytes);
+  }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+  FlushResult run() {
+    const Object& object = actor_.object(request_.object);
+    const std::uint32_t first = std::max(raw(block_of(request_.begin)),
+                                         object.dirty_low.load(std::memory_order_acquire));
+    const std::uint64_t last_byte = request_.end == 0 ? 0 : request_.end - 1;
+    const std::uint64_t wanted_end = std::min<std::uint64_t>(last_byte >> kBlockShift, UINT32_MAX - 1) + 1;
+    const std::uint32_t end = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(wanted_end, object.dirty_high.load(std::memory_order_acquire)));
+    if (object.dirty_blocks.load(std::memory_order_acquire) == 0 || first >= end) return result_;
+    if (end - first <= 4 * actor_.memory->bucket_count()) {
+      for (std::uint32_t number = first; number < end && !is_done(); ++number) visit(number);
+    } else {
+      visit_by_map(first, end);
+    }
+    write_batch();
+    return result_;
+  }
+
+ private:
+  bool is_done() const {
+    return result_.error != 0 || result_.bytes + batch_bytes_ >= request_.bytes_max;
+  }
+
+  // A sparse file may span more block numbers than there are buckets: then the map of dirty buckets is shorter.
+  void visit_by_map(std::uint32_t first, std::uint32_t end) {
+    constexpr std::size_t kRound = 512;
+    std::array<std::uint32_t, kRound> heap;
+    std::uint64_t from = first;
+    while (!is_done()) {
+      std::size_t count = 0;
+      actor_.memory->for_each_maybe_dirty([&](BucketIndex bucket) {
+        const BlockDescriptor& block = actor_.memory->block(bucket);
+        const std::uint32_t number = raw(block.block_number());
+        if (block.object_index() != request_.object || number < from || number >= end) return;
+        if (count == kRound) {
+          if (number >= heap[0]) return;
+          std::pop_heap(heap.begin(), heap.begin() + count--);
+        }
+        heap[count++] = number;
+        std::push_heap(heap.begin(), heap.begin() + count);
+      });
+      if (count == 0) return;
+      std::sort_heap(heap.begin(), heap.begin() + count);
+      for (std::size_t at = 0; at < count && !is_done(); ++at) visit(heap[at]);
+      from = std::uint64_t{heap[count - 1]} + 1;
+      if (count < kRound) return;
+    }
+  }
+
+  void visit(std::uint32_t number) {
+    Claim claim{};
+    claim.number = static_cast<BlockNumber>(number);
+    const ClaimOutcome outcome = claim_block(&claim);
+    if (outcome == ClaimOutcome::kBusy) ++result_.blocks_left;
+    if (outcome != ClaimOutcome::kClaimed) return;
+    claims_[claim_count_++] = claim;
+    batch_bytes_ += static_cast<unsigned>(__builtin_popcount(claim.pages)) * kPageBytes;
+    if (claim_count_ == kBlocksPerBatch || staged_count_ == kStagedBlocksMax) write_batch();
+  }
+
+  ClaimOutcome claim_block(Claim* claim) {
+    const NodeMemory& memory = *actor_.memory;
+    for (;;) {
+      claim->bucket = memory.directory().find(request_.object, claim->number);
+      if (claim->bucket == BucketIndex::kNone) return ClaimOutcome::kClean;
+      BlockDescriptor& block = memory.block(claim->bucket);
+      if (block.dirty_pages.load(std::memory_order_acquire) == 0 &&
+          !BlockDescriptor::is_locked(block.word.load(std::memory_order_acquire))) {
+        return ClaimOutcome::kClean;
+      }
+      actor_.lock(block);
+      if (!block.holds(request_.object, claim->number)) {
+        actor_.unlock(block, false);
+        continue;
+      }
+      const ClaimOutcome outcome = claim_locked(block, claim);
+      if (outcome != ClaimOutcome::kBusy || !request_.wait_for_others) return outcome;
+      // The other flusher may wait for blocks of our batch: write ours out first.
+      write_batch();
+      block.wait_for_flusher(memory.owners());
+      if (result_.error != 0) return ClaimOutcome::kFailed;
+    }
+  }
+
+  // Unlocks the block in every case.
+  ClaimOutcome claim_locked(BlockDescriptor& block, Claim* claim) {
+    const std::uint16_t dirty = block.dirty_pages.load(std::memory_order_relaxed);
+    if (dirty == 0) {
+      actor_.unlock(block, false);
+      return ClaimOutcome::kClean;
+    }
+    if (block.is_flushing(actor_.owners())) {
+      actor_.unlock(block, false);
+      return ClaimOutcome::kBusy;
+    }
+    const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
+    const std::uint64_t start = offset_of(claim->number);
+    const std::size_t inside = size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
+    claim->pages = inside == 0 ? 0 : static_cast<std::uint16_t>(dirty & pages_touched(0, inside));
+    if (claim->pages == 0) {
+      discard_past_end(block, claim->bucket);
+      return ClaimOutcome::kClean;
+    }
+    block.flusher.store(actor_.self.bits(), std::memory_order_release);
+    claim->sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+    block.flush_sequence = claim->sequence;
+    block.enter(BlockState::kFlushing);
+    actor_.unlock(block, false);
+    if (const int error = locate_bytes(claim); error < 0) {
+      result_.error = error;
+      complete(*claim, false);
+      return ClaimOutcome::kFailed;
+    }
+    return ClaimOutcome::kClaimed;
+  }
+
+  // Dirty pages past the end of the file belong to a truncation: one at work drops them itself, one that died in the
+  // middle leaves them to us. Unlocks the block.
+  void discard_past_end(BlockDescriptor& block, BucketIndex bucket) {
+    Object& object = actor_.object(request_.object);
+    const bool nobody_truncates = object.lock.try_lock(actor_.self);
+    if (nobody_truncates) {
+      const std::uint16_t dirty = block.dirty_pages.load(std::memory_order_relaxed);
+      block.valid_pages.fetch_and(static_cast<std::uint16_t>(~dirty));
+      block.dirty_pages.store(0, std::memory_order_relaxed);
+      note_block_clean(actor_, bucket, request_.object);
+      block.enter(BlockState::kClean);
+      object.lock.unlock(actor_.self);
+    }
+    actor_.unlock(block, nobody_truncates);
+  }
+
+  int locate_bytes(Claim* claim) {
+    const NodeMemory& memory = *actor_.memory;
+    if (memory.in_memory(claim->bucket)) {
+      claim->bytes = memory.bytes(claim->bucket);
+      return 0;
+    }
+    if (staging_ == nullptr) {
+      void* mapped = sys::mmap(nullptr, kStagedBlocksMax * kBlockBytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (sys::is_error(mapped)) return -ENOMEM;
+      staging_ = static_cast<std::byte*>(mapped);
+    }
+    claim->bytes = staging_ + kBlockBytes * staged_count_++;
+    const TierId tier = memory.tier_of(claim->bucket);
+    return memory.file_tier(tier).read_pages(memory.pool(tier).offset_of_bucket(claim->bucket),
+                                             claim->bytes, kBlockBytes);
+  }
+
+  // Writes the claimed blocks in runs of adjacent bytes, one call each, and settles every claim.
+  void write_batch() {
+    if (claim_count_ == 0) return;
+    const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
+    std::array<iovec, kBlocksPerBatch + kRunsPerBlock> parts;
+    int part_count = 0;
+    std::uint64_t run_begin = 0;
+    std::uint64_t run_end = 0;
+    for (unsigned at = 0; at < claim_count_; ++at) {
+      const Claim& claim = claims_[at];
+      unsigned page = 0;
+      while (page < kPagesPerBlock) {
+        if ((claim.pages >> page & 1) == 0) {
+          ++page;
+          continue;
+        }
+        unsigned past = page;
+        while (past < kPagesPerBlock && (claim.pages >> past & 1) != 0) ++past;
+        const std::uint64_t begin = offset_of(claim.number) + page * kPageBytes;
+        const std::uint64_t end = std::min<std::uint64_t>(offset_of(claim.number) + past * kPageBytes, size);
+        if (begin < end) {
+          if (part_count > 0 && (begin != run_end || part_count >= static_cast<int>(kBlocksPerBatch))) {
+            write_run(parts.data(), part_count, run_begin, run_end);
+            part_count = 0;
+          }
+          if (part_count == 0) run_begin = begin;
+          parts[static_cast<unsigned>(part_count++)] = {claim.bytes + page * kPageBytes, end - begin};
+          run_end = end;
+        }
+        page = past;
+      }
+    }
+    if (part_count > 0) write_run(parts.data(), part_count, run_begin, run_end);
+    // After an error the whole batch stays dirty: what was stored twice is not lost.
+    for (unsigned at = 0; at < claim_count_; ++at) complete(claims_[at], result_.error == 0);
+    claim_count_ = 0;
+    staged_count_ = 0;
+    batch_bytes_ = 0;
+  }
+
+  void write_run(iovec* parts, int count, std::uint64_t offset, std::uint64_t end) {
+    while (offset < end && result_.error == 0) {
+      const ssize_t put = sys::pwritev(request_.fd, parts, count, static_cast<off_t>(offset));
+      if (put == -EINTR) continue;
+      if (put <= 0) {
+        result_.error = put == 0 ? -EIO : static_cast<int>(put);
+        return;
+      }
+      offset += static_cast<std::uint64_t>(put);
+      result_.bytes += static_cast<std::uint64_t>(put);
+      auto left = static_cast<std::size_t>(put);
+      while (count > 0 && left >= parts->iov_len) {
+        left -= parts->iov_len;
+        ++parts;
+        --count;
+      }
+      raise_store_size(offset);
+      if (count > 0) {
+        parts->iov_base = static_cast<char*>(parts->iov_base) + left;
+        parts->iov_len -= left;
+      }
+    }
+  }
+
+  // Before any of the blocks may turn clean and be evicted: whoever fills them again must look into the store.
+  void raise_store_size(std::uint64_t end) {
+    std::atomic<std::uint64_t>& stored = actor_.object(request_.object).store_size;
+    std::uint64_t seen = stored.load(std::memory_order_relaxed);
+    while (seen < end && !stored.compare_exchange_weak(seen, end)) {
+    }
+  }
+
+  void complete(const Claim& claim, bool stored) {
+    BlockDescriptor& block = actor_.memory->block(claim.bucket);
+    actor_.lock(block);
+    const std::uint32_t now = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+    if (stored && now == claim.sequence) {
+      const auto left = static_cast<std::uint16_t>(block.dirty_pages.load() & ~claim.pages);
+      block.dirty_pages.store(left, std::memory_order_release);
+      if (left == 0) note_block_clean(actor_, claim.bucket, request_.object);
+      block.enter(left == 0 ? BlockState::kClean : BlockState::kDirty);
+    } else {
+      block.enter(BlockState::kDirty);
+      ++result_.blocks_left;
+    }
+    block.flusher.store(0, std::memory_order_release);
+    actor_.unlock(block, false);
+    futex_wake(block.flusher);
+  }
+
+  Actor& actor_;
+  const FlushRequest& request_;
+  FlushResult result_;
+  std::array<Claim, kBlocksPerBatch> claims_;
+  unsigned claim_count_ = 0;
+  unsigned staged_count_ = 0;
+  std::uint64_t batch_bytes_ = 0;
+  std::byte* staging_ = nullptr;
+};
+
+}  // namespace
+
+FlushResult flush_object(Actor& actor, const FlushRequest& request) {
+  Object& object = actor.object(request.object);
+  // From the first byte we write until settle_store(), the store's times are our doing and not the application's.
+  if (object.dirty_blocks.load(std::memory_order_acquire) != 0) object.set(kObjectTimesDirty);
+  Pass pass(actor, request);
+  const FlushResult result = pass.run();
+  actor.count(Counter::kFlushedBytes, result.bytes);
+  return result;
+}
+
+int settle_store(Actor& actor, ObjectIndex index, int fd) {
+  Object& object = actor.object(index);
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  if (object.through.load() != 0) {
+    object.clear(kObjectTimesDirty);
+    return 0;
+  }
+  object.clear(kObjectTimesDirty);
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error < 0) return error;
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
+  const bool extend = status.stamp.size < size;
+  int result = extend ? sys::ftruncate(fd, static_cast<off_t>(size)) : 0;
+  const std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
+  if (extend || status.stamp.mtime_ns != mtime) {
+    const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime)};
+    const int error = sys::utimensat(fd, nullptr, times, 0);
+    // Another user's file may be written but not stamped: then the kernel's time of our write is the truth.
+    if (error == -EPERM || error == -EACCES) {
+      if (store_status(fd, &status) == 0) object.mtime_ns.store(status.stamp.mtime_ns);
+    } else if (error < 0 && result == 0) {
+      result = error;
+    }
+  }
+  if (store_status(fd, &status) == 0) {
+    object.store_mtime_ns.store(status.stamp.mtime_ns);
+    object.store_ctime_ns.store(status.stamp.ctime_ns);
+    object.store_size.store(status.stamp.size);
+    object.set(kObjectCtimeOurs);
+  }
+  if (result < 0) object.set(kObjectTimesDirty);
+  return result;
+}
+
+void record_store_error(Object& object, int error_number) {
+  object.error_number.store(static_cast<std::uint32_t>(error_number), std::memory_order_release);
+  object.error_sequence.fetch_add(1, std::memory_order_acq_rel);
+  object.set(kObjectFailing);
+}
+
+}  // namespace cairn

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tiers/actor.h"
+
+#include <sys/mman.h>
+
+#include "base/system_call.h"
+
+namespace cairn {
+
+std::byte* Actor::bounce_block() {
+  if (bounce == nullptr) {
+    void* mapped = sys::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!sys::is_error(mapped)) bounce = static_cast<std::byte*>(mapped);
+  }
+  return bounce;
+}
+
+void Actor::drop_leases() {
+  for (unsigned tier = 0; tier < memory->tier_count(); ++tier) {
+    leases[tier].drop(memory->pool(static_cast<TierId>(tier)));
+  }
+  if (bounce != nullptr) sys::munmap(bounce, kBlockBytes);
+  bounce = nullptr;
+}
+
+}  // namespace cairn
