@@ -25,5 +25,6 @@ target_link_libraries(cairn PRIVATE cairn_cli)
 
 set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES cli)
 set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_cli "${CAIRN_CLI_TESTS}")
-add_library(cairn_cli_testing INTERFACE)
-target_link_libraries(cairn_cli_testing INTERFACE cairn_cli cairn_node_testing)
+file(GLOB cli_testing_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/testing/*.cc)
+list(FILTER cli_testing_sources EXCLUDE REGEX "_test\\.cc$")
+cairn_library(cairn_cli_testing "${cli_testing_sources}" "cairn_cli;cairn_node_testing")
