@@ -37,6 +37,11 @@ class BlockDirectory {
   // The block of `from` lives in `to` from now on. Requires: both descriptors name it and are locked by the caller.
   bool move(BucketIndex from, BucketIndex to, Owner self, const OwnerTable& owners);
 
+  template <typename Visit>
+  void for_each_line_lock(Visit&& visit) const {
+    hash_.for_each_lock(visit);
+  }
+
   // The block of `bucket` is resident no more. Requires: the descriptor is locked by the caller and still names it.
   bool withdraw(BucketIndex bucket, Owner self, const OwnerTable& owners);
 

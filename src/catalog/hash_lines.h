@@ -132,6 +132,12 @@ class HashLines {
 
   std::uint64_t line_count() const { return mask_ + 1; }
 
+  // Calls visit(OwnedLock&) for every line: the service's sweep after deaths.
+  template <typename Visit>
+  void for_each_lock(Visit&& visit) const {
+    for (std::uint64_t index = 0; index <= mask_; ++index) visit(lines_[index].lock);
+  }
+
  private:
   void undo_overflow(HashPosition position, unsigned lines_passed) {
     std::uint64_t index = position.home & mask_;

@@ -43,6 +43,11 @@ class ObjectTable {
   // Frees the record if nothing refers to it. Returns false when something does.
   bool reclaim(ObjectIndex index, Owner self, const OwnerTable& owners);
 
+  template <typename Visit>
+  void for_each_line_lock(Visit&& visit) const {
+    hash_.for_each_lock(visit);
+  }
+
   // Reclaims unreferenced records so that new files find room. Returns how many.
   std::uint32_t reclaim_idle(std::uint32_t wanted, Owner self, const OwnerTable& owners);
 
