@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/size_text.h"
@@ -25,8 +26,9 @@ constexpr OptionDescription kOptionTable[] = {
      .choices = "",
      .unit = "letters, digits, `_`, `-`, `.`; at most 48",
      .description = "Name of a node started by `cairn up`; other commands refer to it by `--node`.",
-     .advice = "Give each workflow of a user on a machine its own. Names that begin with `run-` are "
-               "taken by private nodes of `cairn run`.",
+     .advice =
+         "Give each workflow of a user on a machine its own. Names that begin with `run-` are "
+         "taken by private nodes of `cairn run`.",
      .hot_changeable = false},
     {.id = OptionId::kRamCapacity,
      .name = "ram.capacity",
@@ -38,8 +40,9 @@ constexpr OptionDescription kOptionTable[] = {
      .value_max = kNoMaximum,
      .choices = "",
      .unit = "bytes, with K, M, G, T (binary); `auto`; 0 for no RAM tier",
-     .description = "Bytes of memory that hold buffered data. `auto` is a quarter of MemAvailable, and "
-                    "never more than a quarter of what the memory cgroup still allows.",
+     .description =
+         "Bytes of memory that hold buffered data. `auto` is a quarter of MemAvailable, and "
+         "never more than a quarter of what the memory cgroup still allows.",
      .advice = "The working set of the program, if the node can spare it; leave the program's own "
                "memory free, because tier memory is not reclaimed under pressure.",
      .hot_changeable = false},
@@ -53,8 +56,9 @@ constexpr OptionDescription kOptionTable[] = {
      .value_max = 0,
      .choices = "auto|never|hugetlb",
      .unit = "`auto`, `never` or `hugetlb`",
-     .description = "Which pages the RAM tier asks for. `auto` uses transparent huge pages where the "
-                    "kernel grants them to shared memory, `hugetlb` uses reserved ones.",
+     .description =
+         "Which pages the RAM tier asks for. `auto` uses transparent huge pages where the "
+         "kernel grants them to shared memory, `hugetlb` uses reserved ones.",
      .advice = "Huge pages make every hit 10 to 25 % faster. `cairn doctor` says what the "
                "administrator would set.",
      .hot_changeable = false},
@@ -68,10 +72,12 @@ constexpr OptionDescription kOptionTable[] = {
      .value_max = 8,
      .choices = "",
      .unit = "list of `{name, directory, capacity}`; `DIR:SIZE` on the command line",
-     .description = "File tiers below RAM, fastest first. `auto` takes a local solid-state disk with "
-                    "room (at least 20 % and 16 GiB free) if one is found; an empty list means none.",
-     .advice = "Each tier is one preallocated file in its directory. Never on tmpfs, and not on the "
-               "disk that is being buffered.",
+     .description =
+         "File tiers below RAM, fastest first. `auto` takes a local solid-state disk with "
+         "room (at least 20 % and 16 GiB free) if one is found; an empty list means none.",
+     .advice =
+         "Each tier is one preallocated file in its directory. Never on tmpfs, and not on the "
+         "disk that is being buffered.",
      .hot_changeable = false},
     {.id = OptionId::kFlushDelay,
      .name = "flush.delay_ms",
@@ -122,8 +128,9 @@ constexpr OptionDescription kOptionTable[] = {
      .value_max = 3'600'000,
      .choices = "",
      .unit = "milliseconds; also `2s`, `1min`",
-     .description = "Pause before the first retry after the backing store returned an error; it doubles "
-                    "with each further failure.",
+     .description =
+         "Pause before the first retry after the backing store returned an error; it doubles "
+         "with each further failure.",
      .advice = "The data stays in its tier meanwhile, and `cairn status` names the file.",
      .hot_changeable = false},
     {.id = OptionId::kEvictLow,
@@ -162,9 +169,11 @@ constexpr OptionDescription kOptionTable[] = {
      .value_max = 64,
      .choices = "",
      .unit = "list of directories; `:` between them in the environment",
-     .description = "Files under these directories are buffered. Empty: the working directory of the run.",
-     .advice = "Name the directories on the slow store. The tiers' own directories, /proc, /sys and "
-               "/dev are never buffered.",
+     .description =
+         "Files under these directories are buffered. Empty: the working directory of the run.",
+     .advice =
+         "Name the directories on the slow store. The tiers' own directories, /proc, /sys and "
+         "/dev are never buffered.",
      .hot_changeable = true},
     {.id = OptionId::kBufferExclude,
      .name = "buffer.exclude",
@@ -202,7 +211,8 @@ constexpr OptionDescription kOptionTable[] = {
      .value_max = uint64_t{1} << 32,
      .choices = "",
      .unit = "a number, or `auto`",
-     .description = "Files that can be buffered at the same time. `auto` follows the tiers' capacity.",
+     .description =
+         "Files that can be buffered at the same time. `auto` follows the tiers' capacity.",
      .advice = "Raise it for millions of tiny files; each costs about 200 bytes.",
      .hot_changeable = false},
     {.id = OptionId::kReport,
@@ -234,19 +244,26 @@ std::string range_text(const OptionDescription& option) {
   return std::to_string(option.value_min) + " to " + std::to_string(option.value_max);
 }
 
+// Insertions, deletions, substitutions and exchanges of neighbours.
 size_t edit_distance(std::string_view left, std::string_view right) {
-  std::vector<size_t> row(right.size() + 1);
-  for (size_t column = 0; column <= right.size(); ++column) row[column] = column;
+  std::vector<size_t> before_previous;
+  std::vector<size_t> previous(right.size() + 1);
+  for (size_t column = 0; column <= right.size(); ++column) previous[column] = column;
   for (size_t line = 1; line <= left.size(); ++line) {
-    size_t diagonal = row[0];
+    std::vector<size_t> row(right.size() + 1);
     row[0] = line;
     for (size_t column = 1; column <= right.size(); ++column) {
-      const size_t substitute = diagonal + (left[line - 1] == right[column - 1] ? 0 : 1);
-      diagonal = row[column];
-      row[column] = std::min({row[column] + 1, row[column - 1] + 1, substitute});
+      const bool same = left[line - 1] == right[column - 1];
+      row[column] = std::min(
+          {previous[column] + 1, row[column - 1] + 1, previous[column - 1] + (same ? 0 : 1)});
+      const bool exchanged = line > 1 && column > 1 && left[line - 1] == right[column - 2] &&
+                             left[line - 2] == right[column - 1];
+      if (exchanged) row[column] = std::min(row[column], before_previous[column - 2] + 1);
     }
+    before_previous = std::move(previous);
+    previous = std::move(row);
   }
-  return row.back();
+  return previous.back();
 }
 
 }  // namespace
@@ -291,8 +308,8 @@ std::optional<uint64_t> parse_option_number(const OptionDescription& option, std
     return std::nullopt;
   }
   if (*value < option.value_min || *value > option.value_max) {
-    *problem = std::string(option.name) + ": " + std::string(text) + " is out of range, allowed is " +
-               range_text(option);
+    *problem = std::string(option.name) + ": " + std::string(text) +
+               " is out of range, allowed is " + range_text(option);
     return std::nullopt;
   }
   return value;

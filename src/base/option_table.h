@@ -48,7 +48,8 @@ enum class OptionType : uint8_t {
 
 struct OptionDescription {
   OptionId id;
-  std::string_view name;  // also the path in the YAML file: "ram.capacity" is key capacity of map ram
+  std::string_view
+      name;  // also the path in the YAML file: "ram.capacity" is key capacity of map ram
   std::string_view environment;
   std::string_view flag;  // empty: no flag
   OptionType type;

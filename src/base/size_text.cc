@@ -64,7 +64,8 @@ std::optional<NumberAndUnit> split_number(std::string_view text) {
 std::optional<uint64_t> scale(const NumberAndUnit& parts, uint64_t factor) {
   if (parts.whole > kSizeMax / factor) return std::nullopt;
   const uint64_t whole = parts.whole * factor;
-  const auto rest = static_cast<uint64_t>(std::llround(parts.fraction * static_cast<double>(factor)));
+  const auto rest =
+      static_cast<uint64_t>(std::llround(parts.fraction * static_cast<double>(factor)));
   if (whole > kSizeMax - rest) return std::nullopt;
   return whole + rest;
 }

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "base/option_table.h"
+#include "cli/configuration.h"
+#include "cli/control_client.h"
+#include "cli/doctor_command.h"
+#include "cli/failure.h"
+#include "cli/json_fields.h"
+#include "cli/node_commands.h"
+#include "cli/node_service_command.h"
+#include "cli/output.h"
+#include "cli/run_command.h"
+#include "cli/run_directory.h"
+
+namespace cairn::cli {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const Arguments& arguments);
+  bool hidden = false;
+};
+
+// Throws to end a command whose help was printed.
+struct HelpShown {};
+
+std::string nearest_option(const CLI::App& app, const std::string& given) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return std::string(nearest_name(given.substr(0, given.find('=')), views));
+}
+
+// What CLI11 objects to, said our way.
+[[noreturn]] void fail_usage(const CLI::App& app, const CLI::ParseError& error,
+                             const Arguments& arguments) {
+  std::string remedy = fmt::format("`{} --help` lists what there is", app.get_name());
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    for (const std::string& argument : arguments) {
+      if (argument.size() < 2 || argument[0] != '-') continue;
+      if (app.get_option_no_throw(argument.substr(0, argument.find('='))) != nullptr) continue;
+      const std::string nearest = nearest_option(app, argument);
+      const std::string hint = nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest);
+      throw Failure(fmt::format("unknown option {}", argument), hint + remedy);
+    }
+  }
+  throw Failure(error.what(), remedy);
+}
+
+// The help as CLI11 formats it, with another usage line where its own would not say enough.
+std::string help_text(const CLI::App& app, const char* usage) {
+  std::string text = app.help();
+  const size_t start = text.find("Usage: ");
+  if (*usage == '\0' || start == std::string::npos) return text;
+  return text.replace(start, text.find('\n', start) - start, usage);
+}
+
+void parse(CLI::App& app, const Arguments& arguments, const char* usage = "") {
+  try {
+    Arguments reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    print(help_text(app, usage));
+    throw HelpShown();
+  } catch (const CLI::ParseError& error) {
+    fail_usage(app, error, arguments);
+  }
+}
+
+// The head of the arguments that belongs to Cairn; what follows is the program and its own arguments.
+size_t program_start(const CLI::App& app, const Arguments& arguments) {
+  size_t index = 0;
+  for (; index < arguments.size(); ++index) {
+    const std::string& argument = arguments[index];
+    if (argument == "--") break;
+    if (argument.size() < 2 || argument[0] != '-') break;
+    const CLI::Option* option = app.get_option_no_throw(argument);
+    const bool takes_value = option != nullptr && option->get_items_expected_min() > 0;
+    if (takes_value) ++index;
+  }
+  return std::min(index, arguments.size());
+}
+
+// Splits "OPTIONS [--] PROGRAM ARGUMENTS", parses the options and returns the rest.
+Arguments parse_before_program(CLI::App& app, const Arguments& arguments, const char* usage) {
+  const size_t split = program_start(app, arguments);
+  parse(app, Arguments(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(split)),
+        usage);
+  const size_t skip = split < arguments.size() && arguments[split] == "--" ? 1 : 0;
+  return {arguments.begin() + static_cast<ptrdiff_t>(split + skip), arguments.end()};
+}
+
+// Flags that may be given several times, one value each, so that a program's name is never taken for one.
+void add_list(CLI::App& app, const char* names, std::vector<std::string>& values, const char* help,
+              const char* type) {
+  app.add_option(names, values, help)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_text(CLI::App& app, const char* names, std::string& value, const char* help,
+              const char* type) {
+  app.add_option(names, value, help)->type_name(type);
+}
+
+void add_node_settings(CLI::App& app, CommandLineSettings& settings) {
+  add_text(app, "--config", settings.config_file, "YAML file (docs/configuration.md)", "FILE");
+  add_text(app, "--ram", settings.ram, "Capacity of the RAM tier; 0 for none", "SIZE");
+  add_list(app, "--tier", settings.tiers,
+           "A file tier; repeatable, fastest first; \"none\" for none", "DIR:SIZE");
+  add_text(app, "--huge-pages", settings.huge_pages, "auto, never or hugetlb", "MODE");
+}
+
+void add_buffer_settings(CLI::App& app, CommandLineSettings& settings) {
+  add_list(app, "--buffer", settings.buffer,
+           "Buffer the files below DIR; repeatable (default: working directory)", "DIR");
+  add_list(app, "--exclude", settings.exclude, "Leave matching files alone; repeatable", "GLOB");
+}
+
+int command_run(const Arguments& arguments) {
+  CLI::App app("Runs a program with its file I/O buffered; ends when everything is stored.",
+               "cairn run");
+  RunOptions options;
+  add_text(app, "--node", options.node, "Use the running node NAME instead of a private one",
+           "NAME");
+  add_buffer_settings(app, options.settings);
+  add_node_settings(app, options.settings);
+  app.add_flag("--allow-io-uring", options.allow_io_uring,
+               "Do not refuse io_uring to the program, nor set no_new_privs");
+  app.add_flag("--no-report", options.settings.no_report, "Print no report at the end");
+  add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
+  app.add_flag("-v,--verbose", options.verbose, "Say what is started");
+  app.footer(
+      "Exit status: the program's (128 + signal when it was killed), 126 or 127 when it cannot be\n"
+      "started, 74 when not everything is stored, 2 when Cairn refuses to start.\n\n"
+      "Examples:\n"
+      "  cairn run -- ./simulate input.nml\n"
+      "  cairn run --buffer /pfs/project --exclude '*.log' --tier /local:200G -- ./simulate\n"
+      "  cairn run --node job -- python3 analyse.py");
+  options.command_line =
+      parse_before_program(app, arguments, "Usage: cairn run [OPTIONS] [--] PROGRAM [ARGUMENTS]");
+  if (options.command_line.empty()) {
+    throw Failure("no program to run", "write it after --, such as: cairn run -- ./app input");
+  }
+  return run_program(options);
+}
+
+int command_up(const Arguments& arguments) {
+  CLI::App app("Starts a node that serves several runs, and returns when it is ready.", "cairn up");
+  CommandLineSettings settings;
+  add_text(app, "--name", settings.name, "Name of the node (default: \"default\")", "NAME");
+  add_node_settings(app, settings);
+  add_buffer_settings(app, settings);
+  app.footer(
+      "Example:\n"
+      "  cairn up --name job --ram 16G --tier /local/scratch:200G\n"
+      "  cairn run --node job -- ./simulate && cairn run --node job -- ./analyse\n"
+      "  cairn down --node job");
+  parse(app, arguments);
+  return start_node(settings);
+}
+
+int command_down(const Arguments& arguments) {
+  CLI::App app("Stores everything and ends a node; the node stays when something cannot be stored.",
+               "cairn down");
+  StopOptions options;
+  add_text(app, "--node,--name", options.node, "The node (default: the only one)", "NAME");
+  app.add_flag("--discard", options.discard,
+               "End it although data is not stored; that data is lost");
+  app.footer("Exit status: 74 when something is not stored.\n\nExample:\n  cairn down --node job");
+  parse(app, arguments);
+  return stop_node(options);
+}
+
+int command_status(const Arguments& arguments) {
+  CLI::App app("Shows tiers, rates, clients, files not yet stored and errors of a node.",
+               "cairn status");
+  StatusOptions options;
+  add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
+           "NAME");
+  app.add_flag("--json", options.json, "As JSON; stable, documented in docs/operating.md");
+  app.footer("Example:\n  cairn status --node job --json | jq .backing.dirty_bytes");
+  parse(app, arguments);
+  return show_status(options);
+}
+
+int command_drain(const Arguments& arguments) {
+  CLI::App app("Stores everything that a node holds, now, and waits for it.", "cairn drain");
+  DrainOptions options;
+  double timeout_seconds = -1;
+  add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
+           "NAME");
+  app.add_option("--timeout", timeout_seconds, "Give up waiting after SECONDS")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9));
+  app.footer(
+      "Exit status: 74 when something is not stored.\n\nExample:\n  cairn drain --node run-4711");
+  parse(app, arguments);
+  if (timeout_seconds >= 0) options.timeout_seconds = timeout_seconds;
+  return drain_node(options);
+}
+
+int command_explain(const Arguments& arguments) {
+  CLI::App app("Shows which byte ranges of a file are in which tier, in which state, and why.",
+               "cairn explain");
+  ExplainOptions options;
+  app.add_option("path", options.path, "The file")->type_name("PATH")->required();
+  add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
+           "NAME");
+  app.add_flag("--json", options.json, "The service's reply as JSON");
+  app.footer("Example:\n  cairn explain results/step7.h5");
+  parse(app, arguments);
+  return explain_file(options);
+}
+
+int command_doctor(const Arguments& arguments) {
+  CLI::App app(
+      "Says whether the machine is ready and, with a program, what of it can be buffered and what "
+      "cannot.",
+      "cairn doctor");
+  app.footer(
+      "Exit status: 1 when something is BAD.\n\n"
+      "Examples:\n  cairn doctor\n  cairn doctor ./simulate");
+  return run_doctor(parse_before_program(app, arguments, "Usage: cairn doctor [--] [PROGRAM]"));
+}
+
+int show_config(const Arguments& arguments) {
+  CLI::App app("Prints every resolved value and where it came from.", "cairn config show");
+  CommandLineSettings settings;
+  std::string node;
+  bool json = false;
+  add_text(app, "--node", node, "Of a running node, instead of what a new one would get", "NAME");
+  add_text(app, "--name", settings.name, "As if for a node of this name", "NAME");
+  add_node_settings(app, settings);
+  add_buffer_settings(app, settings);
+  app.add_flag("--json", json, "As JSON: a list of {name, value, source}");
+  app.footer("Example:\n  cairn config show --config job.yaml --ram 8G");
+  parse(app, arguments);
+  Json options = Json::array();
+  if (node.empty()) {
+    const Configuration configuration = resolve_configuration(settings);
+    for (const std::string& warning : configuration.warnings) say("warning: " + warning);
+    for (const ResolvedOption& option : configuration.node.resolved) {
+      options.push_back(
+          {{"name", option.name}, {"value", option.value}, {"source", option.source}});
+    }
+  } else {
+    const Json reply = ControlClient(select_node(node)).request({{"command", "config"}});
+    options = member(reply, "options");
+  }
+  if (json) {
+    print(options.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    return kExitOk;
+  }
+  std::vector<std::vector<std::string>> rows = {{"option", "value", "source"}};
+  for (const Json& option : options) {
+    rows.push_back({printable(text_field(option, "name")), printable(text_field(option, "value")),
+                    printable(text_field(option, "source"))});
+  }
+  print(format_table(rows, "lll"));
+  return kExitOk;
+}
+
+int command_config(const Arguments& arguments) {
+  const std::string verb = arguments.empty() ? "" : arguments.front();
+  if (verb == "show") return show_config(Arguments(arguments.begin() + 1, arguments.end()));
+  if (verb == "docs" && arguments.size() == 1) {
+    print(configuration_document());
+    return kExitOk;
+  }
+  CLI::App app("Shows the configuration in force, or the reference of all options.",
+               "cairn config");
+  const char* usage = "Usage: cairn config show [OPTIONS]\n       cairn config docs";
+  app.footer(
+      "  show   every resolved value and where it came from\n"
+      "  docs   the reference of all options, as docs/configuration.md\n\n"
+      "Example:\n  cairn config show --config job.yaml");
+  if (verb == "docs") parse(app, Arguments(arguments.begin() + 1, arguments.end()), usage);
+  if (verb == "--help" || verb == "-h") parse(app, {"--help"}, usage);
+  throw Failure(
+      verb.empty() ? "config: show or docs?" : fmt::format("config: unknown word \"{}\"", verb),
+      "`cairn config show` prints the values in force, `cairn config docs` the reference");
+}
+
+int command_version(const Arguments& arguments) {
+  CLI::App app("Prints the version.", "cairn version");
+  app.footer("Example:\n  cairn version");
+  parse(app, arguments);
+  print(fmt::format("cairn {}\n", CAIRN_VERSION));
+  return kExitOk;
+}
+
+int command_node_service(const Arguments& arguments) {
+  CLI::App app("The node service itself; started by `cairn run` and `cairn up`.",
+               "cairn node-service");
+  NodeServiceOptions options;
+  add_text(app, "--name", options.name, "Name of the node", "NAME");
+  add_text(app, "--config", options.config_file, "The resolved configuration", "FILE");
+  app.add_option("--ready-fd", options.ready_descriptor, "Where \"ready\" is written")
+      ->type_name("FD");
+  parse(app, arguments);
+  return run_node_service(options);
+}
+
+constexpr Command kCommands[] = {
+    {"run", "run a program with its file I/O buffered", command_run},
+    {"up", "start a node that serves several runs", command_up},
+    {"down", "store everything and end a node", command_down},
+    {"status", "tiers, rates, clients, files not yet stored, errors", command_status},
+    {"drain", "store everything now and wait", command_drain},
+    {"explain", "which bytes of a file are where, and why", command_explain},
+    {"doctor", "is the machine ready, can this program be buffered", command_doctor},
+    {"config", "the configuration in force, the reference of options", command_config},
+    {"version", "print the version", command_version},
+    {"node-service", "", command_node_service, true},
+};
+
+std::string overview() {
+  std::string text =
+      "Cairn buffers the file I/O of unmodified programs in the memory and fast disks of the "
+      "node.\n\n"
+      "Usage: cairn COMMAND [OPTIONS]\n\n";
+  for (const Command& command : kCommands) {
+    if (!command.hidden) text += fmt::format("  {:<9} {}\n", command.name, command.summary);
+  }
+  return text +
+         "\n`cairn COMMAND --help` explains one and has an example.\n\n"
+         "Example:\n  cairn run -- ./simulate input.nml\n";
+}
+
+int dispatch(const Arguments& arguments) {
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    print(overview());
+    return kExitOk;
+  }
+  if (name == "--version" || name == "-V") return command_version({});
+  std::vector<std::string_view> known;
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.run(Arguments(arguments.begin() + 1, arguments.end()));
+    if (!command.hidden) known.push_back(command.name);
+  }
+  if (name.empty()) {
+    (void)write_fully(2, overview());
+    return kExitRefused;
+  }
+  const std::string_view nearest = nearest_name(name, known);
+  throw Failure(fmt::format("unknown command \"{}\"", name),
+                nearest.empty() ? std::string("`cairn --help` lists the commands")
+                                : fmt::format("did you mean `cairn {}`? `cairn --help` lists the "
+                                              "commands",
+                                              nearest));
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  try {
+    return dispatch(arguments);
+  } catch (const HelpShown&) {
+    return kExitOk;
+  } catch (const Failure& failure) {
+    say_failure(failure.what(), failure.remedy());
+    return failure.exit_status();
+  } catch (const std::exception& error) {
+    say_failure(fmt::format("unexpected error: {}", error.what()), "this is a defect of Cairn");
+    return kExitInternal;
+  }
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/configuration.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "base/option_table.h"
+#include "base/size_text.h"
+#include "cli/config_file.h"
+#include "cli/failure.h"
+#include "cli/run_directory.h"
+
+namespace cairn::cli {
+namespace {
+
+constexpr uint64_t kTierCapacityMin = uint64_t{1} << 20;
+constexpr const char* kCommandLine = "command line";
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  size_t start = 0;
+  while (start <= text.size()) {
+    const size_t end = std::min(text.find(separator, start), text.size());
+    if (end > start) parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+std::string join(const std::vector<std::string>& parts, const char* separator) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+std::string absolute_path(const std::string& path) {
+  std::array<char, PATH_MAX> resolved{};
+  if (::realpath(path.c_str(), resolved.data()) != nullptr) return resolved.data();
+  if (!path.empty() && path.front() == '/') return path;
+  if (::getcwd(resolved.data(), resolved.size()) == nullptr) return path;
+  return std::string(resolved.data()) + "/" + path;
+}
+
+std::string working_directory() {
+  std::array<char, PATH_MAX> directory{};
+  if (::getcwd(directory.data(), directory.size()) != nullptr) return directory.data();
+  throw Failure(fmt::format("the working directory is not accessible: {}", std::strerror(errno)),
+                "change to a directory that exists");
+}
+
+// Resolves one configuration. The public entry points are resolve_*; everything else is one step of it.
+class Resolver {
+ public:
+  Resolver(const CommandLineSettings& command_line, ConfigurationScope scope,
+           const MachineRoots& roots)
+      : command_line_(command_line), scope_(scope), roots_(roots) {}
+
+  Configuration resolve() {
+    read_file();
+    read_environment();
+    read_command_line();
+    for (const Setting& setting : settings_) apply(setting);
+    if (scope_ == ConfigurationScope::kNode) {
+      resolve_name();
+      check_buffer_directories();
+      resolve_tiers();
+      resolve_ram();
+      check_contradictions();
+    } else {
+      check_buffer_directories();
+    }
+    if (!problems_.empty()) fail();
+    list_resolved();
+    return std::move(result_);
+  }
+
+ private:
+  bool concerns(OptionId id) const {
+    return scope_ == ConfigurationScope::kNode || option_description(id).hot_changeable;
+  }
+
+  void read_file() {
+    std::string path = command_line_.config_file;
+    if (path.empty() && !command_line_.ignore_environment) {
+      const char* from_environment = std::getenv("CAIRN_CONFIG");
+      if (from_environment != nullptr) path = from_environment;
+    }
+    if (path.empty()) return;
+    ConfigFile file = load_config_file(path);
+    problems_.insert(problems_.end(), file.problems.begin(), file.problems.end());
+    settings_.insert(settings_.end(), file.settings.begin(), file.settings.end());
+  }
+
+  void read_environment() {
+    if (command_line_.ignore_environment) return;
+    for (const OptionDescription& option : option_table()) {
+      const char* text = std::getenv(std::string(option.environment).c_str());
+      if (text == nullptr) continue;
+      const std::string source = fmt::format("environment {}", option.environment);
+      Setting setting{option.id, {}, source};
+      std::vector<std::string> items = {text};
+      if (option.type == OptionType::kTierList) items = split(text, ',');
+      if (option.type == OptionType::kDirectoryList || option.type == OptionType::kPatternList) {
+        items = split(text, ':');
+      }
+      for (std::string& item : items) setting.items.push_back({std::move(item), "", source});
+      settings_.push_back(std::move(setting));
+    }
+  }
+
+  void read_command_line() {
+    const auto add = [this](OptionId id, const std::vector<std::string>& items) {
+      Setting setting{id, {}, kCommandLine};
+      for (const std::string& item : items) {
+        // An empty list of flags means "not given", an empty text is a mistake worth a message.
+        setting.items.push_back(
+            {item, "", fmt::format("{} {}", option_description(id).flag, item)});
+      }
+      if (!items.empty()) settings_.push_back(std::move(setting));
+    };
+    const auto add_text = [&add](OptionId id, const std::string& text) {
+      if (!text.empty()) add(id, {text});
+    };
+    add_text(OptionId::kNodeName, command_line_.name);
+    add_text(OptionId::kRamCapacity, command_line_.ram);
+    add_text(OptionId::kRamHugePages, command_line_.huge_pages);
+    add(OptionId::kTiers, command_line_.tiers);
+    add(OptionId::kBufferDirectories, command_line_.buffer);
+    add(OptionId::kBufferExclude, command_line_.exclude);
+    if (command_line_.no_report) add(OptionId::kReport, {"off"});
+  }
+
+  void problem(const std::string& source, const std::string& text) {
+    problems_.push_back(source + ": " + text);
+  }
+
+  void apply(const Setting& setting) {
+    if (!concerns(setting.id)) return;
+    sources_[setting.id] = setting.source;
+    switch (setting.id) {
+      case OptionId::kNodeName:
+        name_ = setting;
+        break;
+      case OptionId::kRamCapacity:
+        apply_ram(setting);
+        break;
+      case OptionId::kRamHugePages:
+        apply_huge_pages(setting);
+        break;
+      case OptionId::kTiers:
+        apply_tiers(setting);
+        break;
+      case OptionId::kBufferDirectories:
+        buffer_ = setting;
+        break;
+      case OptionId::kBufferExclude:
+        apply_exclude(setting);
+        break;
+      case OptionId::kReport:
+        apply_report(setting);
+        break;
+      default:
+        apply_number(setting);
+        break;
+    }
+  }
+
+  std::optional<uint64_t> number(const Setting& setting) {
+    std::string what;
+    const auto value =
+        parse_option_number(option_description(setting.id), setting.items.front().text, &what);
+    if (!value) problem(setting.items.front().source, what);
+    return value;
+  }
+
+  void apply_ram(const Setting& setting) {
+    if (setting.items.front().text == "auto") {
+      ram_.reset();
+      ram_is_auto_ = true;
+      return;
+    }
+    ram_is_auto_ = false;
+    ram_ = number(setting);
+  }
+
+  void apply_huge_pages(const Setting& setting) {
+    const std::string& text = setting.items.front().text;
+    if (text == "auto") {
+      result_.node.huge_pages = HugePages::kAuto;
+    } else if (text == "never") {
+      result_.node.huge_pages = HugePages::kNever;
+    } else if (text == "hugetlb") {
+      result_.node.huge_pages = HugePages::kHugetlb;
+    } else {
+      problem(setting.items.front().source,
+              fmt::format("ram.huge_pages: \"{}\" is not one of auto, never, hugetlb", text));
+    }
+  }
+
+  void apply_exclude(const Setting& setting) {
+    result_.node.buffer_exclude.clear();
+    for (const SettingItem& item : setting.items) {
+      if (item.text.empty() || item.text.find(':') != std::string::npos) {
+        problem(item.source, fmt::format("buffer.exclude: \"{}\": a pattern is not empty and "
+                                         "contains no colon",
+                                         item.text));
+      } else {
+        result_.node.buffer_exclude.push_back(item.text);
+      }
+    }
+  }
+
+  void apply_report(const Setting& setting) {
+    const std::string& text = setting.items.front().text;
+    if (text == "on" || text == "true" || text == "yes" || text == "1") {
+      result_.report = true;
+    } else if (text == "off" || text == "false" || text == "no" || text == "0") {
+      result_.report = false;
+    } else {
+      problem(setting.items.front().source,
+              fmt::format("report: \"{}\" is not one of on, off", text));
+    }
+  }
+
+  void apply_number(const Setting& setting) {
+    if (setting.id == OptionId::kObjectsMax && setting.items.front().text == "auto") {
+      result_.node.objects_max = 0;
+      return;
+    }
+    const auto value = number(setting);
+    if (!value) return;
+    const auto narrow = static_cast<uint32_t>(*value);
+    switch (setting.id) {
+      case OptionId::kFlushDelay:
+        result_.node.flush_delay_ms = narrow;
+        break;
+      case OptionId::kFlushStreams:
+        result_.node.flush_streams = narrow;
+        break;
+      case OptionId::kFlushDirtyHigh:
+        result_.node.flush_dirty_high_percent = narrow;
+        break;
+      case OptionId::kFlushRetry:
+        result_.node.flush_retry_ms = narrow;
+        break;
+      case OptionId::kEvictLow:
+        result_.node.evict_low_percent = narrow;
+        break;
+      case OptionId::kEvictHigh:
+        result_.node.evict_high_percent = narrow;
+        break;
+      case OptionId::kClientsMax:
+        result_.node.clients_max = narrow;
+        break;
+      case OptionId::kObjectsMax:
+        result_.node.objects_max = *value;
+        break;
+      default:
+        break;
+    }
+  }
+
+  // Form only; what the machine says about the directories is asked once, for the tiers that hold.
+  void apply_tiers(const Setting& setting) {
+    result_.node.tiers.clear();
+    tier_sources_.clear();
+    tiers_are_auto_ = false;
+    for (const SettingItem& item : setting.items) {
+      if (item.text == "auto" || item.text == "none") {
+        tiers_are_auto_ = item.text == "auto";
+        if (setting.items.size() > 1) {
+          problem(item.source,
+                  fmt::format("tiers: \"{}\" cannot stand beside named tiers", item.text));
+        }
+        continue;
+      }
+      const size_t colon = item.text.rfind(':');
+      const std::string directory = item.text.substr(0, std::min(colon, item.text.size()));
+      const std::string size_text = colon == std::string::npos ? "" : item.text.substr(colon + 1);
+      const auto capacity = parse_size(size_text);
+      if (directory.empty() || colon == std::string::npos) {
+        problem(item.source,
+                fmt::format("tiers: \"{}\" is not DIRECTORY:SIZE, such as /local:100G", item.text));
+      } else if (!capacity) {
+        problem(item.source, fmt::format("tiers: capacity \"{}\" of {} is not a size such as 100G",
+                                         size_text, directory));
+      } else {
+        result_.node.tiers.push_back({item.name, absolute_path(directory), *capacity});
+        tier_sources_.push_back(item.source);
+      }
+    }
+  }
+
+  void resolve_name() {
+    NodeConfig& node = result_.node;
+    node.name = option_description(OptionId::kNodeName).default_text;
+    if (name_) node.name = name_->items.front().text;
+    try {
+      check_node_name(node.name);
+      const NodePaths paths = node_paths(node.name);
+      node.run_root = paths.run_root;
+      node.node_directory = paths.directory;
+    } catch (const Failure& failure) {
+      problem(name_ ? name_->items.front().source : "node.name",
+              fmt::format("{}; {}", failure.what(), failure.remedy()));
+    }
+    node.private_node = node.name.rfind("run-", 0) == 0;
+  }
+
+  void check_buffer_directories() {
+    if (!buffer_) return;
+    for (const SettingItem& item : buffer_->items) {
+      const std::string path = absolute_path(item.text);
+      const DirectoryState state = read_directory_state(path, roots_);
+      if (item.text.empty()) {
+        problem(item.source, "buffer.directories: an empty name");
+      } else if (path.find(':') != std::string::npos) {
+        problem(item.source, fmt::format("buffer.directories: {}: a colon in the path is not "
+                                         "supported; use a symbolic link without one",
+                                         path));
+      } else if (!state.exists) {
+        problem(item.source, fmt::format("buffer.directories: {} does not exist", path));
+      } else if (!state.is_directory) {
+        problem(item.source, fmt::format("buffer.directories: {} is not a directory", path));
+      } else if (path == "/proc" || path == "/sys" || path == "/dev") {
+        problem(item.source, fmt::format("buffer.directories: {} is never buffered", path));
+      } else if (std::find(result_.node.buffer_directories.begin(),
+                           result_.node.buffer_directories.end(),
+                           path) == result_.node.buffer_directories.end()) {
+        result_.node.buffer_directories.push_back(path);
+      }
+    }
+  }
+
+  void resolve_tiers() {
+    if (tiers_are_auto_) {
+      find_tier();
+      return;
+    }
+    name_tiers();
+    std::map<uint64_t, uint64_t> wanted_by_device;
+    for (size_t index = 0; index < result_.node.tiers.size(); ++index) {
+      check_tier(result_.node.tiers[index], tier_sources_[index], &wanted_by_device);
+    }
+    check_tier_set();
+  }
+
+  void find_tier() {
+    std::vector<std::string> buffered = result_.node.buffer_directories;
+    if (buffered.empty()) buffered.push_back(working_directory());
+    const auto found = find_file_tier(tier_directory_candidates(), buffered, roots_);
+    if (!found) {
+      sources_[OptionId::kTiers] =
+          "found: no local solid-state disk with room besides the buffered one";
+      return;
+    }
+    result_.node.tiers.push_back({"disk", found->directory, found->capacity_bytes});
+    sources_[OptionId::kTiers] = "found: " + found->reason;
+  }
+
+  // A tier that was not named is called by its place: tier1, tier2.
+  void name_tiers() {
+    size_t number = 0;
+    for (FileTierConfig& tier : result_.node.tiers) {
+      ++number;
+      if (tier.name.empty()) tier.name = fmt::format("tier{}", number);
+    }
+  }
+
+  void check_tier(const FileTierConfig& tier, const std::string& source,
+                  std::map<uint64_t, uint64_t>* wanted_by_device) {
+    const auto wrong = [&](const std::string& text) {
+      problem(source, fmt::format("tier {}: {}", tier.name, text));
+    };
+    const bool good_name =
+        std::all_of(tier.name.begin(), tier.name.end(), [](unsigned char letter) {
+          return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
+        });
+    if (!good_name || tier.name.size() > 31) {
+      wrong("a tier's name is made of at most 31 letters, digits, \"_\" and \"-\"");
+    }
+    if (tier.name == "ram" || tier.name == "store") {
+      wrong(fmt::format("the name {} is taken", tier.name));
+    }
+    if (tier.capacity_bytes < kTierCapacityMin) {
+      wrong(fmt::format("a capacity of {} is too small, at least 1 MiB",
+                        format_size(tier.capacity_bytes)));
+    }
+    const DirectoryState state = read_directory_state(tier.directory, roots_);
+    if (!state.exists) {
+      wrong(fmt::format("directory {} does not exist; create it, or name another", tier.directory));
+    } else if (!state.is_directory) {
+      wrong(fmt::format("{} is not a directory", tier.directory));
+    } else if (state.in_memory) {
+      wrong(fmt::format("{} is on {}, which is memory; raise ram.capacity instead", tier.directory,
+                        state.file_system));
+    } else if (state.read_only_mount) {
+      wrong(fmt::format("{} is on a file system that is mounted read-only", tier.directory));
+    } else if (!state.writable) {
+      wrong(fmt::format("you may not write in {}", tier.directory));
+    } else {
+      uint64_t& wanted = (*wanted_by_device)[state.device];
+      const bool already_too_large = wanted > state.free_bytes;
+      wanted += tier.capacity_bytes;
+      if (wanted > state.free_bytes && !already_too_large) {
+        wrong(fmt::format("{} is larger than what is free in {} ({})",
+                          wanted == tier.capacity_bytes
+                              ? format_size(tier.capacity_bytes)
+                              : format_size(wanted) + " together with the tiers above it",
+                          tier.directory, format_size(state.free_bytes)));
+      }
+    }
+  }
+
+  void check_tier_set() {
+    const auto& tiers = result_.node.tiers;
+    if (tiers.size() > option_description(OptionId::kTiers).value_max) {
+      problem(sources_[OptionId::kTiers],
+              fmt::format("tiers: {} file tiers, at most {} are possible", tiers.size(),
+                          option_description(OptionId::kTiers).value_max));
+    }
+    for (size_t index = 0; index < tiers.size(); ++index) {
+      for (size_t other = 0; other < index; ++other) {
+        if (tiers[index].name == tiers[other].name) {
+          problem(tier_sources_[index],
+                  fmt::format("tier {}: the name is used twice", tiers[index].name));
+        }
+        if (tiers[index].directory == tiers[other].directory) {
+          problem(tier_sources_[index],
+                  fmt::format("tier {}: {} is the directory of tier {} too", tiers[index].name,
+                              tiers[index].directory, tiers[other].name));
+        }
+      }
+      for (const std::string& buffered : result_.node.buffer_directories) {
+        const std::string inside = tiers[index].directory + "/";
+        if (buffered == tiers[index].directory || buffered.rfind(inside, 0) == 0) {
+          problem(tier_sources_[index],
+                  fmt::format("tier {}: the buffered directory {} lies in its directory {}",
+                              tiers[index].name, buffered, tiers[index].directory));
+        }
+      }
+    }
+  }
+
+  void resolve_ram() {
+    const MemoryState memory = read_memory_state(roots_);
+    NodeConfig& node = result_.node;
+    if (ram_is_auto_) {
+      node.ram_capacity_bytes = default_ram_capacity(memory);
+      sources_[OptionId::kRamCapacity] = ram_default_source(memory);
+    }
+    if (ram_) node.ram_capacity_bytes = *ram_;
+    const uint64_t capacity = node.ram_capacity_bytes;
+    const std::string& source = sources_[OptionId::kRamCapacity];
+    if (ram_ && capacity != 0 && capacity < kTierCapacityMin) {
+      problem(source, fmt::format("ram.capacity: {} is too small; at least 1 MiB, or 0 for no RAM "
+                                  "tier",
+                                  format_size(capacity)));
+    }
+    if (capacity > ram_capacity_max(memory)) {
+      const bool by_limit = memory.limit_bytes && *memory.limit_bytes < memory.total_bytes;
+      problem(source, fmt::format("ram.capacity: {} is larger than {} ({})", format_size(capacity),
+                                  by_limit ? "the limit of the memory cgroup, " + memory.limit_file
+                                           : "the memory of this machine",
+                                  format_size(ram_capacity_max(memory))));
+    } else if (capacity > memory.available_bytes && memory.available_bytes > 0) {
+      result_.warnings.push_back(
+          fmt::format("ram.capacity {} is more than the {} of memory available now; the kernel may "
+                      "have to swap or to kill",
+                      format_size(capacity), format_size(memory.available_bytes)));
+    }
+  }
+
+  static std::string ram_default_source(const MemoryState& memory) {
+    const uint64_t left = memory.limit_left_bytes.value_or(memory.available_bytes);
+    if (left < memory.available_bytes) {
+      return fmt::format("found: a quarter of the {} that the memory cgroup leaves",
+                         format_size(left));
+    }
+    return fmt::format("found: a quarter of the {} of memory available",
+                       format_size(memory.available_bytes));
+  }
+
+  // The later of the two options is where the contradiction was made.
+  void check_contradictions() {
+    const NodeConfig& node = result_.node;
+    if (node.evict_low_percent >= node.evict_high_percent) {
+      const std::string source = sources_.count(OptionId::kEvictHigh) != 0
+                                     ? sources_[OptionId::kEvictHigh]
+                                     : sources_[OptionId::kEvictLow];
+      problem(source, fmt::format("evict.low_percent ({}) must be below evict.high_percent ({})",
+                                  node.evict_low_percent, node.evict_high_percent));
+    }
+    if (node.huge_pages == HugePages::kHugetlb && node.ram_capacity_bytes == 0) {
+      problem(sources_[OptionId::kRamHugePages],
+              "ram.huge_pages is hugetlb, but ram.capacity is 0: there is no RAM tier");
+    }
+  }
+
+  [[noreturn]] void fail() const {
+    std::string message = problems_.size() == 1
+                              ? "the configuration has a mistake:"
+                              : fmt::format("the configuration has {} mistakes:", problems_.size());
+    for (const std::string& text : problems_) message += "\n  " + text;
+    throw Failure(message, "docs/configuration.md and `cairn config docs` list all options");
+  }
+
+  std::string tiers_text() const {
+    std::vector<std::string> parts;
+    for (const FileTierConfig& tier : result_.node.tiers) {
+      parts.push_back(fmt::format("{}={}:{}", tier.name, tier.directory,
+                                  format_size_exact(tier.capacity_bytes)));
+    }
+    return parts.empty() ? "none" : join(parts, " ");
+  }
+
+  std::string value_text(OptionId id) const {
+    const NodeConfig& node = result_.node;
+    switch (id) {
+      case OptionId::kNodeName:
+        return node.name;
+      case OptionId::kRamCapacity:
+        return format_size_exact(node.ram_capacity_bytes);
+      case OptionId::kRamHugePages:
+        if (node.huge_pages == HugePages::kNever) return "never";
+        return node.huge_pages == HugePages::kHugetlb ? "hugetlb" : "auto";
+      case OptionId::kTiers:
+        return tiers_text();
+      case OptionId::kFlushDelay:
+        return fmt::format("{}", node.flush_delay_ms);
+      case OptionId::kFlushStreams:
+        return fmt::format("{}", node.flush_streams);
+      case OptionId::kFlushDirtyHigh:
+        return fmt::format("{}", node.flush_dirty_high_percent);
+      case OptionId::kFlushRetry:
+        return fmt::format("{}", node.flush_retry_ms);
+      case OptionId::kEvictLow:
+        return fmt::format("{}", node.evict_low_percent);
+      case OptionId::kEvictHigh:
+        return fmt::format("{}", node.evict_high_percent);
+      case OptionId::kBufferDirectories:
+        return node.buffer_directories.empty() ? "working directory of each run"
+                                               : join(node.buffer_directories, ":");
+      case OptionId::kBufferExclude:
+        return node.buffer_exclude.empty() ? "nothing" : join(node.buffer_exclude, ":");
+      case OptionId::kClientsMax:
+        return fmt::format("{}", node.clients_max);
+      case OptionId::kObjectsMax:
+        return node.objects_max == 0 ? "auto" : fmt::format("{}", node.objects_max);
+      case OptionId::kReport:
+        return result_.report ? "on" : "off";
+    }
+    return "";
+  }
+
+  void list_resolved() {
+    for (const OptionDescription& option : option_table()) {
+      if (!concerns(option.id)) continue;
+      const auto source = sources_.find(option.id);
+      result_.node.resolved.push_back({std::string(option.name), value_text(option.id),
+                                       source == sources_.end() ? "default" : source->second});
+    }
+  }
+
+  const CommandLineSettings& command_line_;
+  const ConfigurationScope scope_;
+  const MachineRoots& roots_;
+  std::vector<Setting> settings_;  // lowest layer first
+  std::map<OptionId, std::string> sources_;
+  std::optional<Setting> name_;
+  std::optional<Setting> buffer_;
+  std::optional<uint64_t> ram_;
+  bool ram_is_auto_ = true;
+  bool tiers_are_auto_ = true;
+  std::vector<std::string> tier_sources_;  // parallel to result_.node.tiers
+  std::vector<std::string> problems_;
+  Configuration result_;
+};
+
+}  // namespace
+
+Configuration resolve_configuration(const CommandLineSettings& command_line,
+                                    ConfigurationScope scope, const MachineRoots& roots) {
+  return Resolver(command_line, scope, roots).resolve();
+}
+
+}  // namespace cairn::cli

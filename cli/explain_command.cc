@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cairn explain PATH`: which byte ranges of a file are in which tier, in which state, since when, and why.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/size_text.h"
+#include "cli/failure.h"
+#include "cli/json_fields.h"
+#include "cli/node_commands.h"
+#include "cli/output.h"
+
+namespace cairn::cli {
+namespace {
+
+std::string head(const std::string& path, const Json& reply) {
+  std::string text = fmt::format("{}: {}", path, format_size(unsigned_field(reply, "size")));
+  const uint64_t dirty = unsigned_field(reply, "dirty_bytes");
+  if (dirty == 0) {
+    text += ", stored";
+  } else {
+    text += fmt::format(", {} of it not stored yet", format_size(dirty));
+  }
+  if (text_field(reply, "mode") == "through") {
+    text +=
+        ", read and written through (it is mapped, or open in a program that cannot be buffered)";
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string explain_text(const std::string& path, const Json& reply) {
+  if (!bool_field(reply, "known", false)) {
+    return fmt::format("{}: not buffered on this node; every byte is on the backing store\n", path);
+  }
+  std::string text = head(path, reply);
+  std::vector<std::vector<std::string>> rows = {
+      {"from", "to", "bytes", "tier", "state", "for", "why"}};
+  for (const Json& range : member(reply, "ranges")) {
+    const uint64_t begin = unsigned_field(range, "begin");
+    const uint64_t end = unsigned_field(range, "end");
+    rows.push_back({std::to_string(begin), std::to_string(end),
+                    format_size(end > begin ? end - begin : 0),
+                    printable(text_field(range, "tier")), printable(text_field(range, "state")),
+                    format_duration(number_field(range, "since_seconds")),
+                    printable(text_field(range, "reason"))});
+  }
+  if (rows.size() == 1) {
+    text += "nothing of it is in a tier now\n";
+  } else {
+    text += format_table(rows, "rrrllrl") + "what is not listed is on the backing store alone\n";
+  }
+  if (bool_field(reply, "ranges_truncated", false))
+    text += "there are more ranges than listed here\n";
+  return text;
+}
+
+int explain_file(const ExplainOptions& options) {
+  struct stat status{};
+  if (::stat(options.path.c_str(), &status) != 0) {
+    throw Failure(fmt::format("{}: {}", options.path, std::strerror(errno)),
+                  "name an existing file");
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Failure(fmt::format("{} is not a regular file", options.path),
+                  "only regular files are buffered");
+  }
+  ControlClient client(select_node(options.node));
+  const Json reply = client.request({{"command", "explain"},
+                                     {"device", static_cast<uint64_t>(status.st_dev)},
+                                     {"inode", static_cast<uint64_t>(status.st_ino)}});
+  print(options.json ? reply.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                     : explain_text(printable(options.path), reply));
+  return kExitOk;
+}
+
+}  // namespace cairn::cli

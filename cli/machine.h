@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the machine has: memory and the cgroup's limit on it, directories and the devices under them.
+//
+// Every function takes the roots it reads from, so that tests can show it another machine.
+//
+// Thread safety: pure reads of the system. Ownership: results are values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cairn::cli {
+
+struct MachineRoots {
+  std::string proc = "/proc";
+  std::string sys = "/sys";
+};
+
+struct MemoryState {
+  uint64_t total_bytes = 0;
+  uint64_t available_bytes = 0;
+  // The tightest memory cgroup limit (version 1 or 2) above this process, and what is left of it.
+  std::optional<uint64_t> limit_bytes;
+  std::optional<uint64_t> limit_left_bytes;
+  std::string limit_file;  // where the limit was read
+};
+
+MemoryState read_memory_state(const MachineRoots& roots = {});
+
+// A quarter of what is available, of which the cgroup's share is a part. Rounded down to 1 MiB.
+uint64_t default_ram_capacity(const MemoryState& memory);
+
+// The largest RAM tier that can be true on this machine.
+uint64_t ram_capacity_max(const MemoryState& memory);
+
+// A directory as a place for a tier.
+struct DirectoryState {
+  bool exists = false;
+  bool is_directory = false;
+  bool writable = false;
+  bool read_only_mount = false;
+  bool in_memory = false;         // tmpfs, ramfs, hugetlbfs
+  bool network = false;           // NFS, Lustre, FUSE, ...: not local
+  bool rotational_known = false;  // the device was found under /sys/block
+  bool rotational = true;
+  uint64_t device = 0;      // st_dev
+  std::string disk;         // "nvme0n1", empty when it is no local block device
+  uint64_t free_bytes = 0;  // for this user
+  uint64_t total_bytes = 0;
+  std::string file_system;  // "ext4", "tmpfs", "0x1234" when unknown
+};
+
+DirectoryState read_directory_state(const std::string& path, const MachineRoots& roots = {});
+
+struct FoundTier {
+  std::string directory;
+  uint64_t capacity_bytes = 0;
+  std::string reason;  // "non-rotational disk nvme0n1, 800 GiB free"
+};
+
+// A file tier's place by looking: a local non-rotational disk, not the one that holds any of the buffered
+// directories, not in memory, writable, at least 20 % and 16 GiB free. It takes half of what is free,
+// 256 GiB at most.
+std::optional<FoundTier> find_file_tier(const std::vector<std::string>& candidates,
+                                        const std::vector<std::string>& buffered_directories,
+                                        const MachineRoots& roots = {});
+
+// $CAIRN_TIER_DIR, /local, /scratch/local, /mnt/nvme*, $TMPDIR, /var/tmp: those that exist.
+std::vector<std::string> tier_directory_candidates();
+
+}  // namespace cairn::cli

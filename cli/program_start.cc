@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/program_start.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <string_view>
+
+extern char** environ;
+
+namespace cairn::cli {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kOwnAuditMachine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kOwnAuditMachine = AUDIT_ARCH_AARCH64;
+#else
+#error "the filter's machine check is written for x86_64 and aarch64"
+#endif
+
+// The three calls have the same numbers on every machine that got them after the tables were unified.
+static_assert(__NR_io_uring_setup == 425 && __NR_io_uring_enter == 426 &&
+              __NR_io_uring_register == 427);
+constexpr uint32_t kFirstCall = 425;
+constexpr uint32_t kLastCall = 427;
+// x86_64 numbers with this bit are those of the x32 interface, which has io_uring at the same numbers.
+constexpr uint32_t kX32Bit = 0x40000000;
+
+bool is_variable(std::string_view entry, std::string_view name) {
+  return entry.size() > name.size() && entry.substr(0, name.size()) == name &&
+         entry[name.size()] == '=';
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ":") + part;
+  return text;
+}
+
+// Other libraries that were to be preloaded stay, after ours: ours must see the program's calls first.
+std::string preload_value(const std::string& library, std::string_view previous) {
+  std::string value = library;
+  while (!previous.empty()) {
+    const size_t end = previous.find_first_of(": ");
+    const std::string_view part = previous.substr(0, end);
+    const std::string_view name = part.substr(part.rfind('/') + 1);
+    if (!part.empty() && name != "libcairn_preload.so") value += ":" + std::string(part);
+    previous.remove_prefix(end == std::string_view::npos ? previous.size() : end + 1);
+  }
+  return value;
+}
+
+// Without pointers into std::string: between vfork and exec nothing may allocate.
+struct RawStart {
+  const char* path;
+  char** arguments;
+  char** shell_arguments;
+  char** environment;
+  const ProgramStart* start;
+};
+
+// Written by the child, which shares our memory until it executes.
+struct ChildOutcome {
+  volatile int error = 0;
+  const char* volatile failed_step = "";
+};
+
+[[noreturn]] void run_child(const RawStart& raw, ChildOutcome* outcome) {
+  if (!raw.start->allow_io_uring) {
+    const int error = refuse_io_uring();
+    // A machine whose kernel has no seccomp has hardly io_uring either; the run is not refused for it.
+    if (error != 0 && error != EINVAL && error != ENOSYS) {
+      outcome->error = error;
+      outcome->failed_step = "seccomp filter";
+      ::_exit(126);
+    }
+  }
+  if (raw.start->restore_pipe_signal) ::signal(SIGPIPE, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &raw.start->signal_mask, nullptr);
+  ::execve(raw.path, raw.arguments, raw.environment);
+  // A script without "#!" is given to the shell, as execvp does.
+  if (errno == ENOEXEC) ::execve("/bin/sh", raw.shell_arguments, raw.environment);
+  outcome->error = errno;
+  outcome->failed_step = "exec";
+  ::_exit(126);
+}
+
+__attribute__((noinline)) pid_t vfork_child(const RawStart& raw, ChildOutcome* outcome) {
+  const pid_t child = ::vfork();
+  if (child == 0) run_child(raw, outcome);
+  return child;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> program_environment(const ProgramEnvironment& run) {
+  std::vector<std::string> environment;
+  std::string_view previous_preload;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (is_variable(text, "LD_PRELOAD")) {
+      previous_preload = text.substr(text.find('=') + 1);
+      continue;
+    }
+    bool replaced = false;
+    for (const char* name :
+         {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN", "CAIRN_FDS"}) {
+      replaced = replaced || is_variable(text, name);
+    }
+    if (!replaced) environment.emplace_back(text);
+  }
+  environment.push_back("LD_PRELOAD=" + preload_value(run.preload_library, previous_preload));
+  environment.push_back("CAIRN_SOCKET=" + run.client_socket);
+  environment.push_back("CAIRN_BUFFER=" + join(run.buffer_directories));
+  if (!run.exclude.empty()) environment.push_back("CAIRN_EXCLUDE=" + join(run.exclude));
+  environment.push_back("CAIRN_RUN=" + run.run_id);
+  return environment;
+}
+
+int refuse_io_uring() {
+  const auto field = [](size_t offset) { return static_cast<uint32_t>(offset); };
+  // Jump distances count instructions after the jump. A foreign machine's calls (32-bit programs) pass:
+  // their io_uring numbers are the same, and the check of the machine would have to list them all.
+  const sock_filter instructions[] = {
+      /* 0 */ BPF_STMT(BPF_LD | BPF_W | BPF_ABS, field(offsetof(seccomp_data, arch))),
+      /* 1 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kOwnAuditMachine, 0, 5),
+      /* 2 */ BPF_STMT(BPF_LD | BPF_W | BPF_ABS, field(offsetof(seccomp_data, nr))),
+      /* 3 */ BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~kX32Bit),
+      /* 4 */ BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstCall, 0, 2),
+      /* 5 */ BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kLastCall, 1, 0),
+      /* 6 */ BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      /* 7 */ BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {.len = sizeof(instructions) / sizeof(instructions[0]),
+                              .filter = const_cast<sock_filter*>(instructions)};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return errno;
+  return 0;
+}
+
+StartedProgram start_program(const ProgramStart& start) {
+  std::vector<char*> arguments = pointers(start.arguments);
+  std::vector<char*> environment = pointers(start.environment);
+  std::vector<std::string> shell = {"sh", start.path};
+  shell.insert(shell.end(), start.arguments.begin() + 1, start.arguments.end());
+  std::vector<char*> shell_arguments = pointers(shell);
+  const RawStart raw = {start.path.c_str(), arguments.data(), shell_arguments.data(),
+                        environment.data(), &start};
+  ChildOutcome outcome;
+  StartedProgram started;
+  started.process = vfork_child(raw, &outcome);
+  if (started.process < 0) {
+    started.error = errno;
+    started.failed_step = "fork";
+  } else if (outcome.error != 0) {
+    while (::waitpid(started.process, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    started.process = -1;
+    started.error = outcome.error;
+    started.failed_step = outcome.failed_step;
+  }
+  return started;
+}
+
+}  // namespace cairn::cli
