@@ -4,7 +4,8 @@
 # Runs modules of CPython's own test suite in the current directory and prints "NAME VERDICT" lines. The
 # interpreter is the first that comes with its tests (Debian keeps them in libpython3.11-testsuite).
 set -uo pipefail
-for python in /usr/bin/python3 python3 "$(dirname "$(readlink -f "$PYTHON" 2>/dev/null || echo /nowhere/x)")/python3"; do
+beside=$(dirname "$(readlink -f "$PYTHON" 2>/dev/null || echo /nowhere/x)")/python3
+for python in /usr/bin/python3 python3 "$beside"; do
   "$python" -c 'import test.test_io' 2>/dev/null && break
   python=
 done

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: gcc make ar
 # timeout: 120
 # ignore: *.o *.a *.so* *.lo *.log example* minigzip* *64 *sh ztest* *.pc

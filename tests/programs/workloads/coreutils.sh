@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: cp mv dd sort split truncate cat tee touch ln du cmp shuf
 # timeout: 60
 set -eu

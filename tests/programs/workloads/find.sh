@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: find xargs grep sed awk
 # timeout: 60
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: fio
 # timeout: 90
 # output: none
@@ -5,7 +6,8 @@
 # Random reads and writes whose every block carries a checksum, through fio's libaio engine.
 set -euo pipefail
 verify() {
-  fio --name="$1" --directory=. --size=24m --bsrange=4k-256k --ioengine=libaio --direct=1 --iodepth=8 --verify=crc32c --verify_fatal=1 \
+  fio --name="$1" --directory=. --size=24m --bsrange=4k-256k --ioengine=libaio --direct=1 --iodepth=8 \
+  --verify=crc32c --verify_fatal=1 \
     --do_verify=1 --numjobs=2 --end_fsync=1 --randrepeat=1 --group_reporting --output="$SCRATCH/$1.log" "${@:2}" ||
     { cat "$SCRATCH/$1.log" >&2; return 1; }
 }

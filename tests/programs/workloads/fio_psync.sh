@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: fio
 # timeout: 90
 # output: none

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: git
 # timeout: 120
 # ignore: */.git/index */.git/logs/* */.git/objects/* *.pack *.idx *.rev *.git/objects/* */ORIG_HEAD

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # python: h5py pytest
 # timeout: 240
 # output: verdicts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: perl
 # timeout: 60
 set -eu
@@ -13,7 +14,8 @@ sysseek($raw, 400, SEEK_SET); sysread($raw, my $bytes, 40); print join(',', unpa
 flock($raw, LOCK_EX) or die; flock($raw, LOCK_UN) or die; close $raw;
 copy('raw.bin', 'copy.bin') or die; move('copy.bin', 'moved.bin') or die; print -s 'moved.bin', "\n";
 open(my $append, '>>', 'out.txt') or die; print $append "appended\n"; close $append;
-my ($handle, $name) = tempfile(DIR => '.'); print $handle "temporary"; close $handle; print -s $name, "\n"; unlink $name;
+my ($handle, $name) = tempfile(DIR => '.'); print $handle "temporary"; close $handle; print -s $name, "\n";
+unlink $name;
 utime(1234567890, 1234567891, 'raw.bin'); print join(' ', (stat 'raw.bin')[7, 9]), "\n";
 open(my $dup, '>&', \*STDOUT) or die; print $dup "dup\n"; close $dup;
 my $pid = fork(); if (!$pid) { open(my $f, '>', 'child.txt'); print $f "child"; close $f; exit 0 } waitpid($pid, 0);

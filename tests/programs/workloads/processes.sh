@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: xargs
 # timeout: 90
 # Hundreds of short processes that hand files to each other.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: rsync
 # timeout: 60
 set -euo pipefail

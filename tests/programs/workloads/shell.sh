@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: flock
 # timeout: 60
 set -eu

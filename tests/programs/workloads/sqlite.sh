@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: sqlite3
 # timeout: 90
 # ignore: *.db

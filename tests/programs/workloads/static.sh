@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: gcc
 # timeout: 60
 # ignore: static

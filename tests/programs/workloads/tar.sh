@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # needs: tar gzip zstd
 # timeout: 60
 # ignore: *.tar.gz *.tar.zst *.tar
