@@ -3,7 +3,7 @@
 //
 // The offset and the status flags live in the arena (catalog/description_table.h), where dup, fork and exec share
 // them; here is what belongs to the process: the private descriptor of the backing file, the hold, and
-// how many of the application's descriptors refer to it.
+// how many of the application's descriptors refer to it. Data calls on it are in file_io.h.
 //
 // All functions return a result or -errno and leave errno alone.
 //
@@ -13,7 +13,6 @@
 
 #include <fcntl.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 
 #include <atomic>
 #include <cstdint>
@@ -22,6 +21,7 @@
 #include "base/ids.h"
 #include "buffer/object_io.h"
 #include "catalog/description_table.h"
+#include "client/session.h"
 
 namespace cairn {
 
@@ -47,29 +47,39 @@ struct OpenFile {
   std::uint32_t flags() const { return description->flags.load(std::memory_order_relaxed); }
 };
 
-// For a call of this thread on `file`: its actor, attaching first when this process is a fresh child.
-// Requires: is_usable(file).
-ObjectAccess access_of(OpenFile& file);
-
-// At and through the shared offset, as read(2), write(2) and lseek(2) do.
-ssize_t file_read(OpenFile& file, void* buffer, std::size_t length);
-ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length);
-off_t file_seek(OpenFile& file, off_t offset, int whence);
-
-// At a given offset, as pread(2) and pwrite(2) do (with O_APPEND pwrite appends, as on Linux).
-ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset);
-ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset);
+// For a call of this thread on `file`. Requires: Session::actor_if_any() gave `actor`.
+inline ObjectAccess access_of(Actor& actor, OpenFile& file) {
+  return ObjectAccess{actor, file.object, *file.backing, Session::instance()};
+}
 
 // Opens a path as open(2) does and buffers it if it is managed. Returns a descriptor or -errno.
 int open_managed(int directory, const char* path, int flags, mode_t mode);
 
+// Looks at a descriptor that was just opened by other means (mkostemp, openat2...) and buffers its file if it is
+// managed. `flags` are those of the open; O_TRUNC must not be among them. The number stays the same.
+void manage_opened(int fd, int flags);
+
 // Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent passed them on (the
-// hold already belongs to this process). Takes ownership of `private_fd`. Returns null when it does not fit.
+// hold already belongs to this process). Takes ownership of `private_fd`, which may be `fd` itself when that is a real
+// descriptor. Returns null when it does not fit.
 OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd, HoldIndex hold);
 // A further descriptor of an adopted record (dup).
 void adopt_again(int fd, OpenFile* file);
 
 // Closes one of the application's descriptors that is tracked. Returns 0 or -errno; the descriptor is gone either way.
 int close_tracked(int fd);
+// Gives up what the table says about `fd` without closing the number itself: something else sits there already.
+int forget_tracked(int fd);
+// The kernel made `to` a duplicate of the tracked `from`; `to` is not tracked yet.
+void note_duplicate(OpenFile& file, int to, bool close_on_exec);
+// After FD_CLOEXEC of a tracked descriptor changed: the private descriptor must survive exec when one of the
+// application's does.
+void update_close_on_exec(OpenFile& file);
+
+// True in a vfork child, which shares our memory but not our descriptors: it may change the kernel's table only.
+bool is_vfork_child();
+
+// In a forked child that has attached: takes over, or makes, a hold for every record.
+void take_over_holds(Owner parent);
 
 }  // namespace cairn

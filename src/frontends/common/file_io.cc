@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/file_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+
+namespace cairn {
+namespace {
+
+// Beyond this the backing file system's own limit may lie (ext4 with an old layout: 2 TiB), which only it knows.
+constexpr std::uint64_t kCheckedOffset = std::uint64_t{1} << 40;
+
+constinit std::atomic<std::uint64_t> size_limit{kCheckedOffset};
+
+// Errors that the kernel would give for the buffer; a bad address in user space is not detected.
+bool is_bad_buffer(const void* buffer, std::size_t length) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(buffer);
+  return length != 0 && (begin == 0 || static_cast<std::intptr_t>(begin + length) <= 0);
+}
+
+bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
+
+// A write that starts or ends past the process's limit, or where the backing file system may not follow: the
+// kernel decides, with its errno and its signal, on a file that it sees as the application does.
+[[gnu::noinline]] ssize_t write_past_limit(Actor& actor, OpenFile& file, const void* buffer,
+                                           std::size_t length, std::uint64_t offset) {
+  const ObjectAccess access = access_of(actor, file);
+  const int entered = enter_through(access);
+  if (entered < 0) return entered;
+  const ssize_t written =
+      sys::pwrite(file.private_fd(), buffer, length, static_cast<off_t>(offset));
+  if (written > 0) {
+    Object& object = access.object();
+    object.extend_to(offset + static_cast<std::uint64_t>(written));
+  }
+  leave_through(actor, file.object);
+  return written;
+}
+
+ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer, std::size_t length,
+                 std::uint64_t offset) {
+  if (__builtin_expect(offset + length > size_limit.load(std::memory_order_relaxed), 0)) {
+    return write_past_limit(actor, file, buffer, length, offset);
+  }
+  return write_object(access_of(actor, file), offset, buffer, length);
+}
+
+ssize_t append(Actor& actor, OpenFile& file, const void* buffer, std::size_t length,
+               std::uint64_t* offset) {
+  const std::uint64_t size = actor.object(file.object).size.load(std::memory_order_relaxed);
+  if (__builtin_expect(size + length > size_limit.load(std::memory_order_relaxed), 0)) {
+    *offset = size;
+    return write_past_limit(actor, file, buffer, length, size);
+  }
+  return append_object(access_of(actor, file), buffer, length, offset);
+}
+
+ssize_t finish_write(Actor& actor, OpenFile& file, ssize_t written, bool is_durable) {
+  if (written > 0 && __builtin_expect(is_durable, 0)) {
+    const int error = sync_object(access_of(actor, file), true, &file.description->error_seen);
+    if (error < 0) return error;
+  }
+  return written;
+}
+
+// The offset lock for a scope; its word stays free of the actor when nothing is to be locked.
+class OffsetGuard {
+ public:
+  OffsetGuard(Actor& actor, OpenFile& file)
+      : guard_(file.description->offset_lock, actor.self, actor.owners()) {}
+
+ private:
+  OwnedGuard guard_;
+};
+
+std::uint64_t offset_of_description(const OpenFile& file) {
+  return file.description->offset.load(std::memory_order_relaxed);
+}
+void set_offset(OpenFile& file, std::uint64_t offset) {
+  file.description->offset.store(offset, std::memory_order_relaxed);
+}
+
+// Sum of the parts, or -errno as the kernel checks a vector.
+ssize_t checked_length(const iovec* parts, int count) {
+  if (count < 0 || count > IOV_MAX) return -EINVAL;
+  std::size_t total = 0;
+  for (int index = 0; index < count; ++index) {
+    if (static_cast<ssize_t>(parts[index].iov_len) < 0) return -EINVAL;
+    if (is_bad_buffer(parts[index].iov_base, parts[index].iov_len)) return -EFAULT;
+    total = std::min(total + parts[index].iov_len, kTransferMax);
+  }
+  return static_cast<ssize_t>(total);
+}
+
+ssize_t read_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
+                   std::uint64_t offset) {
+  std::size_t done = 0;
+  for (int index = 0; index < count && done < total; ++index) {
+    const std::size_t length = std::min(parts[index].iov_len, total - done);
+    if (length == 0) continue;
+    const ssize_t got = read_object(access_of(actor, file), offset + done, parts[index].iov_base, length);
+    if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
+    done += static_cast<std::size_t>(got);
+    if (static_cast<std::size_t>(got) < length) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+ssize_t write_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
+                    std::uint64_t offset) {
+  std::size_t done = 0;
+  for (int index = 0; index < count && done < total; ++index) {
+    const std::size_t length = std::min(parts[index].iov_len, total - done);
+    if (length == 0) continue;
+    const ssize_t put = write_at(actor, file, parts[index].iov_base, length, offset + done);
+    if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
+    done += static_cast<std::size_t>(put);
+    if (static_cast<std::size_t>(put) < length) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+// An append is one piece: the parts are gathered first, so that nobody else's append falls between them.
+ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
+                     std::uint64_t* offset) {
+  if (count == 1) return append(actor, file, parts[0].iov_base, total, offset);
+  constexpr std::size_t kStackBytes = 8192;
+  char small[kStackBytes];
+  char* gathered = small;
+  if (total > kStackBytes) {
+    void* memory = sys::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys::is_error(memory)) return -ENOMEM;
+    gathered = static_cast<char*>(memory);
+  }
+  std::size_t filled = 0;
+  for (int index = 0; index < count && filled < total; ++index) {
+    const std::size_t length = std::min(parts[index].iov_len, total - filled);
+    std::memcpy(gathered + filled, parts[index].iov_base, length);
+    filled += length;
+  }
+  const ssize_t result = append(actor, file, gathered, total, offset);
+  if (gathered != small) sys::munmap(gathered, total);
+  return result;
+}
+
+// Positions of data and holes: the backing file answers once it has everything.
+off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) {
+  if (!file.may_write) {
+    Object& object = actor.object(file.object);
+    if (object.dirty_blocks.load(std::memory_order_acquire) != 0) {
+      const int error = Session::instance().request_flush(file.object, false);
+      if (error < 0) return error;
+    }
+  } else {
+    const int error = sync_object(access_of(actor, file), false, nullptr);
+    if (error < 0) return error;
+  }
+  return sys::lseek(file.private_fd(), offset, whence);
+}
+
+}  // namespace
+
+void note_size_limit(std::uint64_t limit) {
+  size_limit.store(std::min(limit, kCheckedOffset), std::memory_order_relaxed);
+}
+
+void read_size_limit() {
+  rlimit limit{};
+  if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) == 0) note_size_limit(limit.rlim_cur);
+}
+
+ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
+  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
+  if (__builtin_expect(offset < 0, 0)) return -EINVAL;
+  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return sys::pread(file.private_fd(), buffer, length, offset);
+  return read_object(access_of(*actor, file), static_cast<std::uint64_t>(offset), buffer,
+                     std::min(length, kTransferMax));
+}
+
+ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset) {
+  if (__builtin_expect(!file.may_write, 0)) return -EBADF;
+  if (__builtin_expect(offset < 0, 0)) return -EINVAL;
+  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return sys::pwrite(file.private_fd(), buffer, length, offset);
+  if (length == 0) return 0;
+  length = std::min(length, kTransferMax);
+  const std::uint32_t flags = file.flags();
+  std::uint64_t where = static_cast<std::uint64_t>(offset);
+  const ssize_t written = __builtin_expect((flags & O_APPEND) != 0, 0)
+                              ? append(*actor, file, buffer, length, &where)
+                              : write_at(*actor, file, buffer, length, where);
+  return finish_write(*actor, file, written, is_synchronous(flags));
+}
+
+ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
+  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
+  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return sys::read(file.private_fd(), buffer, length);
+  const OffsetGuard guard(*actor, file);
+  const std::uint64_t offset = offset_of_description(file);
+  const ssize_t got = read_object(access_of(*actor, file), offset, buffer, std::min(length, kTransferMax));
+  if (got > 0) set_offset(file, offset + static_cast<std::uint64_t>(got));
+  return got;
+}
+
+ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
+  if (__builtin_expect(!file.may_write, 0)) return -EBADF;
+  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return sys::write(file.private_fd(), buffer, length);
+  if (length == 0) return 0;
+  length = std::min(length, kTransferMax);
+  const std::uint32_t flags = file.flags();
+  ssize_t written = 0;
+  {
+    const OffsetGuard guard(*actor, file);
+    std::uint64_t offset = offset_of_description(file);
+    written = (flags & O_APPEND) != 0 ? append(*actor, file, buffer, length, &offset)
+                                      : write_at(*actor, file, buffer, length, offset);
+    if (written > 0) set_offset(file, offset + static_cast<std::uint64_t>(written));
+  }
+  return finish_write(*actor, file, written, is_synchronous(flags));
+}
+
+ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
+  if (!file.may_read) return -EBADF;
+  if (offset < -1) return -EINVAL;
+  if ((flags & ~(RWF_HIPRI | RWF_NOWAIT)) != 0) return -EOPNOTSUPP;
+  const ssize_t total = checked_length(parts, count);
+  if (total <= 0) return total;
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) {
+    return sys::call(SYS_preadv2, file.private_fd(), sys::word(parts), count, offset, offset >> 63, flags);
+  }
+  const auto length = static_cast<std::size_t>(total);
+  if (offset >= 0) return read_parts(*actor, file, parts, count, length, static_cast<std::uint64_t>(offset));
+  const OffsetGuard guard(*actor, file);
+  const std::uint64_t begin = offset_of_description(file);
+  const ssize_t got = read_parts(*actor, file, parts, count, length, begin);
+  if (got > 0) set_offset(file, begin + static_cast<std::uint64_t>(got));
+  return got;
+}
+
+ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
+  constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
+  if (!file.may_write) return -EBADF;
+  if (offset < -1) return -EINVAL;
+  if ((flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | kNoAppend)) != 0) return -EOPNOTSUPP;
+  const ssize_t total = checked_length(parts, count);
+  if (total <= 0) return total;
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) {
+    return sys::call(SYS_pwritev2, file.private_fd(), sys::word(parts), count, offset, offset >> 63, flags);
+  }
+  const auto length = static_cast<std::size_t>(total);
+  const std::uint32_t status = file.flags();
+  const bool appends = (flags & kNoAppend) == 0 && ((status & O_APPEND) != 0 || (flags & RWF_APPEND) != 0);
+  ssize_t written = 0;
+  if (offset >= 0) {
+    std::uint64_t where = static_cast<std::uint64_t>(offset);
+    written = appends ? append_parts(*actor, file, parts, count, length, &where)
+                      : write_parts(*actor, file, parts, count, length, where);
+  } else {
+    const OffsetGuard guard(*actor, file);
+    std::uint64_t where = offset_of_description(file);
+    written = appends ? append_parts(*actor, file, parts, count, length, &where)
+                      : write_parts(*actor, file, parts, count, length, where);
+    if (written > 0) set_offset(file, where + static_cast<std::uint64_t>(written));
+  }
+  const bool is_durable = is_synchronous(status) || (flags & (RWF_DSYNC | RWF_SYNC)) != 0;
+  return finish_write(*actor, file, written, is_durable);
+}
+
+off_t file_seek(OpenFile& file, off_t offset, int whence) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return sys::lseek(file.private_fd(), offset, whence);
+  std::int64_t base = 0;
+  const OffsetGuard guard(*actor, file);
+  switch (whence) {
+    case SEEK_SET:
+      break;
+    case SEEK_CUR:
+      base = static_cast<std::int64_t>(offset_of_description(file));
+      break;
+    case SEEK_END:
+      base = file_size(file);
+      break;
+    case SEEK_DATA:
+    case SEEK_HOLE: {
+      const off_t found = seek_data_or_hole(*actor, file, offset, whence);
+      if (found >= 0) set_offset(file, static_cast<std::uint64_t>(found));
+      return found;
+    }
+    default:
+      return -EINVAL;
+  }
+  off_t target = 0;
+  if (__builtin_add_overflow(base, offset, &target)) return -EOVERFLOW;
+  if (target < 0) return -EINVAL;
+  set_offset(file, static_cast<std::uint64_t>(target));
+  return target;
+}
+
+off_t file_size(OpenFile& file) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  StoreStatus status;
+  if (actor == nullptr || actor->object(file.object).through.load(std::memory_order_acquire) != 0) {
+    const int error = file.backing->status(&status);
+    if (error < 0) return error;
+    if (actor == nullptr) return static_cast<off_t>(status.stamp.size);
+    return static_cast<off_t>(visible_stamp(actor->object(file.object), status.stamp).size);
+  }
+  return static_cast<off_t>(actor->object(file.object).size.load(std::memory_order_acquire));
+}
+
+int file_truncate(OpenFile& file, off_t size) {
+  if (size < 0) return -EINVAL;
+  if (!file.may_write) return -EINVAL;
+  Actor* actor = Session::instance().actor_if_any();
+  const auto wanted = static_cast<std::uint64_t>(size);
+  if (actor == nullptr || wanted > size_limit.load(std::memory_order_relaxed)) {
+    // The kernel knows its limits; when it agrees (a limit of ours only), the buffer follows.
+    const int error = sys::ftruncate(file.private_fd(), size);
+    if (error < 0 || actor == nullptr) return error;
+  }
+  return truncate_object(access_of(*actor, file), wanted);
+}
+
+int file_allocate(OpenFile& file, int mode, off_t offset, off_t length) {
+  if (offset < 0 || length <= 0) return -EINVAL;
+  if (!file.may_write) return -EBADF;
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return sys::fallocate(file.private_fd(), mode, offset, length);
+  return allocate_object(access_of(*actor, file), mode, static_cast<std::uint64_t>(offset),
+                         static_cast<std::uint64_t>(length));
+}
+
+int file_sync(OpenFile& file, bool durable) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return sys::fsync(file.private_fd());
+  return sync_object(access_of(*actor, file), durable, &file.description->error_seen);
+}
+
+}  // namespace cairn

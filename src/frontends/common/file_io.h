@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading, writing, seeking and shaping an open file as the POSIX calls of the same names do.
+//
+// All functions return a result or -errno and leave errno alone.
+//
+// Thread safety: any thread; calls that use the shared offset exclude each other, in all processes that share it.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "frontends/common/open_file.h"
+
+namespace cairn {
+
+// What one read or write call transfers at most, as Linux has it.
+inline constexpr std::size_t kTransferMax = 0x7ffff000;
+
+// At and through the shared offset, as read(2), write(2) and lseek(2) do.
+ssize_t file_read(OpenFile& file, void* buffer, std::size_t length);
+ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length);
+off_t file_seek(OpenFile& file, off_t offset, int whence);
+
+// At a given offset, as pread(2) and pwrite(2) do (with O_APPEND pwrite appends, as on Linux).
+ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset);
+ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset);
+
+// Vectors; `flags` are RWF_* and offset -1 means the shared offset, as in preadv2(2).
+ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags);
+ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset, int flags);
+
+int file_truncate(OpenFile& file, off_t size);
+int file_allocate(OpenFile& file, int mode, off_t offset, off_t length);
+int file_sync(OpenFile& file, bool durable);
+off_t file_size(OpenFile& file);
+
+// RLIMIT_FSIZE of the process, kept so that writes need not ask for it.
+void note_size_limit(std::uint64_t limit);
+void read_size_limit();
+
+}  // namespace cairn

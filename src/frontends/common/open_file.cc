@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/open_file.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <cstdio>
+#include <new>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_io.h"
+#include "frontends/common/open_file_pool.h"
+#include "frontends/common/path_filter.h"
+#include "frontends/common/posix_locks.h"
+#include "frontends/common/private_descriptors.h"
+#include "frontends/common/real_calls.h"
+
+namespace cairn {
+namespace {
+
+// Through libc and not by our own system call: open() is a cancellation point, and may wait (FIFOs).
+constinit RealCall<int(int, const char*, int, ...)> real_openat{"openat64"};
+
+constexpr unsigned kStatusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
+
+std::int64_t to_nanos(const statx_timestamp& time) {
+  return time.tv_sec * kNanosPerSecond + time.tv_nsec;
+}
+
+StoreStatus to_store_status(const struct ::statx& raw) {
+  StoreStatus status;
+  status.key.device = makedev(raw.stx_dev_major, raw.stx_dev_minor);
+  status.key.inode = raw.stx_ino;
+  status.key.birth_ns = (raw.stx_mask & STATX_BTIME) != 0 ? to_nanos(raw.stx_btime) : 0;
+  status.stamp.size = raw.stx_size;
+  status.stamp.mtime_ns = to_nanos(raw.stx_mtime);
+  status.stamp.ctime_ns = to_nanos(raw.stx_ctime);
+  status.mode = raw.stx_mode;
+  status.links = raw.stx_nlink;
+  return status;
+}
+
+// Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the library does
+// not know fails loudly instead of reading what is not up to date.
+bool place_placeholder(int fd, bool close_on_exec) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  if (placeholder < 0) return false;
+  const bool placed = sys::dup3(placeholder, fd, close_on_exec ? O_CLOEXEC : 0) >= 0;
+  sys::close(placeholder);
+  return placed;
+}
+
+// The private descriptor must write where it is told and buffered: appending and alignment are ours to do.
+std::uint32_t take_over_flags(int fd) {
+  const int flags = sys::fcntl(fd, F_GETFL);
+  if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, flags & ~(O_APPEND | O_DIRECT));
+  return static_cast<std::uint32_t>(flags);
+}
+
+// Gives the application its plain descriptor back as it was opened.
+void restore_flags(int fd, std::uint32_t flags) {
+  if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags));
+}
+
+// The process's hold on its description, and everything that hangs on it, is gone after this.
+int release_record(OpenFile& file) {
+  int result = 0;
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor != nullptr) {
+    DescriptionTable& descriptions = session.memory().descriptions();
+    if (descriptions.release(file.hold, actor->self).last) {
+      result = close_object(access_of(*actor, file), file.may_write);
+      descriptions.destroy(file.index);
+    }
+  }
+  return result;
+}
+
+void drop_private(OpenFile& file, int placeholder) {
+  file.backing->close_extra();
+  const int fd = file.private_fd();
+  if (fd == placeholder) return;
+  PrivateDescriptors::remove(fd);
+  sys::close(fd);
+}
+
+// Makes description and hold. False when a table is full.
+bool describe(Actor& actor, OpenFile& file, std::uint32_t flags) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  file.index = descriptions.create(file.object, flags);
+  if (file.index == DescriptionIndex::kNone) return false;
+  file.description = &descriptions.at(file.index);
+  file.generation = file.description->generation.load(std::memory_order_acquire);
+  file.description->error_seen.store(
+      actor.object(file.object).error_sequence.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  file.hold = descriptions.hold(file.index, actor.self, HoldKind::kDescription);
+  if (file.hold != HoldIndex::kNone) return true;
+  descriptions.destroy(file.index);
+  return false;
+}
+
+bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status, ObjectIndex* known) {
+  if (!S_ISREG(raw.stx_mode) || fd >= DescriptorTable::kDescriptorsMax) return false;
+  PathFilter::resolve();
+  Session& session = Session::instance();
+  if (session.is_attached() && session.memory().objects().live_count() > 0) {
+    *known = session.memory().objects().find(status.key);
+    if (*known != ObjectIndex::kNone) return true;
+  }
+  const std::uint64_t mount = (raw.stx_mask & STATX_MNT_ID) != 0 ? raw.stx_mnt_id : 0;
+  if (mount != 0 && !PathFilter::may_manage_mount(mount)) return false;
+  return PathFilter::manages(fd);
+}
+
+// Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that is not possible.
+OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status, ObjectIndex known) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return nullptr;
+  OpenFile* file = OpenFilePool::take();
+  if (file == nullptr) return nullptr;
+  const std::uint32_t flags = take_over_flags(fd);
+  const int access_mode = static_cast<int>(flags & O_ACCMODE);
+  // Replacing the real descriptor would drop this process's POSIX locks on the file: then it stays where it is. So it
+  // does when the process has no numbers left.
+  int private_fd = fd;
+  if (!PosixLocks::is_locked(known)) private_fd = PrivateDescriptors::make(fd, close_on_exec);
+  if (private_fd < 0) private_fd = fd;
+  file->backing = new (file->backing_storage) BackingFile(private_fd, access_mode);
+  file->may_read = access_mode != O_WRONLY;
+  file->may_write = access_mode != O_RDONLY;
+  file->object = open_object(*actor, *file->backing, status, file->may_write);
+  bool is_ours = file->object != ObjectIndex::kNone;
+  if (is_ours && !describe(*actor, *file, flags)) {
+    close_object(access_of(*actor, *file), file->may_write);
+    is_ours = false;
+  }
+  if (is_ours && private_fd != fd && !place_placeholder(fd, close_on_exec)) {
+    PrivateDescriptors::remove(private_fd);
+    sys::close(private_fd);
+    new (file->backing_storage) BackingFile(fd, access_mode);
+  }
+  if (!is_ours) {
+    drop_private(*file, fd);
+    restore_flags(fd, flags);
+    OpenFilePool::give_back(file);
+    return nullptr;
+  }
+  if (status.links == 0) unlink_object(*actor, file->object);  // O_TMPFILE, or reopened after its unlink
+  actor->count(Counter::kOpens, 1);
+  file->descriptors.store(1, std::memory_order_relaxed);
+  DescriptorTable::set(fd, file);
+  return file;
+}
+
+OpenFile* look_at(int fd, int flags) {
+  struct ::statx raw;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) < 0) return nullptr;
+  const StoreStatus status = to_store_status(raw);
+  ObjectIndex known = ObjectIndex::kNone;
+  if (!is_candidate(fd, raw, status, &known)) return nullptr;
+  return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known);
+}
+
+bool is_never_buffered(int flags) {
+  if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_ACCMODE) return true;
+  return (flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
+}
+
+}  // namespace
+
+int open_managed(int directory, const char* path, int flags, mode_t mode) {
+  const bool looks = Session::instance().is_configured() && !is_never_buffered(flags);
+  // Truncating waits until it is known whether the file is buffered; without the right to write it cannot.
+  const bool truncates = looks && (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
+  const int saved = errno;
+  const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
+  if (fd < 0) return -errno;
+  errno = saved;
+  if (!looks) return fd;
+  OpenFile* file = look_at(fd, flags);
+  if (!truncates) return fd;
+  const int error = file != nullptr ? file_truncate(*file, 0) : sys::ftruncate(fd, 0);
+  // Only a regular file can be cut; for everything else the kernel ignores the flag.
+  if (error == 0 || (file == nullptr && error == -EINVAL)) return fd;
+  if (file != nullptr) {
+    close_tracked(fd);
+  } else {
+    sys::close(fd);
+  }
+  return error;
+}
+
+void manage_opened(int fd, int flags) {
+  if (Session::instance().is_configured() && !is_never_buffered(flags)) look_at(fd, flags);
+}
+
+OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd, HoldIndex hold) {
+  Session& session = Session::instance();
+  if (!session.is_attached() || static_cast<unsigned>(fd) >= DescriptorTable::kDescriptorsMax) return nullptr;
+  DescriptionTable& descriptions = session.memory().descriptions();
+  if (raw(index) == 0 || raw(index) >= descriptions.capacity()) return nullptr;
+  OpenDescription& description = descriptions.at(index);
+  if (description.generation.load(std::memory_order_acquire) != generation) return nullptr;
+  OpenFile* file = OpenFilePool::take();
+  if (file == nullptr) return nullptr;
+  const int access_mode = static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
+  file->description = &description;
+  file->object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+  file->may_read = access_mode != O_WRONLY;
+  file->may_write = access_mode != O_RDONLY;
+  file->backing = new (file->backing_storage) BackingFile(private_fd, access_mode);
+  file->index = index;
+  file->generation = generation;
+  file->hold = hold;
+  file->descriptors.store(1, std::memory_order_relaxed);
+  if (private_fd != fd) PrivateDescriptors::add(private_fd);
+  DescriptorTable::set(fd, file);
+  return file;
+}
+
+void adopt_again(int fd, OpenFile* file) {
+  file->descriptors.fetch_add(1, std::memory_order_relaxed);
+  DescriptorTable::set(fd, file);
+}
+
+void note_duplicate(OpenFile& file, int to, bool close_on_exec) {
+  if (to >= DescriptorTable::kDescriptorsMax) return;
+  adopt_again(to, &file);
+  if (!close_on_exec && file.private_fd() != to) sys::fcntl(file.private_fd(), F_SETFD, 0);
+}
+
+void update_close_on_exec(OpenFile& file) {
+  bool survives = false;
+  bool is_real = false;
+  DescriptorTable::for_each([&](int fd, OpenFile& other) {
+    if (&other != &file) return;
+    if (fd == file.private_fd()) is_real = true;
+    const int flags = sys::fcntl(fd, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) survives = true;
+  });
+  if (!is_real) sys::fcntl(file.private_fd(), F_SETFD, survives ? 0 : FD_CLOEXEC);
+}
+
+int forget_tracked(int fd) {
+  OpenFile* file = DescriptorTable::take(fd);
+  if (file == nullptr) return -EBADF;
+  if (PosixLocks::is_locked(file->object)) PosixLocks::drop(file->object, file->private_fd());
+  if (file->descriptors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const int result = release_record(*file);
+    drop_private(*file, fd);
+    OpenFilePool::give_back(file);
+    return result;
+  }
+  if (file->private_fd() != fd) return 0;
+  // The real descriptor that the record works on goes away while duplicates stay: it moves to one of them.
+  const int access_mode = static_cast<int>(file->flags() & O_ACCMODE);
+  const int moved = PrivateDescriptors::make(fd, true);
+  if (moved >= 0) new (file->backing_storage) BackingFile(moved, access_mode);
+  update_close_on_exec(*file);
+  return 0;
+}
+
+int close_tracked(int fd) {
+  const int result = forget_tracked(fd);
+  if (result == -EBADF && DescriptorTable::find(fd) == nullptr) {
+    return sys::close(fd);  // another thread was faster: the kernel knows what the number is now
+  }
+  const int closed = sys::close(fd);
+  return result < 0 ? result : closed;
+}
+
+bool is_vfork_child() {
+  return process_page.epoch.load(std::memory_order_acquire) != 0 &&
+         process_page.pid.load(std::memory_order_relaxed) != sys::getpid();
+}
+
+void take_over_holds(Owner parent) {
+  Session& session = Session::instance();
+  DescriptionTable& descriptions = session.memory().descriptions();
+  const Owner self = session.self();
+  DescriptorTable::for_each([&](int, OpenFile& file) {
+    // Each record once: a hold that names this process already has been taken over.
+    const HoldIndex known = file.hold;
+    if (known != HoldIndex::kNone && descriptions.view(known).owner == self) return;
+    if (file.transit != HoldIndex::kNone && descriptions.transfer(file.transit, parent, self, file.index)) {
+      file.hold = file.transit;
+    } else if (file.description->generation.load(std::memory_order_acquire) == file.generation) {
+      file.hold = descriptions.hold(file.index, self, HoldKind::kDescription);
+    }
+    file.transit = HoldIndex::kNone;
+  });
+}
+
+}  // namespace cairn

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where OpenFile records come from: a pool that never gives memory back and reuses the oldest record first, so that a
+// thread that lost a race against close() finds a record, and for a good while the old one.
+//
+// Thread safety: any thread.
+#pragma once
+
+namespace cairn {
+
+struct OpenFile;
+
+class OpenFilePool {
+ public:
+  // A reset record, or null when the process has no memory left.
+  static OpenFile* take();
+  static void give_back(OpenFile* file);
+};
+
+}  // namespace cairn

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/private_descriptors.h"
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "base/system_call.h"
+#include "client/session.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/open_file.h"
+
+namespace cairn {
+namespace {
+
+constexpr int kMax = DescriptorTable::kDescriptorsMax;
+constinit std::atomic<std::uint64_t> private_bits[kMax / 64] = {};
+
+bool has_bit(int fd) {
+  if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kMax)) return false;
+  return (private_bits[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1) != 0;
+}
+
+}  // namespace
+
+int PrivateDescriptors::make(int fd, bool close_on_exec) {
+  const int made = sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, Session::descriptor_floor());
+  if (made >= 0) add(made);
+  return made;
+}
+
+void PrivateDescriptors::add(int fd) {
+  if (fd >= 0 && fd < kMax) private_bits[fd / 64].fetch_or(std::uint64_t{1} << (fd % 64));
+}
+
+void PrivateDescriptors::remove(int fd) {
+  if (fd >= 0 && fd < kMax) private_bits[fd / 64].fetch_and(~(std::uint64_t{1} << (fd % 64)));
+}
+
+bool PrivateDescriptors::is_private(int fd) {
+  return has_bit(fd) || Session::instance().owns_descriptor(fd);
+}
+
+bool PrivateDescriptors::make_room(int fd) {
+  if (!has_bit(fd)) {
+    Session& session = Session::instance();
+    return !session.owns_descriptor(fd) || session.relocate_descriptor(fd);
+  }
+  OpenFile* owner = nullptr;
+  DescriptorTable::for_each([&](int, OpenFile& file) {
+    if (file.private_fd() == fd) owner = &file;
+  });
+  if (owner == nullptr) {  // a leftover: nobody reads through it
+    remove(fd);
+    return true;
+  }
+  const int flags = sys::fcntl(fd, F_GETFD);
+  const int moved = sys::fcntl(fd, (flags & FD_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, fd + 1);
+  if (moved < 0) return false;
+  add(moved);
+  remove(fd);
+  const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;
+  owner->backing->close_extra();
+  new (owner->backing_storage) BackingFile(moved, access_mode);
+  return true;
+}
+
+}  // namespace cairn

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The descriptors that the library keeps for itself: real descriptors of backing files, above what programs use.
+//
+// The application can neither close nor see them: close() of one answers EBADF, and dup2() onto one moves it away.
+//
+// Thread safety: any thread.
+#pragma once
+
+namespace cairn {
+
+struct OpenFile;
+
+class PrivateDescriptors {
+ public:
+  // A dup of `fd` at a high number; -errno. `close_on_exec` as given.
+  static int make(int fd, bool close_on_exec);
+  static void add(int fd);
+  static void remove(int fd);
+  // Of a backing file or of the session.
+  static bool is_private(int fd);
+  // The application wants this number. Returns false when it cannot be had.
+  static bool make_room(int fd);
+};
+
+}  // namespace cairn
