@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the backing store: data are kept, the program is told by fsync, the end of the run says what is
+not stored and how to retry, and after the repair everything gets there.
+
+    backing_errors.py [full] [full_unnoticed] [input_output_error]
+
+The store is a small tmpfs or a file system on a loop device that runs out of room; without the right to mount
+the test is skipped.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import under_cairn  # noqa: E402
+
+EXIT_NOT_STORED = 74
+
+
+class Failure(Exception):
+    pass
+
+
+def need(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def shell(*words, check=True):
+    result = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
+    if check and result.returncode:
+        raise Failure(f"{' '.join(map(str, words))}: {result.stderr.strip()}")
+    return result
+
+
+class SmallStore:
+    """A tmpfs of a given size, mounted for one test."""
+
+    def __init__(self, work, megabytes):
+        self.path = work / "store"
+        self.path.mkdir()
+        shell("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", self.path)
+
+    def grow(self, megabytes):
+        shell("mount", "-o", f"remount,size={megabytes}m", self.path)
+
+    def close(self):
+        shell("umount", "-l", self.path, check=False)
+
+
+def run_program(work, store, program, timeout=60, options=()):
+    script = work / "program.py"
+    script.write_text(textwrap.dedent(program))
+    command = under_cairn.cairn_command([sys.executable, script], store, ram="64M", options=options)
+    return under_cairn.execute(command, store, timeout)
+
+
+def kept_node(outcome):
+    """The name of the node that the message of the end of the run tells to drain."""
+    match = re.search(r"cairn drain --node (\S+)", outcome.errors)
+    need(match, f"no `cairn drain --node NAME` in the messages:\n{outcome.errors[-1500:]}")
+    return match.group(1).rstrip(".`'\",")
+
+
+def drain_and_end(node):
+    result = under_cairn.execute([under_cairn.CAIRN, "drain", "--node", node], "/", 60)
+    need(result.status == 0, f"drain after the repair: {result} {result.errors[-800:]}")
+    under_cairn.execute([under_cairn.CAIRN, "down", node], "/", 30)
+    under_cairn.execute([under_cairn.CAIRN, "down", "--node", node], "/", 30)
+
+
+def pattern(size, seed):
+    return bytes((i * seed + i // 251) & 0xFF for i in range(4096)) * (size // 4096)
+
+
+def test_full(work):
+    """A program that checks fsync hears ENOSPC, makes room and goes on: nothing is lost."""
+    store = SmallStore(work, 8)
+    try:
+        outcome = run_program(work, store.path, """
+            import errno, os
+            block = bytes((i * 3 + i // 251) & 0xFF for i in range(4096)) * 256
+            with open('filler', 'wb') as f:
+                f.write(block * 4); f.flush(); os.fsync(f.fileno())
+            fd = os.open('data', os.O_RDWR | os.O_CREAT, 0o644)
+            for _ in range(6): os.write(fd, block)
+            try:
+                os.fsync(fd); print('fsync said nothing')
+            except OSError as error: print('fsync', errno.errorcode[error.errno])
+            print('readable', os.pread(fd, 1 << 20, 5 << 20) == block)
+            os.unlink('filler')
+            for attempt in range(50):
+                try: os.fsync(fd); print('stored'); break
+                except OSError as error: last = errno.errorcode[error.errno]
+                import time; time.sleep(0.1)
+            else: print('never stored', last)
+            os.close(fd)
+            """)
+        need(outcome.output.split("\n")[:3] == ["fsync ENOSPC", "readable True", "stored"],
+             f"program said {outcome.output!r}; {outcome.errors[-800:]}")
+        need(outcome.status == 0, f"run: {outcome} {outcome.errors[-800:]}")
+        need((store.path / "data").read_bytes() == pattern(6 << 20, 3), "what is stored differs")
+    finally:
+        store.close()
+
+
+def test_full_unnoticed(work):
+    """A program that never looks still ends with 74, the list, kept data, and a way to store them."""
+    store = SmallStore(work, 8)
+    try:
+        outcome = run_program(work, store.path, """
+            block = bytes((i * 5 + i // 251) & 0xFF for i in range(4096)) * 256
+            with open('small', 'wb') as f: f.write(b'fits')
+            with open('big one', 'wb') as f:
+                for _ in range(20): f.write(block)
+            """)
+        need(outcome.status == EXIT_NOT_STORED, f"exit status {outcome.status}, not 74: {outcome.errors[-800:]}")
+        need("big one" in outcome.errors, f"the file is not named: {outcome.errors[-800:]}")
+        need((store.path / "small").read_bytes() == b"fits", "the file that fits is not stored")
+        node = kept_node(outcome)
+        status = under_cairn.execute([under_cairn.CAIRN, "status", "--node", node, "--json"], "/", 20)
+        report = json.loads(status.output)
+        names = [entry["path"] for entry in report.get("status", report)["unstored"]]
+        need(any(name.endswith("big one") for name in names), f"status --json lists {names}")
+        store.grow(64)
+        drain_and_end(node)
+        need((store.path / "big one").read_bytes() == pattern(20 << 20, 5), "what is stored differs after the drain")
+    finally:
+        store.close()
+
+
+def test_two_descriptors(work):
+    """An error of the background flush reaches each open description once."""
+    store = SmallStore(work, 4)
+    try:
+        outcome = run_program(work, store.path, """
+            import errno, os, time
+            block = b'x' * (1 << 20)
+            a = os.open('data', os.O_RDWR | os.O_CREAT, 0o644)
+            b = os.open('data', os.O_RDWR)
+            for _ in range(8): os.write(a, block)
+            time.sleep(2)   # the flusher meets the error
+            os.ftruncate(a, 1 << 20)   # and now nothing is left that could fail
+            def sync(fd):
+                try: os.fsync(fd); return 'ok'
+                except OSError as error: return errno.errorcode[error.errno]
+            print(sync(a), sync(a), sync(b), sync(b))
+            """)
+        need(outcome.output.strip() == "ENOSPC ok ENOSPC ok", f"said {outcome.output!r} {outcome.errors[-800:]}")
+        need(outcome.status == 0, f"run: {outcome} {outcome.errors[-800:]}")
+    finally:
+        store.close()
+
+
+def test_input_output_error(work):
+    """A device that fails: fsync says EIO, and after the repair fsync writes the data again."""
+    image_home = SmallStore(work, 24)
+    image, mounted = image_home.path / "image", work / "mounted"
+    mounted.mkdir()
+    loop = None
+    try:
+        shell("truncate", "-s", "200M", image)
+        # No journal: its abort would make the file system read-only for good.
+        shell("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0,nodiscard", image)
+        loop = shell("losetup", "--show", "-f", image).stdout.strip()
+        shell("mount", loop, mounted)
+        outcome = run_program(work, mounted, f"""
+            import errno, os, subprocess, time
+            block = bytes((i * 7 + i // 251) & 0xFF for i in range(4096)) * 256
+            fd = os.open('data', os.O_RDWR | os.O_CREAT, 0o644)
+            for _ in range(48): os.write(fd, block)
+            def sync():
+                try: os.fsync(fd); return 'ok'
+                except OSError as error: return errno.errorcode[error.errno]
+            print('first', sync())
+            subprocess.run(['mount', '-o', 'remount,size=400m', '{image_home.path}'], check=True)
+            for _ in range(50):
+                answer = sync()
+                if answer == 'ok': break
+                time.sleep(0.1)
+            print('after the repair', answer)
+            """)
+        need(outcome.output.split("\n")[:2] == ["first EIO", "after the repair ok"],
+             f"said {outcome.output!r} {outcome.errors[-800:]}")
+        need(outcome.status == 0, f"run: {outcome} {outcome.errors[-800:]}")
+        # Read from the device, not from the page cache, which may know better than the device.
+        shell("umount", mounted)
+        shell("mount", loop, mounted)
+        need((mounted / "data").read_bytes() == pattern(48 << 20, 7), "what the device holds differs")
+    finally:
+        shell("umount", "-l", mounted, check=False)
+        if loop:
+            shell("losetup", "-d", loop, check=False)
+        image_home.close()
+
+
+TESTS = {"full": test_full, "full_unnoticed": test_full_unnoticed, "two_descriptors": test_two_descriptors,
+         "input_output_error": test_input_output_error}
+
+
+def main():
+    if not under_cairn.have_cairn():
+        print(f"skipped: {under_cairn.CAIRN} is not built")
+        return under_cairn.SKIPPED
+    if os.geteuid() != 0 or shell("unshare", "-m", "true", check=False).returncode:
+        print("skipped: needs the right to mount")
+        return under_cairn.SKIPPED
+    failed = []
+    for name in sys.argv[1:] or TESTS:
+        work = under_cairn.work_directory(f"faults-{name}")
+        began = time.monotonic()
+        try:
+            TESTS[name](work)
+            print(f"passed {name} ({time.monotonic() - began:.1f} s)", flush=True)
+            under_cairn.remove(work)
+        except (Failure, OSError, ValueError, KeyError) as problem:
+            print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
+            failed.append(name)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
