@@ -11,6 +11,7 @@
 
 #include "base/system_call.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
