@@ -47,7 +47,7 @@ bool read_resident(Actor& actor, ObjectIndex object, const Part& part) {
     return false;
   }
   copy_from_shared(part.out, memory.bytes(bucket) + part.begin, part.length());
-  std::atomic_thread_fence(std::memory_order_acquire);
+  end_shared_copy();
   const std::uint64_t after = descriptor.word.load(std::memory_order_relaxed);
   if (((before ^ after) & ~BlockDescriptor::kWaiters) != 0) return false;
   note_access(actor, descriptor);
