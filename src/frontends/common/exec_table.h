@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program tells the next one in its place about inherited descriptors: the text of CAIRN_FDS.
+//
+//   1,<pid>,<owner>;<fd>,<description>,<generation>,<private fd>,<hold>;...     all numbers decimal
+//
+// `pid` and `owner` are those of the process whose attachment owns the holds: the program itself before exec, the parent for
+// a spawned child. The text comes from the environment and is not trusted: the reader takes only what parses
+// completely and lies in range, and whoever acts on an entry checks it against the shared tables.
+//
+// Thread safety: values. No allocation: the writer also runs in a vfork child.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cairn {
+
+inline constexpr char kExecTableVariable[] = "CAIRN_FDS";
+
+struct ExecTableHeader {
+  std::int32_t pid = 0;
+  std::uint32_t owner = 0;  // Owner::bits()
+};
+
+struct ExecTableEntry {
+  std::int32_t fd = -1;
+  std::uint32_t description = 0;
+  std::uint32_t generation = 0;
+  std::int32_t private_fd = -1;  // -1: none was passed on
+  std::uint32_t hold = 0;        // 0: none could be made
+};
+
+// Writes into a buffer of the caller's. When it is full, further entries are left out and is_complete() turns false.
+class ExecTableWriter {
+ public:
+  // Requires: capacity >= kHeaderBytesMax.
+  ExecTableWriter(char* buffer, std::size_t capacity, const ExecTableHeader& header);
+  bool add(const ExecTableEntry& entry);
+  bool is_complete() const { return is_complete_; }
+  // NUL-terminated.
+  const char* text() const { return buffer_; }
+  std::size_t size() const { return size_; }
+
+  static constexpr std::size_t kHeaderBytesMax = 32;
+  static constexpr std::size_t kEntryBytesMax = 60;
+
+ private:
+  void append(std::uint64_t number, char behind);
+
+  char* buffer_;
+  std::size_t capacity_;
+  std::size_t size_ = 0;
+  bool is_complete_ = true;
+};
+
+class ExecTableReader {
+ public:
+  // Null is an empty table.
+  explicit ExecTableReader(const char* text);
+  bool is_valid() const { return is_valid_; }
+  const ExecTableHeader& header() const { return header_; }
+  // The next entry; false at the end or at the first damaged one.
+  bool next(ExecTableEntry* entry);
+
+ private:
+  const char* next_ = nullptr;
+  bool is_valid_ = false;
+  ExecTableHeader header_;
+};
+
+}  // namespace cairn
