@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The long tests: ten million random operations against native runs, thousands of killed clients, many seeds of the
+# suites. Nothing is fixed: the first seed is the clock, and is printed.
+#
+#   tests/soak.sh [--quick] [--seed N]      --quick: the same in about a minute
+set -uo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+quick=
+seed=$(date +%s)
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) quick=1 ;;
+    --seed) seed=${2:?--seed needs a number}; shift ;;
+    *) echo "usage: tests/soak.sh [--quick] [--seed N]" >&2; exit 2 ;;
+  esac
+  shift
+done
+failed=()
+part() {
+  local name=$1 status=0
+  shift
+  echo "== $name: $*"
+  "$@" || status=$?
+  case $status in
+    0) ;;
+    77) echo "skipped $name" ;;
+    *) failed+=("$name") ;;
+  esac
+}
+echo "first seed $seed"
+tier=$PWD/build/suites/soak-tier
+mkdir -p "$tier"
+if [ -n "$quick" ]; then
+  scripts=2 operations=10000 kills=100 suite_seeds=2
+else
+  scripts=200 operations=50000 kills=5000 suite_seeds=50
+fi
+# Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
+part "differential, small RAM tier" python3 tests/differential/run.py --seed "$seed" --seeds $((scripts / 2)) \
+  --ops $operations --ram 2M
+part "differential, RAM and file tier" python3 tests/differential/run.py --seed $((seed + scripts)) \
+  --seeds $((scripts / 2)) --ops $operations --ram 1M --tier "$tier:16M"
+part "killed clients" python3 tests/faults/kill_clients.py --kills $kills --seed "$seed" --timeout 3600
+part "fsx" python3 tests/suites/run.py fsx --seed "$((seed % 100000))" --seeds $suite_seeds
+[ -n "$quick" ] || part "failing stores" python3 tests/faults/backing_errors.py
+[ -n "$quick" ] || part "programs" python3 tests/programs/run.py
+rmdir "$tier" 2>/dev/null || rm -rf "$tier"
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'soak failed: %s\n' "${failed[@]}"
+  exit 1
+fi
+echo "soak passed"
