@@ -178,6 +178,18 @@ std::string read_ready_line(int descriptor) {
   return text;
 }
 
+// For a service that is not a child of this process. A container whose first process reaps nobody keeps it as a
+// zombie for ever, which is as good as gone.
+bool has_ended(pid_t service) {
+  if (service <= 0 || ::kill(service, 0) != 0) return true;
+  std::ifstream stream(fmt::format("/proc/{}/stat", service));
+  std::string text;
+  std::getline(stream, text);
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) return false;
+  return text[name_end + 2] == 'Z' || text[name_end + 2] == 'X';
+}
+
 std::string last_log_line(const NodePaths& paths) {
   std::ifstream stream(paths.log_file);
   std::string line;
@@ -256,9 +268,7 @@ bool wait_for_end(const NodePaths& paths, pid_t service, double seconds) {
   const double deadline = now_seconds() + seconds;
   while (true) {
     const pid_t waited = service > 0 ? ::waitpid(service, nullptr, WNOHANG) : -1;
-    // Not a child of ours: it exists as long as a signal could be sent.
-    const bool ended =
-        waited == service || (waited < 0 && (service <= 0 || ::kill(service, 0) != 0));
+    const bool ended = waited == service || (waited < 0 && has_ended(service));
     if (ended && !ControlClient::answers(paths.control_socket)) {
       remove_node_directory(paths);
       return true;
