@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -160,12 +161,15 @@ Actor* Session::enter_thread() {
   if (!attach()) return nullptr;
   ThreadState& state = thread_state;
   // What a fork left here belongs to the parent: forgotten, not given back.
+  std::byte* bounce = state.actor.bounce;
   new (&state.actor) Actor();
+  state.actor.bounce = bounce;
   state.actor.memory = &memory_;
   state.actor.self = self();
   const std::uint32_t shard = process_page.next_shard.fetch_add(1, std::memory_order_relaxed);
   state.actor.counters = &memory_.slot(state.actor.self.slot()).shards[shard % ClientSlot::kShards];
   state.epoch = process_page.epoch.load(std::memory_order_acquire);
+  if (thread_handler_ != nullptr) thread_handler_(&state);
   return &state.actor;
 }
 
@@ -246,6 +250,13 @@ bool Session::owns_descriptor(int fd) const {
     if (fd == tier_fd) return true;
   }
   return false;
+}
+
+int Session::highest_descriptor() const {
+  if (!has_memory_) return -1;
+  int highest = std::max({socket_, memory_.control().fd(), memory_.data().fd()});
+  for (const int tier_fd : tier_fds_) highest = std::max(highest, tier_fd);
+  return highest;
 }
 
 bool Session::relocate_descriptor(int fd) {

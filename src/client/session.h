@@ -55,6 +55,9 @@ class Session final : public HandOver {
   // Called once in a forked child that has attached, with the owner of the parent.
   void set_child_handler(void (*handler)(Owner parent)) { child_handler_ = handler; }
 
+  // Called when a thread gets its actor, with a non-null value to remember: leave_thread() is wanted at its end.
+  void set_thread_handler(void (*handler)(const void*)) { thread_handler_ = handler; }
+
   bool hand_over(ObjectIndex object, int fd) override;
   void discarded(ObjectIndex object) override;
   // Asks the service to store an object that this process can only read. 0 or -errno.
@@ -64,6 +67,8 @@ class Session final : public HandOver {
   void notify_foreign(const char* command);
   // The private descriptors of the session (socket, segments, pools): never the application's to close or see.
   bool owns_descriptor(int fd) const;
+  // No private descriptor of the session is above this.
+  int highest_descriptor() const;
   // Moves a private descriptor away because the application wants its number. True when `fd` was one.
   bool relocate_descriptor(int fd);
   // Nanoseconds that attach() took, for `cairn status`.
@@ -98,6 +103,7 @@ class Session final : public HandOver {
   Owner inherited_owner_;
   std::int64_t attach_ns_ = 0;
   void (*child_handler_)(Owner) = nullptr;
+  void (*thread_handler_)(const void*) = nullptr;
 };
 
 }  // namespace cairn

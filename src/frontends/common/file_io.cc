@@ -133,8 +133,8 @@ ssize_t write_parts(Actor& actor, OpenFile& file, const iovec* parts, int count,
 ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
                      std::uint64_t* offset) {
   if (count == 1) return append(actor, file, parts[0].iov_base, total, offset);
-  constexpr std::size_t kStackBytes = 8192;
-  char small[kStackBytes];
+  constexpr std::size_t kStackBytes = 2048;
+  char small[kStackBytes] = {};
   char* gathered = small;
   if (total > kStackBytes) {
     void* memory = sys::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -154,16 +154,8 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count
 
 // Positions of data and holes: the backing file answers once it has everything.
 off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) {
-  if (!file.may_write) {
-    Object& object = actor.object(file.object);
-    if (object.dirty_blocks.load(std::memory_order_acquire) != 0) {
-      const int error = Session::instance().request_flush(file.object, false);
-      if (error < 0) return error;
-    }
-  } else {
-    const int error = sync_object(access_of(actor, file), false, nullptr);
-    if (error < 0) return error;
-  }
+  const int error = sync_object(access_of(actor, file), false, nullptr);
+  if (error < 0) return error;
   return sys::lseek(file.private_fd(), offset, whence);
 }
 

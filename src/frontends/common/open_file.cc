@@ -152,7 +152,6 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
     OpenFilePool::give_back(file);
     return nullptr;
   }
-  if (status.links == 0) unlink_object(*actor, file->object);  // O_TMPFILE, or reopened after its unlink
   actor->count(Counter::kOpens, 1);
   file->descriptors.store(1, std::memory_order_relaxed);
   DescriptorTable::set(fd, file);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <new>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kMax = DescriptorTable::kDescriptorsMax;
 constinit std::atomic<std::uint64_t> private_bits[kMax / 64] = {};
+constinit std::atomic<int> highest_private{-1};
 
 bool has_bit(int fd) {
   if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kMax)) return false;
@@ -32,7 +34,16 @@ int PrivateDescriptors::make(int fd, bool close_on_exec) {
 }
 
 void PrivateDescriptors::add(int fd) {
-  if (fd >= 0 && fd < kMax) private_bits[fd / 64].fetch_or(std::uint64_t{1} << (fd % 64));
+  if (fd < 0 || fd >= kMax) return;
+  private_bits[fd / 64].fetch_or(std::uint64_t{1} << (fd % 64));
+  int seen = highest_private.load(std::memory_order_relaxed);
+  while (seen < fd && !highest_private.compare_exchange_weak(seen, fd)) {
+  }
+}
+
+int PrivateDescriptors::highest() {
+  return std::max(highest_private.load(std::memory_order_relaxed),
+                  Session::instance().highest_descriptor());
 }
 
 void PrivateDescriptors::remove(int fd) {

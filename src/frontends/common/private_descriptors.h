@@ -16,6 +16,8 @@ class PrivateDescriptors {
   static int make(int fd, bool close_on_exec);
   static void add(int fd);
   static void remove(int fd);
+  // No private descriptor is above this.
+  static int highest();
   // Of a backing file or of the session.
   static bool is_private(int fd);
   // The application wants this number. Returns false when it cannot be had.

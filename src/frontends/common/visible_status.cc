@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/visible_status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+#include "client/session.h"
+
+namespace cairn {
+namespace {
+
+std::int64_t nanos_of(const statx_timestamp& time) {
+  return time.tv_sec * kNanosPerSecond + time.tv_nsec;
+}
+
+void set_time(statx_timestamp& time, std::int64_t nanos) {
+  const timespec converted = to_timespec(nanos);
+  time.tv_sec = converted.tv_sec;
+  time.tv_nsec = static_cast<std::uint32_t>(converted.tv_nsec);
+}
+
+timespec to_time(const statx_timestamp& time) {
+  return timespec{static_cast<time_t>(time.tv_sec), static_cast<long>(time.tv_nsec)};
+}
+
+// False when the object was reclaimed meanwhile: its file has settled, and the kernel's next answer is the truth.
+bool overlay(struct ::statx& status, ObjectIndex index) {
+  const Object& object = Session::instance().memory().objects().at(index);
+  const VisibleStamp visible = visible_stamp(object, stamp_of(status));
+  if (!(object.key() == key_of(status)) || !object.has(kObjectLive)) return false;
+  status.stx_size = visible.size;
+  status.stx_blocks += visible.extra_blocks_512;
+  set_time(status.stx_mtime, visible.mtime_ns);
+  set_time(status.stx_ctime, visible.ctime_ns);
+  return true;
+}
+
+void to_stat(const struct ::statx& from, struct ::stat* to) {
+  std::memset(to, 0, sizeof *to);
+  to->st_dev = makedev(from.stx_dev_major, from.stx_dev_minor);
+  to->st_ino = from.stx_ino;
+  to->st_mode = from.stx_mode;
+  to->st_nlink = from.stx_nlink;
+  to->st_uid = from.stx_uid;
+  to->st_gid = from.stx_gid;
+  to->st_rdev = makedev(from.stx_rdev_major, from.stx_rdev_minor);
+  to->st_size = static_cast<off_t>(from.stx_size);
+  to->st_blksize = static_cast<blksize_t>(from.stx_blksize);
+  to->st_blocks = static_cast<blkcnt_t>(from.stx_blocks);
+  to->st_atim = to_time(from.stx_atime);
+  to->st_mtim = to_time(from.stx_mtime);
+  to->st_ctim = to_time(from.stx_ctime);
+}
+
+}  // namespace
+
+FileKey key_of(const struct ::statx& status) {
+  FileKey key;
+  key.device = makedev(status.stx_dev_major, status.stx_dev_minor);
+  key.inode = status.stx_ino;
+  key.birth_ns = (status.stx_mask & STATX_BTIME) != 0 ? nanos_of(status.stx_btime) : 0;
+  return key;
+}
+
+StoreStamp stamp_of(const struct ::statx& status) {
+  return StoreStamp{status.stx_size, nanos_of(status.stx_mtime), nanos_of(status.stx_ctime)};
+}
+
+bool may_need_overlay() {
+  const Session& session = Session::instance();
+  return session.is_attached() && session.memory().objects().live_count() > 0;
+}
+
+ObjectIndex object_of(const struct ::statx& status) {
+  if (!S_ISREG(status.stx_mode) || !may_need_overlay()) return ObjectIndex::kNone;
+  return Session::instance().memory().objects().find(key_of(status));
+}
+
+int visible_statx(int directory, const char* path, int flags, unsigned mask, struct ::statx* result) {
+  if (!may_need_overlay()) return sys::statx(directory, path, flags, mask, result);
+  const ObjectTable& objects = Session::instance().memory().objects();
+  for (int attempt = 0;; ++attempt) {
+    const std::uint32_t live = objects.live_count();
+    const int error = sys::statx(directory, path, flags, mask | kOverlayMask, result);
+    if (error < 0 || !S_ISREG(result->stx_mode)) return error;
+    const ObjectIndex index = objects.find(key_of(*result));
+    // The object may have settled and gone between the kernel's answer and the look here: then that answer is old.
+    const bool is_done = index != ObjectIndex::kNone ? overlay(*result, index) : objects.live_count() >= live;
+    if (is_done || attempt == 3) return 0;
+  }
+}
+
+int visible_stat(int directory, const char* path, int flags, struct ::stat* result) {
+  struct ::statx status;
+  const int error = visible_statx(directory, path, flags | AT_NO_AUTOMOUNT, kOverlayMask, &status);
+  if (error == 0) to_stat(status, result);
+  return error;
+}
+
+}  // namespace cairn

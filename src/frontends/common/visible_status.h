@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stat() says of a buffered file: the kernel's answer with the application's size and times over it.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include "base/ids.h"
+#include "catalog/object_table.h"
+
+namespace cairn {
+
+// What every status of ours must contain to be recognised and overlaid.
+inline constexpr unsigned kOverlayMask = STATX_BASIC_STATS | STATX_BTIME;
+
+FileKey key_of(const struct ::statx& status);
+StoreStamp stamp_of(const struct ::statx& status);
+
+// True when some file of the node is buffered and this process can see it.
+bool may_need_overlay();
+// The buffered object of a status, if there is one.
+ObjectIndex object_of(const struct ::statx& status);
+// statx(2) with the overlay. 0 or -errno. Requires: `mask` is what the application wants.
+int visible_statx(int directory, const char* path, int flags, unsigned mask, struct ::statx* result);
+// The same as struct stat.
+int visible_stat(int directory, const char* path, int flags, struct ::stat* result);
+
+}  // namespace cairn

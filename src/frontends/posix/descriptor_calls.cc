@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// close(), dup() and their relatives. The kernel does the work on the placeholder; the table follows.
+#include "frontends/posix/descriptor_calls.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "base/system_call.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/open_file.h"
+#include "frontends/common/private_descriptors.h"
+#include "frontends/common/real_calls.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<int(int)> close{"close"};
+constinit RealCall<int(int)> dup{"dup"};
+constinit RealCall<int(int, int)> dup2{"dup2"};
+constinit RealCall<int(int, int, int)> dup3{"dup3"};
+}  // namespace
+}  // namespace real
+
+int close_descriptor(int fd) {
+  if (DescriptorTable::find(fd) != nullptr) {
+    if (is_vfork_child()) return sys::close(fd);
+    return close_tracked(fd);
+  }
+  if (__builtin_expect(PrivateDescriptors::is_private(fd), 0)) return -EBADF;
+  return real::close(fd) < 0 ? -errno : 0;
+}
+
+int duplicate_above(int fd, int floor, bool close_on_exec) {
+  const int made = sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, floor);
+  if (made < 0 || is_vfork_child()) return made;
+  OpenFile* file = DescriptorTable::find(fd);
+  if (file != nullptr) note_duplicate(*file, made, close_on_exec);
+  return made;
+}
+
+int duplicate_onto(int from, int to, bool close_on_exec) {
+  OpenFile* file = DescriptorTable::find(from);
+  if (!is_vfork_child()) {
+    // What sits at `to` is closed only if the kernel will do it.
+    if (sys::fcntl(from, F_GETFD) < 0 || to < 0) return -EBADF;
+    if (PrivateDescriptors::is_private(to) && !PrivateDescriptors::make_room(to)) return -EBUSY;
+    if (DescriptorTable::find(to) != nullptr) forget_tracked(to);
+  }
+  const int made = sys::dup3(from, to, close_on_exec ? O_CLOEXEC : 0);
+  if (made < 0 || file == nullptr || is_vfork_child()) return made;
+  note_duplicate(*file, made, close_on_exec);
+  return made;
+}
+
+namespace {
+
+// The rest of a range that is not ours goes to the kernel in one call; private descriptors are left out of it.
+int close_untracked(unsigned first, unsigned last, unsigned flags) {
+  return static_cast<int>(sys::call(SYS_close_range, first, last, flags));
+}
+
+}  // namespace
+
+int close_descriptors(unsigned first, unsigned last, unsigned flags) {
+  constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+  if (first > last) return -EINVAL;
+  const bool is_child = is_vfork_child();
+  const bool sets_flag = (flags & kCloseOnExec) != 0;
+  unsigned begin = first;
+  int result = 0;
+  const auto top = static_cast<unsigned>(
+      std::max(DescriptorTable::highest(), PrivateDescriptors::highest()) + 1);
+  for (unsigned fd = first; fd <= last && fd < top; ++fd) {
+    const bool is_private = PrivateDescriptors::is_private(static_cast<int>(fd));
+    const bool is_tracked = DescriptorTable::find(static_cast<int>(fd)) != nullptr;
+    if (!is_private && !(is_tracked && !is_child && !sets_flag)) continue;
+    if (begin < fd) result = close_untracked(begin, fd - 1, flags);
+    if (result < 0) return result;
+    if (!is_private) close_tracked(static_cast<int>(fd));
+    begin = fd + 1;
+  }
+  if (begin <= last) result = close_untracked(begin, last, flags);
+  if (result == 0 && sets_flag && !is_child) {
+    DescriptorTable::for_each([](int, OpenFile& file) { update_close_on_exec(file); },
+                              static_cast<int>(first), last > INT_MAX ? INT_MAX : static_cast<int>(last));
+  }
+  return result;
+}
+
+}  // namespace cairn
+
+using cairn::DescriptorTable;
+using cairn::PrivateDescriptors;
+using cairn::with_errno;
+
+CAIRN_HOOK(int, close, (int fd)) {
+  if (DescriptorTable::find(fd) == nullptr && !PrivateDescriptors::is_private(fd)) {
+    return cairn::real::close(fd);
+  }
+  return with_errno(cairn::close_descriptor(fd));
+}
+CAIRN_TWIN(close, __close);
+
+CAIRN_HOOK(int, dup, (int fd)) {
+  if (DescriptorTable::find(fd) == nullptr) return cairn::real::dup(fd);
+  return with_errno(cairn::duplicate_above(fd, 0, false));
+}
+
+CAIRN_HOOK(int, dup2, (int from, int to)) {
+  const bool is_plain = DescriptorTable::find(from) == nullptr && DescriptorTable::find(to) == nullptr &&
+                        !PrivateDescriptors::is_private(to);
+  if (is_plain || from == to) return cairn::real::dup2(from, to);
+  return with_errno(cairn::duplicate_onto(from, to, false));
+}
+CAIRN_TWIN(dup2, __dup2);
+
+CAIRN_HOOK(int, dup3, (int from, int to, int flags)) {
+  const bool is_plain = DescriptorTable::find(from) == nullptr && DescriptorTable::find(to) == nullptr &&
+                        !PrivateDescriptors::is_private(to);
+  if (is_plain || from == to || (flags & ~O_CLOEXEC) != 0) return cairn::real::dup3(from, to, flags);
+  return with_errno(cairn::duplicate_onto(from, to, (flags & O_CLOEXEC) != 0));
+}
+
+CAIRN_HOOK(int, close_range, (unsigned first, unsigned last, int flags)) {
+  return with_errno(cairn::close_descriptors(first, last, static_cast<unsigned>(flags)));
+}
+
+CAIRN_HOOK(void, closefrom, (int lowest)) {
+  const cairn::ErrnoKeeper keeper;
+  cairn::close_descriptors(lowest < 0 ? 0 : static_cast<unsigned>(lowest), UINT_MAX, 0);
+}

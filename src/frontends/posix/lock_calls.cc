@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/posix/lock_calls.h"
+
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/system_call.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_io.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/posix_locks.h"
+#include "frontends/common/real_calls.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<int(int, int, ...)> fcntl{"fcntl64"};
+constinit RealCall<int(int, int)> flock{"flock"};
+constinit RealCall<int(int, int, off_t)> lockf{"lockf64"};
+}  // namespace
+}  // namespace real
+
+int lock_range(OpenFile& file, int command, struct flock* range) {
+  if (range == nullptr) return -EFAULT;
+  // The kernel does not know our offset and size, so the range is made absolute here.
+  struct flock absolute = *range;
+  if (range->l_whence == SEEK_CUR) {
+    absolute.l_start += static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
+    absolute.l_whence = SEEK_SET;
+  } else if (range->l_whence == SEEK_END) {
+    absolute.l_start += file_size(file);
+    absolute.l_whence = SEEK_SET;
+  }
+  const bool is_posix = command == F_SETLK || command == F_SETLKW;
+  if (is_posix && absolute.l_type != F_UNLCK) {
+    // Opening a second descriptor for reading later on, and closing it, would drop the lock: it is opened now.
+    if (!file.may_read) file.backing->read(0, nullptr, 0);
+    PosixLocks::note(file.object);
+    file.has_posix_lock.store(true, std::memory_order_relaxed);
+  }
+  const ErrnoKeeper keeper;
+  // Through libc: waiting for a lock is a cancellation point.
+  if (real::fcntl(file.private_fd(), command, &absolute) < 0) return -errno;
+  if (command == F_GETLK || command == F_OFD_GETLK) {
+    const short whence = range->l_whence;
+    *range = absolute;
+    if (absolute.l_type == F_UNLCK) range->l_whence = whence;
+  }
+  return 0;
+}
+
+namespace {
+
+int lock_from_here(OpenFile& file, int command, off_t length) {
+  struct flock range {};
+  range.l_whence = SEEK_CUR;
+  range.l_len = length;
+  range.l_type = F_WRLCK;
+  switch (command) {
+    case F_LOCK:
+      return lock_range(file, F_SETLKW, &range);
+    case F_TLOCK:
+      return lock_range(file, F_SETLK, &range);
+    case F_ULOCK:
+      range.l_type = F_UNLCK;
+      return lock_range(file, F_SETLK, &range);
+    case F_TEST: {
+      range.l_type = F_RDLCK;
+      const int error = lock_range(file, F_GETLK, &range);
+      if (error < 0) return error;
+      return range.l_type == F_UNLCK || range.l_pid == sys::getpid() ? 0 : -EACCES;
+    }
+    default:
+      return -EINVAL;
+  }
+}
+
+}  // namespace
+}  // namespace cairn
+
+using cairn::DescriptorTable;
+using cairn::OpenFile;
+
+CAIRN_HOOK(int, flock, (int fd, int operation)) {
+  OpenFile* file = DescriptorTable::find(fd);
+  // The lock belongs to the open description: the private descriptor's, which dup, fork and exec share.
+  return cairn::real::flock(file == nullptr ? fd : file->private_fd(), operation);
+}
+
+CAIRN_HOOK(int, lockf, (int fd, int command, off_t length)) {
+  OpenFile* file = DescriptorTable::find(fd);
+  if (file == nullptr) return cairn::real::lockf(fd, command, length);
+  return cairn::with_errno(cairn::lock_from_here(*file, command, length));
+}
+CAIRN_TWIN(lockf, lockf64);

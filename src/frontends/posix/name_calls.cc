@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// unlink(), rename() and link(): names are the kernel's business; here the buffer learns when a file lost its last one.
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+#include "client/session.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/real_calls.h"
+#include "frontends/common/visible_status.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<int(const char*)> unlink{"unlink"};
+constinit RealCall<int(int, const char*, int)> unlinkat{"unlinkat"};
+constinit RealCall<int(const char*)> remove{"remove"};
+constinit RealCall<int(const char*, const char*)> rename{"rename"};
+constinit RealCall<int(int, const char*, int, const char*)> renameat{"renameat"};
+constinit RealCall<int(int, const char*, int, const char*, unsigned)> renameat2{"renameat2"};
+}  // namespace
+}  // namespace real
+
+namespace {
+
+// The file that a call is about to take a name from.
+class Victim {
+ public:
+  Victim(int directory, const char* path) {
+    if (!may_need_overlay() || path == nullptr) return;
+    struct ::statx status;
+    const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+    if (sys::statx(directory, path, flags, kOverlayMask, &status) < 0) return;
+    if (!S_ISREG(status.stx_mode) || status.stx_nlink != 1) return;
+    key_ = key_of(status);
+    is_known_ = object_of(status) != ObjectIndex::kNone;
+  }
+
+  // The call has succeeded.
+  void is_gone() const {
+    if (!is_known_) return;
+    Session& session = Session::instance();
+    Actor* actor = session.actor_if_any();
+    if (actor == nullptr) return;
+    const ObjectIndex object = session.memory().objects().find(key_);
+    if (object == ObjectIndex::kNone) return;
+    unlink_object(*actor, object);
+    const Object& record = actor->object(object);
+    if (record.opens.load(std::memory_order_acquire) == 0 && record.has(kObjectHandedOver)) {
+      session.discarded(object);
+    }
+  }
+
+ private:
+  FileKey key_;
+  bool is_known_ = false;
+};
+
+int finish(int result, const Victim& victim) {
+  if (result == 0) {
+    const ErrnoKeeper keeper;
+    victim.is_gone();
+  }
+  return result;
+}
+
+// Renaming a file onto another name of itself does nothing, so nothing is gone then.
+bool is_same_file(int from_directory, const char* from, int to_directory, const char* to) {
+  struct ::statx first;
+  struct ::statx second;
+  const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+  return sys::statx(from_directory, from, flags, STATX_INO, &first) == 0 &&
+         sys::statx(to_directory, to, flags, STATX_INO, &second) == 0 && first.stx_ino == second.stx_ino &&
+         first.stx_dev_major == second.stx_dev_major && first.stx_dev_minor == second.stx_dev_minor;
+}
+
+template <typename Call>
+int rename_with(int from_directory, const char* from, int to_directory, const char* to, Call&& call) {
+  if (!may_need_overlay() || is_same_file(from_directory, from, to_directory, to)) return call();
+  const Victim victim(to_directory, to);
+  return finish(call(), victim);
+}
+
+}  // namespace
+}  // namespace cairn
+
+CAIRN_HOOK(int, unlink, (const char* path)) {
+  const cairn::Victim victim(AT_FDCWD, path);
+  return cairn::finish(cairn::real::unlink(path), victim);
+}
+
+CAIRN_HOOK(int, unlinkat, (int directory, const char* path, int flags)) {
+  if ((flags & AT_REMOVEDIR) != 0) return cairn::real::unlinkat(directory, path, flags);
+  const cairn::Victim victim(directory, path);
+  return cairn::finish(cairn::real::unlinkat(directory, path, flags), victim);
+}
+
+CAIRN_HOOK(int, remove, (const char* path)) {
+  const cairn::Victim victim(AT_FDCWD, path);
+  return cairn::finish(cairn::real::remove(path), victim);
+}
+
+CAIRN_HOOK(int, rename, (const char* from, const char* to)) {
+  return cairn::rename_with(AT_FDCWD, from, AT_FDCWD, to, [=] { return cairn::real::rename(from, to); });
+}
+
+CAIRN_HOOK(int, renameat, (int from_directory, const char* from, int to_directory, const char* to)) {
+  return cairn::rename_with(from_directory, from, to_directory, to, [=] {
+    return cairn::real::renameat(from_directory, from, to_directory, to);
+  });
+}
+
+CAIRN_HOOK(int, renameat2,
+           (int from_directory, const char* from, int to_directory, const char* to, unsigned flags)) {
+  if ((flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) != 0) {
+    return cairn::real::renameat2(from_directory, from, to_directory, to, flags);
+  }
+  return cairn::rename_with(from_directory, from, to_directory, to, [=] {
+    return cairn::real::renameat2(from_directory, from, to_directory, to, flags);
+  });
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens when the library is loaded: read the environment, attach, meet inherited descriptors.
+#include "frontends/posix/startup.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "client/session.h"
+#include "frontends/common/file_io.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/open_file.h"
+#include "frontends/common/path_filter.h"
+
+namespace cairn {
+namespace {
+
+void leave_thread(void*) { Session::instance().leave_thread(); }
+
+// A broken invariant must not kill somebody's job: the library stops taking new files and goes on.
+void note_failed_check(const char*, const char*, int) {
+  process_page.is_refused.store(1, std::memory_order_relaxed);
+}
+
+pthread_key_t thread_exit_key;
+
+void watch_thread(const void* state) { pthread_setspecific(thread_exit_key, state); }
+
+}  // namespace
+
+void start_session() {
+  const char* socket_path = getenv("CAIRN_SOCKET");
+  if (socket_path == nullptr || *socket_path == '\0') return;
+  set_check_handler(note_failed_check);
+  const char* run = getenv("CAIRN_RUN");
+  Session& session = Session::instance();
+  session.configure(socket_path, run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10)));
+  session.set_child_handler(take_over_holds);
+  if (pthread_key_create(&thread_exit_key, leave_thread) == 0) session.set_thread_handler(watch_thread);
+  PathFilter::configure(getenv("CAIRN_BUFFER"), getenv("CAIRN_EXCLUDE"));
+  read_size_limit();
+  session.attach();
+}
+
+}  // namespace cairn
+
+// Runs when the dynamic linker has relocated the library, before main() and before other libraries' constructors that
+// were loaded after it.
+extern "C" __attribute__((constructor)) void cairn_start() {
+  const cairn::ErrnoKeeper keeper;
+  cairn::start_session();
+}
