@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "catalog/block_state.h"
+#include "catalog/description_table.h"
+#include "catalog/hash_lines.h"
+#include "catalog/object_table.h"
+
+namespace cairn {
+namespace {
+
+struct Owners {
+  std::unique_ptr<std::atomic<std::uint32_t>[]> generations{new std::atomic<std::uint32_t>[16]()};
+  OwnerTable table{generations.get(), 16};
+  Owner self = Owner(1, 0);
+};
+
+TEST(HashLines, HoldsWhatWasInsertedUntilItIsErased) {
+  Owners owners;
+  constexpr std::uint64_t kLines = 64;
+  auto lines = std::make_unique<HashLine[]>(kLines);
+  HashLines hash(lines.get(), kLines);
+  // Few homes: lines overflow, and every erase must leave the others reachable.
+  const auto position = [](std::uint32_t key) { return HashPosition{key % 5, key * 2654435761u}; };
+  const auto find = [&](std::uint32_t key) {
+    return hash.find(position(key), [&](std::uint32_t value) { return value == key; });
+  };
+  std::vector<std::uint32_t> present;
+  for (std::uint32_t key = 1; key <= 150; ++key) {
+    OwnedGuard guard(hash.lock_of(position(key)), owners.self, owners.table);
+    ASSERT_TRUE(hash.insert_locked(position(key), key));
+  }
+  for (std::uint32_t key = 1; key <= 150; key += 2) {
+    OwnedGuard guard(hash.lock_of(position(key)), owners.self, owners.table);
+    ASSERT_TRUE(hash.erase_locked(position(key), key));
+    ASSERT_FALSE(hash.erase_locked(position(key), key));
+  }
+  for (std::uint32_t key = 1; key <= 150; ++key) {
+    EXPECT_EQ(find(key), key % 2 == 0 ? key : HashLines::kNotFound) << key;
+  }
+  for (std::uint32_t key = 2; key <= 150; key += 2) {
+    OwnedGuard guard(hash.lock_of(position(key)), owners.self, owners.table);
+    ASSERT_TRUE(hash.erase_locked(position(key), key));
+  }
+  for (std::uint64_t line = 0; line < kLines; ++line) {
+    EXPECT_EQ(lines[line].overflow.load(), 0u) << "an empty table has no overflow left";
+  }
+}
+
+TEST(HashLines, SaysWhenItIsFull) {
+  Owners owners;
+  auto lines = std::make_unique<HashLine[]>(2);
+  HashLines hash(lines.get(), 2);
+  std::uint32_t key = 1;
+  while (hash.insert_locked(HashPosition{0, key}, key)) ++key;
+  EXPECT_EQ(key, 2 * HashLine::kSlots + 1);
+}
+
+TEST(BlockStates, OnlyDirtyBlocksAreFlushedAndNoFlushEndsInFree) {
+  EXPECT_TRUE(is_legal_transition(BlockState::kDirty, BlockState::kFlushing));
+  EXPECT_FALSE(is_legal_transition(BlockState::kClean, BlockState::kFlushing));
+  EXPECT_FALSE(is_legal_transition(BlockState::kFlushing, BlockState::kFree));
+  EXPECT_FALSE(is_legal_transition(BlockState::kFree, BlockState::kClean));
+  EXPECT_FALSE(is_legal_transition(BlockState::kFree, BlockState::kDirty));
+}
+
+class ObjectTableTest : public testing::Test {
+ protected:
+  static constexpr std::uint32_t kCapacity = 64;
+  Owners owners_;
+  std::unique_ptr<Object[]> objects_{new Object[kCapacity]()};
+  std::unique_ptr<HashLine[]> lines_{new HashLine[64]};
+  std::atomic<std::uint32_t> cursor_{0};
+  std::atomic<std::uint32_t> live_{0};
+  ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64), &cursor_, &live_};
+
+  ObjectIndex open(std::uint64_t inode, bool* created) {
+    return table_.acquire(FileKey{1, inode, 7}, StoreStamp{100, 5, 6}, owners_.self, owners_.table, created);
+  }
+};
+
+TEST_F(ObjectTableTest, OneFileIsOneObject) {
+  bool created = false;
+  const ObjectIndex first = open(10, &created);
+  EXPECT_TRUE(created);
+  EXPECT_EQ(open(10, &created), first);
+  EXPECT_FALSE(created);
+  EXPECT_EQ(table_.at(first).opens.load(), 2u);
+  EXPECT_EQ(table_.at(first).size.load(), 100u);
+  EXPECT_EQ(table_.find(FileKey{1, 10, 8}), ObjectIndex::kNone) << "a reused inode is another file";
+}
+
+TEST_F(ObjectTableTest, OnlyUnreferencedRecordsAreReclaimed) {
+  bool created = false;
+  const ObjectIndex index = open(10, &created);
+  EXPECT_FALSE(table_.reclaim(index, owners_.self, owners_.table));
+  table_.at(index).opens.store(0);
+  table_.at(index).set(kObjectTimesDirty);
+  EXPECT_FALSE(table_.reclaim(index, owners_.self, owners_.table)) << "times are still to be stored";
+  table_.at(index).clear(kObjectTimesDirty);
+  EXPECT_TRUE(table_.reclaim(index, owners_.self, owners_.table));
+  EXPECT_EQ(table_.find(FileKey{1, 10, 7}), ObjectIndex::kNone);
+}
+
+TEST_F(ObjectTableTest, AFullTableSaysSoAndRecovers) {
+  bool created = false;
+  std::uint64_t inode = 0;
+  while (open(++inode, &created) != ObjectIndex::kNone) {
+  }
+  EXPECT_EQ(inode, kCapacity);
+  for (std::uint32_t index = 1; index < kCapacity; ++index) objects_[index].opens.store(0);
+  EXPECT_EQ(table_.reclaim_idle(10, owners_.self, owners_.table), 10u);
+  EXPECT_NE(open(1000, &created), ObjectIndex::kNone);
+}
+
+TEST(DescriptionTable, LivesAsLongAsItsHolds) {
+  auto records = std::make_unique<OpenDescription[]>(16);
+  auto holds = std::make_unique<Hold[]>(16);
+  std::atomic<std::uint32_t> cursor{0};
+  std::atomic<std::uint32_t> hold_cursor{0};
+  DescriptionTable table(records.get(), 16, holds.get(), 16, &cursor, &hold_cursor);
+  const Owner parent(1, 0);
+  const Owner child(2, 0);
+  const DescriptionIndex index = table.create(static_cast<ObjectIndex>(5), 0);
+  const HoldIndex mine = table.hold(index, parent, HoldKind::kDescription);
+  const HoldIndex transit = table.hold(index, parent, HoldKind::kDescriptionInTransit);
+  EXPECT_TRUE(table.transfer(transit, parent, child, index));
+  EXPECT_FALSE(table.transfer(transit, parent, child, index)) << "it is the child's now";
+  EXPECT_FALSE(table.release(mine, parent).last);
+  EXPECT_EQ(table.release(mine, parent).kind, HoldKind::kFree) << "released once";
+  const auto released = table.release(transit, child);
+  EXPECT_TRUE(released.last);
+  EXPECT_EQ(released.index, raw(index));
+  const std::uint32_t generation = table.at(index).generation.load();
+  table.destroy(index);
+  EXPECT_NE(table.at(index).generation.load(), generation);
+}
+
+}  // namespace
+}  // namespace cairn
