@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cairn_fault_worker DIR WORKER FIRST_VERSION SEED: writes self-describing records until it is killed.
+// cairn_fault_worker DIR WORKER FIRST_VERSION SEED: writes self-describing records until killed.
 //
 // Every record names its writer, file, slot and version and carries a checksum. After a write has
-// returned, the worker says so on its standard output (16 bytes), which is how kill_clients.py knows
+// returned, the worker says so on its standard output, which is how kill_clients.py knows
 // what must be found. Files: own (slots, overwritten), shared (the worker's slots lie between the
 // others'), log (O_APPEND by all), stream (stdio, acknowledged after fflush).
 #include <fcntl.h>

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random operations of several clients on several files against byte arrays: the whole data path in one process, with
+// tiers far smaller than the files, so that blocks are flushed, evicted, moved and read again all the time.
+// CAIRN_SEED replays a failure, CAIRN_MODEL_STEPS makes it longer.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/falloc.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "buffer/block_access.h"
+#include "buffer/object_lifecycle.h"
+#include "flush/flush_object.h"
+#include "reference_store.h"
+
+namespace cairn::model {
+namespace {
+
+using Generator = std::mt19937_64;
+constexpr std::uint64_t kSizeMax = 900'000;
+
+std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
+}
+
+class AcceptingService final : public HandOver {
+ public:
+  bool hand_over(ObjectIndex index, int) override {
+    memory->objects().at(index).set(kObjectHandedOver);
+    return true;
+  }
+  int request_flush(ObjectIndex, bool) override { return -EBADF; }
+  void discarded(ObjectIndex) override {}
+  const NodeMemory* memory = nullptr;
+};
+
+// One client's open file.
+struct Handle {
+  int fd = -1;
+  std::unique_ptr<BackingFile> file;
+  ObjectIndex index = ObjectIndex::kNone;
+  unsigned through = 0;
+};
+
+// A node's memory, a directory as backing store, and verbs that do the same to the stack and to the reference.
+class Stack {
+ public:
+  Stack(unsigned memory_slabs, unsigned file_slabs) {
+    char directory[] = "/var/tmp/cairn-model-XXXXXX";
+    directory_ = mkdtemp(directory);
+    const std::string pool = directory_ + "/pool";
+    MemoryShape shape;
+    shape.tier_bytes[0] = memory_slabs * kBlockBytes;
+    shape.tier_bytes[1] = file_slabs * kBlockBytes;
+    shape.clients_max = 16;
+    auto memory = NodeMemory::create(shape, {"", pool, "", ""});
+    EXPECT_TRUE(memory.is_ok()) << memory.status().message();
+    memory_ = std::move(memory.value());
+    service_.memory = &memory_;
+  }
+  ~Stack() { std::filesystem::remove_all(directory_); }
+
+  NodeMemory& memory() { return memory_; }
+  HandOver& service() { return service_; }
+  std::string path(int file) const { return directory_ + "/file" + std::to_string(file); }
+
+  Actor actor(std::uint32_t client) {
+    Actor actor;
+    actor.memory = &memory_;
+    actor.self = memory_.owners().current(client);
+    actor.counters = &memory_.slot(client).shards[0];
+    return actor;
+  }
+
+  std::optional<Handle> open(Actor& actor, int file) {
+    Handle handle;
+    handle.fd = ::open(path(file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    handle.file = std::make_unique<BackingFile>(handle.fd, O_RDWR);
+    StoreStatus status;
+    if (store_status(handle.fd, &status) != 0) return std::nullopt;
+    handle.index = open_object(actor, *handle.file, status, true);
+    if (handle.index == ObjectIndex::kNone) {
+      ::close(handle.fd);
+      return std::nullopt;
+    }
+    return handle;
+  }
+  int close(Actor& actor, Handle& handle) {
+    while (handle.through > 0) {
+      leave_through(actor, handle.index);
+      --handle.through;
+    }
+    const int result = close_object({actor, handle.index, *handle.file, service_}, true);
+    handle.file->close_extra();
+    ::close(handle.fd);
+    handle.fd = -1;
+    return result;
+  }
+
+ private:
+  std::string directory_;
+  NodeMemory memory_;
+  AcceptingService service_;
+};
+
+std::vector<std::byte> random_bytes(Generator& random, std::size_t length) {
+  std::vector<std::byte> bytes(length);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+std::uint64_t random_offset(Generator& random) {
+  switch (random() % 4) {
+    case 0:
+      return random() % 14 * kBlockBytes + random() % 7 - (random() % 2) * 3 + 3;
+    case 1:
+      return random() % 200 * 4096 + random() % 3;
+    default:
+      return random() % kSizeMax;
+  }
+}
+
+std::size_t random_length(Generator& random) {
+  switch (random() % 5) {
+    case 0:
+      return 4096;
+    case 1:
+      return kBlockBytes;
+    case 2:
+      return 1 + random() % 250'000;
+    default:
+      return 1 + random() % 6000;
+  }
+}
+
+// What the organizer does, at random instants.
+void evict(Stack& stack, Actor& actor, ObjectIndex index, Generator& random) {
+  for (std::uint32_t number = 0; number < 20; ++number) {
+    if (random() % 2 == 0) continue;
+    LockedBlock block = lock_resident(actor, index, static_cast<BlockNumber>(number));
+    if (!block || block.descriptor().is_flushing(stack.memory().owners())) continue;
+    if (block.descriptor().dirty_pages.load() == 0) discard_block(actor, block);
+  }
+}
+
+// One random step on an open file and its reference. Returns what went wrong, or an empty text.
+std::string step(Stack& stack, Actor& actor, Handle& handle, ReferenceFile& reference,
+                 Generator& random) {
+  const ObjectAccess access{actor, handle.index, *handle.file, stack.service()};
+  const std::uint64_t offset = random_offset(random);
+  const std::size_t length = random_length(random);
+  switch (random() % 20) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+    case 5: {
+      const auto bytes = random_bytes(random, length);
+      if (write_object(access, offset, bytes.data(), length) != static_cast<ssize_t>(length))
+        return "short write";
+      reference.write(offset, bytes);
+      break;
+    }
+    case 6: {
+      if (reference.size() > kSizeMax) break;
+      const auto bytes = random_bytes(random, length);
+      std::uint64_t where = 0;
+      if (append_object(access, bytes.data(), length, &where) != static_cast<ssize_t>(length))
+        return "short append";
+      if (reference.append(bytes) != where) return "append went elsewhere";
+      break;
+    }
+    case 7:
+    case 8:
+    case 9:
+    case 10:
+    case 11: {
+      const auto expected = reference.read(offset, length);
+      std::vector<std::byte> bytes(length);
+      const ssize_t got = read_object(access, offset, bytes.data(), length);
+      if (got != static_cast<ssize_t>(expected.size()))
+        return "read returned " + std::to_string(got) + " for " + std::to_string(expected.size());
+      if (!std::equal(expected.begin(), expected.end(), bytes.begin())) return "read other bytes";
+      break;
+    }
+    case 12: {
+      const std::uint64_t size = random() % 3 == 0 ? 0 : random_offset(random);
+      if (truncate_object(access, size) != 0) return "truncate failed";
+      reference.truncate(size);
+      break;
+    }
+    case 13: {
+      const bool grow = random() % 2 == 0;
+      const int mode = grow ? FALLOC_FL_ZERO_RANGE : FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+      if (const int error = allocate_object(access, mode, offset, length)) {
+        if (error == -EOPNOTSUPP) break;
+        return "fallocate failed with " + std::to_string(error);
+      }
+      reference.zero(offset, length, grow);
+      break;
+    }
+    case 14:
+      if (sync_object(access, random() % 4 == 0, nullptr) != 0) return "sync failed";
+      break;
+    case 15: {
+      FlushRequest request;
+      request.object = handle.index;
+      request.fd = handle.fd;
+      request.bytes_max = random() % 300'000;
+      request.wait_for_others = false;
+      if (flush_object(actor, request).error != 0) return "flush failed";
+      break;
+    }
+    case 16:
+      if (handle.through > 0) {
+        leave_through(actor, handle.index);
+        --handle.through;
+      } else if (random() % 2 == 0) {
+        if (enter_through(access) != 0) return "enter_through failed";
+        ++handle.through;
+      }
+      break;
+    default:
+      evict(stack, actor, handle.index, random);
+  }
+  const std::uint64_t size = access.object().size.load();
+  if (size != reference.size())
+    return "size " + std::to_string(size) + ", not " + std::to_string(reference.size());
+  return "";
+}
+
+void expect_stored(Stack& stack, int file, const ReferenceFile& reference) {
+  const int fd = open(stack.path(file).c_str(), O_RDONLY | O_CLOEXEC);
+  std::vector<std::byte> stored(reference.size() + 1);
+  const ssize_t got = pread(fd, stored.data(), stored.size(), 0);
+  close(fd);
+  ASSERT_EQ(got, static_cast<ssize_t>(reference.size())) << "file " << file;
+  stored.pop_back();
+  EXPECT_TRUE(stored == reference.bytes()) << "file " << file << " is stored with other bytes";
+}
+
+struct Tiers {
+  unsigned memory_slabs;
+  unsigned file_slabs;
+};
+
+class Model : public testing::TestWithParam<Tiers> {};
+
+TEST_P(Model, ClientsInTurn) {
+  const std::uint64_t seed = number_from_environment("CAIRN_SEED", 7);
+  const std::uint64_t steps = number_from_environment("CAIRN_MODEL_STEPS", 6000);
+  SCOPED_TRACE("CAIRN_SEED=" + std::to_string(seed));
+  constexpr int kFiles = 4, kClients = 3;
+  Generator random(seed);
+  Stack stack(GetParam().memory_slabs, GetParam().file_slabs);
+  ReferenceFile references[kFiles];
+  std::vector<Actor> actors;
+  for (std::uint32_t client = 0; client < kClients; ++client)
+    actors.push_back(stack.actor(client + 2));
+  std::optional<Handle> handles[kClients][kFiles];
+  for (std::uint64_t number = 0; number < steps; ++number) {
+    const auto client = random() % kClients, file = random() % kFiles;
+    auto& handle = handles[client][file];
+    if (!handle) {
+      handle = stack.open(actors[client], static_cast<int>(file));
+      ASSERT_TRUE(handle) << "step " << number;
+    } else if (random() % 25 == 0) {
+      ASSERT_EQ(stack.close(actors[client], *handle), 0) << "step " << number;
+      handle.reset();
+      continue;
+    }
+    const std::string problem = step(stack, actors[client], *handle, references[file], random);
+    ASSERT_EQ(problem, "") << "step " << number << ", file " << file << ", client " << client;
+  }
+  for (int client = 0; client < kClients; ++client) {
+    for (int file = 0; file < kFiles; ++file) {
+      auto& handle = handles[client][file];
+      if (!handle) handle = stack.open(actors[static_cast<std::size_t>(client)], file);
+      const ObjectAccess access{actors[static_cast<std::size_t>(client)], handle->index,
+                                *handle->file, stack.service()};
+      EXPECT_EQ(sync_object(access, true, nullptr), 0);
+      EXPECT_EQ(drop_blocks(access, 0, UINT64_MAX, false), 0);
+      EXPECT_EQ(stack.close(actors[static_cast<std::size_t>(client)], *handle), 0);
+    }
+  }
+  for (auto& actor : actors) actor.drop_leases();
+  for (int file = 0; file < kFiles; ++file) expect_stored(stack, file, references[file]);
+  EXPECT_EQ(stack.memory().header().dirty_bytes.load(), 0u);
+  EXPECT_EQ(stack.memory().pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);
+}
+
+// Each thread has files of its own and all share the tiers, so that they take buckets from one another, while one more
+// thread flushes and evicts whatever it finds.
+TEST_P(Model, ThreadsShareTheTiers) {
+  const std::uint64_t seed = number_from_environment("CAIRN_SEED", 11);
+  const std::uint64_t steps = number_from_environment("CAIRN_MODEL_STEPS", 6000) / 6;
+  SCOPED_TRACE("CAIRN_SEED=" + std::to_string(seed));
+  constexpr int kThreads = 4;
+  Stack stack(GetParam().memory_slabs, GetParam().file_slabs);
+  ReferenceFile references[kThreads];
+  Handle handles[kThreads];
+  std::vector<Actor> actors;
+  for (int id = 0; id <= kThreads; ++id)
+    actors.push_back(stack.actor(static_cast<std::uint32_t>(id) + 2));
+  for (int id = 0; id < kThreads; ++id) {
+    auto handle = stack.open(actors[static_cast<std::size_t>(id)], id);
+    ASSERT_TRUE(handle);
+    handles[id] = std::move(*handle);
+  }
+  std::string problems[kThreads];
+  std::atomic<int> running{kThreads};
+  std::vector<std::thread> threads;
+  for (int id = 0; id < kThreads; ++id) {
+    threads.emplace_back([&, id] {
+      Generator random(seed + static_cast<std::uint64_t>(id));
+      Actor& actor = actors[static_cast<std::size_t>(id)];
+      for (std::uint64_t number = 0; number < steps && problems[id].empty(); ++number)
+        problems[id] = step(stack, actor, handles[id], references[id], random);
+      running.fetch_sub(1);
+    });
+  }
+  threads.emplace_back([&] {
+    Generator random(seed + 100);
+    Actor& actor = actors[kThreads];
+    while (running.load() > 0) {
+      const auto id = random() % kThreads;
+      FlushRequest request;
+      request.object = handles[id].index;
+      request.fd = handles[id].fd;
+      request.bytes_max = 200'000;
+      request.wait_for_others = false;
+      flush_object(actor, request);
+      evict(stack, actor, handles[random() % kThreads].index, random);
+    }
+  });
+  for (auto& thread : threads) thread.join();
+  for (int id = 0; id < kThreads; ++id) {
+    EXPECT_EQ(problems[id], "") << "thread " << id;
+    Actor& actor = actors[static_cast<std::size_t>(id)];
+    EXPECT_EQ(
+        sync_object({actor, handles[id].index, *handles[id].file, stack.service()}, true, nullptr),
+        0);
+    EXPECT_EQ(stack.close(actor, handles[id]), 0);
+    expect_stored(stack, id, references[id]);
+  }
+  for (auto& actor : actors) actor.drop_leases();
+  EXPECT_EQ(stack.memory().header().dirty_bytes.load(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, Model,
+                         testing::Values(Tiers{3, 0}, Tiers{12, 0}, Tiers{200, 0}, Tiers{6, 24}));
+
+}  // namespace
+}  // namespace cairn::model
