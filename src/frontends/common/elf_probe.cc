@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/system_call.h"
+#include "frontends/common/kernel_descriptors.h"
 
 namespace cairn {
 namespace {
@@ -86,13 +87,8 @@ bool has_go_note(const unsigned char* notes, std::size_t size) {
 
 // The loader itself, run as a program, has no interpreter and honours LD_PRELOAD all the same.
 bool is_named_as_loader(int fd) {
-  char link[32] = "/proc/self/fd/";
-  char digits[12];
-  int count = 0;
-  for (int rest = fd; count == 0 || rest > 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
-  char* out = link + std::strlen(link);
-  while (count > 0) *out++ = digits[--count];
-  *out = '\0';
+  char link[kDescriptorPathBytes];
+  write_descriptor_path(fd, link);
   char path[512];
   const long length = sys::readlinkat(AT_FDCWD, link, path, sizeof path - 1);
   if (length <= 0) return false;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which descriptors the process really has, as the kernel lists them.
+//
+// Thread safety: any thread; also in a vfork child (system calls and stack only).
+#pragma once
+
+#include <fcntl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/system_call.h"
+
+namespace cairn {
+
+// visit(int fd) for every open descriptor but the one used for asking. False when /proc is not there.
+template <typename Visit>
+bool for_each_kernel_descriptor(Visit&& visit) {
+  const int directory = sys::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return false;
+  // struct linux_dirent64: inode 8, offset 8, length 2, type 1, name.
+  constexpr std::size_t kLengthAt = 16;
+  constexpr std::size_t kNameAt = 19;
+  alignas(8) char buffer[2048];
+  for (;;) {
+    const long size = sys::call(SYS_getdents64, directory, sys::word(buffer), sizeof buffer);
+    if (size <= 0) break;
+    for (long position = 0; position < size;) {
+      std::uint16_t length = 0;
+      std::memcpy(&length, buffer + position + kLengthAt, sizeof length);
+      const char* name = buffer + position + kNameAt;
+      position += length;
+      if (*name < '0' || *name > '9') continue;
+      int fd = 0;
+      for (; *name >= '0' && *name <= '9'; ++name) fd = fd * 10 + (*name - '0');
+      if (fd != directory) visit(fd);
+    }
+  }
+  sys::close(directory);
+  return true;
+}
+
+// An O_PATH placeholder, as buffered files have them.
+inline bool is_placeholder(int fd) {
+  const int flags = sys::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_PATH) != 0;
+}
+
+inline bool survives_exec(int fd) {
+  const int flags = sys::fcntl(fd, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
+// "/proc/self/fd/<fd>"; the buffer needs kDescriptorPathBytes.
+inline constexpr std::size_t kDescriptorPathBytes = 32;
+inline void write_descriptor_path(int fd, char* out) {
+  std::strcpy(out, "/proc/self/fd/");
+  char digits[12];
+  int count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + fd % 10);
+    fd /= 10;
+  } while (fd != 0);
+  out += std::strlen(out);
+  while (count > 0) *out++ = digits[--count];
+  *out = '\0';
+}
+
+}  // namespace cairn

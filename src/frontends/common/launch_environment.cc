@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/launch_environment.h"
+
+#include <cstring>
+
+#include "frontends/common/exec_table.h"
+
+namespace cairn {
+namespace {
+
+constexpr const char* kVariables[] = {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN"};
+constexpr unsigned kVariableCount = sizeof kVariables / sizeof kVariables[0];
+constexpr const char* kPreload = "LD_PRELOAD";
+// What does not fit is passed on only as long as programs keep their environment.
+constexpr std::size_t kKeptBytes = 16 * 1024;
+
+// "NAME=value" texts, copied because programs write over the memory of their first environment (setproctitle).
+char kept_text[kKeptBytes];
+std::size_t kept_size = 0;
+char* kept[kVariableCount] = {};
+char kept_library[4096];
+
+// The length of `name` when `entry` is "name=...", else 0.
+std::size_t name_length(const char* entry, const char* name) {
+  const std::size_t length = std::strlen(name);
+  return std::strncmp(entry, name, length) == 0 && entry[length] == '=' ? length : 0;
+}
+
+// One of the paths in an LD_PRELOAD value; they are separated by colons or spaces.
+std::size_t path_length(const char* text) { return std::strcspn(text, ": "); }
+
+bool is_library(const char* text, std::size_t length) {
+  return length == std::strlen(kept_library) && std::strncmp(text, kept_library, length) == 0;
+}
+
+// Writes "LD_PRELOAD=" with our library first, or without it. Returns the end of the text, past the NUL.
+char* write_preload(char* out, const char* others, bool without_library) {
+  std::strcpy(out, "LD_PRELOAD=");
+  out += std::strlen(out);
+  bool is_first = true;
+  if (!without_library) {
+    std::strcpy(out, kept_library);
+    out += std::strlen(out);
+    is_first = false;
+  }
+  for (const char* next = others; next != nullptr && *next != '\0';) {
+    const std::size_t length = path_length(next);
+    if (length > 0 && !is_library(next, length)) {
+      if (!is_first) *out++ = ':';
+      std::memcpy(out, next, length);
+      out += length;
+      is_first = false;
+    }
+    next += length;
+    if (*next != '\0') ++next;
+  }
+  *out++ = '\0';
+  return out;
+}
+
+}  // namespace
+
+const char* find_variable(char* const* environment, const char* name) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    if (const std::size_t length = name_length(*environment, name); length != 0) return *environment + length + 1;
+  }
+  return nullptr;
+}
+
+void remove_variable(char** environment, const char* name) {
+  if (environment == nullptr) return;
+  char** out = environment;
+  for (char** in = environment; *in != nullptr; ++in) {
+    if (name_length(*in, name) == 0) *out++ = *in;
+  }
+  *out = nullptr;
+}
+
+void LaunchEnvironment::remember(char* const* environment, const char* library) {
+  if (library == nullptr || std::strlen(library) >= sizeof kept_library) return;
+  std::strcpy(kept_library, library);
+  for (unsigned index = 0; index < kVariableCount; ++index) {
+    const char* value = find_variable(environment, kVariables[index]);
+    if (value == nullptr) continue;
+    const std::size_t size = std::strlen(kVariables[index]) + 1 + std::strlen(value) + 1;
+    if (size > kKeptBytes - kept_size) continue;
+    kept[index] = kept_text + kept_size;
+    std::strcpy(kept[index], kVariables[index]);
+    std::strcat(kept[index], "=");
+    std::strcat(kept[index], value);
+    kept_size += size;
+  }
+}
+
+bool LaunchEnvironment::is_member() { return kept[0] != nullptr; }
+
+bool LaunchEnvironment::leaves_run(char* const* environment) {
+  const char* bypass = find_variable(environment, "CAIRN_BYPASS");
+  if (bypass != nullptr && *bypass != '\0') return true;
+  const char* socket = find_variable(environment, kVariables[0]);
+  return socket != nullptr && kept[0] != nullptr && std::strcmp(socket, std::strchr(kept[0], '=') + 1) != 0;
+}
+
+std::size_t LaunchEnvironment::build_bytes(char* const* environment) {
+  std::size_t count = 0;
+  for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) ++count;
+  const char* preload = find_variable(environment, kPreload);
+  const std::size_t text = sizeof "LD_PRELOAD=" + std::strlen(kept_library) + 2 +
+                           (preload != nullptr ? std::strlen(preload) : 0) + sizeof kExecTableVariable + 2;
+  return (count + kVariableCount + 3) * sizeof(char*) + text + alignof(char*);
+}
+
+char** LaunchEnvironment::build(char* const* environment, const char* table, bool without_library,
+                                void* scratch) {
+  auto** const built = static_cast<char**>(scratch);
+  std::size_t count = 0;
+  bool has[kVariableCount] = {};
+  const bool leaves = leaves_run(environment);
+  const char* preload = nullptr;
+  for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    if (name_length(*entry, kExecTableVariable) != 0) continue;
+    if (const std::size_t length = name_length(*entry, kPreload); length != 0 && !leaves) {
+      preload = *entry + length + 1;
+      continue;
+    }
+    for (unsigned index = 0; index < kVariableCount; ++index) {
+      if (name_length(*entry, kVariables[index]) != 0) has[index] = true;
+    }
+    built[count++] = *entry;
+  }
+  for (unsigned index = 0; index < kVariableCount && !leaves; ++index) {
+    // The settings of one run belong together: with a socket of its own an environment is complete.
+    if (!has[index] && !has[0] && kept[index] != nullptr) built[count++] = kept[index];
+  }
+  std::size_t strings = count + 3;
+  char* out = reinterpret_cast<char*>(built + strings);
+  if (!leaves && (!without_library || preload != nullptr)) {
+    built[count++] = out;
+    out = write_preload(out, preload, without_library);
+  }
+  if (!leaves && table != nullptr) {
+    built[count++] = out;
+    std::strcpy(out, kExecTableVariable);
+    std::strcat(out, "=");
+    std::strcat(out, table);
+  }
+  built[count] = nullptr;
+  return built;
+}
+
+}  // namespace cairn
