@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread behind client.sock: welcomes processes, takes their descriptors and messages, notices their death.
+//
+// Nothing in it blocks: an attach waits for this thread alone. What takes time is handed to the reaper (deaths) and to
+// the request worker (kFlush).
+//
+// Thread safety: start() and stop() by the composing thread; the rest is the thread's own.
+// Ownership: owns the connections and process descriptors.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "client/protocol.h"
+#include "node/client_table.h"
+#include "node/store_files.h"
+#include "node/unique_fd.h"
+
+namespace cairn::node {
+
+// What the thread tells the rest of the service. Called in the thread: must not block.
+class AttachEvents {
+ public:
+  enum class Departure : std::uint8_t {
+    kDied,   // return everything
+    kExeced  // a new image runs in the process: locks and leases at once, its holds wait for the new image
+  };
+  virtual void on_departure(Owner dead, Departure how) = 0;
+  // The new image of a process has taken over what it wants of `old`, which was departed by exec.
+  virtual void on_inherited(Owner old) = 0;
+  virtual void on_descriptor(ObjectIndex object) = 0;
+  virtual void on_discarded(ObjectIndex object) = 0;
+  // Answers kFlushed on `connection`, in a thread of its own.
+  virtual void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) = 0;
+  virtual void log(const std::string& text) = 0;
+
+ protected:
+  ~AttachEvents() = default;
+};
+
+class AttachServer {
+ public:
+  AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files, AttachEvents& events);
+  ~AttachServer();
+
+  Status start(const std::string& socket_path);
+  void stop();
+
+ private:
+  struct Connection {
+    UniqueFd socket;
+    Owner owner;  // none until Hello was answered
+    pid_t pid = 0;
+    std::uint32_t run = 0;
+  };
+  struct Process {
+    UniqueFd pidfd;
+    std::vector<Owner> departed;  // images before an exec, whose holds wait
+    Owner owner;                  // none when the present image is not attached
+    std::uint32_t run = 0;
+  };
+  struct Message {
+    std::size_t length = 0;
+    pid_t sender = 0;
+    UniqueFd fd;
+    alignas(8) char bytes[protocol::kMessageBytesMax] = {};
+  };
+
+  void run();
+  void accept_all();
+  void serve_connection(std::uint64_t id);
+  bool handle(std::uint64_t id, Connection& connection, Message& message);
+  bool welcome(Connection& connection, const Message& message);
+  bool refuse(const Connection& connection, const std::string& reason) const;
+  bool send_welcome(const Connection& connection) const;
+  void note_foreign(const Connection& connection, const Message& message);
+  void inherited(const Connection& connection);
+  // Makes sure that the death of `pid` is noticed. Null when it is dead already.
+  Process* watch(pid_t pid);
+  void process_ended(pid_t pid);
+  void check_orphans();
+
+  const NodeMemory& memory_;
+  ClientTable& clients_;
+  StoreFiles& files_;
+  AttachEvents& events_;
+  UniqueFd listener_;
+  UniqueFd epoll_;
+  UniqueFd stop_event_;
+  std::thread thread_;
+  std::uint64_t next_connection_ = 1;
+  std::unordered_map<std::uint64_t, Connection> connections_;
+  std::map<pid_t, Process> processes_;
+  // Processes whose connection closed while they live: an exec, or a death that is a moment away.
+  struct Orphan {
+    pid_t pid;
+    Owner owner;
+    std::int64_t check_at_ns;
+  };
+  std::vector<Orphan> orphans_;
+};
+
+}  // namespace cairn::node

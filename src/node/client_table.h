@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which process holds which slot of the arena.
+//
+// Slots are given out oldest-freed first: the 8-bit generation of a slot then wraps as late as possible, and the
+// name of a dead owner stays unique until the sweep has passed (see sweep.h).
+//
+// Thread safety: all functions from any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arena/counters.h"
+#include "tiers/node_memory.h"
+
+namespace cairn::node {
+
+using CounterSums = std::array<std::uint64_t, kCounters>;
+
+struct ClientInfo {
+  std::uint16_t slot = 0;
+  pid_t pid = 0;
+  std::uint32_t run = 0;
+  std::string command;
+};
+
+struct ForeignProgram {
+  pid_t pid = 0;
+  std::uint32_t run = 0;
+  std::string command;
+};
+
+class ClientTable {
+ public:
+  // The slot of the service itself.
+  static constexpr std::uint16_t kServiceSlot = 1;
+
+  explicit ClientTable(NodeMemory& memory);
+
+  Owner service() const { return service_; }
+
+  // A slot for a process, or nothing when all are in use.
+  std::optional<Owner> attach(const ClientInfo& client);
+  // From here on everything that the owner holds may be taken over. Returns the dead owner.
+  Owner declare_dead(std::uint16_t slot);
+  // The sweep has returned what the slot's dead owner held: counters are kept, the slot is free again.
+  void release(std::uint16_t slot);
+
+  std::vector<ClientInfo> active() const;
+  std::size_t active_count() const;
+  std::size_t active_count(std::uint32_t run) const;
+  // Slots that are active or being reaped.
+  std::size_t busy_count() const;
+  // Advances whenever a client attaches.
+  std::uint64_t attach_count() const;
+
+  // What the node counted since its start; what one run counted.
+  CounterSums totals() const;
+  CounterSums run_totals(std::uint32_t run) const;
+  bool has_run_attached(std::uint32_t run) const;
+  void forget_run(std::uint32_t run);
+
+  void note_foreign(const ForeignProgram& program);
+  void end_foreign(pid_t pid);
+  std::vector<ForeignProgram> foreign_running() const;
+  std::vector<ForeignProgram> foreign_of_run(std::uint32_t run) const;
+
+ private:
+  CounterSums sum_of_slot(std::uint16_t slot) const;
+
+  struct RunCounts {
+    CounterSums sums{};
+    bool attached = false;
+    std::vector<ForeignProgram> foreign;
+  };
+  static constexpr std::size_t kForeignPerRunMax = 100;
+
+  NodeMemory& memory_;
+  Owner service_;
+  mutable std::mutex mutex_;
+  std::deque<std::uint16_t> free_slots_;
+  std::size_t busy_ = 0;
+  std::uint64_t attaches_ = 0;
+  CounterSums departed_{};  // of clients that have gone
+  std::map<std::uint32_t, RunCounts> runs_;
+  std::map<pid_t, ForeignProgram> foreign_;
+};
+
+}  // namespace cairn::node

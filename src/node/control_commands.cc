@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/control_commands.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
+#include "node/explain.h"
+
+namespace cairn::node {
+namespace {
+
+void fail(ControlPeer& peer, const std::string& message, const std::string& remedy) {
+  peer.send({{"kind", "error"}, {"message", message}, {"remedy", remedy}});
+}
+
+std::string text_of(const Json& request, const char* field) {
+  const auto found = request.find(field);
+  if (found == request.end()) return {};
+  if (found->is_number_integer()) return std::to_string(found->get<std::int64_t>());
+  return found->is_string() ? found->get<std::string>() : std::string();
+}
+
+bool flag_of(const Json& request, const char* field, bool otherwise) {
+  const auto found = request.find(field);
+  return found != request.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+Json done() { return {{"kind", "done"}}; }
+
+void add_outcome(Json& reply, const DrainOutcome& outcome) {
+  reply["stored"] = outcome.stored;
+  reply["unstored"] = unstored_json(outcome.left);
+  reply["unstored_total"] = outcome.left.files.size();
+  reply["seconds"] = outcome.seconds;
+  if (outcome.sync_error != 0) reply["sync_errno"] = outcome.sync_error;
+}
+
+}  // namespace
+
+void ControlCommands::on_request(ControlPeer& peer, std::uint64_t session, const Json& request) {
+  const std::string command = text_of(request, "command");
+  if (command == "status") return status(peer);
+  if (command == "drain") return drain_all(peer, request);
+  if (command == "run-begin") return run_begin(peer, session, request);
+  if (command == "run-end") return run_end(peer, session, request);
+  if (command == "explain") return explain(peer, request);
+  if (command == "config") return config(peer);
+  if (command == "shutdown") return shutdown(peer, request);
+  fail(peer, "unknown command \"" + command + "\"", "the node may run another version of Cairn than this command");
+}
+
+void ControlCommands::status(ControlPeer& peer) {
+  Json reply = done();
+  reply["status"] = status_.status();
+  peer.send(reply);
+}
+
+DrainOutcome ControlCommands::drain_for(ControlPeer& peer, const Json& request) {
+  DrainOptions options;
+  const auto timeout = request.find("timeout_seconds");
+  if (timeout != request.end() && timeout->is_number()) options.timeout_seconds = timeout->get<double>();
+  options.progress = [&peer](const DrainProgress& progress) {
+    return peer.send({{"kind", "progress"},
+                      {"remaining_bytes", progress.remaining_bytes},
+                      {"remaining_files", progress.remaining_files},
+                      {"rate_bytes_per_second", progress.rate_bytes_per_second},
+                      {"file", progress.file}}) &&
+           !peer.is_gone();
+  };
+  return drain(*context_.memory, *context_.files, *context_.flusher, options);
+}
+
+void ControlCommands::drain_all(ControlPeer& peer, const Json& request) {
+  const DrainOutcome outcome = drain_for(peer, request);
+  Json reply = done();
+  add_outcome(reply, outcome);
+  peer.send(reply);
+}
+
+void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const Json& request) {
+  Run run;
+  run.id = text_of(request, "run");
+  run.directory = text_of(request, "directory");
+  run.began_ns = monotonic_ns();
+  if (const auto words = request.find("command_line"); words != request.end() && words->is_array()) {
+    for (const Json& word : *words) {
+      if (word.is_string()) run.command_line.push_back(word.get<std::string>());
+    }
+  }
+  for (const CounterShard& shard : context_.memory->slot(ClientTable::kServiceSlot).shards) {
+    run.flushed_bytes_before += shard.get(Counter::kFlushedBytes);
+  }
+  const std::string id = run.id;
+  if (id.empty()) return fail(peer, "run-begin without a run", "");
+  if (!context_.runs->begin(std::move(run))) return fail(peer, "a run " + id + " is under way already", "");
+  {
+    const std::lock_guard lock(mutex_);
+    run_of_session_[session] = id;
+  }
+  peer.send(done());
+}
+
+void ControlCommands::settle_deaths(std::uint32_t run) const {
+  constexpr int kTries = 500;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    bool waiting = false;
+    for (const ClientInfo& client : context_.clients->active()) {
+      if (client.run == run && ::kill(client.pid, 0) != 0 && errno == ESRCH) waiting = true;
+    }
+    if (!waiting) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  context_.reaper->wait_until_idle(2000);
+}
+
+void ControlCommands::run_end(ControlPeer& peer, std::uint64_t session, const Json& request) {
+  const std::string id = text_of(request, "run");
+  const std::optional<Run> run = context_.runs->find(id);
+  if (!run) return fail(peer, "no run " + id + " is under way", "");
+  settle_deaths(run->number());
+  const DrainOutcome outcome = drain_for(peer, request);
+  Json reply = done();
+  add_outcome(reply, outcome);
+  reply["report"] = run_report(context_, *run, outcome.seconds);
+  {
+    const std::lock_guard lock(mutex_);
+    run_of_session_.erase(session);
+  }
+  context_.runs->end(id);
+  context_.clients->forget_run(run->number());
+  peer.send(reply);
+}
+
+void ControlCommands::explain(ControlPeer& peer, const Json& request) {
+  const auto device = request.find("device");
+  const auto inode = request.find("inode");
+  if (device == request.end() || inode == request.end() || !device->is_number_integer() ||
+      !inode->is_number_integer()) {
+    return fail(peer, "explain needs device and inode", "");
+  }
+  peer.send(explain_file(context_, device->get<std::uint64_t>(), inode->get<std::uint64_t>()));
+}
+
+void ControlCommands::config(ControlPeer& peer) {
+  Json options = Json::array();
+  for (const ResolvedOption& option : context_.config->resolved) {
+    options.push_back({{"name", option.name}, {"value", option.value}, {"source", option.source}});
+  }
+  Json reply = done();
+  reply["options"] = options;
+  peer.send(reply);
+}
+
+void ControlCommands::shutdown(ControlPeer& peer, const Json& request) {
+  Json reply = done();
+  const bool discard = flag_of(request, "discard", false);
+  if (flag_of(request, "drain", true) && !discard) {
+    const DrainOutcome outcome = drain_for(peer, request);
+    add_outcome(reply, outcome);
+    if (!outcome.stored) {
+      // The only copy is here: the node stays until somebody says that it may be lost.
+      reply["stopped"] = false;
+      peer.send(reply);
+      return;
+    }
+  } else {
+    const DirtyView left = view_dirty(*context_.memory, *context_.files, 100);
+    if (!left.files.empty() && !discard) {
+      return fail(peer, std::to_string(left.files.size()) + " files are not stored yet",
+                  "drain first, or discard them");
+    }
+    reply["stored"] = left.files.empty();
+    reply["unstored"] = unstored_json(left);
+  }
+  reply["stopped"] = true;
+  // No new dirty data from here on; what a client still has in hand goes to the backing store.
+  context_.memory->header().detached.store(1, std::memory_order_seq_cst);
+  peer.send(reply);
+  context_.stop->request_stop();
+}
+
+void ControlCommands::on_close(std::uint64_t session) {
+  std::string id;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = run_of_session_.find(session);
+    if (found == run_of_session_.end()) return;
+    id = found->second;
+    run_of_session_.erase(found);
+  }
+  const std::optional<Run> run = context_.runs->end(id);
+  if (!run) return;
+  spdlog::warn("the launcher of run {} went away without ending it", id);
+  context_.clients->forget_run(run->number());
+  if (!context_.config->private_node) return;
+  // Nobody is left who would end a private node. Its data is stored first; else it stays for `cairn drain`.
+  const DrainOutcome outcome = drain(*context_.memory, *context_.files, *context_.flusher, DrainOptions());
+  if (outcome.stored && context_.clients->active_count() == 0) context_.stop->request_stop();
+}
+
+}  // namespace cairn::node

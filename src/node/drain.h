@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store everything that is dirty, make it durable, and say what could not be stored.
+//
+// Thread safety: any number of drains at once, each in its caller's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "node/dirty_view.h"
+#include "node/flusher.h"
+
+namespace cairn::node {
+
+struct DrainProgress {
+  std::uint64_t remaining_bytes = 0;
+  std::uint64_t remaining_files = 0;
+  std::uint64_t rate_bytes_per_second = 0;
+  std::string file;
+};
+
+struct DrainOptions {
+  // Without a limit the drain ends when all is stored or every file left has failed twice since it began.
+  std::optional<double> timeout_seconds;
+  // Called every kProgressMs; false gives up.
+  std::function<bool(const DrainProgress&)> progress;
+};
+
+struct DrainOutcome {
+  bool stored = false;
+  DirtyView left;
+  int sync_error = 0;  // everything was written, but the device could not make it durable
+  double seconds = 0;
+};
+
+inline constexpr int kProgressMs = 200;
+
+DrainOutcome drain(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, const DrainOptions& options);
+
+}  // namespace cairn::node

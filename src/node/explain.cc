@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/explain.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/clock.h"
+
+namespace cairn::node {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kRangesMax = 1000;
+constexpr std::uint64_t kBlocksMax = 4 << 20;  // 256 GiB of file are looked at
+
+ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint64_t inode) {
+  const std::uint32_t used =
+      std::min(memory.header().object_cursor.load(), memory.objects().capacity());
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
+    if (object.has(kObjectLive) && object.inode == inode && object.device == device) {
+      return static_cast<ObjectIndex>(index);
+    }
+  }
+  return ObjectIndex::kNone;
+}
+
+struct Range {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string tier;
+  bool dirty = false;
+  std::uint32_t since_ms = 0;
+  std::string reason;
+
+  bool continues(const Range& other) const {
+    return end == other.begin && tier == other.tier && dirty == other.dirty && reason == other.reason;
+  }
+};
+
+Range range_of(const NodeContext& context, BucketIndex bucket, BlockNumber number, std::uint64_t size) {
+  const BlockDescriptor& block = context.memory->block(bucket);
+  Range range;
+  range.begin = offset_of(number);
+  range.end = std::min(size, range.begin + kBlockBytes);
+  range.tier = tier_name(*context.config, raw(context.memory->tier_of(bucket)));
+  range.dirty = block.dirty_pages.load() != 0;
+  range.since_ms = range.dirty ? block.dirty_since_ms.load() : block.placed_ms.load();
+  const std::uint8_t reason = block.reason.load();
+  range.reason = name_of(reason <= static_cast<std::uint8_t>(PlacementReason::kDemoted)
+                             ? static_cast<PlacementReason>(reason)
+                             : PlacementReason::kNone);
+  return range;
+}
+
+Json to_json(const Range& range, std::uint32_t now_ms) {
+  return {{"begin", range.begin},
+          {"end", range.end},
+          {"tier", range.tier},
+          {"state", range.dirty ? "dirty" : "clean"},
+          {"since_seconds", (now_ms - range.since_ms) / 1000.0},
+          {"reason", range.reason}};
+}
+
+}  // namespace
+
+Json explain_file(const NodeContext& context, std::uint64_t device, std::uint64_t inode) {
+  const NodeMemory& memory = *context.memory;
+  const ObjectIndex index = find_file(memory, device, inode);
+  if (index == ObjectIndex::kNone) return {{"kind", "done"}, {"known", false}};
+  const Object& object = memory.objects().at(index);
+  const std::uint64_t size = object.size.load();
+  const std::uint64_t blocks = std::min((size + kBlockBytes - 1) / kBlockBytes, kBlocksMax);
+  const std::uint32_t now_ms = monotonic_coarse_ms();
+  std::vector<Range> ranges;
+  std::uint64_t dirty_bytes = 0;
+  bool truncated = blocks * kBlockBytes < size;
+  std::uint32_t left = object.blocks.load();
+  for (std::uint64_t number = 0; number < blocks && left != 0; ++number) {
+    const auto block = static_cast<BlockNumber>(number);
+    const BucketIndex bucket = memory.directory().find(index, block);
+    if (bucket == BucketIndex::kNone) continue;
+    --left;
+    const auto pages = static_cast<unsigned>(__builtin_popcount(memory.block(bucket).dirty_pages.load()));
+    dirty_bytes += pages * kPageBytes;
+    Range range = range_of(context, bucket, block, size);
+    if (!ranges.empty() && ranges.back().continues(range)) {
+      ranges.back().end = range.end;
+    } else if (ranges.size() < kRangesMax) {
+      ranges.push_back(std::move(range));
+    } else {
+      truncated = true;
+    }
+  }
+  Json list = Json::array();
+  for (const Range& range : ranges) list.push_back(to_json(range, now_ms));
+  return {{"kind", "done"},
+          {"known", true},
+          {"size", size},
+          {"dirty_bytes", dirty_bytes},
+          {"mode", object.through.load() != 0 ? "through" : "buffered"},
+          {"ranges", list},
+          {"ranges_truncated", truncated}};
+}
+
+}  // namespace cairn::node

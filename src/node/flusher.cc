@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/flusher.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "flush/flush_object.h"
+
+namespace cairn::node {
+namespace {
+
+// How often the scheduler looks while there is dirty data that is not due yet.
+constexpr std::int64_t kTickNanos = 50'000'000;
+// An idle node wakes this often; nothing depends on it.
+constexpr int kIdleMs = 3'600'000;
+
+bool needs_store(const Object& object) {
+  // Without an open descriptor nobody else will settle the times.
+  return object.dirty_blocks.load(std::memory_order_acquire) != 0 ||
+         (object.opens.load(std::memory_order_acquire) == 0 && object.has(kObjectTimesDirty));
+}
+
+}  // namespace
+
+Flusher::Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options, Log log)
+    : memory_(memory), files_(files), self_(self), options_(options), log_(std::move(log)) {
+  const MemoryShape& shape = memory.header().shape;
+  capacity_bytes_ = shape.tier_bytes[0];
+  for (unsigned tier = 1; tier < kTiersMax && capacity_bytes_ == 0; ++tier) capacity_bytes_ = shape.tier_bytes[tier];
+}
+
+Flusher::~Flusher() { stop(); }
+
+void Flusher::start() {
+  scheduler_ = std::thread([this] { schedule(); });
+  for (unsigned stream = 0; stream < std::max(1u, options_.streams); ++stream) {
+    streams_.emplace_back([this, stream] { work(stream); });
+  }
+}
+
+void Flusher::stop() {
+  if (!scheduler_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  kick(false);
+  work_.notify_all();
+  scheduler_.join();
+  for (std::thread& stream : streams_) stream.join();
+}
+
+void Flusher::kick(bool urgent) {
+  {
+    const std::lock_guard lock(mutex_);
+    news_ = true;
+    urgent_ = urgent_ || urgent;
+  }
+  changed_.notify_all();
+  memory_.header().flusher_wake.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake(memory_.header().flusher_wake);
+}
+
+Flusher::DrainScope::DrainScope(Flusher& flusher) : flusher_(flusher) {
+  {
+    const std::lock_guard lock(flusher_.mutex_);
+    ++flusher_.draining_;
+  }
+  for (const StoreFilePtr& file : flusher_.files_.snapshot()) file->not_before_ns.store(0);
+  flusher_.kick(false);
+}
+
+Flusher::DrainScope::~DrainScope() {
+  const std::lock_guard lock(flusher_.mutex_);
+  --flusher_.draining_;
+}
+
+bool Flusher::is_quiet() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty() && active_ == 0;
+}
+
+std::string Flusher::current_path() const {
+  StoreFilePtr file;
+  {
+    const std::lock_guard lock(mutex_);
+    file = current_;
+  }
+  return file == nullptr ? std::string() : path_of_descriptor(file->fd.get());
+}
+
+bool Flusher::is_pressed() const {
+  const std::uint64_t dirty = memory_.header().dirty_bytes.load(std::memory_order_relaxed);
+  return dirty * 100 > capacity_bytes_ * options_.dirty_high_percent;
+}
+
+Flusher::Plan Flusher::look() const {
+  Plan plan;
+  bool all_due = is_pressed();
+  bool draining = false;
+  {
+    const std::lock_guard lock(mutex_);
+    draining = draining_ != 0;
+    all_due = all_due || draining || urgent_;
+  }
+  const std::int64_t now_ns = monotonic_ns();
+  const std::uint32_t now_ms = monotonic_coarse_ms();
+  for (const StoreFilePtr& file : files_.snapshot()) {
+    const Object& object = memory_.objects().at(file->object);
+    if (!needs_store(object) || file->queued.load()) continue;
+    const std::int64_t not_before = file->not_before_ns.load();
+    if (not_before > now_ns && (file->failures.load() != 0 || !all_due)) {
+      if (file->failures.load() == 0) plan.any_dirty = true;
+      plan.next_ns = plan.next_ns == 0 ? not_before : std::min(plan.next_ns, not_before);
+      continue;
+    }
+    const std::uint32_t age_ms = now_ms - object.dirty_since_ms.load(std::memory_order_relaxed);
+    const bool large = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes >= kLargeBytes;
+    // A file without a name is probably a temporary one: it is written only when its room is needed.
+    const bool temporary = object.has(kObjectUnlinked);
+    plan.any_dirty = true;
+    if (temporary && !all_due) continue;
+    if (all_due || large || age_ms >= options_.delay_ms) plan.due.emplace_back(age_ms, file);
+  }
+  return plan;
+}
+
+void Flusher::enqueue(Plan& plan) {
+  std::sort(plan.due.begin(), plan.due.end(),
+            [](const auto& left, const auto& right) { return left.first > right.first; });
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [age, file] : plan.due) {
+      file->queued.store(true);
+      queue_.push_back(std::move(file));
+    }
+    urgent_ = false;
+  }
+  work_.notify_all();
+}
+
+void Flusher::schedule() {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      news_ = false;
+    }
+    const std::int64_t began = monotonic_ns();
+    Plan plan = look();
+    const std::int64_t took = monotonic_ns() - began;
+    if (!plan.due.empty()) {
+      enqueue(plan);
+      plan.any_dirty = true;
+    }
+    sleep(plan, took);
+  }
+}
+
+// `look_ns` is what the last look cost: with very many files it is repeated less often.
+void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
+  bool busy = plan.any_dirty;
+  {
+    std::unique_lock lock(mutex_);
+    busy = busy || !queue_.empty() || active_ != 0;
+    if (busy) {
+      const std::chrono::nanoseconds tick(std::max(kTickNanos, 10 * look_ns));
+      changed_.wait_for(lock, tick, [this] { return news_ || stopping_; });
+      return;
+    }
+    if (news_ || stopping_) return;
+  }
+  ControlHeader& header = memory_.header();
+  const std::uint32_t seen = header.flusher_wake.load(std::memory_order_acquire);
+  header.flusher_sleeping.store(1, std::memory_order_seq_cst);
+  const Plan again = look();
+  bool sleeps = !again.any_dirty;
+  {
+    const std::lock_guard lock(mutex_);
+    sleeps = sleeps && !news_ && !stopping_;
+  }
+  if (sleeps) {
+    const std::int64_t until_ns = again.next_ns == 0 ? 0 : again.next_ns - monotonic_ns();
+    const int timeout_ms =
+        again.next_ns == 0 ? kIdleMs : static_cast<int>(std::clamp<std::int64_t>(until_ns / 1'000'000 + 1, 1, kIdleMs));
+    futex_wait(header.flusher_wake, seen, timeout_ms);
+  }
+  header.flusher_sleeping.store(0, std::memory_order_seq_cst);
+}
+
+// The oldest object whose device has a free stream, on the least busy device.
+StoreFilePtr Flusher::take_locked() {
+  std::size_t best = queue_.size();
+  unsigned best_writers = 0;
+  constexpr std::size_t kLookMax = 256;
+  for (std::size_t at = 0; at < std::min(queue_.size(), kLookMax); ++at) {
+    const auto found = writing_.find(queue_[at]->device);
+    const unsigned writers = found == writing_.end() ? 0 : found->second;
+    if (writers != 0 && queue_[at]->rotational) continue;
+    if (best == queue_.size() || writers < best_writers) {
+      best = at;
+      best_writers = writers;
+    }
+    if (best_writers == 0) break;
+  }
+  if (best == queue_.size()) return nullptr;
+  StoreFilePtr file = std::move(queue_[best]);
+  queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(best));
+  return file;
+}
+
+void Flusher::work(unsigned stream) {
+  Actor actor;
+  actor.memory = &memory_;
+  actor.self = self_;
+  // Shards 2 to 7 of the service's slot are the streams'.
+  actor.counters = &memory_.slot(self_.slot()).shards[2 + stream % (ClientSlot::kShards - 2)];
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    StoreFilePtr file;
+    work_.wait(lock, [&] { return stopping_ || (file = take_locked()) != nullptr; });
+    if (file == nullptr) break;
+    ++writing_[file->device];
+    ++active_;
+    current_ = file;
+    lock.unlock();
+    flush_turn(actor, file);
+    file->queued.store(false);
+    files_.drop_if_idle(file);
+    lock.lock();
+    --active_;
+    if (--writing_[file->device] == 0) writing_.erase(file->device);
+    current_ = nullptr;
+    news_ = news_ || queue_.empty();
+    changed_.notify_all();
+    work_.notify_all();
+  }
+  lock.unlock();
+  actor.drop_leases();
+}
+
+void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
+  Object& object = memory_.objects().at(file->object);
+  object.set(kObjectFlushQueued);
+  FlushRequest request;
+  request.object = file->object;
+  request.fd = file->fd.get();
+  request.bytes_max = kTurnBytes;
+  request.wait_for_others = false;
+  const FlushResult result = flush_object(actor, request);
+  int error = result.error;
+  if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0) error = settled;
+  object.clear(kObjectFlushQueued);
+  if (result.bytes != 0) file->sync_owed.store(true);
+  if (error != 0) {
+    note_failure(*file, object, -error);
+  } else {
+    note_success(*file, object);
+  }
+}
+
+void Flusher::note_failure(StoreFile& file, Object& object, int error) {
+  record_store_error(object, error);
+  const std::uint32_t failures = file.failures.fetch_add(1) + 1;
+  const std::int64_t now = monotonic_ns();
+  if (failures == 1) file.failing_since_ns.store(now);
+  file.error.store(error);
+  file.last_failure_ns.store(now);
+  const std::uint64_t pause_ms =
+      std::min<std::uint64_t>(std::uint64_t{options_.retry_ms} << std::min(failures - 1, 16u), kRetryMsMax);
+  file.not_before_ns.store(now + static_cast<std::int64_t>(pause_ms) * 1'000'000);
+  if (failures == 1) {
+    log_("cannot store " + path_of_descriptor(file.fd.get()) + ": " + std::strerror(error) + "; trying again");
+  }
+}
+
+void Flusher::note_success(StoreFile& file, Object& object) {
+  if (file.failures.exchange(0) != 0) {
+    object.clear(kObjectFailing);
+    file.error.store(0);
+    log_("stored " + path_of_descriptor(file.fd.get()) + " after all");
+  }
+  // A file that is rewritten all the time is written back once per delay, not all the time.
+  const std::uint64_t left = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
+  const std::int64_t pause = left == 0 || left >= kLargeBytes ? 0 : std::int64_t{options_.delay_ms} * 1'000'000;
+  file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
+}
+
+int Flusher::flush_now(ObjectIndex index, bool durable) {
+  if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return -EINVAL;
+  Object& object = memory_.objects().at(index);
+  StoreFilePtr file = files_.find(index);
+  // The writer's descriptor came over another connection: it may be a moment behind this request.
+  constexpr int kWaitsMax = 500;
+  for (int waits = 0; file == nullptr && needs_store(object) && waits < kWaitsMax; ++waits) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    file = files_.find(index);
+  }
+  if (file == nullptr) return needs_store(object) ? -EIO : 0;
+  Actor actor;
+  actor.memory = &memory_;
+  actor.self = self_;
+  actor.counters = &memory_.slot(self_.slot()).shards[0];
+  FlushRequest request;
+  request.object = index;
+  request.fd = file->fd.get();
+  int error = flush_object(actor, request).error;
+  if (const int settled = settle_store(actor, index, file->fd.get()); error == 0) error = settled;
+  if (error == 0 && durable && ::fsync(file->fd.get()) != 0) error = -errno;
+  if (error < 0) {
+    note_failure(*file, object, -error);
+  } else {
+    file->sync_owed.store(!durable);
+    note_success(*file, object);
+  }
+  actor.drop_leases();
+  return error;
+}
+
+}  // namespace cairn::node

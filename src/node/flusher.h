@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Background write-back: one scheduling thread that knows what is due, and a few stream threads that write.
+//
+// An object is due when it has been dirty for flush.delay_ms, or has kLargeBytes dirty (a burst should not wait), or
+// the tiers hold too much dirty data, or somebody drains. A stream takes one object at a time and writes a turn of
+// it in order of offset; then the next object has its turn. One stream per spinning disk: two files written in turns would
+// make it seek.
+//
+// Invariants
+//  1. The scheduler sleeps on the header's futex only after it announced itself and found nothing dirty that can be
+//     stored; an idle node costs nothing.
+//  2. A failed object keeps its data and is tried again after a pause that doubles up to kRetryMsMax.
+//  3. One stream at most works on an object (StoreFile::queued).
+//
+// Thread safety: all public functions from any thread. Ownership: borrows everything but its threads.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "node/store_files.h"
+#include "tiers/actor.h"
+
+namespace cairn::node {
+
+struct FlushOptions {
+  std::uint32_t delay_ms = 500;
+  std::uint32_t streams = 2;
+  std::uint32_t dirty_high_percent = 60;
+  std::uint32_t retry_ms = 1000;
+};
+
+class Flusher {
+ public:
+  static constexpr std::uint32_t kRetryMsMax = 30'000;
+  static constexpr std::uint64_t kTurnBytes = 32 << 20;
+  static constexpr std::uint64_t kLargeBytes = 4 << 20;
+
+  using Log = std::function<void(const std::string&)>;
+  Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options, Log log);
+  ~Flusher();
+
+  void start();
+  void stop();
+
+  // Have the scheduler look again; with `urgent` everything dirty is due until it is stored once.
+  void kick(bool urgent);
+
+  // While one exists everything dirty is due, and failed objects are tried again at once.
+  class DrainScope {
+   public:
+    explicit DrainScope(Flusher& flusher);
+    ~DrainScope();
+    DrainScope(const DrainScope&) = delete;
+    DrainScope& operator=(const DrainScope&) = delete;
+
+   private:
+    Flusher& flusher_;
+  };
+
+  // Stores one object now, in the calling thread. Returns 0 or -errno.
+  int flush_now(ObjectIndex object, bool durable);
+
+  // True when no stream is at work and none has work waiting.
+  bool is_quiet() const;
+  // The path of a file that is being written now, or empty.
+  std::string current_path() const;
+
+ private:
+  struct Plan {
+    std::vector<std::pair<std::uint32_t, StoreFilePtr>> due;  // age, file
+    bool any_dirty = false;     // something that can be stored is dirty, due or not
+    std::int64_t next_ns = 0;   // when the first failed one is to be tried again; 0 = none
+  };
+
+  void schedule();
+  Plan look() const;
+  void enqueue(Plan& plan);
+  void sleep(const Plan& plan, std::int64_t look_ns);
+  bool is_pressed() const;
+
+  void work(unsigned stream);
+  StoreFilePtr take_locked();
+  void flush_turn(Actor& actor, const StoreFilePtr& file);
+  void note_failure(StoreFile& file, Object& object, int error);
+  void note_success(StoreFile& file, Object& object);
+
+  const NodeMemory& memory_;
+  StoreFiles& files_;
+  const Owner self_;
+  const FlushOptions options_;
+  const Log log_;
+  std::uint64_t capacity_bytes_ = 0;
+  std::thread scheduler_;
+  std::vector<std::thread> streams_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_;     // streams wait for the queue
+  std::condition_variable changed_;  // the scheduler waits for time or for news
+  std::deque<StoreFilePtr> queue_;
+  std::map<dev_t, unsigned> writing_;  // streams at work per device
+  StoreFilePtr current_;
+  unsigned active_ = 0;
+  unsigned draining_ = 0;
+  bool urgent_ = false;
+  bool news_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace cairn::node

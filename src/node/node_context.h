@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the service share: borrowed pointers, wired once by service.cc.
+//
+// Thread safety: constant after start; what it points to is safe by itself.
+#pragma once
+
+#include <cstdint>
+
+#include "base/node_config.h"
+#include "node/client_table.h"
+#include "node/drain.h"
+#include "node/flusher.h"
+#include "node/reaper.h"
+#include "node/run_table.h"
+#include "node/store_files.h"
+
+namespace cairn::node {
+
+// How the service was asked to end.
+class StopRequest {
+ public:
+  virtual ~StopRequest() = default;
+  // Returns at once; the service ends after the answer was sent.
+  virtual void request_stop() = 0;
+};
+
+struct NodeContext {
+  const NodeConfig* config = nullptr;
+  NodeMemory* memory = nullptr;
+  ClientTable* clients = nullptr;
+  StoreFiles* files = nullptr;
+  Flusher* flusher = nullptr;
+  Reaper* reaper = nullptr;
+  RunTable* runs = nullptr;
+  StopRequest* stop = nullptr;
+  std::int64_t started_ns = 0;
+};
+
+// The name of tier `index` (0 is "ram").
+inline std::string tier_name(const NodeConfig& config, unsigned index) {
+  return index == 0 || index > config.tiers.size() ? std::string("ram") : config.tiers[index - 1].name;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that keeps room in every tier: it wakes when a tier runs low, and asks the organizer to make room.
+//
+// Thread safety: start() and stop() by the composing thread. Ownership: borrows everything but its thread.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "base/node_config.h"
+#include "node/flusher.h"
+#include "tiers/actor.h"
+
+namespace cairn::node {
+
+class OrganizerThread {
+ public:
+  OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config, Flusher& flusher);
+  ~OrganizerThread();
+
+  void start();
+  void stop();
+
+ private:
+  void run();
+  // One look at every tier. Returns true when a tier is still short of room.
+  bool make_room(Actor& actor);
+  void reclaim_objects(Actor& actor) const;
+
+  const NodeMemory& memory_;
+  const Owner self_;
+  const NodeConfig& config_;
+  Flusher& flusher_;
+  std::thread thread_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that puts in order what dead clients left, in batches: one sweep serves all deaths since the last.
+//
+//   departed client     step                                                        next
+//   dead                buckets, leases, holds swept                                 slot released
+//   replaced by exec    buckets and leases swept; holds wait for the new image       inherited or dead: holds swept
+//   holds in transit    wait kTransitGraceNanos for the child that takes them over   released, then the slot
+//
+// Thread safety: the notifying functions from any thread. Ownership: borrows everything.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "node/attach_server.h"
+#include "node/client_table.h"
+#include "node/sweep.h"
+
+namespace cairn::node {
+
+class Reaper {
+ public:
+  // A parent that died between fork and its child's first call: the child has this long to take over.
+  static constexpr std::int64_t kTransitGraceNanos = 5'000'000'000;
+
+  // `after_sweep` runs in the reaper's thread after each batch.
+  Reaper(const NodeMemory& memory, ClientTable& clients, std::function<void(const SweepCounts&)> after_sweep);
+  ~Reaper();
+
+  void start();
+  void stop();
+
+  void departed(Owner dead, AttachEvents::Departure how);
+  void inherited(Owner old);
+
+  // Waits until everything notified so far was swept, holds in transit excepted. Returns false after `timeout_ms`.
+  bool wait_until_idle(int timeout_ms);
+
+ private:
+  struct Transit {
+    TransitHold hold;
+    std::int64_t release_at_ns;
+  };
+  struct Batch {
+    std::vector<Owner> dead;       // of which everything goes
+    std::vector<Owner> replaced;   // of which the holds stay
+    std::vector<Owner> inherited;  // of which only the holds are left
+    bool is_empty() const { return dead.empty() && replaced.empty() && inherited.empty(); }
+  };
+
+  void run();
+  void sweep(const Batch& batch);
+  void release_holds(Owner dead);
+  void release_expired();
+  void release_slot(Owner dead);
+
+  const NodeMemory& memory_;
+  ClientTable& clients_;
+  const std::function<void(const SweepCounts&)> after_sweep_;
+  Actor actor_;
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Batch pending_;
+  bool busy_ = false;
+  unsigned waiting_ = 0;  // threads in wait_until_idle()
+  bool stopping_ = false;
+
+  // The thread's own.
+  std::vector<Transit> transit_;
+  std::uint32_t released_since_full_sweep_ = 0;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composes the service: the only place that knows all of its parts.
+#include "node/service.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/size_text.h"
+#include "node/attach_server.h"
+#include "node/control_commands.h"
+#include "node/descriptor_limit.h"
+#include "node/log_file.h"
+#include "node/node_directory.h"
+#include "node/organizer_thread.h"
+#include "node/request_worker.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr int kExitStarted = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitUnstored = 74;
+
+MemoryShape shape_of(const NodeConfig& config) {
+  MemoryShape shape;
+  shape.tier_bytes[0] = config.ram_capacity_bytes / kBlockBytes * kBlockBytes;
+  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
+    shape.tier_bytes[tier + 1] = config.tiers[tier].capacity_bytes / kBlockBytes * kBlockBytes;
+  }
+  shape.clients_max = config.clients_max;
+  shape.objects_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.objects_max, UINT32_MAX));
+  shape.huge_pages = static_cast<std::uint32_t>(config.huge_pages);
+  return shape;
+}
+
+Result<NodeMemory> create_memory(const NodeConfig& config) {
+  if (config.tiers.size() + 1 > kTiersMax) {
+    return Status(StatusCode::kInvalid, "at most " + std::to_string(kTiersMax - 1) + " file tiers are possible");
+  }
+  std::array<std::string, kTiersMax> paths;
+  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
+    paths[tier + 1] = config.tiers[tier].directory + "/cairn-" + config.name + ".pool";
+    // Left by a node of this name that was killed; nobody has it, because this node holds the name now.
+    ::unlink(paths[tier + 1].c_str());
+  }
+  auto memory = NodeMemory::create(shape_of(config), paths);
+  // Nobody opens a pool by its name again: clients get the descriptor. Without a name it vanishes with the service.
+  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) ::unlink(paths[tier + 1].c_str());
+  return memory;
+}
+
+FlushOptions flush_options(const NodeConfig& config) {
+  return FlushOptions{config.flush_delay_ms, config.flush_streams, config.flush_dirty_high_percent,
+                      config.flush_retry_ms};
+}
+
+class Service final : public AttachEvents, public StopRequest {
+ public:
+  Service(const NodeConfig& config, NodeMemory memory, std::uint64_t descriptor_limit)
+      : config_(config),
+        memory_(std::move(memory)),
+        clients_(memory_),
+        files_(memory_, descriptor_limit),
+        flusher_(memory_, files_, clients_.service(), flush_options(config),
+                 [](const std::string& text) { spdlog::warn("{}", text); }),
+        reaper_(memory_, clients_, [this](const SweepCounts& counts) { after_sweep(counts); }),
+        organizer_(memory_, clients_.service(), config, flusher_),
+        requests_(flusher_),
+        commands_(context_),
+        attach_(memory_, clients_, files_, *this),
+        control_(commands_) {
+    context_.config = &config_;
+    context_.memory = &memory_;
+    context_.clients = &clients_;
+    context_.files = &files_;
+    context_.flusher = &flusher_;
+    context_.reaper = &reaper_;
+    context_.runs = &runs_;
+    context_.stop = this;
+    context_.started_ns = monotonic_ns();
+    stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  }
+
+  Status start(const NodeDirectory& directory) {
+    flusher_.start();
+    reaper_.start();
+    organizer_.start();
+    requests_.start();
+    CAIRN_RETURN_IF_ERROR(attach_.start(directory.client_socket()));
+    return control_.start(directory.control_socket());
+  }
+
+  // Sleeps until the end is asked for. Returns the exit status.
+  int serve(int signals) {
+    bool asked_before = false;
+    for (;;) {
+      pollfd entries[2] = {{signals, POLLIN, 0}, {stop_event_.get(), POLLIN, 0}};
+      if (::poll(entries, 2, -1) < 0 && errno != EINTR) return kExitFailed;
+      if ((entries[1].revents & POLLIN) != 0) return leave(false);
+      if ((entries[0].revents & POLLIN) == 0) continue;
+      signalfd_siginfo info{};
+      if (::read(signals, &info, sizeof info) != sizeof info) continue;
+      spdlog::info("signal {} from process {}", info.ssi_signo, info.ssi_pid);
+      if (asked_before) return leave(true);
+      asked_before = true;
+      const DrainOutcome outcome = drain(memory_, files_, flusher_, DrainOptions());
+      if (outcome.stored) return leave(false);
+      log_unstored(outcome.left);
+      spdlog::error("not everything is stored: the node stays; a second signal ends it and loses the data");
+    }
+  }
+
+  void on_departure(Owner dead, Departure how) override { reaper_.departed(dead, how); }
+  void on_inherited(Owner old) override { reaper_.inherited(old); }
+  void on_descriptor(ObjectIndex object) override {
+    // The object may be dirty already; a scheduler that looked before the descriptor came would sleep on it.
+    if (memory_.objects().at(object).dirty_blocks.load() != 0) flusher_.kick(false);
+  }
+  void on_discarded(ObjectIndex object) override {
+    if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
+  }
+  void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) override {
+    requests_.submit(std::move(connection), object, durable);
+  }
+  void log(const std::string& text) override { spdlog::info("{}", text); }
+  void request_stop() override {
+    const std::uint64_t one = 1;
+    (void)!::write(stop_event_.get(), &one, sizeof one);
+  }
+
+ private:
+  void after_sweep(const SweepCounts& counts) {
+    if (counts.blocks_unlocked + counts.buckets_freed != 0) {
+      spdlog::info("a client died at work: {} blocks unlocked, {} buckets and {} slabs returned",
+                   counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
+    }
+    files_.drop_idle();
+    // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
+    flusher_.kick(false);
+  }
+
+  void log_unstored(const DirtyView& left) {
+    for (const UnstoredFile& file : left.files) {
+      if (file.path.empty()) break;
+      spdlog::error("not stored: {} ({} of it): {}", file.path, format_size(file.dirty_bytes),
+                    file.error == 0 ? "not tried" : std::strerror(file.error));
+    }
+  }
+
+  int leave(bool at_once) {
+    // No new dirty data from here on: clients that are still there write through.
+    memory_.header().detached.store(1, std::memory_order_seq_cst);
+    int status = kExitStarted;
+    if (at_once || !drain(memory_, files_, flusher_, DrainOptions()).stored) {
+      const DirtyView left = view_dirty(memory_, files_, 100);
+      log_unstored(left);
+      if (!left.files.empty()) status = kExitUnstored;
+    }
+    attach_.stop();
+    control_.stop();
+    requests_.stop();
+    organizer_.stop();
+    reaper_.stop();
+    flusher_.stop();
+    spdlog::info("node {} ends", config_.name);
+    return status;
+  }
+
+  const NodeConfig& config_;
+  NodeMemory memory_;
+  ClientTable clients_;
+  StoreFiles files_;
+  Flusher flusher_;
+  Reaper reaper_;
+  OrganizerThread organizer_;
+  RequestWorker requests_;
+  RunTable runs_;
+  NodeContext context_;
+  ControlCommands commands_;
+  AttachServer attach_;
+  ControlServer control_;
+  UniqueFd stop_event_;
+};
+
+void tell(int ready_fd, const std::string& text) {
+  if (ready_fd < 0) return;
+  (void)!::write(ready_fd, text.data(), text.size());
+  ::close(ready_fd);
+}
+
+int fail(const NodeConfig& config, const Status& status) {
+  spdlog::error("{}", status.message());
+  tell(config.ready_fd, status.message() + "\n");
+  return kExitFailed;
+}
+
+// All threads leave signals to the one that reads them; SIGHUP and SIGPIPE mean nothing to a service.
+int watch_signals() {
+  ::signal(SIGHUP, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  ::sigaddset(&watched, SIGTERM);
+  ::sigaddset(&watched, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+  return ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+}  // namespace
+
+int run_service(const NodeConfig& config) {
+  const UniqueFd signals(watch_signals());
+  if (!signals) return fail(config, Status::from_errno(errno, "cannot watch signals"));
+  ::umask(077);
+  auto directory = NodeDirectory::open(config.node_directory, config.name);
+  if (!directory) return fail(config, directory.status());
+  open_log(directory->log());
+  const std::uint64_t descriptors = raise_descriptor_limit();
+  auto memory = create_memory(config);
+  if (!memory) return fail(config, memory.status());
+  ::prctl(PR_SET_NAME, "cairn-node");
+  Service service(config, std::move(memory.value()), descriptors);
+  if (const Status status = service.start(directory.value()); !status) return fail(config, status);
+  spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
+               format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
+  tell(config.ready_fd, "ready\n");
+  const int status = service.serve(signals.get());
+  close_log();
+  return status;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/store_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "backing/backing_file.h"
+#include "node/block_device.h"
+
+namespace cairn::node {
+namespace {
+
+// Up to this many files are synced one by one; more are cheaper in one syncfs, which also waits for others' data.
+constexpr std::size_t kFsyncsMax = 64;
+constexpr std::size_t kClosedMax = 64;
+
+bool is_busy(const Object& object) {
+  return object.opens.load() != 0 || object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty);
+}
+
+}  // namespace
+
+std::string path_of_descriptor(int fd) {
+  char link[40];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink(link, path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string("(unknown)");
+}
+
+StoreFiles::StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit)
+    : memory_(memory),
+      // Two descriptors per client (connection, pidfd), kept-for-sync ones, and 256 for everything else.
+      files_max_(static_cast<std::size_t>(
+          std::max<std::int64_t>(64, static_cast<std::int64_t>(descriptor_limit) -
+                                         2 * static_cast<std::int64_t>(memory.slot_count()) - 512))) {}
+
+StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
+  const auto [entry, created] = devices_.try_emplace(device);
+  if (created) {
+    entry->second.rotational = is_rotational(device);
+    std::string path = path_of_descriptor(fd);
+    path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
+    UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat status {};
+    if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device) {
+      entry->second.directory = std::move(directory);
+    } else {
+      entry->second.directory.reset(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    }
+  }
+  return entry->second;
+}
+
+bool StoreFiles::insert(ObjectIndex index, UniqueFd fd) {
+  if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return false;
+  const Object& object = memory_.objects().at(index);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return false;
+  // An appending descriptor would put every pwrite at the end of the file (pwrite(2), BUGS), and a direct one
+  // takes whole sectors only.
+  if ((flags & (O_APPEND | O_DIRECT)) != 0) {
+    fd.reset(::open(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd) return false;
+  }
+  StoreStatus store;
+  if (store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
+  const std::lock_guard lock(mutex_);
+  const Device& device = device_of(status.st_dev, fd.get());
+  files_[raw(index)] = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, device.rotational);
+  note_room();
+  return true;
+}
+
+StoreFilePtr StoreFiles::find(ObjectIndex object) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(raw(object));
+  return found == files_.end() ? nullptr : found->second;
+}
+
+std::vector<StoreFilePtr> StoreFiles::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<StoreFilePtr> all;
+  all.reserve(files_.size());
+  for (const auto& entry : files_) all.push_back(entry.second);
+  return all;
+}
+
+std::size_t StoreFiles::count() const {
+  const std::lock_guard lock(mutex_);
+  return files_.size();
+}
+
+void StoreFiles::note_room() {
+  std::atomic<std::uint32_t>& full = memory_.header().descriptors_full;
+  if (files_.size() >= files_max_ - files_max_ / 8) {
+    full.store(1, std::memory_order_release);
+  } else if (files_.size() < files_max_ / 2 && full.load(std::memory_order_relaxed) != 0) {
+    full.store(0, std::memory_order_release);
+  }
+}
+
+bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
+  Object& object = memory_.objects().at(file->object);
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(raw(file->object));
+  if (found == files_.end() || found->second != file || file->queued.load() || is_busy(object)) return false;
+  object.clear(kObjectHandedOver);
+  if (is_busy(object)) {
+    object.set(kObjectHandedOver);
+    return false;
+  }
+  if (file->sync_owed.load()) {
+    Device& device = device_of(file->device, file->fd.get());
+    if (device.closed.size() < kClosedMax) {
+      device.closed.push_back(file);
+    } else {
+      device.sync_owed = true;
+    }
+  }
+  files_.erase(found);
+  note_room();
+  return true;
+}
+
+std::size_t StoreFiles::drop_idle() {
+  std::size_t dropped = 0;
+  for (const StoreFilePtr& file : snapshot()) {
+    if (drop_if_idle(file)) ++dropped;
+  }
+  return dropped;
+}
+
+int StoreFiles::make_durable() {
+  std::map<dev_t, Device> devices;
+  {
+    // What is stored from here on belongs to the next call.
+    const std::lock_guard lock(mutex_);
+    for (auto& [device, entry] : devices_) {
+      Device taken;
+      taken.sync_owed = std::exchange(entry.sync_owed, false);
+      taken.closed = std::exchange(entry.closed, {});
+      taken.directory.reset(::fcntl(entry.directory.get(), F_DUPFD_CLOEXEC, 3));
+      devices.emplace(device, std::move(taken));
+    }
+  }
+  std::map<dev_t, std::vector<StoreFilePtr>> owed;
+  for (const StoreFilePtr& file : snapshot()) {
+    if (file->sync_owed.exchange(false)) owed[file->device].push_back(file);
+  }
+  int result = 0;
+  for (auto& [device, entry] : devices) {
+    std::vector<StoreFilePtr>& files = owed[device];
+    files.insert(files.end(), entry.closed.begin(), entry.closed.end());
+    const int error = sync_device(device, entry, files);
+    if (error == 0) continue;
+    if (result == 0) result = error;
+    for (const StoreFilePtr& file : files) file->sync_owed.store(true);
+    const std::lock_guard lock(mutex_);
+    devices_[device].sync_owed = true;
+  }
+  return result;
+}
+
+int StoreFiles::sync_device(dev_t, Device& entry, const std::vector<StoreFilePtr>& owed) const {
+  if (owed.empty() && !entry.sync_owed) return 0;
+  if (entry.sync_owed || owed.size() > kFsyncsMax) {
+    return entry.directory && ::syncfs(entry.directory.get()) != 0 ? errno : 0;
+  }
+  for (const StoreFilePtr& file : owed) {
+    if (::fsync(file->fd.get()) != 0) return errno;
+  }
+  return 0;
+}
+
+}  // namespace cairn::node

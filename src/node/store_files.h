@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The descriptors of backing files that clients handed over: what the service stores dirty data through.
+//
+// Invariants
+//  1. An object with dirty blocks has its descriptor here, or in a message that is still in a client's socket.
+//  2. A descriptor is dropped only after kObjectHandedOver was cleared while nobody has the object open and
+//     nothing of it is dirty; a client that opens it in between sees the cleared flag and hands over anew.
+//
+// Thread safety: all functions from any thread. Ownership: a descriptor closes with the last StoreFilePtr to it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "node/unique_fd.h"
+#include "tiers/node_memory.h"
+
+namespace cairn::node {
+
+struct StoreFile {
+  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, bool spins)
+      : object(object_index), fd(std::move(file)), device(st_dev), rotational(spins) {}
+
+  const ObjectIndex object;
+  const UniqueFd fd;
+  const dev_t device;
+  const bool rotational;
+
+  // The flusher's notes.
+  std::atomic<bool> queued{false};             // in the queue or being flushed
+  std::atomic<bool> sync_owed{false};          // stored since it was last made durable
+  std::atomic<std::uint32_t> failures{0};      // in a row
+  std::atomic<int> error{0};                   // errno of the last failure
+  std::atomic<std::int64_t> failing_since_ns{0};
+  std::atomic<std::int64_t> last_failure_ns{0};
+  std::atomic<std::int64_t> not_before_ns{0};  // monotonic: back-off, or rest of a file that is always rewritten
+};
+using StoreFilePtr = std::shared_ptr<StoreFile>;
+
+class StoreFiles {
+ public:
+  StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit);
+
+  // Takes the descriptor of `object`. Returns false when it is not a writable descriptor of that very file.
+  bool insert(ObjectIndex object, UniqueFd fd);
+  // Null when there is none.
+  StoreFilePtr find(ObjectIndex object) const;
+  std::vector<StoreFilePtr> snapshot() const;
+  std::size_t count() const;
+
+  // Drops the descriptor if invariant 2 allows it. Returns whether it did.
+  bool drop_if_idle(const StoreFilePtr& file);
+  // drop_if_idle() for all; called when room is short, after deaths and drains. Returns how many were dropped.
+  std::size_t drop_idle();
+
+  // Makes everything durable that was stored since the last call: fsync per file when few, else syncfs per device.
+  // Returns 0 or the first errno.
+  int make_durable();
+
+ private:
+  struct Device {
+    bool rotational = false;
+    UniqueFd directory;             // any place on the file system, for syncfs
+    bool sync_owed = false;         // something was stored whose descriptor is gone
+    std::vector<StoreFilePtr> closed;  // stored, idle, still to be synced: a few are kept to spare the syncfs
+  };
+  Device& device_of(dev_t device, int fd);
+  void note_room();
+  int sync_device(dev_t device, Device& entry, const std::vector<StoreFilePtr>& owed) const;
+
+  const NodeMemory& memory_;
+  const std::size_t files_max_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, StoreFilePtr> files_;
+  std::map<dev_t, Device> devices_;
+};
+
+// The path that the kernel knows for `fd`; the text for people, "(deleted)" included.
+std::string path_of_descriptor(int fd);
+
+}  // namespace cairn::node

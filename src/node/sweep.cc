@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/sweep.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "buffer/object_lifecycle.h"
+
+namespace cairn::node {
+namespace {
+
+bool is_dead(Owner owner, const OwnerTable& owners) { return owner && !owners.is_alive(owner); }
+
+// How far a table was ever used: its cursor wraps, then all of it.
+std::uint32_t used_records(const std::atomic<std::uint32_t>& cursor, std::uint32_t capacity) {
+  return std::min(cursor.load(std::memory_order_relaxed), capacity);
+}
+
+void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
+  BlockDescriptor& block = actor.memory->block(bucket);
+  const std::uint64_t seen = block.word.load(std::memory_order_acquire);
+  if (!is_dead(BlockDescriptor::owner_in(seen), actor.owners())) return;
+  actor.lock(block);
+  const bool published =
+      block.object_index() != ObjectIndex::kNone &&
+      actor.memory->directory().find(block.object_index(), block.block_number()) == bucket;
+  if (!published && pool.is_taken(bucket)) {
+    pool.release(bucket, actor.self);
+    ++counts->buckets_freed;
+    return;
+  }
+  // The sequence advances: a reader that copied while the dead owner wrote must not accept its copy.
+  actor.unlock(block, true);
+  ++counts->blocks_unlocked;
+}
+
+// A death between the change of a slab and of the count leaves the count off by one. Changes in flight look the same
+// for an instant, so only a difference that stays the same is believed.
+void correct_count(BucketPool& pool) {
+  constexpr int kLooks = 3;
+  std::int32_t difference = 0;
+  for (int look = 0; look < kLooks; ++look) {
+    const std::uint32_t before = pool.free_slabs();
+    const auto now = static_cast<std::int32_t>(pool.count_free_slabs() - before);
+    if (pool.free_slabs() != before || now == 0 || (look > 0 && now != difference)) return;
+    difference = now;
+  }
+  pool.correct_free_slabs(difference);
+}
+
+void close_description(Actor& actor, DescriptionIndex index) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  OpenDescription& description = descriptions.at(index);
+  const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+  if (object == ObjectIndex::kNone) return;
+  const bool may_write = (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
+  descriptions.destroy(index);
+  abandon_object(actor, object, may_write);
+}
+
+void finish_release(Actor& actor, const DescriptionTable::Released& released) {
+  if (released.kind == HoldKind::kThrough) {
+    leave_through(actor, static_cast<ObjectIndex>(released.index));
+  } else if (released.last) {
+    close_description(actor, static_cast<DescriptionIndex>(released.index));
+  }
+}
+
+// Calls visit(OwnedLock&) for every lock of the arena but those of the buckets.
+template <typename Visit>
+void for_each_lock(const NodeMemory& memory, Visit&& visit) {
+  const ControlHeader& header = memory.header();
+  const std::uint32_t objects = used_records(header.object_cursor, memory.objects().capacity());
+  for (std::uint32_t index = 1; index < objects; ++index) {
+    Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
+    visit(object.lock);
+    visit(object.append_lock);
+  }
+  const std::uint32_t descriptions =
+      used_records(header.description_cursor, memory.descriptions().capacity());
+  for (std::uint32_t index = 1; index < descriptions; ++index) {
+    visit(memory.descriptions().at(static_cast<DescriptionIndex>(index)).offset_lock);
+  }
+  memory.objects().for_each_line_lock(visit);
+  memory.directory().for_each_line_lock(visit);
+}
+
+}  // namespace
+
+SweepCounts sweep_buckets(Actor& actor) {
+  SweepCounts counts;
+  const NodeMemory& memory = *actor.memory;
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    BucketPool& pool = memory.pool(static_cast<TierId>(tier));
+    pool.for_each_bucket([&](BucketIndex bucket) { settle_bucket(actor, pool, bucket, &counts); });
+    counts.slabs += pool.reclaim_dead_leases(actor.owners());
+    correct_count(pool);
+  }
+  return counts;
+}
+
+std::uint32_t sweep_holds(Actor& actor, Owner dead, std::vector<TransitHold>* in_transit) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  std::uint32_t count = 0;
+  for (std::uint32_t index = 1; index < descriptions.hold_capacity(); ++index) {
+    const auto hold = static_cast<HoldIndex>(index);
+    const DescriptionTable::HoldView seen = descriptions.view(hold);
+    if (seen.kind == HoldKind::kFree || seen.owner != dead) continue;
+    if (seen.kind == HoldKind::kDescriptionInTransit) {
+      in_transit->push_back(TransitHold{hold, dead});
+      continue;
+    }
+    finish_release(actor, descriptions.release(hold, dead));
+    ++count;
+  }
+  return count;
+}
+
+void release_transit(Actor& actor, const TransitHold& transit) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  const DescriptionTable::HoldView seen = descriptions.view(transit.hold);
+  if (seen.kind != HoldKind::kDescriptionInTransit || seen.owner != transit.owner) return;
+  finish_release(actor, descriptions.release(transit.hold, transit.owner));
+}
+
+std::uint32_t sweep_locks(Actor& actor) {
+  const OwnerTable& owners = actor.owners();
+  std::uint32_t released = 0;
+  for_each_lock(*actor.memory, [&](OwnedLock& lock) {
+    const Owner holder = lock.holder();
+    if (is_dead(holder, owners) && lock.release_if_held_by(holder)) ++released;
+  });
+  const NodeMemory& memory = *actor.memory;
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      std::atomic<std::uint32_t>& flusher = memory.block(bucket).flusher;
+      std::uint32_t seen = flusher.load(std::memory_order_relaxed);
+      if (is_dead(Owner::from_bits(seen), owners) && flusher.compare_exchange_strong(seen, 0)) ++released;
+    });
+  }
+  return released;
+}
+
+std::uint32_t count_dead_locks(const NodeMemory& memory) {
+  std::uint32_t dead = 0;
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      const std::uint64_t word = memory.block(bucket).word.load(std::memory_order_relaxed);
+      if (is_dead(BlockDescriptor::owner_in(word), memory.owners())) ++dead;
+    });
+  }
+  return dead;
+}
+
+}  // namespace cairn::node
