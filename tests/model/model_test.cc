@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random operations of several clients on several files against byte arrays: the whole data path in one process, with
-// tiers far smaller than the files, so that blocks are flushed, evicted, moved and read again all the time.
-// CAIRN_SEED replays a failure, CAIRN_MODEL_STEPS makes it longer.
+// Random operations of several clients on several files against byte arrays: the whole data path in
+// one process, with tiers far smaller than the files, so that blocks are flushed, evicted, moved
+// and read again all the time. CAIRN_SEED replays a failure, CAIRN_MODEL_STEPS makes it longer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/falloc.h>
@@ -51,7 +51,8 @@ struct Handle {
   unsigned through = 0;
 };
 
-// A node's memory, a directory as backing store, and verbs that do the same to the stack and to the reference.
+// A node's memory, a directory as backing store, and verbs that do the same to the stack and to the
+// reference.
 class Stack {
  public:
   Stack(unsigned memory_slabs, unsigned file_slabs) {
@@ -152,91 +153,104 @@ void evict(Stack& stack, Actor& actor, ObjectIndex index, Generator& random) {
   }
 }
 
-// One random step on an open file and its reference. Returns what went wrong, or an empty text.
-std::string step(Stack& stack, Actor& actor, Handle& handle, ReferenceFile& reference,
-                 Generator& random) {
-  const ObjectAccess access{actor, handle.index, *handle.file, stack.service()};
-  const std::uint64_t offset = random_offset(random);
-  const std::size_t length = random_length(random);
-  switch (random() % 20) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-    case 5: {
-      const auto bytes = random_bytes(random, length);
-      if (write_object(access, offset, bytes.data(), length) != static_cast<ssize_t>(length))
-        return "short write";
-      reference.write(offset, bytes);
-      break;
-    }
-    case 6: {
-      if (reference.size() > kSizeMax) break;
-      const auto bytes = random_bytes(random, length);
-      std::uint64_t where = 0;
-      if (append_object(access, bytes.data(), length, &where) != static_cast<ssize_t>(length))
-        return "short append";
-      if (reference.append(bytes) != where) return "append went elsewhere";
-      break;
-    }
-    case 7:
-    case 8:
-    case 9:
-    case 10:
-    case 11: {
-      const auto expected = reference.read(offset, length);
-      std::vector<std::byte> bytes(length);
-      const ssize_t got = read_object(access, offset, bytes.data(), length);
-      if (got != static_cast<ssize_t>(expected.size()))
-        return "read returned " + std::to_string(got) + " for " + std::to_string(expected.size());
-      if (!std::equal(expected.begin(), expected.end(), bytes.begin())) return "read other bytes";
-      break;
-    }
-    case 12: {
-      const std::uint64_t size = random() % 3 == 0 ? 0 : random_offset(random);
-      if (truncate_object(access, size) != 0) return "truncate failed";
-      reference.truncate(size);
-      break;
-    }
-    case 13: {
-      const bool grow = random() % 2 == 0;
-      const int mode = grow ? FALLOC_FL_ZERO_RANGE : FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-      if (const int error = allocate_object(access, mode, offset, length)) {
-        if (error == -EOPNOTSUPP) break;
-        return "fallocate failed with " + std::to_string(error);
-      }
-      reference.zero(offset, length, grow);
-      break;
-    }
-    case 14:
-      if (sync_object(access, random() % 4 == 0, nullptr) != 0) return "sync failed";
-      break;
-    case 15: {
-      FlushRequest request;
-      request.object = handle.index;
-      request.fd = handle.fd;
-      request.bytes_max = random() % 300'000;
-      request.wait_for_others = false;
-      if (flush_object(actor, request).error != 0) return "flush failed";
-      break;
-    }
-    case 16:
-      if (handle.through > 0) {
-        leave_through(actor, handle.index);
-        --handle.through;
-      } else if (random() % 2 == 0) {
-        if (enter_through(access) != 0) return "enter_through failed";
-        ++handle.through;
-      }
-      break;
-    default:
-      evict(stack, actor, handle.index, random);
+// A random step on an open file and its reference; each returns what went wrong, or an empty text.
+struct Target {
+  Stack& stack;
+  Actor& actor;
+  Handle& handle;
+  ReferenceFile& reference;
+  Generator& random;
+
+  ObjectAccess access() const {
+    return ObjectAccess{actor, handle.index, *handle.file, stack.service()};
   }
-  const std::uint64_t size = access.object().size.load();
-  if (size != reference.size())
-    return "size " + std::to_string(size) + ", not " + std::to_string(reference.size());
+};
+
+std::string write_step(const Target& target, std::uint64_t offset, std::size_t length) {
+  const auto bytes = random_bytes(target.random, length);
+  if (write_object(target.access(), offset, bytes.data(), length) != static_cast<ssize_t>(length))
+    return "short write";
+  target.reference.write(offset, bytes);
   return "";
+}
+
+std::string append_step(const Target& target, std::size_t length) {
+  if (target.reference.size() > kSizeMax) return "";
+  const auto bytes = random_bytes(target.random, length);
+  std::uint64_t where = 0;
+  if (append_object(target.access(), bytes.data(), length, &where) != static_cast<ssize_t>(length))
+    return "short append";
+  return target.reference.append(bytes) == where ? "" : "append went elsewhere";
+}
+
+std::string read_step(const Target& target, std::uint64_t offset, std::size_t length) {
+  const auto expected = target.reference.read(offset, length);
+  std::vector<std::byte> bytes(length);
+  const ssize_t got = read_object(target.access(), offset, bytes.data(), length);
+  if (got != static_cast<ssize_t>(expected.size()))
+    return "read returned " + std::to_string(got) + " for " + std::to_string(expected.size());
+  return std::equal(expected.begin(), expected.end(), bytes.begin()) ? "" : "read other bytes";
+}
+
+std::string shape_step(const Target& target, std::uint64_t offset, std::size_t length) {
+  if (target.random() % 2 == 0) {
+    const std::uint64_t size = target.random() % 3 == 0 ? 0 : random_offset(target.random);
+    if (truncate_object(target.access(), size) != 0) return "truncate failed";
+    target.reference.truncate(size);
+    return "";
+  }
+  const bool grow = target.random() % 2 == 0;
+  const int mode = grow ? FALLOC_FL_ZERO_RANGE : FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  const int error = allocate_object(target.access(), mode, offset, length);
+  if (error == -EOPNOTSUPP) return "";
+  if (error != 0) return "fallocate failed with " + std::to_string(error);
+  target.reference.zero(offset, length, grow);
+  return "";
+}
+
+std::string flush_step(const Target& target) {
+  if (target.random() % 2 == 0)
+    return sync_object(target.access(), target.random() % 4 == 0, nullptr) == 0 ? ""
+                                                                                : "sync failed";
+  FlushRequest request;
+  request.object = target.handle.index;
+  request.fd = target.handle.fd;
+  request.bytes_max = target.random() % 300'000;
+  request.wait_for_others = false;
+  return flush_object(target.actor, request).error == 0 ? "" : "flush failed";
+}
+
+std::string through_step(const Target& target) {
+  if (target.handle.through > 0) {
+    leave_through(target.actor, target.handle.index);
+    --target.handle.through;
+  } else if (target.random() % 2 == 0) {
+    if (enter_through(target.access()) != 0) return "enter_through failed";
+    ++target.handle.through;
+  }
+  return "";
+}
+
+std::string choose_step(const Target& target) {
+  const std::uint64_t offset = random_offset(target.random);
+  const std::size_t length = random_length(target.random);
+  const auto ticket = target.random() % 20;
+  if (ticket < 6) return write_step(target, offset, length);
+  if (ticket < 7) return append_step(target, length);
+  if (ticket < 12) return read_step(target, offset, length);
+  if (ticket < 14) return shape_step(target, offset, length);
+  if (ticket < 16) return flush_step(target);
+  if (ticket < 17) return through_step(target);
+  evict(target.stack, target.actor, target.handle.index, target.random);
+  return "";
+}
+
+std::string step(const Target& target) {
+  std::string problem = choose_step(target);
+  const std::uint64_t size = target.access().object().size.load();
+  if (problem.empty() && size != target.reference.size())
+    problem = "size " + std::to_string(size) + ", not " + std::to_string(target.reference.size());
+  return problem;
 }
 
 void expect_stored(Stack& stack, int file, const ReferenceFile& reference) {
@@ -279,7 +293,7 @@ TEST_P(Model, ClientsInTurn) {
       handle.reset();
       continue;
     }
-    const std::string problem = step(stack, actors[client], *handle, references[file], random);
+    const std::string problem = step({stack, actors[client], *handle, references[file], random});
     ASSERT_EQ(problem, "") << "step " << number << ", file " << file << ", client " << client;
   }
   for (int client = 0; client < kClients; ++client) {
@@ -299,8 +313,8 @@ TEST_P(Model, ClientsInTurn) {
   EXPECT_EQ(stack.memory().pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);
 }
 
-// Each thread has files of its own and all share the tiers, so that they take buckets from one another, while one more
-// thread flushes and evicts whatever it finds.
+// Each thread has files of its own and all share the tiers, so that they take buckets from one
+// another, while one more thread flushes and evicts whatever it finds.
 TEST_P(Model, ThreadsShareTheTiers) {
   const std::uint64_t seed = number_from_environment("CAIRN_SEED", 11);
   const std::uint64_t steps = number_from_environment("CAIRN_MODEL_STEPS", 6000) / 6;
@@ -325,7 +339,7 @@ TEST_P(Model, ThreadsShareTheTiers) {
       Generator random(seed + static_cast<std::uint64_t>(id));
       Actor& actor = actors[static_cast<std::size_t>(id)];
       for (std::uint64_t number = 0; number < steps && problems[id].empty(); ++number)
-        problems[id] = step(stack, actor, handles[id], references[id], random);
+        problems[id] = step({stack, actor, handles[id], references[id], random});
       running.fetch_sub(1);
     });
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the whole stack must agree with: files as byte arrays, and nothing else.
 //
-// It knows no blocks, tiers, clients or flushes; every operation is a few lines that can be read against POSIX.
+// It knows no blocks, tiers, clients or flushes; every operation is a few lines that can be read
+// against POSIX.
 // Thread safety: none; concurrent tests give each thread files of its own.
 #pragma once
 
