@@ -83,9 +83,16 @@ class OffsetGuard {
 };
 
 std::uint64_t offset_of_description(const OpenFile& file) {
+  if (__builtin_expect(file.is_offset_in_kernel(), 0)) {
+    const off_t offset = sys::lseek(file.private_fd(), 0, SEEK_CUR);
+    return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
+  }
   return file.description->offset.load(std::memory_order_relaxed);
 }
 void set_offset(OpenFile& file, std::uint64_t offset) {
+  if (__builtin_expect(file.is_offset_in_kernel(), 0)) {
+    sys::lseek(file.private_fd(), static_cast<off_t>(offset), SEEK_SET);
+  }
   file.description->offset.store(offset, std::memory_order_relaxed);
 }
 

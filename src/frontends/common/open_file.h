@@ -25,6 +25,10 @@
 
 namespace cairn {
 
+// Flag of OpenDescription::flags, beside O_*: a program that cannot be intercepted shares the description, so the
+// offset is the kernel's, in the private descriptor that was inherited with it.
+inline constexpr std::uint32_t kOffsetInKernel = std::uint32_t{1} << 31;
+
 struct OpenFile {
   // What a hit reads.
   OpenDescription* description = nullptr;
@@ -44,7 +48,13 @@ struct OpenFile {
   alignas(BackingFile) unsigned char backing_storage[sizeof(BackingFile)] = {};
 
   int private_fd() const { return backing->fd(); }
-  std::uint32_t flags() const { return description->flags.load(std::memory_order_relaxed); }
+  // The status flags as F_GETFL gives them.
+  std::uint32_t flags() const {
+    return description->flags.load(std::memory_order_relaxed) & ~kOffsetInKernel;
+  }
+  bool is_offset_in_kernel() const {
+    return (description->flags.load(std::memory_order_relaxed) & kOffsetInKernel) != 0;
+  }
 };
 
 // For a call of this thread on `file`. Requires: Session::actor_if_any() gave `actor`.

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// exec and its variants: the next program takes our descriptors over, or, where it cannot, finds the files stored.
+#include <alloca.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system_call.h"
+#include "client/session.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/launch_environment.h"
+#include "frontends/common/open_file.h"
+#include "frontends/common/real_calls.h"
+#include "frontends/common/vfork_shadow.h"
+#include "frontends/posix/exec_plan.h"
+#include "frontends/posix/program_search.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<int(const char*, char* const*, char* const*)> execve{"execve"};
+constinit RealCall<int(const char*, char* const*, char* const*)> execvpe{"execvpe"};
+constinit RealCall<int(int, const char*, char* const*, char* const*, int)> execveat{"execveat"};
+constinit RealCall<int(int, char* const*, char* const*)> fexecve{"fexecve"};
+}  // namespace
+}  // namespace real
+
+namespace {
+
+struct Program {
+  int directory = AT_FDCWD;
+  const char* path = "";
+  int flags = 0;
+};
+
+// Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only when it failed.
+template <typename Start>
+int start_program(const Program& program, char* const* environment, Start&& start) {
+  if (!LaunchEnvironment::is_member()) return start(environment);
+  const bool is_child = is_vfork_child();
+  ExecTarget target{.command = program.path};
+  target.leaves_run = LaunchEnvironment::leaves_run(environment);
+  target.foreign = probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
+  const unsigned room = count_inheritable();
+  auto* entries = static_cast<Inherited*>(alloca((room + 1) * sizeof(Inherited)));
+  const unsigned count = collect_inherited(is_child, entries, room);
+  auto* table = static_cast<char*>(alloca(table_bytes(count)));
+  void* scratch = alloca(LaunchEnvironment::build_bytes(environment) + table_bytes(count));
+  ExecPlan plan(target, is_child, entries, count);
+  char** prepared = plan.environment(environment, table, scratch);
+  if (is_child) VforkShadow::suspend();
+  const int result = start(prepared);
+  const int error = errno;
+  if (is_child) VforkShadow::resume();
+  plan.undo();
+  errno = error;
+  return result;
+}
+
+int start_path(const char* path, char* const* arguments, char* const* environment) {
+  return start_program({.path = path}, environment, [&](char* const* prepared) {
+    return real::execve(path, arguments, prepared);
+  });
+}
+
+int start_searched(const char* file, char* const* arguments, char* const* environment) {
+  char found[PATH_MAX];
+  const char* path = search_program(file, found, sizeof found);
+  return start_program({.path = path != nullptr ? path : file}, environment, [&](char* const* prepared) {
+    return real::execvpe(file, arguments, prepared);
+  });
+}
+
+// The arguments of the execl family: `first` and what follows up to a null pointer.
+unsigned count_arguments(va_list list) {
+  unsigned count = 1;
+  while (va_arg(list, char*) != nullptr) ++count;
+  return count;
+}
+
+void take_arguments(const char* first, va_list list, char** out) {
+  *out++ = const_cast<char*>(first);
+  while ((*out = va_arg(list, char*)) != nullptr) ++out;
+}
+
+}  // namespace
+}  // namespace cairn
+
+// `first` may itself be null; execl() and its like are called so by nobody sane.
+#define CAIRN_TAKE_ARGUMENTS(first)                                                          \
+  va_list list;                                                                              \
+  va_start(list, first);                                                                     \
+  const unsigned argument_count = (first) != nullptr ? cairn::count_arguments(list) : 0;     \
+  va_end(list);                                                                              \
+  char** arguments = static_cast<char**>(alloca((argument_count + 1) * sizeof(char*)));      \
+  va_start(list, first);                                                                     \
+  if ((first) != nullptr) cairn::take_arguments(first, list, arguments);                     \
+  else arguments[0] = nullptr
+
+CAIRN_HOOK(int, execve, (const char* path, char* const* arguments, char* const* environment)) {
+  return cairn::start_path(path, arguments, environment);
+}
+
+CAIRN_HOOK(int, execv, (const char* path, char* const* arguments)) {
+  return cairn::start_path(path, arguments, environ);
+}
+
+CAIRN_HOOK(int, execvp, (const char* file, char* const* arguments)) {
+  return cairn::start_searched(file, arguments, environ);
+}
+
+CAIRN_HOOK(int, execvpe, (const char* file, char* const* arguments, char* const* environment)) {
+  return cairn::start_searched(file, arguments, environment);
+}
+
+CAIRN_HOOK(int, execl, (const char* path, const char* first, ...)) {
+  CAIRN_TAKE_ARGUMENTS(first);
+  va_end(list);
+  return cairn::start_path(path, arguments, environ);
+}
+
+CAIRN_HOOK(int, execlp, (const char* file, const char* first, ...)) {
+  CAIRN_TAKE_ARGUMENTS(first);
+  va_end(list);
+  return cairn::start_searched(file, arguments, environ);
+}
+
+CAIRN_HOOK(int, execle, (const char* path, const char* first, ...)) {
+  CAIRN_TAKE_ARGUMENTS(first);
+  char* const* environment = va_arg(list, char* const*);
+  va_end(list);
+  return cairn::start_path(path, arguments, environment);
+}
+
+CAIRN_HOOK(int, execveat,
+           (int directory, const char* path, char* const* arguments, char* const* environment, int flags)) {
+  return cairn::start_program({.directory = directory, .path = path, .flags = flags}, environment,
+                              [&](char* const* prepared) {
+                                return cairn::real::execveat(directory, path, arguments, prepared, flags);
+                              });
+}
+
+CAIRN_HOOK(int, fexecve, (int fd, char* const* arguments, char* const* environment)) {
+  return cairn::start_program({.directory = fd, .path = "", .flags = AT_EMPTY_PATH}, environment,
+                              [&](char* const* prepared) {
+                                return cairn::real::fexecve(fd, arguments, prepared);
+                              });
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/posix/exec_plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+#include "client/session.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/launch_environment.h"
+#include "frontends/common/open_file.h"
+#include "frontends/common/vfork_shadow.h"
+
+namespace cairn {
+namespace {
+
+// The record that a placeholder in a vfork child stands for: as noted, as the parent's table says, or any record of the
+// same file.
+OpenFile* record_of_placeholder(int fd) {
+  StoreStatus status;
+  if (store_status(fd, &status) < 0) return nullptr;
+  const ObjectTable& objects = Session::instance().memory().objects();
+  const auto fits = [&](const OpenFile* file) {
+    return file != nullptr && objects.at(file->object).key() == status.key;
+  };
+  OpenFile* file = VforkShadow::find(fd, DescriptorTable::find(fd));
+  if (fits(file)) return file;
+  file = nullptr;
+  DescriptorTable::for_each([&](int, OpenFile& other) {
+    if (file == nullptr && fits(&other)) file = &other;
+  });
+  return file;
+}
+
+bool is_first_of_record(const Inherited* entries, unsigned index) {
+  for (unsigned before = 0; before < index; ++before) {
+    if (entries[before].file == entries[index].file) return false;
+  }
+  return true;
+}
+
+HoldIndex transit_of(const Inherited* entries, unsigned count, const OpenFile* file) {
+  for (unsigned index = 0; index < count; ++index) {
+    if (entries[index].file == file) return entries[index].transit;
+  }
+  return HoldIndex::kNone;
+}
+
+}  // namespace
+
+unsigned count_inheritable() {
+  if (!DescriptorTable::any()) return 0;
+  unsigned count = 0;
+  DescriptorTable::for_each([&](int, OpenFile&) { ++count; });
+  return count + VforkShadow::kNotes;
+}
+
+unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
+  if (!DescriptorTable::any()) return 0;
+  unsigned count = 0;
+  const auto add = [&](int fd, OpenFile* file) {
+    if (file != nullptr && count < capacity) out[count++] = Inherited{fd, file};
+  };
+  if (is_child) {
+    for_each_kernel_descriptor([&](int fd) {
+      if (survives_exec(fd) && is_placeholder(fd)) add(fd, record_of_placeholder(fd));
+    });
+  } else {
+    // A descriptor that libc closed behind our back fails the test and is left out.
+    DescriptorTable::for_each([&](int fd, OpenFile& file) {
+      if (survives_exec(fd) && (fd == file.private_fd() || is_placeholder(fd))) add(fd, &file);
+    });
+  }
+  return count;
+}
+
+void make_transit_holds(Inherited* entries, unsigned count) {
+  Session& session = Session::instance();
+  for (unsigned index = 0; index < count; ++index) {
+    if (!is_first_of_record(entries, index)) continue;
+    entries[index].transit = session.memory().descriptions().hold(entries[index].file->index, session.self(),
+                                                                  HoldKind::kDescriptionInTransit);
+  }
+}
+
+void release_transit_holds(Inherited* entries, unsigned count) {
+  Session& session = Session::instance();
+  for (unsigned index = 0; index < count; ++index) {
+    if (entries[index].transit == HoldIndex::kNone) continue;
+    session.memory().descriptions().release(entries[index].transit, session.self());
+    entries[index].transit = HoldIndex::kNone;
+  }
+}
+
+const char* write_table(const Inherited* entries, unsigned count, bool for_child, char* buffer) {
+  const Session& session = Session::instance();
+  ExecTableWriter writer(buffer, table_bytes(count),
+                         ExecTableHeader{.pid = process_page.pid.load(std::memory_order_relaxed),
+                                         .owner = session.self().bits()});
+  for (unsigned index = 0; index < count; ++index) {
+    const OpenFile& file = *entries[index].file;
+    writer.add(ExecTableEntry{
+        .fd = entries[index].fd,
+        .description = raw(file.index),
+        .generation = file.generation,
+        .private_fd = file.private_fd(),
+        .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
+  }
+  return writer.text();
+}
+
+void store_before_use(int fd) {
+  Session& session = Session::instance();
+  if (!session.is_attached() || session.memory().objects().live_count() == 0) return;
+  StoreStatus status;
+  if (store_status(fd, &status) < 0) return;
+  const ObjectIndex index = session.memory().objects().find(status.key);
+  if (index == ObjectIndex::kNone) return;
+  // The kernel does not run a file that anybody may write to: the service gives its descriptor up after the flush.
+  const Object& object = session.memory().objects().at(index);
+  if (object.dirty_blocks.load(std::memory_order_acquire) != 0 || object.has(kObjectHandedOver) ||
+      object.size.load(std::memory_order_acquire) != status.stamp.size) {
+    session.request_flush(index, false);
+  }
+}
+
+void store_everything() {
+  Session& session = Session::instance();
+  if (!session.is_attached()) return;
+  const ObjectTable& objects = session.memory().objects();
+  std::uint32_t live = objects.live_count();
+  for (std::uint32_t index = 1; index < objects.capacity() && live > 0; ++index) {
+    const Object& object = objects.at(static_cast<ObjectIndex>(index));
+    if (!object.has(kObjectLive)) continue;
+    --live;
+    if (object.dirty_blocks.load(std::memory_order_acquire) != 0 && !object.has(kObjectUnlinked)) {
+      session.request_flush(static_cast<ObjectIndex>(index), false);
+    }
+  }
+}
+
+int make_real_descriptor(OpenFile& file, bool* is_extra) {
+  *is_extra = false;
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return file.private_fd();
+  if (enter_through(access_of(*actor, file)) == 0) {
+    session.memory().descriptions().hold_through(file.object, session.self());
+  }
+  const std::uint32_t flags = file.flags();
+  if ((flags & O_APPEND) != 0) {
+    // A description of its own: ours must go on writing where it is told.
+    char path[kDescriptorPathBytes];
+    write_descriptor_path(file.private_fd(), path);
+    const int appending = sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
+    if (appending >= 0) {
+      *is_extra = true;
+      return appending;
+    }
+  }
+  if (!file.is_offset_in_kernel()) {
+    sys::lseek(file.private_fd(), static_cast<off_t>(file.description->offset.load()), SEEK_SET);
+    file.description->flags.fetch_or(kOffsetInKernel);
+  }
+  return file.private_fd();
+}
+
+ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count)
+    : target_(target), is_child_(is_child), entries_(entries), count_(count) {
+  if (target_.needs_real_files()) {
+    store_everything();
+    pass_real_descriptors();
+    if (target_.foreign != ForeignReason::kNone) Session::instance().notify_foreign(target_.command);
+  } else {
+    pass_placeholders();
+  }
+}
+
+void ExecPlan::pass_placeholders() {
+  if (is_child_) make_transit_holds(entries_, count_);
+  for (unsigned index = 0; index < count_; ++index) {
+    const int fd = entries_[index].file->private_fd();
+    if (fd != entries_[index].fd) sys::fcntl(fd, F_SETFD, 0);
+  }
+}
+
+void ExecPlan::pass_real_descriptors() {
+  for (unsigned index = 0; index < count_; ++index) {
+    bool is_extra = false;
+    const int real = make_real_descriptor(*entries_[index].file, &is_extra);
+    if (real != entries_[index].fd) sys::dup3(real, entries_[index].fd, 0);
+    if (is_extra) sys::close(real);
+  }
+  // What remains of ours would only be a leak to the program.
+  for (unsigned index = 0; index < count_; ++index) {
+    const int fd = entries_[index].file->private_fd();
+    if (fd != entries_[index].fd) sys::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+}
+
+char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
+  const bool has_table = !target_.needs_real_files() && Session::instance().is_attached();
+  const char* text = has_table ? write_table(entries_, count_, is_child_, table) : nullptr;
+  return LaunchEnvironment::build(given, text, target_.cannot_load(), scratch);
+}
+
+void ExecPlan::undo() {
+  for (unsigned index = 0; index < count_; ++index) {
+    OpenFile& file = *entries_[index].file;
+    if (target_.needs_real_files() && file.private_fd() != entries_[index].fd) {
+      char path[kDescriptorPathBytes];
+      write_descriptor_path(file.private_fd(), path);
+      const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+      if (placeholder >= 0) {
+        sys::dup3(placeholder, entries_[index].fd, 0);
+        sys::close(placeholder);
+      }
+    }
+    if (!is_child_) update_close_on_exec(file);
+  }
+  if (is_child_) release_transit_holds(entries_, count_);
+}
+
+}  // namespace cairn

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has to be arranged before another program starts in this process or in a vfork child of it, and undone when the
+// start fails: the environment, the table of inherited descriptors with their holds, and, for a program that cannot
+// be intercepted, files that are stored and descriptors that are real.
+//
+//   collect_inherited()  which of our descriptors the program gets
+//   ExecPlan             makes the arrangements; undo() takes them back
+//
+// Thread safety: any thread. No allocation: the caller gives the memory, because a vfork child works on its parent's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "frontends/common/elf_probe.h"
+#include "frontends/common/exec_table.h"
+
+namespace cairn {
+
+struct OpenFile;
+
+struct Inherited {
+  int fd = -1;
+  OpenFile* file = nullptr;
+  HoldIndex transit = HoldIndex::kNone;  // made for another process; on the first entry of a record only
+};
+
+// Upper bound of what collect_inherited() finds now.
+unsigned count_inheritable();
+// The tracked descriptors that survive an exec. `is_child`: this is a vfork child, whose kernel table is the truth.
+unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity);
+
+// For another process to take over: a hold in transit for each record. Entries of one record need one hold.
+void make_transit_holds(Inherited* entries, unsigned count);
+void release_transit_holds(Inherited* entries, unsigned count);
+// The text of CAIRN_FDS. `for_child`: the holds are those in transit, else the records' own.
+inline std::size_t table_bytes(unsigned count) {
+  return ExecTableWriter::kHeaderBytesMax + (count + 1) * ExecTableWriter::kEntryBytesMax;
+}
+const char* write_table(const Inherited* entries, unsigned count, bool for_child, char* buffer);
+
+// Stores what the kernel is about to read: the program behind `fd`, or a library.
+void store_before_use(int fd);
+// Stores all that is dirty on the node, as far as it can be.
+void store_everything();
+// The kernel's view of the file becomes the truth for as long as this process lives, and its descriptor stands where ours says.
+// Returns the descriptor to pass on; `*is_extra` when it is to be closed afterwards.
+int make_real_descriptor(OpenFile& file, bool* is_extra);
+
+// A program that cannot be intercepted, or does not belong to this run.
+struct ExecTarget {
+  const char* command = "";
+  ForeignReason foreign = ForeignReason::kNone;
+  bool leaves_run = false;
+  bool needs_real_files() const { return foreign != ForeignReason::kNone || leaves_run; }
+  bool cannot_load() const {
+    return foreign == ForeignReason::kOtherLibc || foreign == ForeignReason::kOtherArchitecture;
+  }
+};
+
+class ExecPlan {
+ public:
+  // `table` has table_bytes(count) bytes, `scratch` LaunchEnvironment::build_bytes() + table_bytes(count).
+  ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count);
+  char** environment(char* const* given, char* table, void* scratch);
+  void undo();
+
+ private:
+  void pass_real_descriptors();
+  void pass_placeholders();
+
+  ExecTarget target_;
+  bool is_child_;
+  Inherited* entries_;
+  unsigned count_;
+};
+
+}  // namespace cairn
