@@ -50,7 +50,10 @@ target_compile_options(cairn_guest_code INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> -ftls-model=initial-exec -fno-semantic-interposition
   -ffunction-sections -fdata-sections)
 
+set(CAIRN_UNIT_TEST_TIMEOUT 300)
 if(CAIRN_SANITIZE)
+  # ThreadSanitizer slows the lock-free paths down by a factor of ten and more.
+  set(CAIRN_UNIT_TEST_TIMEOUT 900)
   target_compile_options(cairn_flags INTERFACE -fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(cairn_flags INTERFACE -fsanitize=${CAIRN_SANITIZE})
   if(CAIRN_SANITIZE MATCHES "thread")
