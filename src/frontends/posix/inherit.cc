@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/posix/inherit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+#include "client/session.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/exec_table.h"
+#include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/launch_environment.h"
+#include "frontends/common/open_file.h"
+#include "frontends/common/path_filter.h"
+#include "frontends/common/private_descriptors.h"
+
+namespace cairn {
+namespace {
+
+DescriptionTable& descriptions() { return Session::instance().memory().descriptions(); }
+
+bool is_live_description(std::uint32_t index, std::uint32_t generation) {
+  if (index == 0 || index >= descriptions().capacity()) return false;
+  const OpenDescription& record = descriptions().at(static_cast<DescriptionIndex>(index));
+  return record.generation.load(std::memory_order_acquire) == generation && record.object.load() != 0;
+}
+
+FileKey key_of(const OpenDescription& description) {
+  const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+  return Session::instance().memory().objects().at(object).key();
+}
+
+bool is_of_file(int fd, const FileKey& key) {
+  StoreStatus status;
+  return store_status(fd, &status) == 0 && status.key == key;
+}
+
+// The private descriptor that came along, or, when the program before closed it, a new one of the same file.
+int private_descriptor(int given, int placeholder, const OpenDescription& description) {
+  const int access = static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
+  if (given >= 0) {
+    const int flags = sys::fcntl(given, F_GETFL);
+    const bool is_usable = flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) == access;
+    if (is_usable && is_of_file(given, key_of(description))) return given;
+  }
+  char path[kDescriptorPathBytes];
+  write_descriptor_path(placeholder, path);
+  const int opened = sys::openat(AT_FDCWD, path, access | O_CLOEXEC);
+  if (opened < 0) return -1;
+  const int made = PrivateDescriptors::make(opened, false);
+  sys::close(opened);
+  return made;
+}
+
+// A hold for this process: the one that was made for it, else a new one while somebody keeps the description alive.
+HoldIndex take_hold(std::uint32_t hold, Owner from, DescriptionIndex index, std::uint32_t generation) {
+  const Owner self = Session::instance().self();
+  if (hold != 0 && descriptions().transfer(static_cast<HoldIndex>(hold), from, self, index)) {
+    return static_cast<HoldIndex>(hold);
+  }
+  const HoldIndex made = descriptions().hold(index, self, HoldKind::kDescription);
+  if (made == HoldIndex::kNone || is_live_description(raw(index), generation)) return made;
+  descriptions().release(made, self);
+  return HoldIndex::kNone;
+}
+
+OpenFile* record_of(DescriptionIndex index) {
+  OpenFile* found = nullptr;
+  DescriptorTable::for_each([&](int, OpenFile& file) {
+    if (file.index == index) found = &file;
+  });
+  return found;
+}
+
+bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int given, std::uint32_t hold,
+               Owner from) {
+  if (OpenFile* known = record_of(index); known != nullptr) {
+    adopt_again(fd, known);
+    return true;
+  }
+  const OpenDescription& description = descriptions().at(index);
+  const int private_fd = given == fd ? fd : private_descriptor(given, fd, description);
+  if (private_fd < 0) return false;
+  const HoldIndex held = take_hold(hold, from, index, generation);
+  if (held == HoldIndex::kNone) return false;
+  return adopt(fd, index, generation, private_fd, held) != nullptr;
+}
+
+void take_over_table(ExecTableReader& reader) {
+  const Owner from = Owner::from_bits(reader.header().owner);
+  ExecTableEntry entry;
+  while (reader.next(&entry)) {
+    if (DescriptorTable::find(entry.fd) != nullptr) continue;
+    if (!is_live_description(entry.description, entry.generation)) continue;
+    const auto index = static_cast<DescriptionIndex>(entry.description);
+    const bool is_expected = entry.private_fd == entry.fd || is_placeholder(entry.fd);
+    if (!is_expected || !is_of_file(entry.fd, key_of(descriptions().at(index)))) continue;
+    take_over(entry.fd, index, entry.generation, entry.private_fd, entry.hold, from);
+  }
+}
+
+// What libc passed on by itself: the private descriptor of the file that came along, highest number first.
+int stray_private_descriptor(const FileKey& key) {
+  int found = -1;
+  for_each_kernel_descriptor([&](int fd) {
+    if (fd < Session::descriptor_floor() || fd < found || PrivateDescriptors::is_private(fd)) return;
+    if (!is_placeholder(fd) && is_of_file(fd, key)) found = fd;
+  });
+  return found;
+}
+
+// The description of the file that the parent holds; any other holder's when the parent has gone.
+DescriptionIndex description_of_parent(const FileKey& key, int private_fd) {
+  const NodeMemory& memory = Session::instance().memory();
+  const pid_t parent = sys::getppid();
+  const int flags = private_fd >= 0 ? sys::fcntl(private_fd, F_GETFL) : -1;
+  DescriptionIndex best = DescriptionIndex::kNone;
+  for (std::uint32_t index = 1; index < descriptions().hold_capacity(); ++index) {
+    const DescriptionTable::HoldView hold = descriptions().view(static_cast<HoldIndex>(index));
+    if (hold.kind != HoldKind::kDescription || !memory.owners().is_alive(hold.owner)) continue;
+    const auto candidate = static_cast<DescriptionIndex>(hold.index);
+    const OpenDescription& record = descriptions().at(candidate);
+    if (record.object.load() == 0 || !(key_of(record) == key)) continue;
+    if (flags >= 0 && ((record.flags.load() ^ static_cast<unsigned>(flags)) & O_ACCMODE) != 0) continue;
+    if (memory.slot(hold.owner.slot()).pid.load() == parent) return candidate;
+    best = candidate;
+  }
+  return best;
+}
+
+void take_over_stray_placeholder(int fd, const StoreStatus& status) {
+  Session& session = Session::instance();
+  if (!session.attach() || session.memory().objects().find(status.key) == ObjectIndex::kNone) {
+    // Nobody buffers it any more: a plain descriptor serves.
+    char path[kDescriptorPathBytes];
+    write_descriptor_path(fd, path);
+    int plain = sys::openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    if (plain < 0) plain = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (plain < 0) return;
+    sys::dup3(plain, fd, 0);
+    sys::close(plain);
+    return;
+  }
+  const int private_fd = stray_private_descriptor(status.key);
+  const DescriptionIndex index = description_of_parent(status.key, private_fd);
+  if (index == DescriptionIndex::kNone) return;
+  const std::uint32_t generation = descriptions().at(index).generation.load(std::memory_order_acquire);
+  take_over(fd, index, generation, private_fd, 0, Owner());
+}
+
+// A real descriptor of a managed file: from here on the kernel's view of that file is the truth.
+void share_with_kernel(int fd, const StoreStatus& status) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return;
+  const int access = sys::fcntl(fd, F_GETFL) & O_ACCMODE;
+  BackingFile file(fd, access);
+  const bool may_write = access != O_RDONLY;
+  const ObjectIndex object = open_object(*actor, file, status, may_write);
+  if (object == ObjectIndex::kNone) return;
+  const ObjectAccess open{*actor, object, file, session};
+  if (enter_through(open) == 0) descriptions().hold_through(object, session.self());
+  close_object(open, may_write);
+  file.close_extra();
+}
+
+void look_at(int fd) {
+  if (DescriptorTable::find(fd) != nullptr || PrivateDescriptors::is_private(fd)) return;
+  StoreStatus status;
+  if (store_status(fd, &status) < 0 || !S_ISREG(status.mode)) return;
+  PathFilter::resolve();
+  if (is_placeholder(fd)) {
+    if (PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
+  } else if (PathFilter::manages(fd)) {
+    share_with_kernel(fd, status);
+  }
+}
+
+}  // namespace
+
+void inherit_descriptors(char** environment) {
+  ExecTableReader reader(find_variable(environment, kExecTableVariable));
+  Session& session = Session::instance();
+  if (reader.is_valid() && session.attach()) {
+    take_over_table(reader);
+  }
+  for_each_kernel_descriptor(look_at);
+  if (reader.header().pid == sys::getpid()) session.notify_inherited();
+  remove_variable(environment, kExecTableVariable);
+}
+
+}  // namespace cairn

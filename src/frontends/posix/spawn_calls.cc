@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// posix_spawn: the child is started inside libc, so what it gets is worked out here and written into the file actions.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/system_call.h"
+#include "client/session.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/launch_environment.h"
+#include "frontends/common/open_file.h"
+#include "frontends/common/real_calls.h"
+#include "frontends/common/spawn_actions.h"
+#include "frontends/posix/exec_plan.h"
+#include "frontends/posix/program_search.h"
+
+namespace cairn {
+
+using Actions = posix_spawn_file_actions_t;
+using Attributes = posix_spawnattr_t;
+using Kind = SpawnAction::Kind;
+
+namespace real {
+namespace {
+using Spawn = int(pid_t*, const char*, const Actions*, const Attributes*, char* const*, char* const*);
+constinit RealCall<Spawn> posix_spawn{"posix_spawn"};
+constinit RealCall<Spawn> posix_spawnp{"posix_spawnp"};
+constinit RealCall<int(Actions*)> init{"posix_spawn_file_actions_init"};
+constinit RealCall<int(Actions*)> destroy{"posix_spawn_file_actions_destroy"};
+constinit RealCall<int(Actions*, int, int)> adddup2{"posix_spawn_file_actions_adddup2"};
+constinit RealCall<int(Actions*, int)> addclose{"posix_spawn_file_actions_addclose"};
+constinit RealCall<int(Actions*, int, const char*, int, mode_t)> addopen{"posix_spawn_file_actions_addopen"};
+constinit RealCall<int(Actions*, const char*)> addchdir{"posix_spawn_file_actions_addchdir_np"};
+constinit RealCall<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir_np"};
+constinit RealCall<int(Actions*, int)> addclosefrom{"posix_spawn_file_actions_addclosefrom_np"};
+constinit RealCall<int(Actions*, int)> addtcsetpgrp{"posix_spawn_file_actions_addtcsetpgrp_np"};
+}  // namespace
+}  // namespace real
+
+namespace {
+
+// A descriptor as it will be in the child.
+struct ChildDescriptor {
+  int fd;
+  OpenFile* file;
+  bool survives;
+};
+
+// Works out the child's descriptors and builds the actions that bring them about.
+class SpawnPlan {
+ public:
+  SpawnPlan(const Actions* given, const ExecTarget& target) : given_(given), target_(target) {
+    notes_ = SpawnNotes::of(given);
+    const bool is_readable = notes_ == nullptr || notes_->is_complete();
+    const unsigned tracked = count_inheritable();
+    capacity_ = tracked + (notes_ != nullptr ? notes_->count() : 0) + 1;
+    map_ = static_cast<ChildDescriptor*>(malloc(capacity_ * sizeof(ChildDescriptor)));
+    entries_ = static_cast<Inherited*>(malloc(capacity_ * sizeof(Inherited)));
+    opened_ = static_cast<int*>(malloc(capacity_ * sizeof(int)));
+    is_able_ = is_readable && map_ != nullptr && entries_ != nullptr && opened_ != nullptr;
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    const ErrnoKeeper keeper;
+    for (unsigned index = 0; index < opened_count_; ++index) ::close(opened_[index]);
+    if (has_built_) real::destroy(&built_);
+    free(map_);
+    free(entries_);
+    free(opened_);
+  }
+
+  // False when the child must be started with the actions as given.
+  bool prepare() {
+    if (!is_able_ || (!DescriptorTable::any() && !has_open())) return false;
+    DescriptorTable::for_each([this](int fd, OpenFile& file) {
+      if (map_count_ < capacity_) map_[map_count_++] = ChildDescriptor{fd, &file, survives_exec(fd)};
+    });
+    if (real::init(&built_) != 0) return false;
+    has_built_ = true;
+    for (unsigned index = 0; notes_ != nullptr && index < notes_->count(); ++index) {
+      if (apply(notes_->at(index)) != 0) return false;
+    }
+    collect();
+    if (count_ == 0 && opened_count_ == 0) return false;
+    return pass_on() == 0;
+  }
+
+  const Actions* actions() const { return &built_; }
+  const Inherited* entries() const { return entries_; }
+  unsigned count() const { return count_; }
+  void give_up_holds() { release_transit_holds(entries_, count_); }
+
+ private:
+  bool has_open() const {
+    for (unsigned index = 0; notes_ != nullptr && index < notes_->count(); ++index) {
+      if (notes_->at(index).kind == Kind::kOpen) return true;
+    }
+    return false;
+  }
+
+  void set(int fd, OpenFile* file, bool survives) {
+    erase(fd, fd);
+    if (file != nullptr && map_count_ < capacity_) map_[map_count_++] = ChildDescriptor{fd, file, survives};
+  }
+  void erase(int first, int last) {
+    const auto end = std::remove_if(map_, map_ + map_count_, [&](const ChildDescriptor& descriptor) {
+      return descriptor.fd >= first && descriptor.fd <= last;
+    });
+    map_count_ = static_cast<unsigned>(end - map_);
+  }
+  OpenFile* find(int fd) const {
+    for (unsigned index = 0; index < map_count_; ++index) {
+      if (map_[index].fd == fd) return map_[index].file;
+    }
+    return nullptr;
+  }
+  bool is_needed_private(int fd) const {
+    for (unsigned index = 0; index < map_count_; ++index) {
+      if (map_[index].file->private_fd() == fd && map_[index].fd != fd) return true;
+    }
+    return false;
+  }
+
+  int apply(const SpawnAction& action) {
+    switch (action.kind) {
+      case Kind::kDuplicate:
+        set(action.to, find(action.fd), true);
+        return real::adddup2(&built_, action.fd, action.to);
+      case Kind::kClose:
+        erase(action.fd, action.fd);
+        // Closing "everything" one by one must not take our own away.
+        return is_needed_private(action.fd) ? 0 : real::addclose(&built_, action.fd);
+      case Kind::kOpen:
+        return apply_open(action);
+      case Kind::kCloseFrom:
+        return apply_close_from(action.fd);
+      case Kind::kChangeDirectory:
+        is_elsewhere_ = true;
+        return real::addchdir(&built_, action.path);
+      case Kind::kChangeToDescriptor:
+        is_elsewhere_ = true;
+        return real::addfchdir(&built_, action.fd);
+      case Kind::kSetForeground:
+        return real::addtcsetpgrp(&built_, action.fd);
+    }
+    return EINVAL;
+  }
+
+  // A file that may be buffered is opened here and handed over; all else, and every error, is left to the child.
+  int apply_open(const SpawnAction& action) {
+    const int fd = is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
+    const int floor = std::max(notes_->highest(), action.fd) + 1;
+    const int high = fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, floor) : -1;
+    if (fd >= 0) ::close(fd);
+    if (high < 0) {
+      erase(action.fd, action.fd);
+      return real::addopen(&built_, action.fd, action.path, action.flags, action.mode);
+    }
+    opened_[opened_count_++] = high;
+    set(action.fd, DescriptorTable::find(high), (action.flags & O_CLOEXEC) == 0);
+    return real::adddup2(&built_, high, action.fd);
+  }
+
+  bool is_file(const SpawnAction& action) const {
+    if (is_elsewhere_ || has_closed_from_ || (action.flags & (O_PATH | O_DIRECTORY)) != 0) return false;
+    struct ::statx status;
+    const int error = sys::statx(AT_FDCWD, action.path, 0, STATX_TYPE, &status);
+    if (error == -ENOENT) return (action.flags & O_CREAT) != 0;
+    return error == 0 && S_ISREG(status.stx_mode);
+  }
+
+  int apply_close_from(int lowest) {
+    erase(lowest, INT_MAX);
+    has_closed_from_ = true;
+    if (map_count_ == 0) return real::addclosefrom(&built_, lowest);
+    int error = 0;
+    for (unsigned index = 0; index < notes_->count(); ++index) {
+      const SpawnAction& action = notes_->at(index);
+      const int made = action.kind == Kind::kDuplicate ? action.to : action.kind == Kind::kOpen ? action.fd : -1;
+      if (made >= lowest && error == 0) error = real::addclose(&built_, made);
+    }
+    for_each_kernel_descriptor([&](int fd) {
+      if (fd >= lowest && error == 0 && !is_needed_private(fd)) error = real::addclose(&built_, fd);
+    });
+    return error;
+  }
+
+  void collect() {
+    for (unsigned index = 0; index < map_count_; ++index) {
+      if (map_[index].survives) entries_[count_++] = Inherited{map_[index].fd, map_[index].file};
+    }
+  }
+
+  // Duplicating a descriptor onto itself is how an action clears FD_CLOEXEC.
+  int pass_on() {
+    int error = 0;
+    if (!target_.needs_real_files()) make_transit_holds(entries_, count_);
+    for (unsigned index = 0; index < count_ && error == 0; ++index) {
+      OpenFile& file = *entries_[index].file;
+      if (!target_.needs_real_files()) {
+        error = real::adddup2(&built_, file.private_fd(), file.private_fd());
+        continue;
+      }
+      bool is_extra = false;
+      const int descriptor = make_real_descriptor(file, &is_extra);
+      error = real::adddup2(&built_, descriptor, entries_[index].fd);
+      if (is_extra) opened_[opened_count_++] = descriptor;
+    }
+    if (error != 0) give_up_holds();
+    return error;
+  }
+
+  const Actions* given_;
+  ExecTarget target_;
+  const SpawnNotes* notes_ = nullptr;
+  bool is_able_ = false;
+  bool is_elsewhere_ = false;
+  bool has_closed_from_ = false;
+  bool has_built_ = false;
+  Actions built_;
+  unsigned capacity_ = 0;
+  ChildDescriptor* map_ = nullptr;
+  unsigned map_count_ = 0;
+  Inherited* entries_ = nullptr;
+  unsigned count_ = 0;
+  int* opened_ = nullptr;
+  unsigned opened_count_ = 0;
+};
+
+struct SpawnCall {
+  pid_t* pid;
+  const char* file;
+  const Actions* actions;
+  const Attributes* attributes;
+  char* const* arguments;
+  char* const* environment;
+};
+
+int spawn(const SpawnCall& call, bool is_searched) {
+  const auto& start = is_searched ? real::posix_spawnp : real::posix_spawn;
+  if (!LaunchEnvironment::is_member() || is_vfork_child()) {
+    return start(call.pid, call.file, call.actions, call.attributes, call.arguments, call.environment);
+  }
+  char found[PATH_MAX];
+  const char* path = is_searched ? search_program(call.file, found, sizeof found) : call.file;
+  ExecTarget target{.command = path != nullptr ? path : call.file};
+  target.leaves_run = LaunchEnvironment::leaves_run(call.environment);
+  if (path != nullptr) target.foreign = probe_program(AT_FDCWD, path, 0, store_before_use).foreign;
+  if (target.needs_real_files()) {
+    store_everything();
+    if (target.foreign != ForeignReason::kNone) Session::instance().notify_foreign(target.command);
+  }
+  SpawnPlan plan(call.actions, target);
+  const bool is_planned = plan.prepare();
+  const unsigned count = is_planned ? plan.count() : 0;
+  const std::size_t room = table_bytes(count);
+  void* scratch = malloc(LaunchEnvironment::build_bytes(call.environment) + 2 * room);
+  if (scratch == nullptr) return ENOMEM;
+  char* table = static_cast<char*>(scratch) + LaunchEnvironment::build_bytes(call.environment) + room;
+  const bool has_table = count > 0 && !target.needs_real_files();
+  const char* text = has_table ? write_table(plan.entries(), count, true, table) : nullptr;
+  char** environment = LaunchEnvironment::build(call.environment, text, target.cannot_load(), scratch);
+  const int error = start(call.pid, call.file, is_planned ? plan.actions() : call.actions, call.attributes,
+                          call.arguments, environment);
+  if (error != 0 && is_planned) plan.give_up_holds();
+  free(scratch);
+  return error;
+}
+
+int note(int error, Actions* actions, const SpawnAction& action) {
+  if (error == 0) SpawnNotes::add(actions, action);
+  return error;
+}
+
+}  // namespace
+}  // namespace cairn
+
+using cairn::Actions;
+using cairn::Kind;
+
+CAIRN_HOOK(int, posix_spawn,
+           (pid_t* pid, const char* path, const Actions* actions, const posix_spawnattr_t* attributes,
+            char* const* arguments, char* const* environment)) {
+  return cairn::spawn({pid, path, actions, attributes, arguments, environment}, false);
+}
+
+CAIRN_HOOK(int, posix_spawnp,
+           (pid_t* pid, const char* file, const Actions* actions, const posix_spawnattr_t* attributes,
+            char* const* arguments, char* const* environment)) {
+  return cairn::spawn({pid, file, actions, attributes, arguments, environment}, true);
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_init, (Actions* actions)) {
+  const int error = cairn::real::init(actions);
+  if (error == 0) cairn::SpawnNotes::init(actions);
+  return error;
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_destroy, (Actions* actions)) {
+  cairn::SpawnNotes::drop(actions);
+  return cairn::real::destroy(actions);
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_adddup2, (Actions* actions, int fd, int to)) {
+  return cairn::note(cairn::real::adddup2(actions, fd, to), actions, {.kind = Kind::kDuplicate, .fd = fd, .to = to});
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_addclose, (Actions* actions, int fd)) {
+  return cairn::note(cairn::real::addclose(actions, fd), actions, {.kind = Kind::kClose, .fd = fd});
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_addopen,
+           (Actions* actions, int fd, const char* path, int flags, mode_t mode)) {
+  return cairn::note(
+      cairn::real::addopen(actions, fd, path, flags, mode), actions,
+      {.kind = Kind::kOpen, .fd = fd, .flags = flags, .mode = mode, .path = const_cast<char*>(path)});
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_addchdir_np, (Actions* actions, const char* path)) {
+  return cairn::note(cairn::real::addchdir(actions, path), actions,
+                     {.kind = Kind::kChangeDirectory, .path = const_cast<char*>(path)});
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_addfchdir_np, (Actions* actions, int fd)) {
+  return cairn::note(cairn::real::addfchdir(actions, fd), actions, {.kind = Kind::kChangeToDescriptor, .fd = fd});
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_addclosefrom_np, (Actions* actions, int lowest)) {
+  return cairn::note(cairn::real::addclosefrom(actions, lowest), actions, {.kind = Kind::kCloseFrom, .fd = lowest});
+}
+
+CAIRN_HOOK(int, posix_spawn_file_actions_addtcsetpgrp_np, (Actions* actions, int fd)) {
+  return cairn::note(cairn::real::addtcsetpgrp(actions, fd), actions, {.kind = Kind::kSetForeground, .fd = fd});
+}
