@@ -14,6 +14,7 @@
 #include "frontends/common/open_file.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/common/vfork_shadow.h"
 
 namespace cairn {
 namespace real {
@@ -27,32 +28,52 @@ constinit RealCall<int(int, int, int)> dup3{"dup3"};
 
 int close_descriptor(int fd) {
   if (DescriptorTable::find(fd) != nullptr) {
-    if (is_vfork_child()) return sys::close(fd);
-    return close_tracked(fd);
+    if (!is_vfork_child()) return close_tracked(fd);
+    VforkShadow::note(fd, nullptr);
+    return sys::close(fd);
   }
   if (__builtin_expect(PrivateDescriptors::is_private(fd), 0)) return -EBADF;
   return real::close(fd) < 0 ? -errno : 0;
 }
 
+namespace {
+
+void note_descriptor(OpenFile& file, int made, bool close_on_exec) {
+  if (is_vfork_child()) {
+    VforkShadow::note(made, &file);
+  } else {
+    note_duplicate(file, made, close_on_exec);
+  }
+}
+
+}  // namespace
+
 int duplicate_above(int fd, int floor, bool close_on_exec) {
   const int made = sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, floor);
-  if (made < 0 || is_vfork_child()) return made;
   OpenFile* file = DescriptorTable::find(fd);
-  if (file != nullptr) note_duplicate(*file, made, close_on_exec);
+  if (made < 0 || file == nullptr) return made;
+  note_descriptor(*file, made, close_on_exec);
   return made;
 }
 
 int duplicate_onto(int from, int to, bool close_on_exec) {
   OpenFile* file = DescriptorTable::find(from);
-  if (!is_vfork_child()) {
+  const bool is_child = is_vfork_child();
+  if (is_child) {
+    file = VforkShadow::find(from, file);
+  } else {
     // What sits at `to` is closed only if the kernel will do it.
     if (sys::fcntl(from, F_GETFD) < 0 || to < 0) return -EBADF;
     if (PrivateDescriptors::is_private(to) && !PrivateDescriptors::make_room(to)) return -EBUSY;
     if (DescriptorTable::find(to) != nullptr) forget_tracked(to);
   }
   const int made = sys::dup3(from, to, close_on_exec ? O_CLOEXEC : 0);
-  if (made < 0 || file == nullptr || is_vfork_child()) return made;
-  note_duplicate(*file, made, close_on_exec);
+  if (made < 0) return made;
+  if (file != nullptr) {
+    note_descriptor(*file, made, close_on_exec);
+  } else if (is_child) {
+    VforkShadow::note(made, nullptr);
+  }
   return made;
 }
 
