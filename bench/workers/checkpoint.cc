@@ -30,9 +30,7 @@ std::string file_name(const Plan& plan, unsigned process, unsigned phase) {
 }
 
 // Different files hold different bytes: each starts elsewhere in the same content.
-uint64_t first_byte(unsigned process, unsigned phase) {
-  return (process * 131 + phase) * 8192;
-}
+uint64_t first_byte(unsigned process, unsigned phase) { return (process * 131 + phase) * 8192; }
 
 int64_t write_checkpoints(const Plan& plan, unsigned process) {
   worker::Content content(0);
