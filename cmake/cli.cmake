@@ -22,6 +22,9 @@ target_include_directories(cairn_cli ${cli_scope} ${CMAKE_SOURCE_DIR})
 
 add_executable(cairn ${CMAKE_SOURCE_DIR}/cli/main.cc)
 target_link_libraries(cairn PRIVATE cairn_cli)
+if(NOT CAIRN_SANITIZE)
+  target_link_options(cairn PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
+endif()
 
 set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES cli)
 set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_cli "${CAIRN_CLI_TESTS}")
