@@ -13,6 +13,7 @@
 #include "buffer/object_lifecycle.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/mappings.h"
 #include "frontends/common/open_file_pool.h"
 #include "frontends/common/path_filter.h"
 #include "frontends/common/posix_locks.h"
@@ -295,6 +296,7 @@ void take_over_holds(Owner parent) {
     }
     file.transit = HoldIndex::kNone;
   });
+  Mappings::count_again();
 }
 
 }  // namespace cairn

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes by descriptor: the kernel refuses them on an O_PATH placeholder, so they go to the real descriptor.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/system_call.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/real_calls.h"
+#include "frontends/posix/times.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<int(int, mode_t)> fchmod{"fchmod"};
+constinit RealCall<int(int, uid_t, gid_t)> fchown{"fchown"};
+constinit RealCall<int(int, const char*, uid_t, gid_t, int)> fchownat{"fchownat"};
+constinit RealCall<int(int, const char*, const void*, size_t, int)> fsetxattr{"fsetxattr"};
+constinit RealCall<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
+constinit RealCall<ssize_t(int, char*, size_t)> flistxattr{"flistxattr"};
+constinit RealCall<int(int, const char*)> fremovexattr{"fremovexattr"};
+constinit RealCall<int(int)> isatty{"isatty"};
+constinit RealCall<char*(int)> ttyname{"ttyname"};
+constinit RealCall<int(int, char*, size_t)> ttyname_r{"ttyname_r"};
+constinit RealCall<int(int, termios*)> tcgetattr{"tcgetattr"};
+constinit RealCall<int(int, int, const termios*)> tcsetattr{"tcsetattr"};
+constinit RealCall<pid_t(int)> tcgetpgrp{"tcgetpgrp"};
+constinit RealCall<long(int, int)> fpathconf{"fpathconf"};
+}  // namespace
+}  // namespace real
+
+namespace {
+
+int real_descriptor(int fd) {
+  OpenFile* file = DescriptorTable::find(fd);
+  return file == nullptr ? fd : file->private_fd();
+}
+
+// The change moved the file's ctime, and our copy of it follows.
+int after_change(int result, int fd) {
+  OpenFile* file = DescriptorTable::find(fd);
+  if (result == 0 && file != nullptr) {
+    const ErrnoKeeper keeper;
+    adopt_kernel_times(*file, false);
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace cairn
+
+using cairn::after_change;
+using cairn::DescriptorTable;
+using cairn::real_descriptor;
+
+CAIRN_HOOK(int, fchmod, (int fd, mode_t mode)) {
+  return after_change(cairn::real::fchmod(real_descriptor(fd), mode), fd);
+}
+
+CAIRN_HOOK(int, fchown, (int fd, uid_t user, gid_t group)) {
+  return after_change(cairn::real::fchown(real_descriptor(fd), user, group), fd);
+}
+
+CAIRN_HOOK(int, fchownat, (int directory, const char* path, uid_t user, gid_t group, int flags)) {
+  return after_change(cairn::real::fchownat(directory, path, user, group, flags),
+                      (flags & AT_EMPTY_PATH) != 0 ? directory : -1);
+}
+
+CAIRN_HOOK(int, fsetxattr, (int fd, const char* name, const void* value, size_t size, int flags)) {
+  return after_change(cairn::real::fsetxattr(real_descriptor(fd), name, value, size, flags), fd);
+}
+
+CAIRN_HOOK(ssize_t, fgetxattr, (int fd, const char* name, void* value, size_t size)) {
+  return cairn::real::fgetxattr(real_descriptor(fd), name, value, size);
+}
+
+CAIRN_HOOK(ssize_t, flistxattr, (int fd, char* list, size_t size)) {
+  return cairn::real::flistxattr(real_descriptor(fd), list, size);
+}
+
+CAIRN_HOOK(int, fremovexattr, (int fd, const char* name)) {
+  return after_change(cairn::real::fremovexattr(real_descriptor(fd), name), fd);
+}
+
+// libc asks by an ioctl of its own, which a placeholder answers with EBADF instead of ENOTTY.
+CAIRN_HOOK(int, isatty, (int fd)) {
+  if (DescriptorTable::find(fd) == nullptr) return cairn::real::isatty(fd);
+  errno = ENOTTY;
+  return 0;
+}
+
+CAIRN_HOOK(char*, ttyname, (int fd)) { return cairn::real::ttyname(real_descriptor(fd)); }
+
+CAIRN_HOOK(int, ttyname_r, (int fd, char* name, size_t size)) {
+  return cairn::real::ttyname_r(real_descriptor(fd), name, size);
+}
+
+CAIRN_HOOK(int, tcgetattr, (int fd, termios* settings)) {
+  return cairn::real::tcgetattr(real_descriptor(fd), settings);
+}
+
+CAIRN_HOOK(int, tcsetattr, (int fd, int when, const termios* settings)) {
+  return cairn::real::tcsetattr(real_descriptor(fd), when, settings);
+}
+
+CAIRN_HOOK(pid_t, tcgetpgrp, (int fd)) { return cairn::real::tcgetpgrp(real_descriptor(fd)); }
+
+CAIRN_HOOK(long, fpathconf, (int fd, int name)) { return cairn::real::fpathconf(real_descriptor(fd), name); }

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy_file_range(), sendfile(), splice(): the kernel cannot move bytes that are in the buffer, so they pass through a
+// small piece of memory here. A short count is always allowed.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/system_call.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_io.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/real_calls.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<ssize_t(int, off_t*, int, off_t*, size_t, unsigned)> copy_file_range{"copy_file_range"};
+constinit RealCall<ssize_t(int, int, off_t*, size_t)> sendfile{"sendfile64"};
+constinit RealCall<ssize_t(int, off_t*, int, off_t*, size_t, unsigned)> splice{"splice"};
+}  // namespace
+}  // namespace real
+
+namespace {
+
+constexpr std::size_t kPieceBytes = 256 * 1024;
+// GNU cp asks for almost 2^63 bytes; a call that moves this much returns, so that signals get their turn.
+constexpr std::size_t kCopyMax = 64 * 1024 * 1024;
+
+// One end of a copy: an open file of ours or a descriptor of the kernel's, at its own offset or at a given one.
+struct End {
+  int fd;
+  OpenFile* file;
+  off_t* offset;
+
+  End(int number, off_t* at) : fd(number), file(DescriptorTable::find(number)), offset(at) {}
+
+  ssize_t read(void* buffer, std::size_t length) const {
+    ssize_t got = 0;
+    if (file != nullptr) {
+      got = offset == nullptr ? file_read(*file, buffer, length) : file_pread(*file, buffer, length, *offset);
+    } else {
+      got = offset == nullptr ? sys::read(fd, buffer, length) : sys::pread(fd, buffer, length, *offset);
+    }
+    if (got > 0 && offset != nullptr) *offset += got;
+    return got;
+  }
+  ssize_t write(const void* buffer, std::size_t length) const {
+    ssize_t put = 0;
+    if (file != nullptr) {
+      put = offset == nullptr ? file_write(*file, buffer, length) : file_pwrite(*file, buffer, length, *offset);
+    } else {
+      put = offset == nullptr ? sys::write(fd, buffer, length) : sys::pwrite(fd, buffer, length, *offset);
+    }
+    if (put > 0 && offset != nullptr) *offset += put;
+    return put;
+  }
+  // What was read but not written goes back.
+  void unread(std::size_t length) const {
+    const auto back = -static_cast<off_t>(length);
+    if (offset != nullptr) {
+      *offset += back;
+    } else if (file != nullptr) {
+      file_seek(*file, back, SEEK_CUR);
+    } else {
+      sys::lseek(fd, back, SEEK_CUR);
+    }
+  }
+};
+
+class Piece {
+ public:
+  Piece() : memory_(sys::mmap(nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  ~Piece() {
+    if (is_valid()) sys::munmap(memory_, kPieceBytes);
+  }
+  Piece(const Piece&) = delete;
+  Piece& operator=(const Piece&) = delete;
+  bool is_valid() const { return !sys::is_error(memory_); }
+  char* bytes() const { return static_cast<char*>(memory_); }
+
+ private:
+  void* memory_;
+};
+
+// `waits` is false for a source that may run dry for a while (a pipe): what it has now is enough.
+ssize_t copy(const End& from, const End& to, std::size_t length, bool waits = true) {
+  const Piece piece;
+  if (!piece.is_valid()) return -ENOMEM;
+  length = std::min(length, kCopyMax);
+  std::size_t done = 0;
+  while (done < length) {
+    const ssize_t got = from.read(piece.bytes(), std::min(kPieceBytes, length - done));
+    if (got <= 0) return done > 0 ? static_cast<ssize_t>(done) : got;
+    const auto wanted = static_cast<std::size_t>(got);
+    const ssize_t put = to.write(piece.bytes(), wanted);
+    if (put < 0) {
+      from.unread(wanted);
+      return done > 0 ? static_cast<ssize_t>(done) : put;
+    }
+    done += static_cast<std::size_t>(put);
+    if (static_cast<std::size_t>(put) < wanted) {
+      from.unread(wanted - static_cast<std::size_t>(put));
+      break;
+    }
+    if (!waits) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+int mode_of(int fd, mode_t* mode) {
+  struct ::statx status;
+  const int error = sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &status);
+  if (error == 0) *mode = status.stx_mode;
+  return error;
+}
+
+ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length,
+                   unsigned flags) {
+  if (flags != 0) return -EINVAL;
+  for (const int fd : {from_fd, to_fd}) {
+    mode_t mode = 0;
+    if (const int error = mode_of(fd, &mode); error < 0) return error;
+    if (S_ISDIR(mode)) return -EISDIR;
+    if (!S_ISREG(mode)) return -EINVAL;
+  }
+  const End from(from_fd, from_offset);
+  const End to(to_fd, to_offset);
+  const auto accessible = [](const End& end, int mode) {
+    if (end.file != nullptr) return mode == O_RDONLY ? end.file->may_read : end.file->may_write;
+    const int flags_of = sys::fcntl(end.fd, F_GETFL);
+    return flags_of >= 0 && ((flags_of & O_ACCMODE) == O_RDWR || (flags_of & O_ACCMODE) == mode);
+  };
+  if (!accessible(from, O_RDONLY) || !accessible(to, O_WRONLY)) return -EBADF;
+  const int to_flags = to.file != nullptr ? static_cast<int>(to.file->flags()) : sys::fcntl(to_fd, F_GETFL);
+  if ((to_flags & O_APPEND) != 0) return -EBADF;
+  if (from.file != nullptr && to.file != nullptr && from.file->object == to.file->object) {
+    const auto position = [](const End& end) {
+      return end.offset != nullptr
+                 ? *end.offset
+                 : static_cast<off_t>(end.file->description->offset.load(std::memory_order_relaxed));
+    };
+    const off_t distance = position(from) - position(to);
+    if (static_cast<std::size_t>(distance < 0 ? -distance : distance) < length) return -EINVAL;
+  }
+  if ((from_offset != nullptr && *from_offset < 0) || (to_offset != nullptr && *to_offset < 0)) return -EINVAL;
+  return copy(from, to, length);
+}
+
+ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
+  const End from(from_fd, offset);
+  const End to(to_fd, nullptr);
+  if (from.file != nullptr && !from.file->may_read) return -EBADF;
+  if (from.file == nullptr) {
+    mode_t mode = 0;
+    if (const int error = mode_of(from_fd, &mode); error < 0) return error;
+    if (!S_ISREG(mode) && !S_ISBLK(mode)) return -EINVAL;
+  }
+  if (to.file != nullptr && (to.file->flags() & O_APPEND) != 0) return -EINVAL;
+  if (offset != nullptr && *offset < 0) return -EINVAL;
+  return copy(from, to, std::min(length, kTransferMax));
+}
+
+bool is_ours(int first, int second) {
+  return DescriptorTable::find(first) != nullptr || DescriptorTable::find(second) != nullptr;
+}
+
+// One end must be a pipe; a pipe that is full or empty decides how much moves.
+ssize_t splice_file(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length) {
+  const End from(from_fd, from_offset);
+  const End to(to_fd, to_offset);
+  mode_t other_mode = 0;
+  const int other = from.file != nullptr ? to_fd : from_fd;
+  if (const int error = mode_of(other, &other_mode); error < 0) return error;
+  if (!S_ISFIFO(other_mode)) return -EINVAL;
+  if (to.file != nullptr && (to.file->flags() & O_APPEND) != 0) return -EINVAL;
+  // A pipe holds this much without a reader; more would wait with bytes in hand.
+  constexpr std::size_t kPipeBytes = 65536;
+  return copy(from, to, std::min(length, kPipeBytes), false);
+}
+
+}  // namespace
+}  // namespace cairn
+
+using cairn::with_errno;
+
+CAIRN_HOOK(ssize_t, copy_file_range,
+           (int from, off_t* from_offset, int to, off_t* to_offset, size_t length, unsigned flags)) {
+  if (!cairn::is_ours(from, to)) {
+    return cairn::real::copy_file_range(from, from_offset, to, to_offset, length, flags);
+  }
+  return with_errno(cairn::copy_range(from, from_offset, to, to_offset, length, flags));
+}
+
+CAIRN_HOOK(ssize_t, sendfile, (int to, int from, off_t* offset, size_t length)) {
+  if (!cairn::is_ours(from, to)) return cairn::real::sendfile(to, from, offset, length);
+  return with_errno(cairn::send_file(to, from, offset, length));
+}
+CAIRN_TWIN(sendfile, sendfile64);
+
+CAIRN_HOOK(ssize_t, splice,
+           (int from, off_t* from_offset, int to, off_t* to_offset, size_t length, unsigned flags)) {
+  if (!cairn::is_ours(from, to)) {
+    return cairn::real::splice(from, from_offset, to, to_offset, length, flags);
+  }
+  return with_errno(cairn::splice_file(from, from_offset, to, to_offset, length));
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// truncate(), fallocate() and the process's limit on file sizes.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/system_call.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_io.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/real_calls.h"
+#include "frontends/common/visible_status.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<int(const char*, off_t)> truncate{"truncate64"};
+constinit RealCall<int(int, off_t)> ftruncate{"ftruncate64"};
+constinit RealCall<int(int, int, off_t, off_t)> fallocate{"fallocate64"};
+constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
+constinit RealCall<int(int, const rlimit*)> setrlimit{"setrlimit64"};
+constinit RealCall<int(pid_t, int, const rlimit*, rlimit*)> prlimit{"prlimit64"};
+}  // namespace
+}  // namespace real
+
+namespace {
+
+// A path that names a buffered file is cut through a descriptor of our own. Returns false when it is not buffered.
+bool truncate_by_path(const char* path, off_t size, int* result) {
+  struct ::statx status;
+  if (!may_need_overlay() || path == nullptr || size < 0) return false;
+  if (sys::statx(AT_FDCWD, path, 0, kOverlayMask, &status) < 0) return false;
+  if (object_of(status) == ObjectIndex::kNone) return false;
+  const int fd = open_managed(AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+  if (fd < 0) {
+    *result = fd;
+    return true;
+  }
+  OpenFile* file = DescriptorTable::find(fd);
+  *result = file != nullptr ? file_truncate(*file, size) : sys::ftruncate(fd, size);
+  if (file != nullptr) {
+    close_tracked(fd);
+  } else {
+    sys::close(fd);
+  }
+  return true;
+}
+
+void note_limit(int resource, const rlimit* limit) {
+  if (resource == RLIMIT_FSIZE && limit != nullptr) note_size_limit(limit->rlim_cur);
+}
+
+}  // namespace
+}  // namespace cairn
+
+using cairn::DescriptorTable;
+using cairn::OpenFile;
+using cairn::with_errno;
+
+CAIRN_HOOK(int, truncate, (const char* path, off_t size)) {
+  int result = 0;
+  if (!cairn::truncate_by_path(path, size, &result)) return cairn::real::truncate(path, size);
+  return with_errno(result);
+}
+CAIRN_TWIN(truncate, truncate64);
+
+CAIRN_HOOK(int, ftruncate, (int fd, off_t size)) {
+  OpenFile* file = DescriptorTable::find(fd);
+  if (file == nullptr) return cairn::real::ftruncate(fd, size);
+  return with_errno(cairn::file_truncate(*file, size));
+}
+CAIRN_TWIN(ftruncate, ftruncate64);
+
+CAIRN_HOOK(int, fallocate, (int fd, int mode, off_t offset, off_t length)) {
+  OpenFile* file = DescriptorTable::find(fd);
+  if (file == nullptr) return cairn::real::fallocate(fd, mode, offset, length);
+  return with_errno(cairn::file_allocate(*file, mode, offset, length));
+}
+CAIRN_TWIN(fallocate, fallocate64);
+
+// Returns the error and leaves errno alone, unlike its neighbours.
+CAIRN_HOOK(int, posix_fallocate, (int fd, off_t offset, off_t length)) {
+  OpenFile* file = DescriptorTable::find(fd);
+  if (file == nullptr) return cairn::real::posix_fallocate(fd, offset, length);
+  const int result = cairn::file_allocate(*file, 0, offset, length);
+  if (result != -EOPNOTSUPP) return -result;
+  // Where the file system cannot reserve, the size alone is what later calls see.
+  if (offset < 0 || length <= 0) return EINVAL;
+  if (cairn::file_size(*file) >= offset + length) return 0;
+  return -cairn::file_truncate(*file, offset + length);
+}
+CAIRN_TWIN(posix_fallocate, posix_fallocate64);
+
+CAIRN_HOOK(int, setrlimit, (int resource, const rlimit* limit)) {
+  const int result = cairn::real::setrlimit(resource, limit);
+  if (result == 0) cairn::note_limit(resource, limit);
+  return result;
+}
+CAIRN_TWIN(setrlimit, setrlimit64);
+
+CAIRN_HOOK(int, prlimit, (pid_t pid, int resource, const rlimit* limit, rlimit* before)) {
+  const int result = cairn::real::prlimit(pid, resource, limit, before);
+  if (result == 0 && (pid == 0 || pid == cairn::sys::getpid())) cairn::note_limit(resource, limit);
+  return result;
+}
+CAIRN_TWIN(prlimit, prlimit64);
