@@ -9,6 +9,7 @@
 
 #include "base/node_config.h"
 #include "node/flusher.h"
+#include "organizer/organizer.h"
 #include "tiers/actor.h"
 
 namespace cairn::node {
@@ -22,9 +23,14 @@ class OrganizerThread {
   void stop();
 
  private:
+  enum class Room : std::uint8_t {
+    kEnough,
+    kProgress,  // still short, but blocks left
+    kStuck      // still short, and nothing can leave before it is stored
+  };
   void run();
-  // One look at every tier. Returns true when a tier is still short of room.
-  bool make_room(Actor& actor);
+  void sleep(std::uint32_t seen, int timeout_ms);
+  Room make_room(Organizer& organizer, Actor& actor);
   void reclaim_objects(Actor& actor) const;
 
   const NodeMemory& memory_;
@@ -33,6 +39,7 @@ class OrganizerThread {
   Flusher& flusher_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
+  bool gave_up_ = false;  // the thread's own: nothing could leave at the last look
 };
 
 }  // namespace cairn::node

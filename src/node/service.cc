@@ -210,6 +210,8 @@ int fail(const NodeConfig& config, const Status& status) {
 int watch_signals() {
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
+  // A file size limit is an error of one file, to be reported, and no reason to die.
+  ::signal(SIGXFSZ, SIG_IGN);
   sigset_t watched;
   ::sigemptyset(&watched);
   ::sigaddset(&watched, SIGTERM);

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "organizer/organizer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/system_call.h"
+#include "flush/dirty_accounting.h"
+
+namespace cairn {
+namespace {
+
+bool has_bytes(const BlockDescriptor& block) {
+  const BlockState state = block.state.load(std::memory_order_relaxed);
+  return state == BlockState::kClean || state == BlockState::kDirty || state == BlockState::kFlushing;
+}
+
+std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
+  if (!memory.in_memory(bucket)) return kBlockBytes;
+  return static_cast<std::uint32_t>(bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
+}
+
+void unpin(BlockDescriptor& block) {
+  block.flusher.store(0, std::memory_order_release);
+}
+
+}  // namespace
+
+TierLimits limits_for(std::uint32_t slabs, std::uint32_t low_percent, std::uint32_t high_percent) {
+  constexpr std::uint32_t kSlabsMin = 4;
+  TierLimits limits;
+  const auto share = [slabs](std::uint32_t percent) {
+    return static_cast<std::uint32_t>(std::uint64_t{slabs} * percent / 100);
+  };
+  limits.low_slabs = std::max(share(low_percent), std::min(kSlabsMin, slabs / 4));
+  limits.high_slabs = std::max(share(high_percent), limits.low_slabs + std::min(kSlabsMin, slabs / 4));
+  if (slabs > 0) limits.high_slabs = std::min(limits.high_slabs, slabs - 1);
+  limits.low_slabs = std::min(limits.low_slabs, limits.high_slabs);
+  return limits;
+}
+
+Organizer::Organizer(const NodeMemory& memory, const PlacementPolicy& placement,
+                     const ReplacementPolicy& replacement, BatchWriter& writer,
+                     std::array<TierLimits, kTiersMax> limits)
+    : memory_(memory), placement_(placement), replacement_(replacement), writer_(writer), limits_(limits) {
+  moves_.reserve(kMovesMax);
+}
+
+Organizer::~Organizer() {
+  if (staging_ != nullptr) sys::munmap(staging_, kMovesMax * kBlockBytes);
+}
+
+RoomMade Organizer::make_room(Actor& actor, TierId tier) {
+  // Small buckets free their slab only when the whole slab is empty, so one round may not be enough.
+  constexpr int kRounds = 4;
+  RoomMade made;
+  const BucketPool& pool = memory_.pool(tier);
+  const TierLimits& limits = limits_[raw(tier)];
+  if (pool.slab_count() == 0 || pool.free_slabs() >= limits.low_slabs) return made;
+  for (int round = 0; round < kRounds && pool.free_slabs() < limits.high_slabs; ++round) {
+    collect(tier);
+    const std::uint32_t before = made.dropped + made.demoted;
+    ReplacementRequest request;
+    request.bytes_wanted = std::uint64_t{limits.high_slabs - pool.free_slabs()} * kBlockBytes;
+    request.now_ms = monotonic_coarse_ms();
+    const std::size_t count = replacement_.choose(candidates_, request);
+    made.dirty_in_the_way = 0;
+    evict(actor, tier, count, &made);
+    if (made.dropped + made.demoted == before) break;
+  }
+  made.is_short = pool.free_slabs() < limits.low_slabs;
+  return made;
+}
+
+void Organizer::collect(TierId tier) {
+  candidates_.clear();
+  memory_.pool(tier).for_each_bucket([&](BucketIndex bucket) {
+    const BlockDescriptor& block = memory_.block(bucket);
+    if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree) return;
+    BlockView view;
+    view.bucket = bucket;
+    view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
+    view.frequency = block.frequency.load(std::memory_order_relaxed);
+    view.bytes = bucket_bytes(memory_, bucket);
+    view.dirty = block.dirty_pages.load(std::memory_order_relaxed) != 0;
+    candidates_.push_back(view);
+  });
+}
+
+// Victims that cannot leave now (dirty without a tier below, or in use) are passed over for the next best, so that a
+// few hot or dirty blocks at the old end do not stop the eviction.
+void Organizer::evict(Actor& actor, TierId tier, std::size_t count, RoomMade* made) {
+  const BucketPool& pool = memory_.pool(tier);
+  const std::uint32_t high = limits_[raw(tier)].high_slabs;
+  const std::size_t most = std::min(candidates_.size(), std::max(count * 4, std::size_t{256}));
+  // Beyond the policy's choice the rest stands in no promised order; oldest-first leaves it sorted.
+  for (std::size_t at = 0; at < most; ++at) {
+    if (at >= count && pool.free_slabs() + moves_.size() >= high) break;
+    handle_victim(actor, candidates_[at], tier, made);
+    if (moves_.size() == kMovesMax) finish_moves(actor, made);
+  }
+  finish_moves(actor, made);
+}
+
+void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made) {
+  PlacementRequest request;
+  request.bytes = kBlockBytes;
+  request.fastest = static_cast<TierId>(raw(tier) + 1);
+  // Nothing to carry: whoever began to fill the block met an error or died.
+  const bool is_empty = !has_bytes(memory_.block(victim.bucket));
+  const auto target = is_empty ? std::nullopt : placement_.choose(views(), request);
+  if (target && pin(actor, victim.bucket, *target)) return;
+  if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
+    ++made->dirty_in_the_way;
+  } else if (!target && drop(actor, victim.bucket)) {
+    ++made->dropped;
+  }
+}
+
+std::vector<TierView> Organizer::views() const {
+  std::vector<TierView> tiers;
+  for (unsigned index = 0; index < memory_.tier_count(); ++index) {
+    const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
+    tiers.push_back(TierView{static_cast<TierId>(index), std::uint64_t{pool.slab_count()} * kBlockBytes,
+                             std::uint64_t{pool.free_slabs()} * kBlockBytes, 0});
+  }
+  return tiers;
+}
+
+// Step 1. False when the block cannot move now.
+bool Organizer::pin(Actor& actor, BucketIndex from, TierId target) {
+  BlockDescriptor& block = memory_.block(from);
+  if (!block.try_lock(actor.self)) return false;
+  const bool movable = block.object_index() != ObjectIndex::kNone && has_bytes(block) &&
+                       !block.is_flushing(actor.owners()) &&
+                       actor.object(block.object_index()).through.load() == 0 &&
+                       memory_.directory().find(block.object_index(), block.block_number()) == from;
+  if (!movable) {
+    actor.unlock(block, false);
+    return false;
+  }
+  Lease::Fresh fresh;
+  const BucketIndex to = actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB, actor.self,
+                                                        actor.owners(), kMovesMax, &fresh);
+  if (to == BucketIndex::kNone) {
+    actor.unlock(block, false);
+    return false;
+  }
+  Move move;
+  move.from = from;
+  move.to = to;
+  move.sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+  move.length = bucket_bytes(memory_, from);
+  block.flusher.store(actor.self.bits(), std::memory_order_release);
+  actor.unlock(block, false);
+  moves_.push_back(move);
+  return true;
+}
+
+const void* Organizer::bytes_of(const Move& move, std::size_t slot) {
+  if (memory_.in_memory(move.from)) return memory_.bytes(move.from);
+  if (staging_ == nullptr) {
+    void* mapped = sys::mmap(nullptr, kMovesMax * kBlockBytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys::is_error(mapped)) return nullptr;
+    staging_ = static_cast<std::byte*>(mapped);
+  }
+  std::byte* target = staging_ + slot * kBlockBytes;
+  const TierId tier = memory_.tier_of(move.from);
+  const int error = memory_.file_tier(tier).read_pages(memory_.pool(tier).offset_of_bucket(move.from), target,
+                                                       move.length);
+  return error < 0 ? nullptr : target;
+}
+
+// Steps 2 and 3 for all pinned blocks.
+void Organizer::finish_moves(Actor& actor, RoomMade* made) {
+  std::vector<BatchWrite> writes;
+  std::vector<Move> written;
+  for (std::size_t slot = 0; slot < moves_.size(); ++slot) {
+    const Move& move = moves_[slot];
+    const void* bytes = bytes_of(move, slot);
+    if (bytes == nullptr) {
+      give_up(actor, move, true);
+      continue;
+    }
+    const TierId target = memory_.tier_of(move.to);
+    writes.push_back(BatchWrite{&memory_.file_tier(target), memory_.pool(target).offset_of_bucket(move.to),
+                                bytes, move.length, 0});
+    written.push_back(move);
+  }
+  moves_.clear();
+  if (!writes.empty()) writer_.write_all(writes);
+  for (std::size_t at = 0; at < written.size(); ++at) {
+    if (writes[at].result == 0 && commit(actor, written[at])) {
+      ++made->demoted;
+    } else {
+      give_up(actor, written[at], true);
+    }
+  }
+}
+
+// Step 3. False when the block changed meanwhile: it is then still pinned and unlocked.
+bool Organizer::commit(Actor& actor, const Move& move) {
+  BlockDescriptor& old = memory_.block(move.from);
+  BlockDescriptor& fresh = memory_.block(move.to);
+  actor.lock(old);
+  if (BlockDescriptor::sequence_in(old.word.load(std::memory_order_relaxed)) != move.sequence) {
+    actor.unlock(old, false);
+    return false;
+  }
+  const ObjectIndex object = old.object_index();
+  const std::uint16_t dirty = old.dirty_pages.load();
+  fresh.object.store(raw(object), std::memory_order_relaxed);
+  fresh.number.store(raw(old.block_number()), std::memory_order_relaxed);
+  fresh.flusher.store(0, std::memory_order_relaxed);
+  fresh.recency_ms.store(old.recency_ms.load(), std::memory_order_relaxed);
+  fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
+  fresh.placed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+  fresh.predecessor.store(0, std::memory_order_relaxed);
+  fresh.reason.store(static_cast<std::uint8_t>(PlacementReason::kDemoted), std::memory_order_relaxed);
+  fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
+  fresh.enter(BlockState::kFilling);
+  fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
+  fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
+  fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
+  if (dirty != 0) note_dirty_block_moved(actor, move.from, move.to);
+  memory_.directory().move(move.from, move.to, actor.self, actor.owners());
+  actor.unlock(fresh, true);
+  unpin(old);
+  // A dead flusher's mark counts for nothing; the bucket leaves the state that it froze.
+  if (old.state.load() == BlockState::kFlushing) old.enter(BlockState::kDirty);
+  memory_.pool(memory_.tier_of(move.from)).release(move.from, actor.self);
+  futex_wake(old.flusher);
+  actor.count(Counter::kDemotedBlocks, 1);
+  return true;
+}
+
+void Organizer::give_up(Actor& actor, const Move& move, bool target_too) {
+  BlockDescriptor& old = memory_.block(move.from);
+  actor.lock(old);
+  unpin(old);
+  actor.unlock(old, false);
+  futex_wake(old.flusher);
+  if (target_too) memory_.pool(memory_.tier_of(move.to)).release(move.to, actor.self);
+}
+
+bool Organizer::drop(Actor& actor, BucketIndex bucket) {
+  BlockDescriptor& block = memory_.block(bucket);
+  if (!block.try_lock(actor.self)) return false;
+  const bool droppable = block.object_index() != ObjectIndex::kNone &&
+                         block.state.load() != BlockState::kFree && block.dirty_pages.load() == 0 &&
+                         !block.is_flushing(actor.owners()) &&
+                         memory_.directory().find(block.object_index(), block.block_number()) == bucket;
+  if (!droppable) {
+    actor.unlock(block, false);
+    return false;
+  }
+  const ObjectIndex object = block.object_index();
+  // Nothing is dirty any more; only the mark of a flusher that died is left.
+  if (block.state.load() == BlockState::kFlushing) block.enter(BlockState::kClean);
+  memory_.directory().withdraw(bucket, actor.self, actor.owners());
+  actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
+  memory_.pool(memory_.tier_of(bucket)).release(bucket, actor.self);
+  actor.count(Counter::kEvictedBlocks, 1);
+  return true;
+}
+
+}  // namespace cairn

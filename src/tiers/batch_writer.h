@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many direct writes to pool files at once: how blocks move down to a file tier.
+//
+// Thread safety: one thread at a time per writer. Ownership: the buffers stay the caller's until write_all() returns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tiers/file_tier.h"
+
+namespace cairn {
+
+struct BatchWrite {
+  const FileTier* tier = nullptr;
+  std::uint64_t offset = 0;  // whole pages, like bytes and length
+  const void* bytes = nullptr;
+  std::size_t length = 0;
+  int result = 0;            // 0 or -errno, set by write_all()
+};
+
+class BatchWriter {
+ public:
+  // Returns when every write is done or has failed.
+  virtual void write_all(std::span<BatchWrite> writes) = 0;
+
+ protected:
+  ~BatchWriter() = default;
+};
+
+// One write after the other: for kernels and containers without io_uring, and for tests.
+class PlainBatchWriter final : public BatchWriter {
+ public:
+  void write_all(std::span<BatchWrite> writes) override {
+    for (BatchWrite& write : writes) {
+      write.result = write.tier->write_pages(write.offset, write.bytes, write.length);
+    }
+  }
+};
+
+}  // namespace cairn

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batched direct writes to pool files by io_uring: a whole batch is in flight at once, one system call submits it.
+//
+// Thread safety: one thread at a time. Ownership: owns the ring.
+#pragma once
+
+#include <memory>
+
+#include "tiers/batch_writer.h"
+
+namespace cairn {
+
+class UringWriter final : public BatchWriter {
+ public:
+  static constexpr unsigned kDepth = 64;
+
+  UringWriter();
+  ~UringWriter();
+  UringWriter(const UringWriter&) = delete;
+  UringWriter& operator=(const UringWriter&) = delete;
+
+  // False where the kernel or a container's filter has no io_uring; writes then go one by one.
+  bool has_ring() const { return ring_ != nullptr; }
+  void write_all(std::span<BatchWrite> writes) override;
+
+ private:
+  struct Ring;
+  void write_some(std::span<BatchWrite> writes);
+
+  std::unique_ptr<Ring> ring_;
+  PlainBatchWriter plain_;
+};
+
+}  // namespace cairn

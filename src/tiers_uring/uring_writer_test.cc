@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tiers_uring/uring_writer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace cairn {
+namespace {
+
+class UringWriterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* place = std::getenv("TEST_TMPDIR");
+    path_ = std::string(place != nullptr ? place : "/tmp") + "/cairn-uring-" + std::to_string(::getpid());
+    auto tier = FileTier::create(path_, kBlocks * kBlockBytes);
+    ASSERT_TRUE(tier.is_ok()) << tier.status().message();
+    tier_ = std::move(tier.value());
+    memory_ = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlocks * kBlockBytes));
+  }
+  void TearDown() override {
+    std::free(memory_);
+    ::unlink(path_.c_str());
+  }
+
+  static constexpr std::size_t kBlocks = 150;  // more than two rings full
+  std::string path_;
+  FileTier tier_;
+  std::byte* memory_ = nullptr;
+};
+
+TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
+  std::vector<BatchWrite> writes;
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    std::memset(memory_ + block * kBlockBytes, static_cast<int>(block + 1), kBlockBytes);
+    writes.push_back(BatchWrite{&tier_, block * kBlockBytes, memory_ + block * kBlockBytes, kBlockBytes, -1});
+  }
+  UringWriter writer;
+  writer.write_all(writes);
+  auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    EXPECT_EQ(writes[block].result, 0);
+    ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);
+    EXPECT_EQ(std::memcmp(read, memory_ + block * kBlockBytes, kBlockBytes), 0) << block;
+  }
+  std::free(read);
+}
+
+TEST_F(UringWriterTest, ReportsTheErrorOfOneWriteAndDoesTheOthers) {
+  const FileTier closed;
+  std::memset(memory_, 1, 2 * kBlockBytes);
+  std::vector<BatchWrite> writes = {BatchWrite{&closed, 0, memory_, kBlockBytes, 0},
+                                    BatchWrite{&tier_, 0, memory_, kBlockBytes, -1}};
+  UringWriter writer;
+  writer.write_all(writes);
+  EXPECT_EQ(writes[0].result, -EBADF);
+  EXPECT_EQ(writes[1].result, 0);
+}
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process's attachment to a node, with nothing of the preload library: speaks the protocol itself.
+//
+// Thread safety: attach() first, in one thread; hand_over() from any thread; an OpenFile per thread.
+// Ownership: maps the node's memory, owns the connection.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backing/backing_file.h"
+#include "buffer/object_io.h"
+#include "buffer/object_lifecycle.h"
+#include "client/protocol.h"
+#include "tiers/actor.h"
+
+namespace cairn::testing {
+
+class TestClient final : public HandOver {
+ public:
+  ~TestClient();
+
+  // Returns false when refused; see refusal().
+  bool attach(const std::string& socket_path, std::uint32_t run = 0);
+  bool attach_as(const std::string& socket_path, const protocol::Hello& hello);
+  const std::string& refusal() const { return refusal_; }
+
+  const NodeMemory& memory() const { return memory_; }
+  Owner self() const { return self_; }
+  Actor make_actor(unsigned shard) const;
+
+  bool hand_over(ObjectIndex object, int fd) override;
+  int request_flush(ObjectIndex object, bool durable) override;
+  void discarded(ObjectIndex object) override;
+  void send_inherited();
+  void send_foreign(const char* command);
+
+ private:
+  int connect_to(const std::string& path) const;
+  bool send(const void* message, std::size_t length, int fd);
+
+  std::string socket_path_;
+  std::string refusal_;
+  int socket_ = -1;
+  Owner self_;
+  NodeMemory memory_;
+};
+
+// One open file of one thread: an object with a description and a hold, like open(2) makes it.
+class OpenFile {
+ public:
+  OpenFile(TestClient& client, Actor& actor, const std::string& path, int flags);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  bool is_open() const { return index_ != ObjectIndex::kNone; }
+  ObjectAccess access() { return ObjectAccess{actor_, index_, *file_, client_}; }
+  ssize_t read(std::uint64_t offset, void* buffer, std::size_t length);
+  ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length);
+  int sync() { return sync_object(access(), true, nullptr); }
+  ObjectIndex object() const { return index_; }
+  HoldIndex hold() const { return hold_; }
+  DescriptionIndex description() const { return description_; }
+
+ private:
+  TestClient& client_;
+  Actor& actor_;
+  int fd_ = -1;
+  bool may_write_ = false;
+  std::unique_ptr<BackingFile> file_;
+  ObjectIndex index_ = ObjectIndex::kNone;
+  DescriptionIndex description_ = DescriptionIndex::kNone;
+  HoldIndex hold_ = HoldIndex::kNone;
+};
+
+}  // namespace cairn::testing
