@@ -28,4 +28,5 @@ cairn_module(frontends   DEPS client SUBDIRS common NO_EXCEPTIONS)
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(tiers_uring DEPS tiers LIBRARIES cairn_liburing)
 cairn_module(node        DEPS buffer tiers_uring MAY_INCLUDE client/protocol.h
-             LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only cairn_yaml nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
+             LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only cairn_yaml nlohmann_json::nlohmann_json
+             cairn_liburing Threads::Threads)
