@@ -45,11 +45,13 @@ Json request_status(const NodePaths& paths) {
   return member(reply, "status");
 }
 
-// Ends the service and waits until it has gone.
-void end_service(const NodePaths& paths, pid_t service, bool discard) {
+// Asks the service to end and waits until it has gone.
+// Returns: an empty object; or the service's reply when it stays, because something came in that it cannot store.
+Json end_service(const NodePaths& paths, pid_t service, bool discard) {
   try {
-    ControlClient(paths).request(
+    const Json reply = ControlClient(paths).request(
         {{"command", "shutdown"}, {"drain", !discard}, {"discard", discard}});
+    if (!bool_field(reply, "stopped", true)) return reply;
   } catch (const Failure&) {
     // The connection closes when the service ends, which is what was asked for; whether it has is seen below.
   }
@@ -58,6 +60,15 @@ void end_service(const NodePaths& paths, pid_t service, bool discard) {
                               kServiceEndSeconds, service),
                   fmt::format("its log is {}", paths.log_file), kExitInternal);
   }
+  return Json::object();
+}
+
+// The node stays, and so does what it holds. Returns: the exit status.
+int say_kept(const NodePaths& paths, const Json& reply) {
+  say(fmt::format("node {} stays, because it keeps data that is not stored", paths.name));
+  const int exit_status = say_unstored(paths.name, reply);
+  say(fmt::format("to give that data up: cairn down --node {} --discard", paths.name));
+  return exit_status;
 }
 
 // The node of a run that ended without everything stored has no further use once it is empty.
@@ -101,14 +112,11 @@ int stop_node(const StopOptions& options) {
   if (!options.discard) {
     ControlClient client(paths);
     const Json reply = drain(client, std::nullopt);
-    if (!bool_field(reply, "stored", false)) {
-      say(fmt::format("node {} stays, because it keeps data that is not stored", paths.name));
-      const int exit_status = say_unstored(paths.name, reply);
-      say(fmt::format("to give that data up: cairn down --node {} --discard", paths.name));
-      return exit_status;
-    }
+    if (!bool_field(reply, "stored", false)) return say_kept(paths, reply);
   }
-  end_service(paths, service, options.discard);
+  if (const Json kept = end_service(paths, service, options.discard); !kept.empty()) {
+    return say_kept(paths, kept);
+  }
   say(fmt::format("node {} is down, {}", paths.name,
                   options.discard ? "what was not stored is discarded" : "everything is stored"));
   return kExitOk;
@@ -123,7 +131,9 @@ int drain_node(const DrainOptions& options) {
                   format_duration(number_field(reply, "seconds"))));
   const Json status = request_status(paths);
   if (is_left_over(paths, status)) {
-    end_service(paths, static_cast<pid_t>(unsigned_field(status, "service_pid")), false);
+    const auto service = static_cast<pid_t>(unsigned_field(status, "service_pid"));
+    if (const Json kept = end_service(paths, service, false); !kept.empty())
+      return say_kept(paths, kept);
     say(fmt::format("its run had ended, so node {} is down", paths.name));
   }
   return kExitOk;

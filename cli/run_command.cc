@@ -259,6 +259,8 @@ class Run {
     }
     outcome_.end = {{"stored", false}, {"unstored", unstored}};
     say_lines(unstored_lines(paths_.name, unstored, total));
+    if (launched_)
+      say(fmt::format("node {} goes on storing, and ends when it holds nothing more", paths_.name));
     write_report(kExitNotStored);
     return kExitNotStored;
   }
