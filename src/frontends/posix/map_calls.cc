@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// mmap() and its relatives, and dlopen(), which maps files inside libc.
-#include <dlfcn.h>
-#include <fcntl.h>
+// mmap() and its relatives.
 #include <stdarg.h>
 #include <sys/mman.h>
-
-#include <cstring>
 
 #include "base/system_call.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/mappings.h"
 #include "frontends/common/open_file.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/visible_status.h"
 
 namespace cairn {
-namespace real {
-namespace {
-constinit RealCall<void*(const char*, int)> dlopen{"dlopen"};
-constinit RealCall<void*(Lmid_t, const char*, int)> dlmopen{"dlmopen"};
-}  // namespace
-}  // namespace real
-
 namespace {
 
 void* pointer_or_errno(void* result) {
@@ -45,18 +32,6 @@ void* map_file(OpenFile& file, void* address, std::size_t length, int protection
   if ((flags & MAP_FIXED) != 0) Mappings::remove(begin, length);
   Mappings::add(begin, length, file.object, hold);
   return result;
-}
-
-// The dynamic linker reads files behind our back: what is in the buffer goes to the backing store first.
-[[gnu::noinline]] void store_before_load(const char* path) {
-  struct ::statx status;
-  if (path == nullptr || std::strchr(path, '/') == nullptr || !may_need_overlay()) return;
-  if (sys::statx(AT_FDCWD, path, 0, kOverlayMask, &status) < 0) return;
-  const ObjectIndex object = object_of(status);
-  if (object == ObjectIndex::kNone) return;
-  Session& session = Session::instance();
-  if (session.memory().objects().at(object).dirty_blocks.load(std::memory_order_acquire) == 0) return;
-  (void)session.request_flush(object, false);
 }
 
 }  // namespace
@@ -107,16 +82,4 @@ CAIRN_HOOK(void*, mremap, (void* address, size_t length, size_t new_length, int 
                    reinterpret_cast<std::uintptr_t>(result), new_length);
   }
   return cairn::pointer_or_errno(result);
-}
-
-// libc finds the caller's search path by the return address: the real function must be entered by a jump, so nothing
-// here may live across the call.
-CAIRN_HOOK(void*, dlopen, (const char* path, int flags)) {
-  cairn::store_before_load(path);
-  return cairn::real::dlopen.get()(path, flags);
-}
-
-CAIRN_HOOK(void*, dlmopen, (Lmid_t space, const char* path, int flags)) {
-  cairn::store_before_load(path);
-  return cairn::real::dlmopen.get()(space, path, flags);
 }

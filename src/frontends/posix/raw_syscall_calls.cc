@@ -192,8 +192,8 @@ long dispatch_name(long number, const Arguments& a) {
 
 // Only the run's seccomp filter can keep every program from io_uring; this keeps those without a filter honest.
 bool is_refused(long number) {
-  static const bool is_allowed = getenv("CAIRN_ALLOW_IO_URING") != nullptr;
-  return (number == SYS_io_uring_setup) && !is_allowed && Session::instance().is_configured();
+  if (__builtin_expect(number != SYS_io_uring_setup, 1)) return false;
+  return Session::instance().is_configured() && getenv("CAIRN_ALLOW_IO_URING") == nullptr;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// truncate(), fallocate() and the process's limit on file sizes.
+// truncate() and fallocate().
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,8 +18,6 @@ constinit RealCall<int(const char*, off_t)> truncate{"truncate64"};
 constinit RealCall<int(int, off_t)> ftruncate{"ftruncate64"};
 constinit RealCall<int(int, int, off_t, off_t)> fallocate{"fallocate64"};
 constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
-constinit RealCall<int(int, const rlimit*)> setrlimit{"setrlimit64"};
-constinit RealCall<int(pid_t, int, const rlimit*, rlimit*)> prlimit{"prlimit64"};
 }  // namespace
 }  // namespace real
 
@@ -45,10 +42,6 @@ bool truncate_by_path(const char* path, off_t size, int* result) {
     sys::close(fd);
   }
   return true;
-}
-
-void note_limit(int resource, const rlimit* limit) {
-  if (resource == RLIMIT_FSIZE && limit != nullptr) note_size_limit(limit->rlim_cur);
 }
 
 }  // namespace
@@ -91,17 +84,3 @@ CAIRN_HOOK(int, posix_fallocate, (int fd, off_t offset, off_t length)) {
   return -cairn::file_truncate(*file, offset + length);
 }
 CAIRN_TWIN(posix_fallocate, posix_fallocate64);
-
-CAIRN_HOOK(int, setrlimit, (int resource, const rlimit* limit)) {
-  const int result = cairn::real::setrlimit(resource, limit);
-  if (result == 0) cairn::note_limit(resource, limit);
-  return result;
-}
-CAIRN_TWIN(setrlimit, setrlimit64);
-
-CAIRN_HOOK(int, prlimit, (pid_t pid, int resource, const rlimit* limit, rlimit* before)) {
-  const int result = cairn::real::prlimit(pid, resource, limit, before);
-  if (result == 0 && (pid == 0 || pid == cairn::sys::getpid())) cairn::note_limit(resource, limit);
-  return result;
-}
-CAIRN_TWIN(prlimit, prlimit64);
