@@ -62,6 +62,16 @@ class ClientTable {
   // Advances whenever a client attaches.
   std::uint64_t attach_count() const;
 
+  // Runs `correct` while no client is attached, being reaped or able to attach, if that holds and nobody attached since
+  // attach_count() returned `epoch`. Returns whether it ran. `correct` must be quick: an attach waits for it.
+  template <typename Correct>
+  bool if_nobody(std::uint64_t epoch, Correct&& correct) {
+    const std::lock_guard lock(mutex_);
+    if (busy_ != 0 || attaches_ != epoch) return false;
+    correct();
+    return true;
+  }
+
   // What the node counted since its start; what one run counted.
   CounterSums totals() const;
   CounterSums run_totals(std::uint32_t run) const;

@@ -16,12 +16,14 @@ constexpr std::uint32_t kRoundsPerFullSweep = 64;
 // Sweeps take a tenth of one core at most: deaths that come meanwhile are served together by the next.
 constexpr std::int64_t kPauseFactor = 9;
 constexpr std::int64_t kPauseNanosMax = 200'000'000;
+constexpr std::int64_t kAuditPauseNanosMin = 20'000'000;
+constexpr std::int64_t kAuditPauseNanosMax = 10'000'000'000;
 
 }  // namespace
 
-Reaper::Reaper(const NodeMemory& memory, ClientTable& clients,
+Reaper::Reaper(const NodeMemory& memory, ClientTable& clients, Audit& audit,
                std::function<void(const SweepCounts&)> after_sweep)
-    : memory_(memory), clients_(clients), after_sweep_(std::move(after_sweep)) {
+    : memory_(memory), clients_(clients), audit_(audit), after_sweep_(std::move(after_sweep)) {
   actor_.memory = &memory_;
   actor_.self = clients_.service();
   actor_.counters = &memory_.slot(ClientTable::kServiceSlot).shards[1];
@@ -70,16 +72,22 @@ bool Reaper::wait_until_idle(int timeout_ms) {
   return idle;
 }
 
+void Reaper::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  const auto has_work = [this] { return stopping_ || !pending_.is_empty(); };
+  std::int64_t wait_ns = INT64_MAX;
+  if (!transit_.empty()) wait_ns = transit_.front().release_at_ns - monotonic_ns();
+  if (audit_owed_ && clients_.busy_count() == 0) wait_ns = std::min(wait_ns, audit_pause_ns_);
+  if (wait_ns == INT64_MAX) {
+    changed_.wait(lock, has_work);
+  } else {
+    changed_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(wait_ns, 1'000'000)), has_work);
+  }
+}
+
 void Reaper::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const auto has_work = [this] { return stopping_ || !pending_.is_empty(); };
-    if (transit_.empty()) {
-      changed_.wait(lock, has_work);
-    } else {
-      const std::int64_t wait_ns = std::max<std::int64_t>(transit_.front().release_at_ns - monotonic_ns(), 1'000'000);
-      changed_.wait_for(lock, std::chrono::nanoseconds(wait_ns), has_work);
-    }
+    wait_for_work(lock);
     if (stopping_) return;
     busy_ = true;
     const Batch batch = std::exchange(pending_, {});
@@ -87,31 +95,49 @@ void Reaper::run() {
     const std::int64_t began = monotonic_ns();
     if (!batch.is_empty()) sweep(batch);
     release_expired();
+    audit();
     const std::chrono::nanoseconds pause(std::min(kPauseFactor * (monotonic_ns() - began), kPauseNanosMax));
     lock.lock();
     busy_ = false;
     changed_.notify_all();
-    changed_.wait_for(lock, pause, [this] { return stopping_ || waiting_ != 0; });
+    changed_.wait_for(lock, pause, [this] {
+      return stopping_ || waiting_ != 0 || pending_.dead.size() > memory_.slot_count() / 8;
+    });
+  }
+}
+
+// Owed after deaths; possible when nobody is attached. While data is still dirty it is tried less and less often.
+void Reaper::audit() {
+  if (!audit_owed_ || clients_.busy_count() != 0) return;
+  if (audit_.run(actor_) == Audit::Outcome::kDone) {
+    audit_owed_ = false;
+    after_sweep_(SweepCounts{});
+  } else {
+    audit_pause_ns_ = std::min(2 * audit_pause_ns_, kAuditPauseNanosMax);
   }
 }
 
 void Reaper::sweep(const Batch& batch) {
   SweepCounts counts;
   if (!batch.dead.empty() || !batch.replaced.empty()) counts = sweep_buckets(actor_);
-  for (const Owner dead : batch.dead) release_holds(dead);
-  for (const Owner old : batch.inherited) release_holds(old);
+  std::vector<Owner> gone = batch.dead;
+  gone.insert(gone.end(), batch.inherited.begin(), batch.inherited.end());
+  if (!gone.empty()) release_holds(gone);
+  audit_owed_ = true;
+  audit_pause_ns_ = kAuditPauseNanosMin;
   after_sweep_(counts);
 }
 
-void Reaper::release_holds(Owner dead) {
+void Reaper::release_holds(const std::vector<Owner>& dead) {
   std::vector<TransitHold> in_transit;
   sweep_holds(actor_, dead, &in_transit);
-  if (in_transit.empty()) {
-    release_slot(dead);
-    return;
-  }
   const std::int64_t release_at = monotonic_ns() + kTransitGraceNanos;
   for (const TransitHold& hold : in_transit) transit_.push_back(Transit{hold, release_at});
+  for (const Owner owner : dead) {
+    const bool waits = std::any_of(in_transit.begin(), in_transit.end(),
+                                   [owner](const TransitHold& hold) { return hold.owner == owner; });
+    if (!waits) release_slot(owner);
+  }
 }
 
 void Reaper::release_expired() {

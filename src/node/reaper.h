@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "node/attach_server.h"
+#include "node/audit.h"
 #include "node/client_table.h"
 #include "node/sweep.h"
 
@@ -27,8 +28,9 @@ class Reaper {
   // A parent that died between fork and its child's first call: the child has this long to take over.
   static constexpr std::int64_t kTransitGraceNanos = 5'000'000'000;
 
-  // `after_sweep` runs in the reaper's thread after each batch.
-  Reaper(const NodeMemory& memory, ClientTable& clients, std::function<void(const SweepCounts&)> after_sweep);
+  // `after_sweep` runs in the reaper's thread after each batch and each audit.
+  Reaper(const NodeMemory& memory, ClientTable& clients, Audit& audit,
+         std::function<void(const SweepCounts&)> after_sweep);
   ~Reaper();
 
   void start();
@@ -54,12 +56,15 @@ class Reaper {
 
   void run();
   void sweep(const Batch& batch);
-  void release_holds(Owner dead);
+  void release_holds(const std::vector<Owner>& dead);
   void release_expired();
   void release_slot(Owner dead);
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void audit();
 
   const NodeMemory& memory_;
   ClientTable& clients_;
+  Audit& audit_;
   const std::function<void(const SweepCounts&)> after_sweep_;
   Actor actor_;
   std::thread thread_;
@@ -74,6 +79,8 @@ class Reaper {
   // The thread's own.
   std::vector<Transit> transit_;
   std::uint32_t released_since_full_sweep_ = 0;
+  bool audit_owed_ = false;
+  std::int64_t audit_pause_ns_ = 0;
 };
 
 }  // namespace cairn::node

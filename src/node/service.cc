@@ -24,6 +24,7 @@
 #include "node/log_file.h"
 #include "node/node_directory.h"
 #include "node/organizer_thread.h"
+#include "node/page_warmer.h"
 #include "node/request_worker.h"
 
 namespace cairn::node {
@@ -75,8 +76,10 @@ class Service final : public AttachEvents, public StopRequest {
         files_(memory_, descriptor_limit),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
-        reaper_(memory_, clients_, [this](const SweepCounts& counts) { after_sweep(counts); }),
+        audit_(memory_, clients_, [this] { return flusher_.is_quiet(); }),
+        reaper_(memory_, clients_, audit_, [this](const SweepCounts& counts) { after_sweep(counts); }),
         organizer_(memory_, clients_.service(), config, flusher_),
+        warmer_(memory_),
         requests_(flusher_),
         commands_(context_),
         attach_(memory_, clients_, files_, *this),
@@ -97,6 +100,7 @@ class Service final : public AttachEvents, public StopRequest {
     flusher_.start();
     reaper_.start();
     organizer_.start();
+    warmer_.start();
     requests_.start();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory.client_socket()));
     return control_.start(directory.control_socket());
@@ -171,6 +175,7 @@ class Service final : public AttachEvents, public StopRequest {
     attach_.stop();
     control_.stop();
     requests_.stop();
+    warmer_.stop();
     organizer_.stop();
     reaper_.stop();
     flusher_.stop();
@@ -183,8 +188,10 @@ class Service final : public AttachEvents, public StopRequest {
   ClientTable clients_;
   StoreFiles files_;
   Flusher flusher_;
+  Audit audit_;
   Reaper reaper_;
   OrganizerThread organizer_;
+  PageWarmer warmer_;
   RequestWorker requests_;
   RunTable runs_;
   NodeContext context_;

@@ -60,7 +60,7 @@ Json counters_json(const CounterSums& sums) {
           {"evicted_blocks", get(sums, Counter::kEvictedBlocks)},
           {"promoted_blocks", get(sums, Counter::kPromotedBlocks)},
           {"demoted_blocks", get(sums, Counter::kDemotedBlocks)},
-          {"io_time_ns", get(sums, Counter::kIoNanos)},
+          {"io_time_ns", get(sums, Counter::kIoCycles)},
           {"opens", get(sums, Counter::kOpens)}};
 }
 
@@ -208,7 +208,7 @@ Json run_report(const NodeContext& context, const Run& run, double drain_seconds
     hits[context.config->tiers.front().name] = get(sums, Counter::kHitBytesFile);
   }
   return {{"wall_seconds", static_cast<double>(monotonic_ns() - run.began_ns) / 1e9},
-          {"io_seconds", static_cast<double>(get(sums, Counter::kIoNanos)) / 1e9},
+          {"io_seconds", static_cast<double>(get(sums, Counter::kIoCycles)) / 1e9},
           {"read_bytes", get(sums, Counter::kReadBytes)},
           {"written_bytes", get(sums, Counter::kWriteBytes)},
           {"hit_bytes", hits},

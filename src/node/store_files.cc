@@ -23,6 +23,12 @@ bool is_busy(const Object& object) {
   return object.opens.load() != 0 || object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty);
 }
 
+UniqueFd reopen_for_reading(int fd) {
+  char link[40];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  return UniqueFd(::open(link, O_RDONLY | O_CLOEXEC));
+}
+
 }  // namespace
 
 std::string path_of_descriptor(int fd) {
@@ -119,8 +125,11 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
   }
   if (file->sync_owed.load()) {
     Device& device = device_of(file->device, file->fd.get());
-    if (device.closed.size() < kClosedMax) {
-      device.closed.push_back(file);
+    // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has open for writing.
+    UniqueFd parked = device.closed.size() < kClosedMax ? reopen_for_reading(file->fd.get()) : UniqueFd();
+    if (parked) {
+      device.closed.push_back(
+          std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->rotational));
     } else {
       device.sync_owed = true;
     }

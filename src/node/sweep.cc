@@ -100,18 +100,18 @@ SweepCounts sweep_buckets(Actor& actor) {
   return counts;
 }
 
-std::uint32_t sweep_holds(Actor& actor, Owner dead, std::vector<TransitHold>* in_transit) {
+std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead, std::vector<TransitHold>* in_transit) {
   DescriptionTable& descriptions = actor.memory->descriptions();
   std::uint32_t count = 0;
   for (std::uint32_t index = 1; index < descriptions.hold_capacity(); ++index) {
     const auto hold = static_cast<HoldIndex>(index);
     const DescriptionTable::HoldView seen = descriptions.view(hold);
-    if (seen.kind == HoldKind::kFree || seen.owner != dead) continue;
+    if (seen.kind == HoldKind::kFree || std::find(dead.begin(), dead.end(), seen.owner) == dead.end()) continue;
     if (seen.kind == HoldKind::kDescriptionInTransit) {
-      in_transit->push_back(TransitHold{hold, dead});
+      in_transit->push_back(TransitHold{hold, seen.owner});
       continue;
     }
-    finish_release(actor, descriptions.release(hold, dead));
+    finish_release(actor, descriptions.release(hold, seen.owner));
     ++count;
   }
   return count;

@@ -230,8 +230,6 @@ bool Organizer::commit(Actor& actor, const Move& move) {
   memory_.directory().move(move.from, move.to, actor.self, actor.owners());
   actor.unlock(fresh, true);
   unpin(old);
-  // A dead flusher's mark counts for nothing; the bucket leaves the state that it froze.
-  if (old.state.load() == BlockState::kFlushing) old.enter(BlockState::kDirty);
   memory_.pool(memory_.tier_of(move.from)).release(move.from, actor.self);
   futex_wake(old.flusher);
   actor.count(Counter::kDemotedBlocks, 1);
@@ -259,8 +257,6 @@ bool Organizer::drop(Actor& actor, BucketIndex bucket) {
     return false;
   }
   const ObjectIndex object = block.object_index();
-  // Nothing is dirty any more; only the mark of a flusher that died is left.
-  if (block.state.load() == BlockState::kFlushing) block.enter(BlockState::kClean);
   memory_.directory().withdraw(bucket, actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   memory_.pool(memory_.tier_of(bucket)).release(bucket, actor.self);

@@ -110,13 +110,14 @@ void BucketPool::settle(std::uint32_t slab, Owner owner) {
 
 void BucketPool::release(BucketIndex bucket, Owner self) {
   BlockDescriptor& descriptor = descriptors_[raw(bucket)];
-  const std::uint32_t position = raw(bucket) - shape_.first_bucket;
-  const std::uint32_t slab = position / shape_.descriptors_per_slab;
+  const auto [slab, sub] = place_of(bucket);
   const auto size_class = static_cast<SizeClass>(descriptor.size_class);
-  const unsigned bit = position % shape_.descriptors_per_slab / pages_in(size_class);
+  const unsigned bit = sub / pages_in(size_class);
   descriptor.object.store(0, std::memory_order_relaxed);
   descriptor.valid_pages.store(0, std::memory_order_relaxed);
   descriptor.dirty_pages.store(0, std::memory_order_relaxed);
+  // A flusher that died left its state behind; whoever releases has made sure that none is alive.
+  if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
   if (descriptor.state.load() != BlockState::kFree) descriptor.enter(BlockState::kFree);
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/audit.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "buffer/object_lifecycle.h"
+
+namespace cairn::node {
+namespace {
+
+bool is_referred_to(const Object& object) {
+  return object.opens.load() != 0 || object.writers.load() != 0 || object.through.load() != 0;
+}
+
+}  // namespace
+
+template <typename Visit>
+void Audit::for_each_object(Visit&& visit) const {
+  const std::uint32_t used = std::min(memory_.header().object_cursor.load(), memory_.objects().capacity());
+  for (std::uint32_t index = 1; index < used; ++index) {
+    if (memory_.objects().at(static_cast<ObjectIndex>(index)).has(kObjectLive)) {
+      visit(static_cast<ObjectIndex>(index));
+    }
+  }
+}
+
+Audit::Outcome Audit::run(Actor& actor) {
+  if (!correct_references(actor)) return Outcome::kLater;
+  if (has_dirty_pages() || !is_quiet_() || !correct_blocks(actor)) return Outcome::kLater;
+  return Outcome::kDone;
+}
+
+// Descriptions without a hold, and references to objects by nobody. Looked for first, corrected behind the gate.
+bool Audit::correct_references(Actor& actor) {
+  const std::uint64_t epoch = clients_.attach_count();
+  std::vector<DescriptionIndex> descriptions;
+  for (std::uint32_t index = 1; index < memory_.descriptions().capacity(); ++index) {
+    const auto description = static_cast<DescriptionIndex>(index);
+    if (memory_.descriptions().at(description).object.load() != 0) descriptions.push_back(description);
+  }
+  std::vector<ObjectIndex> objects;
+  for_each_object([&](ObjectIndex index) {
+    if (is_referred_to(memory_.objects().at(index))) objects.push_back(index);
+  });
+  return clients_.if_nobody(epoch, [&] {
+    for (const DescriptionIndex description : descriptions) {
+      memory_.descriptions().at(description).references.store(0);
+      memory_.descriptions().destroy(description);
+    }
+    for (const ObjectIndex index : objects) {
+      Object& object = memory_.objects().at(index);
+      while (object.through.load() != 0) leave_through(actor, index);
+      object.writers.store(0);
+      if (object.opens.load() == 0) continue;
+      object.opens.store(1);
+      abandon_object(actor, index, false);
+    }
+  });
+}
+
+bool Audit::has_dirty_pages() const {
+  bool dirty = false;
+  memory_.for_each_maybe_dirty([&](BucketIndex bucket) {
+    dirty = dirty || memory_.block(bucket).dirty_pages.load(std::memory_order_relaxed) != 0;
+  });
+  return dirty;
+}
+
+// With nothing dirty and nobody attached only the organizer changes anything, and it only takes blocks away: a count that
+// did not move while the blocks were counted is compared with what was found.
+bool Audit::correct_blocks(Actor&) {
+  const std::uint64_t epoch = clients_.attach_count();
+  std::unordered_map<std::uint32_t, std::uint32_t> before;
+  for_each_object([&](ObjectIndex index) { before[raw(index)] = memory_.objects().at(index).blocks.load(); });
+  std::unordered_map<std::uint32_t, std::uint32_t> found;
+  for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
+    memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      const BlockDescriptor& block = memory_.block(bucket);
+      const ObjectIndex object = block.object_index();
+      if (object == ObjectIndex::kNone) return;
+      if (memory_.directory().find(object, block.block_number()) == bucket) ++found[raw(object)];
+    });
+  }
+  return clients_.if_nobody(epoch, [&] {
+    if (has_dirty_pages()) return;
+    memory_.header().dirty_bytes.store(0);
+    for (const auto& [index, count] : before) {
+      Object& object = memory_.objects().at(static_cast<ObjectIndex>(index));
+      object.dirty_blocks.store(0);
+      std::uint32_t seen = count;
+      const auto counted = found.find(index);
+      object.blocks.compare_exchange_strong(seen, counted == found.end() ? 0 : counted->second);
+    }
+  });
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Setting counts right that deaths left wrong: a client can be killed between counting something and doing it.
+//
+// The order of such steps makes every count too large and never too small, so that a wrong count costs a record that is
+// not reused or a look of the flusher, never data. When nobody is attached the right counts are known: no descriptor is
+// open, no mapping exists, and blocks can be counted.
+//
+// Thread safety: one thread. Corrections are made while no client can attach (ClientTable::if_nobody).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "node/client_table.h"
+#include "tiers/actor.h"
+
+namespace cairn::node {
+
+class Audit {
+ public:
+  enum class Outcome : std::uint8_t {
+    kDone,
+    kLater  // clients are attached, or data is still dirty
+  };
+
+  // `is_quiet` tells whether the flusher has nothing under way.
+  Audit(const NodeMemory& memory, ClientTable& clients, std::function<bool()> is_quiet)
+      : memory_(memory), clients_(clients), is_quiet_(std::move(is_quiet)) {}
+
+  Outcome run(Actor& actor);
+
+ private:
+  bool correct_references(Actor& actor);
+  bool correct_blocks(Actor& actor);
+  bool has_dirty_pages() const;
+  template <typename Visit>
+  void for_each_object(Visit&& visit) const;
+
+  const NodeMemory& memory_;
+  ClientTable& clients_;
+  const std::function<bool()> is_quiet_;
+};
+
+}  // namespace cairn::node
