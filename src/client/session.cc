@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -22,6 +23,15 @@ constinit thread_local ThreadState thread_state{};
 constinit Session Session::instance_;
 
 namespace {
+
+// Another description of the same file for the service to keep: flock() locks belong to the description, and would live
+// on in the service after the application's last close. Where the file's mode forbids it (created read-only), -1.
+int open_again(int fd) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int writable = sys::openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+  return writable >= 0 ? writable : sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+}
 
 // A service that does not answer within this is treated as none: the program goes on without it.
 constexpr int kAnswerMs = 3000;
@@ -189,7 +199,12 @@ bool Session::hand_over(ObjectIndex object, int fd) {
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kObjectDescriptor;
   message.object = raw(object);
-  if (send_message(socket_, &message, sizeof message, fd) < 0) return false;
+  // Closing one would drop the process's fcntl() locks on the file; the service then does it when it gets the descriptor.
+  const bool may_close = lock_probe_ == nullptr || !lock_probe_(object);
+  const int own = may_close ? open_again(fd) : -1;
+  const int sent = send_message(socket_, &message, sizeof message, own >= 0 ? own : fd);
+  if (own >= 0) sys::close(own);
+  if (sent < 0) return false;
   memory_.objects().at(object).set(kObjectHandedOver);
   return true;
 }

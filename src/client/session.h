@@ -55,8 +55,14 @@ class Session final : public HandOver {
   // Called once in a forked child that has attached, with the owner of the parent.
   void set_child_handler(void (*handler)(Owner parent)) { child_handler_ = handler; }
 
+  // Called for every descriptor that is handed over: what to send in its place, closed after the message is sent, or
+  // -1 to send the descriptor itself.
+  void set_descriptor_maker(int (*maker)(ObjectIndex object, int fd)) { descriptor_maker_ = maker; }
   // Called when a thread gets its actor, with a non-null value to remember: leave_thread() is wanted at its end.
   void set_thread_handler(void (*handler)(const void*)) { thread_handler_ = handler; }
+
+  // Tells whether the process has fcntl() locks on an object, so that no descriptor of it may be closed.
+  void set_lock_probe(bool (*probe)(ObjectIndex)) { lock_probe_ = probe; }
 
   bool hand_over(ObjectIndex object, int fd) override;
   void discarded(ObjectIndex object) override;
@@ -103,7 +109,9 @@ class Session final : public HandOver {
   Owner inherited_owner_;
   std::int64_t attach_ns_ = 0;
   void (*child_handler_)(Owner) = nullptr;
+  bool (*lock_probe_)(ObjectIndex) = nullptr;
   void (*thread_handler_)(const void*) = nullptr;
+  int (*descriptor_maker_)(ObjectIndex, int) = nullptr;
 };
 
 }  // namespace cairn

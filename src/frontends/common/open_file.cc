@@ -276,6 +276,18 @@ int close_tracked(int fd) {
   return result < 0 ? result : closed;
 }
 
+int descriptor_for_service(ObjectIndex object, int fd) {
+  // Closing our copy of a further descriptor would drop this process's POSIX locks.
+  if (PosixLocks::is_locked(object)) return -1;
+  const int flags = sys::fcntl(fd, F_GETFL);
+  if (flags < 0) return -1;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int made = sys::openat(AT_FDCWD, path, (flags & O_ACCMODE) | O_CLOEXEC | O_NOATIME);
+  if (made >= 0) return made;
+  return sys::openat(AT_FDCWD, path, (flags & O_ACCMODE) | O_CLOEXEC);
+}
+
 bool is_vfork_child() {
   return process_page.epoch.load(std::memory_order_acquire) != 0 &&
          process_page.pid.load(std::memory_order_relaxed) != sys::getpid();

@@ -12,6 +12,7 @@
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
+#include "frontends/common/posix_locks.h"
 #include "frontends/posix/inherit.h"
 #include "frontends/posix/process.h"
 #include "frontends/stdio/streams.h"
@@ -40,6 +41,8 @@ void start_session() {
   Session& session = Session::instance();
   session.configure(socket_path, run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10)));
   session.set_child_handler(take_over_holds);
+  session.set_lock_probe(PosixLocks::is_locked);
+  session.set_descriptor_maker(descriptor_for_service);
   if (pthread_key_create(&thread_exit_key, leave_thread) == 0) session.set_thread_handler(watch_thread);
   PathFilter::configure(getenv("CAIRN_BUFFER"), getenv("CAIRN_EXCLUDE"));
   read_size_limit();
