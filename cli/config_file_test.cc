@@ -47,12 +47,14 @@ TEST(ConfigFile, CollectsAllMistakesWithTheirLines) {
       "  max: [1, 2]\n"
       "report:\n",
       "f");
-  EXPECT_THAT(file.problems,
-              ElementsAre(HasSubstr("f:2: unknown key \"capcity\" in ram; did you mean \"capacity\"?"),
-                          HasSubstr("f:3: write \"ram.capacity\" as key \"capacity\" inside \"ram:\""),
-                          HasSubstr("f:4: \"flush\" is a group"), HasSubstr("f:7: \"low_percent\" is given twice"),
-                          HasSubstr("f:9: a tier needs a capacity"), HasSubstr("f:11: clients.max takes one value"),
-                          HasSubstr("f:12: report has no value")));
+  EXPECT_THAT(
+      file.problems,
+      ElementsAre(
+          HasSubstr("f:2: unknown key \"capcity\" in ram; did you mean \"capacity\"?"),
+          HasSubstr("f:3: write \"ram.capacity\" as key \"capacity\" inside \"ram:\""),
+          HasSubstr("f:4: \"flush\" is a group"), HasSubstr("f:7: \"low_percent\" is given twice"),
+          HasSubstr("f:9: a tier needs a capacity"), HasSubstr("f:11: clients.max takes one value"),
+          HasSubstr("f:12: report has no value")));
 }
 
 TEST(ConfigFile, AnEmptyFileIsNoMistake) {
@@ -61,8 +63,10 @@ TEST(ConfigFile, AnEmptyFileIsNoMistake) {
 }
 
 TEST(ConfigFile, OtherShapesAreMistakes) {
-  EXPECT_THAT(parse_config_text("- a\n- b\n", "f").problems, ElementsAre(HasSubstr("f:1: a map of options")));
-  EXPECT_THAT(parse_config_text("just words", "f").problems, ElementsAre(HasSubstr("a map of options")));
+  EXPECT_THAT(parse_config_text("- a\n- b\n", "f").problems,
+              ElementsAre(HasSubstr("f:1: a map of options")));
+  EXPECT_THAT(parse_config_text("just words", "f").problems,
+              ElementsAre(HasSubstr("a map of options")));
   EXPECT_THAT(parse_config_text("a: [b", "f").problems, ElementsAre(HasSubstr("not valid YAML")));
   EXPECT_THAT(load_config_file("/no/such/file").problems, ElementsAre(HasSubstr("No such file")));
 }

@@ -26,7 +26,8 @@ class ConfigurationTest : public ::testing::Test {
     ASSERT_NE(::mkdtemp(name), nullptr);
     directory_ = name;
     roots_ = {directory_ + "/proc", directory_ + "/sys"};
-    for (const char* part : {"/proc", "/proc/self", "/sys", "/sys/fs", "/sys/fs/cgroup", "/sys/fs/cgroup/job"}) {
+    for (const char* part :
+         {"/proc", "/proc/self", "/sys", "/sys/fs", "/sys/fs/cgroup", "/sys/fs/cgroup/job"}) {
       ::mkdir((directory_ + part).c_str(), 0700);
     }
     write("/proc/meminfo", "MemTotal:       16777216 kB\nMemAvailable:    8388608 kB\n");
@@ -98,7 +99,8 @@ TEST_F(ConfigurationTest, NoLimitIsNoLimit) {
 }
 
 TEST_F(ConfigurationTest, LargerThanMemoryIsAMistake) {
-  EXPECT_THAT(failure_of({.ram = "17G"}), HasSubstr("larger than the memory of this machine (16 GiB)"));
+  EXPECT_THAT(failure_of({.ram = "17G"}),
+              HasSubstr("larger than the memory of this machine (16 GiB)"));
   EXPECT_THAT(failure_of({.ram = "4k"}), HasSubstr("too small"));
   EXPECT_EQ(resolve({.ram = "0"}).ram_capacity_bytes, 0U);
 }
@@ -128,10 +130,12 @@ TEST_F(ConfigurationTest, TheResolvedFileResolvesToTheSame) {
 }
 
 TEST_F(ConfigurationTest, ASolidStateDiskIsFoundOnlyWhenItIsNotTheBufferedOne) {
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(directory_.c_str(), &status), 0);
-  EXPECT_FALSE(find_file_tier({directory_}, {"/proc"}, roots_).has_value()) << "its device is unknown";
-  EXPECT_FALSE(find_file_tier({directory_}, {directory_}, {}).has_value()) << "it is the buffered one";
+  EXPECT_FALSE(find_file_tier({directory_}, {"/proc"}, roots_).has_value())
+      << "its device is unknown";
+  EXPECT_FALSE(find_file_tier({directory_}, {directory_}, {}).has_value())
+      << "it is the buffered one";
   EXPECT_FALSE(find_file_tier({"/dev/shm", "/no/such/place"}, {"/proc"}, {}).has_value());
 }
 

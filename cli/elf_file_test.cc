@@ -52,7 +52,10 @@ TEST(ElfFile, RecognisesScripts) {
 TEST(ElfFile, OtherFilesAreUnknown) {
   EXPECT_EQ(parse("").kind, FileKind::kUnknown);
   EXPECT_EQ(parse("hello").kind, FileKind::kUnknown);
-  EXPECT_EQ(parse("\x7f" "EL").kind, FileKind::kUnknown);
+  EXPECT_EQ(parse("\x7f"
+                  "EL")
+                .kind,
+            FileKind::kUnknown);
   EXPECT_EQ(read_elf_file("/no/such/file").kind, FileKind::kMissing);
   EXPECT_EQ(read_elf_file("/").kind, FileKind::kUnknown);
 }
@@ -66,7 +69,8 @@ TEST(ElfFile, ADamagedFileNeverCrashesTheReader) {
     std::string damaged = good;
     for (int change = 0; change < 20; ++change) {
       // The head holds the tables' offsets; most damage goes there.
-      const size_t range = change % 2 == 0 ? std::min<size_t>(1024, damaged.size()) : damaged.size();
+      const size_t range =
+          change % 2 == 0 ? std::min<size_t>(1024, damaged.size()) : damaged.size();
       damaged[random() % range] = static_cast<char>(random());
     }
     parse(damaged);
@@ -80,7 +84,8 @@ TEST(ProgramCheck, AnOrdinaryProgramCanBeBuffered) {
 }
 
 TEST(ProgramCheck, UncoveredSymbolsAreThoseThatTouchData) {
-  EXPECT_THAT(uncovered_symbols({"malloc", "mkdir", "open", "read"}, {"open"}), ::testing::ElementsAre("read"));
+  EXPECT_THAT(uncovered_symbols({"malloc", "mkdir", "open", "read"}, {"open"}),
+              ::testing::ElementsAre("read"));
   EXPECT_THAT(data_symbols(), Not(Contains("mkdir")));
 }
 

@@ -105,21 +105,29 @@ void write_config(const NodePaths& paths, const NodeConfig& config) {
 }
 
 // The service must not be a client of a node, and must not take options of the environment over those of
-// its file.
-std::vector<char*> service_environment() {
-  std::vector<char*> kept;
+// its file. Where it lives was decided by the launcher.
+std::vector<std::string> service_environment(const NodePaths& paths) {
+  std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (text.rfind("LD_PRELOAD=", 0) == 0 || text.rfind("CAIRN_", 0) == 0) continue;
-    kept.push_back(*entry);
+    kept.emplace_back(text);
   }
-  kept.push_back(nullptr);
+  kept.push_back("CAIRN_RUN_ROOT=" + paths.run_root);
   return kept;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
 }
 
 struct ServiceStart {
   std::string executable;
   std::vector<std::string> arguments;
+  std::vector<std::string> environment;
   int log_descriptor = -1;
   int ready_write = -1;
 };
@@ -148,12 +156,8 @@ struct ServiceStart {
 }
 
 pid_t start_service(const ServiceStart& start) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : start.arguments) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
-  std::vector<char*> environment = service_environment();
+  std::vector<char*> arguments = pointers(start.arguments);
+  std::vector<char*> environment = pointers(start.environment);
   const pid_t child = ::fork();
   if (child == 0) become_service(start, arguments.data(), environment.data());
   return child;
@@ -243,6 +247,7 @@ LaunchedNode launch_node(const NodeConfig& config) {
     start.arguments = {
         "cairn",    "node-service",         "--name",     config.name,
         "--config", node.paths.config_file, "--ready-fd", std::to_string(kReadyDescriptor)};
+    start.environment = service_environment(node.paths);
     start.log_descriptor =
         ::open(node.paths.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (start.log_descriptor < 0 || ::pipe2(ready.data(), O_CLOEXEC) != 0) {

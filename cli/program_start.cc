@@ -119,8 +119,8 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
       continue;
     }
     bool replaced = false;
-    for (const char* name :
-         {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN", "CAIRN_FDS"}) {
+    for (const char* name : {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN",
+                             "CAIRN_FDS", "CAIRN_ALLOW_IO_URING"}) {
       replaced = replaced || is_variable(text, name);
     }
     if (!replaced) environment.emplace_back(text);
@@ -130,6 +130,7 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
   environment.push_back("CAIRN_BUFFER=" + join(run.buffer_directories));
   if (!run.exclude.empty()) environment.push_back("CAIRN_EXCLUDE=" + join(run.exclude));
   environment.push_back("CAIRN_RUN=" + run.run_id);
+  if (run.allow_io_uring) environment.push_back("CAIRN_ALLOW_IO_URING=1");
   return environment;
 }
 

@@ -19,6 +19,8 @@ struct ProgramEnvironment {
   std::vector<std::string> buffer_directories;
   std::vector<std::string> exclude;
   std::string run_id;
+  bool allow_io_uring =
+      false;  // tells the library, which refuses syscall(SYS_io_uring_setup) otherwise
 };
 
 // This process's environment with the variables of a run replaced.

@@ -152,6 +152,7 @@ class Run {
     }
     environment_.client_socket = paths_.client_socket;
     environment_.run_id = outcome_.run_id;
+    environment_.allow_io_uring = options_.allow_io_uring;
     environment_.buffer_directories = configuration_.node.buffer_directories;
     environment_.exclude = configuration_.node.buffer_exclude;
     if (environment_.buffer_directories.empty()) {
