@@ -88,7 +88,6 @@ prepare_store() {
     fi
   fi
   if [ "$use_testbed" = 1 ] && mountpoint -q "$testbed_mount"; then
-    arguments+=(--drop-caches)
     store=$testbed_mount/demo-$$
     description="the hdd testbed (115/95 MB/s, 240 requests/s)"
   else

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sourced by the workloads: `phase TEXT COMMAND...` runs one step, shows it, and notes its seconds.
-# `cold_phase` first drops the kernel's page cache when DEMO_DROP_CACHES=1 (root only), in the direct
-# run and under Cairn alike: the step then finds what a program finds that starts later, when the
-# machine's memory went to others. The time of the dropping itself is noted apart and never counted.
+# `cold_phase` first has the kernel drop its cached pages of every file on the store, in the direct run
+# and under Cairn alike: the step then finds what a program finds that starts later, when the machine's
+# memory went to others. compare.py does it from outside the run, asked through two pipes; the time it
+# takes is noted apart.
 #
 # DEMO_PHASES names the file of notes: "phase|drop <tab> seconds <tab> text" per line.
+# DEMO_PAGES names the two pipes, with .drop and .dropped added.
 set -euo pipefail
 
 note() { # kind started text: appends the seconds since `started` (EPOCHREALTIME, microseconds)
@@ -24,10 +26,10 @@ phase() {
 }
 
 cold_phase() {
-  if [ "${DEMO_DROP_CACHES:-0}" = 1 ]; then
-    local started=${EPOCHREALTIME/[.,]/}
-    echo 1 >/proc/sys/vm/drop_caches
-    note drop "$started" "$1"
-  fi
+  local started=${EPOCHREALTIME/[.,]/} answer
+  echo drop >"$DEMO_PAGES.drop"
+  read -r answer <"$DEMO_PAGES.dropped"
+  note drop "$started" "$1"
+  [ "$answer" = dropped ] || return 1
   phase "$@"
 }
