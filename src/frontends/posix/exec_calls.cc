@@ -31,6 +31,15 @@ constinit RealCall<int(int, char* const*, char* const*)> fexecve{"fexecve"};
 
 namespace {
 
+// The service gives a just written program up in a moment; a program that somebody really writes to stays refused.
+constexpr int kBusyTries = 20;
+constexpr long kBusyWaitNs = 2'000'000;
+
+void wait_for_service() {
+  const timespec pause{0, kBusyWaitNs};
+  sys::call(SYS_nanosleep, sys::word(&pause), 0);
+}
+
 struct Program {
   int directory = AT_FDCWD;
   const char* path = "";
@@ -53,7 +62,11 @@ int start_program(const Program& program, char* const* environment, Start&& star
   ExecPlan plan(target, is_child, entries, count);
   char** prepared = plan.environment(environment, table, scratch);
   if (is_child) VforkShadow::suspend();
-  const int result = start(prepared);
+  int result = start(prepared);
+  for (int tries = 0; errno == ETXTBSY && tries < kBusyTries; ++tries) {
+    wait_for_service();
+    result = start(prepared);
+  }
   const int error = errno;
   if (is_child) VforkShadow::resume();
   plan.undo();
