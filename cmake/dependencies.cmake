@@ -24,6 +24,6 @@ endif()
 
 # liburing ships no CMake package.
 find_path(LIBURING_INCLUDE_DIR liburing.h REQUIRED)
-find_library(LIBURING_LIBRARY uring REQUIRED)
+find_library(LIBURING_LIBRARY NAMES liburing.a uring REQUIRED)
 add_library(cairn_liburing INTERFACE)
 target_link_libraries(cairn_liburing INTERFACE ${LIBURING_LIBRARY})
