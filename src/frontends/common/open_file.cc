@@ -111,7 +111,7 @@ bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status, 
   if (!S_ISREG(raw.stx_mode) || fd >= DescriptorTable::kDescriptorsMax) return false;
   PathFilter::resolve();
   Session& session = Session::instance();
-  if (session.is_attached() && session.memory().objects().live_count() > 0) {
+  if (session.attach() && session.memory().objects().live_count() > 0) {
     *known = session.memory().objects().find(status.key);
     if (*known != ObjectIndex::kNone) return true;
   }

@@ -73,8 +73,9 @@ StoreStamp stamp_of(const struct ::statx& status) {
 }
 
 bool may_need_overlay() {
-  const Session& session = Session::instance();
-  return session.is_attached() && session.memory().objects().live_count() > 0;
+  // A forked child attaches here, if it has not: its parent and others may have buffered what it asks about.
+  Session& session = Session::instance();
+  return session.is_configured() && session.attach() && session.memory().objects().live_count() > 0;
 }
 
 ObjectIndex object_of(const struct ::statx& status) {

@@ -38,6 +38,13 @@ struct End {
 
   End(int number, off_t* at) : fd(number), file(DescriptorTable::find(number)), offset(at) {}
 
+  // `mode` is O_RDONLY or O_WRONLY.
+  bool allows(int mode) const {
+    if (file != nullptr) return mode == O_RDONLY ? file->may_read : file->may_write;
+    const int flags = sys::fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_PATH) != 0) return false;
+    return (flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode;
+  }
   ssize_t read(void* buffer, std::size_t length) const {
     ssize_t got = 0;
     if (file != nullptr) {
@@ -129,12 +136,7 @@ ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
   }
   const End from(from_fd, from_offset);
   const End to(to_fd, to_offset);
-  const auto accessible = [](const End& end, int mode) {
-    if (end.file != nullptr) return mode == O_RDONLY ? end.file->may_read : end.file->may_write;
-    const int flags_of = sys::fcntl(end.fd, F_GETFL);
-    return flags_of >= 0 && ((flags_of & O_ACCMODE) == O_RDWR || (flags_of & O_ACCMODE) == mode);
-  };
-  if (!accessible(from, O_RDONLY) || !accessible(to, O_WRONLY)) return -EBADF;
+  if (!from.allows(O_RDONLY) || !to.allows(O_WRONLY)) return -EBADF;
   const int to_flags = to.file != nullptr ? static_cast<int>(to.file->flags()) : sys::fcntl(to_fd, F_GETFL);
   if ((to_flags & O_APPEND) != 0) return -EBADF;
   if (from.file != nullptr && to.file != nullptr && from.file->object == to.file->object) {
@@ -153,14 +155,15 @@ ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
 ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
   const End from(from_fd, offset);
   const End to(to_fd, nullptr);
-  if (from.file != nullptr && !from.file->may_read) return -EBADF;
+  if (!from.allows(O_RDONLY)) return -EBADF;
+  if (offset != nullptr && *offset < 0) return -EINVAL;
+  if (!to.allows(O_WRONLY)) return -EBADF;
   if (from.file == nullptr) {
     mode_t mode = 0;
     if (const int error = mode_of(from_fd, &mode); error < 0) return error;
     if (!S_ISREG(mode) && !S_ISBLK(mode)) return -EINVAL;
   }
   if (to.file != nullptr && (to.file->flags() & O_APPEND) != 0) return -EINVAL;
-  if (offset != nullptr && *offset < 0) return -EINVAL;
   return copy(from, to, std::min(length, kTransferMax));
 }
 
@@ -173,6 +176,7 @@ ssize_t splice_file(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset
   const End from(from_fd, from_offset);
   const End to(to_fd, to_offset);
   mode_t other_mode = 0;
+  if (!from.allows(O_RDONLY) || !to.allows(O_WRONLY)) return -EBADF;
   const int other = from.file != nullptr ? to_fd : from_fd;
   if (const int error = mode_of(other, &other_mode); error < 0) return error;
   if (!S_ISFIFO(other_mode)) return -EINVAL;
