@@ -112,8 +112,9 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
 }
 
 void store_before_use(int fd) {
+  // A forked child that has not attached can look into the memory it was born with; it attaches only to ask.
   Session& session = Session::instance();
-  if (!session.is_attached() || session.memory().objects().live_count() == 0) return;
+  if (!session.has_memory() || session.memory().objects().live_count() == 0) return;
   StoreStatus status;
   if (store_status(fd, &status) < 0) return;
   const ObjectIndex index = session.memory().objects().find(status.key);
@@ -122,13 +123,13 @@ void store_before_use(int fd) {
   const Object& object = session.memory().objects().at(index);
   if (object.dirty_blocks.load(std::memory_order_acquire) != 0 || object.has(kObjectHandedOver) ||
       object.size.load(std::memory_order_acquire) != status.stamp.size) {
-    session.request_flush(index, false);
+    if (session.attach()) session.request_flush(index, false);
   }
 }
 
 void store_everything() {
   Session& session = Session::instance();
-  if (!session.is_attached()) return;
+  if (!session.attach()) return;
   const ObjectTable& objects = session.memory().objects();
   std::uint32_t live = objects.live_count();
   for (std::uint32_t index = 1; index < objects.capacity() && live > 0; ++index) {

@@ -125,7 +125,7 @@ int run_command(const char* command) {
 
 // The loader reads the library through the kernel.
 void store_library(const char* path) {
-  if (path == nullptr || strchr(path, '/') == nullptr || !Session::instance().is_attached()) return;
+  if (path == nullptr || strchr(path, '/') == nullptr || !Session::instance().has_memory()) return;
   const ErrnoKeeper keeper;
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
   if (fd < 0) return;
