@@ -24,14 +24,14 @@ bool BlockDescriptor::try_lock(Owner self) {
   return word.compare_exchange_strong(seen, seen | self.bits(), std::memory_order_acquire);
 }
 
-void BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
+bool BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
   for (int spin = 0;; ++spin) {
     std::uint64_t seen = word.load(std::memory_order_relaxed);
     if (!is_locked(seen)) {
       const std::uint64_t waiters = spin < kSpins ? 0 : kWaiters;
       if (word.compare_exchange_weak(seen, seen | self.bits() | waiters,
                                      std::memory_order_acquire)) {
-        return;
+        return false;
       }
       continue;
     }
@@ -43,7 +43,7 @@ void BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
       const std::uint64_t taken = (seen & ~std::uint64_t{Owner::kMask}) | self.bits() | kWaiters;
       if (word.compare_exchange_weak(seen, taken, std::memory_order_acquire)) {
         repair_after_steal();
-        return;
+        return true;
       }
       continue;
     }

@@ -67,8 +67,9 @@ struct BlockDescriptor {
     return object_index() == wanted_object && block_number() == wanted_number;
   }
 
-  // Takes the write lock, from a dead owner if need be (the caller then sees `state` repaired from the masks).
-  void lock(Owner self, const OwnerTable& owners);
+  // Takes the write lock, from a dead owner if need be: then `state` is repaired from the masks and true is returned,
+  // and the caller must find out whether the bucket is still the block's place (Actor::lock does).
+  bool lock(Owner self, const OwnerTable& owners);
   bool try_lock(Owner self);
   // `changed` advances the sequence, which sends concurrent readers back to try again.
   void unlock(Owner self, bool changed);

@@ -17,15 +17,10 @@ std::uint32_t used_records(const std::atomic<std::uint32_t>& cursor, std::uint32
   return std::min(cursor.load(std::memory_order_relaxed), capacity);
 }
 
-void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
+// Requires: the lock. Frees the bucket if no block is in it, else unlocks it.
+void settle_locked(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
   BlockDescriptor& block = actor.memory->block(bucket);
-  const std::uint64_t seen = block.word.load(std::memory_order_acquire);
-  if (!is_dead(BlockDescriptor::owner_in(seen), actor.owners())) return;
-  actor.lock(block);
-  const bool published =
-      block.object_index() != ObjectIndex::kNone &&
-      actor.memory->directory().find(block.object_index(), block.block_number()) == bucket;
-  if (!published && pool.is_taken(bucket)) {
+  if (block.object_index() == ObjectIndex::kNone && pool.is_taken(bucket)) {
     pool.release(bucket, actor.self);
     ++counts->buckets_freed;
     return;
@@ -33,6 +28,21 @@ void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCoun
   // The sequence advances: a reader that copied while the dead owner wrote must not accept its copy.
   actor.unlock(block, true);
   ++counts->blocks_unlocked;
+}
+
+void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
+  BlockDescriptor& block = actor.memory->block(bucket);
+  const std::uint64_t seen = block.word.load(std::memory_order_acquire);
+  if (is_dead(BlockDescriptor::owner_in(seen), actor.owners())) {
+    actor.lock(block);
+    settle_locked(actor, pool, bucket, counts);
+    return;
+  }
+  // Somebody else took the lock over first and found that the bucket is no block's place any more. (A taken bucket
+  // without a block is otherwise always locked.)
+  const bool is_orphan = !BlockDescriptor::is_locked(seen) && block.object_index() == ObjectIndex::kNone &&
+                         pool.is_taken(bucket);
+  if (is_orphan && block.try_lock(actor.self)) settle_locked(actor, pool, bucket, counts);
 }
 
 // A death between the change of a slab and of the count leaves the count off by one. Changes in flight look the same

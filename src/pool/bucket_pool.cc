@@ -190,10 +190,8 @@ void BucketPool::restore_hint(std::uint32_t slab, std::uint64_t word) {
 }
 
 bool BucketPool::is_taken(BucketIndex bucket) const {
-  const std::uint32_t position = raw(bucket) - shape_.first_bucket;
-  const unsigned sub = position % shape_.descriptors_per_slab;
-  const std::uint64_t word =
-      words_.slabs[position / shape_.descriptors_per_slab].load(std::memory_order_acquire);
+  const auto [slab, sub] = place_of(bucket);
+  const std::uint64_t word = words_.slabs[slab].load(std::memory_order_acquire);
   if (state_in(word) == State::kFree) return false;
   const unsigned step = shape_.descriptors_per_slab == 1 ? 1 : pages_in(class_in(word));
   if (sub % step != 0) return false;

@@ -10,9 +10,10 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self, cons
   if (owner_ != self) {
     forget();
     owner_ = self;
-    cursor_ = self.slot() * 977u % (pool.slab_count() == 0 ? 1 : pool.slab_count());
   }
   *fresh = Fresh();
+  // Lowest first: memory that was touched before is used again, and the tier grows only as far as it is needed.
+  cursor_ = 0;
   const unsigned index = static_cast<unsigned>(size_class);
   if (size_class != SizeClass::k64KiB) {
     for (int attempt = 0; attempt < 2; ++attempt) {

@@ -26,8 +26,17 @@ struct Actor {
   Object& object(ObjectIndex index) const { return memory->objects().at(index); }
   void count(Counter counter, std::uint64_t amount) { counters->add(counter, amount); }
   void drop_leases();
-  void lock(BlockDescriptor& block) const { block.lock(self, owners()); }
+  static constexpr std::uint32_t kSampleEvery = 16;
+  // True for one access in kSampleEvery: the one that pays for statistics.
+  bool is_sampled() { return (++accesses & (kSampleEvery - 1)) == 0; }
+  // Afterwards the descriptor names a block only if the directory agrees.
+  void lock(BlockDescriptor& block) const {
+    if (__builtin_expect(block.lock(self, owners()), 0)) settle_stolen(block);
+  }
   void unlock(BlockDescriptor& block, bool changed) const { block.unlock(self, changed); }
+
+ private:
+  void settle_stolen(BlockDescriptor& block) const;
 };
 
 }  // namespace cairn

@@ -144,6 +144,7 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
   header.shape = shape;
   header.shape.huge_pages = static_cast<std::uint32_t>(memory.data_.huge_pages());
   header.service_pid.store(sys::getpid());
+  header.started = CycleAnchor::now();
   for (unsigned tier = 0; tier < memory.tier_count_; ++tier) memory.pools_[tier].format();
   header.magic = kControlMagic;
   return memory;
@@ -185,6 +186,16 @@ void NodeMemory::wake_organizer() const {
   if (header_->organizer_sleeping.load(std::memory_order_seq_cst) == 0) return;
   header_->organizer_wake.fetch_add(1, std::memory_order_acq_rel);
   futex_wake(header_->organizer_wake);
+}
+
+void NodeMemory::note_slabs_used(std::uint32_t past) const {
+  std::uint32_t seen = header_->used_slabs.load(std::memory_order_relaxed);
+  while (seen < past && !header_->used_slabs.compare_exchange_weak(seen, past)) {
+  }
+  const bool is_well_ahead = header_->warm_slabs.load(std::memory_order_relaxed) > past + kWarmSlabsMin / 2;
+  if (seen >= past || is_well_ahead) return;
+  header_->warmer_wake.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake(header_->warmer_wake);
 }
 
 }  // namespace cairn

@@ -17,6 +17,7 @@
 #include "arena/client_slot.h"
 #include "arena/owner.h"
 #include "arena/shared_segment.h"
+#include "base/cycle_clock.h"
 #include "catalog/block_directory.h"
 #include "catalog/description_table.h"
 #include "catalog/object_table.h"
@@ -44,6 +45,7 @@ struct ControlHeader {
   std::uint32_t layout_version;
   std::uint32_t reserved;
   MemoryShape shape;
+  CycleAnchor started;
   std::atomic<std::int32_t> service_pid;
   // Programs that cannot be intercepted are running in the node's process trees: close() stores at once.
   std::atomic<std::uint32_t> foreign_programs;
@@ -61,6 +63,11 @@ struct ControlHeader {
   std::atomic<std::uint32_t> hold_cursor;
   std::atomic<std::uint32_t> free_slabs[kTiersMax];
   alignas(64) std::atomic<std::uint64_t> dirty_bytes;     // estimate: dirty pages, all tiers
+  // Slabs of the RAM tier below `warm_slabs` have had their memory allocated ahead of use; `used_slabs` is the highest
+  // that was ever leased. See node/page_warmer.h.
+  alignas(64) std::atomic<std::uint32_t> used_slabs;
+  std::atomic<std::uint32_t> warm_slabs;
+  std::atomic<std::uint32_t> warmer_wake;                 // futex
 };
 static_assert(sizeof(ControlHeader) <= 4096, "the header is one page");
 
@@ -89,6 +96,9 @@ class NodeMemory {
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
+  BucketIndex index_of(const BlockDescriptor& block) const {
+    return static_cast<BucketIndex>(&block - &directory_.at(BucketIndex::kNone));
+  }
 
   unsigned tier_count() const { return tier_count_; }
   BucketPool& pool(TierId tier) const { return pools_[raw(tier)]; }
@@ -102,7 +112,7 @@ class NodeMemory {
   bool in_memory(BucketIndex index) const { return raw(index) < memory_buckets_end_; }
   // The bytes of a bucket of the RAM tier.
   std::byte* bytes(BucketIndex index) const {
-    return data_.base() + (static_cast<std::uint64_t>(raw(index) - 1) << kPageShift);
+    return data_.base() + pools_[0].offset_of_bucket(index);
   }
   const SharedSegment& data() const { return data_; }
   const SharedSegment& control() const { return control_; }
@@ -129,6 +139,11 @@ class NodeMemory {
 
   void wake_flusher() const;
   void wake_organizer() const;
+  // Memory that is kept allocated ahead of use: 16 to 256 MiB.
+  static constexpr std::uint32_t kWarmSlabsMin = 256;
+  static constexpr std::uint32_t kWarmSlabsMax = 4096;
+  // Slabs up to `past` of the RAM tier are in use: have memory for the next ones allocated in the background.
+  void note_slabs_used(std::uint32_t past) const;
 
  private:
   struct Layout;
