@@ -94,7 +94,8 @@ class Reader {
         read_provenance(value);
       } else if (const auto group = groups.find(name); group != groups.end()) {
         read_group(name, value, group->second);
-      } else if (const OptionDescription* option = find_option(name)) {
+      } else if (const OptionDescription* option = find_option(name);
+                 option != nullptr && name.find('.') == std::string::npos) {
         read_option(*option, key, value);
       } else {
         unknown_root_key(key, top_level);

@@ -66,7 +66,9 @@ TEST_F(ConfigurationTest, TheTablesDefaultsAreThoseOfTheStruct) {
   for (const ResolvedOption& option : node.resolved) {
     const OptionDescription& description = *find_option(option.name);
     const bool by_looking = description.default_text == "auto" || description.default_text.empty();
-    if (!by_looking) EXPECT_EQ(option.value, description.default_text) << option.name;
+    if (!by_looking) {
+      EXPECT_EQ(option.value, description.default_text) << option.name;
+    }
   }
 }
 

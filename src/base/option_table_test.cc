@@ -27,7 +27,9 @@ TEST(OptionTable, EnvironmentFollowsTheName) {
   for (const OptionDescription& option : option_table()) {
     std::string expected = "CAIRN_";
     for (const char letter : option.name) {
-      expected += letter == '.' ? '_' : static_cast<char>(letter >= 'a' && letter <= 'z' ? letter - 32 : letter);
+      expected += letter == '.'
+                      ? '_'
+                      : static_cast<char>(letter >= 'a' && letter <= 'z' ? letter - 32 : letter);
     }
     EXPECT_EQ(option.environment, expected);
   }
@@ -35,8 +37,9 @@ TEST(OptionTable, EnvironmentFollowsTheName) {
 
 TEST(OptionTable, DefaultsAreValid) {
   for (const OptionDescription& option : option_table()) {
-    const bool is_number = option.type == OptionType::kSize || option.type == OptionType::kPercent ||
-                           option.type == OptionType::kCount || option.type == OptionType::kMilliseconds;
+    const bool is_number =
+        option.type == OptionType::kSize || option.type == OptionType::kPercent ||
+        option.type == OptionType::kCount || option.type == OptionType::kMilliseconds;
     if (!is_number || option.default_text == "auto") continue;
     std::string problem;
     EXPECT_TRUE(parse_option_number(option, option.default_text, &problem).has_value()) << problem;

@@ -17,15 +17,15 @@ TEST(SizeText, ParsesBinarySuffixes) {
 }
 
 TEST(SizeText, RefusesWhatIsNoSize) {
-  for (const char* text : {"", "G", "-1", "+1", "1.5", "1.", ".5G", "4 G G", "4Q", "0x10", "8E", "1e3",
-                           "99999999999999999999", "9223372036854775808"}) {
+  for (const char* text : {"", "G", "-1", "+1", "1.5", "1.", ".5G", "4 G G", "4Q", "0x10", "8E",
+                           "1e3", "99999999999999999999", "9223372036854775808"}) {
     EXPECT_FALSE(parse_size(text).has_value()) << text;
   }
 }
 
 TEST(SizeText, ExactFormParsesToTheSame) {
-  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1024}, uint64_t{1536} << 20, (uint64_t{1} << 40) + 1,
-                               uint64_t{5} << 60}) {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1024}, uint64_t{1536} << 20,
+                               (uint64_t{1} << 40) + 1, uint64_t{5} << 60}) {
     EXPECT_EQ(parse_size(format_size_exact(bytes)), bytes);
   }
   EXPECT_EQ(format_size_exact(uint64_t{1536} << 20), "1536M");
