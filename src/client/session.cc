@@ -20,7 +20,7 @@ namespace cairn {
 
 constinit ProcessPage process_page{};
 constinit thread_local ThreadState thread_state{};
-constinit Session Session::instance_;
+constinit SessionPlace session_place;
 
 namespace {
 

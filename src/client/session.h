@@ -25,7 +25,7 @@ namespace cairn {
 class Session final : public HandOver {
  public:
   // The process's session. Does not attach.
-  static Session& instance() { return instance_; }
+  static Session& instance();
 
   // Attaches to the node at `socket_path` if this process is not attached; cheap when it is.
   // Returns false when there is no node: the caller passes calls through to the kernel.
@@ -93,8 +93,6 @@ class Session final : public HandOver {
   bool adopt_memory(const protocol::Welcome& welcome, const int* descriptors, unsigned count);
   void publish(Owner self);
 
-  static Session instance_;
-
   char socket_path_[sizeof(sockaddr_un::sun_path)] = {};
   std::uint32_t run_ = 0;
   NodeMemory memory_;
@@ -113,5 +111,15 @@ class Session final : public HandOver {
   void (*thread_handler_)(const void*) = nullptr;
   int (*descriptor_maker_)(ObjectIndex, int) = nullptr;
 };
+
+// Keeps the session from being destroyed: libc flushes open streams after the destructors of static objects have run.
+union SessionPlace {
+  constexpr SessionPlace() : session() {}
+  ~SessionPlace() {}  // NOLINT(modernize-use-equals-default)
+  Session session;
+};
+extern constinit SessionPlace session_place;
+
+inline Session& Session::instance() { return session_place.session; }
 
 }  // namespace cairn
