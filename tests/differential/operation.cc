@@ -50,9 +50,7 @@ std::int64_t pick(Random& random, const std::array<bool, N>& live, bool wanted) 
   return random.below(N);
 }
 
-bool uses_stream(Kind kind) {
-  return kind_class(kind) == "stdio";
-}
+bool uses_stream(Kind kind) { return kind_class(kind) == "stdio"; }
 
 bool uses_mapping(Kind kind) {
   return kind == Kind::map || kind == Kind::unmap || kind == Kind::map_read ||
@@ -140,12 +138,8 @@ void fill(Random& random, Believed& believed, Operation& op) {
 
 }  // namespace
 
-std::string_view kind_name(Kind kind) {
-  return kNamesOfKinds[static_cast<std::size_t>(kind)];
-}
-std::string_view kind_class(Kind kind) {
-  return kClassesOfKinds[static_cast<std::size_t>(kind)];
-}
+std::string_view kind_name(Kind kind) { return kNamesOfKinds[static_cast<std::size_t>(kind)]; }
+std::string_view kind_class(Kind kind) { return kClassesOfKinds[static_cast<std::size_t>(kind)]; }
 
 std::string name_of(std::int64_t index, int process) {
   if (index < kSharedNames) return "s" + std::to_string(index);

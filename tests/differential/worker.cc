@@ -28,10 +28,12 @@ Text& Text::result(std::int64_t value) {
   return add("=%lld %s", static_cast<long long>(value), name != nullptr ? name : "?");
 }
 
-namespace {
-char* aligned_buffer() {
-  return static_cast<char*>(aligned_alloc(4096, kTransferBytesMax + 8192));
+Text& Text::descriptor(const Worker& worker, int fd) {
+  return worker.locked && fd >= 0 ? add("=fd") : result(fd);
 }
+
+namespace {
+char* aligned_buffer() { return static_cast<char*>(aligned_alloc(4096, kTransferBytesMax + 8192)); }
 
 // mtimes that scripts set lie before this; everything later is "now".
 constexpr std::int64_t kExplicitBeforeSeconds = 1500000000;

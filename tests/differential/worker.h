@@ -74,6 +74,9 @@ struct Worker {
   std::array<Slot, kSlots> slots;
   std::array<Stream, kStreams> streams;
   std::array<Mapping, kMappings> mappings;
+  // From here on the numbers of descriptors are not compared: a process that holds POSIX locks loses
+  // them by closing any descriptor of the file, so Cairn has to keep some that it would rather close.
+  bool locked = false;
 };
 
 // Builds the log text of one operation.
@@ -82,6 +85,8 @@ class Text {
   Text& add(const char* format, ...) __attribute__((format(printf, 2, 3)));
   // "=value" or "=-1 ENOENT"; reads errno, so call it right after the operation.
   Text& result(std::int64_t value);
+  // The same for a new descriptor, whose number is left out where it is not determined.
+  Text& descriptor(const Worker& worker, int fd);
   const std::string& str() const { return text_; }
 
  private:

@@ -38,7 +38,7 @@ void run_dup(Worker& worker, const Operation& op, Text& text) {
          : (op.seed & 1) != 0   ? fcntl(from.fd, F_DUPFD, 100)
                                 : fcntl(from.fd, F_DUPFD_CLOEXEC, 30);
   }
-  text.result(fd);
+  text.descriptor(worker, fd);
   if (fd < 0) return;
   to.fd = fd;
   to.description = from.description;
@@ -273,7 +273,9 @@ void run_lock(Worker& worker, const Operation& op, Text& text) {
   text.add("(%lld,%d,%lld+%lld)", static_cast<long long>(op.a), lock.l_type,
            static_cast<long long>(lock.l_start), static_cast<long long>(lock.l_len));
   if (op.kind == Kind::lock) {
-    text.result(fcntl(slot.fd, F_SETLK, &lock));
+    const int result = fcntl(slot.fd, F_SETLK, &lock);
+    text.result(result);
+    worker.locked = worker.locked || result == 0;
   } else if (op.kind == Kind::ofd_lock && (op.seed & 1) != 0) {
     text.result(fcntl(slot.fd, F_OFD_SETLK, &lock));
   } else {

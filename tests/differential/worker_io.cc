@@ -54,7 +54,8 @@ void run_open(Worker& worker, const Operation& op, Text& text) {
     default:
       fd = open(path.c_str(), flags, mode);
   }
-  text.add("(%lld,%s,%x)", static_cast<long long>(op.a), path.c_str(), flags).result(fd);
+  text.add("(%lld,%s,%x)", static_cast<long long>(op.a), path.c_str(), flags)
+      .descriptor(worker, fd);
   if (fd < 0) return;
   slot.fd = fd;
   slot.description = std::make_shared<Description>();

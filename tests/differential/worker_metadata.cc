@@ -211,7 +211,7 @@ void run_tmpfile(Worker& worker, const Operation& op, Text& text) {
   if (slot.fd >= 0) close(slot.fd);
   slot = Slot{};
   const int fd = open(".", O_TMPFILE | O_RDWR, 0600);
-  text.add("(%lld)", static_cast<long long>(op.a)).result(fd);
+  text.add("(%lld)", static_cast<long long>(op.a)).descriptor(worker, fd);
   if (fd < 0) return;
   slot.fd = fd;
   slot.description = std::make_shared<Description>();

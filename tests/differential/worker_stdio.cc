@@ -51,7 +51,7 @@ void run_fopen(Worker& worker, Stream& stream, const Operation& op, Text& text) 
   } else {
     mode = random.one_in(2) ? "r+" : "a+";
     const int fd = open(name.c_str(), O_RDWR | O_CREAT | (mode[0] == 'a' ? O_APPEND : 0), 0644);
-    text.add(" fd").result(fd);
+    text.add(" fd").descriptor(worker, fd);
     if (fd < 0) return;
     if (random.one_in(2)) lseek(fd, random.below(9000), SEEK_SET);
     // A duplicate, as numpy's tofile makes it: the stream shares the offset with the original.
@@ -62,7 +62,7 @@ void run_fopen(Worker& worker, Stream& stream, const Operation& op, Text& text) 
   text.result(stream.file == nullptr ? -1 : 0);
   if (stream.file == nullptr) return;
   choose_buffer(stream, random);
-  text.add(" fileno").result(fileno(stream.file));
+  text.add(" fileno").descriptor(worker, fileno(stream.file));
 }
 
 void run_freopen(Worker& worker, Stream& stream, const Operation& op, Text& text) {

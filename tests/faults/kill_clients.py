@@ -162,11 +162,15 @@ def read_elsewhere(directory, herd, ledger_path):
 
 
 def node_status():
-    result = subprocess.run([under_cairn.CAIRN, "status", "--json"], capture_output=True, text=True, timeout=20)
-    if result.returncode:
-        raise RuntimeError(f"cairn status fails: {result.stderr}")
-    status = json.loads(result.stdout)
-    return status.get("status", status)
+    process = subprocess.Popen([under_cairn.CAIRN, "status", "--json"], stdout=subprocess.PIPE)
+    output, _ = process.communicate(timeout=20)
+    if process.returncode:
+        raise RuntimeError(f"cairn status fails with {process.returncode}")
+    status = json.loads(output)
+    status = status.get("status", status)
+    # The command itself was a client while it asked.
+    status["clients"] = [c for c in status["clients"] if c["pid"] != process.pid]
+    return status
 
 
 def ram_used(status):
@@ -186,7 +190,8 @@ def check_node(directory, problems, used_before):
             break
         time.sleep(0.2)
     if dead:
-        problems.append(f"slots of dead clients are still held: {dead}")
+        held = [c for c in status["clients"] if c["pid"] in dead]
+        problems.append(f"slots of dead clients are still held: {held}")
     if leaked >= 512 << 10:
         problems.append(f"{leaked} bytes of the RAM tier did not come back")
 

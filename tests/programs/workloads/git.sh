@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: git
 # timeout: 120
-# ignore: */.git/index */.git/logs/* */.git/objects/* *.pack *.idx *.rev *.git/objects/* */ORIG_HEAD
+# ignore: */index */.git/logs/* *.pack *.idx *.rev *.git/objects/* */ORIG_HEAD */config */.git */gitdir
+# The directory's own path stands in some files of git.
 # volatile: */.git/gc.pid */.git/objects/info/* *.git/objects/??/*
 set -euo pipefail
 export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b

@@ -37,6 +37,7 @@ wc -l <loop.txt
 for i in 1 2 3 4 5 6 7 8; do echo "line $i" >>appended.txt & done
 wait
 sort appended.txt
+rm appended.txt
 # Appending by processes at once: no record may be lost or torn.
 for who in 1 2 3 4; do
   (for i in $(seq 200); do echo "writer $who record $i of two hundred"; done >>records.txt) &
