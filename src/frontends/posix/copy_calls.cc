@@ -45,6 +45,11 @@ struct End {
     if (flags < 0 || (flags & O_PATH) != 0) return false;
     return (flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode;
   }
+  // Requires: an end of ours.
+  off_t position() const {
+    if (offset != nullptr) return *offset;
+    return static_cast<off_t>(file->description->offset.load(std::memory_order_relaxed));
+  }
   ssize_t read(void* buffer, std::size_t length) const {
     ssize_t got = 0;
     if (file != nullptr) {
@@ -139,16 +144,15 @@ ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
   if (!from.allows(O_RDONLY) || !to.allows(O_WRONLY)) return -EBADF;
   const int to_flags = to.file != nullptr ? static_cast<int>(to.file->flags()) : sys::fcntl(to_fd, F_GETFL);
   if ((to_flags & O_APPEND) != 0) return -EBADF;
-  if (from.file != nullptr && to.file != nullptr && from.file->object == to.file->object) {
-    const auto position = [](const End& end) {
-      return end.offset != nullptr
-                 ? *end.offset
-                 : static_cast<off_t>(end.file->description->offset.load(std::memory_order_relaxed));
-    };
-    const off_t distance = position(from) - position(to);
-    if (static_cast<std::size_t>(distance < 0 ? -distance : distance) < length) return -EINVAL;
-  }
   if ((from_offset != nullptr && *from_offset < 0) || (to_offset != nullptr && *to_offset < 0)) return -EINVAL;
+  if (from.file != nullptr && to.file != nullptr && from.file->object == to.file->object) {
+    // As the kernel does it: cut to the end of the file first, then refuse what still overlaps.
+    const off_t begin = from.position();
+    const off_t left = std::max<off_t>(0, file_size(*from.file) - begin);
+    const off_t count = std::min(left, static_cast<off_t>(std::min(length, kCopyMax)));
+    if (to.position() + count > begin && to.position() < begin + count) return -EINVAL;
+    length = static_cast<std::size_t>(count);
+  }
   return copy(from, to, length);
 }
 
