@@ -141,7 +141,8 @@ class Configuration(CommandTest):
             'job.yaml:2: unknown key "capcity" in ram; did you mean "capacity"?',
             'job.yaml:3: ram.huge_pages: "sometimes"', 'job.yaml:5: flush.streams: "many"',
             "job.yaml:6: flush.dirty_high_percent: 200 is out of range", "job.yaml:9: evict.low_percent (20)",
-            "job.yaml:11: tier a: directory /does/not/exist does not exist", "job.yaml:12: tier a: /dev/shm is on tmpfs",
+            "job.yaml:11: tier a: directory /does/not/exist does not exist",
+            "job.yaml:12: tier a: /dev/shm is on tmpfs",
             "job.yaml:12: tier a: the name is used twice", 'job.yaml:13: unknown key "colour"', "9 mistakes"])
         self.assertEqual(result.stdout, "")
 

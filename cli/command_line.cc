@@ -83,7 +83,8 @@ void parse(CLI::App& app, const Arguments& arguments, const char* usage = "") {
   }
 }
 
-// The head of the arguments that belongs to Cairn; what follows is the program and its own arguments.
+// The head of the arguments that belongs to Cairn; what follows is the program and its own
+// arguments.
 size_t program_start(const CLI::App& app, const Arguments& arguments) {
   size_t index = 0;
   for (; index < arguments.size(); ++index) {
@@ -106,7 +107,8 @@ Arguments parse_before_program(CLI::App& app, const Arguments& arguments, const 
   return {arguments.begin() + static_cast<ptrdiff_t>(split + skip), arguments.end()};
 }
 
-// Flags that may be given several times, one value each, so that a program's name is never taken for one.
+// Flags that may be given several times, one value each, so that a program's name is never taken
+// for one.
 void add_list(CLI::App& app, const char* names, std::vector<std::string>& values, const char* help,
               const char* type) {
   app.add_option(names, values, help)

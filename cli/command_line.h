@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The grammar of the `cairn` command: which subcommands and flags there are, and what their help says.
+// The grammar of the `cairn` command: which subcommands and flags there are, and what their help
+// says.
 //
 // Only the subcommand that is asked for is built, because `cairn run` is started by the hundred.
 //

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kConfigFileSizeMax = size_t{1} << 20;
 
-// The map that Cairn itself appends to the resolved configuration of a node, so that the service and
-// `cairn config show --node` still know where each value came from.
+// The map that Cairn itself appends to the resolved configuration of a node, so that the service
+// and `cairn config show --node` still know where each value came from.
 constexpr const char* kProvenanceKey = "resolved_from";
 
 bool is_list(OptionType type) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a YAML configuration file into settings that still know their line; nothing is interpreted yet.
+// Reads a YAML configuration file into settings that still know their line; nothing is interpreted
+// yet.
 //
-// The keys come from the option table. All mistakes of form are collected: syntax, unknown keys (with the
-// nearest known one), keys given twice, a list where a value belongs.
+// The keys come from the option table. All mistakes of form are collected: syntax, unknown keys
+// (with the nearest known one), keys given twice, a list where a value belongs.
 //
 // Thread safety: pure functions. Ownership: results are values.
 #pragma once

@@ -58,7 +58,8 @@ std::string working_directory() {
                 "change to a directory that exists");
 }
 
-// Resolves one configuration. The public entry points are resolve_*; everything else is one step of it.
+// Resolves one configuration. The public entry points are resolve_*; everything else is one step of
+// it.
 class Resolver {
  public:
   Resolver(const CommandLineSettings& command_line, ConfigurationScope scope,

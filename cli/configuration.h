@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the layers (defaults by looking, file, environment, command line) to one checked configuration.
+// From the layers (defaults by looking, file, environment, command line) to one checked
+// configuration.
 //
 // A later layer replaces an option of an earlier one as a whole. Every mistake of every layer is
 // collected and reported in one Failure, each with its place.
@@ -26,8 +27,8 @@ struct CommandLineSettings {
   std::vector<std::string> buffer;
   std::vector<std::string> exclude;
   bool no_report = false;
-  // The service itself: its file is already the resolved configuration, and its environment is that of
-  // whoever started it.
+  // The service itself: its file is already the resolved configuration, and its environment is that
+  // of whoever started it.
   bool ignore_environment = false;
 };
 

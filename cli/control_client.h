@@ -4,9 +4,9 @@
 //
 // Thread safety: one thread at a time. Ownership: closes its descriptor.
 //
-//   ControlClient client(paths);
-//   const Json reply = client.request({{"command", "status"}});
-//   const Json stored = client.request({{"command", "drain"}}, [](const Json& p) { show(p); return true; });
+//   ControlClient client(paths); const Json reply = client.request({{"command", "status"}}); const
+//   Json stored = client.request({{"command", "drain"}}, [](const Json& p) { show(p); return true;
+//   });
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ using Json = nlohmann::json;
 
 class ControlClient {
  public:
-  // Called for each "progress" line, and with a null Json when `watched_descriptor` becomes readable.
+  // Called for each "progress" line, and with a null Json when `watched_descriptor` becomes
+  // readable.
   // Returns: false to give up waiting.
   using ProgressCallback = std::function<bool(const Json& progress)>;
 
@@ -36,7 +37,8 @@ class ControlClient {
   // True when a service accepts connections on the socket.
   static bool answers(const std::string& socket_path);
 
-  // Sends one request and waits for its "done" line, which is returned; a null Json when the callback gave up.
+  // Sends one request and waits for its "done" line, which is returned; a null Json when the
+  // callback gave up.
   // Errors: an "error" line or a closed connection throw Failure.
   Json request(const Json& request, const ProgressCallback& progress = nullptr);
 

@@ -29,7 +29,8 @@ std::vector<Finding> examine_machine(const MachineRoots& roots = {});
 
 std::vector<Finding> examine_program(const std::string& name);
 
-// Prints the findings. Returns: 0 unless one is bad, then 1; 126 or 127 when the program is not there.
+// Prints the findings. Returns: 0 unless one is bad, then 1; 126 or 127 when the program is not
+// there.
 int run_doctor(const std::vector<std::string>& command_line);
 
 }  // namespace cairn::cli

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows how data reaches the backing store: a bar on a terminal, a line every five seconds elsewhere.
+// Shows how data reaches the backing store: a bar on a terminal, a line every five seconds
+// elsewhere.
 //
-// Thread safety: one thread. Ownership: nothing. The destructor leaves the terminal on a fresh line.
+// Thread safety: one thread. Ownership: nothing. The destructor leaves the terminal on a fresh
+// line.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,8 @@ struct DrainProgress {
   static DrainProgress from_json(const Json& progress);
 };
 
-// "[######----] 60 %  1.2 GiB in 14 files left, 110 MiB/s, 11 s  results/step7.h5", cut to `width` columns.
+// "[######----] 60 %  1.2 GiB in 14 files left, 110 MiB/s, 11 s  results/step7.h5", cut to
+// `width` columns.
 std::string drain_bar(const DrainProgress& progress, uint64_t total_bytes, unsigned width);
 
 // "storing: 1.2 GiB in 14 files left, 110 MiB/s, results/step7.h5"

@@ -2,8 +2,9 @@
 //
 // Reads from an executable or library what decides whether its I/O can be intercepted.
 //
-// The file is not trusted: every offset is checked against its size, and a damaged file yields what could
-// be read. Both byte orders and classes are recognised; tables are read for files of this machine's kind.
+// The file is not trusted: every offset is checked against its size, and a damaged file yields what
+// could be read. Both byte orders and classes are recognised; tables are read for files of this
+// machine's kind.
 //
 // Thread safety: pure functions. Ownership: results are values.
 //

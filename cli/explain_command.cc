@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `cairn explain PATH`: which byte ranges of a file are in which tier, in which state, since when, and why.
+// `cairn explain PATH`: which byte ranges of a file are in which tier, in which state, since when,
+// and why.
 #include <fmt/format.h>
 #include <sys/stat.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading replies of a service without trusting their shape: a missing or wrong field is its empty value.
+// Reading replies of a service without trusting their shape: a missing or wrong field is its empty
+// value.
 //
-// Thread safety: pure functions. Ownership: results are values, arrays and objects refer to the reply.
+// Thread safety: pure functions. Ownership: results are values, arrays and objects refer to the
+// reply.
 #pragma once
 
 #include <cstdint>

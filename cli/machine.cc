@@ -149,8 +149,8 @@ constexpr FileSystemName kFileSystems[] = {
     {.magic = static_cast<long>(0xFF534D42), .name = "cifs", .in_memory = false, .network = true},
 };
 
-// The whole disk under a device number: /sys/dev/block/MAJ:MIN resolves to .../block/sda/sda1. Device
-// mapper and software RAID name their members in slaves/, which all must be non-rotational.
+// The whole disk under a device number: /sys/dev/block/MAJ:MIN resolves to .../block/sda/sda1.
+// Device mapper and software RAID name their members in slaves/, which all must be non-rotational.
 std::optional<bool> disk_is_rotational(const std::string& device_directory, std::string* disk) {
   std::array<char, PATH_MAX> resolved{};
   if (::realpath(device_directory.c_str(), resolved.data()) == nullptr) return std::nullopt;
@@ -235,7 +235,8 @@ std::optional<FoundTier> find_file_tier(const std::vector<std::string>& candidat
     if (!state.rotational_known || state.rotational) continue;
     if (state.free_bytes < kFoundTierFreeBytesMin) continue;
     if (state.free_bytes < state.total_bytes / 100 * kFoundTierFreePercentMin) continue;
-    // A tier on the disk that is being buffered would only make the same disk write everything twice.
+    // A tier on the disk that is being buffered would only make the same disk write everything
+    // twice.
     const bool same_disk = std::any_of(buffered.begin(), buffered.end(), [&](const auto& other) {
       return other.device == state.device || (!other.disk.empty() && other.disk == state.disk);
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the machine has: memory and the cgroup's limit on it, directories and the devices under them.
+// What the machine has: memory and the cgroup's limit on it, directories and the devices under
+// them.
 //
 // Every function takes the roots it reads from, so that tests can show it another machine.
 //
@@ -61,9 +62,9 @@ struct FoundTier {
   std::string reason;  // "non-rotational disk nvme0n1, 800 GiB free"
 };
 
-// A file tier's place by looking: a local non-rotational disk, not the one that holds any of the buffered
-// directories, not in memory, writable, at least 20 % and 16 GiB free. It takes half of what is free,
-// 256 GiB at most.
+// A file tier's place by looking: a local non-rotational disk, not the one that holds any of the
+// buffered directories, not in memory, writable, at least 20 % and 16 GiB free. It takes half of
+// what is free, 256 GiB at most.
 std::optional<FoundTier> find_file_tier(const std::vector<std::string>& candidates,
                                         const std::vector<std::string>& buffered_directories,
                                         const MachineRoots& roots = {});

@@ -46,14 +46,16 @@ Json request_status(const NodePaths& paths) {
 }
 
 // Asks the service to end and waits until it has gone.
-// Returns: an empty object; or the service's reply when it stays, because something came in that it cannot store.
+// Returns: an empty object; or the service's reply when it stays, because something came in that it
+// cannot store.
 Json end_service(const NodePaths& paths, pid_t service, bool discard) {
   try {
     const Json reply = ControlClient(paths).request(
         {{"command", "shutdown"}, {"drain", !discard}, {"discard", discard}});
     if (!bool_field(reply, "stopped", true)) return reply;
   } catch (const Failure&) {
-    // The connection closes when the service ends, which is what was asked for; whether it has is seen below.
+    // The connection closes when the service ends, which is what was asked for; whether it has is
+    // seen below.
   }
   if (!wait_for_end(paths, service, kServiceEndSeconds)) {
     throw Failure(fmt::format("node {} has not ended after {} s (process {})", paths.name,

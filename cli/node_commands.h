@@ -2,8 +2,8 @@
 //
 // The commands that talk to a running node, or start and stop a named one.
 //
-// Thread safety: one per process. Ownership: nothing is kept. Each returns the exit status of the command
-// and throws Failure when it cannot be carried out.
+// Thread safety: one per process. Ownership: nothing is kept. Each returns the exit status of the
+// command and throws Failure when it cannot be carried out.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,8 @@ struct StopOptions {
   std::string node;
   bool discard = false;  // give up what is not stored
 };
-// `cairn down`: stores everything and ends the node; the node stays when something cannot be stored.
+// `cairn down`: stores everything and ends the node; the node stays when something cannot be
+// stored.
 int stop_node(const StopOptions& options);
 
 struct DrainOptions {

@@ -31,8 +31,8 @@ extern char** environ;
 namespace cairn::cli {
 namespace {
 
-// A service that allocates hundreds of gigabytes of huge pages needs its time; one that hangs must not
-// take the job's whole allocation with it.
+// A service that allocates hundreds of gigabytes of huge pages needs its time; one that hangs must
+// not take the job's whole allocation with it.
 constexpr int kReadyTimeoutMilliseconds = 120'000;
 constexpr unsigned kPrivateNameSuffixMax = 100;
 // In the service, the ready pipe has this number and everything above it is closed.
@@ -54,7 +54,8 @@ void remove_node_directory(const NodePaths& paths) {
 }
 
 // Two `cairn up` of the same name at the same time: one creates the directory while the other still
-// decides whether what is there is a leftover. The lock is on the run root itself, so no file stays.
+// decides whether what is there is a leftover. The lock is on the run root itself, so no file
+// stays.
 class RunRootLock {
  public:
   explicit RunRootLock(const std::string& run_root)
@@ -104,8 +105,8 @@ void write_config(const NodePaths& paths, const NodeConfig& config) {
   }
 }
 
-// The service must not be a client of a node, and must not take options of the environment over those of
-// its file. Where it lives was decided by the launcher.
+// The service must not be a client of a node, and must not take options of the environment over
+// those of its file. Where it lives was decided by the launcher.
 std::vector<std::string> service_environment(const NodePaths& paths) {
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -182,8 +183,8 @@ std::string read_ready_line(int descriptor) {
   return text;
 }
 
-// For a service that is not a child of this process. A container whose first process reaps nobody keeps it as a
-// zombie for ever, which is as good as gone.
+// For a service that is not a child of this process. A container whose first process reaps nobody
+// keeps it as a zombie for ever, which is as good as gone.
 bool has_ended(pid_t service) {
   if (service <= 0 || ::kill(service, 0) != 0) return true;
   std::ifstream stream(fmt::format("/proc/{}/stat", service));
@@ -235,7 +236,8 @@ LaunchedNode launch_node(const NodeConfig& config) {
   LaunchedNode node;
   node.paths = node_paths(config.name);
   ensure_run_root(node.paths.run_root);
-  // A private node's name is its own already, and runs that start together need not wait for each other.
+  // A private node's name is its own already, and runs that start together need not wait for each
+  // other.
   std::optional<RunRootLock> lock;
   if (!config.private_node) lock.emplace(node.paths.run_root);
   create_node_directory(node.paths);

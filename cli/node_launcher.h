@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts a node service as its own session and waits until it is ready; ends it and leaves nothing behind.
+// Starts a node service as its own session and waits until it is ready; ends it and leaves nothing
+// behind.
 //
-// Thread safety: one thread. Ownership: a LaunchedNode only names the service; the service lives on when
-// it is dropped, which is what `cairn up` wants.
+// Thread safety: one thread. Ownership: a LaunchedNode only names the service; the service lives on
+// when it is dropped, which is what `cairn up` wants.
 #pragma once
 
 #include <sys/types.h>
@@ -18,12 +19,13 @@ struct LaunchedNode {
   pid_t service = -1;
 };
 
-// A name for a private node that is not taken: "run-<pid>", with "-2", "-3" appended where a former run
-// of the same pid left its data behind.
+// A name for a private node that is not taken: "run-<pid>", with "-2", "-3" appended where a former
+// run of the same pid left its data behind.
 std::string private_node_name();
 
 // Creates the node directory, writes config.yaml, starts the service and waits for "ready".
-// Errors: a second node of the same name, no permission, or the service's own reason; nothing is left behind.
+// Errors: a second node of the same name, no permission, or the service's own reason; nothing is
+// left behind.
 LaunchedNode launch_node(const NodeConfig& config);
 
 // Waits until the service has ended and removes what is left of its directory.

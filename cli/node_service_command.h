@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hidden `cairn node-service`: reads the resolved configuration that the launcher wrote and becomes the
-// service. Not for people, but harmless by hand.
+// The hidden `cairn node-service`: reads the resolved configuration that the launcher wrote and
+// becomes the service. Not for people, but harmless by hand.
 //
 // Thread safety: one per process. Ownership: the service owns the process.
 #pragma once
@@ -16,8 +16,8 @@ struct NodeServiceOptions {
   int ready_descriptor = -1;
 };
 
-// Returns: the exit status of the service. A configuration that does not resolve is reported to the ready
-// descriptor, where the launcher waits for it.
+// Returns: the exit status of the service. A configuration that does not resolve is reported to the
+// ready descriptor, where the launcher waits for it.
 int run_node_service(const NodeServiceOptions& options);
 
 }  // namespace cairn::cli

@@ -26,12 +26,14 @@ constexpr uint32_t kOwnAuditMachine = AUDIT_ARCH_AARCH64;
 #error "the filter's machine check is written for x86_64 and aarch64"
 #endif
 
-// The three calls have the same numbers on every machine that got them after the tables were unified.
+// The three calls have the same numbers on every machine that got them after the tables were
+// unified.
 static_assert(__NR_io_uring_setup == 425 && __NR_io_uring_enter == 426 &&
               __NR_io_uring_register == 427);
 constexpr uint32_t kFirstCall = 425;
 constexpr uint32_t kLastCall = 427;
-// x86_64 numbers with this bit are those of the x32 interface, which has io_uring at the same numbers.
+// x86_64 numbers with this bit are those of the x32 interface, which has io_uring at the same
+// numbers.
 constexpr uint32_t kX32Bit = 0x40000000;
 
 bool is_variable(std::string_view entry, std::string_view name) {
@@ -45,7 +47,8 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
-// Other libraries that were to be preloaded stay, after ours: ours must see the program's calls first.
+// Other libraries that were to be preloaded stay, after ours: ours must see the program's calls
+// first.
 std::string preload_value(const std::string& library, std::string_view previous) {
   std::string value = library;
   while (!previous.empty()) {
@@ -76,7 +79,8 @@ struct ChildOutcome {
 [[noreturn]] void run_child(const RawStart& raw, ChildOutcome* outcome) {
   if (!raw.start->allow_io_uring) {
     const int error = refuse_io_uring();
-    // A machine whose kernel has no seccomp has hardly io_uring either; the run is not refused for it.
+    // A machine whose kernel has no seccomp has hardly io_uring either; the run is not refused for
+    // it.
     if (error != 0 && error != EINVAL && error != ENOSYS) {
       outcome->error = error;
       outcome->failed_step = "seccomp filter";
@@ -136,8 +140,9 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
 
 int refuse_io_uring() {
   const auto field = [](size_t offset) { return static_cast<uint32_t>(offset); };
-  // Jump distances count instructions after the jump. A foreign machine's calls (32-bit programs) pass:
-  // their io_uring numbers are the same, and the check of the machine would have to list them all.
+  // Jump distances count instructions after the jump. A foreign machine's calls (32-bit programs)
+  // pass: their io_uring numbers are the same, and the check of the machine would have to list them
+  // all.
   const sock_filter instructions[] = {
       /* 0 */ BPF_STMT(BPF_LD | BPF_W | BPF_ABS, field(offsetof(seccomp_data, arch))),
       /* 1 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kOwnAuditMachine, 0, 5),

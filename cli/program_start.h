@@ -43,8 +43,9 @@ struct StartedProgram {
 
 StartedProgram start_program(const ProgramStart& start);
 
-// Makes io_uring_setup, io_uring_enter and io_uring_register fail with ENOSYS in the calling process and all
-// its children, for good. Sets no_new_privs, without which the kernel takes no filter from a user.
+// Makes io_uring_setup, io_uring_enter and io_uring_register fail with ENOSYS in the calling
+// process and all its children, for good. Sets no_new_privs, without which the kernel takes no
+// filter from a user.
 // Returns: 0 or an errno.
 int refuse_io_uring();
 

@@ -33,7 +33,8 @@
 namespace cairn::cli {
 namespace {
 
-// The service has nothing left to store when it is told to end, but may have gigabytes of memory to give back.
+// The service has nothing left to store when it is told to end, but may have gigabytes of memory to
+// give back.
 constexpr double kServiceEndSeconds = 30;
 
 double now_seconds() {
@@ -81,8 +82,8 @@ class Run {
       paths_ = select_node(options_.node);
       resolve_for_attached_node();
     } else {
-      // Signals are watched before the service exists, so that none can end this process between its start
-      // and its end and leave it behind.
+      // Signals are watched before the service exists, so that none can end this process between
+      // its start and its end and leave it behind.
       signals_.emplace();
       CommandLineSettings settings = options_.settings;
       settings.name = private_node_name();
@@ -113,7 +114,8 @@ class Run {
     if (!mine.buffer_directories.empty() || !options_.settings.config_file.empty()) return;
     std::ifstream stream(paths_.config_file, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
-    // The usual case, seen without a parser: it would take a tenth of what an attached run may cost.
+    // The usual case, seen without a parser: it would take a tenth of what an attached run may
+    // cost.
     if (text.find("directories: []") != std::string::npos &&
         text.find("exclude: []") != std::string::npos)
       return;

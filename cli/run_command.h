@@ -2,7 +2,8 @@
 //
 // `cairn run`: a program, a node for it, and the certainty at the end that everything is stored.
 //
-// Thread safety: one per process. Ownership: ends a private node that it started; never a named one.
+// Thread safety: one per process. Ownership: ends a private node that it started; never a named
+// one.
 #pragma once
 
 #include <string>

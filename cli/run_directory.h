@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where nodes live on this machine: the private run root of a user, one directory per node in it, and
-// which of them are alive. Also where the installed parts of Cairn are.
+// Where nodes live on this machine: the private run root of a user, one directory per node in it,
+// and which of them are alive. Also where the installed parts of Cairn are.
 //
 // Thread safety: stateless functions. Ownership: results are values. Failures throw cli::Failure.
 #pragma once
@@ -23,7 +23,8 @@ struct NodePaths {
   std::string log_file;
 };
 
-// $CAIRN_RUN_ROOT, else $XDG_RUNTIME_DIR/cairn, else /tmp/cairn-<uid>. Does not touch the file system.
+// $CAIRN_RUN_ROOT, else $XDG_RUNTIME_DIR/cairn, else /tmp/cairn-<uid>. Does not touch the file
+// system.
 std::string run_root_path();
 
 // Creates the run root with mode 0700 if it is missing.
@@ -39,8 +40,9 @@ void check_node_name(const std::string& name);
 // Names of the nodes whose control socket answers, sorted.
 std::vector<std::string> live_nodes();
 
-// The node that a command talks to: `requested` when it is not empty; else the node of the run that this
-// process is part of; else the only live node. `requested` may also be the path of a node directory.
+// The node that a command talks to: `requested` when it is not empty; else the node of the run that
+// this process is part of; else the only live node. `requested` may also be the path of a node
+// directory.
 // Errors: none or several, unknown, another user's; each with its remedy.
 NodePaths select_node(const std::string& requested);
 

@@ -31,8 +31,8 @@ bool is_trivial(const RunOutcome& outcome);
 // The lines, without the "cairn: " prefix; files that are not stored are not among them.
 std::vector<std::string> report_lines(const RunOutcome& outcome);
 
-// Names the files that are not stored and the command that retries. `unstored` and `unstored_total` as in
-// the control protocol.
+// Names the files that are not stored and the command that retries. `unstored` and `unstored_total`
+// as in the control protocol.
 std::vector<std::string> unstored_lines(const std::string& node, const Json& unstored,
                                         uint64_t unstored_total);
 

@@ -13,8 +13,8 @@
 namespace cairn::cli {
 namespace {
 
-// What job systems, shells and people send. SIGCHLD tells that the program has ended; SIGCONT and the stop
-// signals keep their meaning, so that a run can be suspended as a whole.
+// What job systems, shells and people send. SIGCHLD tells that the program has ended; SIGCONT and
+// the stop signals keep their meaning, so that a run can be suspended as a whole.
 constexpr int kWatchedSignals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                    SIGUSR2, SIGALRM, SIGXCPU, SIGCHLD, SIGWINCH};
 
@@ -29,7 +29,8 @@ SignalWatch::SignalWatch() {
   for (const int number : kWatchedSignals) {
     ::sigaction(number, nullptr, &previous);
     if (number == SIGCHLD) {
-      // A parent may have left SIGCHLD ignored, and then no status of the program could be waited for.
+      // A parent may have left SIGCHLD ignored, and then no status of the program could be waited
+      // for.
       if (previous.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
     } else if (previous.sa_handler == SIG_IGN) {
       continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns the signals that reach `cairn run` into a descriptor, so that they are handled one at a time in the
-// main flow: forwarded while the program runs, counted while its data is being stored.
+// Turns the signals that reach `cairn run` into a descriptor, so that they are handled one at a
+// time in the main flow: forwarded while the program runs, counted while its data is being stored.
 //
-// Thread safety: one per process, made before any thread. Ownership: restores nothing; it lives as long as
-// the command.
+// Thread safety: one per process, made before any thread. Ownership: restores nothing; it lives as
+// long as the command.
 #pragma once
 
 #include <signal.h>
@@ -21,8 +21,9 @@ struct ReceivedSignal {
 
 class SignalWatch {
  public:
-  // Blocks the signals that it watches. Those that were ignored (nohup) stay ignored. SIGPIPE is ignored, so
-  // that a reader of our messages who goes away does not end the run before everything is stored.
+  // Blocks the signals that it watches. Those that were ignored (nohup) stay ignored. SIGPIPE is
+  // ignored, so that a reader of our messages who goes away does not end the run before everything
+  // is stored.
   SignalWatch();
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;

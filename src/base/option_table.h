@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one table of all options: it yields the configuration file's keys, the environment variables, the
-// command-line flags, `cairn config show` and docs/configuration.md. A default or a description is
-// written here and nowhere else.
+// The one table of all options: it yields the configuration file's keys, the environment variables,
+// the command-line flags, `cairn config show` and docs/configuration.md. A default or a description
+// is written here and nowhere else.
 //
-// Thread safety: constant data and pure functions. Ownership: the table refers to string literals only.
+// Thread safety: constant data and pure functions. Ownership: the table refers to string literals
+// only.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +61,8 @@ struct OptionDescription {
   std::string_view unit;     // how values are written
   std::string_view description;
   std::string_view advice;  // cost, and when to turn it
-  // Hot-changeable options are taken anew by each run on a running node; the others need a new node.
+  // Hot-changeable options are taken anew by each run on a running node; the others need a new
+  // node.
   bool hot_changeable;
 };
 

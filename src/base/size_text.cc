@@ -30,8 +30,8 @@ std::string to_lower(std::string_view text) {
   return lower;
 }
 
-// A number with an optional decimal fraction and what follows it. The fraction is kept apart so that
-// whole numbers stay exact beyond 2^53.
+// A number with an optional decimal fraction and what follows it. The fraction is kept apart so
+// that whole numbers stay exact beyond 2^53.
 struct NumberAndUnit {
   uint64_t whole = 0;
   double fraction = 0;

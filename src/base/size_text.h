@@ -2,8 +2,8 @@
 //
 // Sizes and durations as people write and read them: "64M", "1.5 GiB", "500 ms", "2.3 s".
 //
-// All suffixes are binary (K = 1024), with or without "B" or "iB", in either case: a tier's capacity is
-// made of pages, so a decimal gigabyte would only round badly.
+// All suffixes are binary (K = 1024), with or without "B" or "iB", in either case: a tier's
+// capacity is made of pages, so a decimal gigabyte would only round badly.
 //
 // Thread safety: pure functions. Ownership: results are values.
 //
@@ -18,7 +18,8 @@
 
 namespace cairn {
 
-// Returns: the number of bytes; nothing when the text is not a size, is negative, or exceeds 2^63 - 1.
+// Returns: the number of bytes; nothing when the text is not a size, is negative, or exceeds 2^63 -
+// 1.
 std::optional<uint64_t> parse_size(std::string_view text);
 
 // Accepts a bare number (milliseconds) or one with ms, s, min or h.
