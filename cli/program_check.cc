@@ -25,12 +25,13 @@ namespace {
 constexpr size_t kScriptDepthMax = 5;
 
 // Without calls that work on a buffered file unhooked: fclose acts on a stream of ours, msync on a
-// mapping of the kernel's own, tee and vmsplice on pipes, fork is followed otherwise.
+// mapping of the kernel's own, aio_return on a request that was hooked when it was made; fork is
+// followed otherwise.
 constexpr std::string_view kDataSymbols =
     "__fxstat __fxstat64 __fxstatat __fxstatat64 __lxstat __lxstat64 __open64_2 __open_2 "
     "__openat64_2 __openat_2 __pread64_chk __pread_chk __read_chk __xstat __xstat64 "
-    "aio_cancel aio_cancel64 aio_error aio_error64 aio_fsync aio_fsync64 aio_read aio_read64 "
-    "aio_return aio_return64 aio_suspend aio_suspend64 aio_write aio_write64 close "
+    "aio_fsync aio_fsync64 aio_read aio_read64 "
+    "aio_write aio_write64 close "
     "close_range closefrom copy_file_range creat creat64 dlopen dup dup2 dup3 execl execle "
     "execlp execv execve execveat execvp execvpe fallocate fallocate64 fcntl fcntl64 "
     "fdatasync fdopen fexecve flock fopen fopen64 freopen freopen64 fstat fstat64 fstatat "
