@@ -34,7 +34,7 @@ Json done() { return {{"kind", "done"}}; }
 void add_outcome(Json& reply, const DrainOutcome& outcome) {
   reply["stored"] = outcome.stored;
   reply["unstored"] = unstored_json(outcome.left);
-  reply["unstored_total"] = outcome.left.files.size();
+  reply["unstored_total"] = outcome.left.size();
   reply["seconds"] = outcome.seconds;
   if (outcome.sync_error != 0) reply["sync_errno"] = outcome.sync_error;
 }
@@ -174,7 +174,7 @@ void ControlCommands::shutdown(ControlPeer& peer, const Json& request) {
                   "drain first, or discard them");
     }
     reply["stored"] = left.files.empty();
-    reply["unstored"] = unstored_json(left);
+    reply["unstored"] = unstored_json(left.files);
   }
   reply["stopped"] = true;
   // No new dirty data from here on; what a client still has in hand goes to the backing store.
@@ -197,9 +197,8 @@ void ControlCommands::on_close(std::uint64_t session) {
   spdlog::warn("the launcher of run {} went away without ending it", id);
   context_.clients->forget_run(run->number());
   if (!context_.config->private_node) return;
-  // Nobody is left who would end a private node. Its data is stored first; else it stays for `cairn drain`.
-  const DrainOutcome outcome = drain(*context_.memory, *context_.files, *context_.flusher, DrainOptions());
-  if (outcome.stored && context_.clients->active_count() == 0) context_.stop->request_stop();
+  // Nobody is left who would end a private node.
+  context_.stop->request_stop_when_unused();
 }
 
 }  // namespace cairn::node

@@ -50,6 +50,7 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
       unstored.error = file->error.load();
       unstored.failures = file->failures.load();
       unstored.last_failure_ns = file->last_failure_ns.load();
+      unstored.passed_ns = file->passed_ns.load();
       if (unstored.failures != 0) {
         unstored.since_seconds = static_cast<double>(now_ns - file->failing_since_ns.load()) / 1e9;
       }
@@ -60,12 +61,17 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
     if ((left.error != 0) != (right.error != 0)) return left.error != 0;
     return left.dirty_bytes > right.dirty_bytes;
   });
-  for (std::size_t at = 0; at < std::min(paths_max, view.files.size()); ++at) {
-    const StoreFilePtr file = files.find(view.files[at].object);
-    view.files[at].path = file != nullptr ? path_of_descriptor(file->fd.get())
-                                          : describe(memory.objects().at(view.files[at].object));
-  }
+  name_files(memory, files, paths_max, view.files);
   return view;
+}
+
+void name_files(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max,
+                std::vector<UnstoredFile>& unstored) {
+  for (std::size_t at = 0; at < std::min(paths_max, unstored.size()); ++at) {
+    const StoreFilePtr file = files.find(unstored[at].object);
+    unstored[at].path = file != nullptr ? path_of_descriptor(file->fd.get())
+                                        : describe(memory.objects().at(unstored[at].object));
+  }
 }
 
 }  // namespace cairn::node

@@ -20,6 +20,7 @@ struct UnstoredFile {
   int error = 0;  // errno of the last attempt, 0 when there was none
   std::uint32_t failures = 0;
   std::int64_t last_failure_ns = 0;
+  std::int64_t passed_ns = 0;  // StoreFile::passed_ns
   double since_seconds = 0;
 };
 
@@ -29,7 +30,11 @@ struct DirtyView {
   std::uint64_t bytes_per_tier[kTiersMax] = {};
 };
 
-// `with_paths`: also look up the paths of the first `paths_max` files.
+// Also looks up the paths of the first `paths_max` files.
 DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max);
+
+// Looks up the paths of the first `paths_max` of `unstored`.
+void name_files(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max,
+                std::vector<UnstoredFile>& unstored);
 
 }  // namespace cairn::node

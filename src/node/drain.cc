@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <unordered_set>
 
 #include "base/clock.h"
 
@@ -15,53 +16,97 @@ constexpr std::size_t kPathsMax = 100;
 constexpr std::int64_t kDescriptorWaitNanos = 2'000'000'000;
 constexpr std::uint32_t kAttempts = 2;
 
-bool is_hopeless(const UnstoredFile& file, const StoreFiles& files, std::int64_t began_ns) {
-  if (files.find(file.object) == nullptr) return monotonic_ns() - began_ns > kDescriptorWaitNanos;
-  return file.failures >= kAttempts && file.last_failure_ns > began_ns;
-}
-
-// Short pauses at first, so that a small drain is not rounded up; what is looked at costs a pass over the dirty map.
+// Short pauses at first, so that a small drain is not rounded up; each look costs a pass over the dirty map.
 std::chrono::milliseconds pause_after(int rounds) { return std::chrono::milliseconds(rounds < 20 ? 1 : 10); }
+
+class Drain {
+ public:
+  Drain(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, const DrainOptions& options)
+      : memory_(memory), files_(files), flusher_(flusher), options_(options) {}
+
+  DrainOutcome run() {
+    for (const UnstoredFile& file : view_dirty(memory_, files_, 0).files) wanted_.insert(raw(file.object));
+    for (const StoreFilePtr& file : files_.snapshot()) {
+      if (file->queued.load()) wanted_.insert(raw(file->object));
+    }
+    {
+      const Flusher::DrainScope scope(flusher_);
+      for (int round = 0; !is_over(); ++round) std::this_thread::sleep_for(pause_after(round));
+    }
+    DrainOutcome outcome;
+    outcome.sync_error = files_.make_durable();
+    files_.drop_idle();
+    look();
+    name_files(memory_, files_, kPathsMax, left_);
+    outcome.stored = left_.empty() && outcome.sync_error == 0;
+    outcome.left = std::move(left_);
+    outcome.seconds = static_cast<double>(monotonic_ns() - began_) / 1e9;
+    return outcome;
+  }
+
+ private:
+  // What was dirty at the beginning and has not been stored since.
+  void look() {
+    left_ = view_dirty(memory_, files_, 0).files;
+    std::erase_if(left_, [this](const UnstoredFile& file) {
+      return !wanted_.contains(raw(file.object)) || file.passed_ns > began_;
+    });
+    bytes_ = 0;
+    for (const UnstoredFile& file : left_) bytes_ += file.dirty_bytes;
+  }
+
+  bool is_over() {
+    look();
+    // A stream that has just written the last block of a file still settles its size and times.
+    if (left_.empty()) return is_settled();
+    if (std::all_of(left_.begin(), left_.end(), [this](const UnstoredFile& f) { return is_hopeless(f); })) return true;
+    const std::int64_t now = monotonic_ns();
+    const double seconds = static_cast<double>(now - began_) / 1e9;
+    if (options_.timeout_seconds && seconds > *options_.timeout_seconds) return true;
+    return now - reported_ >= std::int64_t{kProgressMs} * 1'000'000 && !report(now);
+  }
+
+  bool is_settled() const {
+    return std::none_of(wanted_.begin(), wanted_.end(), [this](std::uint32_t index) {
+      const StoreFilePtr file = files_.find(static_cast<ObjectIndex>(index));
+      return file != nullptr && file->queued.load();
+    });
+  }
+
+  bool is_hopeless(const UnstoredFile& file) const {
+    if (files_.find(file.object) == nullptr) return monotonic_ns() - began_ > kDescriptorWaitNanos;
+    return file.failures >= kAttempts && file.last_failure_ns > began_;
+  }
+
+  bool report(std::int64_t now) {
+    const std::uint64_t stored = reported_bytes_ > bytes_ ? reported_bytes_ - bytes_ : 0;
+    DrainProgress progress;
+    progress.remaining_bytes = bytes_;
+    progress.remaining_files = left_.size();
+    progress.rate_bytes_per_second =
+        static_cast<std::uint64_t>(static_cast<double>(stored) * 1e9 / static_cast<double>(now - reported_));
+    progress.file = flusher_.current_path();
+    reported_ = now;
+    reported_bytes_ = bytes_;
+    return !options_.progress || options_.progress(progress);
+  }
+
+  const NodeMemory& memory_;
+  StoreFiles& files_;
+  Flusher& flusher_;
+  const DrainOptions& options_;
+  std::unordered_set<std::uint32_t> wanted_;
+  std::vector<UnstoredFile> left_;
+  std::uint64_t bytes_ = 0;
+  const std::int64_t began_ = monotonic_ns();
+  std::int64_t reported_ = began_;
+  std::uint64_t reported_bytes_ = memory_.header().dirty_bytes.load();
+};
 
 }  // namespace
 
 DrainOutcome drain(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, const DrainOptions& options) {
-  const std::int64_t began = monotonic_ns();
-  std::int64_t reported = began;
-  std::uint64_t reported_bytes = memory.header().dirty_bytes.load();
-  DrainOutcome outcome;
-  {
-    const Flusher::DrainScope scope(flusher);
-    for (int round = 0;; ++round) {
-      outcome.left = view_dirty(memory, files, 0);
-      // A stream that has just written its last block still settles size and times.
-      if (outcome.left.files.empty() && flusher.is_quiet()) break;
-      const bool hopeless = !outcome.left.files.empty() && std::all_of(outcome.left.files.begin(), outcome.left.files.end(),
-                                        [&](const UnstoredFile& f) { return is_hopeless(f, files, began); });
-      const std::int64_t now = monotonic_ns();
-      const double seconds = static_cast<double>(now - began) / 1e9;
-      if (hopeless || (options.timeout_seconds && seconds > *options.timeout_seconds)) break;
-      if (options.progress && now - reported >= std::int64_t{kProgressMs} * 1'000'000) {
-        DrainProgress progress;
-        progress.remaining_bytes = outcome.left.bytes;
-        progress.remaining_files = outcome.left.files.size();
-        const std::uint64_t stored = reported_bytes > outcome.left.bytes ? reported_bytes - outcome.left.bytes : 0;
-        progress.rate_bytes_per_second =
-            static_cast<std::uint64_t>(static_cast<double>(stored) * 1e9 / static_cast<double>(now - reported));
-        progress.file = flusher.current_path();
-        reported = now;
-        reported_bytes = outcome.left.bytes;
-        if (!options.progress(progress)) break;
-      }
-      std::this_thread::sleep_for(pause_after(round));
-    }
-  }
-  outcome.sync_error = files.make_durable();
-  files.drop_idle();
-  outcome.left = view_dirty(memory, files, kPathsMax);
-  outcome.stored = outcome.left.files.empty() && outcome.sync_error == 0;
-  outcome.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
-  return outcome;
+  return Drain(memory, files, flusher, options).run();
 }
 
 }  // namespace cairn::node

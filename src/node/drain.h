@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store everything that is dirty, make it durable, and say what could not be stored.
 //
+// "Everything" is what was dirty when the drain began: others may go on writing, and a drain must end all the same.
+//
 // Thread safety: any number of drains at once, each in its caller's thread.
 #pragma once
 
@@ -8,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "node/dirty_view.h"
 #include "node/flusher.h"
@@ -30,7 +33,7 @@ struct DrainOptions {
 
 struct DrainOutcome {
   bool stored = false;
-  DirtyView left;
+  std::vector<UnstoredFile> left;
   int sync_error = 0;  // everything was written, but the device could not make it durable
   double seconds = 0;
 };

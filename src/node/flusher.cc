@@ -134,6 +134,7 @@ Flusher::Plan Flusher::look() const {
 void Flusher::enqueue(Plan& plan) {
   std::sort(plan.due.begin(), plan.due.end(),
             [](const auto& left, const auto& right) { return left.first > right.first; });
+  plan.any_dirty = plan.any_dirty || !plan.due.empty();
   {
     const std::lock_guard lock(mutex_);
     for (auto& [age, file] : plan.due) {
@@ -155,10 +156,7 @@ void Flusher::schedule() {
     const std::int64_t began = monotonic_ns();
     Plan plan = look();
     const std::int64_t took = monotonic_ns() - began;
-    if (!plan.due.empty()) {
-      enqueue(plan);
-      plan.any_dirty = true;
-    }
+    enqueue(plan);
     sleep(plan, took);
   }
 }
@@ -247,6 +245,7 @@ void Flusher::work(unsigned stream) {
 
 void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   Object& object = memory_.objects().at(file->object);
+  const std::int64_t began = monotonic_ns();
   object.set(kObjectFlushQueued);
   FlushRequest request;
   request.object = file->object;
@@ -261,6 +260,7 @@ void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   if (error != 0) {
     note_failure(*file, object, -error);
   } else {
+    if (result.blocks_left == 0 && result.bytes < kTurnBytes) file->passed_ns.store(began);
     note_success(*file, object);
   }
 }

@@ -22,6 +22,8 @@ class StopRequest {
   virtual ~StopRequest() = default;
   // Returns at once; the service ends after the answer was sent.
   virtual void request_stop() = 0;
+  // The service ends when no client is left and all is stored.
+  virtual void request_stop_when_unused() = 0;
 };
 
 struct NodeContext {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -57,6 +58,12 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
     ::unlink(paths[tier + 1].c_str());
   }
   auto memory = NodeMemory::create(shape_of(config), paths);
+  if (memory.is_ok() && config.huge_pages == HugePages::kReserved &&
+      memory->data().huge_pages() != HugePages::kReserved) {
+    memory = Status(StatusCode::kExhausted,
+                    "ram.huge_pages is hugetlb, but too few huge pages are reserved for " +
+                        format_size(config.ram_capacity_bytes) + ": raise vm.nr_hugepages, or set it to auto");
+  }
   // Nobody opens a pool by its name again: clients get the descriptor. Without a name it vanishes with the service.
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) ::unlink(paths[tier + 1].c_str());
   return memory;
@@ -112,16 +119,18 @@ class Service final : public AttachEvents, public StopRequest {
     for (;;) {
       pollfd entries[2] = {{signals, POLLIN, 0}, {stop_event_.get(), POLLIN, 0}};
       if (::poll(entries, 2, -1) < 0 && errno != EINTR) return kExitFailed;
-      if ((entries[1].revents & POLLIN) != 0) return leave(false);
+      if ((entries[1].revents & POLLIN) != 0) {
+        std::uint64_t count = 0;
+        (void)!::read(stop_event_.get(), &count, sizeof count);
+        if (stopping_ || is_unused_and_stored()) return leave(false);
+      }
       if ((entries[0].revents & POLLIN) == 0) continue;
       signalfd_siginfo info{};
       if (::read(signals, &info, sizeof info) != sizeof info) continue;
       spdlog::info("signal {} from process {}", info.ssi_signo, info.ssi_pid);
       if (asked_before) return leave(true);
       asked_before = true;
-      const DrainOutcome outcome = drain(memory_, files_, flusher_, DrainOptions());
-      if (outcome.stored) return leave(false);
-      log_unstored(outcome.left);
+      if (drain_until_signal(signals)) return leave(false);
       spdlog::error("not everything is stored: the node stays; a second signal ends it and loses the data");
     }
   }
@@ -140,8 +149,12 @@ class Service final : public AttachEvents, public StopRequest {
   }
   void log(const std::string& text) override { spdlog::info("{}", text); }
   void request_stop() override {
-    const std::uint64_t one = 1;
-    (void)!::write(stop_event_.get(), &one, sizeof one);
+    stopping_ = true;
+    wake();
+  }
+  void request_stop_when_unused() override {
+    unwanted_ = true;
+    wake();
   }
 
  private:
@@ -151,12 +164,35 @@ class Service final : public AttachEvents, public StopRequest {
                    counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
     }
     files_.drop_idle();
+    if (unwanted_) wake();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
     flusher_.kick(false);
   }
 
-  void log_unstored(const DirtyView& left) {
-    for (const UnstoredFile& file : left.files) {
+  void wake() const {
+    const std::uint64_t one = 1;
+    (void)!::write(stop_event_.get(), &one, sizeof one);
+  }
+
+  // Returns whether all is stored. A signal that comes meanwhile ends the wait.
+  bool drain_until_signal(int signals) {
+    DrainOptions options;
+    options.progress = [signals](const DrainProgress&) {
+      pollfd entry{signals, POLLIN, 0};
+      return ::poll(&entry, 1, 0) == 0;
+    };
+    const DrainOutcome outcome = drain(memory_, files_, flusher_, options);
+    log_unstored(outcome.left);
+    return outcome.stored;
+  }
+
+  bool is_unused_and_stored() {
+    return unwanted_ && clients_.busy_count() == 0 && drain(memory_, files_, flusher_, DrainOptions()).stored &&
+           clients_.busy_count() == 0;
+  }
+
+  void log_unstored(const std::vector<UnstoredFile>& left) const {
+    for (const UnstoredFile& file : left) {
       if (file.path.empty()) break;
       spdlog::error("not stored: {} ({} of it): {}", file.path, format_size(file.dirty_bytes),
                     file.error == 0 ? "not tried" : std::strerror(file.error));
@@ -169,7 +205,7 @@ class Service final : public AttachEvents, public StopRequest {
     int status = kExitStarted;
     if (at_once || !drain(memory_, files_, flusher_, DrainOptions()).stored) {
       const DirtyView left = view_dirty(memory_, files_, 100);
-      log_unstored(left);
+      log_unstored(left.files);
       if (!left.files.empty()) status = kExitUnstored;
     }
     attach_.stop();
@@ -199,6 +235,8 @@ class Service final : public AttachEvents, public StopRequest {
   AttachServer attach_;
   ControlServer control_;
   UniqueFd stop_event_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> unwanted_{false};  // the launcher of a private node is gone
 };
 
 void tell(int ready_fd, const std::string& text) {

@@ -83,9 +83,9 @@ std::uint64_t per_second(std::uint64_t now, std::uint64_t before, double seconds
 
 }  // namespace
 
-Json unstored_json(const DirtyView& view) {
+Json unstored_json(const std::vector<UnstoredFile>& unstored) {
   Json files = Json::array();
-  for (const UnstoredFile& file : view.files) {
+  for (const UnstoredFile& file : unstored) {
     if (files.size() >= kUnstoredMax) break;
     files.push_back({{"path", file.path},
                      {"dirty_bytes", file.dirty_bytes},
@@ -182,7 +182,7 @@ Json StatusReport::status() {
             {"write_bytes_per_second", per_second(now.write_bytes, before.write_bytes, seconds)}}},
           {"counters", counters_json(sums)},
           {"clients", clients},
-          {"unstored", unstored_json(dirty)},
+          {"unstored", unstored_json(dirty.files)},
           {"unstored_total", dirty.files.size()},
           {"errors", errors_json(dirty)},
           {"foreign", foreign_json(context_.clients->foreign_running())},

@@ -37,7 +37,7 @@ class StatusReport {
 };
 
 // The files of a drain or status that are not stored.
-Json unstored_json(const DirtyView& view);
+Json unstored_json(const std::vector<UnstoredFile>& files);
 Json foreign_json(const std::vector<ForeignProgram>& programs);
 Json run_report(const NodeContext& context, const Run& run, double drain_seconds);
 

@@ -41,6 +41,7 @@ struct StoreFile {
   std::atomic<int> error{0};                   // errno of the last failure
   std::atomic<std::int64_t> failing_since_ns{0};
   std::atomic<std::int64_t> last_failure_ns{0};
+  std::atomic<std::int64_t> passed_ns{0};      // when the last pass began that stored all that was dirty then
   std::atomic<std::int64_t> not_before_ns{0};  // monotonic: back-off, or rest of a file that is always rewritten
 };
 using StoreFilePtr = std::shared_ptr<StoreFile>;
