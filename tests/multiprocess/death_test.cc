@@ -57,6 +57,15 @@ unsigned deaths_wanted() {
 #endif
 }
 
+// An instrumented client takes longer to get to work.
+unsigned life_us_max() {
+#if defined(CAIRN_TSAN) || defined(CAIRN_ASAN)
+  return 60'000;
+#else
+  return 8000;
+#endif
+}
+
 Ledger* make_ledger() {
   void* memory = ::mmap(nullptr, sizeof(Ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<Ledger*>(memory);
@@ -206,7 +215,7 @@ TEST_P(Deaths, LoseNothingAndLeakNothing) {
     const unsigned child_seed = random();
     writers[own] = ::fork();
     if (writers[own] == 0) client_process(*ledger, node, own, child_seed);
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 8000));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % life_us_max()));
   }
   for (const pid_t writer : writers) {
     ::kill(writer, SIGKILL);
