@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/common/open_file.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 #include "base/clock.h"
@@ -69,12 +71,27 @@ void restore_flags(int fd, std::uint32_t flags) {
   if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags));
 }
 
+// The dynamic linker reads a library through the kernel and asks nobody before: what has just been linked is stored when
+// its writer closes it. Object files, of which a build writes many more, are read by programs that are intercepted.
+void store_if_loadable(Actor& actor, OpenFile& file) {
+  const Object& object = actor.object(file.object);
+  if (!file.may_write || object.dirty_blocks.load(std::memory_order_relaxed) == 0 || object.has(kObjectUnlinked)) {
+    return;
+  }
+  unsigned char head[sizeof(Elf64_Ehdr::e_ident) + sizeof(Elf64_Ehdr::e_type)];
+  const ObjectAccess access = access_of(actor, file);
+  if (read_object(access, 0, head, sizeof head) != static_cast<ssize_t>(sizeof head)) return;
+  const bool is_loadable = head[EI_NIDENT] == ET_EXEC || head[EI_NIDENT] == ET_DYN;
+  if (is_loadable && std::memcmp(head, ELFMAG, SELFMAG) == 0) sync_object(access, false, nullptr);
+}
+
 // The process's hold on its description, and everything that hangs on it, is gone after this.
 int release_record(OpenFile& file) {
   int result = 0;
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor != nullptr) {
+    store_if_loadable(*actor, file);
     DescriptionTable& descriptions = session.memory().descriptions();
     if (descriptions.release(file.hold, actor->self).last) {
       result = close_object(access_of(*actor, file), file.may_write);

@@ -117,7 +117,9 @@ P
 echo "-- a library and a program just built"
 echo 'int answer(void){return 42;}' >lib.c; gcc -shared -fPIC -o libanswer.so lib.c
 /usr/bin/python3 -c 'import ctypes; print(ctypes.CDLL("./libanswer.so").answer())'
+echo 'int answer(void){return 43;}' >lib.c
 echo 'int answer(void); int main(void){return answer();}' >main.c; gcc -o linked main.c -L. -lanswer
+rm libanswer.so; gcc -shared -fPIC -o libanswer.so lib.c
 LD_LIBRARY_PATH=. ./linked; echo $?
 printf '#!./linked\n' >script; chmod +x script; LD_LIBRARY_PATH=. ./script; echo $?
 rm -f calls libanswer.so linked
