@@ -11,9 +11,9 @@
 namespace cairn {
 
 enum class Counter : std::uint8_t {
-  kReads,
+  kReads,               // read calls that were more than one plain hit
   kReadBytes,
-  kReadHits,            // read calls served without touching the backing store
+  kReadHits,            // read calls that were one plain hit
   kHitBytesMemory,
   kHitBytesFile,        // bytes served from file tiers
   kMissBytes,           // bytes read from the backing store
@@ -24,7 +24,7 @@ enum class Counter : std::uint8_t {
   kEvictedBlocks,
   kPromotedBlocks,
   kDemotedBlocks,
-  kIoNanos,             // time inside Cairn's data calls, sampled
+  kIoCycles,            // time inside data calls (cycle_clock.h); plain hits are sampled
   kOpens,
   kCount
 };

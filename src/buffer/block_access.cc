@@ -19,6 +19,7 @@ LockedBlock take_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
   Lease::Fresh fresh;
   const BucketIndex bucket = actor.leases[0].take(pool, size_class, actor.self, actor.owners(), wanted, &fresh);
   if (fresh.count > 0) {
+    memory.note_slabs_used(fresh.first_slab + fresh.count);
     memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes, std::size_t{fresh.count} * kBlockBytes);
     if (pool.free_slabs() < memory.header().low_slabs[0].load(std::memory_order_relaxed)) {
       memory.wake_organizer();

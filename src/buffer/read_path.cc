@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/cycle_clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
@@ -12,8 +13,6 @@
 
 namespace cairn {
 namespace {
-
-constexpr unsigned kSampleMask = 15;  // one hit in sixteen notes recency: a store to a shared line costs 10 ns and more
 
 // One block's part of a read.
 struct Part {
@@ -26,18 +25,26 @@ struct Part {
   std::uint64_t offset() const { return offset_of(number) + begin; }
 };
 
-void note_access(Actor& actor, BlockDescriptor& descriptor) {
-  if ((++actor.accesses & kSampleMask) != 0) return;
+// Recency and frequency, for the policies. Only now and then: a store to a line that others read costs 10 ns and more.
+void note_access(BlockDescriptor& descriptor) {
   descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1,
-                             std::memory_order_relaxed);
+  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// The bytes are on their way while the descriptor is still being looked at.
+void prefetch_bytes(const std::byte* from, std::size_t length) {
+  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kLinesMax = 8;  // the hardware prefetcher follows from there
+  for (std::size_t at = 0; at < std::min(length, kLine * kLinesMax); at += kLine) __builtin_prefetch(from + at);
 }
 
 // The hit: no lock, no system call. False when anything at all is not as it should be.
-bool read_resident(Actor& actor, ObjectIndex object, const Part& part) {
+[[gnu::always_inline]] inline bool read_resident(Actor& actor, ObjectIndex object, const Part& part, bool is_sampled) {
   const NodeMemory& memory = *actor.memory;
   const BucketIndex bucket = memory.directory().find(object, part.number);
   if (bucket == BucketIndex::kNone || !memory.in_memory(bucket)) return false;
+  const std::byte* bytes = memory.bytes(bucket) + part.begin;
+  prefetch_bytes(bytes, part.length());
   BlockDescriptor& descriptor = memory.block(bucket);
   const std::uint64_t before = descriptor.word.load(std::memory_order_acquire);
   if (BlockDescriptor::is_locked(before)) return false;
@@ -46,11 +53,11 @@ bool read_resident(Actor& actor, ObjectIndex object, const Part& part) {
       (descriptor.valid_pages.load(std::memory_order_relaxed) & needed) != needed) {
     return false;
   }
-  copy_from_shared(part.out, memory.bytes(bucket) + part.begin, part.length());
+  copy_from_shared(part.out, bytes, part.length());
   end_shared_copy();
   const std::uint64_t after = descriptor.word.load(std::memory_order_relaxed);
   if (((before ^ after) & ~BlockDescriptor::kWaiters) != 0) return false;
-  note_access(actor, descriptor);
+  if (is_sampled) note_access(descriptor);
   return true;
 }
 
@@ -91,7 +98,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   return pages_touched(0, std::max(end, part.end));
 }
 
-ssize_t read_missing(const ObjectAccess& access, const Part& part, unsigned blocks_wanted) {
+[[gnu::noinline]] ssize_t read_missing(const ObjectAccess& access, const Part& part, unsigned blocks_wanted) {
   Actor& actor = access.actor;
   const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
   const std::uint64_t start = offset_of(part.number);
@@ -122,16 +129,16 @@ ssize_t read_missing(const ObjectAccess& access, const Part& part, unsigned bloc
     actor.count(Counter::kHitBytesMemory, part.length());
   }
   copy_from_shared(part.out, block.bytes() + part.begin, part.length());
-  note_access(actor, block.descriptor());
+  note_access(block.descriptor());
   return static_cast<ssize_t>(part.length());
 }
 
 // A small bucket that could not grow: read its bytes and the store's page by page.
-ssize_t read_by_pages(const ObjectAccess& access, const Part& part) {
+[[gnu::noinline]] ssize_t read_by_pages(const ObjectAccess& access, const Part& part) {
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
     const Part page{part.number, at, next, part.out + (at - part.begin)};
-    if (!read_resident(access.actor, access.index, page)) {
+    if (!read_resident(access.actor, access.index, page, false)) {
       LockedBlock block = lock_resident(access.actor, access.index, part.number);
       const bool resident =
           block && block.in_memory() &&
@@ -147,45 +154,74 @@ ssize_t read_by_pages(const ObjectAccess& access, const Part& part) {
   return static_cast<ssize_t>(part.length());
 }
 
-ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
+[[gnu::noinline]] ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
   access.actor.count(Counter::kMissBytes, length);
   return access.file.read(offset, buffer, length);
+}
+
+// Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is sampled. Timed.
+[[gnu::noinline]] ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                                      std::size_t length, bool is_sampled) {
+  Actor& actor = access.actor;
+  const Object& object = access.object();
+  const std::uint64_t started = cycle_count();
+  actor.count(Counter::kReads, 1);
+  if (object.through.load(std::memory_order_acquire) != 0) {
+    const ssize_t got = read_whole_through(access, offset, out, length);
+    actor.count(Counter::kIoCycles, cycle_count() - started);
+    return got;
+  }
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
+  if (offset >= size || length == 0) return 0;
+  length = std::min<std::uint64_t>(length, size - offset);
+  std::size_t done = 0;
+  std::size_t hit_bytes = 0;
+  ssize_t failed = 0;
+  while (done < length) {
+    const std::uint64_t at = offset + done;
+    const std::size_t begin = at & (kBlockBytes - 1);
+    const std::size_t take = std::min(length - done, kBlockBytes - begin);
+    const Part part{block_of(at), begin, begin + take, out + done};
+    if (read_resident(actor, access.index, part, true)) {
+      hit_bytes += take;
+    } else {
+      const auto wanted = static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
+      ssize_t got = read_missing(access, part, wanted);
+      if (got == -EAGAIN) got = read_by_pages(access, part);
+      if (got < 0) {
+        failed = got;
+        break;
+      }
+    }
+    done += take;
+  }
+  actor.count(Counter::kReadBytes, done);
+  actor.count(Counter::kHitBytesMemory, hit_bytes);
+  // A sampled hit stands for those that were not timed.
+  const std::uint64_t weight = is_sampled && hit_bytes == length && length < kBlockBytes ? Actor::kSampleEvery : 1;
+  actor.count(Counter::kIoCycles, weight * (cycle_count() - started));
+  return done > 0 || failed == 0 ? static_cast<ssize_t>(done) : failed;
 }
 
 }  // namespace
 
 ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
   Actor& actor = access.actor;
-  Object& object = access.object();
-  actor.count(Counter::kReads, 1);
-  if (object.through.load(std::memory_order_acquire) != 0) {
-    return read_whole_through(access, offset, buffer, length);
-  }
-  const std::uint64_t size = object.size.load(std::memory_order_acquire);
-  if (offset >= size || length == 0) return 0;
-  length = std::min<std::uint64_t>(length, size - offset);
+  const Object& object = access.object();
   auto* out = static_cast<std::byte*>(buffer);
-  std::size_t done = 0;
-  std::size_t hit_bytes = 0;
-  while (done < length) {
-    const std::uint64_t at = offset + done;
-    const std::size_t begin = at & (kBlockBytes - 1);
-    const std::size_t take = std::min(length - done, kBlockBytes - begin);
-    const Part part{block_of(at), begin, begin + take, out + done};
-    if (read_resident(actor, access.index, part)) {
-      hit_bytes += take;
-    } else {
-      const auto wanted = static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
-      ssize_t got = read_missing(access, part, wanted);
-      if (got == -EAGAIN) got = read_by_pages(access, part);
-      if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
-    }
-    done += take;
+  const bool is_sampled = actor.is_sampled();
+  const std::size_t begin = offset & (kBlockBytes - 1);
+  const bool is_plain = !is_sampled && length != 0 && begin + length <= kBlockBytes &&
+                        object.through.load(std::memory_order_acquire) == 0 &&
+                        offset + length <= object.size.load(std::memory_order_acquire);
+  if (__builtin_expect(is_plain, 1) &&
+      read_resident(actor, access.index, Part{block_of(offset), begin, begin + length, out}, false)) {
+    actor.count(Counter::kReadHits, 1);
+    actor.count(Counter::kReadBytes, length);
+    actor.count(Counter::kHitBytesMemory, length);
+    return static_cast<ssize_t>(length);
   }
-  actor.count(Counter::kReadBytes, done);
-  if (hit_bytes == done) actor.count(Counter::kReadHits, 1);
-  actor.count(Counter::kHitBytesMemory, hit_bytes);
-  return static_cast<ssize_t>(done);
+  return read_blocks(access, offset, out, length, is_sampled);
 }
 
 }  // namespace cairn

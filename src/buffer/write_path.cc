@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/cycle_clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
@@ -237,10 +238,12 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
   Object& object = access.object();
   actor.count(Counter::kWrites, 1);
   if (length == 0) return 0;
+  const std::uint64_t started = cycle_count();
   ssize_t done = 0;
   for (;;) {
     if (object.through.load(std::memory_order_acquire) != 0) {
-      return write_whole_through(access, offset, buffer, length);
+      done = write_whole_through(access, offset, buffer, length);
+      break;
     }
     // Dirty data must outlive this process, so the service has a descriptor of the file before the first dirty byte.
     const bool protect = object.has(kObjectHandedOver) || access.service.hand_over(access.index, access.file.fd());
@@ -254,6 +257,7 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
     if ((object.shape_sequence.load() & 1) != 0) object.shape_sequence.fetch_add(1);
   }
   if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
+  actor.count(Counter::kIoCycles, cycle_count() - started);
   return done;
 }
 
