@@ -48,11 +48,13 @@ int BackingFile::readable_fd() {
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd_);
   const int low = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
   if (low < 0) return low == -EACCES || low == -EPERM ? -EBADF : low;
-  // The low number stays the application's; a dup lives near the private descriptor. The low one is closed right here:
-  // safe, because this process cannot hold POSIX read locks through a write-only descriptor's absent reader.
-  int high = sys::fcntl(low, F_DUPFD_CLOEXEC, fd_);
-  if (high < 0) high = sys::fcntl(low, F_DUPFD_CLOEXEC, 3);
-  sys::close(low);
+  // The low number stays the application's; a dup lives near the private descriptor.
+  int high = low;
+  if (!keeps_first_.load(std::memory_order_relaxed)) {
+    high = sys::fcntl(low, F_DUPFD_CLOEXEC, fd_);
+    if (high < 0) high = sys::fcntl(low, F_DUPFD_CLOEXEC, 3);
+    sys::close(low);
+  }
   if (high < 0) return high;
   int expected = -1;
   if (!extra_fd_.compare_exchange_strong(expected, high)) {

@@ -43,8 +43,14 @@ class BackingFile {
   int set_mtime(std::int64_t mtime_ns) const;
   void close_extra();
 
+  // From here on no descriptor that was opened for reading is exchanged for one with a higher number, because closing
+  // the first would drop the POSIX locks that this process has on the file.
+  static void keep_first_descriptors() { keeps_first_.store(true, std::memory_order_relaxed); }
+
  private:
   int readable_fd();
+
+  static inline std::atomic<bool> keeps_first_{false};
 
   int fd_ = -1;
   int access_mode_ = 0;  // O_RDONLY, O_WRONLY or O_RDWR

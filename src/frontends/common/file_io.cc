@@ -178,8 +178,8 @@ void read_size_limit() {
 }
 
 ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
-  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
+  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return sys::pread(file.private_fd(), buffer, length, offset);
@@ -188,8 +188,8 @@ ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offse
 }
 
 ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset) {
-  if (__builtin_expect(!file.may_write, 0)) return -EBADF;
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
+  if (__builtin_expect(!file.may_write, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return sys::pwrite(file.private_fd(), buffer, length, offset);
@@ -235,8 +235,8 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
 }
 
 ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
-  if (!file.may_read) return -EBADF;
   if (offset < -1) return -EINVAL;
+  if (!file.may_read) return -EBADF;
   if ((flags & ~(RWF_HIPRI | RWF_NOWAIT)) != 0) return -EOPNOTSUPP;
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
@@ -255,8 +255,8 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
 
 ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
   constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
-  if (!file.may_write) return -EBADF;
   if (offset < -1) return -EINVAL;
+  if (!file.may_write) return -EBADF;
   if ((flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | kNoAppend)) != 0) return -EOPNOTSUPP;
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;

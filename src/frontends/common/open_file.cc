@@ -185,6 +185,21 @@ OpenFile* look_at(int fd, int flags) {
   return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known);
 }
 
+// open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, the buffer follows through a descriptor that
+// may write.
+void follow_truncation(OpenFile& file, int fd) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int writable = sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+  if (writable < 0) return;
+  BackingFile backing(writable, O_WRONLY);
+  (void)truncate_object(ObjectAccess{*actor, file.object, backing, Session::instance()}, 0);
+  backing.close_extra();
+  sys::close(writable);
+}
+
 bool is_never_buffered(int flags) {
   if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_ACCMODE) return true;
   return (flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
@@ -202,7 +217,10 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   errno = saved;
   if (!looks) return fd;
   OpenFile* file = look_at(fd, flags);
-  if (!truncates) return fd;
+  if (!truncates) {
+    if ((flags & O_TRUNC) != 0 && file != nullptr) follow_truncation(*file, fd);
+    return fd;
+  }
   const int error = file != nullptr ? file_truncate(*file, 0) : sys::ftruncate(fd, 0);
   // Only a regular file can be cut; for everything else the kernel ignores the flag.
   if (error == 0 || (file == nullptr && error == -EINVAL)) return fd;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "backing/backing_file.h"
 #include "base/system_call.h"
 #include "client/process_page.h"
 
@@ -31,6 +32,7 @@ bool PosixLocks::is_locked(ObjectIndex object) {
 }
 
 void PosixLocks::note(ObjectIndex object) {
+  BackingFile::keep_first_descriptors();
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   std::atomic<std::uint32_t>* free_entry = nullptr;
   for (auto& entry : locked) {

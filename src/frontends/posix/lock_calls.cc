@@ -33,8 +33,6 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
   }
   const bool is_posix = command == F_SETLK || command == F_SETLKW;
   if (is_posix && absolute.l_type != F_UNLCK) {
-    // Opening a second descriptor for reading later on, and closing it, would drop the lock: it is opened now.
-    if (!file.may_read) file.backing->read(0, nullptr, 0);
     PosixLocks::note(file.object);
     file.has_posix_lock.store(true, std::memory_order_relaxed);
   }

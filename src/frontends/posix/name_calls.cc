@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// unlink(), rename() and link(): names are the kernel's business; here the buffer learns when a file lost its last one.
+// unlink(), rename() and link(): names are the kernel's business; here the buffer learns when a file lost its last one
+// or got its first.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -21,6 +22,8 @@ constinit RealCall<int(const char*)> remove{"remove"};
 constinit RealCall<int(const char*, const char*)> rename{"rename"};
 constinit RealCall<int(int, const char*, int, const char*)> renameat{"renameat"};
 constinit RealCall<int(int, const char*, int, const char*, unsigned)> renameat2{"renameat2"};
+constinit RealCall<int(const char*, const char*)> link{"link"};
+constinit RealCall<int(int, const char*, int, const char*, int)> linkat{"linkat"};
 }  // namespace
 }  // namespace real
 
@@ -84,8 +87,27 @@ int rename_with(int from_directory, const char* from, int to_directory, const ch
   return finish(call(), victim);
 }
 
+// A file without a name (O_TMPFILE) has one now: its data must outlive its descriptors.
+int finish_link(int result, int directory, const char* path) {
+  if (result != 0 || !may_need_overlay()) return result;
+  const ErrnoKeeper keeper;
+  struct ::statx status;
+  if (sys::statx(directory, path, AT_SYMLINK_NOFOLLOW, kOverlayMask, &status) < 0) return result;
+  const ObjectIndex object = object_of(status);
+  if (object != ObjectIndex::kNone) Session::instance().memory().objects().at(object).clear(kObjectUnlinked);
+  return result;
+}
+
 }  // namespace
 }  // namespace cairn
+
+CAIRN_HOOK(int, link, (const char* from, const char* to)) {
+  return cairn::finish_link(cairn::real::link(from, to), AT_FDCWD, to);
+}
+
+CAIRN_HOOK(int, linkat, (int from_directory, const char* from, int to_directory, const char* to, int flags)) {
+  return cairn::finish_link(cairn::real::linkat(from_directory, from, to_directory, to, flags), to_directory, to);
+}
 
 CAIRN_HOOK(int, unlink, (const char* path)) {
   const cairn::Victim victim(AT_FDCWD, path);
