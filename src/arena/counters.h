@@ -16,7 +16,7 @@ enum class Counter : std::uint8_t {
   kReadHits,            // read calls that were one plain hit
   kHitBytesMemory,
   kHitBytesFile,        // bytes served from file tiers
-  kMissBytes,           // bytes read from the backing store
+  kMissBytes,           // bytes that no tier had: kReadBytes is the sum of hits and misses
   kWrites,
   kWriteBytes,
   kWriteThroughBytes,   // bytes that went to the backing store at once

@@ -184,7 +184,6 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
       const ssize_t result = access.file.read(begin, target, length);
       if (result < 0) return static_cast<int>(result);
       got = static_cast<std::size_t>(result);
-      access.actor.count(Counter::kMissBytes, got);
     }
     if (got < length) zero_shared(target + got, length - got);
     page = past;

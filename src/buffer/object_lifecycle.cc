@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
+#include "flush/dirty_accounting.h"
 #include "flush/flush_object.h"
 
 namespace cairn {
@@ -95,6 +96,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
   Object& object = access.object();
   int result = 0;
   const bool unlinked = object.has(kObjectUnlinked) && is_still_unlinked(access.file);
+  if (!unlinked) object.clear(kObjectUnlinked);
   if (may_write && !unlinked) {
     if (actor.memory->header().foreign_programs.load() != 0 && object.dirty_blocks.load() != 0) {
       result = sync_object(access, false, nullptr);
@@ -142,7 +144,10 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
       result = access.service.request_flush(access.index, durable);
     }
   }
-  if (result == 0 && durable) result = sys::fsync(access.file.fd());
+  if (result == 0 && durable) {
+    result = sys::fsync(access.file.fd());
+    if (result < 0 && result != -EINVAL && result != -EROFS) redirty_object(actor, access.index);
+  }
   if (result < 0) {
     record_store_error(object, -result);
   } else if (durable) {
@@ -150,6 +155,22 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   }
   if (error_seen != nullptr) error_seen->store(object.error_sequence.load(), std::memory_order_relaxed);
   return result;
+}
+
+void redirty_object(Actor& actor, ObjectIndex index) {
+  const Object& object = actor.object(index);
+  const std::uint64_t blocks = (object.size.load() + kBlockBytes - 1) / kBlockBytes;
+  for_each_resident(actor, index, 0, blocks, [&](BlockNumber number) {
+    LockedBlock block = lock_resident(actor, index, number);
+    if (!block || block.descriptor().is_flushing(actor.owners())) return;
+    BlockDescriptor& descriptor = block.descriptor();
+    const std::uint16_t valid = descriptor.valid_pages.load();
+    if (valid == 0) return;
+    if (descriptor.dirty_pages.load() == 0) note_block_dirty(actor, block.bucket(), index);
+    descriptor.dirty_pages.store(valid);
+    if (descriptor.state.load() != BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+    block.set_changed();
+  });
 }
 
 int enter_through(const ObjectAccess& access) {

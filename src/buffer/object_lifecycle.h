@@ -32,6 +32,10 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset, 
 // `error_seen` (may be null) is the description's: an earlier background error is reported once through it.
 int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen);
 
+// After a failed fsync of the backing file the kernel may have dropped pages that it had taken: everything of the object
+// that is still resident counts as dirty again, so that the next attempt writes it anew.
+void redirty_object(Actor& actor, ObjectIndex index);
+
 // Size and times of the backing file as the application knows them; data may still be dirty.
 int settle_object(const ObjectAccess& access);
 

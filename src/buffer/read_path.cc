@@ -82,7 +82,7 @@ int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, co
 ssize_t read_through(const ObjectAccess& access, const Part& part) {
   const ssize_t got = access.file.read(part.offset(), part.out, part.length());
   if (got < 0) return got;
-  access.actor.count(Counter::kMissBytes, static_cast<std::uint64_t>(got));
+  access.actor.count(Counter::kMissBytes, part.length());
   // Within the file's size what the store has not got yet reads as zeros.
   std::memset(part.out + got, 0, part.length() - static_cast<std::size_t>(got));
   return static_cast<ssize_t>(part.length());
@@ -125,6 +125,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
       if (block.descriptor().valid_pages.load() == 0) discard_block(actor, block);
       return error;
     }
+    actor.count(Counter::kMissBytes, part.length());
   } else {
     actor.count(Counter::kHitBytesMemory, part.length());
   }
@@ -155,8 +156,12 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
 }
 
 [[gnu::noinline]] ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
-  access.actor.count(Counter::kMissBytes, length);
-  return access.file.read(offset, buffer, length);
+  const ssize_t got = access.file.read(offset, buffer, length);
+  if (got > 0) {
+    access.actor.count(Counter::kReadBytes, static_cast<std::uint64_t>(got));
+    access.actor.count(Counter::kMissBytes, static_cast<std::uint64_t>(got));
+  }
+  return got;
 }
 
 // Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is sampled. Timed.

@@ -312,7 +312,10 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
   request.fd = file->fd.get();
   int error = flush_object(actor, request).error;
   if (const int settled = settle_store(actor, index, file->fd.get()); error == 0) error = settled;
-  if (error == 0 && durable && ::fsync(file->fd.get()) != 0) error = -errno;
+  if (error == 0 && durable && ::fsync(file->fd.get()) != 0) {
+    error = -errno;
+    redirty_object(actor, index);
+  }
   if (error < 0) {
     note_failure(*file, object, -error);
   } else {
