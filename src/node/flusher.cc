@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "buffer/object_lifecycle.h"
 #include "flush/flush_object.h"
 
 namespace cairn::node {
