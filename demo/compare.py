@@ -8,7 +8,8 @@ What is measured:
            amount is taken off both, so whatever Cairn adds counts as I/O
   stored   from the start of the command until everything is on the backing store, `sync` of its file
            system included
-The seconds in which cached pages were dropped are taken off all of them, in both runs."""
+The dropping of cached pages between steps is not the program's, but counts towards `stored` in both
+runs, because write-back goes on meanwhile."""
 
 import argparse
 import dataclasses
@@ -164,11 +165,7 @@ def digest_tree(root):
 
 
 def read_phases(path):
-    seconds = {"phase": 0.0, "drop": 0.0}
-    for line in path.read_text().splitlines():
-        kind, value, _ = line.split("\t")
-        seconds[kind] += float(value)
-    return seconds["phase"], seconds["drop"]
+    return sum(float(line.split("\t")[0]) for line in path.read_text().splitlines())
 
 
 def on_terminate(*_):
@@ -220,10 +217,9 @@ def run_once(options, command, prefix, name):
     if status != 0:
         raise WorkloadFailed(f"the run {name} ended with status {status}")
 
-    program_seconds, drop_seconds = read_phases(phases)
     digest, files = digest_tree(work)
     shutil.rmtree(work)
-    return Run(program_seconds, stored_seconds - drop_seconds, compute_seconds, digest, files)
+    return Run(read_phases(phases), stored_seconds, compute_seconds, digest, files)
 
 
 def compare(options, name, title, command):
@@ -286,6 +282,12 @@ def print_legend(comparisons, options):
     print("The kernel's cached pages of its files were dropped before every step that reads, in both runs.")
     print("I/O: the program's wall-clock time less its computing time (measured direct, the same for both).")
     print("Stored: from the start until all is on the backing store, sync of its file system included.")
+    load, processors = os.getloadavg()[0], os.cpu_count()
+    if load > processors:
+        print(
+            f"The machine was busy (load {load:.0f}, {processors} processors): the times hold waiting for a "
+            "processor too."
+        )
     for comparison in comparisons:
         if comparison.cairn is None:
             continue
