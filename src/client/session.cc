@@ -78,7 +78,8 @@ Owner Session::self() const {
 
 bool Session::attach() {
   if (is_attached()) return true;
-  if (process_page.is_refused.load(std::memory_order_relaxed) != 0 || !is_configured()) return false;
+  if (process_page.is_refused.load(std::memory_order_relaxed) != 0 || !is_configured())
+    return false;
   LocalGuard guard(process_lock(ProcessLock::kAttach));
   if (is_attached()) return true;
   const std::int64_t begin = monotonic_ns();
@@ -94,7 +95,8 @@ bool Session::connect_and_attach() {
   wipe_page_on_fork();
   const Owner parent = std::exchange(last_owner_, Owner());
   if (is_test_) return false;
-  if (socket_ >= 0) sys::close(std::exchange(socket_, -1));  // the parent's: it must not be kept alive here
+  if (socket_ >= 0)
+    sys::close(std::exchange(socket_, -1));  // the parent's: it must not be kept alive here
   const int socket = connect_seqpacket(socket_path_, descriptor_floor(), kAnswerMs);
   if (socket < 0) return false;
   protocol::Hello hello;
@@ -111,7 +113,8 @@ bool Session::connect_and_attach() {
   bool is_welcome = received.size == static_cast<long>(sizeof welcome);
   if (is_welcome) {
     std::memcpy(&welcome, answer, sizeof welcome);
-    is_welcome = welcome.header.magic == protocol::kMagic && welcome.header.version == protocol::kVersion &&
+    is_welcome = welcome.header.magic == protocol::kMagic &&
+                 welcome.header.version == protocol::kVersion &&
                  welcome.header.type == protocol::Type::kWelcome;
   }
   if (!is_welcome || received.descriptor_count < 2) {
@@ -127,12 +130,14 @@ bool Session::connect_and_attach() {
   }
   socket_ = socket;
   inherited_owner_ = parent;
-  publish(Owner(static_cast<std::uint16_t>(welcome.slot), static_cast<std::uint8_t>(welcome.generation)));
+  publish(Owner(static_cast<std::uint16_t>(welcome.slot),
+                static_cast<std::uint8_t>(welcome.generation)));
   if (parent && child_handler_ != nullptr) child_handler_(parent);
   return true;
 }
 
-bool Session::adopt_memory(const protocol::Welcome& welcome, const int* descriptors, unsigned count) {
+bool Session::adopt_memory(const protocol::Welcome& welcome, const int* descriptors,
+                           unsigned count) {
   const std::uint64_t inode = inode_of(descriptors[0]);
   if (has_memory_) {
     // A forked child: the parent's mappings serve, if they are of the same node. Tables of another node must not be
@@ -195,7 +200,8 @@ bool Session::hand_over(ObjectIndex object, int fd) {
     if (test_takes_descriptors_) memory_.objects().at(object).set(kObjectHandedOver);
     return test_takes_descriptors_;
   }
-  if (!is_attached() || memory_.header().detached.load(std::memory_order_relaxed) != 0) return false;
+  if (!is_attached() || memory_.header().detached.load(std::memory_order_relaxed) != 0)
+    return false;
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kObjectDescriptor;
   message.object = raw(object);
@@ -232,7 +238,8 @@ int Session::request_flush(ObjectIndex object, bool durable) {
     result = -EIO;
     if (received.size == static_cast<long>(sizeof flushed)) {
       std::memcpy(&flushed, answer, sizeof flushed);
-      if (flushed.header.magic == protocol::kMagic && flushed.header.type == protocol::Type::kFlushed) {
+      if (flushed.header.magic == protocol::kMagic &&
+          flushed.header.type == protocol::Type::kFlushed) {
         result = -flushed.error;
       }
     }

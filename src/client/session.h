@@ -100,7 +100,8 @@ class Session final : public HandOver {
   bool is_test_ = false;
   bool test_takes_descriptors_ = false;
   int socket_ = -1;
-  std::uint64_t memory_inode_ = 0;  // of the control segment: tells whether a child meets the same node
+  std::uint64_t memory_inode_ =
+      0;  // of the control segment: tells whether a child meets the same node
   int tier_fds_[kTiersMax] = {-1, -1, -1, -1};
   std::uint32_t last_epoch_ = 0;
   Owner last_owner_;

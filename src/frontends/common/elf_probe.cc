@@ -42,7 +42,8 @@ bool read_at(int fd, void* buffer, std::size_t length, std::uint64_t offset) {
 bool gains_privileges(int fd) {
   if (sys::call(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return false;
   struct ::statx status;
-  if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_MODE | STATX_UID | STATX_GID, &status) < 0) return false;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_MODE | STATX_UID | STATX_GID, &status) < 0)
+    return false;
   const auto user = static_cast<uid_t>(sys::call(SYS_getuid));
   const auto group = static_cast<gid_t>(sys::call(SYS_getgid));
   auto new_user = static_cast<uid_t>(sys::call(SYS_geteuid));
@@ -75,10 +76,12 @@ bool has_go_note(const unsigned char* notes, std::size_t size) {
     std::memcpy(&note, notes + position, sizeof note);
     position += sizeof note;
     if (note.n_namesz > size - position) return false;
-    if (note.n_type == kGoBuildIdNote && note.n_namesz >= 3 && std::memcmp(notes + position, "Go", 3) == 0) {
+    if (note.n_type == kGoBuildIdNote && note.n_namesz >= 3 &&
+        std::memcmp(notes + position, "Go", 3) == 0) {
       return true;
     }
-    const std::size_t body = ((note.n_namesz + 3) & ~std::size_t{3}) + ((std::size_t{note.n_descsz} + 3) & ~std::size_t{3});
+    const std::size_t body = ((note.n_namesz + 3) & ~std::size_t{3}) +
+                             ((std::size_t{note.n_descsz} + 3) & ~std::size_t{3});
     if (body > size - position) return false;
     position += body;
   }
@@ -108,14 +111,16 @@ ForeignReason probe_elf(int fd, const unsigned char* head) {
     if (!read_at(fd, &segment, sizeof segment, header.e_phoff + index * sizeof segment)) break;
     if (segment.p_type == PT_INTERP) {
       char loader[256] = {};
-      const std::size_t length = segment.p_filesz < sizeof loader - 1 ? segment.p_filesz : sizeof loader - 1;
+      const std::size_t length =
+          segment.p_filesz < sizeof loader - 1 ? segment.p_filesz : sizeof loader - 1;
       if (!read_at(fd, loader, length, segment.p_offset)) break;
       if (!is_glibc_loader(loader)) return ForeignReason::kOtherLibc;
       has_interpreter = true;
     } else if (segment.p_type == PT_NOTE) {
       unsigned char notes[kNotesBytesMax];
       const std::size_t length = segment.p_filesz < sizeof notes ? segment.p_filesz : sizeof notes;
-      if (read_at(fd, notes, length, segment.p_offset) && has_go_note(notes, length)) return ForeignReason::kGo;
+      if (read_at(fd, notes, length, segment.p_offset) && has_go_note(notes, length))
+        return ForeignReason::kGo;
     }
   }
   if (has_interpreter || is_named_as_loader(fd)) return ForeignReason::kNone;
@@ -150,11 +155,13 @@ ProgramProbe probe_program(int directory, const char* path, int flags, BeforePro
     if (before != nullptr) before(fd);
     const ssize_t length = sys::pread(fd, head, kHeadBytes, 0);
     head[length > 0 ? length : 0] = '\0';
-    const bool is_elf = length >= static_cast<ssize_t>(sizeof(Elf64_Ehdr)) && std::memcmp(head, ELFMAG, SELFMAG) == 0;
+    const bool is_elf = length >= static_cast<ssize_t>(sizeof(Elf64_Ehdr)) &&
+                        std::memcmp(head, ELFMAG, SELFMAG) == 0;
     const bool is_script = length > 2 && head[0] == '#' && head[1] == '!';
     if (is_elf) {
       result.foreign = probe_elf(fd, reinterpret_cast<const unsigned char*>(head));
-      if (result.foreign == ForeignReason::kNone && gains_privileges(fd)) result.foreign = ForeignReason::kPrivileged;
+      if (result.foreign == ForeignReason::kNone && gains_privileges(fd))
+        result.foreign = ForeignReason::kPrivileged;
     }
     if (!is_descriptor) sys::close(fd);
     if (!is_script) return result;

@@ -15,12 +15,12 @@
 namespace cairn {
 
 enum class ForeignReason : std::uint8_t {
-  kNone = 0,          // interceptable
-  kStatic,            // no program interpreter
-  kGo,                // the Go runtime makes its own system calls
-  kOtherLibc,         // an interpreter that is not glibc's
+  kNone = 0,   // interceptable
+  kStatic,     // no program interpreter
+  kGo,         // the Go runtime makes its own system calls
+  kOtherLibc,  // an interpreter that is not glibc's
   kOtherArchitecture,
-  kPrivileged,        // set-user-id, set-group-id or file capabilities: the loader ignores LD_PRELOAD
+  kPrivileged,  // set-user-id, set-group-id or file capabilities: the loader ignores LD_PRELOAD
 };
 
 struct ProgramProbe {

@@ -60,7 +60,8 @@ class ElfProbeTest : public testing::Test {
     return std::string(reinterpret_cast<const char*>(&header), sizeof header) + heads + bodies;
   }
   static std::string note(const std::string& name, std::uint32_t type, const std::string& body) {
-    const Elf64_Nhdr head{static_cast<Elf64_Word>(name.size() + 1), static_cast<Elf64_Word>(body.size()), type};
+    const Elf64_Nhdr head{static_cast<Elf64_Word>(name.size() + 1),
+                          static_cast<Elf64_Word>(body.size()), type};
     std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
     bytes.append(name.c_str(), name.size() + 1);
     bytes.resize((bytes.size() + 3) & ~std::size_t{3});
@@ -90,16 +91,19 @@ TEST_F(ElfProbeTest, StaticProgramsAreForeign) {
   EXPECT_EQ(probe(write("static", make_elf({{PT_LOAD, "x"}}))), ForeignReason::kStatic);
   const std::string source = write("one.c", "int main(void){return 0;}");
   const std::string program = folder_ + "/one";
-  if (std::system(("gcc -static -o " + program + " " + source + " 2>/dev/null").c_str()) != 0) GTEST_SKIP();
+  if (std::system(("gcc -static -o " + program + " " + source + " 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP();
   EXPECT_EQ(probe(program), ForeignReason::kStatic);
-  ASSERT_EQ(std::system(("gcc -static-pie -o " + program + " " + source + " 2>/dev/null").c_str()), 0);
+  ASSERT_EQ(std::system(("gcc -static-pie -o " + program + " " + source + " 2>/dev/null").c_str()),
+            0);
   EXPECT_EQ(probe(program), ForeignReason::kStatic);
 }
 
 TEST_F(ElfProbeTest, GoProgramsAreForeignHoweverTheyAreLinked) {
   const std::string notes = note("GNU", 3, "0123456789abcdef") + note("Go", 4, "build id");
   EXPECT_EQ(probe(write("go", make_elf({{PT_NOTE, notes}}))), ForeignReason::kGo);
-  EXPECT_EQ(probe(write("cgo", make_elf({{PT_INTERP, kLoader}, {PT_NOTE, notes}}))), ForeignReason::kGo);
+  EXPECT_EQ(probe(write("cgo", make_elf({{PT_INTERP, kLoader}, {PT_NOTE, notes}}))),
+            ForeignReason::kGo);
   EXPECT_EQ(probe(write("c", make_elf({{PT_INTERP, kLoader}, {PT_NOTE, note("GNU", 4, "x")}}))),
             ForeignReason::kNone);
 }
@@ -121,7 +125,8 @@ TEST_F(ElfProbeTest, AScriptIsAsItsInterpreter) {
   EXPECT_TRUE(probe_program(AT_FDCWD, outer.c_str(), 0, nullptr).is_script);
   EXPECT_EQ(probe(write("shell", "#!/bin/sh\nexit 0\n")), ForeignReason::kNone);
   const std::string loop = folder_ + "/loop";
-  EXPECT_EQ(probe(write("loop", "#!" + loop + "\n")), ForeignReason::kNone) << "the kernel refuses it";
+  EXPECT_EQ(probe(write("loop", "#!" + loop + "\n")), ForeignReason::kNone)
+      << "the kernel refuses it";
 }
 
 TEST_F(ElfProbeTest, WhatCannotBeReadIsLeftToTheKernel) {

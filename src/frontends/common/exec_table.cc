@@ -46,7 +46,8 @@ bool ExecTableWriter::add(const ExecTableEntry& entry) {
   append(static_cast<std::uint32_t>(entry.fd), ',');
   append(entry.description, ',');
   append(entry.generation, ',');
-  append(entry.private_fd < 0 ? kNumberOfNone : static_cast<std::uint64_t>(entry.private_fd) + 1, ',');
+  append(entry.private_fd < 0 ? kNumberOfNone : static_cast<std::uint64_t>(entry.private_fd) + 1,
+         ',');
   append(entry.hold, ';');
   buffer_[size_] = '\0';
   return true;
@@ -87,7 +88,8 @@ bool ExecTableReader::next(ExecTableEntry* entry) {
   if (!take_number(&next_, DescriptorTable::kDescriptorsMax - 1, ',', &fd) ||
       !take_number(&next_, UINT32_MAX, ',', &description) ||
       !take_number(&next_, UINT32_MAX, ',', &generation) ||
-      !take_number(&next_, INT32_MAX, ',', &private_fd) || !take_number(&next_, UINT32_MAX, ';', &hold)) {
+      !take_number(&next_, INT32_MAX, ',', &private_fd) ||
+      !take_number(&next_, UINT32_MAX, ';', &hold)) {
     next_ = nullptr;
     is_valid_ = false;
     return false;

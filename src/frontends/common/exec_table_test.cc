@@ -23,9 +23,13 @@ std::vector<ExecTableEntry> entries_of(const std::string& text, bool* is_valid) 
 TEST(ExecTableTest, WhatIsWrittenIsRead) {
   char buffer[1024];
   ExecTableWriter writer(buffer, sizeof buffer, {.pid = 4711, .owner = 0x123456});
-  EXPECT_TRUE(writer.add({.fd = 1, .description = 17, .generation = 3, .private_fd = 4097, .hold = 99}));
-  EXPECT_TRUE(writer.add({.fd = 1048575, .description = UINT32_MAX, .generation = UINT32_MAX,
-                          .private_fd = -1, .hold = UINT32_MAX}));
+  EXPECT_TRUE(
+      writer.add({.fd = 1, .description = 17, .generation = 3, .private_fd = 4097, .hold = 99}));
+  EXPECT_TRUE(writer.add({.fd = 1048575,
+                          .description = UINT32_MAX,
+                          .generation = UINT32_MAX,
+                          .private_fd = -1,
+                          .hold = UINT32_MAX}));
   EXPECT_EQ(std::strlen(writer.text()), writer.size());
   ExecTableReader reader(writer.text());
   ASSERT_TRUE(reader.is_valid());
@@ -49,8 +53,11 @@ TEST(ExecTableTest, AFullBufferDropsEntriesAndSaysSo) {
   char buffer[200];
   ExecTableWriter writer(buffer, sizeof buffer, {.pid = INT32_MAX, .owner = 0xffffff});
   unsigned added = 0;
-  const ExecTableEntry large = {.fd = 1048575, .description = UINT32_MAX, .generation = UINT32_MAX,
-                                .private_fd = 1 << 30, .hold = UINT32_MAX};
+  const ExecTableEntry large = {.fd = 1048575,
+                                .description = UINT32_MAX,
+                                .generation = UINT32_MAX,
+                                .private_fd = 1 << 30,
+                                .hold = UINT32_MAX};
   for (unsigned index = 0; index < 10; ++index) added += writer.add(large) ? 1 : 0;
   EXPECT_FALSE(writer.is_complete());
   EXPECT_LT(writer.size(), sizeof buffer);
@@ -60,13 +67,13 @@ TEST(ExecTableTest, AFullBufferDropsEntriesAndSaysSo) {
 }
 
 TEST(ExecTableTest, DamagedTextIsRefused) {
-  for (const char* text : {"", "1", "2,1,1;", "1,,1;", "1,1,16777216;", "1,99999999999,1;", "-1,1,1;", " 1,1,1;",
-                           "1,1,1", "1,0x1,1;"}) {
+  for (const char* text : {"", "1", "2,1,1;", "1,,1;", "1,1,16777216;", "1,99999999999,1;",
+                           "-1,1,1;", " 1,1,1;", "1,1,1", "1,0x1,1;"}) {
     EXPECT_FALSE(ExecTableReader(text).is_valid()) << text;
   }
   EXPECT_FALSE(ExecTableReader(nullptr).is_valid());
-  for (const char* text : {"1,1,1;1,2,3,4;", "1,1,1;1048576,1,1,1,1;", "1,1,1;1,2,3,4,5", "1,1,1;1,2,3,4,4294967296;",
-                           "1,1,1;a", "1,1,1;;"}) {
+  for (const char* text : {"1,1,1;1,2,3,4;", "1,1,1;1048576,1,1,1,1;", "1,1,1;1,2,3,4,5",
+                           "1,1,1;1,2,3,4,4294967296;", "1,1,1;a", "1,1,1;;"}) {
     bool is_valid = true;
     EXPECT_TRUE(entries_of(text, &is_valid).empty()) << text;
     EXPECT_FALSE(is_valid) << text;
@@ -78,7 +85,8 @@ TEST(ExecTableTest, AnyTextIsSurvived) {
   const std::string letters = "0123456789,;-x \n";
   for (int round = 0; round < 20000; ++round) {
     std::string text = round % 2 == 0 ? "1,1,1;" : "";
-    for (unsigned count = random() % 64; count > 0; --count) text += letters[random() % letters.size()];
+    for (unsigned count = random() % 64; count > 0; --count)
+      text += letters[random() % letters.size()];
     bool is_valid = false;
     for (const ExecTableEntry& entry : entries_of(text, &is_valid)) {
       ASSERT_GE(entry.fd, 0);

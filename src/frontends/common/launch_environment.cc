@@ -62,7 +62,8 @@ char* write_preload(char* out, const char* others, bool without_library) {
 
 const char* find_variable(char* const* environment, const char* name) {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
-    if (const std::size_t length = name_length(*environment, name); length != 0) return *environment + length + 1;
+    if (const std::size_t length = name_length(*environment, name); length != 0)
+      return *environment + length + 1;
   }
   return nullptr;
 }
@@ -98,7 +99,8 @@ bool LaunchEnvironment::leaves_run(char* const* environment) {
   const char* bypass = find_variable(environment, "CAIRN_BYPASS");
   if (bypass != nullptr && *bypass != '\0') return true;
   const char* socket = find_variable(environment, kVariables[0]);
-  return socket != nullptr && kept[0] != nullptr && std::strcmp(socket, std::strchr(kept[0], '=') + 1) != 0;
+  return socket != nullptr && kept[0] != nullptr &&
+         std::strcmp(socket, std::strchr(kept[0], '=') + 1) != 0;
 }
 
 std::size_t LaunchEnvironment::build_bytes(char* const* environment) {
@@ -106,7 +108,8 @@ std::size_t LaunchEnvironment::build_bytes(char* const* environment) {
   for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) ++count;
   const char* preload = find_variable(environment, kPreload);
   const std::size_t text = sizeof "LD_PRELOAD=" + std::strlen(kept_library) + 2 +
-                           (preload != nullptr ? std::strlen(preload) : 0) + sizeof kExecTableVariable + 2;
+                           (preload != nullptr ? std::strlen(preload) : 0) +
+                           sizeof kExecTableVariable + 2;
   return (count + kVariableCount + 3) * sizeof(char*) + text + alignof(char*);
 }
 

@@ -25,7 +25,8 @@ class LaunchEnvironment {
   static std::size_t build_bytes(char* const* environment);
   // A copy of `environment` in `scratch` (aligned for pointers) with our variables. `table` is the text of CAIRN_FDS or null.
   // With `without_library` our library is taken out of LD_PRELOAD: the program could not load it.
-  static char** build(char* const* environment, const char* table, bool without_library, void* scratch);
+  static char** build(char* const* environment, const char* table, bool without_library,
+                      void* scratch);
 };
 
 // The value of `name` in `environment`, or null.

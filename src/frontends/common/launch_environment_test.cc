@@ -13,8 +13,8 @@ namespace {
 class LaunchEnvironmentTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    std::vector<std::string> texts = {"HOME=/root", "CAIRN_SOCKET=/run/a/client.sock", "CAIRN_BUFFER=/data",
-                                      "CAIRN_RUN=12"};
+    std::vector<std::string> texts = {"HOME=/root", "CAIRN_SOCKET=/run/a/client.sock",
+                                      "CAIRN_BUFFER=/data", "CAIRN_RUN=12"};
     LaunchEnvironment::remember(pointers(texts).data(), "/opt/lib/libcairn_preload.so");
   }
   static std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -26,11 +26,13 @@ class LaunchEnvironmentTest : public testing::Test {
   static std::vector<std::string> build(std::vector<std::string> texts, const char* table = nullptr,
                                         bool without_library = false) {
     const std::vector<char*> input = pointers(texts);
-    const std::size_t bytes = LaunchEnvironment::build_bytes(input.data()) + (table != nullptr ? strlen(table) : 0);
+    const std::size_t bytes =
+        LaunchEnvironment::build_bytes(input.data()) + (table != nullptr ? strlen(table) : 0);
     // On the heap, so that the sanitizer sees a byte too many.
     const std::unique_ptr<char[]> scratch(new char[bytes]);
     std::vector<std::string> result;
-    for (char** entry = LaunchEnvironment::build(input.data(), table, without_library, scratch.get());
+    for (char** entry =
+             LaunchEnvironment::build(input.data(), table, without_library, scratch.get());
          *entry != nullptr; ++entry) {
       result.emplace_back(*entry);
     }
@@ -41,23 +43,28 @@ class LaunchEnvironmentTest : public testing::Test {
 using Texts = std::vector<std::string>;
 
 TEST_F(LaunchEnvironmentTest, ACleanedEnvironmentStillCarriesTheRun) {
-  EXPECT_EQ(build({}), (Texts{"CAIRN_SOCKET=/run/a/client.sock", "CAIRN_BUFFER=/data", "CAIRN_RUN=12",
-                              "LD_PRELOAD=/opt/lib/libcairn_preload.so"}));
+  EXPECT_EQ(build({}), (Texts{"CAIRN_SOCKET=/run/a/client.sock", "CAIRN_BUFFER=/data",
+                              "CAIRN_RUN=12", "LD_PRELOAD=/opt/lib/libcairn_preload.so"}));
 }
 
 TEST_F(LaunchEnvironmentTest, OtherPreloadsAreKeptBehindOurs) {
-  EXPECT_EQ(build({"LD_PRELOAD=/a.so /opt/lib/libcairn_preload.so:/b.so", "CAIRN_SOCKET=/run/a/client.sock"}),
-            (Texts{"CAIRN_SOCKET=/run/a/client.sock", "LD_PRELOAD=/opt/lib/libcairn_preload.so:/a.so:/b.so"}));
+  EXPECT_EQ(build({"LD_PRELOAD=/a.so /opt/lib/libcairn_preload.so:/b.so",
+                   "CAIRN_SOCKET=/run/a/client.sock"}),
+            (Texts{"CAIRN_SOCKET=/run/a/client.sock",
+                   "LD_PRELOAD=/opt/lib/libcairn_preload.so:/a.so:/b.so"}));
 }
 
 TEST_F(LaunchEnvironmentTest, TheTableIsPassedOnAndAnOldOneIsNot) {
   EXPECT_EQ(build({"CAIRN_FDS=old", "CAIRN_SOCKET=/run/a/client.sock"}, "1,2,3;"),
-            (Texts{"CAIRN_SOCKET=/run/a/client.sock", "LD_PRELOAD=/opt/lib/libcairn_preload.so", "CAIRN_FDS=1,2,3;"}));
+            (Texts{"CAIRN_SOCKET=/run/a/client.sock", "LD_PRELOAD=/opt/lib/libcairn_preload.so",
+                   "CAIRN_FDS=1,2,3;"}));
 }
 
 TEST_F(LaunchEnvironmentTest, AProgramThatCannotLoadTheLibraryIsNotAskedTo) {
-  EXPECT_EQ(build({"LD_PRELOAD=/opt/lib/libcairn_preload.so:/a.so", "CAIRN_SOCKET=/run/a/client.sock"}, nullptr, true),
-            (Texts{"CAIRN_SOCKET=/run/a/client.sock", "LD_PRELOAD=/a.so"}));
+  EXPECT_EQ(
+      build({"LD_PRELOAD=/opt/lib/libcairn_preload.so:/a.so", "CAIRN_SOCKET=/run/a/client.sock"},
+            nullptr, true),
+      (Texts{"CAIRN_SOCKET=/run/a/client.sock", "LD_PRELOAD=/a.so"}));
 }
 
 TEST_F(LaunchEnvironmentTest, ARunInsideTheRunGoesItsOwnWay) {

@@ -37,7 +37,9 @@ void set_notes(posix_spawn_file_actions_t* actions, SpawnNotes* notes) {
 
 }  // namespace
 
-const SpawnNotes* SpawnNotes::of(const posix_spawn_file_actions_t* actions) { return notes_of(actions); }
+const SpawnNotes* SpawnNotes::of(const posix_spawn_file_actions_t* actions) {
+  return notes_of(actions);
+}
 
 void SpawnNotes::init(posix_spawn_file_actions_t* actions) { set_notes(actions, nullptr); }
 

@@ -14,13 +14,21 @@
 namespace cairn {
 
 struct SpawnAction {
-  enum class Kind : unsigned char { kDuplicate, kClose, kOpen, kCloseFrom, kChangeDirectory, kChangeToDescriptor, kSetForeground };
+  enum class Kind : unsigned char {
+    kDuplicate,
+    kClose,
+    kOpen,
+    kCloseFrom,
+    kChangeDirectory,
+    kChangeToDescriptor,
+    kSetForeground
+  };
   Kind kind = Kind::kClose;
-  int fd = -1;          // the descriptor acted on; kDuplicate: the source
-  int to = -1;          // kDuplicate: the target
-  int flags = 0;        // kOpen
-  mode_t mode = 0;      // kOpen
-  char* path = nullptr; // kOpen, kChangeDirectory; owned by the notes
+  int fd = -1;           // the descriptor acted on; kDuplicate: the source
+  int to = -1;           // kDuplicate: the target
+  int flags = 0;         // kOpen
+  mode_t mode = 0;       // kOpen
+  char* path = nullptr;  // kOpen, kChangeDirectory; owned by the notes
 };
 
 class SpawnNotes {

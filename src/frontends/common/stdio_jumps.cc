@@ -106,7 +106,8 @@ bool has_all(void** table, const Replacement* replacements, unsigned count) {
 bool replace_all(void** table, const Replacement* replacements, unsigned count) {
   constexpr std::uintptr_t kPage = 4096;
   const auto begin = reinterpret_cast<std::uintptr_t>(table) & ~(kPage - 1);
-  const auto end = (reinterpret_cast<std::uintptr_t>(table + kTableEntries) + kPage - 1) & ~(kPage - 1);
+  const auto end =
+      (reinterpret_cast<std::uintptr_t>(table + kTableEntries) + kPage - 1) & ~(kPage - 1);
   const auto protect = [&](int protection) {
     return sys::call(SYS_mprotect, static_cast<long>(begin), static_cast<long>(end - begin),
                      protection) == 0;
@@ -137,7 +138,8 @@ bool install_stdio_jumps(const StdioCalls& calls) {
   if (installed) return true;
   void** narrow = static_cast<void**>(dlsym(RTLD_NEXT, "_IO_file_jumps"));
   void** wide = static_cast<void**>(dlsym(RTLD_NEXT, "_IO_wfile_jumps"));
-  if (narrow == nullptr || wide == nullptr || stderr == nullptr || table_of(stderr) != narrow) return false;
+  if (narrow == nullptr || wide == nullptr || stderr == nullptr || table_of(stderr) != narrow)
+    return false;
   if (!look_up("_IO_file_read", &original.read) || !look_up("_IO_file_write", &original.write) ||
       !look_up("_IO_file_seek", &original.seek) || !look_up("_IO_file_close", &original.close) ||
       !look_up("_IO_file_stat", &original.stat)) {

@@ -30,34 +30,31 @@ MemoryFile file;
 
 const StdioCalls kCalls = {
     .is_ours = [](int fd) { return fd == file.fd; },
-    .read =
-        [](int, void* buffer, size_t length) -> ssize_t {
-          ++file.reads;
-          if (file.offset >= file.bytes.size()) return 0;
-          const std::size_t part = std::min(length, file.bytes.size() - file.offset);
-          std::memcpy(buffer, file.bytes.data() + file.offset, part);
-          file.offset += part;
-          return static_cast<ssize_t>(part);
-        },
-    .write =
-        [](int, const void* buffer, size_t length) -> ssize_t {
-          if (file.fail_with != 0) {
-            errno = file.fail_with;
-            return -1;
-          }
-          if (file.bytes.size() < file.offset + length) file.bytes.resize(file.offset + length);
-          std::memcpy(file.bytes.data() + file.offset, buffer, length);
-          file.offset += length;
-          return static_cast<ssize_t>(length);
-        },
-    .seek =
-        [](int, off_t offset, int whence) -> off_t {
-          const auto base = whence == SEEK_SET   ? 0
-                            : whence == SEEK_CUR ? file.offset
-                                                 : file.bytes.size();
-          file.offset = base + static_cast<std::size_t>(offset);
-          return static_cast<off_t>(file.offset);
-        },
+    .read = [](int, void* buffer, size_t length) -> ssize_t {
+      ++file.reads;
+      if (file.offset >= file.bytes.size()) return 0;
+      const std::size_t part = std::min(length, file.bytes.size() - file.offset);
+      std::memcpy(buffer, file.bytes.data() + file.offset, part);
+      file.offset += part;
+      return static_cast<ssize_t>(part);
+    },
+    .write = [](int, const void* buffer, size_t length) -> ssize_t {
+      if (file.fail_with != 0) {
+        errno = file.fail_with;
+        return -1;
+      }
+      if (file.bytes.size() < file.offset + length) file.bytes.resize(file.offset + length);
+      std::memcpy(file.bytes.data() + file.offset, buffer, length);
+      file.offset += length;
+      return static_cast<ssize_t>(length);
+    },
+    .seek = [](int, off_t offset, int whence) -> off_t {
+      const auto base = whence == SEEK_SET   ? 0
+                        : whence == SEEK_CUR ? file.offset
+                                             : file.bytes.size();
+      file.offset = base + static_cast<std::size_t>(offset);
+      return static_cast<off_t>(file.offset);
+    },
     .close =
         [](int fd) {
           ++file.closes;

@@ -8,7 +8,7 @@ namespace cairn {
 
 struct StreamMode {
   bool is_valid = false;
-  int flags = 0;              // for open(2)
+  int flags = 0;                // for open(2)
   bool is_append_only = false;  // "a" without "+": libc seeks to the end at once
   // The same mode for a stream over an existing descriptor: without what concerns the opening.
   char for_descriptor[64] = {};

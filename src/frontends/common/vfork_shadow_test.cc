@@ -54,7 +54,8 @@ TEST(VforkShadowTest, ChildrenDoNotSeeEachOther) {
 
 TEST(VforkShadowTest, MoreNotesThanFitAreDropped) {
   OpenFile file;
-  for (unsigned fd = 0; fd < 2 * VforkShadow::kNotes; ++fd) VforkShadow::note(static_cast<int>(fd), &file);
+  for (unsigned fd = 0; fd < 2 * VforkShadow::kNotes; ++fd)
+    VforkShadow::note(static_cast<int>(fd), &file);
   EXPECT_EQ(noted().size(), VforkShadow::kNotes);
   VforkShadow::suspend();
 }

@@ -53,7 +53,8 @@ int start_program(const Program& program, char* const* environment, Start&& star
   const bool is_child = is_vfork_child();
   ExecTarget target{.command = program.path};
   target.leaves_run = LaunchEnvironment::leaves_run(environment);
-  target.foreign = probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
+  target.foreign =
+      probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
   const unsigned room = count_inheritable();
   auto* entries = static_cast<Inherited*>(alloca((room + 1) * sizeof(Inherited)));
   const unsigned count = collect_inherited(is_child, entries, room);
@@ -83,9 +84,9 @@ int start_path(const char* path, char* const* arguments, char* const* environmen
 int start_searched(const char* file, char* const* arguments, char* const* environment) {
   char found[PATH_MAX];
   const char* path = search_program(file, found, sizeof found);
-  return start_program({.path = path != nullptr ? path : file}, environment, [&](char* const* prepared) {
-    return real::execvpe(file, arguments, prepared);
-  });
+  return start_program(
+      {.path = path != nullptr ? path : file}, environment,
+      [&](char* const* prepared) { return real::execvpe(file, arguments, prepared); });
 }
 
 // The arguments of the execl family: `first` and what follows up to a null pointer.
@@ -104,15 +105,17 @@ void take_arguments(const char* first, va_list list, char** out) {
 }  // namespace cairn
 
 // `first` may itself be null; execl() and its like are called so by nobody sane.
-#define CAIRN_TAKE_ARGUMENTS(first)                                                          \
-  va_list list;                                                                              \
-  va_start(list, first);                                                                     \
-  const unsigned argument_count = (first) != nullptr ? cairn::count_arguments(list) : 0;     \
-  va_end(list);                                                                              \
-  char** arguments = static_cast<char**>(alloca((argument_count + 1) * sizeof(char*)));      \
-  va_start(list, first);                                                                     \
-  if ((first) != nullptr) cairn::take_arguments(first, list, arguments);                     \
-  else arguments[0] = nullptr
+#define CAIRN_TAKE_ARGUMENTS(first)                                                      \
+  va_list list;                                                                          \
+  va_start(list, first);                                                                 \
+  const unsigned argument_count = (first) != nullptr ? cairn::count_arguments(list) : 0; \
+  va_end(list);                                                                          \
+  char** arguments = static_cast<char**>(alloca((argument_count + 1) * sizeof(char*)));  \
+  va_start(list, first);                                                                 \
+  if ((first) != nullptr)                                                                \
+    cairn::take_arguments(first, list, arguments);                                       \
+  else                                                                                   \
+    arguments[0] = nullptr
 
 CAIRN_HOOK(int, execve, (const char* path, char* const* arguments, char* const* environment)) {
   return cairn::start_path(path, arguments, environment);
@@ -150,16 +153,17 @@ CAIRN_HOOK(int, execle, (const char* path, const char* first, ...)) {
 }
 
 CAIRN_HOOK(int, execveat,
-           (int directory, const char* path, char* const* arguments, char* const* environment, int flags)) {
+           (int directory, const char* path, char* const* arguments, char* const* environment,
+            int flags)) {
   return cairn::start_program({.directory = directory, .path = path, .flags = flags}, environment,
                               [&](char* const* prepared) {
-                                return cairn::real::execveat(directory, path, arguments, prepared, flags);
+                                return cairn::real::execveat(directory, path, arguments, prepared,
+                                                             flags);
                               });
 }
 
 CAIRN_HOOK(int, fexecve, (int fd, char* const* arguments, char* const* environment)) {
-  return cairn::start_program({.directory = fd, .path = "", .flags = AT_EMPTY_PATH}, environment,
-                              [&](char* const* prepared) {
-                                return cairn::real::fexecve(fd, arguments, prepared);
-                              });
+  return cairn::start_program(
+      {.directory = fd, .path = "", .flags = AT_EMPTY_PATH}, environment,
+      [&](char* const* prepared) { return cairn::real::fexecve(fd, arguments, prepared); });
 }

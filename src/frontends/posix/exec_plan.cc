@@ -80,8 +80,8 @@ void make_transit_holds(Inherited* entries, unsigned count) {
   Session& session = Session::instance();
   for (unsigned index = 0; index < count; ++index) {
     if (!is_first_of_record(entries, index)) continue;
-    entries[index].transit = session.memory().descriptions().hold(entries[index].file->index, session.self(),
-                                                                  HoldKind::kDescriptionInTransit);
+    entries[index].transit = session.memory().descriptions().hold(
+        entries[index].file->index, session.self(), HoldKind::kDescriptionInTransit);
   }
 }
 
@@ -101,12 +101,12 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
                                          .owner = session.self().bits()});
   for (unsigned index = 0; index < count; ++index) {
     const OpenFile& file = *entries[index].file;
-    writer.add(ExecTableEntry{
-        .fd = entries[index].fd,
-        .description = raw(file.index),
-        .generation = file.generation,
-        .private_fd = file.private_fd(),
-        .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
+    writer.add(
+        ExecTableEntry{.fd = entries[index].fd,
+                       .description = raw(file.index),
+                       .generation = file.generation,
+                       .private_fd = file.private_fd(),
+                       .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
   }
   return writer.text();
 }
@@ -155,7 +155,8 @@ int make_real_descriptor(OpenFile& file, bool* is_extra) {
     // A description of its own: ours must go on writing where it is told.
     char path[kDescriptorPathBytes];
     write_descriptor_path(file.private_fd(), path);
-    const int appending = sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
+    const int appending =
+        sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
     if (appending >= 0) {
       *is_extra = true;
       return appending;
@@ -173,7 +174,8 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
   if (target_.needs_real_files()) {
     store_everything();
     pass_real_descriptors();
-    if (target_.foreign != ForeignReason::kNone) Session::instance().notify_foreign(target_.command);
+    if (target_.foreign != ForeignReason::kNone)
+      Session::instance().notify_foreign(target_.command);
   } else {
     pass_placeholders();
   }

@@ -23,7 +23,8 @@ struct OpenFile;
 struct Inherited {
   int fd = -1;
   OpenFile* file = nullptr;
-  HoldIndex transit = HoldIndex::kNone;  // made for another process; on the first entry of a record only
+  HoldIndex transit =
+      HoldIndex::kNone;  // made for another process; on the first entry of a record only
 };
 
 // Upper bound of what collect_inherited() finds now.

@@ -24,7 +24,8 @@ DescriptionTable& descriptions() { return Session::instance().memory().descripti
 bool is_live_description(std::uint32_t index, std::uint32_t generation) {
   if (index == 0 || index >= descriptions().capacity()) return false;
   const OpenDescription& record = descriptions().at(static_cast<DescriptionIndex>(index));
-  return record.generation.load(std::memory_order_acquire) == generation && record.object.load() != 0;
+  return record.generation.load(std::memory_order_acquire) == generation &&
+         record.object.load() != 0;
 }
 
 FileKey key_of(const OpenDescription& description) {
@@ -39,7 +40,8 @@ bool is_of_file(int fd, const FileKey& key) {
 
 // The private descriptor that came along, or, when the program before closed it, a new one of the same file.
 int private_descriptor(int given, int placeholder, const OpenDescription& description) {
-  const int access = static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
+  const int access =
+      static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
   if (given >= 0) {
     const int flags = sys::fcntl(given, F_GETFL);
     const bool is_usable = flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) == access;
@@ -55,7 +57,8 @@ int private_descriptor(int given, int placeholder, const OpenDescription& descri
 }
 
 // A hold for this process: the one that was made for it, else a new one while somebody keeps the description alive.
-HoldIndex take_hold(std::uint32_t hold, Owner from, DescriptionIndex index, std::uint32_t generation) {
+HoldIndex take_hold(std::uint32_t hold, Owner from, DescriptionIndex index,
+                    std::uint32_t generation) {
   const Owner self = Session::instance().self();
   if (hold != 0 && descriptions().transfer(static_cast<HoldIndex>(hold), from, self, index)) {
     return static_cast<HoldIndex>(hold);
@@ -74,8 +77,8 @@ OpenFile* record_of(DescriptionIndex index) {
   return found;
 }
 
-bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int given, std::uint32_t hold,
-               Owner from) {
+bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int given,
+               std::uint32_t hold, Owner from) {
   if (OpenFile* known = record_of(index); known != nullptr) {
     adopt_again(fd, known);
     return true;
@@ -105,7 +108,8 @@ void take_over_table(ExecTableReader& reader) {
 int stray_private_descriptor(const FileKey& key) {
   int found = -1;
   for_each_kernel_descriptor([&](int fd) {
-    if (fd < Session::descriptor_floor() || fd < found || PrivateDescriptors::is_private(fd)) return;
+    if (fd < Session::descriptor_floor() || fd < found || PrivateDescriptors::is_private(fd))
+      return;
     if (!is_placeholder(fd) && is_of_file(fd, key)) found = fd;
   });
   return found;
@@ -123,7 +127,8 @@ DescriptionIndex description_of_parent(const FileKey& key, int private_fd) {
     const auto candidate = static_cast<DescriptionIndex>(hold.index);
     const OpenDescription& record = descriptions().at(candidate);
     if (record.object.load() == 0 || !(key_of(record) == key)) continue;
-    if (flags >= 0 && ((record.flags.load() ^ static_cast<unsigned>(flags)) & O_ACCMODE) != 0) continue;
+    if (flags >= 0 && ((record.flags.load() ^ static_cast<unsigned>(flags)) & O_ACCMODE) != 0)
+      continue;
     if (memory.slot(hold.owner.slot()).pid.load() == parent) return candidate;
     best = candidate;
   }
@@ -146,7 +151,8 @@ void take_over_stray_placeholder(int fd, const StoreStatus& status) {
   const int private_fd = stray_private_descriptor(status.key);
   const DescriptionIndex index = description_of_parent(status.key, private_fd);
   if (index == DescriptionIndex::kNone) return;
-  const std::uint32_t generation = descriptions().at(index).generation.load(std::memory_order_acquire);
+  const std::uint32_t generation =
+      descriptions().at(index).generation.load(std::memory_order_acquire);
   take_over(fd, index, generation, private_fd, 0, Owner());
 }
 

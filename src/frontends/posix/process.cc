@@ -150,43 +150,45 @@ void start_processes(char** environment) {
 
 // What the loader finds depends on who calls it (RUNPATH, namespaces), so the hooks store the library and then jump: libc
 // sees the application's return address.
-extern "C" __attribute__((visibility("hidden"), used)) void* cairn_prepare_dlopen(const char* path) {
+extern "C" __attribute__((visibility("hidden"), used)) void* cairn_prepare_dlopen(
+    const char* path) {
   cairn::store_library(path);
   return reinterpret_cast<void*>(cairn::real_dlopen.get());
 }
-extern "C" __attribute__((visibility("hidden"), used)) void* cairn_prepare_dlmopen(long, const char* path) {
+extern "C" __attribute__((visibility("hidden"), used)) void* cairn_prepare_dlmopen(
+    long, const char* path) {
   cairn::store_library(path);
   return reinterpret_cast<void*>(cairn::real_dlmopen.get());
 }
 
 #if defined(__x86_64__)
-#define CAIRN_JUMP_HOOK(symbol)            \
-  __asm__(".pushsection .text\n.globl " #symbol \
-          "\n.type " #symbol ",@function\n" #symbol \
-          ":\n"                            \
-          "  pushq %rdi\n"                 \
-          "  pushq %rsi\n"                 \
-          "  pushq %rdx\n"                 \
-          "  call cairn_prepare_" #symbol "\n" \
-          "  popq %rdx\n"                  \
-          "  popq %rsi\n"                  \
-          "  popq %rdi\n"                  \
-          "  jmp *%rax\n"                  \
+#define CAIRN_JUMP_HOOK(symbol)                                                           \
+  __asm__(".pushsection .text\n.globl " #symbol "\n.type " #symbol ",@function\n" #symbol \
+          ":\n"                                                                           \
+          "  pushq %rdi\n"                                                                \
+          "  pushq %rsi\n"                                                                \
+          "  pushq %rdx\n"                                                                \
+          "  call cairn_prepare_" #symbol                                                 \
+          "\n"                                                                            \
+          "  popq %rdx\n"                                                                 \
+          "  popq %rsi\n"                                                                 \
+          "  popq %rdi\n"                                                                 \
+          "  jmp *%rax\n"                                                                 \
           ".size " #symbol ",.-" #symbol "\n.popsection\n")
 #else
-#define CAIRN_JUMP_HOOK(symbol)            \
-  __asm__(".pushsection .text\n.globl " #symbol \
-          "\n.type " #symbol ",%function\n" #symbol \
-          ":\n"                            \
-          "  stp x29, x30, [sp, #-48]!\n"  \
-          "  stp x0, x1, [sp, #16]\n"      \
-          "  str x2, [sp, #32]\n"          \
-          "  bl cairn_prepare_" #symbol "\n" \
-          "  mov x16, x0\n"                \
-          "  ldp x0, x1, [sp, #16]\n"      \
-          "  ldr x2, [sp, #32]\n"          \
-          "  ldp x29, x30, [sp], #48\n"    \
-          "  br x16\n"                     \
+#define CAIRN_JUMP_HOOK(symbol)                                                           \
+  __asm__(".pushsection .text\n.globl " #symbol "\n.type " #symbol ",%function\n" #symbol \
+          ":\n"                                                                           \
+          "  stp x29, x30, [sp, #-48]!\n"                                                 \
+          "  stp x0, x1, [sp, #16]\n"                                                     \
+          "  str x2, [sp, #32]\n"                                                         \
+          "  bl cairn_prepare_" #symbol                                                   \
+          "\n"                                                                            \
+          "  mov x16, x0\n"                                                               \
+          "  ldp x0, x1, [sp, #16]\n"                                                     \
+          "  ldr x2, [sp, #32]\n"                                                         \
+          "  ldp x29, x30, [sp], #48\n"                                                   \
+          "  br x16\n"                                                                    \
           ".size " #symbol ",.-" #symbol "\n.popsection\n")
 #endif
 CAIRN_JUMP_HOOK(dlopen);
@@ -211,7 +213,8 @@ CAIRN_HOOK(pid_t, forkpty, (int* master, char* name, const termios* modes, const
 }
 
 CAIRN_HOOK(int, system, (const char* command)) {
-  const bool is_ours = command != nullptr && cairn::LaunchEnvironment::is_member() && cairn::DescriptorTable::any();
+  const bool is_ours =
+      command != nullptr && cairn::LaunchEnvironment::is_member() && cairn::DescriptorTable::any();
   return is_ours ? cairn::run_command(command) : cairn::real::system(command);
 }
 

@@ -31,14 +31,16 @@ using Kind = SpawnAction::Kind;
 
 namespace real {
 namespace {
-using Spawn = int(pid_t*, const char*, const Actions*, const Attributes*, char* const*, char* const*);
+using Spawn = int(pid_t*, const char*, const Actions*, const Attributes*, char* const*,
+                  char* const*);
 constinit RealCall<Spawn> posix_spawn{"posix_spawn"};
 constinit RealCall<Spawn> posix_spawnp{"posix_spawnp"};
 constinit RealCall<int(Actions*)> init{"posix_spawn_file_actions_init"};
 constinit RealCall<int(Actions*)> destroy{"posix_spawn_file_actions_destroy"};
 constinit RealCall<int(Actions*, int, int)> adddup2{"posix_spawn_file_actions_adddup2"};
 constinit RealCall<int(Actions*, int)> addclose{"posix_spawn_file_actions_addclose"};
-constinit RealCall<int(Actions*, int, const char*, int, mode_t)> addopen{"posix_spawn_file_actions_addopen"};
+constinit RealCall<int(Actions*, int, const char*, int, mode_t)> addopen{
+    "posix_spawn_file_actions_addopen"};
 constinit RealCall<int(Actions*, const char*)> addchdir{"posix_spawn_file_actions_addchdir_np"};
 constinit RealCall<int(Actions*, int)> addfchdir{"posix_spawn_file_actions_addfchdir_np"};
 constinit RealCall<int(Actions*, int)> addclosefrom{"posix_spawn_file_actions_addclosefrom_np"};
@@ -58,7 +60,7 @@ struct ChildDescriptor {
 // Works out the child's descriptors and builds the actions that bring them about.
 class SpawnPlan {
  public:
-  SpawnPlan(const Actions* given, const ExecTarget& target) : given_(given), target_(target) {
+  SpawnPlan(const Actions* given, const ExecTarget& target) : target_(target) {
     notes_ = SpawnNotes::of(given);
     const bool is_readable = notes_ == nullptr || notes_->is_complete();
     const unsigned tracked = count_inheritable();
@@ -83,7 +85,8 @@ class SpawnPlan {
   bool prepare() {
     if (!is_able_ || (!DescriptorTable::any() && !has_open())) return false;
     DescriptorTable::for_each([this](int fd, OpenFile& file) {
-      if (map_count_ < capacity_) map_[map_count_++] = ChildDescriptor{fd, &file, survives_exec(fd)};
+      if (map_count_ < capacity_)
+        map_[map_count_++] = ChildDescriptor{fd, &file, survives_exec(fd)};
     });
     if (real::init(&built_) != 0) return false;
     has_built_ = true;
@@ -110,12 +113,14 @@ class SpawnPlan {
 
   void set(int fd, OpenFile* file, bool survives) {
     erase(fd, fd);
-    if (file != nullptr && map_count_ < capacity_) map_[map_count_++] = ChildDescriptor{fd, file, survives};
+    if (file != nullptr && map_count_ < capacity_)
+      map_[map_count_++] = ChildDescriptor{fd, file, survives};
   }
   void erase(int first, int last) {
-    const auto end = std::remove_if(map_, map_ + map_count_, [&](const ChildDescriptor& descriptor) {
-      return descriptor.fd >= first && descriptor.fd <= last;
-    });
+    const auto end =
+        std::remove_if(map_, map_ + map_count_, [&](const ChildDescriptor& descriptor) {
+          return descriptor.fd >= first && descriptor.fd <= last;
+        });
     map_count_ = static_cast<unsigned>(end - map_);
   }
   OpenFile* find(int fd) const {
@@ -158,7 +163,8 @@ class SpawnPlan {
 
   // A file that may be buffered is opened here and handed over; all else, and every error, is left to the child.
   int apply_open(const SpawnAction& action) {
-    const int fd = is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
+    const int fd =
+        is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
     const int floor = std::max(notes_->highest(), action.fd) + 1;
     const int high = fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, floor) : -1;
     if (fd >= 0) ::close(fd);
@@ -172,7 +178,8 @@ class SpawnPlan {
   }
 
   bool is_file(const SpawnAction& action) const {
-    if (is_elsewhere_ || has_closed_from_ || (action.flags & (O_PATH | O_DIRECTORY)) != 0) return false;
+    if (is_elsewhere_ || has_closed_from_ || (action.flags & (O_PATH | O_DIRECTORY)) != 0)
+      return false;
     struct ::statx status;
     const int error = sys::statx(AT_FDCWD, action.path, 0, STATX_TYPE, &status);
     if (error == -ENOENT) return (action.flags & O_CREAT) != 0;
@@ -186,7 +193,9 @@ class SpawnPlan {
     int error = 0;
     for (unsigned index = 0; index < notes_->count(); ++index) {
       const SpawnAction& action = notes_->at(index);
-      const int made = action.kind == Kind::kDuplicate ? action.to : action.kind == Kind::kOpen ? action.fd : -1;
+      const int made = action.kind == Kind::kDuplicate ? action.to
+                       : action.kind == Kind::kOpen    ? action.fd
+                                                       : -1;
       if (made >= lowest && error == 0) error = real::addclose(&built_, made);
     }
     for_each_kernel_descriptor([&](int fd) {
@@ -220,7 +229,6 @@ class SpawnPlan {
     return error;
   }
 
-  const Actions* given_;
   ExecTarget target_;
   const SpawnNotes* notes_ = nullptr;
   bool is_able_ = false;
@@ -249,7 +257,8 @@ struct SpawnCall {
 int spawn(const SpawnCall& call, bool is_searched) {
   const auto& start = is_searched ? real::posix_spawnp : real::posix_spawn;
   if (!LaunchEnvironment::is_member() || is_vfork_child()) {
-    return start(call.pid, call.file, call.actions, call.attributes, call.arguments, call.environment);
+    return start(call.pid, call.file, call.actions, call.attributes, call.arguments,
+                 call.environment);
   }
   char found[PATH_MAX];
   const char* path = is_searched ? search_program(call.file, found, sizeof found) : call.file;
@@ -266,12 +275,14 @@ int spawn(const SpawnCall& call, bool is_searched) {
   const std::size_t room = table_bytes(count);
   void* scratch = malloc(LaunchEnvironment::build_bytes(call.environment) + 2 * room);
   if (scratch == nullptr) return ENOMEM;
-  char* table = static_cast<char*>(scratch) + LaunchEnvironment::build_bytes(call.environment) + room;
+  char* table =
+      static_cast<char*>(scratch) + LaunchEnvironment::build_bytes(call.environment) + room;
   const bool has_table = count > 0 && !target.needs_real_files();
   const char* text = has_table ? write_table(plan.entries(), count, true, table) : nullptr;
-  char** environment = LaunchEnvironment::build(call.environment, text, target.cannot_load(), scratch);
-  const int error = start(call.pid, call.file, is_planned ? plan.actions() : call.actions, call.attributes,
-                          call.arguments, environment);
+  char** environment =
+      LaunchEnvironment::build(call.environment, text, target.cannot_load(), scratch);
+  const int error = start(call.pid, call.file, is_planned ? plan.actions() : call.actions,
+                          call.attributes, call.arguments, environment);
   if (error != 0 && is_planned) plan.give_up_holds();
   free(scratch);
   return error;
@@ -289,56 +300,65 @@ using cairn::Actions;
 using cairn::Kind;
 
 CAIRN_HOOK(int, posix_spawn,
-           (pid_t* pid, const char* path, const Actions* actions, const posix_spawnattr_t* attributes,
-            char* const* arguments, char* const* environment)) {
+           (pid_t * pid, const char* path, const Actions* actions,
+            const posix_spawnattr_t* attributes, char* const* arguments,
+            char* const* environment)) {
   return cairn::spawn({pid, path, actions, attributes, arguments, environment}, false);
 }
 
 CAIRN_HOOK(int, posix_spawnp,
-           (pid_t* pid, const char* file, const Actions* actions, const posix_spawnattr_t* attributes,
-            char* const* arguments, char* const* environment)) {
+           (pid_t * pid, const char* file, const Actions* actions,
+            const posix_spawnattr_t* attributes, char* const* arguments,
+            char* const* environment)) {
   return cairn::spawn({pid, file, actions, attributes, arguments, environment}, true);
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_init, (Actions* actions)) {
+CAIRN_HOOK(int, posix_spawn_file_actions_init, (Actions * actions)) {
   const int error = cairn::real::init(actions);
   if (error == 0) cairn::SpawnNotes::init(actions);
   return error;
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_destroy, (Actions* actions)) {
+CAIRN_HOOK(int, posix_spawn_file_actions_destroy, (Actions * actions)) {
   cairn::SpawnNotes::drop(actions);
   return cairn::real::destroy(actions);
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_adddup2, (Actions* actions, int fd, int to)) {
-  return cairn::note(cairn::real::adddup2(actions, fd, to), actions, {.kind = Kind::kDuplicate, .fd = fd, .to = to});
+CAIRN_HOOK(int, posix_spawn_file_actions_adddup2, (Actions * actions, int fd, int to)) {
+  return cairn::note(cairn::real::adddup2(actions, fd, to), actions,
+                     {.kind = Kind::kDuplicate, .fd = fd, .to = to});
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_addclose, (Actions* actions, int fd)) {
+CAIRN_HOOK(int, posix_spawn_file_actions_addclose, (Actions * actions, int fd)) {
   return cairn::note(cairn::real::addclose(actions, fd), actions, {.kind = Kind::kClose, .fd = fd});
 }
 
 CAIRN_HOOK(int, posix_spawn_file_actions_addopen,
-           (Actions* actions, int fd, const char* path, int flags, mode_t mode)) {
-  return cairn::note(
-      cairn::real::addopen(actions, fd, path, flags, mode), actions,
-      {.kind = Kind::kOpen, .fd = fd, .flags = flags, .mode = mode, .path = const_cast<char*>(path)});
+           (Actions * actions, int fd, const char* path, int flags, mode_t mode)) {
+  return cairn::note(cairn::real::addopen(actions, fd, path, flags, mode), actions,
+                     {.kind = Kind::kOpen,
+                      .fd = fd,
+                      .flags = flags,
+                      .mode = mode,
+                      .path = const_cast<char*>(path)});
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_addchdir_np, (Actions* actions, const char* path)) {
+CAIRN_HOOK(int, posix_spawn_file_actions_addchdir_np, (Actions * actions, const char* path)) {
   return cairn::note(cairn::real::addchdir(actions, path), actions,
                      {.kind = Kind::kChangeDirectory, .path = const_cast<char*>(path)});
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_addfchdir_np, (Actions* actions, int fd)) {
-  return cairn::note(cairn::real::addfchdir(actions, fd), actions, {.kind = Kind::kChangeToDescriptor, .fd = fd});
+CAIRN_HOOK(int, posix_spawn_file_actions_addfchdir_np, (Actions * actions, int fd)) {
+  return cairn::note(cairn::real::addfchdir(actions, fd), actions,
+                     {.kind = Kind::kChangeToDescriptor, .fd = fd});
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_addclosefrom_np, (Actions* actions, int lowest)) {
-  return cairn::note(cairn::real::addclosefrom(actions, lowest), actions, {.kind = Kind::kCloseFrom, .fd = lowest});
+CAIRN_HOOK(int, posix_spawn_file_actions_addclosefrom_np, (Actions * actions, int lowest)) {
+  return cairn::note(cairn::real::addclosefrom(actions, lowest), actions,
+                     {.kind = Kind::kCloseFrom, .fd = lowest});
 }
 
-CAIRN_HOOK(int, posix_spawn_file_actions_addtcsetpgrp_np, (Actions* actions, int fd)) {
-  return cairn::note(cairn::real::addtcsetpgrp(actions, fd), actions, {.kind = Kind::kSetForeground, .fd = fd});
+CAIRN_HOOK(int, posix_spawn_file_actions_addtcsetpgrp_np, (Actions * actions, int fd)) {
+  return cairn::note(cairn::real::addtcsetpgrp(actions, fd), actions,
+                     {.kind = Kind::kSetForeground, .fd = fd});
 }

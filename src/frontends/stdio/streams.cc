@@ -37,12 +37,14 @@ bool is_ours(int fd) { return DescriptorTable::find(fd) != nullptr; }
 
 ssize_t read_ours(int fd, void* buffer, size_t length) {
   OpenFile* file = DescriptorTable::find(fd);
-  return file != nullptr ? with_errno(file_read(*file, buffer, length)) : ::read(fd, buffer, length);
+  return file != nullptr ? with_errno(file_read(*file, buffer, length))
+                         : ::read(fd, buffer, length);
 }
 
 ssize_t write_ours(int fd, const void* buffer, size_t length) {
   OpenFile* file = DescriptorTable::find(fd);
-  return file != nullptr ? with_errno(file_write(*file, buffer, length)) : ::write(fd, buffer, length);
+  return file != nullptr ? with_errno(file_write(*file, buffer, length))
+                         : ::write(fd, buffer, length);
 }
 
 // Streams of this library's own hooks: managed files and everything else take the same way in, and only a
@@ -78,7 +80,8 @@ bool allows(const OpenFile& file, int stream_flags) {
 FILE* attach_stream(int fd, const char* text) {
   OpenFile* file = DescriptorTable::find(fd);
   const StreamMode mode = parse_stream_mode(text);
-  if (file == nullptr || !mode.is_valid || !are_stdio_jumps_installed()) return real::fdopen(fd, text);
+  if (file == nullptr || !mode.is_valid || !are_stdio_jumps_installed())
+    return real::fdopen(fd, text);
   if (!allows(*file, mode.flags)) {
     errno = EINVAL;
     return nullptr;
