@@ -114,7 +114,8 @@ ssize_t read_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, 
   for (int index = 0; index < count && done < total; ++index) {
     const std::size_t length = std::min(parts[index].iov_len, total - done);
     if (length == 0) continue;
-    const ssize_t got = read_object(access_of(actor, file), offset + done, parts[index].iov_base, length);
+    const ssize_t got =
+        read_object(access_of(actor, file), offset + done, parts[index].iov_base, length);
     if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
     done += static_cast<std::size_t>(got);
     if (static_cast<std::size_t>(got) < length) break;
@@ -144,7 +145,8 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count
   char small[kStackBytes] = {};
   char* gathered = small;
   if (total > kStackBytes) {
-    void* memory = sys::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        sys::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sys::is_error(memory)) return -ENOMEM;
     gathered = static_cast<char*>(memory);
   }
@@ -174,7 +176,8 @@ void note_size_limit(std::uint64_t limit) {
 
 void read_size_limit() {
   rlimit limit{};
-  if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) == 0) note_size_limit(limit.rlim_cur);
+  if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) == 0)
+    note_size_limit(limit.rlim_cur);
 }
 
 ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
@@ -182,7 +185,8 @@ ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offse
   if (__builtin_expect(!file.may_read, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
-  if (__builtin_expect(actor == nullptr, 0)) return sys::pread(file.private_fd(), buffer, length, offset);
+  if (__builtin_expect(actor == nullptr, 0))
+    return sys::pread(file.private_fd(), buffer, length, offset);
   return read_object(access_of(*actor, file), static_cast<std::uint64_t>(offset), buffer,
                      std::min(length, kTransferMax));
 }
@@ -192,7 +196,8 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   if (__builtin_expect(!file.may_write, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
-  if (__builtin_expect(actor == nullptr, 0)) return sys::pwrite(file.private_fd(), buffer, length, offset);
+  if (__builtin_expect(actor == nullptr, 0))
+    return sys::pwrite(file.private_fd(), buffer, length, offset);
   if (length == 0) return 0;
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
@@ -210,7 +215,8 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
   if (__builtin_expect(actor == nullptr, 0)) return sys::read(file.private_fd(), buffer, length);
   const OffsetGuard guard(*actor, file);
   const std::uint64_t offset = offset_of_description(file);
-  const ssize_t got = read_object(access_of(*actor, file), offset, buffer, std::min(length, kTransferMax));
+  const ssize_t got =
+      read_object(access_of(*actor, file), offset, buffer, std::min(length, kTransferMax));
   if (got > 0) set_offset(file, offset + static_cast<std::uint64_t>(got));
   return got;
 }
@@ -242,10 +248,12 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) {
-    return sys::call(SYS_preadv2, file.private_fd(), sys::word(parts), count, offset, offset >> 63, flags);
+    return sys::call(SYS_preadv2, file.private_fd(), sys::word(parts), count, offset, offset >> 63,
+                     flags);
   }
   const auto length = static_cast<std::size_t>(total);
-  if (offset >= 0) return read_parts(*actor, file, parts, count, length, static_cast<std::uint64_t>(offset));
+  if (offset >= 0)
+    return read_parts(*actor, file, parts, count, length, static_cast<std::uint64_t>(offset));
   const OffsetGuard guard(*actor, file);
   const std::uint64_t begin = offset_of_description(file);
   const ssize_t got = read_parts(*actor, file, parts, count, length, begin);
@@ -257,16 +265,19 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
   if (offset < -1) return -EINVAL;
   if (!file.may_write) return -EBADF;
-  if ((flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | kNoAppend)) != 0) return -EOPNOTSUPP;
+  if ((flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | kNoAppend)) != 0)
+    return -EOPNOTSUPP;
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) {
-    return sys::call(SYS_pwritev2, file.private_fd(), sys::word(parts), count, offset, offset >> 63, flags);
+    return sys::call(SYS_pwritev2, file.private_fd(), sys::word(parts), count, offset, offset >> 63,
+                     flags);
   }
   const auto length = static_cast<std::size_t>(total);
   const std::uint32_t status = file.flags();
-  const bool appends = (flags & kNoAppend) == 0 && ((status & O_APPEND) != 0 || (flags & RWF_APPEND) != 0);
+  const bool appends =
+      (flags & kNoAppend) == 0 && ((status & O_APPEND) != 0 || (flags & RWF_APPEND) != 0);
   ssize_t written = 0;
   if (offset >= 0) {
     std::uint64_t where = static_cast<std::uint64_t>(offset);

@@ -10,14 +10,15 @@
 #include <errno.h>
 #include <sys/types.h>
 
-#define CAIRN_HOOK(result, symbol, parameters)                                                \
-  extern "C" __attribute__((visibility("default"))) result cairn_hook_##symbol parameters     \
-      __asm__(#symbol);                                                                       \
+#define CAIRN_HOOK(result, symbol, parameters)                                                     \
+  extern "C" __attribute__((visibility("default"))) result cairn_hook_##symbol parameters __asm__( \
+      #symbol);                                                                                    \
   extern "C" result cairn_hook_##symbol parameters
 
-#define CAIRN_TWIN(symbol, twin)                                                              \
-  extern "C" __attribute__((visibility("default"), alias(#symbol)))                           \
-      decltype(cairn_hook_##symbol) cairn_hook_##twin __asm__(#twin)
+#define CAIRN_TWIN(symbol, twin) \
+  extern "C" __attribute__((     \
+      visibility("default"),     \
+      alias(#symbol))) decltype(cairn_hook_##symbol) cairn_hook_##twin __asm__(#twin)
 
 namespace cairn {
 

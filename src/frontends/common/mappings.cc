@@ -106,7 +106,8 @@ void Mappings::remove(std::uintptr_t begin, std::size_t length) {
   cut(begin, page_end(begin, length));
 }
 
-void Mappings::move(std::uintptr_t from, std::size_t from_length, std::uintptr_t to, std::size_t to_length) {
+void Mappings::move(std::uintptr_t from, std::size_t from_length, std::uintptr_t to,
+                    std::size_t to_length) {
   if (!any()) return;
   LocalGuard guard(process_lock(ProcessLock::kMappings));
   for (unsigned index = 0; index < piece_count.load(std::memory_order_relaxed); ++index) {
@@ -136,7 +137,10 @@ void Mappings::count_again() {
     const HoldIndex old = pieces[index].hold;
     if (descriptions.view(old).owner == self) continue;
     // Counted directly: the parent's mapping keeps the file in through mode at this moment.
-    session.memory().objects().at(pieces[index].object).through.fetch_add(1, std::memory_order_seq_cst);
+    session.memory()
+        .objects()
+        .at(pieces[index].object)
+        .through.fetch_add(1, std::memory_order_seq_cst);
     const HoldIndex hold = descriptions.hold_through(pieces[index].object, self);
     for (unsigned other = index; other < piece_count.load(std::memory_order_relaxed); ++other) {
       if (pieces[other].hold == old) pieces[other].hold = hold;

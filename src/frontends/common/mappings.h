@@ -22,7 +22,8 @@ class Mappings {
   // The kernel removed [begin, begin + length) or put something else there.
   static void remove(std::uintptr_t begin, std::size_t length);
   // The kernel moved or resized a mapping.
-  static void move(std::uintptr_t from, std::size_t from_length, std::uintptr_t to, std::size_t to_length);
+  static void move(std::uintptr_t from, std::size_t from_length, std::uintptr_t to,
+                   std::size_t to_length);
   // In a forked child that has attached: its copies of the mappings count too.
   static void count_again();
 };

@@ -75,7 +75,8 @@ void restore_flags(int fd, std::uint32_t flags) {
 // its writer closes it. Object files, of which a build writes many more, are read by programs that are intercepted.
 void store_if_loadable(Actor& actor, OpenFile& file) {
   const Object& object = actor.object(file.object);
-  if (!file.may_write || object.dirty_blocks.load(std::memory_order_relaxed) == 0 || object.has(kObjectUnlinked)) {
+  if (!file.may_write || object.dirty_blocks.load(std::memory_order_relaxed) == 0 ||
+      object.has(kObjectUnlinked)) {
     return;
   }
   unsigned char head[sizeof(Elf64_Ehdr::e_ident) + sizeof(Elf64_Ehdr::e_type)];
@@ -117,14 +118,16 @@ bool describe(Actor& actor, OpenFile& file, std::uint32_t flags) {
   file.description = &descriptions.at(file.index);
   file.generation = file.description->generation.load(std::memory_order_acquire);
   file.description->error_seen.store(
-      actor.object(file.object).error_sequence.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      actor.object(file.object).error_sequence.load(std::memory_order_relaxed),
+      std::memory_order_relaxed);
   file.hold = descriptions.hold(file.index, actor.self, HoldKind::kDescription);
   if (file.hold != HoldIndex::kNone) return true;
   descriptions.destroy(file.index);
   return false;
 }
 
-bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status, ObjectIndex* known) {
+bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status,
+                  ObjectIndex* known) {
   if (!S_ISREG(raw.stx_mode) || fd >= DescriptorTable::kDescriptorsMax) return false;
   PathFilter::resolve();
   Session& session = Session::instance();
@@ -138,7 +141,8 @@ bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status, 
 }
 
 // Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that is not possible.
-OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status, ObjectIndex known) {
+OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status,
+                            ObjectIndex known) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return nullptr;
   OpenFile* file = OpenFilePool::take();
@@ -236,16 +240,19 @@ void manage_opened(int fd, int flags) {
   if (Session::instance().is_configured() && !is_never_buffered(flags)) look_at(fd, flags);
 }
 
-OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd, HoldIndex hold) {
+OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
+                HoldIndex hold) {
   Session& session = Session::instance();
-  if (!session.is_attached() || static_cast<unsigned>(fd) >= DescriptorTable::kDescriptorsMax) return nullptr;
+  if (!session.is_attached() || static_cast<unsigned>(fd) >= DescriptorTable::kDescriptorsMax)
+    return nullptr;
   DescriptionTable& descriptions = session.memory().descriptions();
   if (raw(index) == 0 || raw(index) >= descriptions.capacity()) return nullptr;
   OpenDescription& description = descriptions.at(index);
   if (description.generation.load(std::memory_order_acquire) != generation) return nullptr;
   OpenFile* file = OpenFilePool::take();
   if (file == nullptr) return nullptr;
-  const int access_mode = static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
+  const int access_mode =
+      static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
   file->description = &description;
   file->object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
   file->may_read = access_mode != O_WRONLY;
@@ -336,7 +343,8 @@ void take_over_holds(Owner parent) {
     // Each record once: a hold that names this process already has been taken over.
     const HoldIndex known = file.hold;
     if (known != HoldIndex::kNone && descriptions.view(known).owner == self) return;
-    if (file.transit != HoldIndex::kNone && descriptions.transfer(file.transit, parent, self, file.index)) {
+    if (file.transit != HoldIndex::kNone &&
+        descriptions.transfer(file.transit, parent, self, file.index)) {
       file.hold = file.transit;
     } else if (file.description->generation.load(std::memory_order_acquire) == file.generation) {
       file.hold = descriptions.hold(file.index, self, HoldKind::kDescription);

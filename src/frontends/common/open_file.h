@@ -40,10 +40,10 @@ struct OpenFile {
   BackingFile* backing = nullptr;           // points to `backing_storage`
   // What close, fork and exec need.
   DescriptionIndex index = DescriptionIndex::kNone;
-  std::uint32_t generation = 0;             // of the description, when it was adopted
+  std::uint32_t generation = 0;  // of the description, when it was adopted
   HoldIndex hold = HoldIndex::kNone;
-  HoldIndex transit = HoldIndex::kNone;     // made before fork, taken over by the child
-  std::atomic<std::int32_t> descriptors{0}; // the application's descriptors in this process
+  HoldIndex transit = HoldIndex::kNone;      // made before fork, taken over by the child
+  std::atomic<std::int32_t> descriptors{0};  // the application's descriptors in this process
   OpenFile* next_free = nullptr;
   alignas(BackingFile) unsigned char backing_storage[sizeof(BackingFile)] = {};
 
@@ -72,7 +72,8 @@ void manage_opened(int fd, int flags);
 // Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent passed them on (the
 // hold already belongs to this process). Takes ownership of `private_fd`, which may be `fd` itself when that is a real
 // descriptor. Returns null when it does not fit.
-OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd, HoldIndex hold);
+OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
+                HoldIndex hold);
 // A further descriptor of an adopted record (dup).
 void adopt_again(int fd, OpenFile* file);
 

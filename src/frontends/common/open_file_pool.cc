@@ -34,7 +34,8 @@ void push(OpenFile* file) {
 }
 
 bool grow() {
-  void* memory = sys::mmap(nullptr, kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      sys::mmap(nullptr, kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (sys::is_error(memory)) return false;
   auto* records = static_cast<OpenFile*>(memory);
   for (std::size_t index = 0; index < kChunkBytes / sizeof(OpenFile); ++index) {

@@ -34,7 +34,7 @@ struct Filter {
   unsigned exclude_count;
   const char* wanted[kDirectoriesMax];  // as configured
   unsigned wanted_count;
-  std::atomic<std::uint32_t> state;     // 0 to resolve, 1 being resolved, 2 resolved
+  std::atomic<std::uint32_t> state;  // 0 to resolve, 1 being resolved, 2 resolved
 };
 constinit Filter filter{};
 
@@ -52,7 +52,8 @@ unsigned split(const char* list, const char** items, unsigned items_max) {
   unsigned count = 0;
   while (list != nullptr && *list != '\0' && count < items_max) {
     const char* end = std::strchr(list, ':');
-    const std::size_t length = end != nullptr ? static_cast<std::size_t>(end - list) : std::strlen(list);
+    const std::size_t length =
+        end != nullptr ? static_cast<std::size_t>(end - list) : std::strlen(list);
     if (length > 0) {
       const char* copy = keep(list, length);
       if (copy != nullptr) items[count++] = copy;
@@ -127,7 +128,8 @@ void PathFilter::resolve() {
 bool PathFilter::may_manage_mount(std::uint64_t mount) {
   for (unsigned index = 0; index < filter.directory_count; ++index) {
     // Kernels before 5.8 do not tell mounts apart: then the path decides alone.
-    if (filter.directories[index].mount == mount || filter.directories[index].mount == 0) return true;
+    if (filter.directories[index].mount == mount || filter.directories[index].mount == 0)
+      return true;
   }
   return false;
 }

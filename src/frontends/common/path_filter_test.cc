@@ -27,7 +27,9 @@ class PathFilterTest : public testing::Test {
     PathFilter::configure(directories.c_str(), excludes);
     PathFilter::resolve();
   }
-  bool manages(const std::string& name) { return PathFilter::manages_path((root_ + "/" + name).c_str()); }
+  bool manages(const std::string& name) {
+    return PathFilter::manages_path((root_ + "/" + name).c_str());
+  }
 
   std::string root_;
 };

@@ -49,7 +49,7 @@ void PosixLocks::note(ObjectIndex object) {
 }
 
 void PosixLocks::drop(ObjectIndex object, int private_fd) {
-  struct flock whole {};
+  struct flock whole{};
   whole.l_type = F_UNLCK;
   whole.l_whence = SEEK_SET;
   sys::fcntl(private_fd, F_SETLK, sys::word(&whole));

@@ -28,7 +28,8 @@ bool has_bit(int fd) {
 }  // namespace
 
 int PrivateDescriptors::make(int fd, bool close_on_exec) {
-  const int made = sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, Session::descriptor_floor());
+  const int made =
+      sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, Session::descriptor_floor());
   if (made >= 0) add(made);
   return made;
 }

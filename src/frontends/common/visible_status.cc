@@ -83,7 +83,8 @@ ObjectIndex object_of(const struct ::statx& status) {
   return Session::instance().memory().objects().find(key_of(status));
 }
 
-int visible_statx(int directory, const char* path, int flags, unsigned mask, struct ::statx* result) {
+int visible_statx(int directory, const char* path, int flags, unsigned mask,
+                  struct ::statx* result) {
   if (!may_need_overlay()) return sys::statx(directory, path, flags, mask, result);
   const ObjectTable& objects = Session::instance().memory().objects();
   for (int attempt = 0;; ++attempt) {
@@ -92,7 +93,8 @@ int visible_statx(int directory, const char* path, int flags, unsigned mask, str
     if (error < 0 || !S_ISREG(result->stx_mode)) return error;
     const ObjectIndex index = objects.find(key_of(*result));
     // The object may have settled and gone between the kernel's answer and the look here: then that answer is old.
-    const bool is_done = index != ObjectIndex::kNone ? overlay(*result, index) : objects.live_count() >= live;
+    const bool is_done =
+        index != ObjectIndex::kNone ? overlay(*result, index) : objects.live_count() >= live;
     if (is_done || attempt == 3) return 0;
   }
 }

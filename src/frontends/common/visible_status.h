@@ -22,7 +22,8 @@ bool may_need_overlay();
 // The buffered object of a status, if there is one.
 ObjectIndex object_of(const struct ::statx& status);
 // statx(2) with the overlay. 0 or -errno. Requires: `mask` is what the application wants.
-int visible_statx(int directory, const char* path, int flags, unsigned mask, struct ::statx* result);
+int visible_statx(int directory, const char* path, int flags, unsigned mask,
+                  struct ::statx* result);
 // The same as struct stat.
 int visible_stat(int directory, const char* path, int flags, struct ::stat* result);
 
