@@ -20,10 +20,12 @@ exec 4<&-
 echo "-- read and write"
 exec 5<>f5; echo hello >&5; sh -c 'echo more >&5'; exec 5>&-; cat f5
 echo "-- flock on an inherited descriptor"
-exec 9>lock; flock 9; flock -n lock -c true || echo "held"; sh -c 'flock -u 9'; flock -n lock -c 'echo "free"'; exec 9>&-
+exec 9>lock; flock 9; flock -n lock -c true || echo "held"
+sh -c 'flock -u 9'; flock -n lock -c 'echo "free"'; exec 9>&-
 echo "-- exec in place, exec that fails"
 (exec 6>f6; exec /bin/echo replaced >&6); cat f6
-(exec 6>>f6; exec ./no-such-program >&6) 2>/dev/null; bash -c 'exec 6>>f6; shopt -s execfail; exec ./none 2>/dev/null; echo "still here" >&6'; cat f6
+(exec 6>>f6; exec ./no-such-program >&6) 2>/dev/null
+bash -c 'exec 6>>f6; shopt -s execfail; exec ./none 2>/dev/null; echo "still here" >&6'; cat f6
 echo "-- background children outlive their parent"
 sh -c '(sleep 0.3; echo late) >f7 & exit 0'; sleep 1; cat f7
 setsid sh -c 'echo session >f8' ; cat f8
@@ -38,7 +40,15 @@ cat >calls.c <<'C'
 #include <sys/wait.h>
 #include <unistd.h>
 #include <wchar.h>
-static void show(const char* path) { char line[200]; FILE* f = fopen(path, "r"); printf("%s:", path); while (f && fgets(line, sizeof line, f)) printf(" %s", strtok(line, "\n")); puts(""); if (f) fclose(f); fflush(stdout); }
+static void show(const char* path) {
+  char line[200];
+  FILE* f = fopen(path, "r");
+  printf("%s:", path);
+  while (f && fgets(line, sizeof line, f)) printf(" %s", strtok(line, "\n"));
+  puts("");
+  if (f) fclose(f);
+  fflush(stdout);
+}
 static void finish(pid_t child) { int status; waitpid(child, &status, 0); if (status) printf("status %x\n", status); }
 int main(void) {
   FILE* stream = fopen("c1", "w"); fprintf(stream, "stream\n"); fflush(stream);
@@ -56,7 +66,8 @@ int main(void) {
   if (child == 0) { dup2(fd, 1); execl("/no/such", "x", (char*)0); _exit(0); }
   finish(child); write(fd, "after failure\n", 14);
   child = fork();
-  if (child == 0) { write(fd, "fork\n", 5); int other = dup(fd); lseek(other, 0, SEEK_END); write(other, "dup\n", 4); _exit(0); }
+  if (child == 0) { write(fd, "fork\n", 5); int other = dup(fd);
+    lseek(other, 0, SEEK_END); write(other, "dup\n", 4); _exit(0); }
   finish(child);
   posix_spawn_file_actions_t actions; posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, fd, 1);
@@ -71,7 +82,8 @@ int main(void) {
 
   fd = open("c4", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
   child = fork();
-  if (child == 0) { char number[20]; sprintf(number, "echo x >&%d", fd); execl("/bin/sh", "sh", "-c", number, (char*)0); _exit(9); }
+  if (child == 0) { char number[20]; sprintf(number, "echo x >&%d", fd);
+    execl("/bin/sh", "sh", "-c", number, (char*)0); _exit(9); }
   int status; waitpid(child, &status, 0); printf("close-on-exec %d\n", WEXITSTATUS(status)); close(fd); show("c4");
 
   fd = open("c5", O_CREAT | O_WRONLY, 0644); write(fd, "before\n", 7);
@@ -84,10 +96,12 @@ int main(void) {
   if (fork() == 0) { printf("child at exit\n"); exit(0); }
   wait(0); freopen("/dev/tty", "w", stdout) || freopen("/dev/null", "w", stdout);
   stream = fopen("c7", "w"); fwide(stream, 1); fwprintf(stream, L"wide %d\n", 5); fclose(stream);
-  fd = open("c8", O_CREAT | O_WRONLY, 0644); dup2(fd, 2); close(fd); errno = ENOENT; perror("perror"); dprintf(2, "dprintf\n");
+  fd = open("c8", O_CREAT | O_WRONLY, 0644); dup2(fd, 2); close(fd);
+  errno = ENOENT; perror("perror"); dprintf(2, "dprintf\n");
   stream = fopen("c9", "a"); fprintf(stream, "%ld\n", ftell(stream)); fclose(stream);
   stream = fopen("c9", "a"); fprintf(stream, "%ld\n", ftell(stream)); fclose(stream);
-  stream = fopen("c9", "r+"); char word[10]; fgets(word, 10, stream); fseek(stream, 0, SEEK_CUR); fputs("X", stream); fclose(stream);
+  stream = fopen("c9", "r+"); char word[10]; fgets(word, 10, stream);
+  fseek(stream, 0, SEEK_CUR); fputs("X", stream); fclose(stream);
   if (fork() == 0) { daemon(1, 0); FILE* log = fopen("c10", "w"); fprintf(log, "daemon\n"); exit(0); }
   wait(0); usleep(500000);
   stream = fopen("c11", "w"); fputs("flushed by exit", stream);
