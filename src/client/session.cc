@@ -24,8 +24,9 @@ constinit SessionPlace session_place;
 
 namespace {
 
-// Another description of the same file for the service to keep: flock() locks belong to the description, and would live
-// on in the service after the application's last close. Where the file's mode forbids it (created read-only), -1.
+// Another description of the same file for the service to keep: flock() locks belong to the
+// description, and would live on in the service after the application's last close. Where the
+// file's mode forbids it (created read-only), -1.
 int open_again(int fd) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -35,7 +36,8 @@ int open_again(int fd) {
 
 // A service that does not answer within this is treated as none: the program goes on without it.
 constexpr int kAnswerMs = 3000;
-// Private descriptors start here at the latest; the kernel copies its table up to the highest one at every fork.
+// Private descriptors start here at the latest; the kernel copies its table up to the highest one
+// at every fork.
 constexpr int kFloorMax = 4096;
 
 int move_high(int fd) {
@@ -140,8 +142,8 @@ bool Session::adopt_memory(const protocol::Welcome& welcome, const int* descript
                            unsigned count) {
   const std::uint64_t inode = inode_of(descriptors[0]);
   if (has_memory_) {
-    // A forked child: the parent's mappings serve, if they are of the same node. Tables of another node must not be
-    // mixed with records that point into the old ones.
+    // A forked child: the parent's mappings serve, if they are of the same node. Tables of another
+    // node must not be mixed with records that point into the old ones.
     for (unsigned index = 0; index < count; ++index) sys::close(descriptors[index]);
     return inode == memory_inode_;
   }
@@ -205,7 +207,8 @@ bool Session::hand_over(ObjectIndex object, int fd) {
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kObjectDescriptor;
   message.object = raw(object);
-  // Closing one would drop the process's fcntl() locks on the file; the service then does it when it gets the descriptor.
+  // Closing one would drop the process's fcntl() locks on the file; the service then does it when
+  // it gets the descriptor.
   const bool may_close = lock_probe_ == nullptr || !lock_probe_(object);
   const int own = may_close ? open_again(fd) : -1;
   const int sent = send_message(socket_, &message, sizeof message, own >= 0 ? own : fd);
@@ -282,8 +285,9 @@ int Session::highest_descriptor() const {
 }
 
 bool Session::relocate_descriptor(int fd) {
-  // The segments' descriptors have served once the memory is mapped; only the socket is moved. A tier's number
-  // stays: the caller answers EBUSY as the kernel does for a number that is about to be used.
+  // The segments' descriptors have served once the memory is mapped; only the socket is moved. A
+  // tier's number stays: the caller answers EBUSY as the kernel does for a number that is about to
+  // be used.
   if (fd == socket_) {
     const int moved = sys::fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
     if (moved < 0) return false;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's attachment to its node: connect, handshake, map; one owner for the process, an Actor per thread.
+// A process's attachment to its node: connect, handshake, map; one owner for the process, an Actor
+// per thread.
 //
-// A forked child must not work under its parent's owner. The session's state lives in a page that the kernel wipes on
-// fork (MADV_WIPEONFORK), so the child finds itself not attached, whatever way it was forked, and attaches anew at its
-// first call; the memory that the parent had mapped is kept. A vfork child shares the page and works as its parent,
-// who is suspended.
+// A forked child must not work under its parent's owner. The session's state lives in a page that
+// the kernel wipes on fork (MADV_WIPEONFORK), so the child finds itself not attached, whatever way
+// it was forked, and attaches anew at its first call; the memory that the parent had mapped is
+// kept. A vfork child shares the page and works as its parent, who is suspended.
 //
-// Thread safety: attach() and actor() from any thread. Signal handlers: actor() of a thread that has one.
+// Thread safety: attach() and actor() from any thread. Signal handlers: actor() of a thread that
+// has one.
 // Ownership: one per process, never destroyed (stdio streams are flushed after destructors).
 #pragma once
 
@@ -38,7 +40,8 @@ class Session final : public HandOver {
   const NodeMemory& memory() const { return memory_; }
   bool has_memory() const { return has_memory_; }
   Owner self() const;
-  // The owner under which this process's parent was attached when it forked; nobody in a first image.
+  // The owner under which this process's parent was attached when it forked; nobody in a first
+  // image.
   Owner inherited_owner() const { return inherited_owner_; }
   // This thread's actor. Requires: attached.
   Actor& actor() { return *actor_if_any(); }
@@ -55,13 +58,15 @@ class Session final : public HandOver {
   // Called once in a forked child that has attached, with the owner of the parent.
   void set_child_handler(void (*handler)(Owner parent)) { child_handler_ = handler; }
 
-  // Called for every descriptor that is handed over: what to send in its place, closed after the message is sent, or
-  // -1 to send the descriptor itself.
+  // Called for every descriptor that is handed over: what to send in its place, closed after the
+  // message is sent, or -1 to send the descriptor itself.
   void set_descriptor_maker(int (*maker)(ObjectIndex object, int fd)) { descriptor_maker_ = maker; }
-  // Called when a thread gets its actor, with a non-null value to remember: leave_thread() is wanted at its end.
+  // Called when a thread gets its actor, with a non-null value to remember: leave_thread() is
+  // wanted at its end.
   void set_thread_handler(void (*handler)(const void*)) { thread_handler_ = handler; }
 
-  // Tells whether the process has fcntl() locks on an object, so that no descriptor of it may be closed.
+  // Tells whether the process has fcntl() locks on an object, so that no descriptor of it may be
+  // closed.
   void set_lock_probe(bool (*probe)(ObjectIndex)) { lock_probe_ = probe; }
 
   bool hand_over(ObjectIndex object, int fd) override;
@@ -71,16 +76,19 @@ class Session final : public HandOver {
   void notify(const protocol::ObjectMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command);
-  // The private descriptors of the session (socket, segments, pools): never the application's to close or see.
+  // The private descriptors of the session (socket, segments, pools): never the application's to
+  // close or see.
   bool owns_descriptor(int fd) const;
   // No private descriptor of the session is above this.
   int highest_descriptor() const;
-  // Moves a private descriptor away because the application wants its number. True when `fd` was one.
+  // Moves a private descriptor away because the application wants its number. True when `fd` was
+  // one.
   bool relocate_descriptor(int fd);
   // Nanoseconds that attach() took, for `cairn status`.
   std::int64_t attach_ns() const { return attach_ns_; }
 
-  // The lowest number that private descriptors get: high, but not so high that every fork copies a huge table.
+  // The lowest number that private descriptors get: high, but not so high that every fork copies a
+  // huge table.
   static int descriptor_floor();
 
   // For tests: works on memory of the test's own, without a service.
@@ -113,7 +121,8 @@ class Session final : public HandOver {
   int (*descriptor_maker_)(ObjectIndex, int) = nullptr;
 };
 
-// Keeps the session from being destroyed: libc flushes open streams after the destructors of static objects have run.
+// Keeps the session from being destroyed: libc flushes open streams after the destructors of static
+// objects have run.
 union SessionPlace {
   constexpr SessionPlace() : session() {}
   ~SessionPlace() {}  // NOLINT(modernize-use-equals-default)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of the process's descriptors are ours: one atomic load per call decides.
 //
-// A fixed array in bss, indexed by descriptor; pages that nobody touches cost nothing. Numbers past the end are never
-// buffered.
+// A fixed array in bss, indexed by descriptor; pages that nobody touches cost nothing. Numbers past
+// the end are never buffered.
 //
 // Thread safety: find() from any thread and any signal handler; set() and take() from any thread.
 #pragma once

@@ -4,8 +4,9 @@
 //   interceptable   dynamically linked against glibc: LD_PRELOAD works
 //   foreign         static, Go, another C library or architecture, or gaining privileges: it sees only the kernel's files
 //
-// A script is as its interpreter is; the chain of "#!" lines is followed as the kernel follows it. What cannot be read
-// (execute permission only, or not there at all) counts as interceptable: the kernel decides about it later.
+// A script is as its interpreter is; the chain of "#!" lines is followed as the kernel follows it.
+// What cannot be read (execute permission only, or not there at all) counts as interceptable: the
+// kernel decides about it later.
 //
 // Thread safety: any thread; also in a vfork child (no allocation, system calls only).
 #pragma once
@@ -28,7 +29,8 @@ struct ProgramProbe {
   bool is_script = false;
 };
 
-// Called for the program and for every interpreter script on the way to it, before its bytes are read.
+// Called for the program and for every interpreter script on the way to it, before its bytes are
+// read.
 using BeforeProbe = void (*)(int fd);
 
 // `flags` are execveat's (AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW).

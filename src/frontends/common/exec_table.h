@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program tells the next one in its place about inherited descriptors: the text of CAIRN_FDS.
+// What a program tells the next one in its place about inherited descriptors: the text of
+// CAIRN_FDS.
 //
 //   1,<pid>,<owner>;<fd>,<description>,<generation>,<private fd>,<hold>;...     all numbers decimal
 //
-// `pid` and `owner` are those of the process whose attachment owns the holds: the program itself before exec, the parent for
-// a spawned child. The text comes from the environment and is not trusted: the reader takes only what parses
-// completely and lies in range, and whoever acts on an entry checks it against the shared tables.
+// `pid` and `owner` are those of the process whose attachment owns the holds: the program itself
+// before exec, the parent for a spawned child. The text comes from the environment and is not
+// trusted: the reader takes only what parses completely and lies in range, and whoever acts on an
+// entry checks it against the shared tables.
 //
 // Thread safety: values. No allocation: the writer also runs in a vfork child.
 #pragma once
@@ -30,7 +32,8 @@ struct ExecTableEntry {
   std::uint32_t hold = 0;        // 0: none could be made
 };
 
-// Writes into a buffer of the caller's. When it is full, further entries are left out and is_complete() turns false.
+// Writes into a buffer of the caller's. When it is full, further entries are left out and
+// is_complete() turns false.
 class ExecTableWriter {
  public:
   // Requires: capacity >= kHeaderBytesMax.

@@ -16,7 +16,8 @@
 namespace cairn {
 namespace {
 
-// Beyond this the backing file system's own limit may lie (ext4 with an old layout: 2 TiB), which only it knows.
+// Beyond this the backing file system's own limit may lie (ext4 with an old layout: 2 TiB), which
+// only it knows.
 constexpr std::uint64_t kCheckedOffset = std::uint64_t{1} << 40;
 
 constinit std::atomic<std::uint64_t> size_limit{kCheckedOffset};
@@ -29,8 +30,9 @@ bool is_bad_buffer(const void* buffer, std::size_t length) {
 
 bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
 
-// A write that starts or ends past the process's limit, or where the backing file system may not follow: the
-// kernel decides, with its errno and its signal, on a file that it sees as the application does.
+// A write that starts or ends past the process's limit, or where the backing file system may not
+// follow: the kernel decides, with its errno and its signal, on a file that it sees as the
+// application does.
 [[gnu::noinline]] ssize_t write_past_limit(Actor& actor, OpenFile& file, const void* buffer,
                                            std::size_t length, std::uint64_t offset) {
   const ObjectAccess access = access_of(actor, file);
@@ -137,7 +139,8 @@ ssize_t write_parts(Actor& actor, OpenFile& file, const iovec* parts, int count,
   return static_cast<ssize_t>(done);
 }
 
-// An append is one piece: the parts are gathered first, so that nobody else's append falls between them.
+// An append is one piece: the parts are gathered first, so that nobody else's append falls between
+// them.
 ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
                      std::uint64_t* offset) {
   if (count == 1) return append(actor, file, parts[0].iov_base, total, offset);

@@ -3,7 +3,8 @@
 //
 // All functions return a result or -errno and leave errno alone.
 //
-// Thread safety: any thread; calls that use the shared offset exclude each other, in all processes that share it.
+// Thread safety: any thread; calls that use the shared offset exclude each other, in all processes
+// that share it.
 #pragma once
 
 #include <sys/types.h>

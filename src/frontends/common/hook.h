@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a hook is defined: an exported function under libc's name, whose C++ name does not clash with libc's headers.
+// How a hook is defined: an exported function under libc's name, whose C++ name does not clash with
+// libc's headers.
 //
 //   CAIRN_HOOK(int, close, (int fd)) { ... }
 //   CAIRN_TWIN(close, __close);               the same function under a second name

@@ -14,7 +14,8 @@
 
 namespace cairn {
 
-// visit(int fd) for every open descriptor but the one used for asking. False when /proc is not there.
+// visit(int fd) for every open descriptor but the one used for asking. False when /proc is not
+// there.
 template <typename Visit>
 bool for_each_kernel_descriptor(Visit&& visit) {
   const int directory = sys::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

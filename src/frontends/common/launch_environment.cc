@@ -14,7 +14,8 @@ constexpr const char* kPreload = "LD_PRELOAD";
 // What does not fit is passed on only as long as programs keep their environment.
 constexpr std::size_t kKeptBytes = 16 * 1024;
 
-// "NAME=value" texts, copied because programs write over the memory of their first environment (setproctitle).
+// "NAME=value" texts, copied because programs write over the memory of their first environment
+// (setproctitle).
 char kept_text[kKeptBytes];
 std::size_t kept_size = 0;
 char* kept[kVariableCount] = {};
@@ -33,7 +34,8 @@ bool is_library(const char* text, std::size_t length) {
   return length == std::strlen(kept_library) && std::strncmp(text, kept_library, length) == 0;
 }
 
-// Writes "LD_PRELOAD=" with our library first, or without it. Returns the end of the text, past the NUL.
+// Writes "LD_PRELOAD=" with our library first, or without it. Returns the end of the text, past the
+// NUL.
 char* write_preload(char* out, const char* others, bool without_library) {
   std::strcpy(out, "LD_PRELOAD=");
   out += std::strlen(out);

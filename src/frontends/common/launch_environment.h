@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment that makes a program a member of its run, and how it is passed on to the next program even when somebody
-// cleans the environment.
+// The environment that makes a program a member of its run, and how it is passed on to the next
+// program even when somebody cleans the environment.
 //
-// A variable that the new environment has keeps its value there: a `cairn run` inside a run starts its program for
-// another node. With CAIRN_BYPASS set in the new environment nothing is passed on (the node service itself).
+// A variable that the new environment has keeps its value there: a `cairn run` inside a run starts
+// its program for another node. With CAIRN_BYPASS set in the new environment nothing is passed on
+// (the node service itself).
 //
-// Thread safety: remember() once at start; the rest from any thread and in a vfork child (no allocation).
+// Thread safety: remember() once at start; the rest from any thread and in a vfork child (no
+// allocation).
 #pragma once
 
 #include <cstddef>
@@ -18,13 +20,15 @@ class LaunchEnvironment {
   static void remember(char* const* environment, const char* library);
   static bool is_member();
 
-  // The program that starts with `environment` is no longer to belong to this run: bypassed, or of another node.
+  // The program that starts with `environment` is no longer to belong to this run: bypassed, or of
+  // another node.
   static bool leaves_run(char* const* environment);
 
   // Bytes that build() needs at most, beside the table of inherited descriptors.
   static std::size_t build_bytes(char* const* environment);
-  // A copy of `environment` in `scratch` (aligned for pointers) with our variables. `table` is the text of CAIRN_FDS or null.
-  // With `without_library` our library is taken out of LD_PRELOAD: the program could not load it.
+  // A copy of `environment` in `scratch` (aligned for pointers) with our variables. `table` is the
+  // text of CAIRN_FDS or null. With `without_library` our library is taken out of LD_PRELOAD: the
+  // program could not load it.
   static char** build(char* const* environment, const char* table, bool without_library,
                       void* scratch);
 };

@@ -53,7 +53,8 @@ void let_go(ObjectIndex object, HoldIndex hold) {
   leave_through(*actor, object);
 }
 
-// Takes [begin, end) out of the list. Calls dropped(piece) for each piece that is gone or shortened.
+// Takes [begin, end) out of the list. Calls dropped(piece) for each piece that is gone or
+// shortened.
 void cut(std::uintptr_t begin, std::uintptr_t end) {
   for (unsigned index = 0; index < piece_count.load(std::memory_order_relaxed);) {
     const Piece piece = pieces[index];
@@ -113,7 +114,8 @@ void Mappings::move(std::uintptr_t from, std::size_t from_length, std::uintptr_t
   for (unsigned index = 0; index < piece_count.load(std::memory_order_relaxed); ++index) {
     if (from < pieces[index].begin || from >= pieces[index].end) continue;
     const Piece moved{to, page_end(to, to_length), pieces[index].object, pieces[index].hold};
-    // Inserted first, so that its hold is never without a piece in between. Length 0 makes a second mapping.
+    // Inserted first, so that its hold is never without a piece in between. Length 0 makes a second
+    // mapping.
     insert(moved);
     const unsigned newest = piece_count.load(std::memory_order_relaxed) - 1;
     if (from_length != 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which address ranges of the process are mappings of buffered files. While there is one, the file is in through mode
-// (rule 6 of the design): the kernel's pages are the truth, and reads and writes of everybody go there.
+// Which address ranges of the process are mappings of buffered files. While there is one, the file
+// is in through mode (rule 6 of the design): the kernel's pages are the truth, and reads and writes
+// of everybody go there.
 //
 // Thread safety: any thread. No allocation: mmap() is called by allocators.
 #pragma once

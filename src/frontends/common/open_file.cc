@@ -25,7 +25,8 @@
 namespace cairn {
 namespace {
 
-// Through libc and not by our own system call: open() is a cancellation point, and may wait (FIFOs).
+// Through libc and not by our own system call: open() is a cancellation point, and may wait
+// (FIFOs).
 constinit RealCall<int(int, const char*, int, ...)> real_openat{"openat64"};
 
 constexpr unsigned kStatusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
@@ -47,8 +48,8 @@ StoreStatus to_store_status(const struct ::statx& raw) {
   return status;
 }
 
-// Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the library does
-// not know fails loudly instead of reading what is not up to date.
+// Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the
+// library does not know fails loudly instead of reading what is not up to date.
 bool place_placeholder(int fd, bool close_on_exec) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -59,7 +60,8 @@ bool place_placeholder(int fd, bool close_on_exec) {
   return placed;
 }
 
-// The private descriptor must write where it is told and buffered: appending and alignment are ours to do.
+// The private descriptor must write where it is told and buffered: appending and alignment are ours
+// to do.
 std::uint32_t take_over_flags(int fd) {
   const int flags = sys::fcntl(fd, F_GETFL);
   if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, flags & ~(O_APPEND | O_DIRECT));
@@ -71,8 +73,9 @@ void restore_flags(int fd, std::uint32_t flags) {
   if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags));
 }
 
-// The dynamic linker reads a library through the kernel and asks nobody before: what has just been linked is stored when
-// its writer closes it. Object files, of which a build writes many more, are read by programs that are intercepted.
+// The dynamic linker reads a library through the kernel and asks nobody before: what has just been
+// linked is stored when its writer closes it. Object files, of which a build writes many more, are
+// read by programs that are intercepted.
 void store_if_loadable(Actor& actor, OpenFile& file) {
   const Object& object = actor.object(file.object);
   if (!file.may_write || object.dirty_blocks.load(std::memory_order_relaxed) == 0 ||
@@ -140,7 +143,8 @@ bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status,
   return PathFilter::manages(fd);
 }
 
-// Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that is not possible.
+// Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that
+// is not possible.
 OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status,
                             ObjectIndex known) {
   Actor* actor = Session::instance().actor_if_any();
@@ -149,8 +153,8 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   if (file == nullptr) return nullptr;
   const std::uint32_t flags = take_over_flags(fd);
   const int access_mode = static_cast<int>(flags & O_ACCMODE);
-  // Replacing the real descriptor would drop this process's POSIX locks on the file: then it stays where it is. So it
-  // does when the process has no numbers left.
+  // Replacing the real descriptor would drop this process's POSIX locks on the file: then it stays
+  // where it is. So it does when the process has no numbers left.
   int private_fd = fd;
   if (!PosixLocks::is_locked(known)) private_fd = PrivateDescriptors::make(fd, close_on_exec);
   if (private_fd < 0) private_fd = fd;
@@ -189,8 +193,8 @@ OpenFile* look_at(int fd, int flags) {
   return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known);
 }
 
-// open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, the buffer follows through a descriptor that
-// may write.
+// open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, the buffer follows through
+// a descriptor that may write.
 void follow_truncation(OpenFile& file, int fd) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return;
@@ -213,7 +217,8 @@ bool is_never_buffered(int flags) {
 
 int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const bool looks = Session::instance().is_configured() && !is_never_buffered(flags);
-  // Truncating waits until it is known whether the file is buffered; without the right to write it cannot.
+  // Truncating waits until it is known whether the file is buffered; without the right to write it
+  // cannot.
   const bool truncates = looks && (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
   const int saved = errno;
   const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
@@ -301,7 +306,8 @@ int forget_tracked(int fd) {
     return result;
   }
   if (file->private_fd() != fd) return 0;
-  // The real descriptor that the record works on goes away while duplicates stay: it moves to one of them.
+  // The real descriptor that the record works on goes away while duplicates stay: it moves to one
+  // of them.
   const int access_mode = static_cast<int>(file->flags() & O_ACCMODE);
   const int moved = PrivateDescriptors::make(fd, true);
   if (moved >= 0) new (file->backing_storage) BackingFile(moved, access_mode);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One open description of a buffered file as this process holds it, and what can be done with it.
 //
-// The offset and the status flags live in the arena (catalog/description_table.h), where dup, fork and exec share
-// them; here is what belongs to the process: the private descriptor of the backing file, the hold, and
-// how many of the application's descriptors refer to it. Data calls on it are in file_io.h.
+// The offset and the status flags live in the arena (catalog/description_table.h), where dup, fork
+// and exec share them; here is what belongs to the process: the private descriptor of the backing
+// file, the hold, and how many of the application's descriptors refer to it. Data calls on it are
+// in file_io.h.
 //
 // All functions return a result or -errno and leave errno alone.
 //
-// Thread safety: any thread. Ownership: records come from a pool that never gives memory back, so a thread that uses
-// a record while another closes it reads stale fields but never unmapped memory.
+// Thread safety: any thread. Ownership: records come from a pool that never gives memory back, so a
+// thread that uses a record while another closes it reads stale fields but never unmapped memory.
 #pragma once
 
 #include <fcntl.h>
@@ -25,8 +26,8 @@
 
 namespace cairn {
 
-// Flag of OpenDescription::flags, beside O_*: a program that cannot be intercepted shares the description, so the
-// offset is the kernel's, in the private descriptor that was inherited with it.
+// Flag of OpenDescription::flags, beside O_*: a program that cannot be intercepted shares the
+// description, so the offset is the kernel's, in the private descriptor that was inherited with it.
 inline constexpr std::uint32_t kOffsetInKernel = std::uint32_t{1} << 31;
 
 struct OpenFile {
@@ -65,33 +66,37 @@ inline ObjectAccess access_of(Actor& actor, OpenFile& file) {
 // Opens a path as open(2) does and buffers it if it is managed. Returns a descriptor or -errno.
 int open_managed(int directory, const char* path, int flags, mode_t mode);
 
-// Looks at a descriptor that was just opened by other means (mkostemp, openat2...) and buffers its file if it is
-// managed. `flags` are those of the open; O_TRUNC must not be among them. The number stays the same.
+// Looks at a descriptor that was just opened by other means (mkostemp, openat2...) and buffers its
+// file if it is managed. `flags` are those of the open; O_TRUNC must not be among them. The number
+// stays the same.
 void manage_opened(int fd, int flags);
 
-// Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent passed them on (the
-// hold already belongs to this process). Takes ownership of `private_fd`, which may be `fd` itself when that is a real
-// descriptor. Returns null when it does not fit.
+// Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent
+// passed them on (the hold already belongs to this process). Takes ownership of `private_fd`, which
+// may be `fd` itself when that is a real descriptor. Returns null when it does not fit.
 OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
                 HoldIndex hold);
 // A further descriptor of an adopted record (dup).
 void adopt_again(int fd, OpenFile* file);
 
-// Closes one of the application's descriptors that is tracked. Returns 0 or -errno; the descriptor is gone either way.
+// Closes one of the application's descriptors that is tracked. Returns 0 or -errno; the descriptor
+// is gone either way.
 int close_tracked(int fd);
-// Gives up what the table says about `fd` without closing the number itself: something else sits there already.
+// Gives up what the table says about `fd` without closing the number itself: something else sits
+// there already.
 int forget_tracked(int fd);
 // The kernel made `to` a duplicate of the tracked `from`; `to` is not tracked yet.
 void note_duplicate(OpenFile& file, int to, bool close_on_exec);
-// After FD_CLOEXEC of a tracked descriptor changed: the private descriptor must survive exec when one of the
-// application's does.
+// After FD_CLOEXEC of a tracked descriptor changed: the private descriptor must survive exec when
+// one of the application's does.
 void update_close_on_exec(OpenFile& file);
 
-// True in a vfork child, which shares our memory but not our descriptors: it may change the kernel's table only.
+// True in a vfork child, which shares our memory but not our descriptors: it may change the
+// kernel's table only.
 bool is_vfork_child();
 
-// A description of its own for the service, so that a flock() or open-file-description lock of the application ends with
-// its last close and not with the service's. -1 when that cannot be had.
+// A description of its own for the service, so that a flock() or open-file-description lock of the
+// application ends with its last close and not with the service's. -1 when that cannot be had.
 int descriptor_for_service(ObjectIndex object, int fd);
 
 // In a forked child that has attached: takes over, or makes, a hold for every record.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where OpenFile records come from: a pool that never gives memory back and reuses the oldest record first, so that a
-// thread that lost a race against close() finds a record, and for a good while the old one.
+// Where OpenFile records come from: a pool that never gives memory back and reuses the oldest
+// record first, so that a thread that lost a race against close() finds a record, and for a good
+// while the old one.
 //
 // Thread safety: any thread.
 #pragma once

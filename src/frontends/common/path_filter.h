@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files are buffered: regular files below the managed directories that no exclude pattern names.
+// Which files are buffered: regular files below the managed directories that no exclude pattern
+// names.
 //
-// A file is judged by where it really is (the kernel's own name of the open descriptor), not by the path that
-// the program used, so `..`, symbolic links and relative paths need no handling. A pattern is matched against the
-// whole path, against the path below the managed directory, and, when it has no slash, against the last component.
+// A file is judged by where it really is (the kernel's own name of the open descriptor), not by the
+// path that the program used, so `..`, symbolic links and relative paths need no handling. A
+// pattern is matched against the whole path, against the path below the managed directory, and,
+// when it has no slash, against the last component.
 //
 // Thread safety: configure() before the first open; manages() from any thread.
 #pragma once

@@ -12,7 +12,8 @@
 namespace cairn {
 namespace {
 
-// Past this many locked files at once every file counts as locked, which costs descriptors and nothing else.
+// Past this many locked files at once every file counts as locked, which costs descriptors and
+// nothing else.
 constexpr unsigned kLockedMax = 256;
 constinit std::atomic<std::uint32_t> locked[kLockedMax] = {};
 constinit std::atomic<std::uint32_t> locked_count{0};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files this process has fcntl() locks on.
 //
-// The kernel drops a process's POSIX locks on a file when the process closes any real descriptor of it. Our
-// placeholders are O_PATH, whose close does not, and our own opens must not where a native program would not: so the
-// library has to know. Locks that a fork did not inherit may still be listed here; that is harmless.
+// The kernel drops a process's POSIX locks on a file when the process closes any real descriptor of
+// it. Our placeholders are O_PATH, whose close does not, and our own opens must not where a native
+// program would not: so the library has to know. Locks that a fork did not inherit may still be
+// listed here; that is harmless.
 //
 // Thread safety: any thread.
 #pragma once
@@ -19,7 +20,8 @@ class PosixLocks {
   static bool any();
   static bool is_locked(ObjectIndex object);
   static void note(ObjectIndex object);
-  // The application closed a descriptor of the file: all locks of the process on it go, as the kernel does it.
+  // The application closed a descriptor of the file: all locks of the process on it go, as the
+  // kernel does it.
   static void drop(ObjectIndex object, int private_fd);
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that the library keeps for itself: real descriptors of backing files, above what programs use.
+// The descriptors that the library keeps for itself: real descriptors of backing files, above what
+// programs use.
 //
-// The application can neither close nor see them: close() of one answers EBADF, and dup2() onto one moves it away.
+// The application can neither close nor see them: close() of one answers EBADF, and dup2() onto one
+// moves it away.
 //
 // Thread safety: any thread.
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // libc's own functions behind our hooks, for calls that are not ours to answer.
 //
-// A pointer is looked up at its first use (dlsym of two hundred names would cost every process more than its attach). Going
-// through libc and not the raw system call keeps cancellation points, other preloaded libraries and libc's
-// own checks as they are.
+// A pointer is looked up at its first use (dlsym of two hundred names would cost every process more
+// than its attach). Going through libc and not the raw system call keeps cancellation points, other
+// preloaded libraries and libc's own checks as they are.
 //
 //   namespace cairn::real { inline constinit RealCall<int(int)> close{"close"}; }
 //   return real::close(fd);

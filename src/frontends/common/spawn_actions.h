@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program wants done to a child's descriptors before it starts (posix_spawn_file_actions_t), readable.
+// What a program wants done to a child's descriptors before it starts (posix_spawn_file_actions_t),
+// readable.
 //
-// libc keeps the actions in a form of its own, so the hooks note each one as it is added. The notes hang on the unused
-// tail of the application's object: copies of the object share them, as they share libc's own list.
+// libc keeps the actions in a form of its own, so the hooks note each one as it is added. The notes
+// hang on the unused tail of the application's object: copies of the object share them, as they
+// share libc's own list.
 //
 // Thread safety: as the object itself. Ownership: drop() frees the notes.
 #pragma once
@@ -35,7 +37,8 @@ class SpawnNotes {
  public:
   // Null when nothing was noted for `actions` (or it is null).
   static const SpawnNotes* of(const posix_spawn_file_actions_t* actions);
-  // After libc accepted the action. `path` is copied. When memory is short the notes are marked incomplete.
+  // After libc accepted the action. `path` is copied. When memory is short the notes are marked
+  // incomplete.
   static void add(posix_spawn_file_actions_t* actions, const SpawnAction& action);
   static void init(posix_spawn_file_actions_t* actions);
   static void drop(posix_spawn_file_actions_t* actions);

@@ -36,7 +36,8 @@ ssize_t stream_read(FILE* stream, void* buffer, ssize_t length) {
   return ours.read(fd, buffer, static_cast<std::size_t>(length));
 }
 
-// As libc's: writes until all is written or an error, notes the error in the stream, moves its idea of the offset.
+// As libc's: writes until all is written or an error, notes the error in the stream, moves its idea
+// of the offset.
 ssize_t stream_write(FILE* stream, const void* data, ssize_t length) {
   const int fd = stream->_fileno;
   if (!ours.is_ours(fd)) return original.write(stream, data, length);
@@ -165,8 +166,8 @@ bool install_stdio_jumps(const StdioCalls& calls) {
 bool are_stdio_jumps_installed() { return installed; }
 
 FILE* make_stream(int fd, const char* mode) {
-  // libc's fopen and fdopen ask the kernel about the descriptor, which is a placeholder without access rights: the stream is
-  // made over /dev/null, whose descriptor is then exchanged.
+  // libc's fopen and fdopen ask the kernel about the descriptor, which is a placeholder without
+  // access rights: the stream is made over /dev/null, whose descriptor is then exchanged.
   FILE* stream = real_fopen("/dev/null", mode);
   if (stream == nullptr) return nullptr;
   sys::close(stream->_fileno);

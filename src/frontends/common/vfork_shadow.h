@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What vfork children did to descriptors of ours.
 //
-// Between vfork and exec a child works in its parent's memory with a descriptor table of its own: a close() or dup2() there
-// must reach the kernel and leave our table, which is the parent's, alone. Here is noted what the child's descriptors mean, so
-// that its exec can tell the new program.
+// Between vfork and exec a child works in its parent's memory with a descriptor table of its own: a
+// close() or dup2() there must reach the kernel and leave our table, which is the parent's, alone.
+// Here is noted what the child's descriptors mean, so that its exec can tell the new program.
 //
 // Thread safety: a child sees its own notes only; several threads may have a vfork child each.
-// Limits: kChildren at a time and kNotes each; what does not fit is found out by the new program from the descriptors.
+// Limits: kChildren at a time and kNotes each; what does not fit is found out by the new program
+// from the descriptors.
 #pragma once
 
 #include <cstdint>

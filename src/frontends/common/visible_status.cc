@@ -29,7 +29,8 @@ timespec to_time(const statx_timestamp& time) {
   return timespec{static_cast<time_t>(time.tv_sec), static_cast<long>(time.tv_nsec)};
 }
 
-// False when the object was reclaimed meanwhile: its file has settled, and the kernel's next answer is the truth.
+// False when the object was reclaimed meanwhile: its file has settled, and the kernel's next answer
+// is the truth.
 bool overlay(struct ::statx& status, ObjectIndex index) {
   const Object& object = Session::instance().memory().objects().at(index);
   const VisibleStamp visible = visible_stamp(object, stamp_of(status));
@@ -73,7 +74,8 @@ StoreStamp stamp_of(const struct ::statx& status) {
 }
 
 bool may_need_overlay() {
-  // A forked child attaches here, if it has not: its parent and others may have buffered what it asks about.
+  // A forked child attaches here, if it has not: its parent and others may have buffered what it
+  // asks about.
   Session& session = Session::instance();
   return session.is_configured() && session.attach() && session.memory().objects().live_count() > 0;
 }
@@ -92,7 +94,8 @@ int visible_statx(int directory, const char* path, int flags, unsigned mask,
     const int error = sys::statx(directory, path, flags, mask | kOverlayMask, result);
     if (error < 0 || !S_ISREG(result->stx_mode)) return error;
     const ObjectIndex index = objects.find(key_of(*result));
-    // The object may have settled and gone between the kernel's answer and the look here: then that answer is old.
+    // The object may have settled and gone between the kernel's answer and the look here: then that
+    // answer is old.
     const bool is_done =
         index != ObjectIndex::kNone ? overlay(*result, index) : objects.live_count() >= live;
     if (is_done || attempt == 3) return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stat() says of a buffered file: the kernel's answer with the application's size and times over it.
+// What stat() says of a buffered file: the kernel's answer with the application's size and times
+// over it.
 //
 // Thread safety: any thread.
 #pragma once

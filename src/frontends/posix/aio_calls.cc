@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// POSIX asynchronous I/O: on a buffered file a request is a copy in memory, so it is done when the call returns. The
-// result goes where libc keeps it, in the control block, and aio_error(), aio_return(), aio_suspend() and aio_cancel()
-// need no hooks.
+// POSIX asynchronous I/O: on a buffered file a request is a copy in memory, so it is done when the
+// call returns. The result goes where libc keeps it, in the control block, and aio_error(),
+// aio_return(), aio_suspend() and aio_cancel() need no hooks.
 #include <aio.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -57,7 +57,8 @@ void notify(const sigevent* event) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (notice != nullptr && pthread_create(&thread, &attributes, run_notice, notice) != 0) delete notice;
+    if (notice != nullptr && pthread_create(&thread, &attributes, run_notice, notice) != 0)
+      delete notice;
     pthread_attr_destroy(&attributes);
   }
 }
@@ -112,13 +113,13 @@ bool has_ours(aiocb* const* list, int count) {
 using cairn::OpenFile;
 using cairn::with_errno;
 
-CAIRN_HOOK(int, aio_read, (aiocb* request)) {
+CAIRN_HOOK(int, aio_read, (aiocb * request)) {
   OpenFile* file = cairn::file_of(request);
   return file == nullptr ? cairn::real::aio_read(request) : cairn::submit(*file, request, false);
 }
 CAIRN_TWIN(aio_read, aio_read64);
 
-CAIRN_HOOK(int, aio_write, (aiocb* request)) {
+CAIRN_HOOK(int, aio_write, (aiocb * request)) {
   OpenFile* file = cairn::file_of(request);
   return file == nullptr ? cairn::real::aio_write(request) : cairn::submit(*file, request, true);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes by descriptor: the kernel refuses them on an O_PATH placeholder, so they go to the real descriptor.
+// Attributes by descriptor: the kernel refuses them on an O_PATH placeholder, so they go to the
+// real descriptor.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -108,4 +109,6 @@ CAIRN_HOOK(int, tcsetattr, (int fd, int when, const termios* settings)) {
 
 CAIRN_HOOK(pid_t, tcgetpgrp, (int fd)) { return cairn::real::tcgetpgrp(real_descriptor(fd)); }
 
-CAIRN_HOOK(long, fpathconf, (int fd, int name)) { return cairn::real::fpathconf(real_descriptor(fd), name); }
+CAIRN_HOOK(long, fpathconf, (int fd, int name)) {
+  return cairn::real::fpathconf(real_descriptor(fd), name);
+}

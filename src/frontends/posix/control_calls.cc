@@ -34,7 +34,8 @@ int set_status_flags(OpenFile& file, long argument) {
   std::atomic<std::uint32_t>& flags = file.description->flags;
   std::uint32_t seen = flags.load(std::memory_order_relaxed);
   const auto wanted = static_cast<std::uint32_t>(argument) & kSettable;
-  // Only what does not change the private descriptor's way of working goes to the kernel, for its errors.
+  // Only what does not change the private descriptor's way of working goes to the kernel, for its
+  // errors.
   const long raw_flags = argument & ~static_cast<long>(O_APPEND | O_DIRECT | O_ASYNC);
   const int error = sys::fcntl(file.private_fd(), F_SETFL, raw_flags);
   if (error < 0) return error;
@@ -85,12 +86,14 @@ int device_control(int fd, OpenFile& file, unsigned long request, long argument)
     case FIOASYNC:
       return 0;
     case FIONREAD: {
-      const off_t here = static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
+      const off_t here =
+          static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
       const off_t left = file_size(file) - here;
       *reinterpret_cast<int*>(argument) = static_cast<int>(left);
       return 0;
     }
-    // Sharing extents would tie bytes of the backing store to a file whose newest bytes are in the buffer.
+    // Sharing extents would tie bytes of the backing store to a file whose newest bytes are in the
+    // buffer.
     case FICLONE:
     case FICLONERANGE:
     case FIDEDUPERANGE:
@@ -103,7 +106,8 @@ int device_control(int fd, OpenFile& file, unsigned long request, long argument)
   }
   const auto result = static_cast<int>(
       sys::call(SYS_ioctl, file.private_fd(), static_cast<long>(request), argument));
-  if (result >= 0 && (request == FS_IOC_SETFLAGS || request == FS_IOC_FSSETXATTR)) adopt_kernel_times(file, false);
+  if (result >= 0 && (request == FS_IOC_SETFLAGS || request == FS_IOC_FSSETXATTR))
+    adopt_kernel_times(file, false);
   return result;
 }
 
@@ -131,12 +135,14 @@ CAIRN_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
   const long argument = va_arg(arguments, long);
   va_end(arguments);
   OpenFile* file = DescriptorTable::find(fd);
-  if (file != nullptr) return cairn::with_errno(cairn::device_control(fd, *file, request, argument));
+  if (file != nullptr)
+    return cairn::with_errno(cairn::device_control(fd, *file, request, argument));
   if (request == FICLONE || request == FICLONERANGE) {
     // The source may be ours while the destination is not.
-    const int source = request == FICLONE
-                           ? static_cast<int>(argument)
-                           : static_cast<int>(reinterpret_cast<file_clone_range*>(argument)->src_fd);
+    const int source =
+        request == FICLONE
+            ? static_cast<int>(argument)
+            : static_cast<int>(reinterpret_cast<file_clone_range*>(argument)->src_fd);
     if (DescriptorTable::find(source) != nullptr) return cairn::with_errno(-EOPNOTSUPP);
   }
   return cairn::real::ioctl(fd, request, argument);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_file_range(), sendfile(), splice(): the kernel cannot move bytes that are in the buffer, so they pass through a
-// small piece of memory here. A short count is always allowed.
+// copy_file_range(), sendfile(), splice(): the kernel cannot move bytes that are in the buffer, so
+// they pass through a small piece of memory here. A short count is always allowed.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -18,7 +18,8 @@
 namespace cairn {
 namespace real {
 namespace {
-constinit RealCall<ssize_t(int, off_t*, int, off_t*, size_t, unsigned)> copy_file_range{"copy_file_range"};
+constinit RealCall<ssize_t(int, off_t*, int, off_t*, size_t, unsigned)> copy_file_range{
+    "copy_file_range"};
 constinit RealCall<ssize_t(int, int, off_t*, size_t)> sendfile{"sendfile64"};
 constinit RealCall<ssize_t(int, off_t*, int, off_t*, size_t, unsigned)> splice{"splice"};
 }  // namespace
@@ -27,10 +28,12 @@ constinit RealCall<ssize_t(int, off_t*, int, off_t*, size_t, unsigned)> splice{"
 namespace {
 
 constexpr std::size_t kPieceBytes = 256 * 1024;
-// GNU cp asks for almost 2^63 bytes; a call that moves this much returns, so that signals get their turn.
+// GNU cp asks for almost 2^63 bytes; a call that moves this much returns, so that signals get their
+// turn.
 constexpr std::size_t kCopyMax = 64 * 1024 * 1024;
 
-// One end of a copy: an open file of ours or a descriptor of the kernel's, at its own offset or at a given one.
+// One end of a copy: an open file of ours or a descriptor of the kernel's, at its own offset or at
+// a given one.
 struct End {
   int fd;
   OpenFile* file;
@@ -53,9 +56,11 @@ struct End {
   ssize_t read(void* buffer, std::size_t length) const {
     ssize_t got = 0;
     if (file != nullptr) {
-      got = offset == nullptr ? file_read(*file, buffer, length) : file_pread(*file, buffer, length, *offset);
+      got = offset == nullptr ? file_read(*file, buffer, length)
+                              : file_pread(*file, buffer, length, *offset);
     } else {
-      got = offset == nullptr ? sys::read(fd, buffer, length) : sys::pread(fd, buffer, length, *offset);
+      got = offset == nullptr ? sys::read(fd, buffer, length)
+                              : sys::pread(fd, buffer, length, *offset);
     }
     if (got > 0 && offset != nullptr) *offset += got;
     return got;
@@ -63,9 +68,11 @@ struct End {
   ssize_t write(const void* buffer, std::size_t length) const {
     ssize_t put = 0;
     if (file != nullptr) {
-      put = offset == nullptr ? file_write(*file, buffer, length) : file_pwrite(*file, buffer, length, *offset);
+      put = offset == nullptr ? file_write(*file, buffer, length)
+                              : file_pwrite(*file, buffer, length, *offset);
     } else {
-      put = offset == nullptr ? sys::write(fd, buffer, length) : sys::pwrite(fd, buffer, length, *offset);
+      put = offset == nullptr ? sys::write(fd, buffer, length)
+                              : sys::pwrite(fd, buffer, length, *offset);
     }
     if (put > 0 && offset != nullptr) *offset += put;
     return put;
@@ -85,7 +92,9 @@ struct End {
 
 class Piece {
  public:
-  Piece() : memory_(sys::mmap(nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  Piece()
+      : memory_(sys::mmap(nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                          -1, 0)) {}
   ~Piece() {
     if (is_valid()) sys::munmap(memory_, kPieceBytes);
   }
@@ -142,9 +151,11 @@ ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
   const End from(from_fd, from_offset);
   const End to(to_fd, to_offset);
   if (!from.allows(O_RDONLY) || !to.allows(O_WRONLY)) return -EBADF;
-  const int to_flags = to.file != nullptr ? static_cast<int>(to.file->flags()) : sys::fcntl(to_fd, F_GETFL);
+  const int to_flags =
+      to.file != nullptr ? static_cast<int>(to.file->flags()) : sys::fcntl(to_fd, F_GETFL);
   if ((to_flags & O_APPEND) != 0) return -EBADF;
-  if ((from_offset != nullptr && *from_offset < 0) || (to_offset != nullptr && *to_offset < 0)) return -EINVAL;
+  if ((from_offset != nullptr && *from_offset < 0) || (to_offset != nullptr && *to_offset < 0))
+    return -EINVAL;
   if (from.file != nullptr && to.file != nullptr && from.file->object == to.file->object) {
     // As the kernel does it: cut to the end of the file first, then refuse what still overlaps.
     const off_t begin = from.position();
@@ -176,7 +187,8 @@ bool is_ours(int first, int second) {
 }
 
 // One end must be a pipe; a pipe that is full or empty decides how much moves.
-ssize_t splice_file(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length) {
+ssize_t splice_file(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
+                    std::size_t length) {
   const End from(from_fd, from_offset);
   const End to(to_fd, to_offset);
   mode_t other_mode = 0;
@@ -196,7 +208,8 @@ ssize_t splice_file(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset
 using cairn::with_errno;
 
 CAIRN_HOOK(ssize_t, copy_file_range,
-           (int from, off_t* from_offset, int to, off_t* to_offset, size_t length, unsigned flags)) {
+           (int from, off_t* from_offset, int to, off_t* to_offset, size_t length,
+            unsigned flags)) {
   if (!cairn::is_ours(from, to)) {
     return cairn::real::copy_file_range(from, from_offset, to, to_offset, length, flags);
   }
@@ -210,7 +223,8 @@ CAIRN_HOOK(ssize_t, sendfile, (int to, int from, off_t* offset, size_t length)) 
 CAIRN_TWIN(sendfile, sendfile64);
 
 CAIRN_HOOK(ssize_t, splice,
-           (int from, off_t* from_offset, int to, off_t* to_offset, size_t length, unsigned flags)) {
+           (int from, off_t* from_offset, int to, off_t* to_offset, size_t length,
+            unsigned flags)) {
   if (!cairn::is_ours(from, to)) {
     return cairn::real::splice(from, from_offset, to, to_offset, length, flags);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// read(), write() and lseek() with their positioned and fortified forms: the calls that must be fast.
+// read(), write() and lseek() with their positioned and fortified forms: the calls that must be
+// fast.
 #include <unistd.h>
 
 #include "frontends/common/descriptor_table.h"
@@ -56,11 +57,13 @@ CAIRN_TWIN(pwrite, __pwrite64);
 CAIRN_HOOK(ssize_t, __read_chk, (int fd, void* buffer, size_t length, size_t buffer_size)) {
   OpenFile* file = DescriptorTable::find(fd);
   // A buffer that is too small is libc's to report.
-  if (file == nullptr || length > buffer_size) return cairn::real::read_chk(fd, buffer, length, buffer_size);
+  if (file == nullptr || length > buffer_size)
+    return cairn::real::read_chk(fd, buffer, length, buffer_size);
   return with_errno(cairn::file_read(*file, buffer, length));
 }
 
-CAIRN_HOOK(ssize_t, __pread_chk, (int fd, void* buffer, size_t length, off_t offset, size_t buffer_size)) {
+CAIRN_HOOK(ssize_t, __pread_chk,
+           (int fd, void* buffer, size_t length, off_t offset, size_t buffer_size)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr || length > buffer_size) {
     return cairn::real::pread_chk(fd, buffer, length, offset, buffer_size);

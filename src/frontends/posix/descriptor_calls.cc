@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// close(), dup() and their relatives. The kernel does the work on the placeholder; the table follows.
+// close(), dup() and their relatives. The kernel does the work on the placeholder; the table
+// follows.
 #include "frontends/posix/descriptor_calls.h"
 
 #include <fcntl.h>
@@ -79,7 +80,8 @@ int duplicate_onto(int from, int to, bool close_on_exec) {
 
 namespace {
 
-// The rest of a range that is not ours goes to the kernel in one call; private descriptors are left out of it.
+// The rest of a range that is not ours goes to the kernel in one call; private descriptors are left
+// out of it.
 int close_untracked(unsigned first, unsigned last, unsigned flags) {
   return static_cast<int>(sys::call(SYS_close_range, first, last, flags));
 }
@@ -107,7 +109,8 @@ int close_descriptors(unsigned first, unsigned last, unsigned flags) {
   if (begin <= last) result = close_untracked(begin, last, flags);
   if (result == 0 && sets_flag && !is_child) {
     DescriptorTable::for_each([](int, OpenFile& file) { update_close_on_exec(file); },
-                              static_cast<int>(first), last > INT_MAX ? INT_MAX : static_cast<int>(last));
+                              static_cast<int>(first),
+                              last > INT_MAX ? INT_MAX : static_cast<int>(last));
   }
   return result;
 }
@@ -132,17 +135,18 @@ CAIRN_HOOK(int, dup, (int fd)) {
 }
 
 CAIRN_HOOK(int, dup2, (int from, int to)) {
-  const bool is_plain = DescriptorTable::find(from) == nullptr && DescriptorTable::find(to) == nullptr &&
-                        !PrivateDescriptors::is_private(to);
+  const bool is_plain = DescriptorTable::find(from) == nullptr &&
+                        DescriptorTable::find(to) == nullptr && !PrivateDescriptors::is_private(to);
   if (is_plain || from == to) return cairn::real::dup2(from, to);
   return with_errno(cairn::duplicate_onto(from, to, false));
 }
 CAIRN_TWIN(dup2, __dup2);
 
 CAIRN_HOOK(int, dup3, (int from, int to, int flags)) {
-  const bool is_plain = DescriptorTable::find(from) == nullptr && DescriptorTable::find(to) == nullptr &&
-                        !PrivateDescriptors::is_private(to);
-  if (is_plain || from == to || (flags & ~O_CLOEXEC) != 0) return cairn::real::dup3(from, to, flags);
+  const bool is_plain = DescriptorTable::find(from) == nullptr &&
+                        DescriptorTable::find(to) == nullptr && !PrivateDescriptors::is_private(to);
+  if (is_plain || from == to || (flags & ~O_CLOEXEC) != 0)
+    return cairn::real::dup3(from, to, flags);
   return with_errno(cairn::duplicate_onto(from, to, (flags & O_CLOEXEC) != 0));
 }
 

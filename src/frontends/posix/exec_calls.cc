@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec and its variants: the next program takes our descriptors over, or, where it cannot, finds the files stored.
+// exec and its variants: the next program takes our descriptors over, or, where it cannot, finds
+// the files stored.
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,8 @@ constinit RealCall<int(int, char* const*, char* const*)> fexecve{"fexecve"};
 
 namespace {
 
-// The service gives a just written program up in a moment; a program that somebody really writes to stays refused.
+// The service gives a just written program up in a moment; a program that somebody really writes to
+// stays refused.
 constexpr int kBusyTries = 20;
 constexpr long kBusyWaitNs = 2'000'000;
 
@@ -46,7 +48,8 @@ struct Program {
   int flags = 0;
 };
 
-// Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only when it failed.
+// Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only
+// when it failed.
 template <typename Start>
 int start_program(const Program& program, char* const* environment, Start&& start) {
   if (!LaunchEnvironment::is_member()) return start(environment);

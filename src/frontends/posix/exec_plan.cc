@@ -16,8 +16,8 @@
 namespace cairn {
 namespace {
 
-// The record that a placeholder in a vfork child stands for: as noted, as the parent's table says, or any record of the
-// same file.
+// The record that a placeholder in a vfork child stands for: as noted, as the parent's table says,
+// or any record of the same file.
 OpenFile* record_of_placeholder(int fd) {
   StoreStatus status;
   if (store_status(fd, &status) < 0) return nullptr;
@@ -112,14 +112,16 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
 }
 
 void store_before_use(int fd) {
-  // A forked child that has not attached can look into the memory it was born with; it attaches only to ask.
+  // A forked child that has not attached can look into the memory it was born with; it attaches
+  // only to ask.
   Session& session = Session::instance();
   if (!session.has_memory() || session.memory().objects().live_count() == 0) return;
   StoreStatus status;
   if (store_status(fd, &status) < 0) return;
   const ObjectIndex index = session.memory().objects().find(status.key);
   if (index == ObjectIndex::kNone) return;
-  // The kernel does not run a file that anybody may write to: the service gives its descriptor up after the flush.
+  // The kernel does not run a file that anybody may write to: the service gives its descriptor up
+  // after the flush.
   const Object& object = session.memory().objects().at(index);
   if (object.dirty_blocks.load(std::memory_order_acquire) != 0 || object.has(kObjectHandedOver) ||
       object.size.load(std::memory_order_acquire) != status.stamp.size) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to be arranged before another program starts in this process or in a vfork child of it, and undone when the
-// start fails: the environment, the table of inherited descriptors with their holds, and, for a program that cannot
-// be intercepted, files that are stored and descriptors that are real.
+// What has to be arranged before another program starts in this process or in a vfork child of it,
+// and undone when the start fails: the environment, the table of inherited descriptors with their
+// holds, and, for a program that cannot be intercepted, files that are stored and descriptors that
+// are real.
 //
 //   collect_inherited()  which of our descriptors the program gets
 //   ExecPlan             makes the arrangements; undo() takes them back
 //
-// Thread safety: any thread. No allocation: the caller gives the memory, because a vfork child works on its parent's.
+// Thread safety: any thread. No allocation: the caller gives the memory, because a vfork child
+// works on its parent's.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +31,12 @@ struct Inherited {
 
 // Upper bound of what collect_inherited() finds now.
 unsigned count_inheritable();
-// The tracked descriptors that survive an exec. `is_child`: this is a vfork child, whose kernel table is the truth.
+// The tracked descriptors that survive an exec. `is_child`: this is a vfork child, whose kernel
+// table is the truth.
 unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity);
 
-// For another process to take over: a hold in transit for each record. Entries of one record need one hold.
+// For another process to take over: a hold in transit for each record. Entries of one record need
+// one hold.
 void make_transit_holds(Inherited* entries, unsigned count);
 void release_transit_holds(Inherited* entries, unsigned count);
 // The text of CAIRN_FDS. `for_child`: the holds are those in transit, else the records' own.
@@ -45,8 +49,9 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
 void store_before_use(int fd);
 // Stores all that is dirty on the node, as far as it can be.
 void store_everything();
-// The kernel's view of the file becomes the truth for as long as this process lives, and its descriptor stands where ours says.
-// Returns the descriptor to pass on; `*is_extra` when it is to be closed afterwards.
+// The kernel's view of the file becomes the truth for as long as this process lives, and its
+// descriptor stands where ours says. Returns the descriptor to pass on; `*is_extra` when it is to
+// be closed afterwards.
 int make_real_descriptor(OpenFile& file, bool* is_extra);
 
 // A program that cannot be intercepted, or does not belong to this run.
@@ -62,7 +67,8 @@ struct ExecTarget {
 
 class ExecPlan {
  public:
-  // `table` has table_bytes(count) bytes, `scratch` LaunchEnvironment::build_bytes() + table_bytes(count).
+  // `table` has table_bytes(count) bytes, `scratch` LaunchEnvironment::build_bytes() +
+  // table_bytes(count).
   ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count);
   char** environment(char* const* given, char* table, void* scratch);
   void undo();

@@ -38,7 +38,8 @@ bool is_of_file(int fd, const FileKey& key) {
   return store_status(fd, &status) == 0 && status.key == key;
 }
 
-// The private descriptor that came along, or, when the program before closed it, a new one of the same file.
+// The private descriptor that came along, or, when the program before closed it, a new one of the
+// same file.
 int private_descriptor(int given, int placeholder, const OpenDescription& description) {
   const int access =
       static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
@@ -56,7 +57,8 @@ int private_descriptor(int given, int placeholder, const OpenDescription& descri
   return made;
 }
 
-// A hold for this process: the one that was made for it, else a new one while somebody keeps the description alive.
+// A hold for this process: the one that was made for it, else a new one while somebody keeps the
+// description alive.
 HoldIndex take_hold(std::uint32_t hold, Owner from, DescriptionIndex index,
                     std::uint32_t generation) {
   const Owner self = Session::instance().self();
@@ -104,7 +106,8 @@ void take_over_table(ExecTableReader& reader) {
   }
 }
 
-// What libc passed on by itself: the private descriptor of the file that came along, highest number first.
+// What libc passed on by itself: the private descriptor of the file that came along, highest number
+// first.
 int stray_private_descriptor(const FileKey& key) {
   int found = -1;
   for_each_kernel_descriptor([&](int fd) {

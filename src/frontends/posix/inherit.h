@@ -5,8 +5,9 @@
 //   a placeholder without one                    libc started the program by itself (popen): the parent's
 //                                                description of the same file
 //   a real descriptor of a managed file          opened outside the run (`cairn run app > out`) or passed on by a
-//                                                program that cannot be intercepted: the file is read and written through
-//                                                the kernel for as long as this process lives
+//                                                program that cannot be intercepted: the file is
+//                                                read and written through the kernel for as long as
+//                                                this process lives
 //
 // Thread safety: once, from the constructor, after the session was configured.
 #pragma once

@@ -25,7 +25,8 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
   // The kernel does not know our offset and size, so the range is made absolute here.
   struct flock absolute = *range;
   if (range->l_whence == SEEK_CUR) {
-    absolute.l_start += static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
+    absolute.l_start +=
+        static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
     absolute.l_whence = SEEK_SET;
   } else if (range->l_whence == SEEK_END) {
     absolute.l_start += file_size(file);
@@ -50,7 +51,7 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
 namespace {
 
 int lock_from_here(OpenFile& file, int command, off_t length) {
-  struct flock range {};
+  struct flock range{};
   range.l_whence = SEEK_CUR;
   range.l_len = length;
   range.l_type = F_WRLCK;
@@ -81,7 +82,8 @@ using cairn::OpenFile;
 
 CAIRN_HOOK(int, flock, (int fd, int operation)) {
   OpenFile* file = DescriptorTable::find(fd);
-  // The lock belongs to the open description: the private descriptor's, which dup, fork and exec share.
+  // The lock belongs to the open description: the private descriptor's, which dup, fork and exec
+  // share.
   return cairn::real::flock(file == nullptr ? fd : file->private_fd(), operation);
 }
 

@@ -18,7 +18,8 @@ void* pointer_or_errno(void* result) {
   return MAP_FAILED;
 }
 
-void* map_file(OpenFile& file, void* address, std::size_t length, int protection, int flags, off_t offset) {
+void* map_file(OpenFile& file, void* address, std::size_t length, int protection, int flags,
+               off_t offset) {
   HoldIndex hold = HoldIndex::kNone;
   if (const int error = Mappings::prepare(file, &hold); error < 0) {
     return reinterpret_cast<void*>(static_cast<std::intptr_t>(error));
@@ -41,7 +42,8 @@ using cairn::DescriptorTable;
 using cairn::Mappings;
 using cairn::OpenFile;
 
-CAIRN_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, int fd, off_t offset)) {
+CAIRN_HOOK(void*, mmap,
+           (void* address, size_t length, int protection, int flags, int fd, off_t offset)) {
   // Allocators come here under their own locks: nothing else may be touched first.
   if ((flags & MAP_ANONYMOUS) != 0 || fd < 0) {
     void* result = cairn::sys::mmap(address, length, protection, flags, fd, offset);
@@ -52,7 +54,8 @@ CAIRN_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags
   }
   OpenFile* file = DescriptorTable::find(fd);
   if (file != nullptr) {
-    return cairn::pointer_or_errno(cairn::map_file(*file, address, length, protection, flags, offset));
+    return cairn::pointer_or_errno(
+        cairn::map_file(*file, address, length, protection, flags, offset));
   }
   void* result = cairn::sys::mmap(address, length, protection, flags, fd, offset);
   if ((flags & MAP_FIXED) != 0 && Mappings::any() && !cairn::sys::is_error(result)) {
@@ -64,7 +67,8 @@ CAIRN_TWIN(mmap, mmap64);
 
 CAIRN_HOOK(int, munmap, (void* address, size_t length)) {
   const int result = cairn::sys::munmap(address, length);
-  if (result == 0 && Mappings::any()) Mappings::remove(reinterpret_cast<std::uintptr_t>(address), length);
+  if (result == 0 && Mappings::any())
+    Mappings::remove(reinterpret_cast<std::uintptr_t>(address), length);
   return cairn::with_errno(result);
 }
 
@@ -77,7 +81,8 @@ CAIRN_HOOK(void*, mremap, (void* address, size_t length, size_t new_length, int 
       cairn::sys::call(SYS_mremap, cairn::sys::word(address), static_cast<long>(length),
                        static_cast<long>(new_length), flags, cairn::sys::word(wanted)));
   if (!cairn::sys::is_error(result) && Mappings::any()) {
-    if ((flags & MREMAP_FIXED) != 0) Mappings::remove(reinterpret_cast<std::uintptr_t>(result), new_length);
+    if ((flags & MREMAP_FIXED) != 0)
+      Mappings::remove(reinterpret_cast<std::uintptr_t>(result), new_length);
     Mappings::move(reinterpret_cast<std::uintptr_t>(address), length,
                    reinterpret_cast<std::uintptr_t>(result), new_length);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// unlink(), rename() and link(): names are the kernel's business; here the buffer learns when a file lost its last one
-// or got its first.
+// unlink(), rename() and link(): names are the kernel's business; here the buffer learns when a
+// file lost its last one or got its first.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -76,12 +76,14 @@ bool is_same_file(int from_directory, const char* from, int to_directory, const 
   struct ::statx second;
   const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
   return sys::statx(from_directory, from, flags, STATX_INO, &first) == 0 &&
-         sys::statx(to_directory, to, flags, STATX_INO, &second) == 0 && first.stx_ino == second.stx_ino &&
-         first.stx_dev_major == second.stx_dev_major && first.stx_dev_minor == second.stx_dev_minor;
+         sys::statx(to_directory, to, flags, STATX_INO, &second) == 0 &&
+         first.stx_ino == second.stx_ino && first.stx_dev_major == second.stx_dev_major &&
+         first.stx_dev_minor == second.stx_dev_minor;
 }
 
 template <typename Call>
-int rename_with(int from_directory, const char* from, int to_directory, const char* to, Call&& call) {
+int rename_with(int from_directory, const char* from, int to_directory, const char* to,
+                Call&& call) {
   if (!may_need_overlay() || is_same_file(from_directory, from, to_directory, to)) return call();
   const Victim victim(to_directory, to);
   return finish(call(), victim);
@@ -94,7 +96,8 @@ int finish_link(int result, int directory, const char* path) {
   struct ::statx status;
   if (sys::statx(directory, path, AT_SYMLINK_NOFOLLOW, kOverlayMask, &status) < 0) return result;
   const ObjectIndex object = object_of(status);
-  if (object != ObjectIndex::kNone) Session::instance().memory().objects().at(object).clear(kObjectUnlinked);
+  if (object != ObjectIndex::kNone)
+    Session::instance().memory().objects().at(object).clear(kObjectUnlinked);
   return result;
 }
 
@@ -105,8 +108,10 @@ CAIRN_HOOK(int, link, (const char* from, const char* to)) {
   return cairn::finish_link(cairn::real::link(from, to), AT_FDCWD, to);
 }
 
-CAIRN_HOOK(int, linkat, (int from_directory, const char* from, int to_directory, const char* to, int flags)) {
-  return cairn::finish_link(cairn::real::linkat(from_directory, from, to_directory, to, flags), to_directory, to);
+CAIRN_HOOK(int, linkat,
+           (int from_directory, const char* from, int to_directory, const char* to, int flags)) {
+  return cairn::finish_link(cairn::real::linkat(from_directory, from, to_directory, to, flags),
+                            to_directory, to);
 }
 
 CAIRN_HOOK(int, unlink, (const char* path)) {
@@ -126,17 +131,20 @@ CAIRN_HOOK(int, remove, (const char* path)) {
 }
 
 CAIRN_HOOK(int, rename, (const char* from, const char* to)) {
-  return cairn::rename_with(AT_FDCWD, from, AT_FDCWD, to, [=] { return cairn::real::rename(from, to); });
+  return cairn::rename_with(AT_FDCWD, from, AT_FDCWD, to,
+                            [=] { return cairn::real::rename(from, to); });
 }
 
-CAIRN_HOOK(int, renameat, (int from_directory, const char* from, int to_directory, const char* to)) {
+CAIRN_HOOK(int, renameat,
+           (int from_directory, const char* from, int to_directory, const char* to)) {
   return cairn::rename_with(from_directory, from, to_directory, to, [=] {
     return cairn::real::renameat(from_directory, from, to_directory, to);
   });
 }
 
 CAIRN_HOOK(int, renameat2,
-           (int from_directory, const char* from, int to_directory, const char* to, unsigned flags)) {
+           (int from_directory, const char* from, int to_directory, const char* to,
+            unsigned flags)) {
   if ((flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) != 0) {
     return cairn::real::renameat2(from_directory, from, to_directory, to, flags);
   }

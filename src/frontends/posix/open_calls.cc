@@ -30,13 +30,13 @@ int make_temporary(char* pattern, int suffix_length, int flags) {
 }  // namespace
 }  // namespace cairn
 
-#define CAIRN_READ_MODE(last)      \
-  mode_t mode = 0;                 \
-  if (cairn::has_mode(flags)) {    \
-    va_list arguments;             \
-    va_start(arguments, last);     \
+#define CAIRN_READ_MODE(last)         \
+  mode_t mode = 0;                    \
+  if (cairn::has_mode(flags)) {       \
+    va_list arguments;                \
+    va_start(arguments, last);        \
     mode = va_arg(arguments, mode_t); \
-    va_end(arguments);             \
+    va_end(arguments);                \
   }
 
 CAIRN_HOOK(int, open, (const char* path, int flags, ...)) {
@@ -58,8 +58,8 @@ CAIRN_HOOK(int, creat, (const char* path, mode_t mode)) {
 }
 CAIRN_TWIN(creat, creat64);
 
-// Fortified programs call these when no mode is given; a missing mode is a bug of theirs that glibc aborts on. Here
-// the mode is what an unfortified program would pass by accident: nothing.
+// Fortified programs call these when no mode is given; a missing mode is a bug of theirs that glibc
+// aborts on. Here the mode is what an unfortified program would pass by accident: nothing.
 CAIRN_HOOK(int, __open_2, (const char* path, int flags)) {
   return cairn::with_errno(cairn::open_managed(AT_FDCWD, path, flags, 0));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// poll(), select() and epoll_ctl(): a regular file is always ready, but the kernel does not say so of a placeholder.
+// poll(), select() and epoll_ctl(): a regular file is always ready, but the kernel does not say so
+// of a placeholder.
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -18,9 +19,11 @@ namespace {
 constinit RealCall<int(pollfd*, nfds_t, int)> poll{"poll"};
 constinit RealCall<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> ppoll{"ppoll"};
 constinit RealCall<int(pollfd*, nfds_t, int, size_t)> poll_chk{"__poll_chk"};
-constinit RealCall<int(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t)> ppoll_chk{"__ppoll_chk"};
+constinit RealCall<int(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t)> ppoll_chk{
+    "__ppoll_chk"};
 constinit RealCall<int(int, fd_set*, fd_set*, fd_set*, timeval*)> select{"select"};
-constinit RealCall<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> pselect{"pselect"};
+constinit RealCall<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> pselect{
+    "pselect"};
 constinit RealCall<int(int, int, int, epoll_event*)> epoll_ctl{"epoll_ctl"};
 }  // namespace
 }  // namespace real
@@ -35,8 +38,8 @@ bool has_ours(const pollfd* entries, nfds_t count) {
   return false;
 }
 
-// Hides our descriptors from the kernel (negative numbers are skipped), lets `call(timeout_is_zero)` ask it about the
-// rest, and answers for ours.
+// Hides our descriptors from the kernel (negative numbers are skipped), lets
+// `call(timeout_is_zero)` ask it about the rest, and answers for ours.
 template <typename Call>
 int poll_with_ours(pollfd* entries, nfds_t count, Call&& call) {
   constexpr short kReady = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
@@ -100,21 +103,22 @@ int select_with_ours(int count, fd_set* reads, fd_set* writes, fd_set* exception
 
 using cairn::DescriptorTable;
 
-CAIRN_HOOK(int, poll, (pollfd* entries, nfds_t count, int timeout)) {
+CAIRN_HOOK(int, poll, (pollfd * entries, nfds_t count, int timeout)) {
   if (!cairn::has_ours(entries, count)) return cairn::real::poll(entries, count, timeout);
   return cairn::poll_with_ours(entries, count, [&](bool at_once) {
     return cairn::real::poll(entries, count, at_once ? 0 : timeout);
   });
 }
 
-CAIRN_HOOK(int, __poll_chk, (pollfd* entries, nfds_t count, int timeout, size_t size)) {
+CAIRN_HOOK(int, __poll_chk, (pollfd * entries, nfds_t count, int timeout, size_t size)) {
   if (!cairn::has_ours(entries, count)) return cairn::real::poll_chk(entries, count, timeout, size);
   return cairn::poll_with_ours(entries, count, [&](bool at_once) {
     return cairn::real::poll_chk(entries, count, at_once ? 0 : timeout, size);
   });
 }
 
-CAIRN_HOOK(int, ppoll, (pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask)) {
+CAIRN_HOOK(int, ppoll,
+           (pollfd * entries, nfds_t count, const timespec* timeout, const sigset_t* mask)) {
   if (!cairn::has_ours(entries, count)) return cairn::real::ppoll(entries, count, timeout, mask);
   return cairn::poll_with_ours(entries, count, [&](bool at_once) {
     return cairn::real::ppoll(entries, count, at_once ? &cairn::kNoTime : timeout, mask);
@@ -122,15 +126,19 @@ CAIRN_HOOK(int, ppoll, (pollfd* entries, nfds_t count, const timespec* timeout, 
 }
 
 CAIRN_HOOK(int, __ppoll_chk,
-           (pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask, size_t size)) {
-  if (!cairn::has_ours(entries, count)) return cairn::real::ppoll_chk(entries, count, timeout, mask, size);
+           (pollfd * entries, nfds_t count, const timespec* timeout, const sigset_t* mask,
+            size_t size)) {
+  if (!cairn::has_ours(entries, count))
+    return cairn::real::ppoll_chk(entries, count, timeout, mask, size);
   return cairn::poll_with_ours(entries, count, [&](bool at_once) {
     return cairn::real::ppoll_chk(entries, count, at_once ? &cairn::kNoTime : timeout, mask, size);
   });
 }
 
-CAIRN_HOOK(int, select, (int count, fd_set* reads, fd_set* writes, fd_set* exceptions, timeval* timeout)) {
-  if (!DescriptorTable::any()) return cairn::real::select(count, reads, writes, exceptions, timeout);
+CAIRN_HOOK(int, select,
+           (int count, fd_set* reads, fd_set* writes, fd_set* exceptions, timeval* timeout)) {
+  if (!DescriptorTable::any())
+    return cairn::real::select(count, reads, writes, exceptions, timeout);
   return cairn::select_with_ours(count, reads, writes, exceptions, [&](bool at_once) {
     timeval no_time{0, 0};
     return cairn::real::select(count, reads, writes, exceptions, at_once ? &no_time : timeout);
@@ -140,9 +148,11 @@ CAIRN_HOOK(int, select, (int count, fd_set* reads, fd_set* writes, fd_set* excep
 CAIRN_HOOK(int, pselect,
            (int count, fd_set* reads, fd_set* writes, fd_set* exceptions, const timespec* timeout,
             const sigset_t* mask)) {
-  if (!DescriptorTable::any()) return cairn::real::pselect(count, reads, writes, exceptions, timeout, mask);
+  if (!DescriptorTable::any())
+    return cairn::real::pselect(count, reads, writes, exceptions, timeout, mask);
   return cairn::select_with_ours(count, reads, writes, exceptions, [&](bool at_once) {
-    return cairn::real::pselect(count, reads, writes, exceptions, at_once ? &cairn::kNoTime : timeout, mask);
+    return cairn::real::pselect(count, reads, writes, exceptions,
+                                at_once ? &cairn::kNoTime : timeout, mask);
   });
 }
 

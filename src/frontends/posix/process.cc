@@ -39,7 +39,8 @@ constinit RealCall<int(const char*)> system{"system"};
 
 namespace {
 
-// The child may come to life after the parent has closed its descriptors: a hold in transit bridges the gap.
+// The child may come to life after the parent has closed its descriptors: a hold in transit bridges
+// the gap.
 void before_fork() {
   const ErrnoKeeper keeper;
   process_lock(ProcessLock::kSpawn).lock();
@@ -59,7 +60,8 @@ void after_fork_in_parent() {
   process_lock(ProcessLock::kSpawn).unlock();
 }
 
-// At once and not at the child's first call, because the parent may end any time. The lock was wiped with its page.
+// At once and not at the child's first call, because the parent may end any time. The lock was
+// wiped with its page.
 void after_fork_in_child() {
   const ErrnoKeeper keeper;
   if (DescriptorTable::any()) Session::instance().actor_if_any();
@@ -74,8 +76,8 @@ void check_standard_descriptors() {
   }
 }
 
-// As libc's system(), with a start that passes our descriptors on: the caller ignores SIGINT and SIGQUIT and
-// blocks SIGCHLD while the command runs.
+// As libc's system(), with a start that passes our descriptors on: the caller ignores SIGINT and
+// SIGQUIT and blocks SIGCHLD while the command runs.
 int run_command(const char* command) {
   struct sigaction ignore = {};
   struct sigaction old_interrupt;
@@ -148,8 +150,8 @@ void start_processes(char** environment) {
 
 }  // namespace cairn
 
-// What the loader finds depends on who calls it (RUNPATH, namespaces), so the hooks store the library and then jump: libc
-// sees the application's return address.
+// What the loader finds depends on who calls it (RUNPATH, namespaces), so the hooks store the
+// library and then jump: libc sees the application's return address.
 extern "C" __attribute__((visibility("hidden"), used)) void* cairn_prepare_dlopen(
     const char* path) {
   cairn::store_library(path);

@@ -14,7 +14,8 @@
 
 namespace cairn {
 
-// The path of `file` along $PATH in `buffer`, `file` itself when it has a slash, null when there is none.
+// The path of `file` along $PATH in `buffer`, `file` itself when it has a slash, null when there is
+// none.
 inline const char* search_program(const char* file, char* buffer, std::size_t size) {
   if (std::strchr(file, '/') != nullptr) return file;
   const std::size_t file_length = std::strlen(file);

@@ -23,7 +23,8 @@ constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
 
 namespace {
 
-// A path that names a buffered file is cut through a descriptor of our own. Returns false when it is not buffered.
+// A path that names a buffered file is cut through a descriptor of our own. Returns false when it
+// is not buffered.
 bool truncate_by_path(const char* path, off_t size, int* result) {
   struct ::statx status;
   if (!may_need_overlay() || path == nullptr || size < 0) return false;

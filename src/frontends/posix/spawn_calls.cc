@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// posix_spawn: the child is started inside libc, so what it gets is worked out here and written into the file actions.
+// posix_spawn: the child is started inside libc, so what it gets is worked out here and written
+// into the file actions.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -161,7 +162,8 @@ class SpawnPlan {
     return EINVAL;
   }
 
-  // A file that may be buffered is opened here and handed over; all else, and every error, is left to the child.
+  // A file that may be buffered is opened here and handed over; all else, and every error, is left
+  // to the child.
   int apply_open(const SpawnAction& action) {
     const int fd =
         is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when the library is loaded: read the environment, attach, meet inherited descriptors.
+// What happens when the library is loaded: read the environment, attach, meet inherited
+// descriptors.
 #include "frontends/posix/startup.h"
 
 #include <pthread.h>
@@ -39,11 +40,13 @@ void start_session() {
   set_check_handler(note_failed_check);
   const char* run = getenv("CAIRN_RUN");
   Session& session = Session::instance();
-  session.configure(socket_path, run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10)));
+  session.configure(socket_path,
+                    run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10)));
   session.set_child_handler(take_over_holds);
   session.set_lock_probe(PosixLocks::is_locked);
   session.set_descriptor_maker(descriptor_for_service);
-  if (pthread_key_create(&thread_exit_key, leave_thread) == 0) session.set_thread_handler(watch_thread);
+  if (pthread_key_create(&thread_exit_key, leave_thread) == 0)
+    session.set_thread_handler(watch_thread);
   PathFilter::configure(getenv("CAIRN_BUFFER"), getenv("CAIRN_EXCLUDE"));
   read_size_limit();
   start_processes(environ);
@@ -54,8 +57,8 @@ void start_session() {
 
 }  // namespace cairn
 
-// Runs when the dynamic linker has relocated the library, before main() and before other libraries' constructors that
-// were loaded after it.
+// Runs when the dynamic linker has relocated the library, before main() and before other libraries'
+// constructors that were loaded after it.
 extern "C" __attribute__((constructor)) void cairn_start() {
   const cairn::ErrnoKeeper keeper;
   cairn::start_session();

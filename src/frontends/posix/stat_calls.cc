@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stat() and its relatives, including the versioned names that programs built before glibc 2.33 import.
+// stat() and its relatives, including the versioned names that programs built before glibc 2.33
+// import.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -41,8 +42,9 @@ CAIRN_HOOK(int, lstat, (const char* path, struct ::stat* result)) {
 }
 CAIRN_TWIN(lstat, lstat64);
 
-// An untracked descriptor may still be of a buffered file: opened before the run, or with O_PATH by the program. Programs
-// that look for open descriptors (CPython's own tests) do it with this call; ours are not to be found.
+// An untracked descriptor may still be of a buffered file: opened before the run, or with O_PATH by
+// the program. Programs that look for open descriptors (CPython's own tests) do it with this call;
+// ours are not to be found.
 CAIRN_HOOK(int, fstat, (int fd, struct ::stat* result)) {
   if (__builtin_expect(cairn::PrivateDescriptors::is_private(fd), 0)) {
     errno = EBADF;
@@ -59,7 +61,8 @@ CAIRN_HOOK(int, fstatat, (int directory, const char* path, struct ::stat* result
 }
 CAIRN_TWIN(fstatat, fstatat64);
 
-CAIRN_HOOK(int, statx, (int directory, const char* path, int flags, unsigned mask, struct ::statx* result)) {
+CAIRN_HOOK(int, statx,
+           (int directory, const char* path, int flags, unsigned mask, struct ::statx* result)) {
   if (!may_need_overlay()) return cairn::real::statx(directory, path, flags, mask, result);
   return with_errno(cairn::visible_statx(directory, path, flags, mask, result));
 }
@@ -82,7 +85,8 @@ CAIRN_HOOK(int, __fxstat, (int version, int fd, struct ::stat* result)) {
 }
 CAIRN_TWIN(__fxstat, __fxstat64);
 
-CAIRN_HOOK(int, __fxstatat, (int version, int directory, const char* path, struct ::stat* result, int flags)) {
+CAIRN_HOOK(int, __fxstatat,
+           (int version, int directory, const char* path, struct ::stat* result, int flags)) {
   if (!may_need_overlay()) return cairn::real::fxstatat(version, directory, path, result, flags);
   return with_errno(cairn::visible_stat(directory, path, flags, result));
 }

@@ -67,7 +67,8 @@ CAIRN_HOOK(int, sync_file_range, (int fd, off_t offset, off_t length, unsigned f
   if (file == nullptr) return cairn::real::sync_file_range(fd, offset, length, flags);
   constexpr unsigned kKnown =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-  if (offset < 0 || length < 0 || offset + length < 0 || (flags & ~kKnown) != 0) return with_errno(-EINVAL);
+  if (offset < 0 || length < 0 || offset + length < 0 || (flags & ~kKnown) != 0)
+    return with_errno(-EINVAL);
   if (flags == 0) return 0;
   const int result = cairn::file_sync(*file, false);
   if (result < 0) return with_errno(result);

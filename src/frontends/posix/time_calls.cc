@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// utimensat() and its relatives: the kernel sets the times, the buffer takes them over, so that a later flush of data
-// does not undo them.
+// utimensat() and its relatives: the kernel sets the times, the buffer takes them over, so that a
+// later flush of data does not undo them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -50,8 +50,8 @@ namespace {
 
 int set_times(OpenFile& file, const timespec* times) {
   const bool sets_mtime = times == nullptr || times[1].tv_nsec != UTIME_OMIT;
-  const auto result = static_cast<int>(
-      sys::call(SYS_utimensat, file.private_fd(), 0, sys::word(times), 0));
+  const auto result =
+      static_cast<int>(sys::call(SYS_utimensat, file.private_fd(), 0, sys::word(times), 0));
   if (result == 0) adopt_kernel_times(file, sets_mtime);
   return result;
 }
@@ -96,7 +96,8 @@ CAIRN_HOOK(int, utimes, (const char* path, const timeval* times)) {
   return cairn::after_path_call(cairn::real::utimes(path, times), AT_FDCWD, path, 0, true);
 }
 CAIRN_HOOK(int, lutimes, (const char* path, const timeval* times)) {
-  return cairn::after_path_call(cairn::real::lutimes(path, times), AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, true);
+  return cairn::after_path_call(cairn::real::lutimes(path, times), AT_FDCWD, path,
+                                AT_SYMLINK_NOFOLLOW, true);
 }
 CAIRN_HOOK(int, utime, (const char* path, const utimbuf* times)) {
   return cairn::after_path_call(cairn::real::utime(path, times), AT_FDCWD, path, 0, true);

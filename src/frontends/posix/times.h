@@ -8,7 +8,8 @@
 
 namespace cairn {
 
-// After a call on the private descriptor changed attributes; `mtime_set`: the modification time too.
+// After a call on the private descriptor changed attributes; `mtime_set`: the modification time
+// too.
 void adopt_kernel_times(OpenFile& file, bool mtime_set);
 // The same for a file that was named by path, if it is buffered.
 void adopt_kernel_times_at(int directory, const char* path, int flags, bool mtime_set);

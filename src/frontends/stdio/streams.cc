@@ -47,8 +47,8 @@ ssize_t write_ours(int fd, const void* buffer, size_t length) {
                          : ::write(fd, buffer, length);
 }
 
-// Streams of this library's own hooks: managed files and everything else take the same way in, and only a
-// descriptor that turned out to be buffered gets a stream that libc could not have made.
+// Streams of this library's own hooks: managed files and everything else take the same way in, and
+// only a descriptor that turned out to be buffered gets a stream that libc could not have made.
 FILE* stream_over(int fd, const StreamMode& mode, const char* text) {
   const bool has_charset = strchr(text, ',') != nullptr;
   FILE* stream = is_ours(fd) || has_charset ? make_stream(fd, mode.for_descriptor)
@@ -93,8 +93,8 @@ FILE* attach_stream(int fd, const char* text) {
   return make_stream(fd, mode.for_descriptor);
 }
 
-// Points `stream` at /dev/null without libc's touching a descriptor that is ours: the number stays, what it referred to is
-// closed the way the application would have closed it.
+// Points `stream` at /dev/null without libc's touching a descriptor that is ours: the number stays,
+// what it referred to is closed the way the application would have closed it.
 bool park_stream(FILE* stream, const StreamMode& mode) {
   fflush(stream);
   const int fd = stream->_fileno;
@@ -107,7 +107,8 @@ bool park_stream(FILE* stream, const StreamMode& mode) {
   return real::freopen("/dev/null", mode.for_descriptor, stream) != nullptr;
 }
 
-// As libc's freopen: the stream keeps its number, takes the new file, and is closed when that cannot be opened.
+// As libc's freopen: the stream keeps its number, takes the new file, and is closed when that
+// cannot be opened.
 FILE* reopen_stream(const char* path, const char* text, FILE* stream) {
   const StreamMode mode = parse_stream_mode(text);
   if (!mode.is_valid || !are_stdio_jumps_installed()) return real::freopen(path, text, stream);
