@@ -2,7 +2,8 @@
 // Whether a program that is about to run will load the preload library.
 //
 //   interceptable   dynamically linked against glibc: LD_PRELOAD works
-//   foreign         static, Go, another C library or architecture, or gaining privileges: it sees only the kernel's files
+//   foreign         static, Go, another C library or architecture, or gaining privileges: it sees
+//                   only the kernel's files
 //
 // A script is as its interpreter is; the chain of "#!" lines is followed as the kernel follows it.
 // What cannot be read (execute permission only, or not there at all) counts as interceptable: the
