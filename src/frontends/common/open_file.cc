@@ -280,19 +280,20 @@ void adopt_again(int fd, OpenFile* file) {
 void note_duplicate(OpenFile& file, int to, bool close_on_exec) {
   if (to >= DescriptorTable::kDescriptorsMax) return;
   adopt_again(to, &file);
-  if (!close_on_exec && file.private_fd() != to) sys::fcntl(file.private_fd(), F_SETFD, 0);
+  // The real descriptor may be one of the application's own, whose flag is not ours to change.
+  const bool is_private = PrivateDescriptors::is_private(file.private_fd());
+  if (!close_on_exec && is_private) sys::fcntl(file.private_fd(), F_SETFD, 0);
 }
 
 void update_close_on_exec(OpenFile& file) {
+  if (!PrivateDescriptors::is_private(file.private_fd())) return;
   bool survives = false;
-  bool is_real = false;
   DescriptorTable::for_each([&](int fd, OpenFile& other) {
     if (&other != &file) return;
-    if (fd == file.private_fd()) is_real = true;
     const int flags = sys::fcntl(fd, F_GETFD);
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) survives = true;
   });
-  if (!is_real) sys::fcntl(file.private_fd(), F_SETFD, survives ? 0 : FD_CLOEXEC);
+  sys::fcntl(file.private_fd(), F_SETFD, survives ? 0 : FD_CLOEXEC);
 }
 
 int forget_tracked(int fd) {
