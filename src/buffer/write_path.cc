@@ -42,15 +42,25 @@ void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
   }
 }
 
+// Writes past the end of the backing file exclude those who set its size (ControlHeader::extend_locks).
+ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const void* bytes, std::size_t length) {
+  std::atomic<std::uint64_t>& stored = access.object().store_size;
+  if (offset + length <= stored.load(std::memory_order_acquire)) return access.file.write(offset, bytes, length);
+  const Actor& actor = access.actor;
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
+  const ssize_t put = access.file.write(offset, bytes, length);
+  if (put > 0) raise(stored, offset + static_cast<std::uint64_t>(put));
+  return put;
+}
+
 // Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes on to put
 // the bytes there as well.
 ssize_t store_part(const ObjectAccess& access, const Part& part) {
   Object& object = access.object();
   object.set(kObjectTimesDirty);  // the kernel stamps the write itself; the application's time is settled later
-  const ssize_t put = access.file.write(part.offset(), part.in, part.length());
+  const ssize_t put = write_to_store(access, part.offset(), part.in, part.length());
   if (put <= 0) return put;
   const std::uint64_t end = part.offset() + static_cast<std::uint64_t>(put);
-  raise(object.store_size, end);
   object.extend_to(end);
   access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
   return put;
@@ -212,9 +222,8 @@ void stamp_write(Object& object) {
 ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
                             std::size_t length) {
   Object& object = access.object();
-  const ssize_t put = sys::pwrite(access.file.fd(), buffer, length, static_cast<off_t>(offset));
+  const ssize_t put = write_to_store(access, offset, buffer, length);
   if (put > 0) {
-    raise(object.store_size, offset + static_cast<std::uint64_t>(put));
     object.extend_to(offset + static_cast<std::uint64_t>(put));
     access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
   }

@@ -28,6 +28,12 @@ struct Claim {
   std::byte* bytes;     // bucket memory, or the staged copy of a file tier's bucket
 };
 
+void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
+  std::uint64_t seen = value.load(std::memory_order_relaxed);
+  while (seen < least && !value.compare_exchange_weak(seen, least)) {
+  }
+}
+
 enum class ClaimOutcome : std::uint8_t { kClaimed, kClean, kBusy, kFailed };
 
 // One pass over an object. Keeps the claimed blocks of the batch under way.
@@ -231,6 +237,11 @@ class Pass {
   }
 
   void write_run(iovec* parts, int count, std::uint64_t offset, std::uint64_t end) {
+    // Before any of the blocks may turn clean and be evicted: whoever fills them again must look into the store. And only
+    // extend_store() may make the file longer.
+    if (end > actor_.object(request_.object).store_size.load(std::memory_order_acquire)) {
+      result_.error = extend_store(actor_, request_.object, request_.fd, end);
+    }
     while (offset < end && result_.error == 0) {
       const ssize_t put = sys::pwritev(request_.fd, parts, count, static_cast<off_t>(offset));
       if (put == -EINTR) continue;
@@ -246,19 +257,10 @@ class Pass {
         ++parts;
         --count;
       }
-      raise_store_size(offset);
       if (count > 0) {
         parts->iov_base = static_cast<char*>(parts->iov_base) + left;
         parts->iov_len -= left;
       }
-    }
-  }
-
-  // Before any of the blocks may turn clean and be evicted: whoever fills them again must look into the store.
-  void raise_store_size(std::uint64_t end) {
-    std::atomic<std::uint64_t>& stored = actor_.object(request_.object).store_size;
-    std::uint64_t seen = stored.load(std::memory_order_relaxed);
-    while (seen < end && !stored.compare_exchange_weak(seen, end)) {
     }
   }
 
@@ -302,6 +304,19 @@ FlushResult flush_object(Actor& actor, const FlushRequest& request) {
   return result;
 }
 
+int extend_store(Actor& actor, ObjectIndex index, int fd, std::uint64_t end) {
+  std::atomic<std::uint64_t>& store_size = actor.object(index).store_size;
+  OwnedGuard guard(actor.memory->extend_lock(index), actor.self, actor.owners());
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error < 0) return error;
+  if (status.stamp.size < end) {
+    if (const int error = sys::ftruncate(fd, static_cast<off_t>(end)); error < 0) return error;
+    status.stamp.size = end;
+  }
+  raise(store_size, status.stamp.size);
+  return 0;
+}
+
 int settle_store(Actor& actor, ObjectIndex index, int fd) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
@@ -310,13 +325,11 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
     return 0;
   }
   object.clear(kObjectTimesDirty);
+  int result = extend_store(actor, index, fd, object.size.load(std::memory_order_acquire));
   StoreStatus status;
   if (const int error = store_status(fd, &status); error < 0) return error;
-  const std::uint64_t size = object.size.load(std::memory_order_acquire);
-  const bool extend = status.stamp.size < size;
-  int result = extend ? sys::ftruncate(fd, static_cast<off_t>(size)) : 0;
   const std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
-  if (extend || status.stamp.mtime_ns != mtime) {
+  if (status.stamp.mtime_ns != mtime) {
     const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime)};
     const int error = sys::utimensat(fd, nullptr, times, 0);
     // Another user's file may be written but not stamped: then the kernel's time of our write is the truth.
@@ -329,7 +342,9 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
   if (store_status(fd, &status) == 0) {
     object.store_mtime_ns.store(status.stamp.mtime_ns);
     object.store_ctime_ns.store(status.stamp.ctime_ns);
-    object.store_size.store(status.stamp.size);
+    // Only ever raised here: a write that goes on beside us may have made the file longer since we looked, and bytes past
+    // store_size are taken for zeros.
+    raise(object.store_size, status.stamp.size);
     object.set(kObjectCtimeOurs);
   }
   if (result < 0) object.set(kObjectTimesDirty);

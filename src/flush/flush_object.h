@@ -32,6 +32,9 @@ struct FlushResult {
 // Flushes data only; see settle_times() for size and times.
 FlushResult flush_object(Actor& actor, const FlushRequest& request);
 
+// Makes the backing file at least `end` bytes long (sparse), never shorter. Returns 0 or -errno.
+int extend_store(Actor& actor, ObjectIndex object, int fd, std::uint64_t end);
+
 // After a flush: sets the application's mtime on the backing file again and notes what the store says now, so that our
 // own write is not mistaken for somebody else's. Also extends the backing file to the application's size.
 // Returns 0 or -errno.

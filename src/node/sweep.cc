@@ -80,7 +80,8 @@ void finish_release(Actor& actor, const DescriptionTable::Released& released) {
 // Calls visit(OwnedLock&) for every lock of the arena but those of the buckets.
 template <typename Visit>
 void for_each_lock(const NodeMemory& memory, Visit&& visit) {
-  const ControlHeader& header = memory.header();
+  ControlHeader& header = memory.header();
+  for (OwnedLock& lock : header.extend_locks) visit(lock);
   const std::uint32_t objects = used_records(header.object_cursor, memory.objects().capacity());
   for (std::uint32_t index = 1; index < objects; ++index) {
     Object& object = memory.objects().at(static_cast<ObjectIndex>(index));

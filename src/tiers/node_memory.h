@@ -68,6 +68,10 @@ struct ControlHeader {
   alignas(64) std::atomic<std::uint32_t> used_slabs;
   std::atomic<std::uint32_t> warm_slabs;
   std::atomic<std::uint32_t> warmer_wake;                 // futex
+  // Whoever makes a backing file longer holds its object's lock of these: asking for the size and setting it is two
+  // calls, and a write that ended past it in between would be cut off. Taken last, below the locks of blocks.
+  static constexpr unsigned kExtendLocks = 64;
+  alignas(64) OwnedLock extend_locks[kExtendLocks];
 };
 static_assert(sizeof(ControlHeader) <= 4096, "the header is one page");
 
@@ -93,6 +97,9 @@ class NodeMemory {
   const OwnerTable& owners() const { return owners_; }
   OwnerTable& owners() { return owners_; }
   ObjectTable& objects() const { return objects_; }
+  OwnedLock& extend_lock(ObjectIndex object) const {
+    return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
+  }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
