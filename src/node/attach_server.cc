@@ -76,7 +76,8 @@ Status AttachServer::start(const std::string& socket_path) {
   listener_ = std::move(listener.value());
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_ || !stop_event_ || !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)) ||
+  if (!epoll_ || !stop_event_ ||
+      !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)) ||
       !add_to_epoll(epoll_.get(), stop_event_.get(), token(Kind::kStop))) {
     return Status::from_errno(errno, "cannot watch for clients");
   }
@@ -169,7 +170,8 @@ void AttachServer::serve_connection(std::uint64_t id) {
     const auto still = connections_.find(id);
     if (still == connections_.end()) return;
     if (still->second.owner) {
-      orphans_.push_back(Orphan{still->second.pid, still->second.owner, monotonic_ns() + kOrphanCheckNanos});
+      orphans_.push_back(
+          Orphan{still->second.pid, still->second.owner, monotonic_ns() + kOrphanCheckNanos});
     }
     connections_.erase(still);
     return;
@@ -183,7 +185,8 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
   std::memcpy(&header, message.bytes, sizeof header);
   if (header.magic != protocol::kMagic) return false;
   if (header.version != protocol::kVersion) {
-    refuse(connection, "this node runs Cairn " CAIRN_VERSION ", the program was started with another version");
+    refuse(connection,
+           "this node runs Cairn " CAIRN_VERSION ", the program was started with another version");
     return false;
   }
   switch (header.type) {
@@ -242,7 +245,9 @@ bool AttachServer::welcome(Connection& connection, const Message& message) {
     return refuse(connection, "malformed greeting");
   }
   if (hello.layout_version != kLayoutVersion) {
-    return refuse(connection, "the node's memory has another layout: restart the node with this version of Cairn");
+    return refuse(
+        connection,
+        "the node's memory has another layout: restart the node with this version of Cairn");
   }
   Process* process = watch(connection.pid);
   if (process == nullptr) return refuse(connection, "the process cannot be watched");
@@ -258,7 +263,8 @@ bool AttachServer::welcome(Connection& connection, const Message& message) {
   client.command = bounded_text(hello.command, sizeof hello.command);
   const std::optional<Owner> owner = clients_.attach(client);
   if (!owner) {
-    return refuse(connection, "all " + std::to_string(memory_.slot_count()) + " slots are taken (clients.max)");
+    return refuse(connection,
+                  "all " + std::to_string(memory_.slot_count()) + " slots are taken (clients.max)");
   }
   connection.owner = *owner;
   connection.run = hello.run;
@@ -277,7 +283,8 @@ bool AttachServer::send_welcome(const Connection& connection) const {
   fds[count++] = memory_.control().fd();
   fds[count++] = memory_.data().fd();
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
-    if (welcome.shape.tier_bytes[tier] != 0) fds[count++] = memory_.file_tier(static_cast<TierId>(tier)).fd();
+    if (welcome.shape.tier_bytes[tier] != 0)
+      fds[count++] = memory_.file_tier(static_cast<TierId>(tier)).fd();
   }
   iovec part{&welcome, sizeof welcome};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
@@ -301,7 +308,8 @@ void AttachServer::note_foreign(const Connection& connection, const Message& mes
   program.pid = message.sender;
   program.run = connection.run;
   program.command = bounded_text(foreign.command, sizeof foreign.command);
-  events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) + ")");
+  events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) +
+              ")");
   if (watch(program.pid) != nullptr) clients_.note_foreign(program);
 }
 
@@ -316,7 +324,8 @@ void AttachServer::inherited(const Connection& connection) {
 AttachServer::Process* AttachServer::watch(pid_t pid) {
   if (const auto found = processes_.find(pid); found != processes_.end()) return &found->second;
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd || !add_to_epoll(epoll_.get(), pidfd.get(), token(Kind::kProcess, static_cast<std::uint64_t>(pid)))) {
+  if (!pidfd || !add_to_epoll(epoll_.get(), pidfd.get(),
+                              token(Kind::kProcess, static_cast<std::uint64_t>(pid)))) {
     return nullptr;
   }
   Process process;
@@ -331,7 +340,8 @@ void AttachServer::process_ended(pid_t pid) {
   processes_.erase(found);
   std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });
   if (process.owner) {
-    events_.on_departure(clients_.declare_dead(process.owner.slot()), AttachEvents::Departure::kDied);
+    events_.on_departure(clients_.declare_dead(process.owner.slot()),
+                         AttachEvents::Departure::kDied);
   }
   for (const Owner old : process.departed) events_.on_inherited(old);
   clients_.end_foreign(pid);

@@ -28,7 +28,7 @@ namespace cairn::node {
 class AttachEvents {
  public:
   enum class Departure : std::uint8_t {
-    kDied,   // return everything
+    kDied,  // return everything
     kExeced  // a new image runs in the process: locks and leases at once, its holds wait for the new image
   };
   virtual void on_departure(Owner dead, Departure how) = 0;
@@ -46,7 +46,8 @@ class AttachEvents {
 
 class AttachServer {
  public:
-  AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files, AttachEvents& events);
+  AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files,
+               AttachEvents& events);
   ~AttachServer();
 
   Status start(const std::string& socket_path);

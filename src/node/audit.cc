@@ -18,7 +18,8 @@ bool is_referred_to(const Object& object) {
 
 template <typename Visit>
 void Audit::for_each_object(Visit&& visit) const {
-  const std::uint32_t used = std::min(memory_.header().object_cursor.load(), memory_.objects().capacity());
+  const std::uint32_t used =
+      std::min(memory_.header().object_cursor.load(), memory_.objects().capacity());
   for (std::uint32_t index = 1; index < used; ++index) {
     if (memory_.objects().at(static_cast<ObjectIndex>(index)).has(kObjectLive)) {
       visit(static_cast<ObjectIndex>(index));
@@ -38,7 +39,8 @@ bool Audit::correct_references(Actor& actor) {
   std::vector<DescriptionIndex> descriptions;
   for (std::uint32_t index = 1; index < memory_.descriptions().capacity(); ++index) {
     const auto description = static_cast<DescriptionIndex>(index);
-    if (memory_.descriptions().at(description).object.load() != 0) descriptions.push_back(description);
+    if (memory_.descriptions().at(description).object.load() != 0)
+      descriptions.push_back(description);
   }
   std::vector<ObjectIndex> objects;
   for_each_object([&](ObjectIndex index) {
@@ -73,7 +75,8 @@ bool Audit::has_dirty_pages() const {
 bool Audit::correct_blocks(Actor&) {
   const std::uint64_t epoch = clients_.attach_count();
   std::unordered_map<std::uint32_t, std::uint32_t> before;
-  for_each_object([&](ObjectIndex index) { before[raw(index)] = memory_.objects().at(index).blocks.load(); });
+  for_each_object(
+      [&](ObjectIndex index) { before[raw(index)] = memory_.objects().at(index).blocks.load(); });
   std::unordered_map<std::uint32_t, std::uint32_t> found;
   for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
     memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {

@@ -99,8 +99,8 @@ std::vector<ClientInfo> ClientTable::active() const {
     const ClientSlot& slot = memory_.slot(static_cast<std::uint16_t>(index));
     if (slot.state.load(std::memory_order_acquire) != SlotState::kActive) continue;
     const std::size_t length = ::strnlen(slot.command, sizeof slot.command);
-    clients.push_back(ClientInfo{static_cast<std::uint16_t>(index), slot.pid.load(), slot.run.load(),
-                                 std::string(slot.command, length)});
+    clients.push_back(ClientInfo{static_cast<std::uint16_t>(index), slot.pid.load(),
+                                 slot.run.load(), std::string(slot.command, length)});
   }
   return clients;
 }
@@ -109,8 +109,8 @@ std::size_t ClientTable::active_count() const { return active().size(); }
 
 std::size_t ClientTable::active_count(std::uint32_t run) const {
   const std::vector<ClientInfo> clients = active();
-  return static_cast<std::size_t>(
-      std::count_if(clients.begin(), clients.end(), [run](const ClientInfo& c) { return c.run == run; }));
+  return static_cast<std::size_t>(std::count_if(
+      clients.begin(), clients.end(), [run](const ClientInfo& c) { return c.run == run; }));
 }
 
 std::size_t ClientTable::busy_count() const {
@@ -141,7 +141,8 @@ CounterSums ClientTable::run_totals(std::uint32_t run) const {
   if (const auto found = runs_.find(run); found != runs_.end()) sums = found->second.sums;
   for (std::uint32_t index = kServiceSlot + 1; index < memory_.slot_count(); ++index) {
     const ClientSlot& slot = memory_.slot(static_cast<std::uint16_t>(index));
-    if (slot.state.load(std::memory_order_acquire) == SlotState::kFree || slot.run.load() != run) continue;
+    if (slot.state.load(std::memory_order_acquire) == SlotState::kFree || slot.run.load() != run)
+      continue;
     add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
   }
   return sums;

@@ -50,7 +50,8 @@ void ControlCommands::on_request(ControlPeer& peer, std::uint64_t session, const
   if (command == "explain") return explain(peer, request);
   if (command == "config") return config(peer);
   if (command == "shutdown") return shutdown(peer, request);
-  fail(peer, "unknown command \"" + command + "\"", "the node may run another version of Cairn than this command");
+  fail(peer, "unknown command \"" + command + "\"",
+       "the node may run another version of Cairn than this command");
 }
 
 void ControlCommands::status(ControlPeer& peer) {
@@ -62,7 +63,8 @@ void ControlCommands::status(ControlPeer& peer) {
 DrainOutcome ControlCommands::drain_for(ControlPeer& peer, const Json& request) {
   DrainOptions options;
   const auto timeout = request.find("timeout_seconds");
-  if (timeout != request.end() && timeout->is_number()) options.timeout_seconds = timeout->get<double>();
+  if (timeout != request.end() && timeout->is_number())
+    options.timeout_seconds = timeout->get<double>();
   options.progress = [&peer](const DrainProgress& progress) {
     return peer.send({{"kind", "progress"},
                       {"remaining_bytes", progress.remaining_bytes},
@@ -86,7 +88,8 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
   run.id = text_of(request, "run");
   run.directory = text_of(request, "directory");
   run.began_ns = monotonic_ns();
-  if (const auto words = request.find("command_line"); words != request.end() && words->is_array()) {
+  if (const auto words = request.find("command_line");
+      words != request.end() && words->is_array()) {
     for (const Json& word : *words) {
       if (word.is_string()) run.command_line.push_back(word.get<std::string>());
     }
@@ -96,7 +99,8 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
   }
   const std::string id = run.id;
   if (id.empty()) return fail(peer, "run-begin without a run", "");
-  if (!context_.runs->begin(std::move(run))) return fail(peer, "a run " + id + " is under way already", "");
+  if (!context_.runs->begin(std::move(run)))
+    return fail(peer, "a run " + id + " is under way already", "");
   {
     const std::lock_guard lock(mutex_);
     run_of_session_[session] = id;

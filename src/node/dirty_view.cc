@@ -12,8 +12,8 @@ namespace cairn::node {
 namespace {
 
 std::string describe(const Object& object) {
-  return "inode " + std::to_string(object.inode) + " on device " + std::to_string(major(object.device)) + ":" +
-         std::to_string(minor(object.device));
+  return "inode " + std::to_string(object.inode) + " on device " +
+         std::to_string(major(object.device)) + ":" + std::to_string(minor(object.device));
 }
 
 bool is_unsettled(const Object& object) {
@@ -57,10 +57,11 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
     }
     view.files.push_back(std::move(unstored));
   }
-  std::sort(view.files.begin(), view.files.end(), [](const UnstoredFile& left, const UnstoredFile& right) {
-    if ((left.error != 0) != (right.error != 0)) return left.error != 0;
-    return left.dirty_bytes > right.dirty_bytes;
-  });
+  std::sort(view.files.begin(), view.files.end(),
+            [](const UnstoredFile& left, const UnstoredFile& right) {
+              if ((left.error != 0) != (right.error != 0)) return left.error != 0;
+              return left.dirty_bytes > right.dirty_bytes;
+            });
   name_files(memory, files, paths_max, view.files);
   return view;
 }

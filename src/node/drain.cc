@@ -17,7 +17,9 @@ constexpr std::int64_t kDescriptorWaitNanos = 2'000'000'000;
 constexpr std::uint32_t kAttempts = 2;
 
 // Short pauses at first, so that a small drain is not rounded up; each look costs a pass over the dirty map.
-std::chrono::milliseconds pause_after(int rounds) { return std::chrono::milliseconds(rounds < 20 ? 1 : 10); }
+std::chrono::milliseconds pause_after(int rounds) {
+  return std::chrono::milliseconds(rounds < 20 ? 1 : 10);
+}
 
 class Drain {
  public:
@@ -25,7 +27,8 @@ class Drain {
       : memory_(memory), files_(files), flusher_(flusher), options_(options) {}
 
   DrainOutcome run() {
-    for (const UnstoredFile& file : view_dirty(memory_, files_, 0).files) wanted_.insert(raw(file.object));
+    for (const UnstoredFile& file : view_dirty(memory_, files_, 0).files)
+      wanted_.insert(raw(file.object));
     for (const StoreFilePtr& file : files_.snapshot()) {
       if (file->queued.load()) wanted_.insert(raw(file->object));
     }
@@ -59,7 +62,9 @@ class Drain {
     look();
     // A stream that has just written the last block of a file still settles its size and times.
     if (left_.empty()) return is_settled();
-    if (std::all_of(left_.begin(), left_.end(), [this](const UnstoredFile& f) { return is_hopeless(f); })) return true;
+    if (std::all_of(left_.begin(), left_.end(),
+                    [this](const UnstoredFile& f) { return is_hopeless(f); }))
+      return true;
     const std::int64_t now = monotonic_ns();
     const double seconds = static_cast<double>(now - began_) / 1e9;
     if (options_.timeout_seconds && seconds > *options_.timeout_seconds) return true;
@@ -83,8 +88,8 @@ class Drain {
     DrainProgress progress;
     progress.remaining_bytes = bytes_;
     progress.remaining_files = left_.size();
-    progress.rate_bytes_per_second =
-        static_cast<std::uint64_t>(static_cast<double>(stored) * 1e9 / static_cast<double>(now - reported_));
+    progress.rate_bytes_per_second = static_cast<std::uint64_t>(
+        static_cast<double>(stored) * 1e9 / static_cast<double>(now - reported_));
     progress.file = flusher_.current_path();
     reported_ = now;
     reported_bytes_ = bytes_;
@@ -105,7 +110,8 @@ class Drain {
 
 }  // namespace
 
-DrainOutcome drain(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, const DrainOptions& options) {
+DrainOutcome drain(const NodeMemory& memory, StoreFiles& files, Flusher& flusher,
+                   const DrainOptions& options) {
   return Drain(memory, files, flusher, options).run();
 }
 

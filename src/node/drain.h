@@ -40,6 +40,7 @@ struct DrainOutcome {
 
 inline constexpr int kProgressMs = 200;
 
-DrainOutcome drain(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, const DrainOptions& options);
+DrainOutcome drain(const NodeMemory& memory, StoreFiles& files, Flusher& flusher,
+                   const DrainOptions& options);
 
 }  // namespace cairn::node

@@ -35,11 +35,13 @@ struct Range {
   std::string reason;
 
   bool continues(const Range& other) const {
-    return end == other.begin && tier == other.tier && dirty == other.dirty && reason == other.reason;
+    return end == other.begin && tier == other.tier && dirty == other.dirty &&
+           reason == other.reason;
   }
 };
 
-Range range_of(const NodeContext& context, BucketIndex bucket, BlockNumber number, std::uint64_t size) {
+Range range_of(const NodeContext& context, BucketIndex bucket, BlockNumber number,
+               std::uint64_t size) {
   const BlockDescriptor& block = context.memory->block(bucket);
   Range range;
   range.begin = offset_of(number);
@@ -82,7 +84,8 @@ Json explain_file(const NodeContext& context, std::uint64_t device, std::uint64_
     const BucketIndex bucket = memory.directory().find(index, block);
     if (bucket == BucketIndex::kNone) continue;
     --left;
-    const auto pages = static_cast<unsigned>(__builtin_popcount(memory.block(bucket).dirty_pages.load()));
+    const auto pages =
+        static_cast<unsigned>(__builtin_popcount(memory.block(bucket).dirty_pages.load()));
     dirty_bytes += pages * kPageBytes;
     Range range = range_of(context, bucket, block, size);
     if (!ranges.empty() && ranges.back().continues(range)) {

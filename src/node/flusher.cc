@@ -29,11 +29,13 @@ bool needs_store(const Object& object) {
 
 }  // namespace
 
-Flusher::Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options, Log log)
+Flusher::Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options,
+                 Log log)
     : memory_(memory), files_(files), self_(self), options_(options), log_(std::move(log)) {
   const MemoryShape& shape = memory.header().shape;
   capacity_bytes_ = shape.tier_bytes[0];
-  for (unsigned tier = 1; tier < kTiersMax && capacity_bytes_ == 0; ++tier) capacity_bytes_ = shape.tier_bytes[tier];
+  for (unsigned tier = 1; tier < kTiersMax && capacity_bytes_ == 0; ++tier)
+    capacity_bytes_ = shape.tier_bytes[tier];
 }
 
 Flusher::~Flusher() { stop(); }
@@ -187,7 +189,9 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
   if (sleeps) {
     const std::int64_t until_ns = again.next_ns == 0 ? 0 : again.next_ns - monotonic_ns();
     const int timeout_ms =
-        again.next_ns == 0 ? kIdleMs : static_cast<int>(std::clamp<std::int64_t>(until_ns / 1'000'000 + 1, 1, kIdleMs));
+        again.next_ns == 0
+            ? kIdleMs
+            : static_cast<int>(std::clamp<std::int64_t>(until_ns / 1'000'000 + 1, 1, kIdleMs));
     futex_wait(header.flusher_wake, seen, timeout_ms);
   }
   header.flusher_sleeping.store(0, std::memory_order_seq_cst);
@@ -255,7 +259,8 @@ void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   request.wait_for_others = false;
   const FlushResult result = flush_object(actor, request);
   int error = result.error;
-  if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0) error = settled;
+  if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
+    error = settled;
   object.clear(kObjectFlushQueued);
   if (result.bytes != 0) file->sync_owed.store(true);
   if (error != 0) {
@@ -273,11 +278,12 @@ void Flusher::note_failure(StoreFile& file, Object& object, int error) {
   if (failures == 1) file.failing_since_ns.store(now);
   file.error.store(error);
   file.last_failure_ns.store(now);
-  const std::uint64_t pause_ms =
-      std::min<std::uint64_t>(std::uint64_t{options_.retry_ms} << std::min(failures - 1, 16u), kRetryMsMax);
+  const std::uint64_t pause_ms = std::min<std::uint64_t>(
+      std::uint64_t{options_.retry_ms} << std::min(failures - 1, 16u), kRetryMsMax);
   file.not_before_ns.store(now + static_cast<std::int64_t>(pause_ms) * 1'000'000);
   if (failures == 1) {
-    log_("cannot store " + path_of_descriptor(file.fd.get()) + ": " + std::strerror(error) + "; trying again");
+    log_("cannot store " + path_of_descriptor(file.fd.get()) + ": " + std::strerror(error) +
+         "; trying again");
   }
 }
 
@@ -289,7 +295,8 @@ void Flusher::note_success(StoreFile& file, Object& object) {
   }
   // A file that is rewritten all the time is written back once per delay, not all the time.
   const std::uint64_t left = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
-  const std::int64_t pause = left == 0 || left >= kLargeBytes ? 0 : std::int64_t{options_.delay_ms} * 1'000'000;
+  const std::int64_t pause =
+      left == 0 || left >= kLargeBytes ? 0 : std::int64_t{options_.delay_ms} * 1'000'000;
   file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
 }
 

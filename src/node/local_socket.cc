@@ -16,7 +16,8 @@ Result<UniqueFd> listen_at(const std::string& path, int type) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return Status(StatusCode::kInvalid, "the socket path " + path + " is too long: set CAIRN_RUN_ROOT");
+    return Status(StatusCode::kInvalid,
+                  "the socket path " + path + " is too long: set CAIRN_RUN_ROOT");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -27,7 +28,8 @@ Result<UniqueFd> listen_at(const std::string& path, int type) {
   const int error = errno;
   ::umask(mask);
   if (bound != 0) return Status::from_errno(error, "cannot bind " + path);
-  if (::listen(socket.get(), kBacklog) != 0) return Status::from_errno(errno, "cannot listen at " + path);
+  if (::listen(socket.get(), kBacklog) != 0)
+    return Status::from_errno(errno, "cannot listen at " + path);
   return socket;
 }
 

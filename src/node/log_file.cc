@@ -10,11 +10,12 @@ namespace cairn::node {
 void open_log(const std::string& path) {
   std::shared_ptr<spdlog::logger> logger;
   try {
-    logger = std::make_shared<spdlog::logger>("cairn",
-                                              std::make_shared<spdlog::sinks::basic_file_sink_mt>(path, false));
+    logger = std::make_shared<spdlog::logger>(
+        "cairn", std::make_shared<spdlog::sinks::basic_file_sink_mt>(path, false));
   } catch (const spdlog::spdlog_ex&) {
     // The library speaks by exceptions; this is the only place where one can reach us.
-    logger = std::make_shared<spdlog::logger>("cairn", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    logger = std::make_shared<spdlog::logger>("cairn",
+                                              std::make_shared<spdlog::sinks::stderr_sink_mt>());
   }
   logger->set_level(spdlog::level::info);
   logger->flush_on(spdlog::level::info);

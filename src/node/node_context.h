@@ -40,7 +40,8 @@ struct NodeContext {
 
 // The name of tier `index` (0 is "ram").
 inline std::string tier_name(const NodeConfig& config, unsigned index) {
-  return index == 0 || index > config.tiers.size() ? std::string("ram") : config.tiers[index - 1].name;
+  return index == 0 || index > config.tiers.size() ? std::string("ram")
+                                                   : config.tiers[index - 1].name;
 }
 
 }  // namespace cairn::node

@@ -20,14 +20,16 @@ Result<NodeDirectory> NodeDirectory::open(const std::string& path, const std::st
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return Status::from_errno(errno, "cannot create the node directory " + path);
   }
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return Status::from_errno(errno, "cannot look at " + path);
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0)
+    return Status::from_errno(errno, "cannot look at " + path);
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
     return Status(StatusCode::kDenied, path + " is not a private directory of this user");
   }
   NodeDirectory directory;
   directory.path_ = path;
-  UniqueFd lock(::open((path + "/node.pid").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd lock(
+      ::open((path + "/node.pid").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return Status::from_errno(errno, "cannot create node.pid in " + path);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return Status(StatusCode::kExists, "a node named " + name + " is running already");

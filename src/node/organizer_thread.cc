@@ -23,15 +23,16 @@ constexpr int kAgainMsMax = 200;
 std::array<TierLimits, kTiersMax> limits_of(const NodeMemory& memory, const NodeConfig& config) {
   std::array<TierLimits, kTiersMax> limits{};
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
-    limits[tier] = limits_for(memory.pool(static_cast<TierId>(tier)).slab_count(), config.evict_low_percent,
-                              config.evict_high_percent);
+    limits[tier] = limits_for(memory.pool(static_cast<TierId>(tier)).slab_count(),
+                              config.evict_low_percent, config.evict_high_percent);
   }
   return limits;
 }
 
 }  // namespace
 
-OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config, Flusher& flusher)
+OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config,
+                                 Flusher& flusher)
     : memory_(memory), self_(self), config_(config), flusher_(flusher) {
   const auto limits = limits_of(memory, config);
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {

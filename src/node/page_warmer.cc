@@ -33,7 +33,8 @@ void PageWarmer::stop() {
 
 std::uint32_t PageWarmer::target() const {
   const std::uint32_t used = memory_.header().used_slabs.load(std::memory_order_acquire);
-  const std::uint32_t ahead = std::clamp(used, NodeMemory::kWarmSlabsMin, NodeMemory::kWarmSlabsMax);
+  const std::uint32_t ahead =
+      std::clamp(used, NodeMemory::kWarmSlabsMin, NodeMemory::kWarmSlabsMax);
   return std::min(used + ahead, memory_.pool(TierId::kMemory).slab_count());
 }
 

@@ -80,7 +80,8 @@ void Reaper::wait_for_work(std::unique_lock<std::mutex>& lock) {
   if (wait_ns == INT64_MAX) {
     changed_.wait(lock, has_work);
   } else {
-    changed_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(wait_ns, 1'000'000)), has_work);
+    changed_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(wait_ns, 1'000'000)),
+                      has_work);
   }
 }
 
@@ -96,7 +97,8 @@ void Reaper::run() {
     if (!batch.is_empty()) sweep(batch);
     release_expired();
     audit();
-    const std::chrono::nanoseconds pause(std::min(kPauseFactor * (monotonic_ns() - began), kPauseNanosMax));
+    const std::chrono::nanoseconds pause(
+        std::min(kPauseFactor * (monotonic_ns() - began), kPauseNanosMax));
     lock.lock();
     busy_ = false;
     changed_.notify_all();
@@ -134,8 +136,9 @@ void Reaper::release_holds(const std::vector<Owner>& dead) {
   const std::int64_t release_at = monotonic_ns() + kTransitGraceNanos;
   for (const TransitHold& hold : in_transit) transit_.push_back(Transit{hold, release_at});
   for (const Owner owner : dead) {
-    const bool waits = std::any_of(in_transit.begin(), in_transit.end(),
-                                   [owner](const TransitHold& hold) { return hold.owner == owner; });
+    const bool waits =
+        std::any_of(in_transit.begin(), in_transit.end(),
+                    [owner](const TransitHold& hold) { return hold.owner == owner; });
     if (!waits) release_slot(owner);
   }
 }
@@ -146,8 +149,9 @@ void Reaper::release_expired() {
     const Owner owner = transit_.front().hold.owner;
     release_transit(actor_, transit_.front().hold);
     transit_.erase(transit_.begin());
-    const bool last = std::none_of(transit_.begin(), transit_.end(),
-                                   [owner](const Transit& other) { return other.hold.owner == owner; });
+    const bool last = std::none_of(transit_.begin(), transit_.end(), [owner](const Transit& other) {
+      return other.hold.owner == owner;
+    });
     if (last) release_slot(owner);
   }
 }

@@ -42,14 +42,16 @@ MemoryShape shape_of(const NodeConfig& config) {
     shape.tier_bytes[tier + 1] = config.tiers[tier].capacity_bytes / kBlockBytes * kBlockBytes;
   }
   shape.clients_max = config.clients_max;
-  shape.objects_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.objects_max, UINT32_MAX));
+  shape.objects_max =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(config.objects_max, UINT32_MAX));
   shape.huge_pages = static_cast<std::uint32_t>(config.huge_pages);
   return shape;
 }
 
 Result<NodeMemory> create_memory(const NodeConfig& config) {
   if (config.tiers.size() + 1 > kTiersMax) {
-    return Status(StatusCode::kInvalid, "at most " + std::to_string(kTiersMax - 1) + " file tiers are possible");
+    return Status(StatusCode::kInvalid,
+                  "at most " + std::to_string(kTiersMax - 1) + " file tiers are possible");
   }
   std::array<std::string, kTiersMax> paths;
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
@@ -62,7 +64,8 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
       memory->data().huge_pages() != HugePages::kReserved) {
     memory = Status(StatusCode::kExhausted,
                     "ram.huge_pages is hugetlb, but too few huge pages are reserved for " +
-                        format_size(config.ram_capacity_bytes) + ": raise vm.nr_hugepages, or set it to auto");
+                        format_size(config.ram_capacity_bytes) +
+                        ": raise vm.nr_hugepages, or set it to auto");
   }
   // Nobody opens a pool by its name again: clients get the descriptor. Without a name it vanishes with the service.
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) ::unlink(paths[tier + 1].c_str());
@@ -84,7 +87,8 @@ class Service final : public AttachEvents, public StopRequest {
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
         audit_(memory_, clients_, [this] { return flusher_.is_quiet(); }),
-        reaper_(memory_, clients_, audit_, [this](const SweepCounts& counts) { after_sweep(counts); }),
+        reaper_(memory_, clients_, audit_,
+                [this](const SweepCounts& counts) { after_sweep(counts); }),
         organizer_(memory_, clients_.service(), config, flusher_),
         warmer_(memory_),
         requests_(flusher_),
@@ -131,7 +135,8 @@ class Service final : public AttachEvents, public StopRequest {
       if (asked_before) return leave(true);
       asked_before = true;
       if (drain_until_signal(signals)) return leave(false);
-      spdlog::error("not everything is stored: the node stays; a second signal ends it and loses the data");
+      spdlog::error(
+          "not everything is stored: the node stays; a second signal ends it and loses the data");
     }
   }
 
@@ -187,8 +192,8 @@ class Service final : public AttachEvents, public StopRequest {
   }
 
   bool is_unused_and_stored() {
-    return unwanted_ && clients_.busy_count() == 0 && drain(memory_, files_, flusher_, DrainOptions()).stored &&
-           clients_.busy_count() == 0;
+    return unwanted_ && clients_.busy_count() == 0 &&
+           drain(memory_, files_, flusher_, DrainOptions()).stored && clients_.busy_count() == 0;
   }
 
   void log_unstored(const std::vector<UnstoredFile>& left) const {

@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::size_t kUnstoredMax = 100;
 
-std::uint64_t get(const CounterSums& sums, Counter counter) { return sums[static_cast<unsigned>(counter)]; }
+std::uint64_t get(const CounterSums& sums, Counter counter) {
+  return sums[static_cast<unsigned>(counter)];
+}
 
 // What the kernel really backs the RAM tier with, from smaps: the option only asks.
 std::string huge_pages_got(const NodeMemory& memory) {
@@ -43,7 +45,8 @@ std::string huge_pages_got(const NodeMemory& memory) {
 }
 
 std::uint64_t used_bytes(const BucketPool& pool) {
-  return std::uint64_t{pool.slab_count() - std::min(pool.slab_count(), pool.free_slabs())} * kBlockBytes;
+  return std::uint64_t{pool.slab_count() - std::min(pool.slab_count(), pool.free_slabs())} *
+         kBlockBytes;
 }
 
 Json counters_json(const CounterSums& sums) {
@@ -78,7 +81,9 @@ Json errors_json(const DirtyView& view) {
 }
 
 std::uint64_t per_second(std::uint64_t now, std::uint64_t before, double seconds) {
-  return seconds <= 0 || now < before ? 0 : static_cast<std::uint64_t>(static_cast<double>(now - before) / seconds);
+  return seconds <= 0 || now < before
+             ? 0
+             : static_cast<std::uint64_t>(static_cast<double>(now - before) / seconds);
 }
 
 }  // namespace
@@ -116,7 +121,8 @@ StatusReport::Sample StatusReport::baseline() {
   const std::int64_t now = monotonic_ns();
   if (now - last_.at_ns < kRecentNanos && now - last_.at_ns > kTooRecentNanos) return last_;
   const Sample first = sample();
-  const bool at_work = context_.clients->active_count() != 0 || context_.memory->header().dirty_bytes.load() != 0;
+  const bool at_work =
+      context_.clients->active_count() != 0 || context_.memory->header().dirty_bytes.load() != 0;
   if (at_work) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return first;
 }
@@ -176,7 +182,8 @@ Json StatusReport::status() {
            {{"dirty_bytes", dirty.bytes},
             {"dirty_files", dirty.files.size()},
             {"flushed_bytes", now.flushed_bytes},
-            {"flush_rate_bytes_per_second", per_second(now.flushed_bytes, before.flushed_bytes, seconds)}}},
+            {"flush_rate_bytes_per_second",
+             per_second(now.flushed_bytes, before.flushed_bytes, seconds)}}},
           {"rates",
            {{"read_bytes_per_second", per_second(now.read_bytes, before.read_bytes, seconds)},
             {"write_bytes_per_second", per_second(now.write_bytes, before.write_bytes, seconds)}}},

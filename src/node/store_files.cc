@@ -20,7 +20,8 @@ constexpr std::size_t kFsyncsMax = 64;
 constexpr std::size_t kClosedMax = 64;
 
 bool is_busy(const Object& object) {
-  return object.opens.load() != 0 || object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty);
+  return object.opens.load() != 0 || object.dirty_blocks.load() != 0 ||
+         object.has(kObjectTimesDirty);
 }
 
 UniqueFd reopen_for_reading(int fd) {
@@ -36,15 +37,16 @@ std::string path_of_descriptor(int fd) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   char path[PATH_MAX];
   const ssize_t length = ::readlink(link, path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string("(unknown)");
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length))
+                    : std::string("(unknown)");
 }
 
 StoreFiles::StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit)
     : memory_(memory),
       // Two descriptors per client (connection, pidfd), kept-for-sync ones, and 256 for everything else.
-      files_max_(static_cast<std::size_t>(
-          std::max<std::int64_t>(64, static_cast<std::int64_t>(descriptor_limit) -
-                                         2 * static_cast<std::int64_t>(memory.slot_count()) - 512))) {}
+      files_max_(static_cast<std::size_t>(std::max<std::int64_t>(
+          64, static_cast<std::int64_t>(descriptor_limit) -
+                  2 * static_cast<std::int64_t>(memory.slot_count()) - 512))) {}
 
 StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
   const auto [entry, created] = devices_.try_emplace(device);
@@ -53,7 +55,7 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
     std::string path = path_of_descriptor(fd);
     path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
     UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct stat status {};
+    struct stat status{};
     if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device) {
       entry->second.directory = std::move(directory);
     } else {
@@ -66,7 +68,7 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
 bool StoreFiles::insert(ObjectIndex index, UniqueFd fd) {
   if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return false;
   const Object& object = memory_.objects().at(index);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return false;
@@ -80,7 +82,8 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd) {
   if (store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
   const std::lock_guard lock(mutex_);
   const Device& device = device_of(status.st_dev, fd.get());
-  files_[raw(index)] = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, device.rotational);
+  files_[raw(index)] =
+      std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, device.rotational);
   note_room();
   return true;
 }
@@ -117,7 +120,8 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
   Object& object = memory_.objects().at(file->object);
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(raw(file->object));
-  if (found == files_.end() || found->second != file || file->queued.load() || is_busy(object)) return false;
+  if (found == files_.end() || found->second != file || file->queued.load() || is_busy(object))
+    return false;
   object.clear(kObjectHandedOver);
   if (is_busy(object)) {
     object.set(kObjectHandedOver);
@@ -126,10 +130,11 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
   if (file->sync_owed.load()) {
     Device& device = device_of(file->device, file->fd.get());
     // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has open for writing.
-    UniqueFd parked = device.closed.size() < kClosedMax ? reopen_for_reading(file->fd.get()) : UniqueFd();
+    UniqueFd parked =
+        device.closed.size() < kClosedMax ? reopen_for_reading(file->fd.get()) : UniqueFd();
     if (parked) {
-      device.closed.push_back(
-          std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->rotational));
+      device.closed.push_back(std::make_shared<StoreFile>(file->object, std::move(parked),
+                                                          file->device, file->rotational));
     } else {
       device.sync_owed = true;
     }

@@ -35,14 +35,16 @@ struct StoreFile {
   const bool rotational;
 
   // The flusher's notes.
-  std::atomic<bool> queued{false};             // in the queue or being flushed
-  std::atomic<bool> sync_owed{false};          // stored since it was last made durable
-  std::atomic<std::uint32_t> failures{0};      // in a row
-  std::atomic<int> error{0};                   // errno of the last failure
+  std::atomic<bool> queued{false};         // in the queue or being flushed
+  std::atomic<bool> sync_owed{false};      // stored since it was last made durable
+  std::atomic<std::uint32_t> failures{0};  // in a row
+  std::atomic<int> error{0};               // errno of the last failure
   std::atomic<std::int64_t> failing_since_ns{0};
   std::atomic<std::int64_t> last_failure_ns{0};
-  std::atomic<std::int64_t> passed_ns{0};      // when the last pass began that stored all that was dirty then
-  std::atomic<std::int64_t> not_before_ns{0};  // monotonic: back-off, or rest of a file that is always rewritten
+  std::atomic<std::int64_t> passed_ns{
+      0};  // when the last pass began that stored all that was dirty then
+  std::atomic<std::int64_t> not_before_ns{
+      0};  // monotonic: back-off, or rest of a file that is always rewritten
 };
 using StoreFilePtr = std::shared_ptr<StoreFile>;
 
@@ -69,9 +71,10 @@ class StoreFiles {
  private:
   struct Device {
     bool rotational = false;
-    UniqueFd directory;             // any place on the file system, for syncfs
-    bool sync_owed = false;         // something was stored whose descriptor is gone
-    std::vector<StoreFilePtr> closed;  // stored, idle, still to be synced: a few are kept to spare the syncfs
+    UniqueFd directory;      // any place on the file system, for syncfs
+    bool sync_owed = false;  // something was stored whose descriptor is gone
+    std::vector<StoreFilePtr>
+        closed;  // stored, idle, still to be synced: a few are kept to spare the syncfs
   };
   Device& device_of(dev_t device, int fd);
   void note_room();

@@ -40,8 +40,8 @@ void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCoun
   }
   // Somebody else took the lock over first and found that the bucket is no block's place any more. (A taken bucket
   // without a block is otherwise always locked.)
-  const bool is_orphan = !BlockDescriptor::is_locked(seen) && block.object_index() == ObjectIndex::kNone &&
-                         pool.is_taken(bucket);
+  const bool is_orphan = !BlockDescriptor::is_locked(seen) &&
+                         block.object_index() == ObjectIndex::kNone && pool.is_taken(bucket);
   if (is_orphan && block.try_lock(actor.self)) settle_locked(actor, pool, bucket, counts);
 }
 
@@ -64,7 +64,8 @@ void close_description(Actor& actor, DescriptionIndex index) {
   OpenDescription& description = descriptions.at(index);
   const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
   if (object == ObjectIndex::kNone) return;
-  const bool may_write = (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
+  const bool may_write =
+      (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
   descriptions.destroy(index);
   abandon_object(actor, object, may_write);
 }
@@ -111,13 +112,16 @@ SweepCounts sweep_buckets(Actor& actor) {
   return counts;
 }
 
-std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead, std::vector<TransitHold>* in_transit) {
+std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
+                          std::vector<TransitHold>* in_transit) {
   DescriptionTable& descriptions = actor.memory->descriptions();
   std::uint32_t count = 0;
   for (std::uint32_t index = 1; index < descriptions.hold_capacity(); ++index) {
     const auto hold = static_cast<HoldIndex>(index);
     const DescriptionTable::HoldView seen = descriptions.view(hold);
-    if (seen.kind == HoldKind::kFree || std::find(dead.begin(), dead.end(), seen.owner) == dead.end()) continue;
+    if (seen.kind == HoldKind::kFree ||
+        std::find(dead.begin(), dead.end(), seen.owner) == dead.end())
+      continue;
     if (seen.kind == HoldKind::kDescriptionInTransit) {
       in_transit->push_back(TransitHold{hold, seen.owner});
       continue;
@@ -147,7 +151,8 @@ std::uint32_t sweep_locks(Actor& actor) {
     memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
       std::atomic<std::uint32_t>& flusher = memory.block(bucket).flusher;
       std::uint32_t seen = flusher.load(std::memory_order_relaxed);
-      if (is_dead(Owner::from_bits(seen), owners) && flusher.compare_exchange_strong(seen, 0)) ++released;
+      if (is_dead(Owner::from_bits(seen), owners) && flusher.compare_exchange_strong(seen, 0))
+        ++released;
     });
   }
   return released;

@@ -34,7 +34,8 @@ struct TransitHold {
 
 // Releases what the owners in `dead` held: open descriptions and through mode. Holds in transit belong to a child that may still
 // take them over; they are appended to `in_transit` and left alone. Returns how many were released.
-std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead, std::vector<TransitHold>* in_transit);
+std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
+                          std::vector<TransitHold>* in_transit);
 
 // Releases one hold in transit that nobody took over.
 void release_transit(Actor& actor, const TransitHold& hold);

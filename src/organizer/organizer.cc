@@ -15,17 +15,17 @@ namespace {
 
 bool has_bytes(const BlockDescriptor& block) {
   const BlockState state = block.state.load(std::memory_order_relaxed);
-  return state == BlockState::kClean || state == BlockState::kDirty || state == BlockState::kFlushing;
+  return state == BlockState::kClean || state == BlockState::kDirty ||
+         state == BlockState::kFlushing;
 }
 
 std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
   if (!memory.in_memory(bucket)) return kBlockBytes;
-  return static_cast<std::uint32_t>(bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
+  return static_cast<std::uint32_t>(
+      bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
 }
 
-void unpin(BlockDescriptor& block) {
-  block.flusher.store(0, std::memory_order_release);
-}
+void unpin(BlockDescriptor& block) { block.flusher.store(0, std::memory_order_release); }
 
 }  // namespace
 
@@ -36,7 +36,8 @@ TierLimits limits_for(std::uint32_t slabs, std::uint32_t low_percent, std::uint3
     return static_cast<std::uint32_t>(std::uint64_t{slabs} * percent / 100);
   };
   limits.low_slabs = std::max(share(low_percent), std::min(kSlabsMin, slabs / 4));
-  limits.high_slabs = std::max(share(high_percent), limits.low_slabs + std::min(kSlabsMin, slabs / 4));
+  limits.high_slabs =
+      std::max(share(high_percent), limits.low_slabs + std::min(kSlabsMin, slabs / 4));
   if (slabs > 0) limits.high_slabs = std::min(limits.high_slabs, slabs - 1);
   limits.low_slabs = std::min(limits.low_slabs, limits.high_slabs);
   return limits;
@@ -45,7 +46,11 @@ TierLimits limits_for(std::uint32_t slabs, std::uint32_t low_percent, std::uint3
 Organizer::Organizer(const NodeMemory& memory, const PlacementPolicy& placement,
                      const ReplacementPolicy& replacement, BatchWriter& writer,
                      std::array<TierLimits, kTiersMax> limits)
-    : memory_(memory), placement_(placement), replacement_(replacement), writer_(writer), limits_(limits) {
+    : memory_(memory),
+      placement_(placement),
+      replacement_(replacement),
+      writer_(writer),
+      limits_(limits) {
   moves_.reserve(kMovesMax);
 }
 
@@ -79,7 +84,8 @@ void Organizer::collect(TierId tier) {
   candidates_.clear();
   memory_.pool(tier).for_each_bucket([&](BucketIndex bucket) {
     const BlockDescriptor& block = memory_.block(bucket);
-    if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree) return;
+    if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree)
+      return;
     BlockView view;
     view.bucket = bucket;
     view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
@@ -124,7 +130,8 @@ std::vector<TierView> Organizer::views() const {
   std::vector<TierView> tiers;
   for (unsigned index = 0; index < memory_.tier_count(); ++index) {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
-    tiers.push_back(TierView{static_cast<TierId>(index), std::uint64_t{pool.slab_count()} * kBlockBytes,
+    tiers.push_back(TierView{static_cast<TierId>(index),
+                             std::uint64_t{pool.slab_count()} * kBlockBytes,
                              std::uint64_t{pool.free_slabs()} * kBlockBytes, 0});
   }
   return tiers;
@@ -143,8 +150,8 @@ bool Organizer::pin(Actor& actor, BucketIndex from, TierId target) {
     return false;
   }
   Lease::Fresh fresh;
-  const BucketIndex to = actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB, actor.self,
-                                                        actor.owners(), kMovesMax, &fresh);
+  const BucketIndex to = actor.leases[raw(target)].take(
+      memory_.pool(target), SizeClass::k64KiB, actor.self, actor.owners(), kMovesMax, &fresh);
   if (to == BucketIndex::kNone) {
     actor.unlock(block, false);
     return false;
@@ -170,8 +177,8 @@ const void* Organizer::bytes_of(const Move& move, std::size_t slot) {
   }
   std::byte* target = staging_ + slot * kBlockBytes;
   const TierId tier = memory_.tier_of(move.from);
-  const int error = memory_.file_tier(tier).read_pages(memory_.pool(tier).offset_of_bucket(move.from), target,
-                                                       move.length);
+  const int error = memory_.file_tier(tier).read_pages(
+      memory_.pool(tier).offset_of_bucket(move.from), target, move.length);
   return error < 0 ? nullptr : target;
 }
 
@@ -187,8 +194,9 @@ void Organizer::finish_moves(Actor& actor, RoomMade* made) {
       continue;
     }
     const TierId target = memory_.tier_of(move.to);
-    writes.push_back(BatchWrite{&memory_.file_tier(target), memory_.pool(target).offset_of_bucket(move.to),
-                                bytes, move.length, 0});
+    writes.push_back(BatchWrite{&memory_.file_tier(target),
+                                memory_.pool(target).offset_of_bucket(move.to), bytes, move.length,
+                                0});
     written.push_back(move);
   }
   moves_.clear();
@@ -220,7 +228,8 @@ bool Organizer::commit(Actor& actor, const Move& move) {
   fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
   fresh.placed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
   fresh.predecessor.store(0, std::memory_order_relaxed);
-  fresh.reason.store(static_cast<std::uint8_t>(PlacementReason::kDemoted), std::memory_order_relaxed);
+  fresh.reason.store(static_cast<std::uint8_t>(PlacementReason::kDemoted),
+                     std::memory_order_relaxed);
   fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
   fresh.enter(BlockState::kFilling);
   fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
@@ -248,10 +257,10 @@ void Organizer::give_up(Actor& actor, const Move& move, bool target_too) {
 bool Organizer::drop(Actor& actor, BucketIndex bucket) {
   BlockDescriptor& block = memory_.block(bucket);
   if (!block.try_lock(actor.self)) return false;
-  const bool droppable = block.object_index() != ObjectIndex::kNone &&
-                         block.state.load() != BlockState::kFree && block.dirty_pages.load() == 0 &&
-                         !block.is_flushing(actor.owners()) &&
-                         memory_.directory().find(block.object_index(), block.block_number()) == bucket;
+  const bool droppable =
+      block.object_index() != ObjectIndex::kNone && block.state.load() != BlockState::kFree &&
+      block.dirty_pages.load() == 0 && !block.is_flushing(actor.owners()) &&
+      memory_.directory().find(block.object_index(), block.block_number()) == bucket;
   if (!droppable) {
     actor.unlock(block, false);
     return false;

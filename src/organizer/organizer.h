@@ -42,8 +42,9 @@ struct RoomMade {
 
 class Organizer {
  public:
-  Organizer(const NodeMemory& memory, const PlacementPolicy& placement, const ReplacementPolicy& replacement,
-            BatchWriter& writer, std::array<TierLimits, kTiersMax> limits);
+  Organizer(const NodeMemory& memory, const PlacementPolicy& placement,
+            const ReplacementPolicy& replacement, BatchWriter& writer,
+            std::array<TierLimits, kTiersMax> limits);
   ~Organizer();
   Organizer(const Organizer&) = delete;
   Organizer& operator=(const Organizer&) = delete;

@@ -72,7 +72,8 @@ class OrganizerTest : public testing::Test {
     actor_.self = memory_.owners().current(1);
     actor_.counters = &memory_.slot(1).shards[0];
     bool created = false;
-    object_ = memory_.objects().acquire(FileKey{1, 2, 3}, StoreStamp{}, actor_.self, memory_.owners(), &created);
+    object_ = memory_.objects().acquire(FileKey{1, 2, 3}, StoreStamp{}, actor_.self,
+                                        memory_.owners(), &created);
     for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
       limits_[tier] = limits_for(memory_.pool(static_cast<TierId>(tier)).slab_count(), 25, 50);
     }
@@ -81,8 +82,8 @@ class OrganizerTest : public testing::Test {
   // A block of the RAM tier filled with its own number, used `age` ago.
   BucketIndex place(std::uint32_t number, std::uint32_t recency_ms, bool dirty) {
     Lease::Fresh fresh;
-    const BucketIndex bucket = actor_.leases[0].take(memory_.pool(TierId::kMemory), SizeClass::k64KiB,
-                                                     actor_.self, memory_.owners(), 1, &fresh);
+    const BucketIndex bucket = actor_.leases[0].take(
+        memory_.pool(TierId::kMemory), SizeClass::k64KiB, actor_.self, memory_.owners(), 1, &fresh);
     EXPECT_NE(bucket, BucketIndex::kNone);
     BlockDescriptor& block = memory_.block(bucket);
     block.object.store(raw(object_));
@@ -120,7 +121,9 @@ class OrganizerTest : public testing::Test {
     auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
     if (bytes == nullptr) {
       const TierId tier = memory_.tier_of(bucket);
-      ASSERT_EQ(memory_.file_tier(tier).read_pages(memory_.pool(tier).offset_of_bucket(bucket), read, kBlockBytes), 0);
+      ASSERT_EQ(memory_.file_tier(tier).read_pages(memory_.pool(tier).offset_of_bucket(bucket),
+                                                   read, kBlockBytes),
+                0);
       bytes = read;
     }
     EXPECT_EQ(std::memcmp(bytes, expected.data(), kBlockBytes), 0) << number;
@@ -128,7 +131,8 @@ class OrganizerTest : public testing::Test {
   }
 
   RoomMade make_room(BatchWriter& writer) {
-    Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], writer, limits_);
+    Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], writer,
+                        limits_);
     const RoomMade made = organizer.make_room(actor_, TierId::kMemory);
     actor_.drop_leases();
     return made;
@@ -240,7 +244,8 @@ TEST_F(OrganizerTest, ABlockWrittenMeanwhileStaysWhereItWas) {
     std::memset(memory_.bytes(find(0)), 0, kBlockBytes);
     actor_.unlock(block, true);
   });
-  Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], writer, limits_);
+  Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], writer,
+                      limits_);
   organizer.make_room(actor_, TierId::kMemory);
   actor_.drop_leases();
   expect_content(0);

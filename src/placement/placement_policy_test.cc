@@ -35,7 +35,8 @@ TEST_P(PlacementConformance, ChoosesOnlyWhatIsThereHasRoomAndIsNotAbove) {
     for (unsigned id = 0; id < count; ++id) {
       tiers.push_back(tier(id, random() % 4 * kBlockBytes, random() % 3 * kBlockBytes));
     }
-    const PlacementRequest request{kBlockBytes * (1 + random() % 2), static_cast<TierId>(random() % 4)};
+    const PlacementRequest request{kBlockBytes * (1 + random() % 2),
+                                   static_cast<TierId>(random() % 4)};
     const auto chosen = GetParam()->choose(tiers, request);
     if (!chosen) continue;
     ASSERT_LT(raw(*chosen), tiers.size());
@@ -46,7 +47,8 @@ TEST_P(PlacementConformance, ChoosesOnlyWhatIsThereHasRoomAndIsNotAbove) {
 
 TEST_P(PlacementConformance, FindsPlaceWhereThereIsPlenty) {
   const std::vector<TierView> tiers = {tier(0, 0), tier(1, 32 * kMiB, kMiB)};
-  EXPECT_EQ(GetParam()->choose(tiers, PlacementRequest{kBlockBytes, TierId::kMemory}), static_cast<TierId>(1));
+  EXPECT_EQ(GetParam()->choose(tiers, PlacementRequest{kBlockBytes, TierId::kMemory}),
+            static_cast<TierId>(1));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlacementConformance, testing::ValuesIn(placement_policies()),
@@ -58,13 +60,16 @@ INSTANTIATE_TEST_SUITE_P(All, PlacementConformance, testing::ValuesIn(placement_
 
 TEST(FastestWithRoom, PrefersTheFasterTier) {
   const std::vector<TierView> tiers = {tier(0, 2 * kMiB), tier(1, 32 * kMiB)};
-  EXPECT_EQ(FastestWithRoom().choose(tiers, PlacementRequest{kMiB, TierId::kMemory}), TierId::kMemory);
+  EXPECT_EQ(FastestWithRoom().choose(tiers, PlacementRequest{kMiB, TierId::kMemory}),
+            TierId::kMemory);
 }
 
 TEST(FastestWithRoom, LeavesTheReserveAlone) {
   const std::vector<TierView> tiers = {tier(0, 2 * kMiB, 2 * kMiB), tier(1, 3 * kMiB, 2 * kMiB)};
-  EXPECT_EQ(FastestWithRoom().choose(tiers, PlacementRequest{kMiB, TierId::kMemory}), static_cast<TierId>(1));
-  EXPECT_FALSE(FastestWithRoom().choose(tiers, PlacementRequest{2 * kMiB, TierId::kMemory}).has_value());
+  EXPECT_EQ(FastestWithRoom().choose(tiers, PlacementRequest{kMiB, TierId::kMemory}),
+            static_cast<TierId>(1));
+  EXPECT_FALSE(
+      FastestWithRoom().choose(tiers, PlacementRequest{2 * kMiB, TierId::kMemory}).has_value());
 }
 
 }  // namespace

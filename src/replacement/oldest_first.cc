@@ -5,17 +5,20 @@
 
 namespace cairn {
 
-std::size_t OldestFirst::choose(std::span<BlockView> candidates, const ReplacementRequest& request) const {
-  std::sort(candidates.begin(), candidates.end(), [&](const BlockView& left, const BlockView& right) {
-    const std::uint32_t left_age = request.now_ms - left.recency_ms;
-    const std::uint32_t right_age = request.now_ms - right.recency_ms;
-    if (left_age != right_age) return left_age > right_age;
-    if (left.dirty != right.dirty) return right.dirty;
-    return raw(left.bucket) < raw(right.bucket);
-  });
+std::size_t OldestFirst::choose(std::span<BlockView> candidates,
+                                const ReplacementRequest& request) const {
+  std::sort(candidates.begin(), candidates.end(),
+            [&](const BlockView& left, const BlockView& right) {
+              const std::uint32_t left_age = request.now_ms - left.recency_ms;
+              const std::uint32_t right_age = request.now_ms - right.recency_ms;
+              if (left_age != right_age) return left_age > right_age;
+              if (left.dirty != right.dirty) return right.dirty;
+              return raw(left.bucket) < raw(right.bucket);
+            });
   std::uint64_t bytes = 0;
   std::size_t count = 0;
-  while (count < candidates.size() && bytes < request.bytes_wanted) bytes += candidates[count++].bytes;
+  while (count < candidates.size() && bytes < request.bytes_wanted)
+    bytes += candidates[count++].bytes;
   return count;
 }
 

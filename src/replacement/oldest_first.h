@@ -11,7 +11,8 @@ namespace cairn {
 class OldestFirst final : public ReplacementPolicy {
  public:
   const char* name() const override { return "oldest-first"; }
-  std::size_t choose(std::span<BlockView> candidates, const ReplacementRequest& request) const override;
+  std::size_t choose(std::span<BlockView> candidates,
+                     const ReplacementRequest& request) const override;
 };
 
 }  // namespace cairn

@@ -19,7 +19,8 @@ namespace cairn {
 // One block as a policy sees it.
 struct BlockView {
   BucketIndex bucket{};
-  std::uint32_t recency_ms = 0;  // of the monotonic clock, when it was last used; wraps: compare differences to now
+  std::uint32_t recency_ms =
+      0;  // of the monotonic clock, when it was last used; wraps: compare differences to now
   std::uint32_t frequency = 0;
   std::uint32_t bytes = 0;
   bool dirty = false;
@@ -35,7 +36,8 @@ class ReplacementPolicy {
   virtual const char* name() const = 0;
   // Reorders `candidates` so that those to leave come first, best first.
   // Returns: how many of them; their bytes reach request.bytes_wanted where the candidates suffice for it.
-  virtual std::size_t choose(std::span<BlockView> candidates, const ReplacementRequest& request) const = 0;
+  virtual std::size_t choose(std::span<BlockView> candidates,
+                             const ReplacementRequest& request) const = 0;
 
  protected:
   ~ReplacementPolicy() = default;

@@ -55,7 +55,8 @@ TEST_P(ReplacementConformance, OnlyReordersAndReachesWhatIsWanted) {
     const std::vector<std::uint32_t> before = sorted_buckets(blocks);
     std::uint64_t all = 0;
     for (const BlockView& view : blocks) all += view.bytes;
-    const ReplacementRequest request{random() % (all + kBlockBytes), static_cast<std::uint32_t>(random())};
+    const ReplacementRequest request{random() % (all + kBlockBytes),
+                                     static_cast<std::uint32_t>(random())};
     const std::size_t count = GetParam()->choose(blocks, request);
     ASSERT_LE(count, blocks.size());
     EXPECT_EQ(sorted_buckets(blocks), before);

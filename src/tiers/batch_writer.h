@@ -17,7 +17,7 @@ struct BatchWrite {
   std::uint64_t offset = 0;  // whole pages, like bytes and length
   const void* bytes = nullptr;
   std::size_t length = 0;
-  int result = 0;            // 0 or -errno, set by write_all()
+  int result = 0;  // 0 or -errno, set by write_all()
 };
 
 class BatchWriter {

@@ -40,7 +40,8 @@ void UringWriter::write_some(std::span<BatchWrite> writes) {
     write.result = -EAGAIN;
     io_uring_sqe* entry = io_uring_get_sqe(ring);
     if (entry == nullptr) break;
-    io_uring_prep_write(entry, write.tier->fd(), write.bytes, static_cast<unsigned>(write.length), write.offset);
+    io_uring_prep_write(entry, write.tier->fd(), write.bytes, static_cast<unsigned>(write.length),
+                        write.offset);
     io_uring_sqe_set_data(entry, &write);
     ++queued;
   }
@@ -55,7 +56,8 @@ void UringWriter::write_some(std::span<BatchWrite> writes) {
     auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
     write->result = completion->res < 0 ? completion->res : 0;
     // A short direct write is rare; the plain writer then does the whole again, which is the same bytes.
-    if (completion->res >= 0 && static_cast<std::size_t>(completion->res) != write->length) write->result = -EAGAIN;
+    if (completion->res >= 0 && static_cast<std::size_t>(completion->res) != write->length)
+      write->result = -EAGAIN;
     io_uring_cqe_seen(ring, completion);
     ++done;
   }

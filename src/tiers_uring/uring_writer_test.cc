@@ -18,7 +18,8 @@ class UringWriterTest : public testing::Test {
  protected:
   void SetUp() override {
     const char* place = std::getenv("TEST_TMPDIR");
-    path_ = std::string(place != nullptr ? place : "/tmp") + "/cairn-uring-" + std::to_string(::getpid());
+    path_ = std::string(place != nullptr ? place : "/tmp") + "/cairn-uring-" +
+            std::to_string(::getpid());
     auto tier = FileTier::create(path_, kBlocks * kBlockBytes);
     ASSERT_TRUE(tier.is_ok()) << tier.status().message();
     tier_ = std::move(tier.value());
@@ -39,7 +40,8 @@ TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
   std::vector<BatchWrite> writes;
   for (std::size_t block = 0; block < kBlocks; ++block) {
     std::memset(memory_ + block * kBlockBytes, static_cast<int>(block + 1), kBlockBytes);
-    writes.push_back(BatchWrite{&tier_, block * kBlockBytes, memory_ + block * kBlockBytes, kBlockBytes, -1});
+    writes.push_back(
+        BatchWrite{&tier_, block * kBlockBytes, memory_ + block * kBlockBytes, kBlockBytes, -1});
   }
   UringWriter writer;
   writer.write_all(writes);

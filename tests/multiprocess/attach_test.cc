@@ -58,10 +58,15 @@ TEST(Attach, ClientGetsSlotMemoryAndFiles) {
   EXPECT_EQ(in_child([&] {
               TestClient client;
               if (!client.attach(node.client_socket(), 77)) return 1;
-              if (client.memory().tier_count() != 2 || client.memory().file_tier(static_cast<TierId>(1)).fd() < 0) return 2;
+              if (client.memory().tier_count() != 2 ||
+                  client.memory().file_tier(static_cast<TierId>(1)).fd() < 0)
+                return 2;
               if (!client.memory().owners().is_alive(client.self())) return 3;
               const nlohmann::json clients = node.status()["clients"];
-              return clients.size() == 1 && clients[0]["pid"] == ::getpid() && clients[0]["run"] == "77" ? 0 : 4;
+              return clients.size() == 1 && clients[0]["pid"] == ::getpid() &&
+                             clients[0]["run"] == "77"
+                         ? 0
+                         : 4;
             }),
             0);
   EXPECT_TRUE(node.wait_until_reaped(0, 5));
@@ -104,7 +109,9 @@ TEST(Attach, FullTableRefusesAndRecovers) {
   }
   const auto refused = [&] {
     TestClient client;
-    return client.attach(node.client_socket()) ? 0 : client.refusal().find("clients.max") != std::string::npos ? 1 : 2;
+    return client.attach(node.client_socket())                         ? 0
+           : client.refusal().find("clients.max") != std::string::npos ? 1
+                                                                       : 2;
   };
   EXPECT_EQ(in_child(refused), 1);
   for (const pid_t child : children) {

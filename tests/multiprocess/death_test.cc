@@ -67,7 +67,8 @@ unsigned life_us_max() {
 }
 
 Ledger* make_ledger() {
-  void* memory = ::mmap(nullptr, sizeof(Ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      ::mmap(nullptr, sizeof(Ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<Ledger*>(memory);
 }
 
@@ -76,7 +77,8 @@ std::string path_of(const NodeProcess& node, unsigned file) {
 }
 
 // Every word must be one that was written there for sure or may have been under way.
-bool is_in_order(const std::vector<std::uint64_t>& words, std::size_t count, std::uint64_t least, std::uint64_t most) {
+bool is_in_order(const std::vector<std::uint64_t>& words, std::size_t count, std::uint64_t least,
+                 std::uint64_t most) {
   for (std::size_t at = 0; at < count; ++at) {
     if (words[at] < least || words[at] > most) return false;
   }
@@ -102,13 +104,15 @@ void read_cell(Ledger& ledger, OpenFile& file, unsigned number, unsigned cell) {
   const std::uint64_t most = entry.intended.load();
   ledger.reads.fetch_add(1);
   const bool short_read = got < static_cast<ssize_t>(kCellBytes) && least != 0;
-  if (got < 0 || short_read || !is_in_order(words, static_cast<std::size_t>(got) / 8, least, most)) {
+  if (got < 0 || short_read ||
+      !is_in_order(words, static_cast<std::size_t>(got) / 8, least, most)) {
     ledger.violations.fetch_add(1);
   }
 }
 
 // Writes its own file and reads all, until it is killed.
-void work(Ledger& ledger, const NodeProcess& node, TestClient& client, unsigned own, unsigned thread, unsigned seed) {
+void work(Ledger& ledger, const NodeProcess& node, TestClient& client, unsigned own,
+          unsigned thread, unsigned seed) {
   Actor actor = client.make_actor(thread);
   std::mt19937 random(seed);
   for (;;) {
@@ -127,7 +131,8 @@ void work(Ledger& ledger, const NodeProcess& node, TestClient& client, unsigned 
   }
 }
 
-[[noreturn]] void client_process(Ledger& ledger, const NodeProcess& node, unsigned own, unsigned seed) {
+[[noreturn]] void client_process(Ledger& ledger, const NodeProcess& node, unsigned own,
+                                 unsigned seed) {
   auto* client = new TestClient;  // never destroyed: the process ends by SIGKILL
   if (!client->attach(node.client_socket())) {
     ledger.attach_failures.fetch_add(1);
@@ -151,8 +156,8 @@ void expect_store_in_order(const Ledger& ledger, const NodeProcess& node) {
       stream.read(reinterpret_cast<char*>(words.data()), kCellBytes);
       const Cell& entry = ledger.cells[file][cell];
       EXPECT_TRUE(is_in_order(words, kCellWords, entry.written.load(), entry.intended.load()))
-          << "file " << file << " cell " << cell << ": " << words.front() << ".." << words.back() << ", written "
-          << entry.written.load() << ", intended " << entry.intended.load();
+          << "file " << file << " cell " << cell << ": " << words.front() << ".." << words.back()
+          << ", written " << entry.written.load() << ", intended " << entry.intended.load();
     }
   }
 }
@@ -189,7 +194,8 @@ void expect_nothing_leaked(const NodeProcess& node) {
   EXPECT_EQ(blocks, resident);
   EXPECT_EQ(memory.header().dirty_bytes.load(), 0u);
   for (std::uint32_t index = 1; index < memory.descriptions().hold_capacity(); ++index) {
-    ASSERT_EQ(memory.descriptions().view(static_cast<HoldIndex>(index)).kind, HoldKind::kFree) << index;
+    ASSERT_EQ(memory.descriptions().view(static_cast<HoldIndex>(index)).kind, HoldKind::kFree)
+        << index;
   }
 }
 
@@ -239,8 +245,9 @@ TEST_P(Deaths, LoseNothingAndLeakNothing) {
   EXPECT_EQ(node.status()["open_store_files"], 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, Deaths, ::testing::Values(0, 3 << 20),
-                         [](const auto& member) { return member.param == 0 ? "MemoryOnly" : "WithFileTier"; });
+INSTANTIATE_TEST_SUITE_P(Tiers, Deaths, ::testing::Values(0, 3 << 20), [](const auto& member) {
+  return member.param == 0 ? "MemoryOnly" : "WithFileTier";
+});
 
 }  // namespace
 }  // namespace cairn::testing

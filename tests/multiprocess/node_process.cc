@@ -25,11 +25,14 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void pause_ms(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+void pause_ms(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
 
 std::string make_directory() {
   const char* place = std::getenv("TEST_TMPDIR");
-  std::string pattern = std::string(place != nullptr ? place : "/tmp") + "/cairn-multiprocess-XXXXXX";
+  std::string pattern =
+      std::string(place != nullptr ? place : "/tmp") + "/cairn-multiprocess-XXXXXX";
   const char* made = ::mkdtemp(pattern.data());
   return made == nullptr ? std::string() : std::string(made);
 }
@@ -95,7 +98,8 @@ nlohmann::json NodeProcess::request(const nlohmann::json& request) const {
     std::string received;
     char buffer[65536];
     ssize_t got = 0;
-    while (reply["kind"] != "done" && reply["kind"] != "error" && (got = ::read(socket, buffer, sizeof buffer)) > 0) {
+    while (reply["kind"] != "done" && reply["kind"] != "error" &&
+           (got = ::read(socket, buffer, sizeof buffer)) > 0) {
       received.append(buffer, static_cast<std::size_t>(got));
       std::size_t end = 0;
       while ((end = received.find('\n')) != std::string::npos) {

@@ -78,7 +78,8 @@ bool TestClient::attach_as(const std::string& socket_path, const protocol::Hello
     return false;
   }
   memory_ = std::move(memory.value());
-  self_ = Owner(static_cast<std::uint16_t>(welcome.slot), static_cast<std::uint8_t>(welcome.generation));
+  self_ = Owner(static_cast<std::uint16_t>(welcome.slot),
+                static_cast<std::uint8_t>(welcome.generation));
   return true;
 }
 
@@ -109,7 +110,8 @@ bool TestClient::send(const void* message, std::size_t length, int fd) {
 }
 
 bool TestClient::hand_over(ObjectIndex object, int fd) {
-  if (memory_.header().descriptors_full.load() != 0 || memory_.header().detached.load() != 0) return false;
+  if (memory_.header().descriptors_full.load() != 0 || memory_.header().detached.load() != 0)
+    return false;
   protocol::ObjectMessage message;
   message.header.type = Type::kObjectDescriptor;
   message.object = raw(object);

@@ -41,12 +41,14 @@ std::string content_of(const std::string& path) {
 
 std::string pattern(std::size_t length, unsigned seed) {
   std::string text(length, 0);
-  for (std::size_t at = 0; at < length; ++at) text[at] = static_cast<char>((at * 31 + seed * 7 + at / 4096) & 0xff);
+  for (std::size_t at = 0; at < length; ++at)
+    text[at] = static_cast<char>((at * 31 + seed * 7 + at / 4096) & 0xff);
   return text;
 }
 
 // A client writes `data` in pieces and dies without closing anything.
-int write_and_die(const NodeProcess& node, const std::string& path, const std::string& data, std::size_t piece) {
+int write_and_die(const NodeProcess& node, const std::string& path, const std::string& data,
+                  std::size_t piece) {
   return in_child([&] {
     TestClient client;
     if (!client.attach(node.client_socket())) return 1;
@@ -100,7 +102,8 @@ TEST_P(WriteBack, MoreThanTheTiersHold) {
               for (int round = 0; round < 2; ++round) {
                 for (std::size_t at = 0; at < data.size(); at += 100'000) {
                   const std::size_t length = std::min<std::size_t>(100'000, data.size() - at);
-                  if (file.read(at, read.data() + at, length) != static_cast<ssize_t>(length)) return 2;
+                  if (file.read(at, read.data() + at, length) != static_cast<ssize_t>(length))
+                    return 2;
                 }
                 if (read != data) return 3;
               }
@@ -150,7 +153,8 @@ TEST_P(WriteBack, AnUnlinkedFileOfAKilledClientIsForgotten) {
               if (!client.attach(node.client_socket())) return 1;
               Actor actor = client.make_actor(0);
               OpenFile file(client, actor, path, O_RDWR | O_CREAT);
-              if (file.write(0, data.data(), data.size()) != static_cast<ssize_t>(data.size())) return 2;
+              if (file.write(0, data.data(), data.size()) != static_cast<ssize_t>(data.size()))
+                return 2;
               ::unlink(path.c_str());
               unlink_object(actor, file.object());
               ::kill(::getpid(), SIGKILL);
