@@ -33,8 +33,8 @@ struct alignas(4096) ProcessPage {
   std::atomic<std::uint32_t> epoch;
   std::atomic<std::uint32_t> is_refused;  // the node did not take us: not asked again
   std::atomic<std::uint32_t> owner_bits;
-  std::atomic<std::int32_t> pid;          // of the process that attached
-  std::atomic<std::uint32_t> is_primed;   // this process has written here: 0 in a fresh child
+  std::atomic<std::int32_t> pid;         // of the process that attached
+  std::atomic<std::uint32_t> is_primed;  // this process has written here: 0 in a fresh child
   std::atomic<std::uint32_t> next_shard;
   LocalLock locks[static_cast<unsigned>(ProcessLock::kCount)];
 };

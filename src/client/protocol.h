@@ -18,14 +18,14 @@ inline constexpr std::uint32_t kMagic = 0x4e524943;
 inline constexpr std::uint16_t kVersion = 1;
 
 enum class Type : std::uint16_t {
-  kHello = 1,         // Hello -> Welcome (+ descriptors) or Refused
+  kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
   kWelcome,
   kRefused,
   kObjectDescriptor,  // ObjectMessage + one descriptor: dirty data of the object can be stored through it
-  kDiscarded,         // ObjectMessage: the object was unlinked and its data dropped; close the descriptor
-  kInherited,         // this process image has taken over what its pid had before exec: reap the old slot
-  kForeign,           // ForeignMessage: a program that cannot be intercepted is about to run in this pid
-  kFlush,             // ObjectMessage on a new connection -> Flushed
+  kDiscarded,  // ObjectMessage: the object was unlinked and its data dropped; close the descriptor
+  kInherited,  // this process image has taken over what its pid had before exec: reap the old slot
+  kForeign,    // ForeignMessage: a program that cannot be intercepted is about to run in this pid
+  kFlush,      // ObjectMessage on a new connection -> Flushed
   kFlushed,
 };
 
@@ -37,10 +37,10 @@ struct Header {
 
 struct Hello {
   Header header{kMagic, kVersion, Type::kHello};
-  std::uint32_t run = 0;           // CAIRN_RUN, 0 when unset
+  std::uint32_t run = 0;  // CAIRN_RUN, 0 when unset
   std::uint32_t layout_version = kLayoutVersion;
-  std::int32_t pid = 0;            // checked against SO_PEERCRED
-  char command[48] = {};           // /proc/self/comm or argv[0]
+  std::int32_t pid = 0;   // checked against SO_PEERCRED
+  char command[48] = {};  // /proc/self/comm or argv[0]
 };
 
 struct Welcome {
@@ -57,8 +57,8 @@ struct Refused {
 
 struct ObjectMessage {
   Header header;
-  std::uint32_t object = 0;  // ObjectIndex
-  std::uint32_t durable = 0; // kFlush: fsync the backing file too
+  std::uint32_t object = 0;   // ObjectIndex
+  std::uint32_t durable = 0;  // kFlush: fsync the backing file too
 };
 
 struct ForeignMessage {
@@ -68,7 +68,7 @@ struct ForeignMessage {
 
 struct Flushed {
   Header header{kMagic, kVersion, Type::kFlushed};
-  std::int32_t error = 0;    // 0 or errno
+  std::int32_t error = 0;  // 0 or errno
   std::uint32_t reserved = 0;
 };
 

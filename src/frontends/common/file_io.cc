@@ -177,6 +177,10 @@ void note_size_limit(std::uint64_t limit) {
   size_limit.store(std::min(limit, kCheckedOffset), std::memory_order_relaxed);
 }
 
+bool is_within_limits(std::uint64_t size) {
+  return size <= size_limit.load(std::memory_order_relaxed);
+}
+
 void read_size_limit() {
   rlimit limit{};
   if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) == 0)

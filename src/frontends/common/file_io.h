@@ -40,6 +40,8 @@ off_t file_size(OpenFile& file);
 
 // RLIMIT_FSIZE of the process, kept so that writes need not ask for it.
 void note_size_limit(std::uint64_t limit);
+// False when only the kernel can say whether a file may become this large.
+bool is_within_limits(std::uint64_t size);
 void read_size_limit();
 
 }  // namespace cairn

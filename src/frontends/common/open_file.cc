@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -51,9 +52,14 @@ StoreStatus to_store_status(const struct ::statx& raw) {
 // Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the
 // library does not know fails loudly instead of reading what is not up to date.
 bool place_placeholder(int fd, bool close_on_exec) {
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  // open_tree() without cloning gives the descriptor at once; some containers refuse it, then /proc has to serve.
+  auto placeholder = static_cast<int>(
+      sys::call(SYS_open_tree, fd, sys::word(""), AT_EMPTY_PATH | OPEN_TREE_CLOEXEC));
+  if (placeholder < 0) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  }
   if (placeholder < 0) return false;
   const bool placed = sys::dup3(placeholder, fd, close_on_exec ? O_CLOEXEC : 0) >= 0;
   sys::close(placeholder);
@@ -205,7 +211,7 @@ void follow_truncation(OpenFile& file, int fd) {
   BackingFile backing(writable, O_WRONLY);
   (void)truncate_object(ObjectAccess{*actor, file.object, backing, Session::instance()}, 0);
   backing.close_extra();
-  sys::close(writable);
+  if (!PosixLocks::is_locked(file.object)) sys::close(writable);
 }
 
 bool is_never_buffered(int flags) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/common/private_descriptors.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ namespace {
 constexpr int kMax = DescriptorTable::kDescriptorsMax;
 constinit std::atomic<std::uint64_t> private_bits[kMax / 64] = {};
 constinit std::atomic<int> highest_private{-1};
+constinit std::atomic<int> known_floor{0};
 
 bool has_bit(int fd) {
   if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kMax)) return false;
@@ -28,8 +30,14 @@ bool has_bit(int fd) {
 }  // namespace
 
 int PrivateDescriptors::make(int fd, bool close_on_exec) {
-  const int made =
-      sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, Session::descriptor_floor());
+  const int command = close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD;
+  int floor = known_floor.load(std::memory_order_relaxed);
+  int made = floor == 0 ? -EINVAL : sys::fcntl(fd, command, floor);
+  if (made == -EINVAL) {  // not asked for yet, or the process's limit fell below it
+    floor = Session::descriptor_floor();
+    known_floor.store(floor, std::memory_order_relaxed);
+    made = sys::fcntl(fd, command, floor);
+  }
   if (made >= 0) add(made);
   return made;
 }

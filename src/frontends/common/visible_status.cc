@@ -29,17 +29,22 @@ timespec to_time(const statx_timestamp& time) {
   return timespec{static_cast<time_t>(time.tv_sec), static_cast<long>(time.tv_nsec)};
 }
 
-// False when the object was reclaimed meanwhile: its file has settled, and the kernel's next answer
-// is the truth.
+// False when the kernel's answer may be older than the object's: the object was reclaimed, or its data were stored,
+// between the answer and the look here. Asked again, the kernel says what is true now.
 bool overlay(struct ::statx& status, ObjectIndex index) {
   const Object& object = Session::instance().memory().objects().at(index);
-  const VisibleStamp visible = visible_stamp(object, stamp_of(status));
+  const StoreStamp stamp = stamp_of(status);
+  const VisibleStamp visible = visible_stamp(object, stamp);
   if (!(object.key() == key_of(status)) || !object.has(kObjectLive)) return false;
+  const bool is_kernels = visible.size == stamp.size && visible.mtime_ns == stamp.mtime_ns;
+  const bool agrees = object.store_size.load(std::memory_order_acquire) == stamp.size &&
+                      object.store_mtime_ns.load(std::memory_order_acquire) == stamp.mtime_ns;
+  const bool is_through = object.through.load(std::memory_order_acquire) != 0;
   status.stx_size = visible.size;
   status.stx_blocks += visible.extra_blocks_512;
   set_time(status.stx_mtime, visible.mtime_ns);
   set_time(status.stx_ctime, visible.ctime_ns);
-  return true;
+  return is_through || agrees || !is_kernels;
 }
 
 void to_stat(const struct ::statx& from, struct ::stat* to) {

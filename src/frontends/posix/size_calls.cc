@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
+#include "frontends/common/posix_locks.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/visible_status.h"
 
@@ -23,25 +25,34 @@ constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
 
 namespace {
 
-// A path that names a buffered file is cut through a descriptor of our own. Returns false when it
-// is not buffered.
+int truncate_through(int fd, off_t size) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  StoreStatus status;
+  if (actor == nullptr || store_status(fd, &status) < 0) return sys::ftruncate(fd, size);
+  BackingFile backing(fd, O_WRONLY);
+  const ObjectIndex object = open_object(*actor, backing, status, true);
+  if (object == ObjectIndex::kNone) return sys::ftruncate(fd, size);
+  const ObjectAccess access{*actor, object, backing, session};
+  // The kernel knows its limits; when it refuses, nothing changes.
+  int result = is_within_limits(static_cast<std::uint64_t>(size)) ? 0 : sys::ftruncate(fd, size);
+  if (result == 0) result = truncate_object(access, static_cast<std::uint64_t>(size));
+  (void)close_object(access, true);
+  backing.close_extra();
+  return result;
+}
+
+// A path that names a buffered file is cut through a descriptor of our own. Returns false when it is not buffered.
 bool truncate_by_path(const char* path, off_t size, int* result) {
   struct ::statx status;
-  if (!may_need_overlay() || path == nullptr || size < 0) return false;
+  if (path == nullptr || size < 0 || !may_need_overlay()) return false;
   if (sys::statx(AT_FDCWD, path, 0, kOverlayMask, &status) < 0) return false;
-  if (object_of(status) == ObjectIndex::kNone) return false;
-  const int fd = open_managed(AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
-  if (fd < 0) {
-    *result = fd;
-    return true;
-  }
-  OpenFile* file = DescriptorTable::find(fd);
-  *result = file != nullptr ? file_truncate(*file, size) : sys::ftruncate(fd, size);
-  if (file != nullptr) {
-    close_tracked(fd);
-  } else {
-    sys::close(fd);
-  }
+  const ObjectIndex object = object_of(status);
+  if (object == ObjectIndex::kNone) return false;
+  const int fd = sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+  *result = fd < 0 ? fd : truncate_through(fd, size);
+  // Closing it would drop this process's POSIX locks on the file, which truncate() does not do.
+  if (fd >= 0 && !PosixLocks::is_locked(object)) sys::close(fd);
   return true;
 }
 
