@@ -275,7 +275,7 @@ void run_lock(Worker& worker, const Operation& op, Text& text) {
   if (op.kind == Kind::lock) {
     const int result = fcntl(slot.fd, F_SETLK, &lock);
     text.result(result);
-    worker.locked = worker.locked || result == 0;
+    worker.locked = true;
   } else if (op.kind == Kind::ofd_lock && (op.seed & 1) != 0) {
     text.result(fcntl(slot.fd, F_OFD_SETLK, &lock));
   } else {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: gcc make ar
 # timeout: 120
-# ignore: *.o *.a *.so* *.lo *.log example* minigzip* *64 *sh ztest* *.pc
+# ignore: library/program library/static *.o *.a *.so* *.lo *.log example* minigzip* *64 *sh ztest* *.pc
 # volatile: ztest* foo.gz
 # A real package (zlib, from Debian's sources) when they are at hand, and a generated library with a plugin.
 set -euo pipefail
