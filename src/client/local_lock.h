@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutual-exclusion lock of one process: a futex word and nothing else, so that it can live in a page that the
-// kernel wipes in a forked child (a lock that another thread held at the fork is then free in the child).
+// A mutual-exclusion lock of one process: a futex word and nothing else, so that it can live in a
+// page that the
+// kernel wipes in a forked child (a lock that another thread held at the fork is then free in the
+// child).
 //
 // Thread safety: that is its purpose. Not recursive; never held across a call into the application.
 #pragma once

@@ -35,7 +35,8 @@ int connect_seqpacket(const char* path, int floor, int timeout_ms) {
   const int low =
       static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (low < 0) return low;
-  // High at once: between here and the dup another thread sees one number less, as with any library.
+  // High at once: between here and the dup another thread sees one number less, as with any
+  // library.
   int socket = sys::fcntl(low, F_DUPFD_CLOEXEC, floor);
   if (socket < 0) {
     socket = low;

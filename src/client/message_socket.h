@@ -16,7 +16,8 @@ struct ReceivedMessage {
   unsigned descriptor_count = 0;
 };
 
-// A connected socket whose sends and receives end after `timeout_ms`, at or above `floor`; or -errno.
+// A connected socket whose sends and receives end after `timeout_ms`, at or above `floor`; or
+// -errno.
 int connect_seqpacket(const char* path, int floor, int timeout_ms);
 // 0 or -errno. `fd` -1 sends no descriptor. Never raises SIGPIPE.
 int send_message(int socket, const void* message, std::size_t size, int fd);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page that tells a process from its forked child: the kernel wipes it on fork (MADV_WIPEONFORK), however the
+// The page that tells a process from its forked child: the kernel wipes it on fork
+// (MADV_WIPEONFORK), however the
 // fork came about, so whatever the child finds here is its own or zero.
 //
 // Drawn:  epoch 0: not attached;  epoch n: attached, threads whose state carries n have an actor.
-// A vfork child shares the page with its parent, who is suspended, and works under the parent's name.
+// A vfork child shares the page with its parent, who is suspended, and works under the parent's
+// name.
 //
 // Thread safety: atomics and locks. Ownership: static, never destroyed.
 #pragma once

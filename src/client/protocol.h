@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire format between a client and the node service: SEQPACKET messages on client.sock, one struct each.
+// The wire format between a client and the node service: SEQPACKET messages on client.sock, one
+// struct each.
 //
-// A client sends kHello and gets one kWelcome with the descriptors of the segments and pool files (order: control, data,
-// tiers 1...). After that the connection is one-way, client to service, but for kFlush, which is sent on a
-// connection of its own and answered by kFlushed. The service knows the peer by SO_PEERCRED and watches its pidfd.
+// A client sends kHello and gets one kWelcome with the descriptors of the segments and pool files
+// (order: control, data,
+// tiers 1...). After that the connection is one-way, client to service, but for kFlush, which is
+// sent on a
+// connection of its own and answered by kFlushed. The service knows the peer by SO_PEERCRED and
+// watches its pidfd.
 //
 // Both sides check magic, version and size of every message. Thread safety: values.
 #pragma once
@@ -21,7 +25,8 @@ enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
   kWelcome,
   kRefused,
-  kObjectDescriptor,  // ObjectMessage + one descriptor: dirty data of the object can be stored through it
+  // ObjectMessage + one descriptor: dirty data of the object can be stored through it
+  kObjectDescriptor,
   kDiscarded,  // ObjectMessage: the object was unlinked and its data dropped; close the descriptor
   kInherited,  // this process image has taken over what its pid had before exec: reap the old slot
   kForeign,    // ForeignMessage: a program that cannot be intercepted is about to run in this pid

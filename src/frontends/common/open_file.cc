@@ -52,7 +52,8 @@ StoreStatus to_store_status(const struct ::statx& raw) {
 // Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the
 // library does not know fails loudly instead of reading what is not up to date.
 bool place_placeholder(int fd, bool close_on_exec) {
-  // open_tree() without cloning gives the descriptor at once; some containers refuse it, then /proc has to serve.
+  // open_tree() without cloning gives the descriptor at once; some containers refuse it, then
+  // /proc has to serve.
   auto placeholder = static_cast<int>(
       sys::call(SYS_open_tree, fd, sys::word(""), AT_EMPTY_PATH | OPEN_TREE_CLOEXEC));
   if (placeholder < 0) {

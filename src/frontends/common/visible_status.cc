@@ -29,7 +29,8 @@ timespec to_time(const statx_timestamp& time) {
   return timespec{static_cast<time_t>(time.tv_sec), static_cast<long>(time.tv_nsec)};
 }
 
-// False when the kernel's answer may be older than the object's: the object was reclaimed, or its data were stored,
+// False when the kernel's answer may be older than the object's: the object was reclaimed, or its
+// data were stored,
 // between the answer and the look here. Asked again, the kernel says what is true now.
 bool overlay(struct ::statx& status, ObjectIndex index) {
   const Object& object = Session::instance().memory().objects().at(index);

@@ -42,7 +42,8 @@ int truncate_through(int fd, off_t size) {
   return result;
 }
 
-// A path that names a buffered file is cut through a descriptor of our own. Returns false when it is not buffered.
+// A path that names a buffered file is cut through a descriptor of our own. Returns false when it
+// is not buffered.
 bool truncate_by_path(const char* path, off_t size, int* result) {
   struct ::statx status;
   if (path == nullptr || size < 0 || !may_need_overlay()) return false;
