@@ -53,6 +53,8 @@ void discard_object(Actor& actor, ObjectIndex index) {
   const ObjectAccess access{actor, index, no_file, nobody};
   (void)drop_blocks(access, 0, UINT64_MAX, true);
   actor.object(index).clear(kObjectTimesDirty | kObjectFailing);
+  ObjectTable& objects = actor.memory->objects();
+  if (objects.retire(index, actor.self, actor.owners())) (void)objects.reclaim(index, actor.self, actor.owners());
 }
 
 bool is_still_unlinked(BackingFile& file) {
@@ -109,8 +111,10 @@ int close_object(const ObjectAccess& access, bool may_write) {
   }
   if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
   if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked) {
+    // With a descriptor at the service the record stays, and so its index is still this file's when the message arrives.
+    const bool handed_over = object.has(kObjectHandedOver);
     discard_object(actor, access.index);
-    access.service.discarded(access.index);
+    if (handed_over) access.service.discarded(access.index);
   }
   return result;
 }

@@ -74,8 +74,11 @@ void adopt_store(const ObjectAccess& access) {
   Object& object = access.object();
   StoreStatus status;
   if (access.file.status(&status) < 0) return;
-  object.mtime_ns.store(status.stamp.mtime_ns);
-  object.ctime_ns.store(status.stamp.ctime_ns);
+  const std::int64_t mtime = never_back(object.mtime_ns.load(), status.stamp.mtime_ns);
+  // A stamp that the store does not bear is settled there later.
+  if (mtime != status.stamp.mtime_ns) object.set(kObjectTimesDirty);
+  object.mtime_ns.store(mtime);
+  object.ctime_ns.store(never_back(object.ctime_ns.load(), status.stamp.ctime_ns));
   object.store_mtime_ns.store(status.stamp.mtime_ns);
   object.store_ctime_ns.store(status.stamp.ctime_ns);
   object.store_size.store(status.stamp.size);

@@ -204,17 +204,10 @@ ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks
   }
 }
 
-// Never back: the kernel's fine-grained stamps (Linux 6.13), which the object took over at its opening, may be a
-// tick ahead of the coarse clock. A time that the program set into the future does go back, as it would natively.
-std::int64_t not_before(std::int64_t stamped, std::int64_t now) {
-  constexpr std::int64_t kTicksNs = 20'000'000;
-  return now <= stamped && stamped - now < kTicksNs ? stamped + 1 : now;
-}
-
 void stamp_write(Object& object) {
   const std::int64_t now = wall_clock_coarse_ns();
-  object.mtime_ns.store(not_before(object.mtime_ns.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
-  object.ctime_ns.store(not_before(object.ctime_ns.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
+  object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
+  object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
   if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
 }
 

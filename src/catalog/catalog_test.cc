@@ -107,6 +107,22 @@ TEST_F(ObjectTableTest, OnlyUnreferencedRecordsAreReclaimed) {
   EXPECT_EQ(table_.find(FileKey{1, 10, 7}), ObjectIndex::kNone);
 }
 
+TEST_F(ObjectTableTest, ARetiredFileIsNotTakenForItsInodesNextOwner) {
+  bool created = false;
+  const ObjectIndex gone = open(10, &created);
+  EXPECT_FALSE(table_.retire(gone, owners_.self, owners_.table)) << "it is open";
+  table_.at(gone).opens.store(0);
+  table_.at(gone).set(kObjectHandedOver);
+  EXPECT_TRUE(table_.retire(gone, owners_.self, owners_.table));
+  EXPECT_FALSE(table_.reclaim(gone, owners_.self, owners_.table)) << "the service still has a descriptor";
+  const ObjectIndex next = open(10, &created);
+  EXPECT_TRUE(created);
+  EXPECT_NE(next, gone);
+  table_.at(gone).clear(kObjectHandedOver);
+  EXPECT_TRUE(table_.reclaim(gone, owners_.self, owners_.table));
+  EXPECT_EQ(table_.find(FileKey{1, 10, 7}), next);
+}
+
 TEST_F(ObjectTableTest, AFullTableSaysSoAndRecovers) {
   bool created = false;
   std::uint64_t inode = 0;

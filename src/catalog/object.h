@@ -31,6 +31,7 @@ enum ObjectFlags : std::uint32_t {
   kObjectFailing = 1u << 4,      // the last flush failed; see error_number
   kObjectCtimeOurs = 1u << 5,    // report ctime_ns while the store's ctime equals store_ctime_ns
   kObjectFlushQueued = 1u << 6,
+  kObjectRetired = 1u << 7,      // no longer found by its key: the file is gone, its inode may be another's soon
 };
 
 struct Object {

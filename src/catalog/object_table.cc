@@ -71,6 +71,16 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   return index;
 }
 
+bool ObjectTable::retire(ObjectIndex index, Owner self, const OwnerTable& owners) {
+  Object& object = at(index);
+  const HashPosition position = position_of(object.key());
+  OwnedGuard guard(hash_.lock_of(position), self, owners);
+  if (object.opens.load() != 0 || !object.has(kObjectLive)) return false;
+  if (object.has(kObjectRetired)) return true;
+  object.set(kObjectRetired);
+  return hash_.erase_locked(position, raw(index));
+}
+
 bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owners) {
   Object& object = at(index);
   const HashPosition position = position_of(object.key());
@@ -79,7 +89,7 @@ bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owner
                         object.dirty_blocks.load() != 0 || object.through.load() != 0 ||
                         object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
   if (!object.has(kObjectLive) || referred) return false;
-  if (!hash_.erase_locked(position, raw(index))) return false;
+  if (!object.has(kObjectRetired) && !hash_.erase_locked(position, raw(index))) return false;
   live_count_->fetch_sub(1, std::memory_order_relaxed);
   object.flags.store(0, std::memory_order_release);
   return true;

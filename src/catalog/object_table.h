@@ -40,6 +40,10 @@ class ObjectTable {
   ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self, const OwnerTable& owners,
                       bool* created);
 
+  // The file is gone for good: its key is forgotten at once, so that a new file that gets the same inode within the same
+  // tick is not taken for it. The record is freed when the last reference goes. False while somebody has it open.
+  bool retire(ObjectIndex index, Owner self, const OwnerTable& owners);
+
   // Frees the record if nothing refers to it. Returns false when something does.
   bool reclaim(ObjectIndex index, Owner self, const OwnerTable& owners);
 

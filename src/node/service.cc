@@ -148,6 +148,7 @@ class Service final : public AttachEvents, public StopRequest {
   }
   void on_discarded(ObjectIndex object) override {
     if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
+    (void)memory_.objects().reclaim(object, clients_.service(), memory_.owners());
   }
   void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) override {
     requests_.submit(std::move(connection), object, durable);
