@@ -4,7 +4,7 @@
 //   state      meaning                                   moved by
 //   free       nobody                                    service: attach -> active
 //   active     a living process holds it                 service, on its death or detach -> reaping
-//   reaping    its leases, locks and holds are returned  service -> free (generation advanced first)
+//   reaping    leases, locks and holds are returned      service -> free (generation advanced)
 //
 // Thread safety: fields but the counters are written by the service alone.
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client counts, in memory that the counting thread owns (rule 1: statistics cost the hit path no shared line).
+// What a client counts, in memory that the counting thread owns (rule 1: statistics cost the hit
+// path no shared line).
 //
-// Thread safety: a shard is written by the threads that picked it and read by the service. Threads that share a shard
-// may lose an increment; correctness never depends on these numbers.
+// Thread safety: a shard is written by the threads that picked it and read by the service. Threads
+// that share a shard may lose an increment; correctness never depends on these numbers.
 #pragma once
 
 #include <atomic>
@@ -11,20 +12,20 @@
 namespace cairn {
 
 enum class Counter : std::uint8_t {
-  kReads,               // read calls that were more than one plain hit
+  kReads,  // read calls that were more than one plain hit
   kReadBytes,
-  kReadHits,            // read calls that were one plain hit
+  kReadHits,  // read calls that were one plain hit
   kHitBytesMemory,
-  kHitBytesFile,        // bytes served from file tiers
-  kMissBytes,           // bytes that no tier had: kReadBytes is the sum of hits and misses
+  kHitBytesFile,  // bytes served from file tiers
+  kMissBytes,     // bytes that no tier had: kReadBytes is the sum of hits and misses
   kWrites,
   kWriteBytes,
-  kWriteThroughBytes,   // bytes that went to the backing store at once
+  kWriteThroughBytes,  // bytes that went to the backing store at once
   kFlushedBytes,
   kEvictedBlocks,
   kPromotedBlocks,
   kDemotedBlocks,
-  kIoCycles,            // time inside data calls (cycle_clock.h); plain hits are sampled
+  kIoCycles,  // time inside data calls (cycle_clock.h); plain hits are sampled
   kOpens,
   kCount
 };

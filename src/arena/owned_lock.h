@@ -3,13 +3,17 @@
 //
 // Invariants
 //  1. The word is 0 when free, else it holds the owner and possibly the waiters bit.
-//  2. A holder that died (its slot's generation advanced) can be replaced by any waiter in one compare-and-swap. The new
-//     holder is told (`Acquired::kStolen`) and repairs what the lock protects before it goes on.
-//  3. No wait is unbounded in the kernel: every sleep ends after kSleepMs and the owner's life is checked again.
+//  2. A holder that died (its slot's generation advanced) can be replaced by any waiter in one
+//     compare-and-swap. The new holder is told (`Acquired::kStolen`) and repairs what the lock
+//     protects before it goes on.
+//  3. No wait is unbounded in the kernel: every sleep ends after kSleepMs and the owner's life is
+//     checked again.
 //
-// The lock is not recursive, and two threads of one process exclude each other although they share an owner.
+// The lock is not recursive, and two threads of one process exclude each other although they share
+// an owner.
 //
-// Thread safety: that is its purpose. Never held across a cancellation point or an application callback.
+// Thread safety: that is its purpose. Never held across a cancellation point or an application
+// callback.
 #pragma once
 
 #include <atomic>
@@ -79,7 +83,8 @@ class OwnedLock {
     for (int spin = 0;; ++spin) {
       std::uint32_t seen = word_.load(std::memory_order_relaxed);
       if (seen == 0) {
-        // Past the spins others may sleep behind us, so the waiters bit is set to have unlock() wake one.
+        // Past the spins others may sleep behind us, so the waiters bit is set to have unlock()
+        // wake one.
         const std::uint32_t mine = spin < kSpins ? self.bits() : (self.bits() | kWaiters);
         if (word_.compare_exchange_weak(seen, mine, std::memory_order_acquire)) {
           return Acquired::kFree;

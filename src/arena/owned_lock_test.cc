@@ -24,7 +24,8 @@ struct Shared {
 class OwnedLockTest : public testing::Test {
  protected:
   void SetUp() override {
-    void* mapped = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* mapped =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(mapped, MAP_FAILED);
     shared_ = new (mapped) Shared;
     owners_ = OwnerTable(shared_->generations.data(), 8);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds a lock, a lease or a reference in the arena: a client slot and its generation.
 //
-// Rule 4 of the design: a client can be killed by SIGKILL at any instruction, so everything that can be held names its
-// holder. The node service declares a client dead by advancing the generation of its slot; from that
-// instant everybody may take over what the old generation held.
+// Rule 4 of the design: a client can be killed by SIGKILL at any instruction, so everything that
+// can be held names its holder. The node service declares a client dead by advancing the generation
+// of its slot; from that instant everybody may take over what the old generation held.
 //
 // Thread safety: Owner is a value; OwnerTable is lock-free.
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace cairn {
 
-// Drawn:  | generation : 8 | slot : 16 |   in the low 24 bits; 0 means nobody (slot 0 is never given out).
+// Drawn:  | generation : 8 | slot : 16 |   in the low 24 bits
+// 0 means nobody: slot 0 is never given out.
 class Owner {
  public:
   static constexpr unsigned kBits = 24;
@@ -51,11 +52,10 @@ class OwnerTable {
     return static_cast<std::uint8_t>(now) == owner.generation();
   }
   // Only the node service: from here on the present generation of `slot` counts as dead.
-  void advance(std::uint16_t slot) {
-    generations_[slot].fetch_add(1, std::memory_order_acq_rel);
-  }
+  void advance(std::uint16_t slot) { generations_[slot].fetch_add(1, std::memory_order_acq_rel); }
   Owner current(std::uint16_t slot) const {
-    return Owner(slot, static_cast<std::uint8_t>(generations_[slot].load(std::memory_order_acquire)));
+    return Owner(slot,
+                 static_cast<std::uint8_t>(generations_[slot].load(std::memory_order_acquire)));
   }
   std::uint32_t count() const { return count_; }
 

@@ -18,7 +18,8 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Maps `fd` at an address aligned to a huge page: without the alignment no huge page can back the mapping.
+// Maps `fd` at an address aligned to a huge page: without the alignment no huge page can back the
+// mapping.
 std::byte* map_aligned(int fd, std::size_t size_bytes) {
   const std::size_t reserve_bytes = size_bytes + kHugePageBytes;
   void* reserved = sys::mmap(nullptr, reserve_bytes, PROT_NONE,
@@ -78,7 +79,8 @@ Result<SharedSegment> SharedSegment::create(const char* name, std::size_t size_b
   if (huge_pages == HugePages::kReserved) {
     const int fd = create_memory_file(name, MFD_CLOEXEC | MFD_HUGETLB);
     if (fd >= 0) {
-      // fallocate takes the reservation now: a page that is missing later would be a SIGBUS in the application.
+      // fallocate takes the reservation now: a page that is missing later would be a SIGBUS in the
+      // application.
       const bool reserved = sys::ftruncate(fd, static_cast<off_t>(size)) == 0 &&
                             sys::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0;
       if (reserved) return attach(fd, size, HugePages::kReserved);
@@ -108,7 +110,8 @@ Result<SharedSegment> SharedSegment::attach(int fd, std::size_t size_bytes, Huge
 
 void SharedSegment::populate(std::size_t offset, std::size_t length) const {
 #ifndef MADV_POPULATE_WRITE
-  constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14; Debian 12's libc headers have it, older ones do not
+  // Linux 5.14; Debian 12's libc headers have it, older ones do not
+  constexpr int MADV_POPULATE_WRITE = 23;
 #endif
   sys::madvise(base_ + offset, length, MADV_POPULATE_WRITE);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shared-memory segment: an anonymous memory file that the node service creates and clients map by descriptor.
+// One shared-memory segment: an anonymous memory file that the node service creates and clients map
+// by descriptor.
 //
-// A memfd and not a file on /dev/shm, because transparent huge pages by madvise reach only the kernel's internal
-// shmem mount (measured: 10 to 25 % on every hit), and because containers often give /dev/shm 64 MiB.
+// A memfd and not a file on /dev/shm, because transparent huge pages by madvise reach only the
+// kernel's internal shmem mount (measured: 10 to 25 % on every hit), and because containers often
+// give /dev/shm 64 MiB.
 //
-// Thread safety: immutable after construction. Ownership: move-only; unmaps and closes on destruction.
+// Thread safety: immutable after construction. Ownership: move-only; unmaps and closes on
+// destruction.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +26,18 @@ class SharedSegment {
   SharedSegment& operator=(SharedSegment&& other) noexcept;
   ~SharedSegment();
 
-  // Creates a zeroed segment of `size_bytes` (rounded up to 2 MiB). Memory is allocated when first touched.
+  // Creates a zeroed segment of `size_bytes` (rounded up to 2 MiB). Memory is allocated when first
+  // touched.
   // Errors: kExhausted when the address space or the reserved pages do not suffice.
-  static Result<SharedSegment> create(const char* name, std::size_t size_bytes, HugePages huge_pages);
+  static Result<SharedSegment> create(const char* name, std::size_t size_bytes,
+                                      HugePages huge_pages);
 
-  // Maps a segment received by descriptor and takes ownership of `fd`. Requires: size from the trusted handshake.
+  // Maps a segment received by descriptor and takes ownership of `fd`. Requires: size from the
+  // trusted handshake.
   static Result<SharedSegment> attach(int fd, std::size_t size_bytes, HugePages huge_pages);
 
-  // Populates the page tables of [offset, offset + length) for writing in one call, so that the copy that follows
-  // does not fault page by page. Best effort: older kernels ignore it.
+  // Populates the page tables of [offset, offset + length) for writing in one call, so that the
+  // copy that follows does not fault page by page. Best effort: older kernels ignore it.
   void populate(std::size_t offset, std::size_t length) const;
 
   std::byte* base() const { return base_; }

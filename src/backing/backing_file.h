@@ -2,9 +2,9 @@
 // The backing store's file behind an object, as one process has it open.
 //
 // Thread safety: any thread; the readable descriptor is opened at most once.
-// Ownership: `fd` belongs to the caller; a descriptor opened here for reading is closed by close_extra().
-// No descriptor of the file is ever closed while the file is open otherwise: closing one would drop the process's POSIX
-// locks on it (fcntl(2)).
+// Ownership: `fd` belongs to the caller; a descriptor opened here for reading is closed by
+// close_extra(). No descriptor of the file is ever closed while the file is open otherwise: closing
+// one would drop the process's POSIX locks on it (fcntl(2)).
 #pragma once
 
 #include <sys/types.h>
@@ -32,8 +32,8 @@ class BackingFile {
 
   int fd() const { return fd_; }
   bool is_writable() const;
-  // Reads at most `length` bytes; fewer only at the end of the file. -errno on failure; -EBADF when the file
-  // was opened for writing only and may not be read.
+  // Reads at most `length` bytes; fewer only at the end of the file. -errno on failure; -EBADF when
+  // the file was opened for writing only and may not be read.
   ssize_t read(std::uint64_t offset, void* buffer, std::size_t length);
   // Writes everything or returns -errno.
   ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) const;
@@ -43,8 +43,8 @@ class BackingFile {
   int set_mtime(std::int64_t mtime_ns) const;
   void close_extra();
 
-  // From here on no descriptor that was opened for reading is exchanged for one with a higher number, because closing
-  // the first would drop the POSIX locks that this process has on the file.
+  // From here on no descriptor that was opened for reading is exchanged for one with a higher
+  // number, because closing the first would drop the POSIX locks that this process has on the file.
   static void keep_first_descriptors() { keeps_first_.store(true, std::memory_order_relaxed); }
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 void abort_on_failure(const char* expression, const char* file, int line) {
   char text[512];
-  const int length = std::snprintf(text, sizeof text, "cairn: check failed: %s (%s:%d)\n",
-                                   expression, file, line);
+  const int length =
+      std::snprintf(text, sizeof text, "cairn: check failed: %s (%s:%d)\n", expression, file, line);
   if (length > 0) (void)sys::write(2, text, static_cast<std::size_t>(length));
   std::abort();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CHECK (always on, control plane) and DCHECK (hot path, on in debug and sanitizer builds).
 //
-// A failed check calls the handler of the process: the service aborts; inside a host application the preload
-// installs a handler that latches pass-through instead of killing somebody's job (see client/session.h).
+// A failed check calls the handler of the process: the service aborts; inside a host application
+// the preload installs a handler that latches pass-through instead of killing somebody's job (see
+// client/session.h).
 #pragma once
 
 namespace cairn {
@@ -16,11 +17,11 @@ CheckHandler set_check_handler(CheckHandler handler);
 
 }  // namespace cairn
 
-#define CAIRN_CHECK(expression)                                  \
-  do {                                                           \
-    if (__builtin_expect(!(expression), 0)) {                    \
-      ::cairn::check_failed(#expression, __FILE__, __LINE__);    \
-    }                                                            \
+#define CAIRN_CHECK(expression)                               \
+  do {                                                        \
+    if (__builtin_expect(!(expression), 0)) {                 \
+      ::cairn::check_failed(#expression, __FILE__, __LINE__); \
+    }                                                         \
   } while (false)
 
 #ifdef NDEBUG

@@ -36,13 +36,15 @@ inline std::int64_t monotonic_ns() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return to_nanos(now);
 }
-// The stamp to give a file that bears `stamped`. Never back within a few ticks: the kernel's fine-grained stamps
-// (Linux 6.13) may be a tick ahead of the coarse clock. A time that was set into the future does go back.
+// The stamp to give a file that bears `stamped`. Never back within a few ticks: the kernel's
+// fine-grained stamps (Linux 6.13) may be a tick ahead of the coarse clock. A time that was set
+// into the future does go back.
 inline std::int64_t never_back(std::int64_t stamped, std::int64_t now) {
   constexpr std::int64_t kTicksNs = 20'000'000;
   return now < stamped && stamped - now < kTicksNs ? stamped : now;
 }
-// Milliseconds of the monotonic clock, for ages and recency. Wraps after 49 days: compare differences.
+// Milliseconds of the monotonic clock, for ages and recency. Wraps after 49 days: compare
+// differences.
 inline std::uint32_t monotonic_coarse_ms() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processor's constant-rate counter: the cheapest clock there is, in units of its own.
 //
-// Counters add up cycles; whoever reports them converts with the rate seen since an anchor (a cycle count and a
-// monotonic time taken together).
+// Counters add up cycles; whoever reports them converts with the rate seen since an anchor (a cycle
+// count and a monotonic time taken together).
 //
 // Thread safety: any thread, async-signal-safe.
 #pragma once
@@ -40,7 +40,8 @@ struct CycleAnchor {
     const std::uint64_t span = present.cycles - cycles;
     if (span == 0) return 0;
     return static_cast<std::uint64_t>(static_cast<double>(elapsed_cycles) *
-                                      static_cast<double>(present.nanos - nanos) / static_cast<double>(span));
+                                      static_cast<double>(present.nanos - nanos) /
+                                      static_cast<double>(span));
   }
 };
 

@@ -18,7 +18,8 @@
 namespace cairn {
 
 // Sleeps while *word == expected, for at most `timeout_ms`. Returns false when the time ran out.
-inline bool futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, int timeout_ms) {
+inline bool futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                       int timeout_ms) {
   const timespec timeout = to_timespec(static_cast<std::int64_t>(timeout_ms) * 1'000'000);
   const long result = sys::call(SYS_futex, sys::word(&word), FUTEX_WAIT,
                                 static_cast<long>(expected), sys::word(&timeout));

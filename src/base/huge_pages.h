@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages shared memory asks the kernel for: one enumeration for the configuration and the segments.
+// Which pages shared memory asks the kernel for: one enumeration for the configuration and the
+// segments.
 //
 // Thread safety: values.
 #pragma once

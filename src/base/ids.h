@@ -56,7 +56,8 @@ constexpr std::uint16_t pages_touched(std::size_t begin, std::size_t end) {
   return static_cast<std::uint16_t>(upto_last & ~((std::uint32_t{1} << first) - 1));
 }
 
-// What a file is, whatever its path: rule 5 of the design. The birth time tells a reused inode apart.
+// What a file is, whatever its path: rule 5 of the design. The birth time tells a reused inode
+// apart.
 struct FileKey {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

@@ -2,9 +2,10 @@
 //
 // Everything that one node service is told at start, already validated and resolved.
 //
-// The command line resolves it (defaults by looking at the machine, configuration file, environment,
-// flags; see base/option_table.h) and node::run_service() consumes it. It is never parsed twice and
-// the service adds no defaults of its own, so `cairn config show` prints what really holds.
+// The command line resolves it (defaults by looking at the machine, configuration file,
+// environment, flags; see base/option_table.h) and node::run_service() consumes it. It is never
+// parsed twice and the service adds no defaults of its own, so `cairn config show` prints what
+// really holds.
 //
 // Thread safety: a plain value. Ownership: owns its strings.
 #pragma once
@@ -26,17 +27,19 @@ struct FileTierConfig {
 
 // A resolved option as `cairn config show` prints it and the control command "config" answers it.
 struct ResolvedOption {
-  std::string name;    // "ram.capacity"
-  std::string value;   // "6 GiB"
-  std::string source;  // "default" | "found: ..." | "FILE:LINE" | "environment CAIRN_..." | "command line"
+  std::string name;   // "ram.capacity"
+  std::string value;  // "6 GiB"
+  std::string
+      source;  // "default" | "found: ..." | "FILE:LINE" | "environment CAIRN_..." | "command line"
 };
 
 struct NodeConfig {
   // Identity. The run root is private to the user (0700) and exists when the service starts; the
   // launcher also created node_directory and holds nothing in it but config.yaml and node.log.
-  std::string name;            // "run-4711" for a private node, else the name given to `cairn up`
-  std::string run_root;        // "/run/user/1000/cairn"
-  std::string node_directory;  // run_root + "/" + name: client.sock, control.sock, node.pid, node.log
+  std::string name;      // "run-4711" for a private node, else the name given to `cairn up`
+  std::string run_root;  // "/run/user/1000/cairn"
+  std::string
+      node_directory;  // run_root + "/" + name: client.sock, control.sock, node.pid, node.log
 
   // RAM tier. 0 bytes means that the node has none and works with its file tiers alone.
   uint64_t ram_capacity_bytes = 0;
@@ -52,7 +55,8 @@ struct NodeConfig {
   uint32_t flush_dirty_high_percent = 60;
   uint32_t flush_retry_ms = 1000;  // first retry after an error of the backing store; doubles
 
-  // Eviction starts when less than evict_low_percent of a tier is free and stops at evict_high_percent.
+  // Eviction starts when less than evict_low_percent of a tier is free and stops at
+  // evict_high_percent.
   uint32_t evict_low_percent = 5;
   uint32_t evict_high_percent = 10;
 
@@ -68,7 +72,8 @@ struct NodeConfig {
   // True for a node that `cairn run` started for itself: it may exit when its run has ended.
   bool private_node = false;
 
-  // The service writes "ready\n", or one line of error text, to this descriptor and closes it. -1: none.
+  // The service writes "ready\n", or one line of error text, to this descriptor and closes it. -1:
+  // none.
   int ready_fd = -1;
 
   // Every option with its value and where it came from, in table order (control command "config").

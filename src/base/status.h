@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Status and Result<T>: how functions outside the hot path say what went wrong.
 //
-// A code is chosen by what the caller should do. The hot path returns a byte count or -errno as the kernel does,
-// because its caller is a POSIX call.
+// A code is chosen by what the caller should do. The hot path returns a byte count or -errno as the
+// kernel does, because its caller is a POSIX call.
 // Thread safety: values.
 #pragma once
 
@@ -51,8 +51,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {}   // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool is_ok() const { return value_.has_value(); }
   explicit operator bool() const { return is_ok(); }
@@ -70,10 +70,9 @@ class [[nodiscard]] Result {
 }  // namespace cairn
 
 // Returns from the enclosing function when `expression` (a Status) is not ok.
-#define CAIRN_RETURN_IF_ERROR(expression)                      \
-  do {                                                         \
-    if (::cairn::Status cairn_status_ = (expression);          \
-        !cairn_status_.is_ok()) {                              \
-      return cairn_status_;                                    \
-    }                                                          \
+#define CAIRN_RETURN_IF_ERROR(expression)                                       \
+  do {                                                                          \
+    if (::cairn::Status cairn_status_ = (expression); !cairn_status_.is_ok()) { \
+      return cairn_status_;                                                     \
+    }                                                                           \
   } while (false)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls that bypass libc's symbols.
 //
-// The preloaded library interposes libc's names, so its own I/O must never go through them: every function here
-// issues the system call itself and returns its result or -errno. errno is never touched.
+// The preloaded library interposes libc's names, so its own I/O must never go through them: every
+// function here issues the system call itself and returns its result or -errno. errno is never
+// touched.
 //
 // Thread safety: as the system call's. Async-signal-safe.
 #pragma once
@@ -19,7 +20,8 @@
 namespace cairn::sys {
 
 #if defined(__x86_64__)
-inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
+                 long f = 0) {
   long result;
   register long r10 __asm__("r10") = d;
   register long r8 __asm__("r8") = e;
@@ -31,7 +33,8 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
   return result;
 }
 #elif defined(__aarch64__)
-inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
+                 long f = 0) {
   register long x8 __asm__("x8") = number;
   register long x0 __asm__("x0") = a;
   register long x1 __asm__("x1") = b;
@@ -82,18 +85,15 @@ inline int fcntl(int fd, int command, long argument = 0) {
 inline int dup3(int from, int to, int flags) {
   return static_cast<int>(call(SYS_dup3, from, to, flags));
 }
-inline off_t lseek(int fd, off_t offset, int whence) {
-  return call(SYS_lseek, fd, offset, whence);
-}
-inline int ftruncate(int fd, off_t size) {
-  return static_cast<int>(call(SYS_ftruncate, fd, size));
-}
+inline off_t lseek(int fd, off_t offset, int whence) { return call(SYS_lseek, fd, offset, whence); }
+inline int ftruncate(int fd, off_t size) { return static_cast<int>(call(SYS_ftruncate, fd, size)); }
 inline int fallocate(int fd, int mode, off_t offset, off_t length) {
   return static_cast<int>(call(SYS_fallocate, fd, mode, offset, length));
 }
 inline int fsync(int fd) { return static_cast<int>(call(SYS_fsync, fd)); }
 inline int fdatasync(int fd) { return static_cast<int>(call(SYS_fdatasync, fd)); }
-inline int statx(int directory, const char* path, int flags, unsigned mask, struct ::statx* result) {
+inline int statx(int directory, const char* path, int flags, unsigned mask,
+                 struct ::statx* result) {
   return static_cast<int>(call(SYS_statx, directory, word(path), flags, mask, word(result)));
 }
 inline int utimensat(int directory, const char* path, const timespec* times, int flags) {
@@ -102,7 +102,8 @@ inline int utimensat(int directory, const char* path, const timespec* times, int
 inline long readlinkat(int directory, const char* path, char* buffer, std::size_t size) {
   return call(SYS_readlinkat, directory, word(path), word(buffer), static_cast<long>(size));
 }
-inline void* mmap(void* address, std::size_t length, int protection, int flags, int fd, off_t offset) {
+inline void* mmap(void* address, std::size_t length, int protection, int flags, int fd,
+                  off_t offset) {
   return reinterpret_cast<void*>(
       call(SYS_mmap, word(address), static_cast<long>(length), protection, flags, fd, offset));
 }

@@ -17,10 +17,12 @@ LockedBlock take_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
   const NodeMemory& memory = *actor.memory;
   BucketPool& pool = memory.pool(TierId::kMemory);
   Lease::Fresh fresh;
-  const BucketIndex bucket = actor.leases[0].take(pool, size_class, actor.self, actor.owners(), wanted, &fresh);
+  const BucketIndex bucket =
+      actor.leases[0].take(pool, size_class, actor.self, actor.owners(), wanted, &fresh);
   if (fresh.count > 0) {
     memory.note_slabs_used(fresh.first_slab + fresh.count);
-    memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes, std::size_t{fresh.count} * kBlockBytes);
+    memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes,
+                           std::size_t{fresh.count} * kBlockBytes);
     if (pool.free_slabs() < memory.header().low_slabs[0].load(std::memory_order_relaxed)) {
       memory.wake_organizer();
     }
@@ -32,7 +34,8 @@ LockedBlock take_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
   return LockedBlock(actor, bucket);
 }
 
-void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber number, PlacementReason reason) {
+void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber number,
+              PlacementReason reason) {
   const std::uint32_t now = monotonic_coarse_ms();
   descriptor.object.store(raw(object), std::memory_order_relaxed);
   descriptor.number.store(raw(number), std::memory_order_relaxed);
@@ -51,8 +54,8 @@ void release_unpublished(Actor& actor, LockedBlock& block) {
   block.dismiss();
 }
 
-// Copies `from` (any tier) into the new RAM bucket `to`, both locked, and lets the directory point there.
-// Returns the new place, or `from` untouched when the pool file cannot be read.
+// Copies `from` (any tier) into the new RAM bucket `to`, both locked, and lets the directory point
+// there. Returns the new place, or `from` untouched when the pool file cannot be read.
 LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, ObjectIndex object,
                            BlockNumber number, PlacementReason reason) {
   const NodeMemory& memory = *actor.memory;
@@ -62,8 +65,8 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
     copy_to_shared(to.bytes(), from.bytes(), bytes_in(static_cast<SizeClass>(old.size_class)));
   } else {
     const TierId tier = memory.tier_of(from.bucket());
-    const int error = memory.file_tier(tier).read_pages(memory.pool(tier).offset_of_bucket(from.bucket()),
-                                                        to.bytes(), kBlockBytes);
+    const int error = memory.file_tier(tier).read_pages(
+        memory.pool(tier).offset_of_bucket(from.bucket()), to.bytes(), kBlockBytes);
     if (error < 0) {
       release_unpublished(actor, to);
       return from;
@@ -90,8 +93,8 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
 enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
 
 // Gives a block that is not resident its bucket and publishes it.
-Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end, PlacementReason reason,
-             unsigned wanted, LockedBlock* result) {
+Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
+             PlacementReason reason, unsigned wanted, LockedBlock* result) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   Object& object = access.object();
@@ -102,7 +105,8 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end, Pl
   describe(block.descriptor(), access.index, number, reason);
   block.descriptor().enter(BlockState::kFilling);
   object.blocks.fetch_add(1, std::memory_order_acq_rel);
-  const BucketIndex resident = memory.directory().publish(block.bucket(), actor.self, actor.owners());
+  const BucketIndex resident =
+      memory.directory().publish(block.bucket(), actor.self, actor.owners());
   if (resident != block.bucket()) {
     object.blocks.fetch_sub(1, std::memory_order_acq_rel);
     release_unpublished(actor, block);
@@ -154,15 +158,17 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
       descriptor.wait_for_flusher(actor.owners());
       continue;
     }
-    LockedBlock larger = take_bucket(actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, 1);
+    LockedBlock larger =
+        take_bucket(actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, 1);
     if (!larger) return block;
-    return move_to_memory(actor, static_cast<LockedBlock&&>(block), static_cast<LockedBlock&&>(larger),
-                          access.index, number,
+    return move_to_memory(actor, static_cast<LockedBlock&&>(block),
+                          static_cast<LockedBlock&&>(larger), access.index, number,
                           is_small ? PlacementReason::kGrown : PlacementReason::kPromoted);
   }
 }
 
-int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number, std::uint16_t pages) {
+int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+               std::uint16_t pages) {
   BlockDescriptor& descriptor = block.descriptor();
   const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
   const auto missing = static_cast<std::uint16_t>(pages & ~valid);
@@ -188,7 +194,8 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
     if (got < length) zero_shared(target + got, length - got);
     page = past;
   }
-  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | missing), std::memory_order_release);
+  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | missing),
+                               std::memory_order_release);
   if (descriptor.state.load(std::memory_order_relaxed) == BlockState::kFilling) {
     descriptor.enter(BlockState::kClean);
   }

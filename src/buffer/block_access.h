@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Getting at one block for a data call: find it, give it a bucket, fill what is missing, move it up, take it away.
+// Getting at one block for a data call: find it, give it a bucket, fill what is missing, move it
+// up, take it away.
 //
-// The functions return with the block's lock held where they say so; WritableBlock releases it in every other case.
+// The functions return with the block's lock held where they say so; WritableBlock releases it in
+// every other case.
 //
 // Thread safety: any thread; lock order as in catalog/object.h.
 #pragma once
@@ -52,17 +54,20 @@ class LockedBlock {
 // Locks the block if it is resident in any tier.
 LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
 
-// Locks the block, giving it a bucket in the RAM tier that holds at least its first `end` bytes if it has none.
-// Empty when no bucket or directory slot is free, or the object went through: the caller uses the store.
-// A block of a file tier comes as it is when the RAM tier has no room for it.
+// Locks the block, giving it a bucket in the RAM tier that holds at least its first `end` bytes if
+// it has none. Empty when no bucket or directory slot is free, or the object went through: the
+// caller uses the store. A block of a file tier comes as it is when the RAM tier has no room for
+// it.
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
                           PlacementReason reason, unsigned blocks_wanted);
 
 // Makes all of `pages` valid, reading from the store what it has and zeroing the rest. 0 or -errno.
 // Requires: the lock, in memory.
-int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number, std::uint16_t pages);
+int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+               std::uint16_t pages);
 
-// Takes the block out of its tier. Requires: the lock, no flush in flight; dirty pages are lost. Unlocks.
+// Takes the block out of its tier. Requires: the lock, no flush in flight; dirty pages are lost.
+// Unlocks.
 void discard_block(Actor& actor, LockedBlock& block);
 
 // Calls visit(BlockNumber) for every block of [first, end) that seems resident.

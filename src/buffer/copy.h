@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between a bucket that others may be changing and private memory.
 //
-// A reader copies without a lock and validates the sequence afterwards, so a torn copy is thrown away. The language
-// calls such a copy a race; under ThreadSanitizer it is therefore made with relaxed atomic words.
+// A reader copies without a lock and validates the sequence afterwards, so a torn copy is thrown
+// away. The language calls such a copy a race; under ThreadSanitizer it is therefore made with
+// relaxed atomic words.
 //
 // Thread safety: the caller's protocol.
 #pragma once
@@ -22,7 +23,8 @@ namespace cairn {
 inline void copy_from_shared(void* to, const std::byte* from, std::size_t length) {
   auto* out = static_cast<std::byte*>(to);
   for (std::size_t at = 0; at < length; ++at) {
-    out[at] = std::atomic_ref<std::byte>(const_cast<std::byte&>(from[at])).load(std::memory_order_relaxed);
+    out[at] = std::atomic_ref<std::byte>(const_cast<std::byte&>(from[at]))
+                  .load(std::memory_order_relaxed);
   }
 }
 inline void copy_to_shared(std::byte* to, const void* from, std::size_t length) {
@@ -31,7 +33,8 @@ inline void copy_to_shared(std::byte* to, const void* from, std::size_t length) 
     std::atomic_ref<std::byte>(to[at]).store(in[at], std::memory_order_relaxed);
   }
 }
-// ThreadSanitizer does not model fences; the relaxed words above and the locked word order the copy well enough for it.
+// ThreadSanitizer does not model fences; the relaxed words above and the locked word order the copy
+// well enough for it.
 inline void end_shared_copy() {}
 inline void zero_shared(std::byte* to, std::size_t length) {
   for (std::size_t at = 0; at < length; ++at) {
@@ -40,8 +43,9 @@ inline void zero_shared(std::byte* to, std::size_t length) {
 }
 #else
 #if defined(__x86_64__)
-// From this length on the bucket is written past the caches: its next reader is another process or a device, and the line
-// need not be read before it is overwritten (measured: 64 KiB in 3.4 instead of 6.0 us, 1 MiB in 49 instead of 126).
+// From this length on the bucket is written past the caches: its next reader is another process or
+// a device, and the line need not be read before it is overwritten (measured: 64 KiB in 3.4 instead
+// of 6.0 us, 1 MiB in 49 instead of 126).
 inline constexpr std::size_t kStreamBytesMin = 4096;
 
 inline void stream_to_shared(std::byte* to, const std::byte* from, std::size_t length) {

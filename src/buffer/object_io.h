@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only way in to the blocks: reading and writing a byte range of an object.
 //
-// Results are a byte count or -errno, as the POSIX call above returns them. A write is visible to every client of the
-// node when the call returns; a dirty byte stays until the backing store has it. With no free bucket, or when the
-// object is in through mode, the call goes to the backing store; it never waits for room.
+// Results are a byte count or -errno, as the POSIX call above returns them. A write is visible to
+// every client of the node when the call returns; a dirty byte stays until the backing store has
+// it. With no free bucket, or when the object is in through mode, the call goes to the backing
+// store; it never waits for room.
 //
 // Thread safety: any number of threads and processes at once; one writer per block at a time.
 // Source: pread(2), pwrite(2); consistency as POSIX asks of write(2) followed by read(2).
@@ -31,13 +32,15 @@ struct ObjectAccess {
 };
 
 // Reads up to `length` bytes at `offset`; short only at the end of the file.
-ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length);
+ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer,
+                    std::size_t length);
 
 // Writes `length` bytes at `offset`, growing the file as needed, and stamps mtime.
 ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
                      std::size_t length);
 
-// The same at the end of the file, atomically against other appends (O_APPEND). `*offset` gets where it went.
+// The same at the end of the file, atomically against other appends (O_APPEND). `*offset` gets
+// where it went.
 ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_t length,
                       std::uint64_t* offset);
 

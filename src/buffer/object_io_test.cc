@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random reads, writes, truncations, flushes and evictions of one file against a byte array, in one process.
+// Random reads, writes, truncations, flushes and evictions of one file against a byte array, in one
+// process.
 #include "buffer/object_io.h"
 
 #include <fcntl.h>
@@ -96,7 +97,8 @@ class ObjectIo : public testing::TestWithParam<Tiers> {
 };
 
 TEST_P(ObjectIo, AgreesWithAByteArray) {
-  const std::uint64_t seed = std::getenv("CAIRN_SEED") ? std::strtoull(std::getenv("CAIRN_SEED"), nullptr, 10) : 42;
+  const std::uint64_t seed =
+      std::getenv("CAIRN_SEED") ? std::strtoull(std::getenv("CAIRN_SEED"), nullptr, 10) : 42;
   SCOPED_TRACE("CAIRN_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   std::vector<unsigned char> model;
@@ -106,21 +108,28 @@ TEST_P(ObjectIo, AgreesWithAByteArray) {
     const std::uint64_t offset = random() % kSizeMax;
     const std::size_t length = (random() % 4 == 0 ? random() % 300'000 : random() % 9000) + 1;
     switch (random() % 10) {
-      case 0: case 1: case 2: case 3: {
-        const std::uint64_t at = random() % 2 == 0 ? std::min<std::uint64_t>(offset, model.size()) : offset % 400'000;
+      case 0:
+      case 1:
+      case 2:
+      case 3: {
+        const std::uint64_t at =
+            random() % 2 == 0 ? std::min<std::uint64_t>(offset, model.size()) : offset % 400'000;
         for (std::size_t i = 0; i < length; ++i) buffer[i] = static_cast<unsigned char>(random());
         ASSERT_EQ(write_object(access(), at, buffer.data(), length), static_cast<ssize_t>(length));
         if (model.size() < at + length) model.resize(at + length);
         std::copy_n(buffer.begin(), length, model.begin() + static_cast<std::ptrdiff_t>(at));
         break;
       }
-      case 4: case 5: case 6: {
+      case 4:
+      case 5:
+      case 6: {
         const ssize_t got = read_object(access(), offset, buffer.data(), length);
         const std::size_t expected =
             offset >= model.size() ? 0 : std::min<std::size_t>(length, model.size() - offset);
         ASSERT_EQ(got, static_cast<ssize_t>(expected)) << step;
         ASSERT_TRUE(std::equal(buffer.begin(), buffer.begin() + got,
-                               model.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(offset, model.size()))))
+                               model.begin() + static_cast<std::ptrdiff_t>(
+                                                   std::min<std::size_t>(offset, model.size()))))
             << step;
         break;
       }
@@ -168,7 +177,8 @@ TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {
         out.fill(static_cast<unsigned char>(random()));
         if (write_object(mine, slot * 1000, out.data(), out.size()) != 1000) failed = true;
         std::array<unsigned char, 1000> in{};
-        if (read_object(mine, slot * 1000, in.data(), in.size()) != 1000 || in != out) failed = true;
+        if (read_object(mine, slot * 1000, in.data(), in.size()) != 1000 || in != out)
+          failed = true;
         if (round % 200 == 0 && sync_object(mine, false, nullptr) != 0) failed = true;
         if (round % 150 == 0) {
           LockedBlock block = lock_resident(actor, index_, block_of(slot * 1000));

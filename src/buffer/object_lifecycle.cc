@@ -19,16 +19,19 @@ bool agrees(const Object& object, const StoreStamp& stamp) {
 }
 
 bool is_in_flux(const Object& object) {
-  return object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty) || object.through.load() != 0;
+  return object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty) ||
+         object.through.load() != 0;
 }
 
-// Somebody outside changed the file since we looked last: what was read from it then is worth nothing.
+// Somebody outside changed the file since we looked last: what was read from it then is worth
+// nothing.
 void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   Object& object = access.object();
   if (is_in_flux(object) || agrees(object, seen)) return;
   OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
   StoreStatus status;
-  // Looked at again under the lock: another client may have settled the file between the caller's look and now.
+  // Looked at again under the lock: another client may have settled the file between the caller's
+  // look and now.
   if (is_in_flux(object) || access.file.status(&status) < 0 || agrees(object, status.stamp)) return;
   if (drop_blocks(access, 0, UINT64_MAX, false) < 0 || is_in_flux(object)) return;
   object.size.store(status.stamp.size);
@@ -54,7 +57,8 @@ void discard_object(Actor& actor, ObjectIndex index) {
   (void)drop_blocks(access, 0, UINT64_MAX, true);
   actor.object(index).clear(kObjectTimesDirty | kObjectFailing);
   ObjectTable& objects = actor.memory->objects();
-  if (objects.retire(index, actor.self, actor.owners())) (void)objects.reclaim(index, actor.self, actor.owners());
+  if (objects.retire(index, actor.self, actor.owners()))
+    (void)objects.reclaim(index, actor.self, actor.owners());
 }
 
 bool is_still_unlinked(BackingFile& file) {
@@ -64,7 +68,8 @@ bool is_still_unlinked(BackingFile& file) {
 
 }  // namespace
 
-ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write) {
+ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status,
+                        bool may_write) {
   const NodeMemory& memory = *actor.memory;
   bool created = false;
   const ObjectIndex index =
@@ -111,7 +116,8 @@ int close_object(const ObjectAccess& access, bool may_write) {
   }
   if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
   if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked) {
-    // With a descriptor at the service the record stays, and so its index is still this file's when the message arrives.
+    // With a descriptor at the service the record stays, and so its index is still this file's when
+    // the message arrives.
     const bool handed_over = object.has(kObjectHandedOver);
     discard_object(actor, access.index);
     if (handed_over) access.service.discarded(access.index);
@@ -157,7 +163,8 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   } else if (durable) {
     object.clear(kObjectFailing);  // everything that had failed is stored now
   }
-  if (error_seen != nullptr) error_seen->store(object.error_sequence.load(), std::memory_order_relaxed);
+  if (error_seen != nullptr)
+    error_seen->store(object.error_sequence.load(), std::memory_order_relaxed);
   return result;
 }
 
@@ -179,8 +186,8 @@ void redirty_object(Actor& actor, ObjectIndex index) {
 
 int enter_through(const ObjectAccess& access) {
   Object& object = access.object();
-  // Stored while still buffered, so that the application's time is settled too. Without the object's lock: the service
-  // takes it when it stores on our behalf.
+  // Stored while still buffered, so that the application's time is settled too. Without the
+  // object's lock: the service takes it when it stores on our behalf.
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;
   object.through.fetch_add(1, std::memory_order_seq_cst);
   // From here on nobody adds a block; what came between is stored and dropped.
@@ -197,7 +204,8 @@ void leave_through(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   if (object.through.fetch_sub(1, std::memory_order_seq_cst) == 1) {
-    // Size and times moved while the kernel had the file; the next stat or open takes them over, because nothing agrees.
+    // Size and times moved while the kernel had the file; the next stat or open takes them over,
+    // because nothing agrees.
     object.store_mtime_ns.store(0);
   }
 }
@@ -217,11 +225,13 @@ VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
   VisibleStamp visible{store.size, store.mtime_ns, store.ctime_ns, 0};
   if (object.through.load(std::memory_order_acquire) != 0) return visible;
   const bool in_flux = is_in_flux(object);
-  if (!in_flux && !agrees(object, store)) return visible;  // changed from outside; the next open takes it over
+  // changed from outside; the next open takes it over
+  if (!in_flux && !agrees(object, store)) return visible;
   visible.size = object.size.load(std::memory_order_acquire);
   visible.mtime_ns = object.mtime_ns.load(std::memory_order_relaxed);
   const std::int64_t ours = object.ctime_ns.load(std::memory_order_relaxed);
-  const bool by_us = in_flux || store.ctime_ns == object.store_ctime_ns.load(std::memory_order_relaxed);
+  const bool by_us =
+      in_flux || store.ctime_ns == object.store_ctime_ns.load(std::memory_order_relaxed);
   visible.ctime_ns = by_us ? ours : std::max(ours, store.ctime_ns);
   visible.extra_blocks_512 =
       std::uint64_t{object.dirty_blocks.load(std::memory_order_relaxed)} * (kBlockBytes / 512);

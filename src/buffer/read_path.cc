@@ -25,21 +25,25 @@ struct Part {
   std::uint64_t offset() const { return offset_of(number) + begin; }
 };
 
-// Recency and frequency, for the policies. Only now and then: a store to a line that others read costs 10 ns and more.
+// Recency and frequency, for the policies. Only now and then: a store to a line that others read
+// costs 10 ns and more.
 void note_access(BlockDescriptor& descriptor) {
   descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1,
+                             std::memory_order_relaxed);
 }
 
 // The bytes are on their way while the descriptor is still being looked at.
 void prefetch_bytes(const std::byte* from, std::size_t length) {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kLinesMax = 8;  // the hardware prefetcher follows from there
-  for (std::size_t at = 0; at < std::min(length, kLine * kLinesMax); at += kLine) __builtin_prefetch(from + at);
+  for (std::size_t at = 0; at < std::min(length, kLine * kLinesMax); at += kLine)
+    __builtin_prefetch(from + at);
 }
 
 // The hit: no lock, no system call. False when anything at all is not as it should be.
-[[gnu::always_inline]] inline bool read_resident(Actor& actor, ObjectIndex object, const Part& part, bool is_sampled) {
+[[gnu::always_inline]] inline bool read_resident(Actor& actor, ObjectIndex object, const Part& part,
+                                                 bool is_sampled) {
   const NodeMemory& memory = *actor.memory;
   const BucketIndex bucket = memory.directory().find(object, part.number);
   if (bucket == BucketIndex::kNone || !memory.in_memory(bucket)) return false;
@@ -88,9 +92,10 @@ ssize_t read_through(const ObjectAccess& access, const Part& part) {
   return static_cast<ssize_t>(part.length());
 }
 
-// A miss brings in the whole block, as far as the file goes: the neighbours are wanted next, and on a disk
-// the seek costs more than the block.
-std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block, const Part& part) {
+// A miss brings in the whole block, as far as the file goes: the neighbours are wanted next, and on
+// a disk the seek costs more than the block.
+std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block,
+                            const Part& part) {
   const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
   const std::uint64_t start = offset_of(part.number);
   const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
@@ -98,11 +103,13 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   return pages_touched(0, std::max(end, part.end));
 }
 
-[[gnu::noinline]] ssize_t read_missing(const ObjectAccess& access, const Part& part, unsigned blocks_wanted) {
+[[gnu::noinline]] ssize_t read_missing(const ObjectAccess& access, const Part& part,
+                                       unsigned blocks_wanted) {
   Actor& actor = access.actor;
   const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
   const std::uint64_t start = offset_of(part.number);
-  const std::size_t wanted_end = size <= start ? part.end : std::min<std::uint64_t>(size - start, kBlockBytes);
+  const std::size_t wanted_end =
+      size <= start ? part.end : std::min<std::uint64_t>(size - start, kBlockBytes);
   LockedBlock block = lock_or_place(access, part.number, std::max(part.end, wanted_end),
                                     PlacementReason::kRead, blocks_wanted);
   if (!block) return read_through(access, part);
@@ -116,7 +123,8 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   }
   const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
   if (part.end > room) {
-    // It could not grow: what lies past its bucket is in the store, what lies in it must be stored first to be seen.
+    // It could not grow: what lies past its bucket is in the store, what lies in it must be stored
+    // first to be seen.
     return -EAGAIN;
   }
   if (!resident) {
@@ -141,9 +149,8 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     const Part page{part.number, at, next, part.out + (at - part.begin)};
     if (!read_resident(access.actor, access.index, page, false)) {
       LockedBlock block = lock_resident(access.actor, access.index, part.number);
-      const bool resident =
-          block && block.in_memory() &&
-          (block.descriptor().valid_pages.load() & pages_touched(at, next)) != 0;
+      const bool resident = block && block.in_memory() &&
+                            (block.descriptor().valid_pages.load() & pages_touched(at, next)) != 0;
       if (resident) {
         copy_from_shared(page.out, block.bytes() + at, page.length());
       } else if (const ssize_t got = read_through(access, page); got < 0) {
@@ -155,7 +162,8 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   return static_cast<ssize_t>(part.length());
 }
 
-[[gnu::noinline]] ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
+[[gnu::noinline]] ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset,
+                                             void* buffer, std::size_t length) {
   const ssize_t got = access.file.read(offset, buffer, length);
   if (got > 0) {
     access.actor.count(Counter::kReadBytes, static_cast<std::uint64_t>(got));
@@ -164,9 +172,10 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   return got;
 }
 
-// Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is sampled. Timed.
-[[gnu::noinline]] ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
-                                      std::size_t length, bool is_sampled) {
+// Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is
+// sampled. Timed.
+[[gnu::noinline]] ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset,
+                                      std::byte* out, std::size_t length, bool is_sampled) {
   Actor& actor = access.actor;
   const Object& object = access.object();
   const std::uint64_t started = cycle_count();
@@ -190,7 +199,8 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     if (read_resident(actor, access.index, part, true)) {
       hit_bytes += take;
     } else {
-      const auto wanted = static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
+      const auto wanted =
+          static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
       ssize_t got = read_missing(access, part, wanted);
       if (got == -EAGAIN) got = read_by_pages(access, part);
       if (got < 0) {
@@ -203,14 +213,16 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   actor.count(Counter::kReadBytes, done);
   actor.count(Counter::kHitBytesMemory, hit_bytes);
   // A sampled hit stands for those that were not timed.
-  const std::uint64_t weight = is_sampled && hit_bytes == length && length < kBlockBytes ? Actor::kSampleEvery : 1;
+  const std::uint64_t weight =
+      is_sampled && hit_bytes == length && length < kBlockBytes ? Actor::kSampleEvery : 1;
   actor.count(Counter::kIoCycles, weight * (cycle_count() - started));
   return done > 0 || failed == 0 ? static_cast<ssize_t>(done) : failed;
 }
 
 }  // namespace
 
-ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer, std::size_t length) {
+ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer,
+                    std::size_t length) {
   Actor& actor = access.actor;
   const Object& object = access.object();
   auto* out = static_cast<std::byte*>(buffer);
@@ -220,7 +232,8 @@ ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buff
                         object.through.load(std::memory_order_acquire) == 0 &&
                         offset + length <= object.size.load(std::memory_order_acquire);
   if (__builtin_expect(is_plain, 1) &&
-      read_resident(actor, access.index, Part{block_of(offset), begin, begin + length, out}, false)) {
+      read_resident(actor, access.index, Part{block_of(offset), begin, begin + length, out},
+                    false)) {
     actor.count(Counter::kReadHits, 1);
     actor.count(Counter::kReadBytes, length);
     actor.count(Counter::kHitBytesMemory, length);

@@ -31,7 +31,8 @@ class ShapeChange {
   Object& object_;
 };
 
-// Cuts the block in which the new end lies: later pages go, and the rest of the last page reads as zeros.
+// Cuts the block in which the new end lies: later pages go, and the rest of the last page reads as
+// zeros.
 int cut_block(const ObjectAccess& access, std::uint64_t size) {
   Actor& actor = access.actor;
   const std::size_t keep = size & (kBlockBytes - 1);
@@ -51,7 +52,8 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
     const std::uint16_t tail_page = pages_touched(keep - 1, keep);
     const std::size_t tail_end = (keep + kPageBytes - 1) / kPageBytes * kPageBytes;
     if (!block.in_memory() && (valid & tail_page) != 0 && tail_end > keep) {
-      // In a file tier the page's tail cannot be zeroed in place: store the block and read it again when it is wanted.
+      // In a file tier the page's tail cannot be zeroed in place: store the block and read it again
+      // when it is wanted.
       block.unlock();
       if (const int error = drop_blocks(access, size - keep, size, false); error < 0) return error;
       continue;
@@ -63,7 +65,8 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
       if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
       descriptor.enter(BlockState::kClean);
     }
-    if ((valid & tail_page) != 0 && tail_end > keep) zero_shared(block.bytes() + keep, tail_end - keep);
+    if ((valid & tail_page) != 0 && tail_end > keep)
+      zero_shared(block.bytes() + keep, tail_end - keep);
     block.set_changed();
     return 0;
   }
@@ -86,7 +89,8 @@ void adopt_store(const ObjectAccess& access) {
 
 }  // namespace
 
-int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end, bool discard_dirty) {
+int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,
+                bool discard_dirty) {
   if (begin >= end) return 0;
   Actor& actor = access.actor;
   const std::uint32_t first = raw(block_of(begin));
@@ -133,7 +137,8 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   const std::uint64_t before = object.size.load();
   const bool buffered = object.through.load() == 0;
   if (size >= before || !buffered) {
-    // Growing can fail (file size limit), so the store is asked first. Dirty data past the store's end is unharmed.
+    // Growing can fail (file size limit), so the store is asked first. Dirty data past the store's
+    // end is unharmed.
     if (const int error = access.file.truncate(size); error < 0) return error;
     if (size > before || !buffered) object.size.store(size);
     adopt_store(access);
@@ -149,11 +154,13 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   return error;
 }
 
-int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset, std::uint64_t length) {
+int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
+                    std::uint64_t length) {
   Object& object = access.object();
   const bool changes_bytes = (mode & ~FALLOC_FL_KEEP_SIZE) != 0;
   const bool moves_bytes = (mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE)) != 0;
-  // The store must have everything before bytes are punched or moved there, and its own size for the size rules.
+  // The store must have everything before bytes are punched or moved there, and its own size for
+  // the size rules.
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;
   OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
   ShapeChange change(object);
@@ -161,7 +168,8 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset, 
     const std::uint64_t end = moves_bytes ? UINT64_MAX : offset + length;
     if (const int error = drop_blocks(access, offset, end, false); error < 0) return error;
   }
-  const int error = sys::fallocate(access.file.fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(length));
+  const int error = sys::fallocate(access.file.fd(), mode, static_cast<off_t>(offset),
+                                   static_cast<off_t>(length));
   if (error < 0) return error;
   StoreStatus status;
   if (access.file.status(&status) == 0) {

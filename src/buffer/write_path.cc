@@ -31,7 +31,8 @@ struct Part {
 std::uint16_t partial_pages(const Part& part) {
   std::uint16_t pages = 0;
   if (part.begin % kPageBytes != 0) pages |= pages_touched(part.begin, part.begin + 1);
-  // A tail that ends at or past the end of the file has nothing behind it, but its page must not keep old bytes.
+  // A tail that ends at or past the end of the file has nothing behind it, but its page must not
+  // keep old bytes.
   if (part.end % kPageBytes != 0) pages |= pages_touched(part.end - 1, part.end);
   return pages;
 }
@@ -42,10 +43,13 @@ void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
   }
 }
 
-// Writes past the end of the backing file exclude those who set its size (ControlHeader::extend_locks).
-ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const void* bytes, std::size_t length) {
+// Writes past the end of the backing file exclude those who set its size
+// (ControlHeader::extend_locks).
+ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const void* bytes,
+                       std::size_t length) {
   std::atomic<std::uint64_t>& stored = access.object().store_size;
-  if (offset + length <= stored.load(std::memory_order_acquire)) return access.file.write(offset, bytes, length);
+  if (offset + length <= stored.load(std::memory_order_acquire))
+    return access.file.write(offset, bytes, length);
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   const ssize_t put = access.file.write(offset, bytes, length);
@@ -53,11 +57,12 @@ ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const v
   return put;
 }
 
-// Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes on to put
-// the bytes there as well.
+// Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes
+// on to put the bytes there as well.
 ssize_t store_part(const ObjectAccess& access, const Part& part) {
   Object& object = access.object();
-  object.set(kObjectTimesDirty);  // the kernel stamps the write itself; the application's time is settled later
+  // the kernel stamps the write itself; the application's time is settled later
+  object.set(kObjectTimesDirty);
   const ssize_t put = write_to_store(access, part.offset(), part.in, part.length());
   if (put <= 0) return put;
   const std::uint64_t end = part.offset() + static_cast<std::uint64_t>(put);
@@ -74,22 +79,28 @@ void put_into_block(const ObjectAccess& access, LockedBlock& block, const Part& 
   const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
   const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
   if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
-  // Pages that are valid already turn dirty before their bytes change, new ones become valid after: a death at any
-  // instruction leaves no changed byte clean and no garbage valid.
-  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)), std::memory_order_relaxed);
+  // Pages that are valid already turn dirty before their bytes change, new ones become valid after:
+  // a death at any instruction leaves no changed byte clean and no garbage valid.
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)),
+                               std::memory_order_relaxed);
   const BlockState state = descriptor.state.load(std::memory_order_relaxed);
-  if (state != BlockState::kDirty && state != BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+  if (state != BlockState::kDirty && state != BlockState::kFlushing)
+    descriptor.enter(BlockState::kDirty);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   copy_to_shared(block.bytes() + part.begin, part.in, part.length());
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched), std::memory_order_release);
-  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched), std::memory_order_release);
-  // Under the lock, so that a flusher never sees dirty bytes past the size and takes them for a truncation's.
+  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched),
+                               std::memory_order_release);
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched),
+                               std::memory_order_release);
+  // Under the lock, so that a flusher never sees dirty bytes past the size and takes them for a
+  // truncation's.
   access.object().extend_to(part.file_end());
   block.set_changed();
 }
 
-// A block that stays in its file tier: read, change and write its pages there. Requires: the lock, no flush in flight.
+// A block that stays in its file tier: read, change and write its pages there. Requires: the lock,
+// no flush in flight.
 int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Part& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
@@ -106,7 +117,9 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Par
     const std::uint16_t bit = pages_touched(page, page + 1);
     if ((bit & partial_pages(part)) == 0) continue;
     if ((bit & valid) != 0) {
-      if (const int error = memory.file_tier(tier).read_pages(base + page, bounce + page, kPageBytes)) return error;
+      if (const int error =
+              memory.file_tier(tier).read_pages(base + page, bounce + page, kPageBytes))
+        return error;
       continue;
     }
     const ssize_t got = access.file.read(offset_of(part.number) + page, bounce + page, kPageBytes);
@@ -118,11 +131,14 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Par
   if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
   descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)));
   const BlockState state = descriptor.state.load(std::memory_order_relaxed);
-  if (state != BlockState::kDirty && state != BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+  if (state != BlockState::kDirty && state != BlockState::kFlushing)
+    descriptor.enter(BlockState::kDirty);
   const int error = memory.file_tier(tier).write_pages(base + first, bounce + first, past - first);
   if (error == 0) {
-    descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched), std::memory_order_release);
-    descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched), std::memory_order_release);
+    descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched),
+                                 std::memory_order_release);
+    descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched),
+                                 std::memory_order_release);
     access.object().extend_to(part.file_end());
   } else if (descriptor.dirty_pages.load() == 0) {
     note_block_clean(actor, block.bucket(), access.index);
@@ -132,8 +148,8 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Par
   return error;
 }
 
-// No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may have been filled
-// from the store before our bytes were there).
+// No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may
+// have been filled from the store before our bytes were there).
 ssize_t write_around(const ObjectAccess& access, const Part& part) {
   const ssize_t put = store_part(access, part);
   if (put <= 0) return put;
@@ -158,7 +174,8 @@ ssize_t write_around(const ObjectAccess& access, const Part& part) {
   return error < 0 ? error : put;
 }
 
-// The piece of the block that cannot be resident goes to the store under the block's lock, the rest into the bucket.
+// The piece of the block that cannot be resident goes to the store under the block's lock, the rest
+// into the bucket.
 ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part& part) {
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
   for (std::size_t at = part.begin; at < part.end;) {
@@ -166,8 +183,10 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part&
     const Part page{part.number, at, next, part.in + (at - part.begin)};
     if ((valid & pages_touched(at, next)) != 0) {
       put_into_block(access, block, page);
-    } else if (const ssize_t put = store_part(access, page); put < static_cast<ssize_t>(page.length())) {
-      const std::size_t done = at - part.begin + static_cast<std::size_t>(std::max<ssize_t>(put, 0));
+    } else if (const ssize_t put = store_part(access, page);
+               put < static_cast<ssize_t>(page.length())) {
+      const std::size_t done =
+          at - part.begin + static_cast<std::size_t>(std::max<ssize_t>(put, 0));
       return done > 0 ? static_cast<ssize_t>(done) : put;
     }
     at = next;
@@ -177,7 +196,8 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part&
 
 ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks_wanted) {
   for (;;) {
-    LockedBlock block = lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
+    LockedBlock block =
+        lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
     if (!block) return write_around(access, part);
     BlockDescriptor& descriptor = block.descriptor();
     if (!block.in_memory()) {
@@ -197,7 +217,8 @@ ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks
       put_into_block(access, block, part);
       return static_cast<ssize_t>(part.length());
     }
-    // Not readable by this process (write-only file of somebody else), or a bad sector: its old bytes stay in the store.
+    // Not readable by this process (write-only file of somebody else), or a bad sector: its old
+    // bytes stay in the store.
     const ssize_t put = write_beside(access, block, part);
     if (descriptor.valid_pages.load() == 0) discard_block(access.actor, block);
     return put;
@@ -206,8 +227,10 @@ ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks
 
 void stamp_write(Object& object) {
   const std::int64_t now = wall_clock_coarse_ns();
-  object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
-  object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now), std::memory_order_relaxed);
+  object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now),
+                        std::memory_order_relaxed);
+  object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now),
+                        std::memory_order_relaxed);
   if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
 }
 
@@ -223,15 +246,16 @@ ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, co
   return put;
 }
 
-ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std::byte* in, std::size_t length,
-                     bool around) {
+ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std::byte* in,
+                     std::size_t length, bool around) {
   std::size_t done = 0;
   while (done < length) {
     const std::uint64_t at = offset + done;
     const std::size_t begin = at & (kBlockBytes - 1);
     const std::size_t take = std::min(length - done, kBlockBytes - begin);
     const Part part{block_of(at), begin, begin + take, in + done};
-    const auto wanted = static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
+    const auto wanted =
+        static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
     const ssize_t put = around ? write_around(access, part) : write_part(access, part, wanted);
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
     done += static_cast<std::size_t>(put);
@@ -242,7 +266,8 @@ ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std
 
 }  // namespace
 
-ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const void* buffer, std::size_t length) {
+ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
+                     std::size_t length) {
   Actor& actor = access.actor;
   Object& object = access.object();
   actor.count(Counter::kWrites, 1);
@@ -254,8 +279,10 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
       done = write_whole_through(access, offset, buffer, length);
       break;
     }
-    // Dirty data must outlive this process, so the service has a descriptor of the file before the first dirty byte.
-    const bool protect = object.has(kObjectHandedOver) || access.service.hand_over(access.index, access.file.fd());
+    // Dirty data must outlive this process, so the service has a descriptor of the file before the
+    // first dirty byte.
+    const bool protect =
+        object.has(kObjectHandedOver) || access.service.hand_over(access.index, access.file.fd());
     const std::uint32_t shape = object.shape_sequence.load(std::memory_order_acquire);
     done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !protect);
     if (done > 0) stamp_write(object);
@@ -270,12 +297,14 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
   return done;
 }
 
-ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_t length, std::uint64_t* offset) {
+ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_t length,
+                      std::uint64_t* offset) {
   Object& object = access.object();
   OwnedGuard guard(object.append_lock, access.actor.self, access.actor.owners());
   if (object.through.load(std::memory_order_acquire) != 0) {
     StoreStatus status;
-    if (access.file.status(&status) == 0) object.size.store(status.stamp.size, std::memory_order_release);
+    if (access.file.status(&status) == 0)
+      object.size.store(status.stamp.size, std::memory_order_release);
   }
   *offset = object.size.load(std::memory_order_acquire);
   return write_object(access, *offset, buffer, length);

@@ -86,7 +86,8 @@ void BlockDescriptor::enter(BlockState next) {
   state.store(next, std::memory_order_relaxed);
 }
 
-// The dead owner may have been anywhere between two stores; the masks speak only of bytes that are there.
+// The dead owner may have been anywhere between two stores; the masks speak only of bytes that are
+// there.
 void BlockDescriptor::repair_after_steal() {
   const BlockState now = state.load(std::memory_order_relaxed);
   if (now == BlockState::kFree || now == BlockState::kFlushing) return;

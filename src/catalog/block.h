@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptor of one bucket: which block it holds, in which state, and the lock word that guards it. One cache line.
+// The descriptor of one bucket: which block it holds, in which state, and the lock word that guards
+// it. One cache line.
 //
 // Invariants
-//  1. `word` is a sequence lock with a named owner: readers copy without locking and accept the copy when the word is
-//     unlocked and unchanged; whoever changes anything else in the descriptor, or the bucket's bytes, owns it.
+//  1. `word` is a sequence lock with a named owner: readers copy without locking and accept the
+//     copy when the word is unlocked and unchanged; whoever changes anything else in the
+//     descriptor, or the bucket's bytes, owns it.
 //  2. The sequence advances on every unlock that changed something.
-//  3. A page's valid bit is set after its bytes are in the bucket; a dirty bit is only ever set on a valid page.
-//  4. While `flusher` names a living owner the bucket's memory stays where it is and the block is neither evicted,
-//     moved, truncated nor flushed by another: the flusher's device write reads the memory without the lock.
+//  3. A page's valid bit is set after its bytes are in the bucket; a dirty bit is only ever set on
+//     a valid page.
+//  4. While `flusher` names a living owner the bucket's memory stays where it is and the block is
+//     neither evicted, moved, truncated nor flushed by another: the flusher's device write reads
+//     the memory without the lock.
 //
 //   word:  | sequence : 32 | spare : 7 | waiters : 1 | owner : 24 |
 //
-// Thread safety: as above. Death safety: the lock can be taken over from a dead owner; every intermediate state is
-// legal because bits are published after the bytes they speak of.
+// Thread safety: as above. Death safety: the lock can be taken over from a dead owner; every
+// intermediate state is legal because bits are published after the bytes they speak of.
 #pragma once
 
 #include <atomic>
@@ -67,13 +71,15 @@ struct BlockDescriptor {
     return object_index() == wanted_object && block_number() == wanted_number;
   }
 
-  // Takes the write lock, from a dead owner if need be: then `state` is repaired from the masks and true is returned,
-  // and the caller must find out whether the bucket is still the block's place (Actor::lock does).
+  // Takes the write lock, from a dead owner if need be: then `state` is repaired from the masks and
+  // true is returned, and the caller must find out whether the bucket is still the block's place
+  // (Actor::lock does).
   bool lock(Owner self, const OwnerTable& owners);
   bool try_lock(Owner self);
   // `changed` advances the sequence, which sends concurrent readers back to try again.
   void unlock(Owner self, bool changed);
-  // Waits, without the lock, until no living owner flushes this block. Requires: caller does not hold the lock.
+  // Waits, without the lock, until no living owner flushes this block. Requires: caller does not
+  // hold the lock.
   void wait_for_flusher(const OwnerTable& owners) const;
   // True when a living owner's flush is in flight. Requires: the lock.
   bool is_flushing(const OwnerTable& owners) const;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // States of a block's bucket and the one table of legal transitions.
 //
-//   from \ to   free              filling          clean                 dirty               flushing
-//   free        -                 client, service  -                     -                   -
-//   filling     client, service   -                client, service       client              -
-//   clean       service, client   -                same                  client              -
-//   dirty       client (discard)  -                truncate only         same                flusher
-//   flushing    -                 -                flusher               flusher, steal      same
+//   from \ to   free              filling          clean            dirty            flushing
+//   free        -                 client, service  -                -                -
+//   filling     client, service   -                client, service  client           -
+//   clean       service, client   -                same             client           -
+//   dirty       client (discard)  -                truncate only    same             flusher
+//   flushing    -                 -                flusher          flusher, steal   same
 //
-// free: in a lease or in the pool. filling: published in the directory, no page valid yet. clean: identical to the
-// backing store. dirty: newer than it. flushing: dirty, and a flush of it is in flight; a write in that time
-// leaves it dirty afterwards.
+// free: in a lease or in the pool. filling: published in the directory, no page valid yet. clean:
+// identical to the backing store. dirty: newer than it. flushing: dirty, and a flush of it is in
+// flight; a write in that time leaves it dirty afterwards.
 //
 // Thread safety: values.
 #pragma once
@@ -42,16 +42,19 @@ constexpr const char* name_of(BlockState state) {
 // Why a block is in the tier where `cairn explain` finds it.
 enum class PlacementReason : std::uint8_t {
   kNone = 0,
-  kWritten,        // placed by a write: fastest tier with room
-  kRead,           // filled from the backing store by a read
-  kGrown,          // moved to a larger size class
-  kPromoted,       // read again while in a lower tier
-  kDemoted         // oldest when the tier above ran short of room
+  kWritten,   // placed by a write: fastest tier with room
+  kRead,      // filled from the backing store by a read
+  kGrown,     // moved to a larger size class
+  kPromoted,  // read again while in a lower tier
+  kDemoted    // oldest when the tier above ran short of room
 };
 constexpr const char* name_of(PlacementReason reason) {
-  constexpr const char* kNames[] = {
-      "-", "written: fastest tier with room", "read from the backing store", "grew to a larger bucket",
-      "read again in a lower tier", "oldest when the tier above ran short of room"};
+  constexpr const char* kNames[] = {"-",
+                                    "written: fastest tier with room",
+                                    "read from the backing store",
+                                    "grew to a larger bucket",
+                                    "read again in a lower tier",
+                                    "oldest when the tier above ran short of room"};
   return kNames[static_cast<unsigned>(reason)];
 }
 

@@ -80,7 +80,8 @@ class ObjectTableTest : public testing::Test {
   ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64), &cursor_, &live_};
 
   ObjectIndex open(std::uint64_t inode, bool* created) {
-    return table_.acquire(FileKey{1, inode, 7}, StoreStamp{100, 5, 6}, owners_.self, owners_.table, created);
+    return table_.acquire(FileKey{1, inode, 7}, StoreStamp{100, 5, 6}, owners_.self, owners_.table,
+                          created);
   }
 };
 
@@ -101,7 +102,8 @@ TEST_F(ObjectTableTest, OnlyUnreferencedRecordsAreReclaimed) {
   EXPECT_FALSE(table_.reclaim(index, owners_.self, owners_.table));
   table_.at(index).opens.store(0);
   table_.at(index).set(kObjectTimesDirty);
-  EXPECT_FALSE(table_.reclaim(index, owners_.self, owners_.table)) << "times are still to be stored";
+  EXPECT_FALSE(table_.reclaim(index, owners_.self, owners_.table))
+      << "times are still to be stored";
   table_.at(index).clear(kObjectTimesDirty);
   EXPECT_TRUE(table_.reclaim(index, owners_.self, owners_.table));
   EXPECT_EQ(table_.find(FileKey{1, 10, 7}), ObjectIndex::kNone);
@@ -114,7 +116,8 @@ TEST_F(ObjectTableTest, ARetiredFileIsNotTakenForItsInodesNextOwner) {
   table_.at(gone).opens.store(0);
   table_.at(gone).set(kObjectHandedOver);
   EXPECT_TRUE(table_.retire(gone, owners_.self, owners_.table));
-  EXPECT_FALSE(table_.reclaim(gone, owners_.self, owners_.table)) << "the service still has a descriptor";
+  EXPECT_FALSE(table_.reclaim(gone, owners_.self, owners_.table))
+      << "the service still has a descriptor";
   const ObjectIndex next = open(10, &created);
   EXPECT_TRUE(created);
   EXPECT_NE(next, gone);

@@ -42,7 +42,8 @@ void DescriptionTable::destroy(DescriptionIndex index) {
 
 HoldIndex DescriptionTable::claim_hold(std::uint64_t word) {
   for (std::uint32_t tries = 0; tries < hold_capacity_; ++tries) {
-    const std::uint32_t index = hold_cursor_->fetch_add(1, std::memory_order_relaxed) % hold_capacity_;
+    const std::uint32_t index =
+        hold_cursor_->fetch_add(1, std::memory_order_relaxed) % hold_capacity_;
     if (index == 0) continue;
     std::uint64_t free = 0;
     if (holds_[index].word.load(std::memory_order_relaxed) == 0 &&

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open descriptions (POSIX "open file descriptions"): the offset and status flags that dup, fork and exec share; and
-// the holds by which processes keep them, and mappings, alive.
+// Open descriptions (POSIX "open file descriptions"): the offset and status flags that dup, fork
+// and exec share; and the holds by which processes keep them, and mappings, alive.
 //
-// A process has one hold per description (its own descriptors are counted in the process), released at the last close
-// or by the service when the process has died. A hold in transit belongs to a child that does not exist yet: the
-// parent makes it before fork or exec, the child converts it.
+// A process has one hold per description (its own descriptors are counted in the process), released
+// at the last close or by the service when the process has died. A hold in transit belongs to a
+// child that does not exist yet: the parent makes it before fork or exec, the child converts it.
 //
 //   hold word:  | kind : 3 | spare : 5 | owner : 24 | index : 32 |   0 = free
 //
-// Thread safety: lock-free, but for `offset`, which read(), write() and lseek() change under `offset_lock`.
+// Thread safety: lock-free, but for `offset`, which read(), write() and lseek() change under
+// `offset_lock`.
 #pragma once
 
 #include <atomic>
@@ -21,12 +22,12 @@ namespace cairn {
 
 struct OpenDescription {
   std::atomic<std::uint64_t> offset;
-  std::atomic<std::uint32_t> object;        // ObjectIndex, 0 = free record
-  std::atomic<std::uint32_t> flags;         // O_ACCMODE, O_APPEND, O_DIRECT, O_SYNC, O_NONBLOCK...
+  std::atomic<std::uint32_t> object;  // ObjectIndex, 0 = free record
+  std::atomic<std::uint32_t> flags;   // O_ACCMODE, O_APPEND, O_DIRECT, O_SYNC, O_NONBLOCK...
   OwnedLock offset_lock;
-  std::atomic<std::uint32_t> references;    // holds on it
-  std::atomic<std::uint32_t> generation;    // advances when the record is freed
-  std::atomic<std::uint32_t> error_seen;    // Object::error_sequence that was reported through it
+  std::atomic<std::uint32_t> references;  // holds on it
+  std::atomic<std::uint32_t> generation;  // advances when the record is freed
+  std::atomic<std::uint32_t> error_seen;  // Object::error_sequence that was reported through it
   std::uint32_t padding[8];
 };
 static_assert(sizeof(OpenDescription) == 64, "one cache line per open description");
@@ -40,8 +41,9 @@ struct Hold {
 class DescriptionTable {
  public:
   DescriptionTable() = default;
-  DescriptionTable(OpenDescription* records, std::uint32_t capacity, Hold* holds, std::uint32_t hold_capacity,
-                   std::atomic<std::uint32_t>* cursor, std::atomic<std::uint32_t>* hold_cursor)
+  DescriptionTable(OpenDescription* records, std::uint32_t capacity, Hold* holds,
+                   std::uint32_t hold_capacity, std::atomic<std::uint32_t>* cursor,
+                   std::atomic<std::uint32_t>* hold_cursor)
       : records_(records),
         capacity_(capacity),
         holds_(holds),
@@ -67,8 +69,8 @@ class DescriptionTable {
 
   struct Released {
     HoldKind kind = HoldKind::kFree;
-    std::uint32_t index = 0;   // description or object
-    bool last = false;         // no hold on the description is left: the caller closes the object
+    std::uint32_t index = 0;  // description or object
+    bool last = false;        // no hold on the description is left: the caller closes the object
   };
   // Frees the hold if `owner` still has it.
   Released release(HoldIndex hold, Owner owner);

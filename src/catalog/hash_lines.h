@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fixed-size hash table in shared memory whose readers never lock: cache lines of seven slots.
 //
-// A slot is  | tag : 32 | value : 32 |, 0 when empty. The tag filters; the caller's predicate decides whether the value
+// A slot is  | tag : 32 | value : 32 |, 0 when empty.
+//
+// The tag filters; the caller's predicate decides whether the value
 // is the one looked for, because only the record behind it knows the whole key. A full line counts
 // how many keys went past it (`overflow`), so a search stops at the first line that nobody passed.
 //
 // Invariants
-//  1. A slot changes by one atomic store or compare-and-swap: a reader and a death see it before or after.
-//  2. Keys with one home line are inserted and erased under that line's lock, so a key is present at most once.
-//  3. `overflow` is never too small. A death may leave it too large, which costs a probe and nothing else.
+//  1. A slot changes by one atomic store or compare-and-swap: a reader and a death see it before or
+//     after.
+//  2. Keys with one home line are inserted and erased under that line's lock, so a key is present
+//     at most once.
+//  3. `overflow` is never too small. A death may leave it too large, which costs a probe and
+//     nothing else.
 //
-// Nothing grows: when all of kProbesMax lines are full, insert() says so and the caller goes without.
+// Nothing grows: when all of kProbesMax lines are full, insert() says so and the caller goes
+// without.
 //
 // Thread safety: find() from any thread without a lock; insert() and erase() lock the home line.
 #pragma once
@@ -78,7 +84,8 @@ class HashLines {
   // The lock that serialises inserting and erasing keys of this position.
   OwnedLock& lock_of(HashPosition position) const { return lines_[position.home & mask_].lock; }
 
-  // Requires: lock_of(position) is held, the key is absent, value != 0. Returns false when the table is full here.
+  // Requires: lock_of(position) is held, the key is absent, value != 0. Returns false when the
+  // table is full here.
   bool insert_locked(HashPosition position, std::uint32_t value) {
     const std::uint64_t wanted = static_cast<std::uint64_t>(position.tag) << 32 | value;
     std::uint64_t index = position.home & mask_;
@@ -115,7 +122,8 @@ class HashLines {
     return false;
   }
 
-  // Requires: lock_of(position) is held and `from` is there. Swaps the value in one store (a block changes its bucket).
+  // Requires: lock_of(position) is held and `from` is there. Swaps the value in one store (a block
+  // changes its bucket).
   bool replace_locked(HashPosition position, std::uint32_t from, std::uint32_t to) {
     const std::uint64_t tag = static_cast<std::uint64_t>(position.tag) << 32;
     std::uint64_t index = position.home & mask_;

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of one buffered file: size and times as the application knows them, what the backing store has, and how
-// many blocks, descriptors and mappings refer to it. Two cache lines: the first serves the hit path.
+// The record of one buffered file: size and times as the application knows them, what the backing
+// store has, and how many blocks, descriptors and mappings refer to it. Two cache lines: the first
+// serves the hit path.
 //
 // Invariants
-//  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0 and no error is pending.
-//  2. `size` is the application's size. Bytes at or past `store_size` read as zeros from the backing store, so a
-//     gap there needs no read.
-//  3. While `through` > 0 no block of the object stays resident: whoever publishes a block checks `through` again
-//     afterwards and takes it back.
-//  4. `shape_sequence` advances on every truncation and hole punch; a write that finds it changed at its end repeats itself.
-//  5. `times_dirty` means that mtime_ns is newer than the backing store's and is still to be set there.
+//  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0 and no
+//     error is pending.
+//  2. `size` is the application's size. Bytes at or past `store_size` read as zeros from the
+//     backing store, so a gap there needs no read.
+//  3. While `through` > 0 no block of the object stays resident: whoever publishes a block checks
+//     `through` again afterwards and takes it back.
+//  4. `shape_sequence` advances on every truncation and hole punch; a write that finds it changed
+//     at its end repeats itself.
+//  5. `times_dirty` means that mtime_ns is newer than the backing store's and is still to be set
+//     there.
 //
-// Thread safety: atomics by any thread; `lock` serialises changes of shape, store_* and the settling of times; `append_lock`
-// serialises appends. Lock order: append_lock, lock, block lock, directory line.
+// Thread safety: atomics by any thread; `lock` serialises changes of shape, store_* and the
+// settling of times; `append_lock` serialises appends. Lock order: append_lock, lock, block lock,
+// directory line.
 #pragma once
 
 #include <atomic>
@@ -25,13 +30,14 @@ namespace cairn {
 
 enum ObjectFlags : std::uint32_t {
   kObjectLive = 1u << 0,
-  kObjectUnlinked = 1u << 1,     // no name is left: dropped when the last descriptor closes
-  kObjectTimesDirty = 1u << 2,   // mtime_ns is to be set on the backing store
-  kObjectHandedOver = 1u << 3,   // the service holds a writable descriptor of the backing file
-  kObjectFailing = 1u << 4,      // the last flush failed; see error_number
-  kObjectCtimeOurs = 1u << 5,    // report ctime_ns while the store's ctime equals store_ctime_ns
+  kObjectUnlinked = 1u << 1,    // no name is left: dropped when the last descriptor closes
+  kObjectTimesDirty = 1u << 2,  // mtime_ns is to be set on the backing store
+  kObjectHandedOver = 1u << 3,  // the service holds a writable descriptor of the backing file
+  kObjectFailing = 1u << 4,     // the last flush failed; see error_number
+  kObjectCtimeOurs = 1u << 5,   // report ctime_ns while the store's ctime equals store_ctime_ns
   kObjectFlushQueued = 1u << 6,
-  kObjectRetired = 1u << 7,      // no longer found by its key: the file is gone, its inode may be another's soon
+  // no longer found by its key: the file is gone, its inode may be another's soon
+  kObjectRetired = 1u << 7,
 };
 
 struct Object {
@@ -52,15 +58,17 @@ struct Object {
   // Line 1: times, the backing store's state, errors.
   std::atomic<std::int64_t> mtime_ns;
   std::atomic<std::int64_t> ctime_ns;
-  std::atomic<std::int64_t> store_mtime_ns;  // as last seen or set by us: an outside change shows as a difference
+  // as last seen or set by us: an outside change shows as a difference
+  std::atomic<std::int64_t> store_mtime_ns;
   std::atomic<std::int64_t> store_ctime_ns;
   std::atomic<std::uint64_t> store_size;
-  std::atomic<std::uint32_t> error_sequence;  // advances on each failed flush; descriptors report each step once
+  // advances on each failed flush; descriptors report each step once
+  std::atomic<std::uint32_t> error_sequence;
   std::atomic<std::uint32_t> error_number;
   std::atomic<std::uint32_t> dirty_low;   // hint: no dirty block below
   std::atomic<std::uint32_t> dirty_high;  // hint: no dirty block at or above
   std::atomic<std::uint32_t> dirty_since_ms;
-  std::atomic<std::uint32_t> writers;     // open descriptions that may write
+  std::atomic<std::uint32_t> writers;  // open descriptions that may write
 
   FileKey key() const { return FileKey{device, inode, birth_ns}; }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }

@@ -25,7 +25,8 @@ ObjectIndex ObjectTable::claim_free_record() {
     if (index == 0) continue;  // 0 names no object
     std::uint32_t free = 0;
     if (objects_[index].flags.load(std::memory_order_relaxed) == 0 &&
-        objects_[index].flags.compare_exchange_strong(free, kObjectLive, std::memory_order_acq_rel)) {
+        objects_[index].flags.compare_exchange_strong(free, kObjectLive,
+                                                      std::memory_order_acq_rel)) {
       return static_cast<ObjectIndex>(index);
     }
   }
@@ -95,7 +96,8 @@ bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owner
   return true;
 }
 
-std::uint32_t ObjectTable::reclaim_idle(std::uint32_t wanted, Owner self, const OwnerTable& owners) {
+std::uint32_t ObjectTable::reclaim_idle(std::uint32_t wanted, Owner self,
+                                        const OwnerTable& owners) {
   std::uint32_t reclaimed = 0;
   for (std::uint32_t index = 1; index < capacity_ && reclaimed < wanted; ++index) {
     const Object& object = objects_[index];

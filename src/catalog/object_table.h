@@ -2,7 +2,8 @@
 // All buffered files of the node, found by identity (device, inode, birth time).
 //
 // Thread safety: find() without a lock; acquire() and reclaim() lock one hash line.
-// Ownership: the records live in the control segment; an index stays valid while `opens`, `blocks` or `through` is not 0.
+// Ownership: the records live in the control segment; an index stays valid while `opens`, `blocks`
+// or `through` is not 0.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,13 @@ struct StoreStamp {
 class ObjectTable {
  public:
   ObjectTable() = default;
-  ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash, std::atomic<std::uint32_t>* cursor,
-              std::atomic<std::uint32_t>* live_count)
-      : objects_(objects), capacity_(capacity), hash_(hash), cursor_(cursor), live_count_(live_count) {}
+  ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash,
+              std::atomic<std::uint32_t>* cursor, std::atomic<std::uint32_t>* live_count)
+      : objects_(objects),
+        capacity_(capacity),
+        hash_(hash),
+        cursor_(cursor),
+        live_count_(live_count) {}
 
   Object& at(ObjectIndex index) const { return objects_[raw(index)]; }
   std::uint32_t capacity() const { return capacity_; }
@@ -35,13 +40,14 @@ class ObjectTable {
   // Returns kNone when the file is not buffered.
   ObjectIndex find(const FileKey& key) const;
 
-  // Finds or makes the object of a file and counts one open on it. A new one takes size and times from `stamp`.
-  // Returns kNone when the table is full: the file is then not buffered.
-  ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self, const OwnerTable& owners,
-                      bool* created);
+  // Finds or makes the object of a file and counts one open on it. A new one takes size and times
+  // from `stamp`. Returns kNone when the table is full: the file is then not buffered.
+  ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
+                      const OwnerTable& owners, bool* created);
 
-  // The file is gone for good: its key is forgotten at once, so that a new file that gets the same inode within the same
-  // tick is not taken for it. The record is freed when the last reference goes. False while somebody has it open.
+  // The file is gone for good: its key is forgotten at once, so that a new file that gets the same
+  // inode within the same tick is not taken for it. The record is freed when the last reference
+  // goes. False while somebody has it open.
   bool retire(ObjectIndex index, Owner self, const OwnerTable& owners);
 
   // Frees the record if nothing refers to it. Returns false when something does.

@@ -36,7 +36,8 @@ void note_block_dirty(Actor& actor, BucketIndex bucket, ObjectIndex object_index
 void note_block_clean(Actor& actor, BucketIndex bucket, ObjectIndex object_index) {
   const NodeMemory& memory = *actor.memory;
   memory.clear_dirty(bucket);
-  memory.header().dirty_bytes.fetch_sub(bucket_bytes(memory.block(bucket)), std::memory_order_relaxed);
+  memory.header().dirty_bytes.fetch_sub(bucket_bytes(memory.block(bucket)),
+                                        std::memory_order_relaxed);
   actor.object(object_index).dirty_blocks.fetch_sub(1, std::memory_order_acq_rel);
 }
 
@@ -45,7 +46,8 @@ void note_dirty_block_moved(Actor& actor, BucketIndex from, BucketIndex to) {
   memory.mark_dirty(to);
   memory.clear_dirty(from);
   memory.header().dirty_bytes.fetch_add(bucket_bytes(memory.block(to)), std::memory_order_relaxed);
-  memory.header().dirty_bytes.fetch_sub(bucket_bytes(memory.block(from)), std::memory_order_relaxed);
+  memory.header().dirty_bytes.fetch_sub(bucket_bytes(memory.block(from)),
+                                        std::memory_order_relaxed);
 }
 
 }  // namespace cairn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where a block's change between clean and dirty is counted, so that the object, the node and the
-// flusher's map never disagree.
+// The one place where a block's change between clean and dirty is counted, so that the object, the
+// node and the flusher's map never disagree.
 //
 // Thread safety: the caller holds the block's lock.
 #pragma once

@@ -16,16 +16,17 @@
 namespace cairn {
 namespace {
 
-constexpr unsigned kBlocksPerBatch = 256;        // 16 MiB: large enough for any device to stream
+constexpr unsigned kBlocksPerBatch = 256;  // 16 MiB: large enough for any device to stream
 constexpr unsigned kRunsPerBlock = kPagesPerBlock / 2;
-constexpr unsigned kStagedBlocksMax = 16;        // blocks of file tiers pass through this many staging buffers
+// blocks of file tiers pass through this many staging buffers
+constexpr unsigned kStagedBlocksMax = 16;
 
 struct Claim {
   BucketIndex bucket;
   BlockNumber number;
   std::uint16_t pages;  // dirty pages that this flush writes
   std::uint32_t sequence;
-  std::byte* bytes;     // bucket memory, or the staged copy of a file tier's bucket
+  std::byte* bytes;  // bucket memory, or the staged copy of a file tier's bucket
 };
 
 void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
@@ -48,10 +49,11 @@ class Pass {
 
   FlushResult run() {
     const Object& object = actor_.object(request_.object);
-    const std::uint32_t first = std::max(raw(block_of(request_.begin)),
-                                         object.dirty_low.load(std::memory_order_acquire));
+    const std::uint32_t first =
+        std::max(raw(block_of(request_.begin)), object.dirty_low.load(std::memory_order_acquire));
     const std::uint64_t last_byte = request_.end == 0 ? 0 : request_.end - 1;
-    const std::uint64_t wanted_end = std::min<std::uint64_t>(last_byte >> kBlockShift, UINT32_MAX - 1) + 1;
+    const std::uint64_t wanted_end =
+        std::min<std::uint64_t>(last_byte >> kBlockShift, UINT32_MAX - 1) + 1;
     const std::uint32_t end = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(wanted_end, object.dirty_high.load(std::memory_order_acquire)));
     if (object.dirty_blocks.load(std::memory_order_acquire) == 0 || first >= end) return result_;
@@ -69,7 +71,8 @@ class Pass {
     return result_.error != 0 || result_.bytes + batch_bytes_ >= request_.bytes_max;
   }
 
-  // A sparse file may span more block numbers than there are buckets: then the map of dirty buckets is shorter.
+  // A sparse file may span more block numbers than there are buckets: then the map of dirty buckets
+  // is shorter.
   void visit_by_map(std::uint32_t first, std::uint32_t end) {
     constexpr std::size_t kRound = 512;
     std::array<std::uint32_t, kRound> heap;
@@ -143,7 +146,8 @@ class Pass {
     }
     const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
     const std::uint64_t start = offset_of(claim->number);
-    const std::size_t inside = size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
+    const std::size_t inside =
+        size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
     claim->pages = inside == 0 ? 0 : static_cast<std::uint16_t>(dirty & pages_touched(0, inside));
     if (claim->pages == 0) {
       discard_past_end(block, claim->bucket);
@@ -162,8 +166,8 @@ class Pass {
     return ClaimOutcome::kClaimed;
   }
 
-  // Dirty pages past the end of the file belong to a truncation: one at work drops them itself, one that died in the
-  // middle leaves them to us. Unlocks the block.
+  // Dirty pages past the end of the file belong to a truncation: one at work drops them itself, one
+  // that died in the middle leaves them to us. Unlocks the block.
   void discard_past_end(BlockDescriptor& block, BucketIndex bucket) {
     Object& object = actor_.object(request_.object);
     const bool nobody_truncates = object.lock.try_lock(actor_.self);
@@ -215,14 +219,17 @@ class Pass {
         unsigned past = page;
         while (past < kPagesPerBlock && (claim.pages >> past & 1) != 0) ++past;
         const std::uint64_t begin = offset_of(claim.number) + page * kPageBytes;
-        const std::uint64_t end = std::min<std::uint64_t>(offset_of(claim.number) + past * kPageBytes, size);
+        const std::uint64_t end =
+            std::min<std::uint64_t>(offset_of(claim.number) + past * kPageBytes, size);
         if (begin < end) {
-          if (part_count > 0 && (begin != run_end || part_count >= static_cast<int>(kBlocksPerBatch))) {
+          if (part_count > 0 &&
+              (begin != run_end || part_count >= static_cast<int>(kBlocksPerBatch))) {
             write_run(parts.data(), part_count, run_begin, run_end);
             part_count = 0;
           }
           if (part_count == 0) run_begin = begin;
-          parts[static_cast<unsigned>(part_count++)] = {claim.bytes + page * kPageBytes, end - begin};
+          parts[static_cast<unsigned>(part_count++)] = {claim.bytes + page * kPageBytes,
+                                                        end - begin};
           run_end = end;
         }
         page = past;
@@ -237,8 +244,8 @@ class Pass {
   }
 
   void write_run(iovec* parts, int count, std::uint64_t offset, std::uint64_t end) {
-    // Before any of the blocks may turn clean and be evicted: whoever fills them again must look into the store. And only
-    // extend_store() may make the file longer.
+    // Before any of the blocks may turn clean and be evicted: whoever fills them again must look
+    // into the store. And only extend_store() may make the file longer.
     if (end > actor_.object(request_.object).store_size.load(std::memory_order_acquire)) {
       result_.error = extend_store(actor_, request_.object, request_.fd, end);
     }
@@ -267,7 +274,8 @@ class Pass {
   void complete(const Claim& claim, bool stored) {
     BlockDescriptor& block = actor_.memory->block(claim.bucket);
     actor_.lock(block);
-    const std::uint32_t now = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+    const std::uint32_t now =
+        BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
     if (stored && now == claim.sequence) {
       const auto left = static_cast<std::uint16_t>(block.dirty_pages.load() & ~claim.pages);
       block.dirty_pages.store(left, std::memory_order_release);
@@ -296,7 +304,8 @@ class Pass {
 
 FlushResult flush_object(Actor& actor, const FlushRequest& request) {
   Object& object = actor.object(request.object);
-  // From the first byte we write until settle_store(), the store's times are our doing and not the application's.
+  // From the first byte we write until settle_store(), the store's times are our doing and not the
+  // application's.
   if (object.dirty_blocks.load(std::memory_order_acquire) != 0) object.set(kObjectTimesDirty);
   Pass pass(actor, request);
   const FlushResult result = pass.run();
@@ -332,7 +341,8 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
   if (status.stamp.mtime_ns != mtime) {
     const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime)};
     const int error = sys::utimensat(fd, nullptr, times, 0);
-    // Another user's file may be written but not stamped: then the kernel's time of our write is the truth.
+    // Another user's file may be written but not stamped: then the kernel's time of our write is
+    // the truth.
     if (error == -EPERM || error == -EACCES) {
       if (store_status(fd, &status) == 0) object.mtime_ns.store(status.stamp.mtime_ns);
     } else if (error < 0 && result == 0) {
@@ -342,8 +352,8 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
   if (store_status(fd, &status) == 0) {
     object.store_mtime_ns.store(status.stamp.mtime_ns);
     object.store_ctime_ns.store(status.stamp.ctime_ns);
-    // Only ever raised here: a write that goes on beside us may have made the file longer since we looked, and bytes past
-    // store_size are taken for zeros.
+    // Only ever raised here: a write that goes on beside us may have made the file longer since we
+    // looked, and bytes past store_size are taken for zeros.
     raise(object.store_size, status.stamp.size);
     object.set(kObjectCtimeOurs);
   }

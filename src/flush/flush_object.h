@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dirty blocks of one object to the backing store: in order of offset, coalesced, with writers at work.
+// Dirty blocks of one object to the backing store: in order of offset, coalesced, with writers at
+// work.
 //
-// For every block: lock, claim it by naming the flusher, note the sequence, unlock; write the dirty pages of many blocks
-// in one large call straight from the buckets; lock again: unchanged blocks turn clean, changed ones stay dirty.
-// Used by the service in the background and by clients for fsync; both use a descriptor of their own.
+// For every block: lock, claim it by naming the flusher, note the sequence, unlock; write the dirty
+// pages of many blocks in one large call straight from the buckets; lock again: unchanged blocks
+// turn clean, changed ones stay dirty. Used by the service in the background and by clients for
+// fsync; both use a descriptor of their own.
 //
-// Thread safety: any number of flushers; a block has one at a time, the others wait for it (fsync) or pass (background).
+// Thread safety: any number of flushers; a block has one at a time, the others wait for it (fsync)
+// or pass (background).
 #pragma once
 
 #include <cstdint>
@@ -16,17 +19,17 @@ namespace cairn {
 
 struct FlushRequest {
   ObjectIndex object = ObjectIndex::kNone;
-  int fd = -1;                          // writable descriptor of the backing file
+  int fd = -1;  // writable descriptor of the backing file
   std::uint64_t begin = 0;
   std::uint64_t end = UINT64_MAX;
-  std::uint64_t bytes_max = UINT64_MAX; // stop after about so much: the background takes turns
-  bool wait_for_others = true;          // fsync must; the background need not
+  std::uint64_t bytes_max = UINT64_MAX;  // stop after about so much: the background takes turns
+  bool wait_for_others = true;           // fsync must; the background need not
 };
 
 struct FlushResult {
-  int error = 0;                 // 0 or -errno of the first failed write; what failed stays dirty
+  int error = 0;  // 0 or -errno of the first failed write; what failed stays dirty
   std::uint64_t bytes = 0;
-  std::uint64_t blocks_left = 0; // dirty blocks that were passed over or re-dirtied
+  std::uint64_t blocks_left = 0;  // dirty blocks that were passed over or re-dirtied
 };
 
 // Flushes data only; see settle_times() for size and times.
@@ -35,9 +38,9 @@ FlushResult flush_object(Actor& actor, const FlushRequest& request);
 // Makes the backing file at least `end` bytes long (sparse), never shorter. Returns 0 or -errno.
 int extend_store(Actor& actor, ObjectIndex object, int fd, std::uint64_t end);
 
-// After a flush: sets the application's mtime on the backing file again and notes what the store says now, so that our
-// own write is not mistaken for somebody else's. Also extends the backing file to the application's size.
-// Returns 0 or -errno.
+// After a flush: sets the application's mtime on the backing file again and notes what the store
+// says now, so that our own write is not mistaken for somebody else's. Also extends the backing
+// file to the application's size. Returns 0 or -errno.
 int settle_store(Actor& actor, ObjectIndex object, int fd);
 
 // Notes that a flush failed: the next fsync or close of every description reports it.

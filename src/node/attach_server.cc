@@ -98,7 +98,8 @@ void AttachServer::run() {
   for (;;) {
     const int timeout_ms = orphans_.empty() ? -1 : 5;
     const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
-    // Connections before processes: the last messages of the dead are read before their death is dealt with.
+    // Connections before processes: the last messages of the dead are read before their death is
+    // dealt with.
     for (int pass = 0; pass < 2; ++pass) {
       for (int at = 0; at < count; ++at) {
         const std::uint64_t data = events[at].data.u64;
@@ -122,7 +123,8 @@ void AttachServer::accept_all() {
     Peer peer;
     if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) continue;
     const int on = 1;
-    // A vfork child sends over its parent's connection: the kernel names the sender of each message.
+    // A vfork child sends over its parent's connection: the kernel names the sender of each
+    // message.
     ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     const std::uint64_t id = next_connection_++;
     if (!add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id))) continue;
@@ -252,7 +254,8 @@ bool AttachServer::welcome(Connection& connection, const Message& message) {
   Process* process = watch(connection.pid);
   if (process == nullptr) return refuse(connection, "the process cannot be watched");
   if (process->owner) {
-    // Only an exec makes a process attach twice: nobody of the old image is left to touch the arena.
+    // Only an exec makes a process attach twice: nobody of the old image is left to touch the
+    // arena.
     process->departed.push_back(clients_.declare_dead(process->owner.slot()));
     process->owner = Owner();
     events_.on_departure(process->departed.back(), AttachEvents::Departure::kExeced);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread behind client.sock: welcomes processes, takes their descriptors and messages, notices their death.
+// The thread behind client.sock: welcomes processes, takes their descriptors and messages, notices
+// their death.
 //
-// Nothing in it blocks: an attach waits for this thread alone. What takes time is handed to the reaper (deaths) and to
-// the request worker (kFlush).
+// Nothing in it blocks: an attach waits for this thread alone. What takes time is handed to the
+// reaper (deaths) and to the request worker (kFlush).
 //
 // Thread safety: start() and stop() by the composing thread; the rest is the thread's own.
 // Ownership: owns the connections and process descriptors.
@@ -29,7 +30,8 @@ class AttachEvents {
  public:
   enum class Departure : std::uint8_t {
     kDied,  // return everything
-    kExeced  // a new image runs in the process: locks and leases at once, its holds wait for the new image
+    // a new image runs in the process: locks and leases at once, its holds wait for the new image
+    kExeced
   };
   virtual void on_departure(Owner dead, Departure how) = 0;
   // The new image of a process has taken over what it wants of `old`, which was departed by exec.

@@ -33,7 +33,8 @@ Audit::Outcome Audit::run(Actor& actor) {
   return Outcome::kDone;
 }
 
-// Descriptions without a hold, and references to objects by nobody. Looked for first, corrected behind the gate.
+// Descriptions without a hold, and references to objects by nobody. Looked for first, corrected
+// behind the gate.
 bool Audit::correct_references(Actor& actor) {
   const std::uint64_t epoch = clients_.attach_count();
   std::vector<DescriptionIndex> descriptions;
@@ -70,8 +71,9 @@ bool Audit::has_dirty_pages() const {
   return dirty;
 }
 
-// With nothing dirty and nobody attached only the organizer changes anything, and it only takes blocks away: a count that
-// did not move while the blocks were counted is compared with what was found.
+// With nothing dirty and nobody attached only the organizer changes anything, and it only takes
+// blocks away: a count that did not move while the blocks were counted is compared with what was
+// found.
 bool Audit::correct_blocks(Actor&) {
   const std::uint64_t epoch = clients_.attach_count();
   std::unordered_map<std::uint32_t, std::uint32_t> before;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Setting counts right that deaths left wrong: a client can be killed between counting something and doing it.
+// Setting counts right that deaths left wrong: a client can be killed between counting something
+// and doing it.
 //
-// The order of such steps makes every count too large and never too small, so that a wrong count costs a record that is
-// not reused or a look of the flusher, never data. When nobody is attached the right counts are known: no descriptor is
-// open, no mapping exists, and blocks can be counted.
+// The order of such steps makes every count too large and never too small, so that a wrong count
+// costs a record that is not reused or a look of the flusher, never data. When nobody is attached
+// the right counts are known: no descriptor is open, no mapping exists, and blocks can be counted.
 //
-// Thread safety: one thread. Corrections are made while no client can attach (ClientTable::if_nobody).
+// Thread safety: one thread. Corrections are made while no client can attach
+// (ClientTable::if_nobody).
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@
 
 namespace cairn::node {
 
-// True for a spinning disk, and for a partition or loop device on one. False where there is no block device.
+// True for a spinning disk, and for a partition or loop device on one. False where there is no
+// block device.
 bool is_rotational(dev_t device);
 
 }  // namespace cairn::node

@@ -68,7 +68,8 @@ CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
       sums[counter] += shard.get(static_cast<Counter>(counter));
     }
   }
-  // The hit path counts as little as it can: hits are reads too, and time is in cycles until somebody asks.
+  // The hit path counts as little as it can: hits are reads too, and time is in cycles until
+  // somebody asks.
   sums[static_cast<unsigned>(Counter::kReads)] += sums[static_cast<unsigned>(Counter::kReadHits)];
   std::uint64_t& time = sums[static_cast<unsigned>(Counter::kIoCycles)];
   time = memory_.header().started.to_nanos(time);

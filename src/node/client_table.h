@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which process holds which slot of the arena.
 //
-// Slots are given out oldest-freed first: the 8-bit generation of a slot then wraps as late as possible, and the
-// name of a dead owner stays unique until the sweep has passed (see sweep.h).
+// Slots are given out oldest-freed first: the 8-bit generation of a slot then wraps as late as
+// possible, and the name of a dead owner stays unique until the sweep has passed (see sweep.h).
 //
 // Thread safety: all functions from any thread.
 #pragma once
@@ -51,7 +51,8 @@ class ClientTable {
   std::optional<Owner> attach(const ClientInfo& client);
   // From here on everything that the owner holds may be taken over. Returns the dead owner.
   Owner declare_dead(std::uint16_t slot);
-  // The sweep has returned what the slot's dead owner held: counters are kept, the slot is free again.
+  // The sweep has returned what the slot's dead owner held: counters are kept, the slot is free
+  // again.
   void release(std::uint16_t slot);
 
   std::vector<ClientInfo> active() const;
@@ -62,8 +63,9 @@ class ClientTable {
   // Advances whenever a client attaches.
   std::uint64_t attach_count() const;
 
-  // Runs `correct` while no client is attached, being reaped or able to attach, if that holds and nobody attached since
-  // attach_count() returned `epoch`. Returns whether it ran. `correct` must be quick: an attach waits for it.
+  // Runs `correct` while no client is attached, being reaped or able to attach, if that holds and
+  // nobody attached since attach_count() returned `epoch`. Returns whether it ran. `correct` must
+  // be quick: an attach waits for it.
   template <typename Correct>
   bool if_nobody(std::uint64_t epoch, Correct&& correct) {
     const std::lock_guard lock(mutex_);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line's way in: control.sock, one JSON object per line each way, a thread per connection.
+// The command line's way in: control.sock, one JSON object per line each way, a thread per
+// connection.
 //
-// Connections are few (one per run, one per command) and sleep in recv(2), so threads are cheap here and a drain can
-// take its time without holding up anybody else.
+// Connections are few (one per run, one per command) and sleep in recv(2), so threads are cheap
+// here and a drain can take its time without holding up anybody else.
 //
-// Thread safety: start() and stop() by the composing thread. Ownership: owns connections and their threads.
+// Thread safety: start() and stop() by the composing thread. Ownership: owns connections and their
+// threads.
 #pragma once
 
 #include <atomic>

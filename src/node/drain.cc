@@ -16,7 +16,8 @@ constexpr std::size_t kPathsMax = 100;
 constexpr std::int64_t kDescriptorWaitNanos = 2'000'000'000;
 constexpr std::uint32_t kAttempts = 2;
 
-// Short pauses at first, so that a small drain is not rounded up; each look costs a pass over the dirty map.
+// Short pauses at first, so that a small drain is not rounded up; each look costs a pass over the
+// dirty map.
 std::chrono::milliseconds pause_after(int rounds) {
   return std::chrono::milliseconds(rounds < 20 ? 1 : 10);
 }

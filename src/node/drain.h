@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store everything that is dirty, make it durable, and say what could not be stored.
 //
-// "Everything" is what was dirty when the drain began: others may go on writing, and a drain must end all the same.
+// "Everything" is what was dirty when the drain began: others may go on writing, and a drain must
+// end all the same.
 //
 // Thread safety: any number of drains at once, each in its caller's thread.
 #pragma once
@@ -25,7 +26,8 @@ struct DrainProgress {
 };
 
 struct DrainOptions {
-  // Without a limit the drain ends when all is stored or every file left has failed twice since it began.
+  // Without a limit the drain ends when all is stored or every file left has failed twice since it
+  // began.
   std::optional<double> timeout_seconds;
   // Called every kProgressMs; false gives up.
   std::function<bool(const DrainProgress&)> progress;

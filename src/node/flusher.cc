@@ -125,7 +125,8 @@ Flusher::Plan Flusher::look() const {
     }
     const std::uint32_t age_ms = now_ms - object.dirty_since_ms.load(std::memory_order_relaxed);
     const bool large = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes >= kLargeBytes;
-    // A file without a name is probably a temporary one: it is written only when its room is needed.
+    // A file without a name is probably a temporary one: it is written only when its room is
+    // needed.
     const bool temporary = object.has(kObjectUnlinked);
     plan.any_dirty = true;
     if (temporary && !all_due) continue;
@@ -331,7 +332,8 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
     note_success(*file, object);
   }
   actor.drop_leases();
-  // Whoever asks may be about to run the file, which the kernel refuses while it is open for writing here.
+  // Whoever asks may be about to run the file, which the kernel refuses while it is open for
+  // writing here.
   constexpr int kTurnsMax = 100;
   for (int turns = 0; file->queued.load() && turns < kTurnsMax; ++turns) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

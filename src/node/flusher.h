@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background write-back: one scheduling thread that knows what is due, and a few stream threads that write.
+// Background write-back: one scheduling thread that knows what is due, and a few stream threads
+// that write.
 //
-// An object is due when it has been dirty for flush.delay_ms, or has kLargeBytes dirty (a burst should not wait), or
-// the tiers hold too much dirty data, or somebody drains. A stream takes one object at a time and writes a turn of
-// it in order of offset; then the next object has its turn. One stream per spinning disk: two files written in turns would
-// make it seek.
+// An object is due when it has been dirty for flush.delay_ms, or has kLargeBytes dirty (a burst
+// should not wait), or the tiers hold too much dirty data, or somebody drains. A stream takes one
+// object at a time and writes a turn of it in order of offset; then the next object has its turn.
+// One stream per spinning disk: two files written in turns would make it seek.
 //
 // Invariants
-//  1. The scheduler sleeps on the header's futex only after it announced itself and found nothing dirty that can be
-//     stored; an idle node costs nothing.
-//  2. A failed object keeps its data and is tried again after a pause that doubles up to kRetryMsMax.
+//  1. The scheduler sleeps on the header's futex only after it announced itself and found nothing
+//     dirty that can be stored; an idle node costs nothing.
+//  2. A failed object keeps its data and is tried again after a pause that doubles up to
+//     kRetryMsMax.
 //  3. One stream at most works on an object (StoreFile::queued).
 //
-// Thread safety: all public functions from any thread. Ownership: borrows everything but its threads.
+// Thread safety: all public functions from any thread. Ownership: borrows everything but its
+// threads.
 #pragma once
 
 #include <condition_variable>

@@ -13,7 +13,8 @@
 
 namespace cairn::node {
 
-// Listens at `path` with mode 0600; a stale socket there is replaced. `type`: SOCK_SEQPACKET or SOCK_STREAM.
+// Listens at `path` with mode 0600; a stale socket there is replaced. `type`: SOCK_SEQPACKET or
+// SOCK_STREAM.
 Result<UniqueFd> listen_at(const std::string& path, int type);
 
 struct Peer {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of one node in its run directory, and the lock that keeps a second node of the same name out.
+// The files of one node in its run directory, and the lock that keeps a second node of the same
+// name out.
 //
 // Thread safety: one thread. Ownership: removes node.pid and the sockets on destruction.
 #pragma once
@@ -19,7 +20,8 @@ class NodeDirectory {
   ~NodeDirectory();
 
   // Creates the directory if need be and takes the lock.
-  // Errors: kExists when a live service has it, kDenied when it is another user's or open to others.
+  // Errors: kExists when a live service has it, kDenied when it is another user's or open to
+  // others.
   static Result<NodeDirectory> open(const std::string& path, const std::string& name);
 
   std::string client_socket() const { return path_ + "/client.sock"; }

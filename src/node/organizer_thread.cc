@@ -15,8 +15,9 @@ namespace cairn::node {
 namespace {
 
 constexpr int kIdleMs = 3'600'000;
-// While a tier stays short because dirty data is in the way: look again as the flusher goes on, less often when
-// it does not (a failing backing store), and not at all before somebody asks once nothing can change.
+// While a tier stays short because dirty data is in the way: look again as the flusher goes on,
+// less often when it does not (a failing backing store), and not at all before somebody asks once
+// nothing can change.
 constexpr int kAgainMsMin = 2;
 constexpr int kAgainMsMax = 200;
 

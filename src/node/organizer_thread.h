@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that keeps room in every tier: it wakes when a tier runs low, and asks the organizer to make room.
+// The thread that keeps room in every tier: it wakes when a tier runs low, and asks the organizer
+// to make room.
 //
-// Thread safety: start() and stop() by the composing thread. Ownership: borrows everything but its thread.
+// Thread safety: start() and stop() by the composing thread. Ownership: borrows everything but its
+// thread.
 #pragma once
 
 #include <atomic>

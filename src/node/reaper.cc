@@ -9,11 +9,12 @@
 namespace cairn::node {
 namespace {
 
-// A slot's generation has 8 bits, and slots are used in turn: after so many rounds of all slots every lock that still names
-// a dead owner is released, long before its name can come alive again.
+// A slot's generation has 8 bits, and slots are used in turn: after so many rounds of all slots
+// every lock that still names a dead owner is released, long before its name can come alive again.
 constexpr std::uint32_t kRoundsPerFullSweep = 64;
 
-// Sweeps take a tenth of one core at most: deaths that come meanwhile are served together by the next.
+// Sweeps take a tenth of one core at most: deaths that come meanwhile are served together by the
+// next.
 constexpr std::int64_t kPauseFactor = 9;
 constexpr std::int64_t kPauseNanosMax = 200'000'000;
 constexpr std::int64_t kAuditPauseNanosMin = 20'000'000;
@@ -108,7 +109,8 @@ void Reaper::run() {
   }
 }
 
-// Owed after deaths; possible when nobody is attached. While data is still dirty it is tried less and less often.
+// Owed after deaths; possible when nobody is attached. While data is still dirty it is tried less
+// and less often.
 void Reaper::audit() {
   if (!audit_owed_ || clients_.busy_count() != 0) return;
   if (audit_.run(actor_) == Audit::Outcome::kDone) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that puts in order what dead clients left, in batches: one sweep serves all deaths since the last.
+// The thread that puts in order what dead clients left, in batches: one sweep serves all deaths
+// since the last.
 //
-//   departed client     step                                                        next
-//   dead                buckets, leases, holds swept                                 slot released
-//   replaced by exec    buckets and leases swept; holds wait for the new image       inherited or dead: holds swept
-//   holds in transit    wait kTransitGraceNanos for the child that takes them over   released, then the slot
+//   departed client     step                                               next
+//   dead                buckets, leases, holds swept                       slot released
+//   replaced by exec    buckets, leases swept; holds wait for new image    holds swept later
+//   holds in transit    wait kTransitGraceNanos for the child              released, then the slot
 //
 // Thread safety: the notifying functions from any thread. Ownership: borrows everything.
 #pragma once
@@ -25,7 +26,8 @@ namespace cairn::node {
 
 class Reaper {
  public:
-  // A parent that died between fork and its child's first call: the child has this long to take over.
+  // A parent that died between fork and its child's first call: the child has this long to take
+  // over.
   static constexpr std::int64_t kTransitGraceNanos = 5'000'000'000;
 
   // `after_sweep` runs in the reaper's thread after each batch and each audit.
@@ -39,7 +41,8 @@ class Reaper {
   void departed(Owner dead, AttachEvents::Departure how);
   void inherited(Owner old);
 
-  // Waits until everything notified so far was swept, holds in transit excepted. Returns false after `timeout_ms`.
+  // Waits until everything notified so far was swept, holds in transit excepted. Returns false
+  // after `timeout_ms`.
   bool wait_until_idle(int timeout_ms);
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores an object on a client's request (kFlush) and answers it: for a process that may only read the file.
+// Stores an object on a client's request (kFlush) and answers it: for a process that may only read
+// the file.
 //
 // Thread safety: submit() from any thread. Ownership: owns the connections that wait for an answer.
 #pragma once

@@ -56,7 +56,8 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
   std::array<std::string, kTiersMax> paths;
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
     paths[tier + 1] = config.tiers[tier].directory + "/cairn-" + config.name + ".pool";
-    // Left by a node of this name that was killed; nobody has it, because this node holds the name now.
+    // Left by a node of this name that was killed; nobody has it, because this node holds the name
+    // now.
     ::unlink(paths[tier + 1].c_str());
   }
   auto memory = NodeMemory::create(shape_of(config), paths);
@@ -67,7 +68,8 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
                         format_size(config.ram_capacity_bytes) +
                         ": raise vm.nr_hugepages, or set it to auto");
   }
-  // Nobody opens a pool by its name again: clients get the descriptor. Without a name it vanishes with the service.
+  // Nobody opens a pool by its name again: clients get the descriptor. Without a name it vanishes
+  // with the service.
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) ::unlink(paths[tier + 1].c_str());
   return memory;
 }
@@ -143,7 +145,8 @@ class Service final : public AttachEvents, public StopRequest {
   void on_departure(Owner dead, Departure how) override { reaper_.departed(dead, how); }
   void on_inherited(Owner old) override { reaper_.inherited(old); }
   void on_descriptor(ObjectIndex object) override {
-    // The object may be dirty already; a scheduler that looked before the descriptor came would sleep on it.
+    // The object may be dirty already; a scheduler that looked before the descriptor came would
+    // sleep on it.
     if (memory_.objects().at(object).dirty_blocks.load() != 0) flusher_.kick(false);
   }
   void on_discarded(ObjectIndex object) override {
@@ -257,7 +260,8 @@ int fail(const NodeConfig& config, const Status& status) {
   return kExitFailed;
 }
 
-// All threads leave signals to the one that reads them; SIGHUP and SIGPIPE mean nothing to a service.
+// All threads leave signals to the one that reads them; SIGHUP and SIGPIPE mean nothing to a
+// service.
 int watch_signals() {
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node service: owns the tiers and everything that happens in the background, from start to the last drain.
+// The node service: owns the tiers and everything that happens in the background, from start to the
+// last drain.
 //
-// Thread safety: one service per process. Ownership: creates the sockets, the shared memory and the pool files, and takes
-// all of them away again at its end, but for the node directory itself, which the launcher made.
+// Thread safety: one service per process. Ownership: creates the sockets, the shared memory and the
+// pool files, and takes all of them away again at its end, but for the node directory itself, which
+// the launcher made.
 #pragma once
 
 #include "base/node_config.h"
 
 namespace cairn::node {
 
-// Runs the service until it is told to end (control command "shutdown", SIGTERM, SIGINT) and everything is stored.
-// Tells config.ready_fd "ready\n", or in one line why it cannot start.
-// Returns: the exit status of the process: 0; 1 when it could not start; 74 when it was made to end with data unstored.
+// Runs the service until it is told to end (control command "shutdown", SIGTERM, SIGINT) and
+// everything is stored. Tells config.ready_fd "ready\n", or in one line why it cannot start.
+// Returns: the exit status of the process: 0; 1 when it could not start; 74 when it was made to end
+// with data unstored.
 int run_service(const NodeConfig& config);
 
 }  // namespace cairn::node

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cairn status` and the report after a run say, as JSON. Field names are stable: they are documented for users.
+// What `cairn status` and the report after a run say, as JSON. Field names are stable: they are
+// documented for users.
 //
 // Thread safety: all functions from any thread.
 #pragma once

@@ -15,7 +15,8 @@
 namespace cairn::node {
 namespace {
 
-// Up to this many files are synced one by one; more are cheaper in one syncfs, which also waits for others' data.
+// Up to this many files are synced one by one; more are cheaper in one syncfs, which also waits for
+// others' data.
 constexpr std::size_t kFsyncsMax = 64;
 constexpr std::size_t kClosedMax = 64;
 
@@ -43,7 +44,8 @@ std::string path_of_descriptor(int fd) {
 
 StoreFiles::StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit)
     : memory_(memory),
-      // Two descriptors per client (connection, pidfd), kept-for-sync ones, and 256 for everything else.
+      // Two descriptors per client (connection, pidfd), kept-for-sync ones, and 256 for everything
+      // else.
       files_max_(static_cast<std::size_t>(std::max<std::int64_t>(
           64, static_cast<std::int64_t>(descriptor_limit) -
                   2 * static_cast<std::int64_t>(memory.slot_count()) - 512))) {}
@@ -72,8 +74,8 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd) {
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return false;
-  // An appending descriptor would put every pwrite at the end of the file (pwrite(2), BUGS), and a direct one
-  // takes whole sectors only.
+  // An appending descriptor would put every pwrite at the end of the file (pwrite(2), BUGS), and a
+  // direct one takes whole sectors only.
   if ((flags & (O_APPEND | O_DIRECT)) != 0) {
     fd.reset(::open(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), O_WRONLY | O_CLOEXEC));
     if (!fd) return false;
@@ -129,7 +131,8 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
   }
   if (file->sync_owed.load()) {
     Device& device = device_of(file->device, file->fd.get());
-    // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has open for writing.
+    // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has
+    // open for writing.
     UniqueFd parked =
         device.closed.size() < kClosedMax ? reopen_for_reading(file->fd.get()) : UniqueFd();
     if (parked) {

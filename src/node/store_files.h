@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors of backing files that clients handed over: what the service stores dirty data through.
+// The descriptors of backing files that clients handed over: what the service stores dirty data
+// through.
 //
 // Invariants
-//  1. An object with dirty blocks has its descriptor here, or in a message that is still in a client's socket.
-//  2. A descriptor is dropped only after kObjectHandedOver was cleared while nobody has the object open and
-//     nothing of it is dirty; a client that opens it in between sees the cleared flag and hands over anew.
+//  1. An object with dirty blocks has its descriptor here, or in a message that is still in a
+//     client's socket.
+//  2. A descriptor is dropped only after kObjectHandedOver was cleared while nobody has the object
+//     open and nothing of it is dirty; a client that opens it in between sees the cleared flag and
+//     hands over anew.
 //
-// Thread safety: all functions from any thread. Ownership: a descriptor closes with the last StoreFilePtr to it.
+// Thread safety: all functions from any thread. Ownership: a descriptor closes with the last
+// StoreFilePtr to it.
 #pragma once
 
 #include <sys/types.h>
@@ -52,7 +56,8 @@ class StoreFiles {
  public:
   StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit);
 
-  // Takes the descriptor of `object`. Returns false when it is not a writable descriptor of that very file.
+  // Takes the descriptor of `object`. Returns false when it is not a writable descriptor of that
+  // very file.
   bool insert(ObjectIndex object, UniqueFd fd);
   // Null when there is none.
   StoreFilePtr find(ObjectIndex object) const;
@@ -61,11 +66,12 @@ class StoreFiles {
 
   // Drops the descriptor if invariant 2 allows it. Returns whether it did.
   bool drop_if_idle(const StoreFilePtr& file);
-  // drop_if_idle() for all; called when room is short, after deaths and drains. Returns how many were dropped.
+  // drop_if_idle() for all; called when room is short, after deaths and drains. Returns how many
+  // were dropped.
   std::size_t drop_idle();
 
-  // Makes everything durable that was stored since the last call: fsync per file when few, else syncfs per device.
-  // Returns 0 or the first errno.
+  // Makes everything durable that was stored since the last call: fsync per file when few, else
+  // syncfs per device. Returns 0 or the first errno.
   int make_durable();
 
  private:

@@ -25,7 +25,8 @@ void settle_locked(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCoun
     ++counts->buckets_freed;
     return;
   }
-  // The sequence advances: a reader that copied while the dead owner wrote must not accept its copy.
+  // The sequence advances: a reader that copied while the dead owner wrote must not accept its
+  // copy.
   actor.unlock(block, true);
   ++counts->blocks_unlocked;
 }
@@ -38,15 +39,15 @@ void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCoun
     settle_locked(actor, pool, bucket, counts);
     return;
   }
-  // Somebody else took the lock over first and found that the bucket is no block's place any more. (A taken bucket
-  // without a block is otherwise always locked.)
+  // Somebody else took the lock over first and found that the bucket is no block's place any more.
+  // (A taken bucket without a block is otherwise always locked.)
   const bool is_orphan = !BlockDescriptor::is_locked(seen) &&
                          block.object_index() == ObjectIndex::kNone && pool.is_taken(bucket);
   if (is_orphan && block.try_lock(actor.self)) settle_locked(actor, pool, bucket, counts);
 }
 
-// A death between the change of a slab and of the count leaves the count off by one. Changes in flight look the same
-// for an instant, so only a difference that stays the same is believed.
+// A death between the change of a slab and of the count leaves the count off by one. Changes in
+// flight look the same for an instant, so only a difference that stays the same is believed.
 void correct_count(BucketPool& pool) {
   constexpr int kLooks = 3;
   std::int32_t difference = 0;

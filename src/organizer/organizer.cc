@@ -59,7 +59,8 @@ Organizer::~Organizer() {
 }
 
 RoomMade Organizer::make_room(Actor& actor, TierId tier) {
-  // Small buckets free their slab only when the whole slab is empty, so one round may not be enough.
+  // Small buckets free their slab only when the whole slab is empty, so one round may not be
+  // enough.
   constexpr int kRounds = 4;
   RoomMade made;
   const BucketPool& pool = memory_.pool(tier);
@@ -96,8 +97,8 @@ void Organizer::collect(TierId tier) {
   });
 }
 
-// Victims that cannot leave now (dirty without a tier below, or in use) are passed over for the next best, so that a
-// few hot or dirty blocks at the old end do not stop the eviction.
+// Victims that cannot leave now (dirty without a tier below, or in use) are passed over for the
+// next best, so that a few hot or dirty blocks at the old end do not stop the eviction.
 void Organizer::evict(Actor& actor, TierId tier, std::size_t count, RoomMade* made) {
   const BucketPool& pool = memory_.pool(tier);
   const std::uint32_t high = limits_[raw(tier)].high_slabs;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps room in the tiers: moves the blocks that the replacement policy names to the tier that the placement policy
-// names, or drops them when they are clean and no tier below has room. It never decides alone.
+// Keeps room in the tiers: moves the blocks that the replacement policy names to the tier that the
+// placement policy names, or drops them when they are clean and no tier below has room. It never
+// decides alone.
 //
-// How a block moves down (to a file tier), so that neither a reader nor a writer waits for the device:
-//   1. lock it, check that it is neither flushed nor empty, pin it (`flusher`), note its sequence, unlock;
+// How a block moves down (to a file tier), so that neither a reader nor a writer waits for the
+// device:
+//   1. lock it, check that it is neither flushed nor empty, pin it (`flusher`), note its sequence,
+//      unlock;
 //   2. write its bytes to a free bucket of the tier below, many blocks in one batch;
-//   3. lock it again: unchanged, the directory points to the new bucket and the old one is free; changed, the move is
-//      given up and the block stays where it was.
-// A dirty block stays dirty where it arrives: it is marked there before the old mark goes (rule 3 of the design).
+//   3. lock it again: unchanged, the directory points to the new bucket and the old one is free;
+//      changed, the move is given up and the block stays where it was.
+// A dirty block stays dirty where it arrives: it is marked there before the old mark goes (rule 3
+// of the design).
 //
 // Thread safety: one thread per Organizer; any number of clients at work.
 // Ownership: borrows policies and writer.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tier takes a block that needs a place: the interface of placement policies.
 //
-// A policy is pure: values in, decision out; no clock, no lock, no I/O. To add one, write `<name>.h` beside this
-// header, put it into the table in placement/policies.h, and the conformance suite (placement_policy_test.cc)
-// runs against it by itself.
+// A policy is pure: values in, decision out; no clock, no lock, no I/O. To add one, write
+// `<name>.h` beside this header, put it into the table in placement/policies.h, and the conformance
+// suite (placement_policy_test.cc) runs against it by itself.
 //
 // Thread safety: a policy has no state; choose() from any thread.
 #pragma once
@@ -32,7 +32,8 @@ struct PlacementRequest {
 class PlacementPolicy {
  public:
   virtual const char* name() const = 0;
-  // Returns: a tier of `tiers`, not above request.fastest, that has the room; nothing when there is none.
+  // Returns: a tier of `tiers`, not above request.fastest, that has the room; nothing when there is
+  // none.
   virtual std::optional<TierId> choose(std::span<const TierView> tiers,
                                        const PlacementRequest& request) const = 0;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance suite of placement policies, run against every member of the table, and the rules of each.
+// The conformance suite of placement policies, run against every member of the table, and the rules
+// of each.
 #include "placement/placement_policy.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,8 @@ bool BucketPool::lease(SizeClass size_class, Owner self, std::uint32_t* cursor, 
   const unsigned index = static_cast<unsigned>(size_class);
   if (index < kSizeClasses - 1 && shape_.descriptors_per_slab > 1) {
     std::uint32_t from_start = 0;
-    if (lease_from(words_.partial_hint[index], State::kShared, size_class, self, &from_start, slab)) {
+    if (lease_from(words_.partial_hint[index], State::kShared, size_class, self, &from_start,
+                   slab)) {
       return true;
     }
   }
@@ -79,9 +80,10 @@ BucketIndex BucketPool::take(SlabIndex slab, Owner self, const OwnerTable& owner
   if (owner_in(seen) != self || free == 0) return BucketIndex::kNone;
   const unsigned bit = static_cast<unsigned>(std::countr_zero(free));
   const SizeClass size_class = class_in(seen);
-  const BucketIndex bucket = bucket_at(slab.value, bit * pages_in(size_class) %
-                                                       shape_.descriptors_per_slab);
-  // Locked before its bit is cleared: invariant 1. Others only ever set bits of a slab that we lease.
+  const BucketIndex bucket =
+      bucket_at(slab.value, bit * pages_in(size_class) % shape_.descriptors_per_slab);
+  // Locked before its bit is cleared: invariant 1. Others only ever set bits of a slab that we
+  // lease.
   BlockDescriptor& descriptor = descriptors_[raw(bucket)];
   descriptor.lock(self, owners);
   CAIRN_DCHECK(descriptor.state.load() == BlockState::kFree);
@@ -99,7 +101,8 @@ void BucketPool::settle(std::uint32_t slab, Owner owner) {
     const SizeClass size_class = class_in(seen);
     const std::uint16_t all = shape_.descriptors_per_slab == 1 ? 1 : all_free(size_class);
     const bool unused = free_in(seen) == all;
-    const std::uint64_t next = unused ? 0 : pack(Owner(), size_class, State::kShared, free_in(seen));
+    const std::uint64_t next =
+        unused ? 0 : pack(Owner(), size_class, State::kShared, free_in(seen));
     if (words_.slabs[slab].compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {
       if (unused) words_.free_slabs->fetch_add(1, std::memory_order_relaxed);
       set_hint(slab, next);
@@ -175,7 +178,8 @@ std::uint32_t BucketPool::reclaim_dead_leases(const OwnerTable& owners) {
   return reclaimed;
 }
 
-// As set_hint(), but writes only where the bit is missing: the sweep must not dirty every line of the hints.
+// As set_hint(), but writes only where the bit is missing: the sweep must not dirty every line of
+// the hints.
 void BucketPool::restore_hint(std::uint32_t slab, std::uint64_t word) {
   const auto index = static_cast<unsigned>(class_in(word));
   const std::uint64_t bit = std::uint64_t{1} << (slab % kBits);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buckets of one tier: slabs of one block each, given out whole or carved into smaller size classes.
+// The buckets of one tier: slabs of one block each, given out whole or carved into smaller size
+// classes.
 //
 // A slab is described by one word, and every change of it is one compare-and-swap:
 //
 //   | owner : 24 | spare : 4 | class : 2 | state : 2 | spare : 16 | free buckets : 16 |
 //
-//   state     meaning                                            who moves it where
-//   free      nobody's, all buckets free                         client/service: lease() -> leased
-//   leased    `owner` takes buckets from it                      owner: give_back() -> shared or free; service: after its death
-//   shared    buckets are in use; some may be free               lease() -> leased; release() of the last one -> free
+//   state     meaning                              who moves it where
+//   free      nobody's, all buckets free           client, service: lease() -> leased
+//   leased    `owner` takes buckets from it        owner: give_back() -> shared or free; service
+//                                                  after its death
+//   shared    buckets are in use, some may be free lease() -> leased; last release() -> free
 //
 // Invariants
-//  1. A bucket whose free bit is clear is either published in the directory or its descriptor is locked by whoever
-//     is about to publish or free it. So after a death nothing is lost: what the dead owner locked is found by its name.
+//  1. A bucket whose free bit is clear is either published in the directory or its descriptor is
+//     locked by whoever is about to publish or free it. So after a death nothing is lost: what the
+//     dead owner locked is found by its name.
 //  2. The bitmaps of hints are only hints; the slab word decides. A stale hint costs a look.
 //
 // Thread safety: lock-free. Ownership: the words live in the control segment.
@@ -31,7 +34,9 @@ namespace cairn {
 enum class SizeClass : std::uint8_t { k4KiB = 0, k16KiB = 1, k64KiB = 2 };
 inline constexpr unsigned kSizeClasses = 3;
 
-constexpr unsigned pages_in(SizeClass size_class) { return 1u << (2 * static_cast<unsigned>(size_class)); }
+constexpr unsigned pages_in(SizeClass size_class) {
+  return 1u << (2 * static_cast<unsigned>(size_class));
+}
 constexpr std::size_t bytes_in(SizeClass size_class) { return pages_in(size_class) * kPageBytes; }
 // The smallest class that holds the first `end` bytes of a block.
 constexpr SizeClass class_for(std::size_t end) {
@@ -48,9 +53,10 @@ class BucketPool {
   // The shared words of a pool; all zero at first use but for `free_hint`, which create() fills.
   struct Words {
     std::atomic<std::uint64_t>* slabs;
-    std::atomic<std::uint64_t>* free_hint;                    // one bit per slab
+    std::atomic<std::uint64_t>* free_hint;  // one bit per slab
     std::atomic<std::uint64_t>* partial_hint[kSizeClasses - 1];
-    std::atomic<std::uint32_t>* free_slabs;                   // count, exact up to changes in flight
+    // count, exact up to changes in flight
+    std::atomic<std::uint32_t>* free_slabs;
   };
   // `descriptors_per_slab` is kPagesPerBlock where size classes are on, else 1 (file tiers).
   struct Shape {
@@ -65,25 +71,28 @@ class BucketPool {
   // Marks every slab free. Only by the node service, before anyone attaches.
   void format();
 
-  // Takes a slab of `size_class` for `self`, starting the search at `*cursor`. False when none is free.
+  // Takes a slab of `size_class` for `self`, starting the search at `*cursor`. False when none is
+  // free.
   bool lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab);
-  // Takes a bucket from a slab that `self` leases: its descriptor comes locked, in state free. kNone when
-  // the slab has none left.
+  // Takes a bucket from a slab that `self` leases: its descriptor comes locked, in state free.
+  // kNone when the slab has none left.
   BucketIndex take(SlabIndex slab, Owner self, const OwnerTable& owners);
   // The lessee is done with the slab.
   void give_back(SlabIndex slab, Owner self);
-  // Frees a bucket that is no longer published. Requires: its descriptor is locked by `self`; unlocks it.
+  // Frees a bucket that is no longer published. Requires: its descriptor is locked by `self`;
+  // unlocks it.
   void release(BucketIndex bucket, Owner self);
 
   // After a death: returns what `dead` had leased. Returns the number of slabs.
   std::uint32_t reclaim_leases(Owner dead);
-  // The same for every owner that is dead, in one pass; also restores hints that a death in mid-step lost.
+  // The same for every owner that is dead, in one pass; also restores hints that a death in
+  // mid-step lost.
   std::uint32_t reclaim_dead_leases(const OwnerTable& owners);
-  // True when the bucket is neither in the pool nor part of a larger one. Requires: its descriptor is locked by the
-  // caller, so that nobody takes or releases it meanwhile.
+  // True when the bucket is neither in the pool nor part of a larger one. Requires: its descriptor
+  // is locked by the caller, so that nobody takes or releases it meanwhile.
   bool is_taken(BucketIndex bucket) const;
-  // Slabs in state free by looking at every one; free_slabs() may drift by one when a death falls between the
-  // change of the slab and of the count.
+  // Slabs in state free by looking at every one; free_slabs() may drift by one when a death falls
+  // between the change of the slab and of the count.
   std::uint32_t count_free_slabs() const;
   void correct_free_slabs(std::int32_t by) const;
 
@@ -93,7 +102,8 @@ class BucketPool {
   // Byte offset of the bucket inside the tier.
   std::uint64_t offset_of_bucket(BucketIndex bucket) const {
     const std::uint32_t position = raw(bucket) - shape_.first_bucket;
-    if (__builtin_expect(position < shape_.slab_count, 1)) return std::uint64_t{position} * kBlockBytes;
+    if (__builtin_expect(position < shape_.slab_count, 1))
+      return std::uint64_t{position} * kBlockBytes;
     const Place place = place_of(bucket);
     return std::uint64_t{place.slab} * kBlockBytes + std::uint64_t{place.sub} * kPageBytes;
   }
@@ -122,7 +132,8 @@ class BucketPool {
   static constexpr unsigned kClassShift = 34;
   static constexpr unsigned kStateShift = 32;
 
-  static constexpr std::uint64_t pack(Owner owner, SizeClass size_class, State state, std::uint16_t free) {
+  static constexpr std::uint64_t pack(Owner owner, SizeClass size_class, State state,
+                                      std::uint16_t free) {
     return static_cast<std::uint64_t>(owner.bits()) << kOwnerShift |
            static_cast<std::uint64_t>(size_class) << kClassShift |
            static_cast<std::uint64_t>(state) << kStateShift | free;
@@ -136,13 +147,16 @@ class BucketPool {
   static constexpr State state_in(std::uint64_t word) {
     return static_cast<State>(word >> kStateShift & 3);
   }
-  static constexpr std::uint16_t free_in(std::uint64_t word) { return static_cast<std::uint16_t>(word); }
+  static constexpr std::uint16_t free_in(std::uint64_t word) {
+    return static_cast<std::uint16_t>(word);
+  }
   static constexpr std::uint16_t all_free(SizeClass size_class) {
     const unsigned buckets = kPagesPerBlock / pages_in(size_class);
     return static_cast<std::uint16_t>((std::uint32_t{1} << buckets) - 1);
   }
-  // The descriptors of whole slabs stand side by side, those of carved ones behind them: large files then use few pages
-  // and all sets of the caches. (With 16 descriptors a slab in a row, random hits missed the second-level cache.)
+  // The descriptors of whole slabs stand side by side, those of carved ones behind them: large
+  // files then use few pages and all sets of the caches. (With 16 descriptors a slab in a row,
+  // random hits missed the second-level cache.)
   struct Place {
     std::uint32_t slab;
     unsigned sub;  // in pages

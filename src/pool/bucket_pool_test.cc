@@ -44,7 +44,7 @@ class BucketPoolTest : public testing::Test {
   std::unique_ptr<std::atomic<std::uint64_t>[]> free_hint_{new std::atomic<std::uint64_t>[8]()};
   std::unique_ptr<std::atomic<std::uint64_t>[]> partial_[2] = {
       std::unique_ptr<std::atomic<std::uint64_t>[]>(new std::atomic<std::uint64_t>[8]()),
-      std::unique_ptr<std::atomic<std::uint64_t>[]>(new std::atomic<std::uint64_t>[8]())};
+      std::unique_ptr<std::atomic<std::uint64_t>[]>(new std::atomic<std::uint64_t>[ 8 ]())};
   std::atomic<std::uint32_t> free_slabs_{0};
   std::unique_ptr<BlockDescriptor[]> descriptors_{new BlockDescriptor[kSlabs * kPagesPerBlock + 1]};
   BucketPool pool_;

@@ -5,14 +5,15 @@
 
 namespace cairn {
 
-BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self, const OwnerTable& owners,
-                        unsigned wanted, Fresh* fresh) {
+BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
+                        const OwnerTable& owners, unsigned wanted, Fresh* fresh) {
   if (owner_ != self) {
     forget();
     owner_ = self;
   }
   *fresh = Fresh();
-  // Lowest first: memory that was touched before is used again, and the tier grows only as far as it is needed.
+  // Lowest first: memory that was touched before is used again, and the tier grows only as far as
+  // it is needed.
   cursor_ = 0;
   const unsigned index = static_cast<unsigned>(size_class);
   if (size_class != SizeClass::k64KiB) {
@@ -47,7 +48,8 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self, cons
   }
   const std::uint32_t slab = whole_[--whole_count_];
   const BucketIndex bucket = pool.take(SlabIndex{slab}, self, owners);
-  pool.give_back(SlabIndex{slab}, self);  // its only bucket is taken: the slab is shared from here on
+  // its only bucket is taken: the slab is shared from here on
+  pool.give_back(SlabIndex{slab}, self);
   return bucket;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's stock of free buckets, so that placing a block takes no search and shares no line with other threads.
+// A thread's stock of free buckets, so that placing a block takes no search and shares no line with
+// other threads.
 //
-// Thread safety: none, one thread each. Ownership: gives everything back on drop(); what a killed process held is
-// reclaimed by the service through the owner's name in the slab words.
+// Thread safety: none, one thread each. Ownership: gives everything back on drop(); what a killed
+// process held is reclaimed by the service through the owner's name in the slab words.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ class Lease {
  public:
   static constexpr unsigned kSlabsMax = 16;  // 1 MiB: one large write's worth
 
-  // A free bucket with its descriptor locked, or kNone when the tier is full. `fresh` is told which part of the tier
-  // was leased anew, so that its pages can be populated in one call.
+  // A free bucket with its descriptor locked, or kNone when the tier is full. `fresh` is told which
+  // part of the tier was leased anew, so that its pages can be populated in one call.
   struct Fresh {
     std::uint32_t first_slab = 0;
     std::uint32_t count = 0;
@@ -35,8 +36,8 @@ class Lease {
   Owner owner_;
   std::uint32_t cursor_ = 0;
   std::uint32_t whole_count_ = 0;
-  std::uint32_t whole_[kSlabsMax] = {};             // leased slabs of the largest class, all unused
-  std::uint32_t carved_[kSizeClasses - 1] = {};     // slab in use per small class
+  std::uint32_t whole_[kSlabsMax] = {};          // leased slabs of the largest class, all unused
+  std::uint32_t carved_[kSizeClasses - 1] = {};  // slab in use per small class
   bool has_carved_[kSizeClasses - 1] = {};
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which blocks leave a tier that runs short of room: the interface of replacement policies.
 //
-// A policy is pure: views of blocks in, chosen blocks out; no clock, no lock, no I/O. To add one, write `<name>.h`
-// beside this header and put it into the table in replacement/policies.h; the conformance suite
-// (replacement_policy_test.cc) then runs against it.
+// A policy is pure: views of blocks in, chosen blocks out; no clock, no lock, no I/O. To add one,
+// write `<name>.h` beside this header and put it into the table in replacement/policies.h; the
+// conformance suite (replacement_policy_test.cc) then runs against it.
 //
 // Thread safety: a policy has no state; choose() from any thread.
 #pragma once
@@ -35,7 +35,8 @@ class ReplacementPolicy {
  public:
   virtual const char* name() const = 0;
   // Reorders `candidates` so that those to leave come first, best first.
-  // Returns: how many of them; their bytes reach request.bytes_wanted where the candidates suffice for it.
+  // Returns: how many of them; their bytes reach request.bytes_wanted where the candidates suffice
+  // for it.
   virtual std::size_t choose(std::span<BlockView> candidates,
                              const ReplacementRequest& request) const = 0;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance suite of replacement policies, run against every member of the table, and the rules of each.
+// The conformance suite of replacement policies, run against every member of the table, and the
+// rules of each.
 #include "replacement/replacement_policy.h"
 
 #include <gtest/gtest.h>

@@ -9,15 +9,16 @@ namespace cairn {
 
 std::byte* Actor::bounce_block() {
   if (bounce == nullptr) {
-    void* mapped = sys::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* mapped =
+        sys::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!sys::is_error(mapped)) bounce = static_cast<std::byte*>(mapped);
   }
   return bounce;
 }
 
-// The owner died holding the lock. If that was between taking the block out of the directory (or moving it to another
-// bucket) and freeing the bucket, then what the descriptor says is history: whoever waited for the block must look for it
-// again, and the service's sweep frees the bucket.
+// The owner died holding the lock. If that was between taking the block out of the directory (or
+// moving it to another bucket) and freeing the bucket, then what the descriptor says is history:
+// whoever waited for the block must look for it again, and the service's sweep frees the bucket.
 [[gnu::cold]] void Actor::settle_stolen(BlockDescriptor& block) const {
   if (block.object_index() == ObjectIndex::kNone) return;
   const BucketIndex bucket = memory->index_of(block);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread at work on the node's memory: under which owner it takes locks, its stock of free buckets, where it counts.
+// One thread at work on the node's memory: under which owner it takes locks, its stock of free
+// buckets, where it counts.
 //
-// Thread safety: none; one thread each. Ownership: borrows the NodeMemory and the counters, which must outlive it; call
-// drop_leases() before the thread ends (a killed thread's leases are reclaimed by the service).
+// Thread safety: none; one thread each. Ownership: borrows the NodeMemory and the counters, which
+// must outlive it; call drop_leases() before the thread ends (a killed thread's leases are
+// reclaimed by the service).
 #pragma once
 
 #include "arena/counters.h"
@@ -17,8 +19,9 @@ struct Actor {
   Owner self;
   CounterShard* counters = nullptr;
   Lease leases[kTiersMax];
-  std::byte* bounce = nullptr;  // one block, page-aligned, for direct I/O on file tiers; made when first needed
-  std::uint32_t accesses = 0;   // every so many, a hit also notes recency and frequency
+  // one block, page-aligned, for direct I/O on file tiers; made when first needed
+  std::byte* bounce = nullptr;
+  std::uint32_t accesses = 0;  // every so many, a hit also notes recency and frequency
 
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
   std::byte* bounce_block();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many direct writes to pool files at once: how blocks move down to a file tier.
 //
-// Thread safety: one thread at a time per writer. Ownership: the buffers stay the caller's until write_all() returns.
+// Thread safety: one thread at a time per writer. Ownership: the buffers stay the caller's until
+// write_all() returns.
 #pragma once
 
 #include <cstddef>

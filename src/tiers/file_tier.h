@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tier in one preallocated pool file on a local device, read and written with direct I/O.
 //
-// Clients and the service use the same file by their own descriptors; a bucket's descriptor lock orders
-// writes, and readers validate the bucket's sequence after their read, as in memory.
+// Clients and the service use the same file by their own descriptors; a bucket's descriptor lock
+// orders writes, and readers validate the bucket's sequence after their read, as in memory.
 //
 // Thread safety: stateless but for the descriptor. Ownership: closes its descriptor.
 #pragma once
@@ -25,11 +25,12 @@ class FileTier {
   FileTier& operator=(FileTier&& other) noexcept;
   ~FileTier();
 
-  // Creates (or takes over) `path` and preallocates it. Falls back to buffered I/O where the file system
-  // has no direct I/O. Errors: kExhausted when the device has no room, kDenied, kNotFound.
+  // Creates (or takes over) `path` and preallocates it. Falls back to buffered I/O where the file
+  // system has no direct I/O. Errors: kExhausted when the device has no room, kDenied, kNotFound.
   static Result<FileTier> create(const std::string& path, std::uint64_t capacity_bytes);
 
-  // Whole pages at `offset`, both page-aligned like `buffer`. Returns 0 or -errno; a short transfer is -EIO.
+  // Whole pages at `offset`, both page-aligned like `buffer`. Returns 0 or -errno; a short transfer
+  // is -EIO.
   int read_pages(std::uint64_t offset, void* buffer, std::size_t length) const;
   int write_pages(std::uint64_t offset, const void* buffer, std::size_t length) const;
   int fd() const { return fd_; }

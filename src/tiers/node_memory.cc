@@ -27,7 +27,8 @@ std::uint64_t words_for_bits(std::uint64_t bits) { return bits / 64 + 1; }
 // Offsets of the tables in the control segment. Every section starts on its own page.
 struct NodeMemory::Layout {
   std::uint64_t end = 0;
-  std::uint64_t slots, generations, objects, object_lines, descriptions, holds, descriptors, block_lines;
+  std::uint64_t slots, generations, objects, object_lines, descriptions, holds, descriptors,
+      block_lines;
   std::uint64_t dirty_map;
   std::uint64_t slabs[kTiersMax], free_hint[kTiersMax], partial_hint[2];
   std::uint32_t object_count, bucket_count;
@@ -74,7 +75,8 @@ std::uint64_t NodeMemory::control_bytes(const MemoryShape& shape) { return Layou
 Status NodeMemory::bind(const MemoryShape& shape) {
   const Layout layout(shape);
   if (layout.end > control_.size_bytes()) {
-    return Status(StatusCode::kIncompatible, "the node's control segment is smaller than its tables");
+    return Status(StatusCode::kIncompatible,
+                  "the node's control segment is smaller than its tables");
   }
   std::byte* base = control_.base();
   header_ = reinterpret_cast<ControlHeader*>(base);
@@ -86,8 +88,8 @@ Status NodeMemory::bind(const MemoryShape& shape) {
       HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines), layout.object_line_count),
       &header_->object_cursor, &header_->objects_live);
   descriptions_ = DescriptionTable(reinterpret_cast<OpenDescription*>(base + layout.descriptions),
-                                   kDescriptions, reinterpret_cast<Hold*>(base + layout.holds), kHolds,
-                                   &header_->description_cursor, &header_->hold_cursor);
+                                   kDescriptions, reinterpret_cast<Hold*>(base + layout.holds),
+                                   kHolds, &header_->description_cursor, &header_->hold_cursor);
   auto* descriptors = reinterpret_cast<BlockDescriptor*>(base + layout.descriptors);
   directory_ = BlockDirectory(
       HashLines(reinterpret_cast<HashLine*>(base + layout.block_lines), layout.block_line_count),
@@ -124,12 +126,15 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
                                       const std::array<std::string, kTiersMax>& pool_paths) {
   NodeMemory memory;
   const auto huge_pages = static_cast<HugePages>(shape.huge_pages);
-  // The tables stay on small or transparent pages: hugetlb pages would be reserved for all of their sparse size.
-  const HugePages control_pages = huge_pages == HugePages::kNever ? HugePages::kNever : HugePages::kAdvise;
+  // The tables stay on small or transparent pages: hugetlb pages would be reserved for all of their
+  // sparse size.
+  const HugePages control_pages =
+      huge_pages == HugePages::kNever ? HugePages::kNever : HugePages::kAdvise;
   auto control = SharedSegment::create("cairn-control", control_bytes(shape), control_pages);
   if (!control) return control.status();
   memory.control_ = std::move(control.value());
-  auto data = SharedSegment::create("cairn-data", std::max<std::uint64_t>(shape.tier_bytes[0], 1), huge_pages);
+  auto data = SharedSegment::create("cairn-data", std::max<std::uint64_t>(shape.tier_bytes[0], 1),
+                                    huge_pages);
   if (!data) return data.status();
   memory.data_ = std::move(data.value());
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
@@ -153,11 +158,14 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
 Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, int data_fd,
                                       const std::array<int, kTiersMax>& tier_fds) {
   NodeMemory memory;
-  for (unsigned tier = 1; tier < kTiersMax; ++tier) memory.file_tiers_[tier] = FileTier(tier_fds[tier]);
+  for (unsigned tier = 1; tier < kTiersMax; ++tier)
+    memory.file_tiers_[tier] = FileTier(tier_fds[tier]);
   constexpr std::uint64_t kSegmentUnit = 2 * 1024 * 1024;
   const auto huge_pages = static_cast<HugePages>(shape.huge_pages);
-  const HugePages control_pages = huge_pages == HugePages::kNever ? HugePages::kNever : HugePages::kAdvise;
-  auto control = SharedSegment::attach(control_fd, round_up(control_bytes(shape), kSegmentUnit), control_pages);
+  const HugePages control_pages =
+      huge_pages == HugePages::kNever ? HugePages::kNever : HugePages::kAdvise;
+  auto control = SharedSegment::attach(control_fd, round_up(control_bytes(shape), kSegmentUnit),
+                                       control_pages);
   if (!control) {
     if (data_fd >= 0) sys::close(data_fd);
     return control.status();
@@ -175,7 +183,8 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
   return memory;
 }
 
-// The sleeper announces itself, looks for work once more and then sleeps; so a wake is a load for everybody else.
+// The sleeper announces itself, looks for work once more and then sleeps; so a wake is a load for
+// everybody else.
 void NodeMemory::wake_flusher() const {
   if (header_->flusher_sleeping.load(std::memory_order_seq_cst) == 0) return;
   header_->flusher_wake.fetch_add(1, std::memory_order_acq_rel);
@@ -192,7 +201,8 @@ void NodeMemory::note_slabs_used(std::uint32_t past) const {
   std::uint32_t seen = header_->used_slabs.load(std::memory_order_relaxed);
   while (seen < past && !header_->used_slabs.compare_exchange_weak(seen, past)) {
   }
-  const bool is_well_ahead = header_->warm_slabs.load(std::memory_order_relaxed) > past + kWarmSlabsMin / 2;
+  const bool is_well_ahead =
+      header_->warm_slabs.load(std::memory_order_relaxed) > past + kWarmSlabsMin / 2;
   if (seen >= past || is_well_ahead) return;
   header_->warmer_wake.fetch_add(1, std::memory_order_acq_rel);
   futex_wake(header_->warmer_wake);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a node as one process maps it: every table of the control segment, the bytes of the RAM
-// tier, and the pool files of the file tiers.
+// The shared memory of a node as one process maps it: every table of the control segment, the bytes
+// of the RAM tier, and the pool files of the file tiers.
 //
-// The control segment has a fixed layout that is computed once from the tiers' capacities: no growth, no rehash, no
-// allocator. Full tables degrade to pass-through and never fail the application.
+// The control segment has a fixed layout that is computed once from the tiers' capacities: no
+// growth, no rehash, no allocator. Full tables degrade to pass-through and never fail the
+// application.
 //
-// Thread safety: immutable after construction; what it points to is synchronised by the tables themselves.
+// Thread safety: immutable after construction; what it points to is synchronised by the tables
+// themselves.
 // Ownership: move-only; unmaps on destruction.
 #pragma once
 
@@ -34,8 +36,8 @@ inline constexpr unsigned kTiersMax = 4;  // the RAM tier and three file tiers
 struct MemoryShape {
   std::uint64_t tier_bytes[kTiersMax] = {};  // [0] is the RAM tier; 0 = absent
   std::uint32_t clients_max = 1024;
-  std::uint32_t objects_max = 0;             // 0: one per 4 KiB of the RAM tier
-  std::uint32_t huge_pages = 0;              // a HugePages value
+  std::uint32_t objects_max = 0;  // 0: one per 4 KiB of the RAM tier
+  std::uint32_t huge_pages = 0;   // a HugePages value
   std::uint32_t reserved = 0;
 };
 
@@ -47,29 +49,33 @@ struct ControlHeader {
   MemoryShape shape;
   CycleAnchor started;
   std::atomic<std::int32_t> service_pid;
-  // Programs that cannot be intercepted are running in the node's process trees: close() stores at once.
+  // Programs that cannot be intercepted are running in the node's process trees: close() stores at
+  // once.
   std::atomic<std::uint32_t> foreign_programs;
-  std::atomic<std::uint32_t> detached;        // the service is leaving: write through
-  // The service can hold no more descriptors of backing files: what it does not hold yet is written through.
+  std::atomic<std::uint32_t> detached;  // the service is leaving: write through
+  // The service can hold no more descriptors of backing files: what it does not hold yet is written
+  // through.
   std::atomic<std::uint32_t> descriptors_full;
-  alignas(64) std::atomic<std::uint32_t> flusher_wake;    // futex: dirty data appeared
+  alignas(64) std::atomic<std::uint32_t> flusher_wake;  // futex: dirty data appeared
   std::atomic<std::uint32_t> flusher_sleeping;
   alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room
   std::atomic<std::uint32_t> organizer_sleeping;
-  std::atomic<std::uint32_t> low_slabs[kTiersMax];        // wake the organizer below this many free slabs
+  // wake the organizer below this many free slabs
+  std::atomic<std::uint32_t> low_slabs[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> object_cursor;
   std::atomic<std::uint32_t> objects_live;
   std::atomic<std::uint32_t> description_cursor;
   std::atomic<std::uint32_t> hold_cursor;
   std::atomic<std::uint32_t> free_slabs[kTiersMax];
-  alignas(64) std::atomic<std::uint64_t> dirty_bytes;     // estimate: dirty pages, all tiers
-  // Slabs of the RAM tier below `warm_slabs` have had their memory allocated ahead of use; `used_slabs` is the highest
-  // that was ever leased. See node/page_warmer.h.
+  alignas(64) std::atomic<std::uint64_t> dirty_bytes;  // estimate: dirty pages, all tiers
+  // Slabs of the RAM tier below `warm_slabs` have had their memory allocated ahead of use;
+  // `used_slabs` is the highest that was ever leased. See node/page_warmer.h.
   alignas(64) std::atomic<std::uint32_t> used_slabs;
   std::atomic<std::uint32_t> warm_slabs;
-  std::atomic<std::uint32_t> warmer_wake;                 // futex
-  // Whoever makes a backing file longer holds its object's lock of these: asking for the size and setting it is two
-  // calls, and a write that ended past it in between would be cut off. Taken last, below the locks of blocks.
+  std::atomic<std::uint32_t> warmer_wake;  // futex
+  // Whoever makes a backing file longer holds its object's lock of these: asking for the size and
+  // setting it is two calls, and a write that ended past it in between would be cut off. Taken
+  // last, below the locks of blocks.
   static constexpr unsigned kExtendLocks = 64;
   alignas(64) OwnedLock extend_locks[kExtendLocks];
 };
@@ -81,7 +87,8 @@ class NodeMemory {
   NodeMemory(NodeMemory&&) = default;
   NodeMemory& operator=(NodeMemory&&) = default;
 
-  // Creates and formats the segments (node service only). `pool_paths[t]` is the pool file of tier t >= 1.
+  // Creates and formats the segments (node service only). `pool_paths[t]` is the pool file of tier
+  // t >= 1.
   static Result<NodeMemory> create(const MemoryShape& shape,
                                    const std::array<std::string, kTiersMax>& pool_paths);
   // Maps what the service sent. Takes ownership of the descriptors (-1 = absent).
@@ -125,7 +132,8 @@ class NodeMemory {
   const SharedSegment& control() const { return control_; }
   std::uint32_t bucket_count() const { return bucket_count_; }
 
-  // One bit per bucket that may be dirty: how the flusher finds its work. Set before a block turns dirty.
+  // One bit per bucket that may be dirty: how the flusher finds its work. Set before a block turns
+  // dirty.
   void mark_dirty(BucketIndex index) const {
     auto& word = dirty_map_[raw(index) / 64];
     const std::uint64_t bit = std::uint64_t{1} << (raw(index) % 64);
@@ -149,7 +157,8 @@ class NodeMemory {
   // Memory that is kept allocated ahead of use: 16 to 256 MiB.
   static constexpr std::uint32_t kWarmSlabsMin = 256;
   static constexpr std::uint32_t kWarmSlabsMax = 4096;
-  // Slabs up to `past` of the RAM tier are in use: have memory for the next ones allocated in the background.
+  // Slabs up to `past` of the RAM tier are in use: have memory for the next ones allocated in the
+  // background.
   void note_slabs_used(std::uint32_t past) const;
 
  private:

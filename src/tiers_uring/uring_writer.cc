@@ -55,13 +55,15 @@ void UringWriter::write_some(std::span<BatchWrite> writes) {
     if (error < 0) break;
     auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
     write->result = completion->res < 0 ? completion->res : 0;
-    // A short direct write is rare; the plain writer then does the whole again, which is the same bytes.
+    // A short direct write is rare; the plain writer then does the whole again, which is the same
+    // bytes.
     if (completion->res >= 0 && static_cast<std::size_t>(completion->res) != write->length)
       write->result = -EAGAIN;
     io_uring_cqe_seen(ring, completion);
     ++done;
   }
-  // Entries that the kernel did not take would go out with the next batch and read memory that is another's by then.
+  // Entries that the kernel did not take would go out with the next batch and read memory that is
+  // another's by then.
   if (submitted < 0 || static_cast<unsigned>(submitted) < queued) ring_.reset();
   for (BatchWrite& write : writes) {
     if (write.result == -EAGAIN || write.result == -EINTR) {

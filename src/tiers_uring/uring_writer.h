@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batched direct writes to pool files by io_uring: a whole batch is in flight at once, one system call submits it.
+// Batched direct writes to pool files by io_uring: a whole batch is in flight at once, one system
+// call submits it.
 //
 // Thread safety: one thread at a time. Ownership: owns the ring.
 #pragma once

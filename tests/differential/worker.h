@@ -74,8 +74,9 @@ struct Worker {
   std::array<Slot, kSlots> slots;
   std::array<Stream, kStreams> streams;
   std::array<Mapping, kMappings> mappings;
-  // From here on the numbers of descriptors are not compared: a process that holds POSIX locks loses
-  // them by closing any descriptor of the file, so Cairn has to keep some that it would rather close.
+  // From here on the numbers of descriptors are not compared: a process that holds POSIX locks
+  // loses them by closing any descriptor of the file, so Cairn has to keep some that it would
+  // rather close.
   bool locked = false;
 };
 

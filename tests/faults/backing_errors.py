@@ -202,7 +202,8 @@ def test_input_output_error(work):
         need(re.fullmatch("first (EIO|ENOSPC)\nafter the repair ok", outcome.output.strip()),
              f"said {outcome.output!r} {outcome.errors[-800:]}")
         need(outcome.status == 0, f"run: {outcome} {outcome.errors[-800:]}")
-        # The kernel calls the pages clean that it failed to write (natively the second fsync says 0 and writes nothing).
+        # The kernel calls the pages clean that it failed to write (natively the second fsync says 0 and writes
+        # nothing).
         # What the device holds after a new mount cannot be asked for: ext4 without a journal loses the extents too.
         need(sectors_written(loop) - before >= (64 << 20) // 512, "the data was not written again after the repair")
         need((mounted / "data").read_bytes() == pattern(48 << 20, 7), "the stored file differs")

@@ -177,7 +177,8 @@ TEST(Attach, AttachIsQuick) {
   }
   std::sort(times.begin(), times.end());
   RecordProperty("median_us", static_cast<int>(times[times.size() / 2] / 1000));
-  // Generous: the machine may be busy and the build instrumented. The benchmark holds it to its target.
+  // Generous: the machine may be busy and the build instrumented. The benchmark holds it to its
+  // target.
   EXPECT_LT(times[times.size() / 2], 50'000'000);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients killed with SIGKILL at random instants, over and over, on tiers so small that blocks are evicted, flushed and
-// read again all the time.
+// Clients killed with SIGKILL at random instants, over and over, on tiers so small that blocks are
+// evicted, flushed and read again all the time.
 //
-// Every file is written by one process at a time, two threads each, in cells of one repeated number that only grows. Memory
-// shared by all processes of the test says, per cell, which number was written for sure and which may have been
-// under way. So whoever reads a cell, at any time, must find only numbers between the two; and so must the backing
-// store after the drain.
+// Every file is written by one process at a time, two threads each, in cells of one repeated number
+// that only grows. Memory shared by all processes of the test says, per cell, which number was
+// written for sure and which may have been under way. So whoever reads a cell, at any time, must
+// find only numbers between the two; and so must the backing store after the drain.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node service in a process of its own, for tests, with its directories; everything is gone when it is destroyed.
+// A node service in a process of its own, for tests, with its directories; everything is gone when
+// it is destroyed.
 //
 // Thread safety: one thread. Ownership: owns the service process and the temporary directory.
 #pragma once

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's attachment to a node, with nothing of the preload library: speaks the protocol itself.
+// A process's attachment to a node, with nothing of the preload library: speaks the protocol
+// itself.
 //
-// Thread safety: attach() first, in one thread; hand_over() from any thread; an OpenFile per thread.
+// Thread safety: attach() first, in one thread; hand_over() from any thread; an OpenFile per
+// thread.
 // Ownership: maps the node's memory, owns the connection.
 #pragma once
 

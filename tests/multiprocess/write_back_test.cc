@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients write reaches the backing store: in the background, on request, at the drain; and what cannot be
-// stored is kept and named.
+// What clients write reaches the backing store: in the background, on request, at the drain; and
+// what cannot be stored is kept and named.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
