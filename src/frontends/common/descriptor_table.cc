@@ -5,7 +5,7 @@
 
 namespace cairn {
 
-constinit std::atomic<OpenFile*> DescriptorTable::entries_[kDescriptorsMax] = {};
+constinit OpenFile* DescriptorTable::entries_[kDescriptorsMax] = {};
 constinit std::atomic<int> DescriptorTable::highest_{-1};
 constinit std::atomic<int> DescriptorTable::count_{0};
 
@@ -14,15 +14,15 @@ void DescriptorTable::set(int fd, OpenFile* file) {
   int seen = highest_.load(std::memory_order_relaxed);
   while (seen < fd && !highest_.compare_exchange_weak(seen, fd)) {
   }
-  if (entries_[fd].exchange(file, std::memory_order_acq_rel) == nullptr) {
+  if (entry(fd).exchange(file, std::memory_order_acq_rel) == nullptr) {
     count_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 OpenFile* DescriptorTable::take(int fd) {
   if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kDescriptorsMax)) return nullptr;
-  if (entries_[fd].load(std::memory_order_relaxed) == nullptr) return nullptr;
-  OpenFile* file = entries_[fd].exchange(nullptr, std::memory_order_acq_rel);
+  if (entry(fd).load(std::memory_order_relaxed) == nullptr) return nullptr;
+  OpenFile* file = entry(fd).exchange(nullptr, std::memory_order_acq_rel);
   if (file != nullptr) count_.fetch_sub(1, std::memory_order_relaxed);
   return file;
 }

@@ -21,7 +21,7 @@ class DescriptorTable {
   // The record behind `fd`, or null when it is not ours. Any int is allowed.
   static OpenFile* find(int fd) {
     if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kDescriptorsMax)) return nullptr;
-    return entries_[fd].load(std::memory_order_acquire);
+    return entry(fd).load(std::memory_order_acquire);
   }
   // Requires: 0 <= fd < kDescriptorsMax. Does not count; see OpenFile::descriptors.
   static void set(int fd, OpenFile* file);
@@ -38,13 +38,18 @@ class DescriptorTable {
   static void for_each(Visit&& visit, int first = 0, int last = kDescriptorsMax - 1) {
     const int end = last < highest() ? last : highest();
     for (int fd = first < 0 ? 0 : first; fd <= end; ++fd) {
-      OpenFile* file = entries_[fd].load(std::memory_order_acquire);
+      OpenFile* file = entry(fd).load(std::memory_order_acquire);
       if (file != nullptr) visit(fd, *file);
     }
   }
 
  private:
-  static std::atomic<OpenFile*> entries_[kDescriptorsMax];
+  // Plain pointers under atomic references: an array of a million atomics is more than a compiler's
+  // constant evaluation takes, and a constructor that runs would touch all of its 8 MiB.
+  static std::atomic_ref<OpenFile*> entry(int fd) {
+    return std::atomic_ref<OpenFile*>(entries_[fd]);
+  }
+  static OpenFile* entries_[kDescriptorsMax];
   static std::atomic<int> highest_;
   static std::atomic<int> count_;
 };
