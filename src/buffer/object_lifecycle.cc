@@ -216,6 +216,8 @@ void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool 
   if (mtime_set) {
     object.mtime_ns.store(stamp.mtime_ns);
     object.store_mtime_ns.store(stamp.mtime_ns);
+    // A flush in flight stamps the store with its own time: settle it once more afterwards.
+    if (is_in_flux(object)) object.set(kObjectTimesDirty);
   }
   object.ctime_ns.store(std::max(stamp.ctime_ns, object.ctime_ns.load()));
   object.store_ctime_ns.store(stamp.ctime_ns);
@@ -224,7 +226,8 @@ void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool 
 VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
   VisibleStamp visible{store.size, store.mtime_ns, store.ctime_ns, 0};
   if (object.through.load(std::memory_order_acquire) != 0) return visible;
-  const bool in_flux = is_in_flux(object);
+  // The lock is held while the store's times are being set right after a flush.
+  const bool in_flux = is_in_flux(object) || static_cast<bool>(object.lock.holder());
   // changed from outside; the next open takes it over
   if (!in_flux && !agrees(object, store)) return visible;
   visible.size = object.size.load(std::memory_order_acquire);

@@ -117,7 +117,8 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
   const bool resident = (valid & needed) == needed;
   if (!block.in_memory()) {
-    if (!resident) return read_through(access, part);
+    // Some of the pages may be here and newer than the store's: each comes from where it is.
+    if (!resident) return (valid & needed) == 0 ? read_through(access, part) : -EAGAIN;
     const int error = read_from_file_tier(access, block, part);
     return error < 0 ? error : static_cast<ssize_t>(part.length());
   }
@@ -149,10 +150,13 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     const Part page{part.number, at, next, part.out + (at - part.begin)};
     if (!read_resident(access.actor, access.index, page, false)) {
       LockedBlock block = lock_resident(access.actor, access.index, part.number);
-      const bool resident = block && block.in_memory() &&
-                            (block.descriptor().valid_pages.load() & pages_touched(at, next)) != 0;
-      if (resident) {
+      const bool resident =
+          block && (block.descriptor().valid_pages.load() & pages_touched(at, next)) != 0;
+      if (resident && block.in_memory()) {
         copy_from_shared(page.out, block.bytes() + at, page.length());
+      } else if (resident) {
+        const int error = read_from_file_tier(access, block, page);
+        if (error < 0) return error;
       } else if (const ssize_t got = read_through(access, page); got < 0) {
         return got;
       }

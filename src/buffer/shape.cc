@@ -51,13 +51,6 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
     const std::uint16_t dirty = descriptor.dirty_pages.load();
     const std::uint16_t tail_page = pages_touched(keep - 1, keep);
     const std::size_t tail_end = (keep + kPageBytes - 1) / kPageBytes * kPageBytes;
-    if (!block.in_memory() && (valid & tail_page) != 0 && tail_end > keep) {
-      // In a file tier the page's tail cannot be zeroed in place: store the block and read it again
-      // when it is wanted.
-      block.unlock();
-      if (const int error = drop_blocks(access, size - keep, size, false); error < 0) return error;
-      continue;
-    }
     descriptor.valid_pages.store(static_cast<std::uint16_t>(valid & kept));
     descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty & kept));
     if (dirty != 0 && (dirty & kept) == 0) {
@@ -65,9 +58,20 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
       if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
       descriptor.enter(BlockState::kClean);
     }
-    if ((valid & tail_page) != 0 && tail_end > keep)
-      zero_shared(block.bytes() + keep, tail_end - keep);
     block.set_changed();
+    const bool has_tail = (valid & tail_page) != 0 && tail_end > keep;
+    if (has_tail && !block.in_memory()) {
+      // In a file tier the page's tail cannot be zeroed in place: store the block and read it again
+      // when it is wanted. The pages past the end had to go first: a flush leaves those to us.
+      if ((dirty & kept) == 0) {
+        discard_block(actor, block);
+        return 0;
+      }
+      block.unlock();
+      if (const int error = drop_blocks(access, size - keep, size, false); error < 0) return error;
+      continue;
+    }
+    if (has_tail) zero_shared(block.bytes() + keep, tail_end - keep);
     return 0;
   }
 }
@@ -170,7 +174,11 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
   }
   const int error = sys::fallocate(access.file.fd(), mode, static_cast<off_t>(offset),
                                    static_cast<off_t>(length));
-  if (error < 0) return error;
+  if (error < 0) {
+    // A refused one may have stamped the file nevertheless.
+    adopt_store(access);
+    return error;
+  }
   StoreStatus status;
   if (access.file.status(&status) == 0) {
     if (moves_bytes || object.through.load() != 0) {

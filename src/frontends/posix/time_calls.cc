@@ -18,20 +18,35 @@
 
 namespace cairn {
 
-void adopt_kernel_times(OpenFile& file, bool mtime_set) {
+namespace {
+// A flush in flight may stamp the file between the program's call and our look at it: what was asked
+// for counts. A store that keeps whole seconds only is believed.
+StoreStamp with_requested(StoreStamp stamp, const timespec* times) {
+  constexpr std::int64_t kRounding = 2 * kNanosPerSecond;
+  if (times == nullptr || times[1].tv_nsec == UTIME_NOW || times[1].tv_nsec == UTIME_OMIT)
+    return stamp;
+  const std::int64_t requested = to_nanos(times[1]);
+  const std::int64_t off = stamp.mtime_ns - requested;
+  if (off >= kRounding || off <= -kRounding) stamp.mtime_ns = requested;
+  return stamp;
+}
+}  // namespace
+
+void adopt_kernel_times(OpenFile& file, bool mtime_set, const timespec* requested) {
   Actor* actor = Session::instance().actor_if_any();
   StoreStatus status;
   if (actor == nullptr || file.backing->status(&status) < 0) return;
-  adopt_times(*actor, file.object, status.stamp, mtime_set);
+  adopt_times(*actor, file.object, with_requested(status.stamp, requested), mtime_set);
 }
 
-void adopt_kernel_times_at(int directory, const char* path, int flags, bool mtime_set) {
+void adopt_kernel_times_at(int directory, const char* path, int flags, bool mtime_set,
+                           const timespec* requested) {
   struct ::statx status;
   if (!may_need_overlay() || sys::statx(directory, path, flags, kOverlayMask, &status) < 0) return;
   const ObjectIndex object = object_of(status);
   Actor* actor = Session::instance().actor_if_any();
   if (object == ObjectIndex::kNone || actor == nullptr) return;
-  adopt_times(*actor, object, stamp_of(status), mtime_set);
+  adopt_times(*actor, object, with_requested(stamp_of(status), requested), mtime_set);
 }
 
 namespace real {
@@ -52,7 +67,7 @@ int set_times(OpenFile& file, const timespec* times) {
   const bool sets_mtime = times == nullptr || times[1].tv_nsec != UTIME_OMIT;
   const auto result =
       static_cast<int>(sys::call(SYS_utimensat, file.private_fd(), 0, sys::word(times), 0));
-  if (result == 0) adopt_kernel_times(file, sets_mtime);
+  if (result == 0) adopt_kernel_times(file, sets_mtime, times);
   return result;
 }
 
@@ -65,10 +80,11 @@ bool to_timespecs(const timeval* from, timespec* to) {
   return true;
 }
 
-int after_path_call(int result, int directory, const char* path, int flags, bool mtime_set) {
+int after_path_call(int result, int directory, const char* path, int flags, bool mtime_set,
+                    const timespec* requested = nullptr) {
   if (result == 0) {
     const ErrnoKeeper keeper;
-    adopt_kernel_times_at(directory, path, flags, mtime_set);
+    adopt_kernel_times_at(directory, path, flags, mtime_set, requested);
   }
   return result;
 }
@@ -89,7 +105,7 @@ CAIRN_HOOK(int, utimensat, (int directory, const char* path, const timespec* tim
   }
   const int result = cairn::real::utimensat(directory, path, times, flags);
   if (path == nullptr) return result;
-  return cairn::after_path_call(result, directory, path, flags, mtime_set);
+  return cairn::after_path_call(result, directory, path, flags, mtime_set, times);
 }
 
 CAIRN_HOOK(int, utimes, (const char* path, const timeval* times)) {
