@@ -228,8 +228,9 @@ VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
   if (object.through.load(std::memory_order_acquire) != 0) return visible;
   // The lock is held while the store's times are being set right after a flush.
   const bool in_flux = is_in_flux(object) || static_cast<bool>(object.lock.holder());
-  // changed from outside; the next open takes it over
-  if (!in_flux && !agrees(object, store)) return visible;
+  // Changed from outside: the next open takes it over. Nobody outside reaches a file without a
+  // name.
+  if (!in_flux && !agrees(object, store) && !object.has(kObjectUnlinked)) return visible;
   visible.size = object.size.load(std::memory_order_acquire);
   visible.mtime_ns = object.mtime_ns.load(std::memory_order_relaxed);
   const std::int64_t ours = object.ctime_ns.load(std::memory_order_relaxed);

@@ -225,8 +225,16 @@ ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks
   }
 }
 
+// The wall clock in full, not by ticks: a stamp of ours must not lie before one that the kernel
+// gave, and Linux 6.13 stamps in full once somebody has looked at a file's times.
+std::int64_t wall_clock_ns() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return to_nanos(now);
+}
+
 void stamp_write(Object& object) {
-  const std::int64_t now = wall_clock_coarse_ns();
+  const std::int64_t now = wall_clock_ns();
   object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now),
                         std::memory_order_relaxed);
   object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now),

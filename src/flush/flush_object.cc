@@ -236,7 +236,8 @@ class Pass {
       }
     }
     if (part_count > 0) write_run(parts.data(), part_count, run_begin, run_end);
-    // Somebody may have settled the times since we began: the store bears the time of this write now.
+    // Somebody may have settled the times since we began: the store bears the time of this write
+    // now.
     actor_.object(request_.object).set(kObjectTimesDirty);
     // After an error the whole batch stays dirty: what was stored twice is not lost.
     for (unsigned at = 0; at < claim_count_; ++at) complete(claims_[at], result_.error == 0);

@@ -13,7 +13,7 @@ namespace {
 
 void copy_text(char* to, std::size_t size, const std::string& text) {
   const std::size_t length = std::min(text.size(), size - 1);
-  std::memcpy(to, text.data(), length);
+  text.copy(to, length);
   std::memset(to + length, 0, size - length);
 }
 

@@ -225,6 +225,7 @@ CAIRN_TWIN(sendfile, sendfile64);
 CAIRN_HOOK(ssize_t, splice,
            (int from, off_t* from_offset, int to, off_t* to_offset, size_t length,
             unsigned flags)) {
+  if (length == 0) return 0;  // before any descriptor is looked at, as in the kernel
   if (!cairn::is_ours(from, to)) {
     return cairn::real::splice(from, from_offset, to, to_offset, length, flags);
   }

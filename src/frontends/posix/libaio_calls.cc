@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libaio's io_submit() and io_getevents(): a library of raw system calls, so its own names are hooked.
+// libaio's io_submit() and io_getevents(): a library of raw system calls, so its own names are
+// hooked.
 //
-// A request on a buffered file is carried out at its submission (it is a copy in memory, or waits for the store as
-// the caller's read would) and its event is kept until it is asked for. Others go on to the kernel.
+// A request on a buffered file is carried out at its submission (it is a copy in memory, or waits
+// for the store as the caller's read would) and its event is kept until it is asked for. Others go
+// on to the kernel.
 #include <errno.h>
 #include <linux/aio_abi.h>
 #include <sys/uio.h>
@@ -30,7 +32,8 @@ struct Finished {
   void* context;  // null = free
   io_event event;
 };
-// Events of all contexts that wait to be asked for. A full table sends the submitter away with EAGAIN.
+// Events of all contexts that wait to be asked for. A full table sends the submitter away with
+// EAGAIN.
 constinit Finished finished[kEventsMax] = {};
 constinit LocalLock finished_lock;
 constinit std::atomic<unsigned> finished_count{0};

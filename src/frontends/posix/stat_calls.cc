@@ -26,7 +26,6 @@ constinit RealCall<int(int, int, const char*, Stat*, int)> fxstatat{"__fxstatat6
 }  // namespace
 }  // namespace cairn::real
 
-using cairn::DescriptorTable;
 using cairn::may_need_overlay;
 using cairn::with_errno;
 

@@ -19,8 +19,8 @@
 namespace cairn {
 
 namespace {
-// A flush in flight may stamp the file between the program's call and our look at it: what was asked
-// for counts. A store that keeps whole seconds only is believed.
+// A flush in flight may stamp the file between the program's call and our look at it: what was
+// asked for counts. A store that keeps whole seconds only is believed.
 StoreStamp with_requested(StoreStamp stamp, const timespec* times) {
   constexpr std::int64_t kRounding = 2 * kNanosPerSecond;
   if (times == nullptr || times[1].tv_nsec == UTIME_NOW || times[1].tv_nsec == UTIME_OMIT)
