@@ -22,6 +22,8 @@ class Node:
         self.service_pid = 0
 
     def __enter__(self):
+        if self.service_pid:
+            return self  # entered already, by whoever made it
         self._bench.output([self._bench.cairn, "up", "--name", self.name, *self._arguments])
         self.service_pid = self.status()["service_pid"]
         return self
