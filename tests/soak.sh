@@ -40,7 +40,8 @@ fi
 known="--loose-times --without exec,spawn,copy_range,unlink"  # docs/semantics.md, known differences
 # Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
 part "model" env CAIRN_SEED="$seed" CAIRN_MODEL_STEPS=$model_steps build/release/tests/test_model --gtest_brief=1
-[ -n "$quick" ] || part "differential, small RAM tier" python3 tests/differential/run.py --seed "$seed" --seeds $((scripts / 2)) \
+[ -n "$quick" ] || part "differential, small RAM tier" \
+  python3 tests/differential/run.py --seed "$seed" --seeds $((scripts / 2)) \
   --ops $operations --ram 2M $known
 [ -n "$quick" ] || part "differential, RAM and file tier" python3 tests/differential/run.py --seed $((seed + scripts)) \
   --seeds $((scripts / 2)) --ops $operations --ram 1M --tier "$tier:16M" $known
