@@ -50,6 +50,11 @@ class NoService final : public HandOver {
   void discarded(ObjectIndex) override {}
 };
 
+// Nobody can reach the data of an unlinked file without descriptions any more.
+bool is_out_of_reach(const Actor& actor) {
+  return actor.memory->header().path_descriptors.load(std::memory_order_acquire) == 0;
+}
+
 void discard_object(Actor& actor, ObjectIndex index) {
   NoService nobody;
   BackingFile no_file;
@@ -102,8 +107,11 @@ int close_object(const ObjectAccess& access, bool may_write) {
   Actor& actor = access.actor;
   Object& object = access.object();
   int result = 0;
-  const bool unlinked = object.has(kObjectUnlinked) && is_still_unlinked(access.file);
-  if (!unlinked) object.clear(kObjectUnlinked);
+  const bool was_unlinked = object.has(kObjectUnlinked);
+  const bool nameless = was_unlinked && is_still_unlinked(access.file);
+  // Only what was seen: another process may be setting it right now.
+  if (was_unlinked && !nameless) object.clear(kObjectUnlinked);
+  const bool unlinked = nameless && is_out_of_reach(actor);
   if (may_write && !unlinked) {
     if (actor.memory->header().foreign_programs.load() != 0 && object.dirty_blocks.load() != 0) {
       result = sync_object(access, false, nullptr);
@@ -128,7 +136,8 @@ int close_object(const ObjectAccess& access, bool may_write) {
 void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
   Object& object = actor.object(index);
   if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
-  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && object.has(kObjectUnlinked)) {
+  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && object.has(kObjectUnlinked) &&
+      is_out_of_reach(actor)) {
     discard_object(actor, index);
   }
 }
@@ -136,7 +145,8 @@ void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
 void unlink_object(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
   object.set(kObjectUnlinked);
-  if (object.opens.load(std::memory_order_acquire) == 0) discard_object(actor, index);
+  if (object.opens.load(std::memory_order_acquire) == 0 && is_out_of_reach(actor))
+    discard_object(actor, index);
 }
 
 int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen) {
@@ -228,9 +238,8 @@ VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
   if (object.through.load(std::memory_order_acquire) != 0) return visible;
   // The lock is held while the store's times are being set right after a flush.
   const bool in_flux = is_in_flux(object) || static_cast<bool>(object.lock.holder());
-  // Changed from outside: the next open takes it over. Nobody outside reaches a file without a
-  // name.
-  if (!in_flux && !agrees(object, store) && !object.has(kObjectUnlinked)) return visible;
+  // Changed from outside: the next open takes it over.
+  if (!in_flux && !agrees(object, store)) return visible;
   visible.size = object.size.load(std::memory_order_acquire);
   visible.mtime_ns = object.mtime_ns.load(std::memory_order_relaxed);
   const std::int64_t ours = object.ctime_ns.load(std::memory_order_relaxed);

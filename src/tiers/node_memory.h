@@ -29,7 +29,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 inline constexpr unsigned kTiersMax = 4;  // the RAM tier and three file tiers
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
@@ -56,6 +56,9 @@ struct ControlHeader {
   // The service can hold no more descriptors of backing files: what it does not hold yet is written
   // through.
   std::atomic<std::uint32_t> descriptors_full;
+  // A program has opened regular files with O_PATH: an unlinked file may be looked at after its
+  // last description is gone.
+  std::atomic<std::uint32_t> path_descriptors;
   alignas(64) std::atomic<std::uint32_t> flusher_wake;  // futex: dirty data appeared
   std::atomic<std::uint32_t> flusher_sleeping;
   alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room

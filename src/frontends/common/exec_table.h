@@ -61,6 +61,7 @@ class ExecTableReader {
   // Null is an empty table.
   explicit ExecTableReader(const char* text);
   bool is_valid() const { return is_valid_; }
+  bool is_empty() const { return next_ == nullptr || *next_ == '\0'; }
   const ExecTableHeader& header() const { return header_; }
   // The next entry; false at the end or at the first damaged one.
   bool next(ExecTableEntry* entry);

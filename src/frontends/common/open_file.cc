@@ -215,6 +215,18 @@ void follow_truncation(OpenFile& file, int fd) {
   if (!PosixLocks::is_locked(file.object)) sys::close(writable);
 }
 
+// Such a descriptor is not buffered, but it keeps a file without a name alive for fstat() and for
+// another open through /proc: from the first one on, close does not throw the data of such files
+// away.
+void note_path_descriptor(int fd) {
+  struct ::statx raw;
+  ObjectIndex known = ObjectIndex::kNone;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) < 0) return;
+  if (!is_candidate(fd, raw, to_store_status(raw), &known)) return;
+  Session& session = Session::instance();
+  if (session.attach()) session.memory().header().path_descriptors.store(1);
+}
+
 bool is_never_buffered(int flags) {
   if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_ACCMODE) return true;
   return (flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
@@ -231,6 +243,7 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
   if (fd < 0) return -errno;
   errno = saved;
+  if ((flags & O_PATH) != 0 && Session::instance().is_configured()) note_path_descriptor(fd);
   if (!looks) return fd;
   OpenFile* file = look_at(fd, flags);
   if (!truncates) {

@@ -11,6 +11,7 @@
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
+#include "frontends/common/private_descriptors.h"
 #include "frontends/common/vfork_shadow.h"
 
 namespace cairn {
@@ -34,6 +35,15 @@ OpenFile* record_of_placeholder(int fd) {
   return file;
 }
 
+// A descriptor that libc closed behind our back fails the test.
+bool is_as_noted(int fd, const OpenFile& file) {
+  if (fd == file.private_fd()) return true;
+  if (has_placeholders(file)) return is_placeholder(fd);
+  StoreStatus status;
+  return store_status(fd, &status) == 0 &&
+         Session::instance().memory().objects().at(file.object).key() == status.key;
+}
+
 bool is_first_of_record(const Inherited* entries, unsigned index) {
   for (unsigned before = 0; before < index; ++before) {
     if (entries[before].file == entries[index].file) return false;
@@ -49,6 +59,10 @@ HoldIndex transit_of(const Inherited* entries, unsigned count, const OpenFile* f
 }
 
 }  // namespace
+
+bool has_placeholders(const OpenFile& file) {
+  return PrivateDescriptors::is_private(file.private_fd());
+}
 
 unsigned count_inheritable() {
   if (!DescriptorTable::any()) return 0;
@@ -68,9 +82,8 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
       if (survives_exec(fd) && is_placeholder(fd)) add(fd, record_of_placeholder(fd));
     });
   } else {
-    // A descriptor that libc closed behind our back fails the test and is left out.
     DescriptorTable::for_each([&](int fd, OpenFile& file) {
-      if (survives_exec(fd) && (fd == file.private_fd() || is_placeholder(fd))) add(fd, &file);
+      if (survives_exec(fd) && is_as_noted(fd, file)) add(fd, &file);
     });
   }
   return count;
@@ -105,7 +118,7 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
         ExecTableEntry{.fd = entries[index].fd,
                        .description = raw(file.index),
                        .generation = file.generation,
-                       .private_fd = file.private_fd(),
+                       .private_fd = has_placeholders(file) ? file.private_fd() : entries[index].fd,
                        .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
   }
   return writer.text();
@@ -186,8 +199,8 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
 void ExecPlan::pass_placeholders() {
   if (is_child_) make_transit_holds(entries_, count_);
   for (unsigned index = 0; index < count_; ++index) {
-    const int fd = entries_[index].file->private_fd();
-    if (fd != entries_[index].fd) sys::fcntl(fd, F_SETFD, 0);
+    const OpenFile& file = *entries_[index].file;
+    if (has_placeholders(file)) sys::fcntl(file.private_fd(), F_SETFD, 0);
   }
 }
 
@@ -200,13 +213,14 @@ void ExecPlan::pass_real_descriptors() {
   }
   // What remains of ours would only be a leak to the program.
   for (unsigned index = 0; index < count_; ++index) {
-    const int fd = entries_[index].file->private_fd();
-    if (fd != entries_[index].fd) sys::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    const OpenFile& file = *entries_[index].file;
+    if (has_placeholders(file)) sys::fcntl(file.private_fd(), F_SETFD, FD_CLOEXEC);
   }
 }
 
 char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
-  const bool has_table = !target_.needs_real_files() && Session::instance().is_attached();
+  // An empty table says that the program has no descriptor of ours, whatever its own look like.
+  const bool has_table = !target_.needs_real_files();
   const char* text = has_table ? write_table(entries_, count_, is_child_, table) : nullptr;
   return LaunchEnvironment::build(given, text, target_.cannot_load(), scratch);
 }
@@ -214,7 +228,7 @@ char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
 void ExecPlan::undo() {
   for (unsigned index = 0; index < count_; ++index) {
     OpenFile& file = *entries_[index].file;
-    if (target_.needs_real_files() && file.private_fd() != entries_[index].fd) {
+    if (target_.needs_real_files() && has_placeholders(file)) {
       char path[kDescriptorPathBytes];
       write_descriptor_path(file.private_fd(), path);
       const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);

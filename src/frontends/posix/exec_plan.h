@@ -29,6 +29,10 @@ struct Inherited {
       HoldIndex::kNone;  // made for another process; on the first entry of a record only
 };
 
+// False for a record that works on a descriptor of the application itself (its process held locks
+// on the file): then all its numbers are real ones.
+bool has_placeholders(const OpenFile& file);
+
 // Upper bound of what collect_inherited() finds now.
 unsigned count_inheritable();
 // The tracked descriptors that survive an exec. `is_child`: this is a vfork child, whose kernel

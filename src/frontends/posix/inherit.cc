@@ -118,6 +118,14 @@ int stray_private_descriptor(const FileKey& key) {
   return found;
 }
 
+bool is_client(pid_t process) {
+  const NodeMemory& memory = Session::instance().memory();
+  for (std::uint32_t slot = 0; slot < memory.slot_count(); ++slot) {
+    if (memory.slot(static_cast<std::uint16_t>(slot)).pid.load() == process) return true;
+  }
+  return false;
+}
+
 // The description of the file that the parent holds; any other holder's when the parent has gone.
 DescriptionIndex description_of_parent(const FileKey& key, int private_fd) {
   const NodeMemory& memory = Session::instance().memory();
@@ -135,6 +143,7 @@ DescriptionIndex description_of_parent(const FileKey& key, int private_fd) {
     if (memory.slot(hold.owner.slot()).pid.load() == parent) return candidate;
     best = candidate;
   }
+  if (is_client(parent)) return DescriptionIndex::kNone;
   return best;
 }
 
@@ -175,13 +184,15 @@ void share_with_kernel(int fd, const StoreStatus& status) {
   file.close_extra();
 }
 
-void look_at(int fd) {
+// `has_table`: the program before has said which of its descriptors are placeholders; any other
+// O_PATH descriptor is the application's own.
+void look_at(int fd, bool has_table) {
   if (DescriptorTable::find(fd) != nullptr || PrivateDescriptors::is_private(fd)) return;
   StoreStatus status;
   if (store_status(fd, &status) < 0 || !S_ISREG(status.mode)) return;
   PathFilter::resolve();
   if (is_placeholder(fd)) {
-    if (PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
+    if (!has_table && PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
   } else if (PathFilter::manages(fd)) {
     share_with_kernel(fd, status);
   }
@@ -192,10 +203,11 @@ void look_at(int fd) {
 void inherit_descriptors(char** environment) {
   ExecTableReader reader(find_variable(environment, kExecTableVariable));
   Session& session = Session::instance();
-  if (reader.is_valid() && session.attach()) {
+  if (!reader.is_empty() && session.attach()) {
     take_over_table(reader);
   }
-  for_each_kernel_descriptor(look_at);
+  const bool has_table = reader.is_valid();
+  for_each_kernel_descriptor([has_table](int fd) { look_at(fd, has_table); });
   if (reader.header().pid == sys::getpid()) session.notify_inherited();
   remove_variable(environment, kExecTableVariable);
 }

@@ -219,7 +219,8 @@ class SpawnPlan {
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
       OpenFile& file = *entries_[index].file;
       if (!target_.needs_real_files()) {
-        error = real::adddup2(&built_, file.private_fd(), file.private_fd());
+        if (has_placeholders(file))
+          error = real::adddup2(&built_, file.private_fd(), file.private_fd());
         continue;
       }
       bool is_extra = false;
@@ -279,7 +280,7 @@ int spawn(const SpawnCall& call, bool is_searched) {
   if (scratch == nullptr) return ENOMEM;
   char* table =
       static_cast<char*>(scratch) + LaunchEnvironment::build_bytes(call.environment) + room;
-  const bool has_table = count > 0 && !target.needs_real_files();
+  const bool has_table = is_planned && !target.needs_real_files();
   const char* text = has_table ? write_table(plan.entries(), count, true, table) : nullptr;
   char** environment =
       LaunchEnvironment::build(call.environment, text, target.cannot_load(), scratch);
