@@ -10,6 +10,7 @@
 namespace cairn {
 
 constinit VforkShadow::Child VforkShadow::children_[kChildren] = {};
+constinit bool VforkShadow::has_overflowed_ = false;
 
 namespace {
 
@@ -45,13 +46,16 @@ VforkShadow::Child* VforkShadow::claim() {
 
 void VforkShadow::note(int fd, OpenFile* file) {
   Child* child = claim();
-  if (child == nullptr) return;
-  for (unsigned index = 0; index < child->count; ++index) {
+  for (unsigned index = 0; child != nullptr && index < child->count; ++index) {
     if (child->notes[index].fd != fd) continue;
     child->notes[index].file = file;
     return;
   }
-  if (child->count < kNotes) child->notes[child->count++] = Note{fd, file};
+  if (child != nullptr && child->count < kNotes) {
+    child->notes[child->count++] = Note{fd, file};
+  } else {
+    has_overflowed_ = true;
+  }
 }
 
 OpenFile* VforkShadow::find(int fd, OpenFile* in_table) {

@@ -26,6 +26,9 @@ class VforkShadow {
   // In a vfork child: what `fd` refers to, given what the parent's table says.
   static OpenFile* find(int fd, OpenFile* in_table);
 
+  // False once a note found no room: what find() says may be wrong from then on.
+  static bool is_complete() { return !has_overflowed_; }
+
   // visit(int fd, OpenFile* file_or_null) for all notes of the calling child.
   template <typename Visit>
   static void for_each(Visit&& visit) {
@@ -54,6 +57,7 @@ class VforkShadow {
   static Child* claim();
 
   static Child children_[kChildren];
+  static bool has_overflowed_;
 };
 
 }  // namespace cairn

@@ -132,6 +132,13 @@ ssize_t copy(const End& from, const End& to, std::size_t length, bool waits = tr
   return static_cast<ssize_t>(done);
 }
 
+// A descriptor that may be passed to a data call at all; the placeholders are ours.
+bool is_open(int fd) {
+  if (DescriptorTable::find(fd) != nullptr) return true;
+  const int flags = sys::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_PATH) == 0;
+}
+
 int mode_of(int fd, mode_t* mode) {
   struct ::statx status;
   const int error = sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &status);
@@ -141,6 +148,7 @@ int mode_of(int fd, mode_t* mode) {
 
 ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length,
                    unsigned flags) {
+  if (!is_open(from_fd) || !is_open(to_fd)) return -EBADF;
   if (flags != 0) return -EINVAL;
   for (const int fd : {from_fd, to_fd}) {
     mode_t mode = 0;
@@ -176,6 +184,8 @@ ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
   if (from.file == nullptr) {
     mode_t mode = 0;
     if (const int error = mode_of(from_fd, &mode); error < 0) return error;
+    // Nothing at all can be sent from whatever has a position, from a directory too.
+    if (length == 0 && sys::lseek(from_fd, 0, SEEK_CUR) >= 0) return 0;
     if (!S_ISREG(mode) && !S_ISBLK(mode)) return -EINVAL;
   }
   if (to.file != nullptr && (to.file->flags() & O_APPEND) != 0) return -EINVAL;

@@ -17,31 +17,29 @@
 namespace cairn {
 namespace {
 
-// The record that a placeholder in a vfork child stands for: as noted, as the parent's table says,
-// or any record of the same file.
-OpenFile* record_of_placeholder(int fd) {
-  StoreStatus status;
-  if (store_status(fd, &status) < 0) return nullptr;
-  const ObjectTable& objects = Session::instance().memory().objects();
-  const auto fits = [&](const OpenFile* file) {
-    return file != nullptr && objects.at(file->object).key() == status.key;
-  };
-  OpenFile* file = VforkShadow::find(fd, DescriptorTable::find(fd));
-  if (fits(file)) return file;
-  file = nullptr;
-  DescriptorTable::for_each([&](int, OpenFile& other) {
-    if (file == nullptr && fits(&other)) file = &other;
-  });
-  return file;
-}
-
 // A descriptor that libc closed behind our back fails the test.
 bool is_as_noted(int fd, const OpenFile& file) {
-  if (fd == file.private_fd()) return true;
-  if (has_placeholders(file)) return is_placeholder(fd);
   StoreStatus status;
   return store_status(fd, &status) == 0 &&
          Session::instance().memory().objects().at(file.object).key() == status.key;
+}
+
+// The record that a descriptor of a vfork child stands for: as noted, or as the parent's table
+// says.
+OpenFile* record_in_child(int fd) {
+  OpenFile* noted = VforkShadow::find(fd, DescriptorTable::find(fd));
+  if (noted != nullptr && is_as_noted(fd, *noted)) return noted;
+  if (VforkShadow::is_complete() || !is_placeholder(fd)) return nullptr;
+  // More descriptors were moved than could be noted: any record of the same file is better than
+  // none.
+  StoreStatus status;
+  if (store_status(fd, &status) < 0) return nullptr;
+  const ObjectTable& objects = Session::instance().memory().objects();
+  OpenFile* file = nullptr;
+  DescriptorTable::for_each([&](int, OpenFile& other) {
+    if (objects.at(other.object).key() == status.key) file = &other;
+  });
+  return file;
 }
 
 bool is_first_of_record(const Inherited* entries, unsigned index) {
@@ -60,10 +58,6 @@ HoldIndex transit_of(const Inherited* entries, unsigned count, const OpenFile* f
 
 }  // namespace
 
-bool has_placeholders(const OpenFile& file) {
-  return PrivateDescriptors::is_private(file.private_fd());
-}
-
 unsigned count_inheritable() {
   if (!DescriptorTable::any()) return 0;
   unsigned count = 0;
@@ -75,11 +69,12 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
   if (!DescriptorTable::any()) return 0;
   unsigned count = 0;
   const auto add = [&](int fd, OpenFile* file) {
-    if (file != nullptr && count < capacity) out[count++] = Inherited{fd, file};
+    if (file == nullptr || count == capacity) return;
+    out[count++] = Inherited{.fd = fd, .file = file, .is_placeholder = is_placeholder(fd)};
   };
   if (is_child) {
     for_each_kernel_descriptor([&](int fd) {
-      if (survives_exec(fd) && is_placeholder(fd)) add(fd, record_of_placeholder(fd));
+      if (survives_exec(fd)) add(fd, record_in_child(fd));
     });
   } else {
     DescriptorTable::for_each([&](int fd, OpenFile& file) {
@@ -118,7 +113,7 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
         ExecTableEntry{.fd = entries[index].fd,
                        .description = raw(file.index),
                        .generation = file.generation,
-                       .private_fd = has_placeholders(file) ? file.private_fd() : entries[index].fd,
+                       .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
                        .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
   }
   return writer.text();
@@ -199,8 +194,7 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
 void ExecPlan::pass_placeholders() {
   if (is_child_) make_transit_holds(entries_, count_);
   for (unsigned index = 0; index < count_; ++index) {
-    const OpenFile& file = *entries_[index].file;
-    if (has_placeholders(file)) sys::fcntl(file.private_fd(), F_SETFD, 0);
+    if (entries_[index].is_placeholder) sys::fcntl(entries_[index].file->private_fd(), F_SETFD, 0);
   }
 }
 
@@ -208,13 +202,13 @@ void ExecPlan::pass_real_descriptors() {
   for (unsigned index = 0; index < count_; ++index) {
     bool is_extra = false;
     const int real = make_real_descriptor(*entries_[index].file, &is_extra);
-    if (real != entries_[index].fd) sys::dup3(real, entries_[index].fd, 0);
+    if (entries_[index].is_placeholder) sys::dup3(real, entries_[index].fd, 0);
     if (is_extra) sys::close(real);
   }
   // What remains of ours would only be a leak to the program.
   for (unsigned index = 0; index < count_; ++index) {
-    const OpenFile& file = *entries_[index].file;
-    if (has_placeholders(file)) sys::fcntl(file.private_fd(), F_SETFD, FD_CLOEXEC);
+    const int fd = entries_[index].file->private_fd();
+    if (PrivateDescriptors::is_private(fd)) sys::fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
 }
 
@@ -228,7 +222,7 @@ char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
 void ExecPlan::undo() {
   for (unsigned index = 0; index < count_; ++index) {
     OpenFile& file = *entries_[index].file;
-    if (target_.needs_real_files() && has_placeholders(file)) {
+    if (target_.needs_real_files() && entries_[index].is_placeholder) {
       char path[kDescriptorPathBytes];
       write_descriptor_path(file.private_fd(), path);
       const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);

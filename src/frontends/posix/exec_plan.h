@@ -27,11 +27,9 @@ struct Inherited {
   OpenFile* file = nullptr;
   HoldIndex transit =
       HoldIndex::kNone;  // made for another process; on the first entry of a record only
+  // False for a real descriptor: the process held locks on the file, which closing it would drop.
+  bool is_placeholder = true;
 };
-
-// False for a record that works on a descriptor of the application itself (its process held locks
-// on the file): then all its numbers are real ones.
-bool has_placeholders(const OpenFile& file);
 
 // Upper bound of what collect_inherited() finds now.
 unsigned count_inheritable();

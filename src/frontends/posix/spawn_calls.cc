@@ -19,6 +19,7 @@
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
+#include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/spawn_actions.h"
 #include "frontends/posix/exec_plan.h"
@@ -56,6 +57,7 @@ struct ChildDescriptor {
   int fd;
   OpenFile* file;
   bool survives;
+  bool is_placeholder;
 };
 
 // Works out the child's descriptors and builds the actions that bring them about.
@@ -84,10 +86,12 @@ class SpawnPlan {
 
   // False when the child must be started with the actions as given.
   bool prepare() {
-    if (!is_able_ || (!DescriptorTable::any() && !has_open())) return false;
+    if (!is_able_) return false;
+    is_certain_ = !DescriptorTable::any() && !has_open();
+    if (is_certain_) return false;
     DescriptorTable::for_each([this](int fd, OpenFile& file) {
       if (map_count_ < capacity_)
-        map_[map_count_++] = ChildDescriptor{fd, &file, survives_exec(fd)};
+        map_[map_count_++] = ChildDescriptor{fd, &file, survives_exec(fd), is_placeholder(fd)};
     });
     if (real::init(&built_) != 0) return false;
     has_built_ = true;
@@ -95,10 +99,14 @@ class SpawnPlan {
       if (apply(notes_->at(index)) != 0) return false;
     }
     collect();
+    is_certain_ = true;
     if (count_ == 0 && opened_count_ == 0) return false;
-    return pass_on() == 0;
+    is_certain_ = pass_on() == 0;
+    return is_certain_;
   }
 
+  // entries() name every placeholder that the child will have.
+  bool is_certain() const { return is_certain_; }
   const Actions* actions() const { return &built_; }
   const Inherited* entries() const { return entries_; }
   unsigned count() const { return count_; }
@@ -112,10 +120,11 @@ class SpawnPlan {
     return false;
   }
 
-  void set(int fd, OpenFile* file, bool survives) {
+  // `from`: the descriptor here that `fd` will be a duplicate of.
+  void set(int fd, int from, OpenFile* file, bool survives) {
     erase(fd, fd);
     if (file != nullptr && map_count_ < capacity_)
-      map_[map_count_++] = ChildDescriptor{fd, file, survives};
+      map_[map_count_++] = ChildDescriptor{fd, file, survives, is_placeholder(from)};
   }
   void erase(int first, int last) {
     const auto end =
@@ -140,7 +149,7 @@ class SpawnPlan {
   int apply(const SpawnAction& action) {
     switch (action.kind) {
       case Kind::kDuplicate:
-        set(action.to, find(action.fd), true);
+        set(action.to, action.fd, find(action.fd), true);
         return real::adddup2(&built_, action.fd, action.to);
       case Kind::kClose:
         erase(action.fd, action.fd);
@@ -175,7 +184,7 @@ class SpawnPlan {
       return real::addopen(&built_, action.fd, action.path, action.flags, action.mode);
     }
     opened_[opened_count_++] = high;
-    set(action.fd, DescriptorTable::find(high), (action.flags & O_CLOEXEC) == 0);
+    set(action.fd, high, DescriptorTable::find(high), (action.flags & O_CLOEXEC) == 0);
     return real::adddup2(&built_, high, action.fd);
   }
 
@@ -208,7 +217,10 @@ class SpawnPlan {
 
   void collect() {
     for (unsigned index = 0; index < map_count_; ++index) {
-      if (map_[index].survives) entries_[count_++] = Inherited{map_[index].fd, map_[index].file};
+      if (!map_[index].survives) continue;
+      entries_[count_++] = Inherited{.fd = map_[index].fd,
+                                     .file = map_[index].file,
+                                     .is_placeholder = map_[index].is_placeholder};
     }
   }
 
@@ -219,13 +231,14 @@ class SpawnPlan {
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
       OpenFile& file = *entries_[index].file;
       if (!target_.needs_real_files()) {
-        if (has_placeholders(file))
+        if (PrivateDescriptors::is_private(file.private_fd()))
           error = real::adddup2(&built_, file.private_fd(), file.private_fd());
         continue;
       }
       bool is_extra = false;
       const int descriptor = make_real_descriptor(file, &is_extra);
-      error = real::adddup2(&built_, descriptor, entries_[index].fd);
+      if (entries_[index].is_placeholder)
+        error = real::adddup2(&built_, descriptor, entries_[index].fd);
       if (is_extra) opened_[opened_count_++] = descriptor;
     }
     if (error != 0) give_up_holds();
@@ -235,6 +248,7 @@ class SpawnPlan {
   ExecTarget target_;
   const SpawnNotes* notes_ = nullptr;
   bool is_able_ = false;
+  bool is_certain_ = false;
   bool is_elsewhere_ = false;
   bool has_closed_from_ = false;
   bool has_built_ = false;
@@ -280,7 +294,7 @@ int spawn(const SpawnCall& call, bool is_searched) {
   if (scratch == nullptr) return ENOMEM;
   char* table =
       static_cast<char*>(scratch) + LaunchEnvironment::build_bytes(call.environment) + room;
-  const bool has_table = is_planned && !target.needs_real_files();
+  const bool has_table = plan.is_certain() && !target.needs_real_files();
   const char* text = has_table ? write_table(plan.entries(), count, true, table) : nullptr;
   char** environment =
       LaunchEnvironment::build(call.environment, text, target.cannot_load(), scratch);
