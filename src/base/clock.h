@@ -36,9 +36,9 @@ inline std::int64_t monotonic_ns() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return to_nanos(now);
 }
-// The stamp to give a file that bears `stamped`. Never back within a few ticks: the kernel's
-// fine-grained stamps (Linux 6.13) may be a tick ahead of the coarse clock. A time that was set
-// into the future does go back.
+// The stamp to give at `now` to a file that bears `stamped`. Never back within a few ticks: a fine
+// stamp (base/stamp_clock.h) may be a tick ahead of the coarse clock. A time that was set into the
+// future does go back.
 inline std::int64_t never_back(std::int64_t stamped, std::int64_t now) {
   constexpr std::int64_t kTicksNs = 20'000'000;
   return now < stamped && stamped - now < kTicksNs ? stamped : now;

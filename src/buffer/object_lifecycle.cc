@@ -83,6 +83,7 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& stat
     memory.wake_organizer();
     return index;
   }
+  memory.header().stamps.note(std::max(status.stamp.mtime_ns, status.stamp.ctime_ns));
   Object& object = memory.objects().at(index);
   if (may_write) object.writers.fetch_add(1, std::memory_order_seq_cst);
   if (status.links == 0) {
@@ -221,8 +222,12 @@ void leave_through(Actor& actor, ObjectIndex index) {
 }
 
 void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {
+  OwnedGuard guard(actor.object(index).lock, actor.self, actor.owners());
+  adopt_times_locked(actor, index, stamp, mtime_set);
+}
+
+void adopt_times_locked(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {
   Object& object = actor.object(index);
-  OwnedGuard guard(object.lock, actor.self, actor.owners());
   if (mtime_set) {
     object.mtime_ns.store(stamp.mtime_ns);
     object.store_mtime_ns.store(stamp.mtime_ns);

@@ -62,6 +62,9 @@ void unlink_object(Actor& actor, ObjectIndex index);
 // The application set times (utimensat and friends) or attributes on the backing file through the
 // kernel: take over what the kernel has now. `mtime_set`: also the modification time.
 void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set);
+// The same for a caller that holds the object's lock around the kernel's call, so that no settling
+// comes in between.
+void adopt_times_locked(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set);
 
 // Size and times as the application must see them, over what the kernel said. `blocks_512` is
 // st_blocks, may be null.

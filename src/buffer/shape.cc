@@ -81,6 +81,7 @@ void adopt_store(const ObjectAccess& access) {
   Object& object = access.object();
   StoreStatus status;
   if (access.file.status(&status) < 0) return;
+  access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
   const std::int64_t mtime = never_back(object.mtime_ns.load(), status.stamp.mtime_ns);
   // A stamp that the store does not bear is settled there later.
   if (mtime != status.stamp.mtime_ns) object.set(kObjectTimesDirty);

@@ -225,21 +225,18 @@ ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks
   }
 }
 
-// The wall clock in full, not by ticks: a stamp of ours must not lie before one that the kernel
-// gave, and Linux 6.13 stamps in full once somebody has looked at a file's times.
-std::int64_t wall_clock_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return to_nanos(now);
-}
-
-void stamp_write(Object& object) {
-  const std::int64_t now = wall_clock_ns();
+void stamp(const ObjectAccess& access) {
+  Object& object = access.object();
+  const std::int64_t now = access.actor.memory->header().stamps.now();
   object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now),
                         std::memory_order_relaxed);
   object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now),
                         std::memory_order_relaxed);
-  if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
+}
+
+void stamp_write(const ObjectAccess& access) {
+  stamp(access);
+  if (!access.object().has(kObjectTimesDirty)) access.object().set(kObjectTimesDirty);
 }
 
 // Through mode, or the service cannot take over: the kernel has the file.
@@ -249,6 +246,7 @@ ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, co
   const ssize_t put = write_to_store(access, offset, buffer, length);
   if (put > 0) {
     object.extend_to(offset + static_cast<std::uint64_t>(put));
+    stamp(access);  // the kernel has done it for the file: a later settling must not undo it
     access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
   }
   return put;
@@ -293,7 +291,7 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
         object.has(kObjectHandedOver) || access.service.hand_over(access.index, access.file.fd());
     const std::uint32_t shape = object.shape_sequence.load(std::memory_order_acquire);
     done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !protect);
-    if (done > 0) stamp_write(object);
+    if (done > 0) stamp_write(access);
     if ((shape & 1) == 0 && shape == object.shape_sequence.load(std::memory_order_seq_cst)) break;
     // A truncation came in between and may have taken some of our blocks: after it, write again.
     OwnedGuard wait_for_truncation(object.lock, actor.self, actor.owners());

@@ -340,14 +340,15 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
   int result = extend_store(actor, index, fd, object.size.load(std::memory_order_acquire));
   StoreStatus status;
   if (const int error = store_status(fd, &status); error < 0) return error;
-  const std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
+  std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
   if (status.stamp.mtime_ns != mtime) {
     const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime)};
     const int error = sys::utimensat(fd, nullptr, times, 0);
     // Another user's file may be written but not stamped: then the kernel's time of our write is
     // the truth.
     if (error == -EPERM || error == -EACCES) {
-      if (store_status(fd, &status) == 0) object.mtime_ns.store(status.stamp.mtime_ns);
+      if (store_status(fd, &status) == 0) mtime = status.stamp.mtime_ns;
+      object.mtime_ns.store(mtime);
     } else if (error < 0 && result == 0) {
       result = error;
     }
@@ -360,7 +361,8 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
     raise(object.store_size, status.stamp.size);
     object.set(kObjectCtimeOurs);
   }
-  if (result < 0) object.set(kObjectTimesDirty);
+  // A write may have stamped the object between our two looks without seeing that the flag is down.
+  if (result < 0 || object.mtime_ns.load() != mtime) object.set(kObjectTimesDirty);
   return result;
 }
 

@@ -20,6 +20,7 @@
 #include "arena/owner.h"
 #include "arena/shared_segment.h"
 #include "base/cycle_clock.h"
+#include "base/stamp_clock.h"
 #include "catalog/block_directory.h"
 #include "catalog/description_table.h"
 #include "catalog/object_table.h"
@@ -59,6 +60,7 @@ struct ControlHeader {
   // A program has opened regular files with O_PATH: an unlinked file may be looked at after its
   // last description is gone.
   std::atomic<std::uint32_t> path_descriptors;
+  StampClock stamps;
   alignas(64) std::atomic<std::uint32_t> flusher_wake;  // futex: dirty data appeared
   std::atomic<std::uint32_t> flusher_sleeping;
   alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/clock.h"
@@ -99,6 +100,8 @@ int visible_statx(int directory, const char* path, int flags, unsigned mask,
     const std::uint32_t live = objects.live_count();
     const int error = sys::statx(directory, path, flags, mask | kOverlayMask, result);
     if (error < 0 || !S_ISREG(result->stx_mode)) return error;
+    const StoreStamp stamp = stamp_of(*result);
+    Session::instance().memory().header().stamps.note(std::max(stamp.mtime_ns, stamp.ctime_ns));
     const ObjectIndex index = objects.find(key_of(*result));
     // The object may have settled and gone between the kernel's answer and the look here: then that
     // answer is old.

@@ -45,7 +45,7 @@ int after_change(int result, int fd) {
   OpenFile* file = DescriptorTable::find(fd);
   if (result == 0 && file != nullptr) {
     const ErrnoKeeper keeper;
-    adopt_kernel_times(*file, false);
+    adopt_kernel_times(*file);
   }
   return result;
 }

@@ -107,7 +107,7 @@ int device_control(int fd, OpenFile& file, unsigned long request, long argument)
   const auto result = static_cast<int>(
       sys::call(SYS_ioctl, file.private_fd(), static_cast<long>(request), argument));
   if (result >= 0 && (request == FS_IOC_SETFLAGS || request == FS_IOC_FSSETXATTR))
-    adopt_kernel_times(file, false);
+    adopt_kernel_times(file);
   return result;
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // utimensat() and its relatives: the kernel sets the times, the buffer takes them over, so that a
 // later flush of data does not undo them.
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <utime.h>
-
-#include <cstring>
 
 #include "base/system_call.h"
 #include "buffer/object_lifecycle.h"
@@ -18,44 +17,17 @@
 
 namespace cairn {
 
-namespace {
-// A flush in flight may stamp the file between the program's call and our look at it: what was
-// asked for counts. A store that keeps whole seconds only is believed.
-StoreStamp with_requested(StoreStamp stamp, const timespec* times) {
-  constexpr std::int64_t kRounding = 2 * kNanosPerSecond;
-  if (times == nullptr || times[1].tv_nsec == UTIME_NOW || times[1].tv_nsec == UTIME_OMIT)
-    return stamp;
-  const std::int64_t requested = to_nanos(times[1]);
-  const std::int64_t off = stamp.mtime_ns - requested;
-  if (off >= kRounding || off <= -kRounding) stamp.mtime_ns = requested;
-  return stamp;
-}
-}  // namespace
-
-void adopt_kernel_times(OpenFile& file, bool mtime_set, const timespec* requested) {
+void adopt_kernel_times(OpenFile& file) {
   Actor* actor = Session::instance().actor_if_any();
   StoreStatus status;
   if (actor == nullptr || file.backing->status(&status) < 0) return;
-  adopt_times(*actor, file.object, with_requested(status.stamp, requested), mtime_set);
-}
-
-void adopt_kernel_times_at(int directory, const char* path, int flags, bool mtime_set,
-                           const timespec* requested) {
-  struct ::statx status;
-  if (!may_need_overlay() || sys::statx(directory, path, flags, kOverlayMask, &status) < 0) return;
-  const ObjectIndex object = object_of(status);
-  Actor* actor = Session::instance().actor_if_any();
-  if (object == ObjectIndex::kNone || actor == nullptr) return;
-  adopt_times(*actor, object, with_requested(stamp_of(status), requested), mtime_set);
+  adopt_times(*actor, file.object, status.stamp, false);
 }
 
 namespace real {
 namespace {
 constinit RealCall<int(int, const char*, const timespec*, int)> utimensat{"utimensat"};
-constinit RealCall<int(const char*, const timeval*)> utimes{"utimes"};
-constinit RealCall<int(const char*, const timeval*)> lutimes{"lutimes"};
 constinit RealCall<int(int, const char*, const timeval*)> futimesat{"futimesat"};
-constinit RealCall<int(const char*, const utimbuf*)> utime{"utime"};
 constinit RealCall<int(int, const timespec*)> futimens{"futimens"};
 constinit RealCall<int(int, const timeval*)> futimes{"futimes"};
 }  // namespace
@@ -63,12 +35,81 @@ constinit RealCall<int(int, const timeval*)> futimes{"futimes"};
 
 namespace {
 
+bool sets_mtime(const timespec* times) {
+  return times == nullptr || times[1].tv_nsec != UTIME_OMIT;
+}
+
+// The kernel's "now" is a tick's beginning and may lie before a stamp of ours: the node's clock
+// says what time it is. Returns what to pass to the kernel in the place of `times`.
+const timespec* with_our_now(const Object& object, const StampClock& clock, const timespec* times,
+                             timespec* exact) {
+  if (times != nullptr && times[1].tv_nsec != UTIME_NOW) return times;
+  exact[0] = times == nullptr ? timespec{0, UTIME_NOW} : times[0];
+  exact[1] = to_timespec(never_back(object.mtime_ns.load(std::memory_order_relaxed), clock.now()));
+  return exact;
+}
+
+// A flush in flight may stamp the file between the program's call and our look at it: what was
+// asked for counts. A store that keeps coarser times is believed.
+StoreStamp with_requested(StoreStamp stamp, const timespec* times) {
+  constexpr std::int64_t kRounding = 2 * kNanosPerSecond;
+  constexpr std::int64_t kMilli = 1'000'000;
+  if (times == nullptr || times[1].tv_nsec == UTIME_NOW || times[1].tv_nsec == UTIME_OMIT)
+    return stamp;
+  const std::int64_t requested = to_nanos(times[1]);
+  const std::int64_t off = stamp.mtime_ns - requested;
+  const bool is_rounded = off < kRounding && off > -kRounding && stamp.mtime_ns % kMilli == 0;
+  if (!is_rounded) stamp.mtime_ns = requested;
+  return stamp;
+}
+
+// `call(times)` asks the kernel, `look(&status)` what came of it; both return 0 or -errno. Under
+// the object's lock, so that no settling of older times comes in between.
+template <typename Call, typename Look>
+int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Call&& call,
+                     Look&& look) {
+  Object& object = actor.object(index);
+  const OwnedGuard guard(object.lock, actor.self, actor.owners());
+  timespec exact[2];
+  const timespec* asked = with_our_now(object, actor.memory->header().stamps, times, exact);
+  int result = call(asked);
+  // Whoever may write a file may set it to now, but only its owner to a time.
+  if (result == -EPERM && asked != times) result = call(asked = times);
+  StoreStatus status;
+  if (result != 0 || look(&status) < 0 || !(status.key == object.key())) return result;
+  adopt_times_locked(actor, index, with_requested(status.stamp, asked), sets_mtime(times));
+  return 0;
+}
+
 int set_times(OpenFile& file, const timespec* times) {
-  const bool sets_mtime = times == nullptr || times[1].tv_nsec != UTIME_OMIT;
-  const auto result =
-      static_cast<int>(sys::call(SYS_utimensat, file.private_fd(), 0, sys::word(times), 0));
-  if (result == 0) adopt_kernel_times(file, sets_mtime, times);
-  return result;
+  const auto call = [&](const timespec* asked) {
+    return static_cast<int>(sys::call(SYS_utimensat, file.private_fd(), 0, sys::word(asked), 0));
+  };
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return call(times);
+  return set_object_times(*actor, file.object, times, call,
+                          [&](StoreStatus* status) { return file.backing->status(status); });
+}
+
+// Returns 0 or -errno.
+int set_times_at(int directory, const char* path, const timespec* times, int flags) {
+  const auto call = [&](const timespec* asked) {
+    return static_cast<int>(
+        sys::call(SYS_utimensat, directory, sys::word(path), sys::word(asked), flags));
+  };
+  struct ::statx before;
+  const int look_flags = flags & (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
+  Actor* actor = nullptr;
+  ObjectIndex object = ObjectIndex::kNone;
+  if (path != nullptr && may_need_overlay() &&
+      sys::statx(directory, path, look_flags, kOverlayMask, &before) == 0) {
+    object = object_of(before);
+    actor = Session::instance().actor_if_any();
+  }
+  if (actor == nullptr || object == ObjectIndex::kNone) return call(times);
+  return set_object_times(*actor, object, times, call, [&](StoreStatus* status) {
+    return store_status_at(directory, path, look_flags, status);
+  });
 }
 
 bool to_timespecs(const timeval* from, timespec* to) {
@@ -80,13 +121,10 @@ bool to_timespecs(const timeval* from, timespec* to) {
   return true;
 }
 
-int after_path_call(int result, int directory, const char* path, int flags, bool mtime_set,
-                    const timespec* requested = nullptr) {
-  if (result == 0) {
-    const ErrnoKeeper keeper;
-    adopt_kernel_times_at(directory, path, flags, mtime_set, requested);
-  }
-  return result;
+int set_times_at(int directory, const char* path, const timeval* times, int flags) {
+  timespec converted[2];
+  if (!to_timespecs(times, converted)) return -EINVAL;
+  return set_times_at(directory, path, times == nullptr ? nullptr : converted, flags);
 }
 
 }  // namespace
@@ -97,26 +135,25 @@ using cairn::OpenFile;
 using cairn::with_errno;
 
 CAIRN_HOOK(int, utimensat, (int directory, const char* path, const timespec* times, int flags)) {
-  const bool mtime_set = times == nullptr || times[1].tv_nsec != UTIME_OMIT;
-  const bool by_descriptor = path == nullptr || ((flags & AT_EMPTY_PATH) != 0 && *path == '\0');
+  const bool by_descriptor = path != nullptr && (flags & AT_EMPTY_PATH) != 0 && *path == '\0';
   if (by_descriptor) {
     OpenFile* file = DescriptorTable::find(directory);
     if (file != nullptr) return with_errno(cairn::set_times(*file, times));
   }
-  const int result = cairn::real::utimensat(directory, path, times, flags);
-  if (path == nullptr) return result;
-  return cairn::after_path_call(result, directory, path, flags, mtime_set, times);
+  if (path == nullptr) return cairn::real::utimensat(directory, path, times, flags);
+  return with_errno(cairn::set_times_at(directory, path, times, flags));
 }
 
 CAIRN_HOOK(int, utimes, (const char* path, const timeval* times)) {
-  return cairn::after_path_call(cairn::real::utimes(path, times), AT_FDCWD, path, 0, true);
+  return with_errno(cairn::set_times_at(AT_FDCWD, path, times, 0));
 }
 CAIRN_HOOK(int, lutimes, (const char* path, const timeval* times)) {
-  return cairn::after_path_call(cairn::real::lutimes(path, times), AT_FDCWD, path,
-                                AT_SYMLINK_NOFOLLOW, true);
+  return with_errno(cairn::set_times_at(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW));
 }
 CAIRN_HOOK(int, utime, (const char* path, const utimbuf* times)) {
-  return cairn::after_path_call(cairn::real::utime(path, times), AT_FDCWD, path, 0, true);
+  const timespec converted[2] = {{times != nullptr ? times->actime : 0, 0},
+                                 {times != nullptr ? times->modtime : 0, 0}};
+  return with_errno(cairn::set_times_at(AT_FDCWD, path, times != nullptr ? converted : nullptr, 0));
 }
 
 CAIRN_HOOK(int, futimens, (int fd, const timespec* times)) {
@@ -136,9 +173,8 @@ CAIRN_HOOK(int, futimes, (int fd, const timeval* times)) {
 CAIRN_HOOK(int, futimesat, (int directory, const char* path, const timeval* times)) {
   OpenFile* file = path == nullptr ? DescriptorTable::find(directory) : nullptr;
   if (file == nullptr) {
-    const int result = cairn::real::futimesat(directory, path, times);
-    if (path == nullptr) return result;
-    return cairn::after_path_call(result, directory, path, 0, true);
+    if (path == nullptr) return cairn::real::futimesat(directory, path, times);
+    return with_errno(cairn::set_times_at(directory, path, times, 0));
   }
   timespec converted[2];
   if (!cairn::to_timespecs(times, converted)) return with_errno(-EINVAL);

@@ -4,17 +4,11 @@
 // Thread safety: any thread.
 #pragma once
 
-#include <time.h>
-
 #include "frontends/common/open_file.h"
 
 namespace cairn {
 
-// After a call on the private descriptor changed attributes; `mtime_set`: the modification time
-// too.
-void adopt_kernel_times(OpenFile& file, bool mtime_set, const timespec* requested = nullptr);
-// The same for a file that was named by path, if it is buffered.
-void adopt_kernel_times_at(int directory, const char* path, int flags, bool mtime_set,
-                           const timespec* requested = nullptr);
+// After a call on the private descriptor changed attributes: the file has a new ctime.
+void adopt_kernel_times(OpenFile& file);
 
 }  // namespace cairn
