@@ -225,18 +225,14 @@ ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks
   }
 }
 
-void stamp(const ObjectAccess& access) {
+void stamp_write(const ObjectAccess& access) {
   Object& object = access.object();
   const std::int64_t now = access.actor.memory->header().stamps.now();
   object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now),
                         std::memory_order_relaxed);
   object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now),
                         std::memory_order_relaxed);
-}
-
-void stamp_write(const ObjectAccess& access) {
-  stamp(access);
-  if (!access.object().has(kObjectTimesDirty)) access.object().set(kObjectTimesDirty);
+  if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
 }
 
 // Through mode, or the service cannot take over: the kernel has the file.
@@ -246,7 +242,13 @@ ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, co
   const ssize_t put = write_to_store(access, offset, buffer, length);
   if (put > 0) {
     object.extend_to(offset + static_cast<std::uint64_t>(put));
-    stamp(access);  // the kernel has done it for the file: a later settling must not undo it
+    // The kernel has stamped the file: a later settling must not undo it.
+    StoreStatus status;
+    if (access.file.status(&status) == 0) {
+      access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
+      object.mtime_ns.store(status.stamp.mtime_ns, std::memory_order_relaxed);
+      object.ctime_ns.store(status.stamp.ctime_ns, std::memory_order_relaxed);
+    }
     access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
   }
   return put;

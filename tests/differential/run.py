@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import under_cairn  # noqa: E402
 
 EXPLICIT_BEFORE_NS = 1_500_000_000 * 10**9  # as worker.cc: earlier mtimes were set by the script
-TIME = re.compile(r" m=\S+| BACKWARDS")
+TIME = re.compile(r" m=\S+| BACKWARDS \(\d+ ns\)")
 
 
 def engine_path():
