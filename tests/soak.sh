@@ -37,14 +37,13 @@ if [ -n "$quick" ]; then
 else
   scripts=200 operations=50000 kills=5000 suite_seeds=50 model_steps=400000
 fi
-known="--loose-times --without exec,spawn,copy_range,unlink"  # docs/semantics.md, known differences
 # Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
 part "model" env CAIRN_SEED="$seed" CAIRN_MODEL_STEPS=$model_steps build/release/tests/test_model --gtest_brief=1
-[ -n "$quick" ] || part "differential, small RAM tier" \
+part "differential, small RAM tier" \
   python3 tests/differential/run.py --seed "$seed" --seeds $((scripts / 2)) \
-  --ops $operations --ram 2M $known
-[ -n "$quick" ] || part "differential, RAM and file tier" python3 tests/differential/run.py --seed $((seed + scripts)) \
-  --seeds $((scripts / 2)) --ops $operations --ram 1M --tier "$tier:16M" $known
+  --ops $operations --ram 2M
+part "differential, RAM and file tier" python3 tests/differential/run.py --seed $((seed + scripts)) \
+  --seeds $((scripts / 2)) --ops $operations --ram 1M --tier "$tier:16M"
 part "killed clients" python3 tests/faults/kill_clients.py --kills $kills --seed "$seed" --timeout 3600
 part "fsx" python3 tests/suites/run.py fsx --seed "$((seed % 100000))" --seeds $suite_seeds
 [ -n "$quick" ] || part "failing stores" python3 tests/faults/backing_errors.py

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -96,6 +97,16 @@ void store_if_loadable(Actor& actor, OpenFile& file) {
   if (is_loadable && std::memcmp(head, ELFMAG, SELFMAG) == 0) sync_object(access, false, nullptr);
 }
 
+// The locks of a description that is about to go. Ours is its last descriptor but for one that may
+// be on its way to the service.
+void drop_own_locks(const OpenFile& file) {
+  if ((file.description->flags.load(std::memory_order_relaxed) & kHasOwnLocks) == 0) return;
+  struct flock everything{};
+  everything.l_type = F_UNLCK;
+  sys::call(SYS_flock, file.private_fd(), LOCK_UN);
+  sys::call(SYS_fcntl, file.private_fd(), F_OFD_SETLK, sys::word(&everything));
+}
+
 // The process's hold on its description, and everything that hangs on it, is gone after this.
 int release_record(OpenFile& file) {
   int result = 0;
@@ -106,6 +117,7 @@ int release_record(OpenFile& file) {
     DescriptionTable& descriptions = session.memory().descriptions();
     if (descriptions.release(file.hold, actor->self).last) {
       result = close_object(access_of(*actor, file), file.may_write);
+      drop_own_locks(file);
       descriptions.destroy(file.index);
     }
   }

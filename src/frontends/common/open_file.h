@@ -29,6 +29,9 @@ namespace cairn {
 // Flag of OpenDescription::flags, beside O_*: a program that cannot be intercepted shares the
 // description, so the offset is the kernel's, in the private descriptor that was inherited with it.
 inline constexpr std::uint32_t kOffsetInKernel = std::uint32_t{1} << 31;
+// Another: the program took a flock() or open-file-description lock, which has to end with the
+// description though the service may still hold a descriptor of it.
+inline constexpr std::uint32_t kHasOwnLocks = std::uint32_t{1} << 30;
 
 struct OpenFile {
   // What a hit reads.
@@ -36,7 +39,6 @@ struct OpenFile {
   ObjectIndex object = ObjectIndex::kNone;
   bool may_read = false;
   bool may_write = false;
-  std::atomic<bool> has_posix_lock{false};  // this process took an fcntl() lock through it
   bool is_pinned_through = false;           // enter_through() was called for the life of the record
   BackingFile* backing = nullptr;           // points to `backing_storage`
   // What close, fork and exec need.
@@ -51,7 +53,7 @@ struct OpenFile {
   int private_fd() const { return backing->fd(); }
   // The status flags as F_GETFL gives them.
   std::uint32_t flags() const {
-    return description->flags.load(std::memory_order_relaxed) & ~kOffsetInKernel;
+    return description->flags.load(std::memory_order_relaxed) & ~(kOffsetInKernel | kHasOwnLocks);
   }
   bool is_offset_in_kernel() const {
     return (description->flags.load(std::memory_order_relaxed) & kOffsetInKernel) != 0;

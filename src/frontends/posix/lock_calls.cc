@@ -33,10 +33,9 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
     absolute.l_whence = SEEK_SET;
   }
   const bool is_posix = command == F_SETLK || command == F_SETLKW;
-  if (is_posix && absolute.l_type != F_UNLCK) {
-    PosixLocks::note(file.object);
-    file.has_posix_lock.store(true, std::memory_order_relaxed);
-  }
+  const bool is_own = command == F_OFD_SETLK || command == F_OFD_SETLKW;
+  if (is_posix && absolute.l_type != F_UNLCK) PosixLocks::note(file.object);
+  if (is_own && absolute.l_type != F_UNLCK) file.description->flags.fetch_or(kHasOwnLocks);
   const ErrnoKeeper keeper;
   // Through libc: waiting for a lock is a cancellation point.
   if (real::fcntl(file.private_fd(), command, &absolute) < 0) return -errno;
@@ -84,7 +83,9 @@ CAIRN_HOOK(int, flock, (int fd, int operation)) {
   OpenFile* file = DescriptorTable::find(fd);
   // The lock belongs to the open description: the private descriptor's, which dup, fork and exec
   // share.
-  return cairn::real::flock(file == nullptr ? fd : file->private_fd(), operation);
+  if (file == nullptr) return cairn::real::flock(fd, operation);
+  if ((operation & LOCK_UN) == 0) file->description->flags.fetch_or(cairn::kHasOwnLocks);
+  return cairn::real::flock(file->private_fd(), operation);
 }
 
 CAIRN_HOOK(int, lockf, (int fd, int command, off_t length)) {
