@@ -212,7 +212,11 @@ bool Session::hand_over(ObjectIndex object, int fd) {
   const bool may_close = lock_probe_ == nullptr || !lock_probe_(object);
   const int own = may_close ? open_again(fd) : -1;
   const int sent = send_message(socket_, &message, sizeof message, own >= 0 ? own : fd);
-  if (own >= 0) sys::close(own);
+  if (own >= 0) {
+    sys::close(own);
+  } else {
+    has_lent_.store(true, std::memory_order_relaxed);
+  }
   if (sent < 0) return false;
   memory_.objects().at(object).set(kObjectHandedOver);
   return true;

@@ -58,9 +58,6 @@ class Session final : public HandOver {
   // Called once in a forked child that has attached, with the owner of the parent.
   void set_child_handler(void (*handler)(Owner parent)) { child_handler_ = handler; }
 
-  // Called for every descriptor that is handed over: what to send in its place, closed after the
-  // message is sent, or -1 to send the descriptor itself.
-  void set_descriptor_maker(int (*maker)(ObjectIndex object, int fd)) { descriptor_maker_ = maker; }
   // Called when a thread gets its actor, with a non-null value to remember: leave_thread() is
   // wanted at its end.
   void set_thread_handler(void (*handler)(const void*)) { thread_handler_ = handler; }
@@ -70,6 +67,9 @@ class Session final : public HandOver {
   void set_lock_probe(bool (*probe)(ObjectIndex)) { lock_probe_ = probe; }
 
   bool hand_over(ObjectIndex object, int fd) override;
+  // True once hand_over() had to send a descriptor itself and not one of a description of its own:
+  // locks of that description do not end with this process's close.
+  bool has_lent_descriptor() const { return has_lent_.load(std::memory_order_relaxed); }
   void discarded(ObjectIndex object) override;
   // Asks the service to store an object that this process can only read. 0 or -errno.
   int request_flush(ObjectIndex object, bool durable) override;
@@ -108,6 +108,7 @@ class Session final : public HandOver {
   bool is_test_ = false;
   bool test_takes_descriptors_ = false;
   int socket_ = -1;
+  std::atomic<bool> has_lent_{false};
   std::uint64_t memory_inode_ =
       0;  // of the control segment: tells whether a child meets the same node
   int tier_fds_[kTiersMax] = {-1, -1, -1, -1};
@@ -118,7 +119,6 @@ class Session final : public HandOver {
   void (*child_handler_)(Owner) = nullptr;
   bool (*lock_probe_)(ObjectIndex) = nullptr;
   void (*thread_handler_)(const void*) = nullptr;
-  int (*descriptor_maker_)(ObjectIndex, int) = nullptr;
 };
 
 // Keeps the session from being destroyed: libc flushes open streams after the destructors of static

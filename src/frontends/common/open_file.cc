@@ -98,8 +98,11 @@ void store_if_loadable(Actor& actor, OpenFile& file) {
 }
 
 // The locks of a description that is about to go. Ours is its last descriptor but for one that may
-// be on its way to the service.
-void drop_own_locks(const OpenFile& file) {
+// be on its way to the service. (Without that it is the kernel's business: a mapping too keeps a
+// description, and its locks, alive.)
+void drop_own_locks(const Actor& actor, const OpenFile& file) {
+  if (!Session::instance().has_lent_descriptor()) return;
+  if (Mappings::any() && actor.object(file.object).through.load() != 0) return;
   if ((file.description->flags.load(std::memory_order_relaxed) & kHasOwnLocks) == 0) return;
   struct flock everything{};
   everything.l_type = F_UNLCK;
@@ -117,7 +120,7 @@ int release_record(OpenFile& file) {
     DescriptionTable& descriptions = session.memory().descriptions();
     if (descriptions.release(file.hold, actor->self).last) {
       result = close_object(access_of(*actor, file), file.may_write);
-      drop_own_locks(file);
+      drop_own_locks(*actor, file);
       descriptions.destroy(file.index);
     }
   }
@@ -355,18 +358,6 @@ int close_tracked(int fd) {
   }
   const int closed = sys::close(fd);
   return result < 0 ? result : closed;
-}
-
-int descriptor_for_service(ObjectIndex object, int fd) {
-  // Closing our copy of a further descriptor would drop this process's POSIX locks.
-  if (PosixLocks::is_locked(object)) return -1;
-  const int flags = sys::fcntl(fd, F_GETFL);
-  if (flags < 0) return -1;
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const int made = sys::openat(AT_FDCWD, path, (flags & O_ACCMODE) | O_CLOEXEC | O_NOATIME);
-  if (made >= 0) return made;
-  return sys::openat(AT_FDCWD, path, (flags & O_ACCMODE) | O_CLOEXEC);
 }
 
 bool is_vfork_child() {

@@ -97,10 +97,6 @@ void update_close_on_exec(OpenFile& file);
 // kernel's table only.
 bool is_vfork_child();
 
-// A description of its own for the service, so that a flock() or open-file-description lock of the
-// application ends with its last close and not with the service's. -1 when that cannot be had.
-int descriptor_for_service(ObjectIndex object, int fd);
-
 // In a forked child that has attached: takes over, or makes, a hold for every record.
 void take_over_holds(Owner parent);
 

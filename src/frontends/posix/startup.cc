@@ -44,7 +44,6 @@ void start_session() {
                     run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10)));
   session.set_child_handler(take_over_holds);
   session.set_lock_probe(PosixLocks::is_locked);
-  session.set_descriptor_maker(descriptor_for_service);
   if (pthread_key_create(&thread_exit_key, leave_thread) == 0)
     session.set_thread_handler(watch_thread);
   PathFilter::configure(getenv("CAIRN_BUFFER"), getenv("CAIRN_EXCLUDE"));
