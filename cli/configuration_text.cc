@@ -122,8 +122,8 @@ buffer:
 
 std::string configuration_yaml(const NodeConfig& node) {
   std::string text = fmt::format(
-      "# The resolved configuration of node {}, written by cairn when it was started.\n",
-      node.name);
+      "# The resolved configuration of node {}, written by cairn {} when it was started.\n",
+      node.name, CAIRN_VERSION);
   std::string provenance = "resolved_from:\n";
   std::string group;
   for (const ResolvedOption& resolved : node.resolved) {

@@ -119,7 +119,7 @@ bool ControlClient::read_line(const ProgressCallback& progress, std::string* lin
   }
 }
 
-Json ControlClient::request(const Json& request, const ProgressCallback& progress) {
+void ControlClient::send(const Json& request) {
   // A command line may hold bytes that are no UTF-8; the service is told an approximation.
   const std::string text = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   size_t sent = 0;
@@ -129,6 +129,9 @@ Json ControlClient::request(const Json& request, const ProgressCallback& progres
     if (count <= 0) fail_disconnected();
     sent += static_cast<size_t>(count);
   }
+}
+
+Json ControlClient::receive(const ProgressCallback& progress) {
   std::string line;
   while (read_line(progress, &line)) {
     const Json reply = Json::parse(line, nullptr, false);

@@ -40,7 +40,14 @@ class ControlClient {
   // Sends one request and waits for its "done" line, which is returned; a null Json when the
   // callback gave up.
   // Errors: an "error" line or a closed connection throw Failure.
-  Json request(const Json& request, const ProgressCallback& progress = nullptr);
+  Json request(const Json& request, const ProgressCallback& progress = nullptr) {
+    send(request);
+    return receive(progress);
+  }
+  // The two halves of request(), for those who have better to do in between. Answers come in the
+  // order of the requests.
+  void send(const Json& request);
+  Json receive(const ProgressCallback& progress = nullptr);
 
   // Also wakes request() when this descriptor (a signalfd) is readable; -1 for none.
   void watch(int descriptor) { watched_descriptor_ = descriptor; }

@@ -110,10 +110,11 @@ class Run {
   // Short tools are run by the hundred on a node, so nothing is parsed that is not needed.
   void resolve_for_attached_node() {
     configuration_ = resolve_configuration(options_.settings, ConfigurationScope::kAttachedRun);
-    NodeConfig& mine = configuration_.node;
-    if (!mine.buffer_directories.empty() || !options_.settings.config_file.empty()) return;
     std::ifstream stream(paths_.config_file, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
+    refuse_other_version(text);
+    NodeConfig& mine = configuration_.node;
+    if (!mine.buffer_directories.empty() || !options_.settings.config_file.empty()) return;
     // The usual case, seen without a parser: it would take a tenth of what an attached run may
     // cost.
     if (text.find("directories: []") != std::string::npos &&
@@ -127,6 +128,22 @@ class Run {
         if (setting.id == OptionId::kBufferExclude) mine.buffer_exclude.push_back(item.text);
       }
     }
+  }
+
+  // `text` is the node's own configuration file, which says who wrote it.
+  void refuse_other_version(const std::string& text) const {
+    const std::string_view first = std::string_view(text).substr(0, text.find('\n'));
+    constexpr std::string_view kMark = "written by cairn ";
+    const size_t at = first.find(kMark);
+    if (at == std::string_view::npos) return;
+    const std::string_view rest = first.substr(at + kMark.size());
+    const std::string_view version = rest.substr(0, rest.find(' '));
+    if (version == CAIRN_VERSION) return;
+    throw Failure(fmt::format("node {} is of Cairn {}, this command is of {}", paths_.name, version,
+                              CAIRN_VERSION),
+                  fmt::format("use the command of the same version, or renew the node: `cairn down "
+                              "--node {0}`, `cairn up --name {0}`",
+                              paths_.name));
   }
 
   // Opened before the program runs: a place that cannot be written is a mistake to hear of now.
@@ -147,19 +164,11 @@ class Run {
     outcome_.run_id = fmt::format("{}", ::getpid());
     outcome_.command_line = options_.command_line;
     control_.emplace(paths_);
-    const Json reply = control_->request({{"command", "run-begin"},
-                                          {"run", outcome_.run_id},
-                                          {"command_line", options_.command_line},
-                                          {"directory", working_directory()}});
-    const std::string version = text_field(reply, "version");
-    if (!version.empty() && version != CAIRN_VERSION) {
-      throw Failure(
-          fmt::format("node {} is of Cairn {}, this command is of {}", paths_.name, version,
-                      CAIRN_VERSION),
-          fmt::format("use the command of the same version, or renew the node: `cairn down "
-                      "--node {0}`, `cairn up --name {0}`",
-                      paths_.name));
-    }
+    // The answer is read when the program has ended; nothing that it could say depends on the wait.
+    control_->send({{"command", "run-begin"},
+                    {"run", outcome_.run_id},
+                    {"command_line", options_.command_line},
+                    {"directory", working_directory()}});
     environment_.client_socket = paths_.client_socket;
     environment_.run_id = outcome_.run_id;
     environment_.allow_io_uring = options_.allow_io_uring;
@@ -226,6 +235,7 @@ class Run {
   int finish() {
     try {
       control_->watch(signals_->descriptor());
+      control_->receive([this](const Json& event) { return !event.is_null() || !interrupted_again(); });
       const Json reply = control_->request({{"command", "run-end"}, {"run", outcome_.run_id}},
                                            [this](const Json& progress) {
                                              if (progress.is_null()) return !interrupted_again();
@@ -302,12 +312,9 @@ class Run {
     const Json& report = member(outcome_.end, "report");
     if (bool_field(report, "attached", true)) return;
     const ProgramCheck check = check_program(program_path_, {}, false);
-    outcome_.not_loaded_reason =
-        check.can_be_buffered
-            ? fmt::format(
-                  "{} ended before it could attach, or the dynamic linker refused the library",
-                  options_.command_line.front())
-            : fmt::format("{} {}", check.path, check.reason);
+    // A program that can be buffered has simply not asked for any managed file.
+    if (!check.can_be_buffered)
+      outcome_.not_loaded_reason = fmt::format("{} {}", check.path, check.reason);
   }
 
   void end_private_node() {

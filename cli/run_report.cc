@@ -103,7 +103,7 @@ void add_foreign_line(const Json& report, std::vector<std::string>* lines) {
 bool is_trivial(const RunOutcome& outcome) {
   const Json& report = member(outcome.end, "report");
   return !outcome.private_node && outcome.wall_seconds < kTrivialSeconds &&
-         bool_field(outcome.end, "stored", false) && bool_field(report, "attached", false) &&
+         bool_field(outcome.end, "stored", false) && outcome.not_loaded_reason.empty() &&
          unsigned_field(report, "read_bytes") == 0 &&
          unsigned_field(report, "written_bytes") == 0 && member(report, "foreign").empty() &&
          outcome.killed_by == 0;

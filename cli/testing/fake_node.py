@@ -13,7 +13,7 @@ time:
   report        fields that replace those of the final report
   status        fields that replace those of the status
   explain       the reply to "explain"
-  version       the version that run-begin and status name
+  version       the version that status names
   hang_up       a command at which the connection is closed without an answer
   error         {"command", "message", "remedy"}: that command fails
 
@@ -88,7 +88,7 @@ class FakeNode:
             return {"kind": "done", "status": self.status(behaviour)}
         if command == "run-begin":
             self.runs[request["run"]] = time.monotonic()
-            return {"kind": "done", "version": behaviour.get("version", "")}
+            return {"kind": "done"}
         if command == "run-end":
             done = self.drain(behaviour, send)
             started = self.runs.pop(request["run"], self.started)

@@ -10,6 +10,7 @@
 #include "catalog/description_table.h"
 #include "catalog/hash_lines.h"
 #include "catalog/object_table.h"
+#include "catalog/record_cursor.h"
 
 namespace cairn {
 namespace {
@@ -158,6 +159,18 @@ TEST(DescriptionTable, LivesAsLongAsItsHolds) {
   const std::uint32_t generation = table.at(index).generation.load();
   table.destroy(index);
   EXPECT_NE(table.at(index).generation.load(), generation);
+}
+
+TEST(RecordCursor, NeverForgetsThatTheWholeTableWasUsed) {
+  constexpr std::uint32_t kCapacity = 1000;
+  std::atomic<std::uint32_t> cursor{(std::uint32_t{1} << 31) - 10};
+  for (int step = 0; step < 20; ++step) {
+    const std::uint32_t before = cursor.load() % kCapacity;
+    EXPECT_EQ(next_record(cursor, kCapacity), before);
+    EXPECT_EQ(used_records(cursor, kCapacity), kCapacity);
+    EXPECT_EQ(cursor.load() % kCapacity, (before + 1) % kCapacity);
+  }
+  EXPECT_LT(cursor.load(), 3 * kCapacity);
 }
 
 }  // namespace

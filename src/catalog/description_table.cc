@@ -2,6 +2,7 @@
 #include "catalog/description_table.h"
 
 #include "base/check.h"
+#include "catalog/record_cursor.h"
 
 namespace cairn {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::uint64_t pack(HoldKind kind, Owner owner, std::uint32_t index) {
 DescriptionIndex DescriptionTable::create(ObjectIndex object, std::uint32_t flags) {
   CAIRN_DCHECK(object != ObjectIndex::kNone);
   for (std::uint32_t tries = 0; tries < capacity_; ++tries) {
-    const std::uint32_t index = cursor_->fetch_add(1, std::memory_order_relaxed) % capacity_;
+    const std::uint32_t index = next_record(*cursor_, capacity_);
     if (index == 0) continue;
     OpenDescription& record = records_[index];
     std::uint32_t free = 0;
@@ -42,8 +43,7 @@ void DescriptionTable::destroy(DescriptionIndex index) {
 
 HoldIndex DescriptionTable::claim_hold(std::uint64_t word) {
   for (std::uint32_t tries = 0; tries < hold_capacity_; ++tries) {
-    const std::uint32_t index =
-        hold_cursor_->fetch_add(1, std::memory_order_relaxed) % hold_capacity_;
+    const std::uint32_t index = next_record(*hold_cursor_, hold_capacity_);
     if (index == 0) continue;
     std::uint64_t free = 0;
     if (holds_[index].word.load(std::memory_order_relaxed) == 0 &&

@@ -35,7 +35,7 @@ struct alignas(4096) ProcessPage {
   std::atomic<std::uint32_t> epoch;
   std::atomic<std::uint32_t> is_refused;  // the node did not take us: not asked again
   std::atomic<std::uint32_t> owner_bits;
-  std::atomic<std::int32_t> pid;         // of the process that attached
+  std::atomic<std::int32_t> pid;         // whose page this is; 0 in a child that libc did not fork
   std::atomic<std::uint32_t> is_primed;  // this process has written here: 0 in a fresh child
   std::atomic<std::uint32_t> next_shard;
   LocalLock locks[static_cast<unsigned>(ProcessLock::kCount)];
@@ -43,6 +43,10 @@ struct alignas(4096) ProcessPage {
 static_assert(sizeof(ProcessPage) == 4096);
 
 extern constinit ProcessPage process_page;
+
+// True in a vfork child, which shares our memory but not our descriptors: it may change the
+// kernel's table only.
+bool is_vfork_child();
 
 inline LocalLock& process_lock(ProcessLock which) {
   return process_page.locks[static_cast<unsigned>(which)];

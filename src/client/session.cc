@@ -22,6 +22,11 @@ constinit ProcessPage process_page{};
 constinit thread_local ThreadState thread_state{};
 constinit SessionPlace session_place;
 
+bool is_vfork_child() {
+  const std::int32_t owner = process_page.pid.load(std::memory_order_relaxed);
+  return owner != 0 && owner != sys::getpid();
+}
+
 namespace {
 
 // Another description of the same file for the service to keep: flock() locks belong to the
@@ -78,8 +83,15 @@ Owner Session::self() const {
   return Owner::from_bits(process_page.owner_bits.load(std::memory_order_relaxed));
 }
 
+void Session::begin_process() {
+  wipe_page_on_fork();
+  process_page.pid.store(sys::getpid(), std::memory_order_relaxed);
+}
+
 bool Session::attach() {
   if (is_attached()) return true;
+  // A vfork child would attach in its parent's name.
+  if (is_vfork_child()) return false;
   if (process_page.is_refused.load(std::memory_order_relaxed) != 0 || !is_configured())
     return false;
   LocalGuard guard(process_lock(ProcessLock::kAttach));
@@ -266,7 +278,7 @@ void Session::notify_inherited() {
 }
 
 void Session::notify_foreign(const char* command) {
-  if (socket_ < 0 || !is_attached()) return;
+  if (!attach() || socket_ < 0) return;
   protocol::ForeignMessage message;
   std::strncpy(message.command, command, sizeof message.command - 1);
   send_message(socket_, &message, sizeof message, -1);

@@ -29,6 +29,8 @@ class Session final : public HandOver {
   // The process's session. Does not attach.
   static Session& instance();
 
+  // A process has begun, by exec or fork: what it finds out from here on is its own.
+  static void begin_process();
   // Attaches to the node at `socket_path` if this process is not attached; cheap when it is.
   // Returns false when there is no node: the caller passes calls through to the kernel.
   bool attach();

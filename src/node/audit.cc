@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "buffer/object_lifecycle.h"
+#include "catalog/record_cursor.h"
 
 namespace cairn::node {
 namespace {
@@ -19,7 +20,7 @@ bool is_referred_to(const Object& object) {
 template <typename Visit>
 void Audit::for_each_object(Visit&& visit) const {
   const std::uint32_t used =
-      std::min(memory_.header().object_cursor.load(), memory_.objects().capacity());
+      used_records(memory_.header().object_cursor, memory_.objects().capacity());
   for (std::uint32_t index = 1; index < used; ++index) {
     if (memory_.objects().at(static_cast<ObjectIndex>(index)).has(kObjectLive)) {
       visit(static_cast<ObjectIndex>(index));
@@ -38,7 +39,9 @@ Audit::Outcome Audit::run(Actor& actor) {
 bool Audit::correct_references(Actor& actor) {
   const std::uint64_t epoch = clients_.attach_count();
   std::vector<DescriptionIndex> descriptions;
-  for (std::uint32_t index = 1; index < memory_.descriptions().capacity(); ++index) {
+  const std::uint32_t used =
+      used_records(memory_.header().description_cursor, memory_.descriptions().capacity());
+  for (std::uint32_t index = 1; index < used; ++index) {
     const auto description = static_cast<DescriptionIndex>(index);
     if (memory_.descriptions().at(description).object.load() != 0)
       descriptions.push_back(description);

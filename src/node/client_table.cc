@@ -76,6 +76,15 @@ CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
   return sums;
 }
 
+bool ClientTable::has_worked(std::uint16_t index) const {
+  for (const CounterShard& shard : memory_.slot(index).shards) {
+    for (const auto& value : shard.values) {
+      if (value.load(std::memory_order_relaxed) != 0) return true;
+    }
+  }
+  return false;
+}
+
 void ClientTable::release(std::uint16_t index) {
   const std::lock_guard lock(mutex_);
   ClientSlot& slot = memory_.slot(index);

@@ -51,6 +51,9 @@ class ClientTable {
   std::optional<Owner> attach(const ClientInfo& client);
   // From here on everything that the owner holds may be taken over. Returns the dead owner.
   Owner declare_dead(std::uint16_t slot);
+  // True when the slot's owner has counted anything: only then can it have died with a lock or a
+  // lease in hand.
+  bool has_worked(std::uint16_t slot) const;
   // The sweep has returned what the slot's dead owner held: counters are kept, the slot is free
   // again.
   void release(std::uint16_t slot);

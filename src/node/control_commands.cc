@@ -109,14 +109,14 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
 }
 
 void ControlCommands::settle_deaths(std::uint32_t run) const {
-  constexpr int kTries = 500;
+  constexpr int kTries = 5000;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     bool waiting = false;
     for (const ClientInfo& client : context_.clients->active()) {
       if (client.run == run && ::kill(client.pid, 0) != 0 && errno == ESRCH) waiting = true;
     }
     if (!waiting) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   context_.reaper->wait_until_idle(2000);
 }

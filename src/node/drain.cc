@@ -33,7 +33,7 @@ class Drain {
     for (const StoreFilePtr& file : files_.snapshot()) {
       if (file->queued.load()) wanted_.insert(raw(file->object));
     }
-    {
+    if (!wanted_.empty()) {
       const Flusher::DrainScope scope(flusher_);
       for (int round = 0; !is_over(); ++round) std::this_thread::sleep_for(pause_after(round));
     }

@@ -97,12 +97,15 @@ void Reaper::run() {
     const std::int64_t began = monotonic_ns();
     if (!batch.is_empty()) sweep(batch);
     release_expired();
+    // Who waits for the dead does not wait for the audit, which concerns nobody alive.
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+    lock.unlock();
     audit();
     const std::chrono::nanoseconds pause(
         std::min(kPauseFactor * (monotonic_ns() - began), kPauseNanosMax));
     lock.lock();
-    busy_ = false;
-    changed_.notify_all();
     changed_.wait_for(lock, pause, [this] {
       return stopping_ || waiting_ != 0 || pending_.dead.size() > memory_.slot_count() / 8;
     });
@@ -123,12 +126,18 @@ void Reaper::audit() {
 
 void Reaper::sweep(const Batch& batch) {
   SweepCounts counts;
-  if (!batch.dead.empty() || !batch.replaced.empty()) counts = sweep_buckets(actor_);
+  const auto has_worked = [this](Owner owner) { return clients_.has_worked(owner.slot()); };
+  const bool may_have_died_at_work =
+      std::any_of(batch.dead.begin(), batch.dead.end(), has_worked) ||
+      std::any_of(batch.replaced.begin(), batch.replaced.end(), has_worked);
+  if (may_have_died_at_work) counts = sweep_buckets(actor_);
   std::vector<Owner> gone = batch.dead;
   gone.insert(gone.end(), batch.inherited.begin(), batch.inherited.end());
   if (!gone.empty()) release_holds(gone);
-  audit_owed_ = true;
-  audit_pause_ns_ = kAuditPauseNanosMin;
+  if (may_have_died_at_work) {
+    audit_owed_ = true;
+    audit_pause_ns_ = kAuditPauseNanosMin;
+  }
   after_sweep_(counts);
 }
 

@@ -175,7 +175,7 @@ class Service final : public AttachEvents, public StopRequest {
     files_.drop_idle();
     if (unwanted_) wake();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
-    flusher_.kick(false);
+    if (files_.count() != 0) flusher_.kick(false);
   }
 
   void wake() const {

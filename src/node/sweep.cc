@@ -6,16 +6,12 @@
 #include <algorithm>
 
 #include "buffer/object_lifecycle.h"
+#include "catalog/record_cursor.h"
 
 namespace cairn::node {
 namespace {
 
 bool is_dead(Owner owner, const OwnerTable& owners) { return owner && !owners.is_alive(owner); }
-
-// How far a table was ever used: its cursor wraps, then all of it.
-std::uint32_t used_records(const std::atomic<std::uint32_t>& cursor, std::uint32_t capacity) {
-  return std::min(cursor.load(std::memory_order_relaxed), capacity);
-}
 
 // Requires: the lock. Frees the bucket if no block is in it, else unlocks it.
 void settle_locked(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
@@ -117,7 +113,9 @@ std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
                           std::vector<TransitHold>* in_transit) {
   DescriptionTable& descriptions = actor.memory->descriptions();
   std::uint32_t count = 0;
-  for (std::uint32_t index = 1; index < descriptions.hold_capacity(); ++index) {
+  const std::uint32_t used =
+      used_records(actor.memory->header().hold_cursor, descriptions.hold_capacity());
+  for (std::uint32_t index = 1; index < used; ++index) {
     const auto hold = static_cast<HoldIndex>(index);
     const DescriptionTable::HoldView seen = descriptions.view(hold);
     if (seen.kind == HoldKind::kFree ||

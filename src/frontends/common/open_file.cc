@@ -173,6 +173,8 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   if (actor == nullptr) return nullptr;
   OpenFile* file = OpenFilePool::take();
   if (file == nullptr) return nullptr;
+  // First of all: a client that has counted nothing has nothing in hand when it dies.
+  actor->count(Counter::kOpens, 1);
   const std::uint32_t flags = take_over_flags(fd);
   const int access_mode = static_cast<int>(flags & O_ACCMODE);
   // Replacing the real descriptor would drop this process's POSIX locks on the file: then it stays
@@ -200,7 +202,6 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
     OpenFilePool::give_back(file);
     return nullptr;
   }
-  actor->count(Counter::kOpens, 1);
   file->descriptors.store(1, std::memory_order_relaxed);
   DescriptorTable::set(fd, file);
   return file;
@@ -358,11 +359,6 @@ int close_tracked(int fd) {
   }
   const int closed = sys::close(fd);
   return result < 0 ? result : closed;
-}
-
-bool is_vfork_child() {
-  return process_page.epoch.load(std::memory_order_acquire) != 0 &&
-         process_page.pid.load(std::memory_order_relaxed) != sys::getpid();
 }
 
 void take_over_holds(Owner parent) {

@@ -93,10 +93,6 @@ void note_duplicate(OpenFile& file, int to, bool close_on_exec);
 // one of the application's does.
 void update_close_on_exec(OpenFile& file);
 
-// True in a vfork child, which shares our memory but not our descriptors: it may change the
-// kernel's table only.
-bool is_vfork_child();
-
 // In a forked child that has attached: takes over, or makes, a hold for every record.
 void take_over_holds(Owner parent);
 

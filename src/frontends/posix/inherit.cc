@@ -203,12 +203,13 @@ void look_at(int fd, bool has_table) {
 void inherit_descriptors(char** environment) {
   ExecTableReader reader(find_variable(environment, kExecTableVariable));
   Session& session = Session::instance();
-  if (!reader.is_empty() && session.attach()) {
-    take_over_table(reader);
-  }
+  // The program before in this process was attached: the node is told at once, so that what it did
+  // not pass on is closed.
+  const bool succeeds = reader.header().pid == sys::getpid() && reader.header().owner != 0;
+  if ((succeeds || !reader.is_empty()) && session.attach()) take_over_table(reader);
   const bool has_table = reader.is_valid();
   for_each_kernel_descriptor([has_table](int fd) { look_at(fd, has_table); });
-  if (reader.header().pid == sys::getpid()) session.notify_inherited();
+  if (succeeds) session.notify_inherited();
   remove_variable(environment, kExecTableVariable);
 }
 

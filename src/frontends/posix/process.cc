@@ -64,6 +64,7 @@ void after_fork_in_parent() {
 // wiped with its page.
 void after_fork_in_child() {
   const ErrnoKeeper keeper;
+  Session::begin_process();
   if (DescriptorTable::any()) Session::instance().actor_if_any();
 }
 

@@ -39,6 +39,7 @@ void start_session() {
   if (socket_path == nullptr || *socket_path == '\0' || getenv("CAIRN_BYPASS") != nullptr) return;
   set_check_handler(note_failed_check);
   const char* run = getenv("CAIRN_RUN");
+  Session::begin_process();
   Session& session = Session::instance();
   session.configure(socket_path,
                     run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10)));
@@ -50,7 +51,8 @@ void start_session() {
   read_size_limit();
   start_processes(environ);
   start_streams();
-  session.attach();
+  // Attaching waits for the first call that needs it: what never touches a managed file pays
+  // nothing.
   inherit_descriptors(environ);
 }
 
