@@ -124,6 +124,10 @@ CAIRN_HOOK(int, fcntl, (int fd, int command, ...)) {
   va_end(arguments);
   OpenFile* file = DescriptorTable::find(fd);
   if (file != nullptr) return cairn::with_errno(cairn::control(fd, *file, command, argument));
+  if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) && cairn::may_be_ours(fd)) {
+    return cairn::with_errno(cairn::duplicate_above(fd, static_cast<int>(argument),
+                                                    command == F_DUPFD_CLOEXEC));
+  }
   return cairn::real::fcntl(fd, command, argument);
 }
 CAIRN_TWIN(fcntl, fcntl64);

@@ -52,9 +52,21 @@ void note_descriptor(OpenFile& file, int made, bool close_on_exec) {
 int duplicate_above(int fd, int floor, bool close_on_exec) {
   const int made = sys::fcntl(fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, floor);
   OpenFile* file = DescriptorTable::find(fd);
-  if (made < 0 || file == nullptr) return made;
-  note_descriptor(*file, made, close_on_exec);
+  const bool is_child = is_vfork_child();
+  if (is_child) file = VforkShadow::find(fd, file);
+  if (made < 0) return made;
+  if (file != nullptr) {
+    note_descriptor(*file, made, close_on_exec);
+  } else if (is_child) {
+    VforkShadow::note(made, nullptr);
+  }
   return made;
+}
+
+bool may_be_ours(int fd) {
+  if (DescriptorTable::find(fd) != nullptr) return true;
+  // A vfork child's descriptors are not in the table, which is its parent's.
+  return DescriptorTable::any() && is_vfork_child();
 }
 
 int duplicate_onto(int from, int to, bool close_on_exec) {
@@ -130,21 +142,21 @@ CAIRN_HOOK(int, close, (int fd)) {
 CAIRN_TWIN(close, __close);
 
 CAIRN_HOOK(int, dup, (int fd)) {
-  if (DescriptorTable::find(fd) == nullptr) return cairn::real::dup(fd);
+  if (!cairn::may_be_ours(fd)) return cairn::real::dup(fd);
   return with_errno(cairn::duplicate_above(fd, 0, false));
 }
 
 CAIRN_HOOK(int, dup2, (int from, int to)) {
-  const bool is_plain = DescriptorTable::find(from) == nullptr &&
-                        DescriptorTable::find(to) == nullptr && !PrivateDescriptors::is_private(to);
+  const bool is_plain = !cairn::may_be_ours(from) && DescriptorTable::find(to) == nullptr &&
+                        !PrivateDescriptors::is_private(to);
   if (is_plain || from == to) return cairn::real::dup2(from, to);
   return with_errno(cairn::duplicate_onto(from, to, false));
 }
 CAIRN_TWIN(dup2, __dup2);
 
 CAIRN_HOOK(int, dup3, (int from, int to, int flags)) {
-  const bool is_plain = DescriptorTable::find(from) == nullptr &&
-                        DescriptorTable::find(to) == nullptr && !PrivateDescriptors::is_private(to);
+  const bool is_plain = !cairn::may_be_ours(from) && DescriptorTable::find(to) == nullptr &&
+                        !PrivateDescriptors::is_private(to);
   if (is_plain || from == to || (flags & ~O_CLOEXEC) != 0)
     return cairn::real::dup3(from, to, flags);
   return with_errno(cairn::duplicate_onto(from, to, (flags & O_CLOEXEC) != 0));

@@ -9,7 +9,9 @@
 namespace cairn {
 
 int close_descriptor(int fd);
-// The lowest free number at or above `floor` becomes a duplicate. Requires: `fd` is tracked.
+// False for a descriptor whose duplicates are libc's business.
+bool may_be_ours(int fd);
+// The lowest free number at or above `floor` becomes a duplicate. Requires: may_be_ours(fd).
 int duplicate_above(int fd, int floor, bool close_on_exec);
 // dup2() for numbers that differ, of which at least one is ours.
 int duplicate_onto(int from, int to, bool close_on_exec);
