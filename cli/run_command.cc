@@ -235,7 +235,8 @@ class Run {
   int finish() {
     try {
       control_->watch(signals_->descriptor());
-      control_->receive([this](const Json& event) { return !event.is_null() || !interrupted_again(); });
+      control_->receive(
+          [this](const Json& event) { return !event.is_null() || !interrupted_again(); });
       const Json reply = control_->request({{"command", "run-end"}, {"run", outcome_.run_id}},
                                            [this](const Json& progress) {
                                              if (progress.is_null()) return !interrupted_again();

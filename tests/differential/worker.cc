@@ -122,7 +122,8 @@ void add_stat(Worker& worker, Text& text, const struct stat& stat) {
   const std::int64_t now = stat.st_mtim.tv_sec * 1000000000LL + stat.st_mtim.tv_nsec;
   text.add(" m=now");
   if (seen == nullptr) return;
-  if (now < seen->mtime_ns) text.add(" BACKWARDS (%lld ns)", static_cast<long long>(seen->mtime_ns - now));
+  if (now < seen->mtime_ns)
+    text.add(" BACKWARDS (%lld ns)", static_cast<long long>(seen->mtime_ns - now));
   seen->mtime_ns = now;
 }
 

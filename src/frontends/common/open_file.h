@@ -39,8 +39,8 @@ struct OpenFile {
   ObjectIndex object = ObjectIndex::kNone;
   bool may_read = false;
   bool may_write = false;
-  bool is_pinned_through = false;           // enter_through() was called for the life of the record
-  BackingFile* backing = nullptr;           // points to `backing_storage`
+  bool is_pinned_through = false;  // enter_through() was called for the life of the record
+  BackingFile* backing = nullptr;  // points to `backing_storage`
   // What close, fork and exec need.
   DescriptionIndex index = DescriptionIndex::kNone;
   std::uint32_t generation = 0;  // of the description, when it was adopted

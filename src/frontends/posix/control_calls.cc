@@ -125,8 +125,8 @@ CAIRN_HOOK(int, fcntl, (int fd, int command, ...)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file != nullptr) return cairn::with_errno(cairn::control(fd, *file, command, argument));
   if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) && cairn::may_be_ours(fd)) {
-    return cairn::with_errno(cairn::duplicate_above(fd, static_cast<int>(argument),
-                                                    command == F_DUPFD_CLOEXEC));
+    return cairn::with_errno(
+        cairn::duplicate_above(fd, static_cast<int>(argument), command == F_DUPFD_CLOEXEC));
   }
   return cairn::real::fcntl(fd, command, argument);
 }

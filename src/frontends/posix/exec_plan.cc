@@ -109,12 +109,12 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
                                          .owner = session.self().bits()});
   for (unsigned index = 0; index < count; ++index) {
     const OpenFile& file = *entries[index].file;
-    writer.add(
-        ExecTableEntry{.fd = entries[index].fd,
-                       .description = raw(file.index),
-                       .generation = file.generation,
-                       .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
-                       .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
+    writer.add(ExecTableEntry{
+        .fd = entries[index].fd,
+        .description = raw(file.index),
+        .generation = file.generation,
+        .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
+        .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
   }
   return writer.text();
 }
