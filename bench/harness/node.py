@@ -46,14 +46,14 @@ class Node:
                 return
             time.sleep(0.05)
 
-    def command(self, command, buffer) -> list:
+    def command(self, command, buffer, flags=()) -> list:
         """The command line that runs a program under this node with one buffered directory."""
         return [str(self._bench.cairn), "run", "--no-report", "--node", self.name, "--buffer",
-                str(buffer), "--", *map(str, command)]
+                str(buffer), *flags, "--", *map(str, command)]
 
-    def run(self, command, buffer) -> dict:
+    def run(self, command, buffer, flags=()) -> dict:
         """Runs a worker under this node; returns what it printed."""
-        return json.loads(self._bench.output(self.command(command, buffer)) or "{}")
+        return json.loads(self._bench.output(self.command(command, buffer, flags)) or "{}")
 
     def status(self) -> dict:
         text = self._bench.output([self._bench.cairn, "status", "--node", self.name, "--json"])

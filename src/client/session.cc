@@ -214,8 +214,12 @@ bool Session::hand_over(ObjectIndex object, int fd) {
     if (test_takes_descriptors_) memory_.objects().at(object).set(kObjectHandedOver);
     return test_takes_descriptors_;
   }
-  if (!is_attached() || memory_.header().detached.load(std::memory_order_relaxed) != 0)
+  if (!is_attached()) return false;
+  const ControlHeader& header = memory_.header();
+  if (header.detached.load(std::memory_order_relaxed) != 0 ||
+      header.descriptors_full.load(std::memory_order_relaxed) != 0) {
     return false;
+  }
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kObjectDescriptor;
   message.object = raw(object);
