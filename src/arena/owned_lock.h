@@ -22,6 +22,7 @@
 #include "arena/owner.h"
 #include "base/check.h"
 #include "base/futex.h"
+#include "base/signal_gate.h"
 
 namespace cairn {
 
@@ -39,6 +40,7 @@ class OwnedLock {
 
   // Requires: `self` is alive and does not hold this lock in this thread.
   Acquired lock(Owner self, const OwnerTable& owners) {
+    enter_signal_gate();
     std::uint32_t expected = 0;
     if (word_.compare_exchange_strong(expected, self.bits(), std::memory_order_acquire,
                                       std::memory_order_relaxed)) {
@@ -48,9 +50,12 @@ class OwnedLock {
   }
 
   bool try_lock(Owner self) {
+    enter_signal_gate();
     std::uint32_t expected = 0;
-    return word_.compare_exchange_strong(expected, self.bits(), std::memory_order_acquire,
-                                         std::memory_order_relaxed);
+    const bool is_ours = word_.compare_exchange_strong(
+        expected, self.bits(), std::memory_order_acquire, std::memory_order_relaxed);
+    if (!is_ours) leave_signal_gate();
+    return is_ours;
   }
 
   void unlock(Owner self) {
@@ -58,6 +63,7 @@ class OwnedLock {
     CAIRN_DCHECK((before & Owner::kMask) == self.bits());
     (void)self;
     if ((before & kWaiters) != 0) futex_wake(word_, 1);
+    leave_signal_gate();
   }
 
   // Frees the lock if `dead` still holds it; used by the service's sweep after a death.

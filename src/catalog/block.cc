@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/check.h"
+#include "base/signal_gate.h"
 
 namespace cairn {
 namespace {
@@ -21,10 +22,15 @@ const std::atomic<std::uint32_t>& low_half(const std::atomic<std::uint64_t>& wor
 bool BlockDescriptor::try_lock(Owner self) {
   std::uint64_t seen = word.load(std::memory_order_relaxed);
   if (is_locked(seen)) return false;
-  return word.compare_exchange_strong(seen, seen | self.bits(), std::memory_order_acquire);
+  enter_signal_gate();
+  const bool is_ours =
+      word.compare_exchange_strong(seen, seen | self.bits(), std::memory_order_acquire);
+  if (!is_ours) leave_signal_gate();
+  return is_ours;
 }
 
 bool BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
+  enter_signal_gate();
   for (int spin = 0;; ++spin) {
     std::uint64_t seen = word.load(std::memory_order_relaxed);
     if (!is_locked(seen)) {
@@ -66,6 +72,7 @@ void BlockDescriptor::unlock(Owner self, bool changed) {
   } while (!word.compare_exchange_weak(seen, next, std::memory_order_release,
                                        std::memory_order_relaxed));
   if ((seen & kWaiters) != 0) futex_wake(low_half(word));
+  leave_signal_gate();
 }
 
 bool BlockDescriptor::is_flushing(const OwnerTable& owners) const {

@@ -11,18 +11,21 @@
 #include <cstdint>
 
 #include "base/futex.h"
+#include "base/signal_gate.h"
 
 namespace cairn {
 
 class LocalLock {
  public:
   void lock() {
+    enter_signal_gate();
     std::uint32_t seen = 0;
     if (word_.compare_exchange_strong(seen, 1, std::memory_order_acquire)) return;
     while (word_.exchange(2, std::memory_order_acquire) != 0) futex_wait(word_, 2, kSleepMs);
   }
   void unlock() {
     if (word_.exchange(0, std::memory_order_release) == 2) futex_wake(word_, 1);
+    leave_signal_gate();
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "backing/backing_file.h"
 #include "base/clock.h"
+#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "flush/dirty_accounting.h"
 
@@ -310,6 +311,8 @@ FlushResult flush_object(Actor& actor, const FlushRequest& request) {
   // From the first byte we write until settle_store(), the store's times are our doing and not the
   // application's.
   if (object.dirty_blocks.load(std::memory_order_acquire) != 0) object.set(kObjectTimesDirty);
+  // A block in flight makes others wait as a lock does.
+  const SignalGateGuard gate;
   Pass pass(actor, request);
   const FlushResult result = pass.run();
   actor.count(Counter::kFlushedBytes, result.bytes);

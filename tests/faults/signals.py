@@ -73,8 +73,19 @@ def nothing_left(work):
     return f"a node service is left: {left.stdout}" if left.stdout.strip() else None
 
 
+def handler_writes(work):
+    """A handler writes to the file that its thread is just writing to."""
+    directory = work / "t"
+    directory.mkdir()
+    worker = under_cairn.BUILD / "tests/cairn_handler_worker"
+    command = under_cairn.cairn_command([worker, directory / "log", 3], directory, ram="256M")
+    outcome = under_cairn.execute(command, directory, 60)
+    return None if outcome.status == 0 and not outcome.timed_out else f"{outcome}: {outcome.errors[-500:]}"
+
+
 TESTS = {"terminate": lambda work: forwarded(work, signal.SIGTERM),
-         "interrupt": lambda work: forwarded(work, signal.SIGINT), "handled": handled, "nothing_left": nothing_left}
+         "interrupt": lambda work: forwarded(work, signal.SIGINT), "handled": handled, "nothing_left": nothing_left,
+         "handler_writes": handler_writes}
 
 
 def main():

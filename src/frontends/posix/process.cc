@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <utmp.h>
 
+#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "client/session.h"
 #include "frontends/common/descriptor_table.h"
@@ -65,6 +66,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   const ErrnoKeeper keeper;
   Session::begin_process();
+  signal_gate.held = 0;  // the locks that were held around the fork are the parent's
   if (DescriptorTable::any()) Session::instance().actor_if_any();
 }
 
