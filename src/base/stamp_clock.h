@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/atomic_max.h"
 #include "base/clock.h"
 
 namespace cairn {
@@ -29,9 +30,7 @@ class StampClock {
     if (stamp <= floor_.load(std::memory_order_relaxed)) return;
     // A time that somebody set into the future is no reading of the clock.
     if (never_back(stamp, wall_clock_coarse_ns()) != stamp) return;
-    std::int64_t seen = floor_.load(std::memory_order_relaxed);
-    while (seen < stamp && !floor_.compare_exchange_weak(seen, stamp, std::memory_order_relaxed)) {
-    }
+    raise_to(floor_, stamp);
   }
 
  private:

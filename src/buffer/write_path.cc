@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/atomic_max.h"
 #include "base/clock.h"
 #include "base/cycle_clock.h"
 #include "base/system_call.h"
@@ -37,12 +38,6 @@ std::uint16_t partial_pages(const Part& part) {
   return pages;
 }
 
-void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
-  std::uint64_t seen = value.load(std::memory_order_relaxed);
-  while (seen < least && !value.compare_exchange_weak(seen, least)) {
-  }
-}
-
 // Writes past the end of the backing file exclude those who set its size
 // (ControlHeader::extend_locks).
 ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const void* bytes,
@@ -53,7 +48,7 @@ ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const v
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   const ssize_t put = access.file.write(offset, bytes, length);
-  if (put > 0) raise(stored, offset + static_cast<std::uint64_t>(put));
+  if (put > 0) raise_to(stored, offset + static_cast<std::uint64_t>(put));
   return put;
 }
 

@@ -24,6 +24,7 @@
 #include <cstdint>
 
 #include "arena/owned_lock.h"
+#include "base/atomic_max.h"
 #include "base/ids.h"
 
 namespace cairn {
@@ -75,11 +76,7 @@ struct Object {
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
   void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_acq_rel); }
   // Grows `size` to at least `end`.
-  void extend_to(std::uint64_t end) {
-    std::uint64_t seen = size.load(std::memory_order_relaxed);
-    while (seen < end && !size.compare_exchange_weak(seen, end, std::memory_order_acq_rel)) {
-    }
-  }
+  void extend_to(std::uint64_t end) { raise_to(size, end); }
 };
 static_assert(sizeof(Object) == 128, "two cache lines per object");
 

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "backing/backing_file.h"
+#include "base/atomic_max.h"
 #include "base/clock.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
@@ -29,12 +30,6 @@ struct Claim {
   std::uint32_t sequence;
   std::byte* bytes;  // bucket memory, or the staged copy of a file tier's bucket
 };
-
-void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
-  std::uint64_t seen = value.load(std::memory_order_relaxed);
-  while (seen < least && !value.compare_exchange_weak(seen, least)) {
-  }
-}
 
 enum class ClaimOutcome : std::uint8_t { kClaimed, kClean, kBusy, kFailed };
 
@@ -328,7 +323,7 @@ int extend_store(Actor& actor, ObjectIndex index, int fd, std::uint64_t end) {
     if (const int error = sys::ftruncate(fd, static_cast<off_t>(end)); error < 0) return error;
     status.stamp.size = end;
   }
-  raise(store_size, status.stamp.size);
+  raise_to(store_size, status.stamp.size);
   return 0;
 }
 
@@ -361,7 +356,7 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
     object.store_ctime_ns.store(status.stamp.ctime_ns);
     // Only ever raised here: a write that goes on beside us may have made the file longer since we
     // looked, and bytes past store_size are taken for zeros.
-    raise(object.store_size, status.stamp.size);
+    raise_to(object.store_size, status.stamp.size);
     object.set(kObjectCtimeOurs);
   }
   // A write may have stamped the object between our two looks without seeing that the flag is down.

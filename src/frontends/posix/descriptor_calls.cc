@@ -39,11 +39,12 @@ int close_descriptor(int fd) {
 
 namespace {
 
-void note_descriptor(OpenFile& file, int made, bool close_on_exec) {
-  if (is_vfork_child()) {
-    VforkShadow::note(made, &file);
-  } else {
-    note_duplicate(file, made, close_on_exec);
+// `made` is a duplicate of what `file` (null: nothing of ours) stands for.
+void note_made(OpenFile* file, int made, bool is_child, bool close_on_exec) {
+  if (is_child) {
+    VforkShadow::note(made, file);
+  } else if (file != nullptr) {
+    note_duplicate(*file, made, close_on_exec);
   }
 }
 
@@ -54,12 +55,7 @@ int duplicate_above(int fd, int floor, bool close_on_exec) {
   OpenFile* file = DescriptorTable::find(fd);
   const bool is_child = is_vfork_child();
   if (is_child) file = VforkShadow::find(fd, file);
-  if (made < 0) return made;
-  if (file != nullptr) {
-    note_descriptor(*file, made, close_on_exec);
-  } else if (is_child) {
-    VforkShadow::note(made, nullptr);
-  }
+  if (made >= 0) note_made(file, made, is_child, close_on_exec);
   return made;
 }
 
@@ -81,12 +77,7 @@ int duplicate_onto(int from, int to, bool close_on_exec) {
     if (DescriptorTable::find(to) != nullptr) forget_tracked(to);
   }
   const int made = sys::dup3(from, to, close_on_exec ? O_CLOEXEC : 0);
-  if (made < 0) return made;
-  if (file != nullptr) {
-    note_descriptor(*file, made, close_on_exec);
-  } else if (is_child) {
-    VforkShadow::note(made, nullptr);
-  }
+  if (made >= 0) note_made(file, made, is_child, close_on_exec);
   return made;
 }
 
