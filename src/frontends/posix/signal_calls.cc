@@ -117,8 +117,9 @@ int set_action(int signal, const struct sigaction* wanted, struct sigaction* bef
   const std::uint64_t old = asked_for[signal].load(std::memory_order_acquire);
   struct sigaction wrapped;
   const struct sigaction* passed = wanted;
-  const bool has_handler =
-      wanted != nullptr && wanted->sa_handler != SIG_DFL && wanted->sa_handler != SIG_IGN;
+  // A vfork child has actions of its own but shares the table: its handlers stay as they are.
+  const bool has_handler = wanted != nullptr && wanted->sa_handler != SIG_DFL &&
+                           wanted->sa_handler != SIG_IGN && !is_vfork_child();
   if (has_handler) {
     wrapped = *wanted;
     wrapped.sa_flags =
