@@ -117,6 +117,7 @@ inline int munmap(void* address, std::size_t length) {
 inline int madvise(void* address, std::size_t length, int advice) {
   return static_cast<int>(call(SYS_madvise, word(address), static_cast<long>(length), advice));
 }
+inline uid_t geteuid() { return static_cast<uid_t>(call(SYS_geteuid)); }
 inline pid_t getpid() { return static_cast<pid_t>(call(SYS_getpid)); }
 inline pid_t getppid() { return static_cast<pid_t>(call(SYS_getppid)); }
 inline pid_t gettid() { return static_cast<pid_t>(call(SYS_gettid)); }

@@ -77,6 +77,7 @@ void Session::configure(const char* socket_path, std::uint32_t run) {
   if (std::strlen(socket_path) >= sizeof socket_path_) return;
   std::strcpy(socket_path_, socket_path);
   run_ = run;
+  user_ = sys::geteuid();
 }
 
 Owner Session::self() const {

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/system_call.h"
 #include "buffer/hand_over.h"
 #include "client/process_page.h"
 #include "client/protocol.h"
@@ -37,6 +38,10 @@ class Session final : public HandOver {
   void configure(const char* socket_path, std::uint32_t run);
   bool is_configured() const { return socket_path_[0] != '\0'; }
   bool is_attached() const { return process_page.epoch.load(std::memory_order_acquire) != 0; }
+
+  // The process has become another user than it was when it began (setuid): what it starts could
+  // not attach.
+  bool has_other_user() const { return is_configured() && sys::geteuid() != user_; }
 
   // Requires: attached (or attached in a parent process: the mapping is inherited).
   const NodeMemory& memory() const { return memory_; }
@@ -105,6 +110,7 @@ class Session final : public HandOver {
 
   char socket_path_[sizeof(sockaddr_un::sun_path)] = {};
   std::uint32_t run_ = 0;
+  uid_t user_ = 0;
   NodeMemory memory_;
   bool has_memory_ = false;
   bool is_test_ = false;

@@ -188,6 +188,8 @@ const char* text_of(ForeignReason reason) {
       return "not linked against glibc";
     case ForeignReason::kOtherArchitecture:
       return "for another architecture";
+    case ForeignReason::kOtherUser:
+      return "runs as another user";
     case ForeignReason::kPrivileged:
       return "runs with raised privileges";
   }

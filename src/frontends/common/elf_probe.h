@@ -22,6 +22,7 @@ enum class ForeignReason : std::uint8_t {
   kGo,         // the Go runtime makes its own system calls
   kOtherLibc,  // an interpreter that is not glibc's
   kOtherArchitecture,
+  kOtherUser,   // no longer the user whose node it is: the node would refuse it
   kPrivileged,  // set-user-id, set-group-id or file capabilities: the loader ignores LD_PRELOAD
 };
 

@@ -70,6 +70,13 @@ void after_fork_in_child() {
   if (DescriptorTable::any()) Session::instance().actor_if_any();
 }
 
+// Attaching takes a few descriptors; later there may be none left.
+void attach_before_limit(__rlimit_resource_t resource) {
+  const ErrnoKeeper keeper;
+  Session& session = Session::instance();
+  if (resource == RLIMIT_NOFILE && session.is_configured()) session.attach();
+}
+
 // libc has put something else at the standard descriptors behind our back.
 void check_standard_descriptors() {
   const ErrnoKeeper keeper;
@@ -225,6 +232,7 @@ CAIRN_HOOK(int, system, (const char* command)) {
 
 // A write past the limit is the kernel's to refuse, so the limit has to be known.
 CAIRN_HOOK(int, setrlimit, (__rlimit_resource_t resource, const rlimit* limit)) {
+  cairn::attach_before_limit(resource);
   const int result = cairn::real::setrlimit(resource, limit);
   if (result == 0 && resource == RLIMIT_FSIZE) cairn::read_size_limit();
   return result;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// setuid(), chroot() and their like: after them a process may not reach its node any more, so one
+// that has not attached yet does it before. Unattached, it would not see what others have buffered.
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "client/session.h"
+#include "frontends/common/hook.h"
+#include "frontends/common/real_calls.h"
+
+namespace cairn {
+namespace real {
+namespace {
+constinit RealCall<int(uid_t)> setuid{"setuid"};
+constinit RealCall<int(uid_t)> seteuid{"seteuid"};
+constinit RealCall<int(uid_t, uid_t)> setreuid{"setreuid"};
+constinit RealCall<int(uid_t, uid_t, uid_t)> setresuid{"setresuid"};
+constinit RealCall<int(const char*)> chroot{"chroot"};
+constinit RealCall<int(int)> unshare{"unshare"};
+constinit RealCall<int(int, int)> setns{"setns"};
+constinit RealCall<int(int, ...)> prctl{"prctl"};
+}  // namespace
+}  // namespace real
+
+namespace {
+
+void attach_while_it_is_possible() {
+  const ErrnoKeeper keeper;
+  Session& session = Session::instance();
+  if (session.is_configured()) session.attach();
+}
+
+}  // namespace
+}  // namespace cairn
+
+CAIRN_HOOK(int, setuid, (uid_t user)) {
+  cairn::attach_while_it_is_possible();
+  return cairn::real::setuid(user);
+}
+
+CAIRN_HOOK(int, seteuid, (uid_t user)) {
+  cairn::attach_while_it_is_possible();
+  return cairn::real::seteuid(user);
+}
+
+CAIRN_HOOK(int, setreuid, (uid_t real_user, uid_t effective)) {
+  cairn::attach_while_it_is_possible();
+  return cairn::real::setreuid(real_user, effective);
+}
+
+CAIRN_HOOK(int, setresuid, (uid_t real_user, uid_t effective, uid_t saved)) {
+  cairn::attach_while_it_is_possible();
+  return cairn::real::setresuid(real_user, effective, saved);
+}
+
+CAIRN_HOOK(int, chroot, (const char* path)) {
+  cairn::attach_while_it_is_possible();
+  return cairn::real::chroot(path);
+}
+
+CAIRN_HOOK(int, unshare, (int flags)) {
+  cairn::attach_while_it_is_possible();
+  return cairn::real::unshare(flags);
+}
+
+CAIRN_HOOK(int, setns, (int fd, int kind)) {
+  cairn::attach_while_it_is_possible();
+  return cairn::real::setns(fd, kind);
+}
+
+CAIRN_HOOK(int, prctl, (int option, ...)) {
+  va_list arguments;
+  va_start(arguments, option);
+  unsigned long words[4];
+  for (unsigned long& word : words) word = va_arg(arguments, unsigned long);
+  va_end(arguments);
+  // A filter of the program's own may forbid sockets.
+  if (option == PR_SET_SECCOMP) cairn::attach_while_it_is_possible();
+  return cairn::real::prctl(option, words[0], words[1], words[2], words[3]);
+}
