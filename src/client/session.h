@@ -41,6 +41,7 @@ class Session final : public HandOver {
 
   // The process has become another user than it was when it began (setuid): what it starts could
   // not attach.
+  uid_t user() const { return user_; }
   bool has_other_user() const { return is_configured() && sys::geteuid() != user_; }
 
   // Requires: attached (or attached in a parent process: the mapping is inherited).

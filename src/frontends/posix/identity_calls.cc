@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // setuid(), chroot() and their like: after them a process may not reach its node any more, so one
 // that has not attached yet does it before. Unattached, it would not see what others have buffered.
+#include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "client/session.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/posix/exec_plan.h"
 
 namespace cairn {
 namespace real {
@@ -26,32 +30,47 @@ constinit RealCall<int(int, ...)> prctl{"prctl"};
 
 namespace {
 
+constexpr auto kUnchanged = static_cast<uid_t>(-1);
+
+constinit std::atomic<bool> is_announced{false};
+
 void attach_while_it_is_possible() {
   const ErrnoKeeper keeper;
   Session& session = Session::instance();
   if (session.is_configured()) session.attach();
 }
 
+// What this process starts as another user will work on the backing store: it finds there what has
+// been written so far, and from here on what is closed is stored at once.
+void prepare_for_user(uid_t next) {
+  const ErrnoKeeper keeper;
+  Session& session = Session::instance();
+  if (!session.is_configured() || !session.attach()) return;
+  if (next == kUnchanged || next == session.user() || is_announced.exchange(true)) return;
+  store_everything();
+  session.notify_foreign(program_invocation_short_name);
+}
+
 }  // namespace
 }  // namespace cairn
 
 CAIRN_HOOK(int, setuid, (uid_t user)) {
-  cairn::attach_while_it_is_possible();
+  cairn::prepare_for_user(user);
   return cairn::real::setuid(user);
 }
 
 CAIRN_HOOK(int, seteuid, (uid_t user)) {
-  cairn::attach_while_it_is_possible();
+  cairn::prepare_for_user(user);
   return cairn::real::seteuid(user);
 }
 
 CAIRN_HOOK(int, setreuid, (uid_t real_user, uid_t effective)) {
-  cairn::attach_while_it_is_possible();
+  cairn::prepare_for_user(effective);
   return cairn::real::setreuid(real_user, effective);
 }
 
 CAIRN_HOOK(int, setresuid, (uid_t real_user, uid_t effective, uid_t saved)) {
-  cairn::attach_while_it_is_possible();
+  cairn::prepare_for_user(effective);
   return cairn::real::setresuid(real_user, effective, saved);
 }
 
