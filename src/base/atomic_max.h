@@ -11,9 +11,8 @@ namespace cairn {
 template <typename T>
 inline void raise_to(std::atomic<T>& value, T least) {
   T seen = value.load(std::memory_order_relaxed);
-  while (seen < least &&
-         !value.compare_exchange_weak(seen, least, std::memory_order_acq_rel,
-                                      std::memory_order_relaxed)) {
+  while (seen < least && !value.compare_exchange_weak(seen, least, std::memory_order_acq_rel,
+                                                      std::memory_order_relaxed)) {
   }
 }
 

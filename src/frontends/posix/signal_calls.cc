@@ -161,8 +161,7 @@ Handler set_handler(int signal, Handler handler, int flags) {
 }  // namespace
 }  // namespace cairn
 
-CAIRN_HOOK(int, sigaction,
-           (int signal, const struct sigaction* wanted, struct sigaction* before)) {
+CAIRN_HOOK(int, sigaction, (int signal, const struct sigaction* wanted, struct sigaction* before)) {
   return cairn::set_action(signal, wanted, before);
 }
 CAIRN_TWIN(sigaction, __sigaction);
