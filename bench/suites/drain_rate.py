@@ -13,7 +13,9 @@ def run(bench):
         for repetition in range(bench.pairs):
             own_rate = 0 if bench.quick else device_rate.sequential_write(bench, disk)
             file = disk / f"file{repetition}"
-            node.run(bench.worker("sequential_write", file, "--size", size, "--verify", 0), disk)
+            # Not by `cairn run`, which would store everything before it returns.
+            bench.native(bench.worker("sequential_write", file, "--size", size, "--verify", 0),
+                         environment=node.preload_environment(disk))
             left = node.status()["backing"]["dirty_bytes"]
             rate = left / node.drain()
             ratios.append(rate / own_rate if own_rate else 0)
