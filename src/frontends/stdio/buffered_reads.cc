@@ -12,6 +12,7 @@
 #include "frontends/common/real_calls.h"
 
 // glibc 2.32 and later; without it every stream is locked as before.
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((weak)) char __libc_single_threaded;
 
 namespace cairn {
