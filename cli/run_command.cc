@@ -235,14 +235,15 @@ class Run {
   int finish() {
     try {
       control_->watch(signals_->descriptor());
-      control_->receive(
-          [this](const Json& event) { return !event.is_null() || !interrupted_again(); });
-      const Json reply = control_->request({{"command", "run-end"}, {"run", outcome_.run_id}},
-                                           [this](const Json& progress) {
-                                             if (progress.is_null()) return !interrupted_again();
-                                             view_.update(DrainProgress::from_json(progress));
-                                             return true;
-                                           });
+      const auto on_event = [this](const Json& progress) {
+        if (progress.is_null()) return !interrupted_again();
+        view_.update(DrainProgress::from_json(progress));
+        return true;
+      };
+      // What run-begin had to say comes first; null: the user would not wait even for that.
+      Json reply = control_->receive(on_event);
+      if (!reply.is_null())
+        reply = control_->request({{"command", "run-end"}, {"run", outcome_.run_id}}, on_event);
       view_.clear();
       if (reply.is_null()) return finish_interrupted();
       outcome_.end = reply;
