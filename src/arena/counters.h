@@ -14,7 +14,8 @@ namespace cairn {
 enum class Counter : std::uint8_t {
   kReads,  // read calls that were more than one plain hit
   kReadBytes,
-  kReadHits,  // read calls that were one plain hit
+  kReadHits,       // read calls that were one plain hit
+  kPlainHitBytes,  // their bytes; the other counters of reads do not have them
   kHitBytesMemory,
   kHitBytesFile,  // bytes served from file tiers
   kMissBytes,     // bytes that no tier had: kReadBytes is the sum of hits and misses

@@ -37,8 +37,7 @@ LockedBlock take_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
 void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber number,
               PlacementReason reason) {
   const std::uint32_t now = monotonic_coarse_ms();
-  descriptor.object.store(raw(object), std::memory_order_relaxed);
-  descriptor.number.store(raw(number), std::memory_order_relaxed);
+  descriptor.set_identity(object, number);
   descriptor.valid_pages.store(0, std::memory_order_relaxed);
   descriptor.dirty_pages.store(0, std::memory_order_relaxed);
   descriptor.flusher.store(0, std::memory_order_relaxed);

@@ -10,6 +10,7 @@
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
 #include "buffer/object_io.h"
+#include "buffer/read_hit.h"
 
 namespace cairn {
 namespace {
@@ -33,35 +34,13 @@ void note_access(BlockDescriptor& descriptor) {
                              std::memory_order_relaxed);
 }
 
-// The bytes are on their way while the descriptor is still being looked at.
-void prefetch_bytes(const std::byte* from, std::size_t length) {
-  constexpr std::size_t kLine = 64;
-  constexpr std::size_t kLinesMax = 8;  // the hardware prefetcher follows from there
-  for (std::size_t at = 0; at < std::min(length, kLine * kLinesMax); at += kLine)
-    __builtin_prefetch(from + at);
-}
-
-// The hit: no lock, no system call. False when anything at all is not as it should be.
-[[gnu::always_inline]] inline bool read_resident(Actor& actor, ObjectIndex object, const Part& part,
-                                                 bool is_sampled) {
+// The block's part of the read if it is resident and at rest, wherever the directory has it.
+bool read_resident(Actor& actor, ObjectIndex object, const Part& part) {
   const NodeMemory& memory = *actor.memory;
   const BucketIndex bucket = memory.directory().find(object, part.number);
-  if (bucket == BucketIndex::kNone || !memory.in_memory(bucket)) return false;
-  const std::byte* bytes = memory.bytes(bucket) + part.begin;
-  prefetch_bytes(bytes, part.length());
-  BlockDescriptor& descriptor = memory.block(bucket);
-  const std::uint64_t before = descriptor.word.load(std::memory_order_acquire);
-  if (BlockDescriptor::is_locked(before)) return false;
-  const std::uint16_t needed = pages_touched(part.begin, part.end);
-  if (!descriptor.holds(object, part.number) ||
-      (descriptor.valid_pages.load(std::memory_order_relaxed) & needed) != needed) {
+  if (!copy_resident(memory, bucket, object, part.number, part.begin, part.length(), part.out))
     return false;
-  }
-  copy_from_shared(part.out, bytes, part.length());
-  end_shared_copy();
-  const std::uint64_t after = descriptor.word.load(std::memory_order_relaxed);
-  if (((before ^ after) & ~BlockDescriptor::kWaiters) != 0) return false;
-  if (is_sampled) note_access(descriptor);
+  note_access(memory.block(bucket));
   return true;
 }
 
@@ -148,7 +127,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
     const Part page{part.number, at, next, part.out + (at - part.begin)};
-    if (!read_resident(access.actor, access.index, page, false)) {
+    if (!read_resident(access.actor, access.index, page)) {
       LockedBlock block = lock_resident(access.actor, access.index, part.number);
       const bool resident =
           block && (block.descriptor().valid_pages.load() & pages_touched(at, next)) != 0;
@@ -176,74 +155,73 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   return got;
 }
 
-// Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is
-// sampled. Timed.
-[[gnu::noinline]] ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset,
-                                      std::byte* out, std::size_t length, bool is_sampled) {
-  Actor& actor = access.actor;
-  const Object& object = access.object();
-  const std::uint64_t started = cycle_count();
-  actor.count(Counter::kReads, 1);
-  if (object.through.load(std::memory_order_acquire) != 0) {
-    const ssize_t got = read_whole_through(access, offset, out, length);
-    actor.count(Counter::kIoCycles, cycle_count() - started);
-    return got;
-  }
-  const std::uint64_t size = object.size.load(std::memory_order_acquire);
-  if (offset >= size || length == 0) return 0;
-  length = std::min<std::uint64_t>(length, size - offset);
+// Reads block by block; `*hit_bytes` counts what was resident. Bytes done, or -errno when there are
+// none.
+ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                   std::size_t length, std::size_t* hit_bytes) {
   std::size_t done = 0;
-  std::size_t hit_bytes = 0;
-  ssize_t failed = 0;
   while (done < length) {
     const std::uint64_t at = offset + done;
     const std::size_t begin = at & (kBlockBytes - 1);
     const std::size_t take = std::min(length - done, kBlockBytes - begin);
     const Part part{block_of(at), begin, begin + take, out + done};
-    if (read_resident(actor, access.index, part, true)) {
-      hit_bytes += take;
+    if (read_resident(access.actor, access.index, part)) {
+      *hit_bytes += take;
     } else {
       const auto wanted =
           static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
       ssize_t got = read_missing(access, part, wanted);
       if (got == -EAGAIN) got = read_by_pages(access, part);
-      if (got < 0) {
-        failed = got;
-        break;
-      }
+      if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
     }
     done += take;
   }
-  actor.count(Counter::kReadBytes, done);
-  actor.count(Counter::kHitBytesMemory, hit_bytes);
-  // A sampled hit stands for those that were not timed.
-  const std::uint64_t weight =
-      is_sampled && hit_bytes == length && length < kBlockBytes ? Actor::kSampleEvery : 1;
+  return static_cast<ssize_t>(done);
+}
+
+// Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is
+// sampled. Timed.
+[[gnu::noinline]] ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset,
+                                      std::byte* out, std::size_t length) {
+  Actor& actor = access.actor;
+  const Object& object = access.object();
+  const std::uint64_t started = cycle_count();
+  if (object.through.load(std::memory_order_acquire) != 0) {
+    const ssize_t got = read_whole_through(access, offset, out, length);
+    actor.count(Counter::kReads, 1);
+    actor.count(Counter::kIoCycles, cycle_count() - started);
+    return got;
+  }
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
+  if (offset >= size || length == 0) {
+    actor.count(Counter::kReads, 1);
+    return 0;
+  }
+  length = std::min<std::uint64_t>(length, size - offset);
+  std::size_t hit_bytes = 0;
+  const ssize_t got = read_parts(access, offset, out, length, &hit_bytes);
+  std::uint64_t weight = 1;
+  if (hit_bytes == length && block_of(offset) == block_of(offset + length - 1)) {
+    // A sampled hit stands for those that were not timed.
+    if (actor.is_sampled()) weight = Actor::kSampleEvery;
+    actor.count(Counter::kReadHits, 1);
+    actor.count(Counter::kPlainHitBytes, length);
+  } else {
+    actor.count(Counter::kReads, 1);
+    actor.count(Counter::kReadBytes, got > 0 ? static_cast<std::uint64_t>(got) : 0);
+    actor.count(Counter::kHitBytesMemory, hit_bytes);
+  }
   actor.count(Counter::kIoCycles, weight * (cycle_count() - started));
-  return done > 0 || failed == 0 ? static_cast<ssize_t>(done) : failed;
+  return got;
 }
 
 }  // namespace
 
 ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer,
                     std::size_t length) {
-  Actor& actor = access.actor;
-  const Object& object = access.object();
-  auto* out = static_cast<std::byte*>(buffer);
-  const bool is_sampled = actor.is_sampled();
-  const std::size_t begin = offset & (kBlockBytes - 1);
-  const bool is_plain = !is_sampled && length != 0 && begin + length <= kBlockBytes &&
-                        object.through.load(std::memory_order_acquire) == 0 &&
-                        offset + length <= object.size.load(std::memory_order_acquire);
-  if (__builtin_expect(is_plain, 1) &&
-      read_resident(actor, access.index, Part{block_of(offset), begin, begin + length, out},
-                    false)) {
-    actor.count(Counter::kReadHits, 1);
-    actor.count(Counter::kReadBytes, length);
-    actor.count(Counter::kHitBytesMemory, length);
+  if (__builtin_expect(read_hit(access.actor, access.index, offset, buffer, length), 1))
     return static_cast<ssize_t>(length);
-  }
-  return read_blocks(access, offset, out, length, is_sampled);
+  return read_blocks(access, offset, static_cast<std::byte*>(buffer), length);
 }
 
 }  // namespace cairn

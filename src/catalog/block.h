@@ -31,8 +31,9 @@ namespace cairn {
 
 struct BlockDescriptor {
   std::atomic<std::uint64_t> word{0};
-  std::atomic<std::uint32_t> object{0};
-  std::atomic<std::uint32_t> number{0};
+  // Which block it is, in one word so that a reader compares once: | number : 32 | object : 32 |,
+  // 0 for none.
+  std::atomic<std::uint64_t> identity{0};
   std::atomic<std::uint16_t> valid_pages{0};
   std::atomic<std::uint16_t> dirty_pages{0};
   std::atomic<BlockState> state{BlockState::kFree};
@@ -61,15 +62,23 @@ struct BlockDescriptor {
     return static_cast<std::uint32_t>(word >> kSequenceShift);
   }
 
+  static constexpr std::uint64_t identity_of(ObjectIndex object, BlockNumber number) {
+    return std::uint64_t{raw(number)} << 32 | raw(object);
+  }
   ObjectIndex object_index() const {
-    return static_cast<ObjectIndex>(object.load(std::memory_order_relaxed));
+    return static_cast<ObjectIndex>(identity.load(std::memory_order_relaxed) & 0xffffffffU);
   }
   BlockNumber block_number() const {
-    return static_cast<BlockNumber>(number.load(std::memory_order_relaxed));
+    return static_cast<BlockNumber>(identity.load(std::memory_order_relaxed) >> 32);
   }
-  bool holds(ObjectIndex wanted_object, BlockNumber wanted_number) const {
-    return object_index() == wanted_object && block_number() == wanted_number;
+  bool holds(ObjectIndex object, BlockNumber number) const {
+    return identity.load(std::memory_order_relaxed) == identity_of(object, number);
   }
+  // Requires: the lock.
+  void set_identity(ObjectIndex object, BlockNumber number) {
+    identity.store(identity_of(object, number), std::memory_order_relaxed);
+  }
+  void clear_identity() { identity.store(0, std::memory_order_relaxed); }
 
   // Takes the write lock, from a dead owner if need be: then `state` is repaired from the masks and
   // true is returned, and the caller must find out whether the bucket is still the block's place

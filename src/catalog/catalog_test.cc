@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "catalog/block_directory.h"
 #include "catalog/block_state.h"
 #include "catalog/description_table.h"
 #include "catalog/hash_lines.h"
@@ -60,6 +61,60 @@ TEST(HashLines, SaysWhenItIsFull) {
   std::uint32_t key = 1;
   while (hash.insert_locked(HashPosition{0, key}, key)) ++key;
   EXPECT_EQ(key, 2 * HashLine::kSlots + 1);
+}
+
+class BlockDirectoryTest : public testing::Test {
+ protected:
+  // As a RAM tier of 1 GiB has them (tiers/node_memory.cc).
+  static constexpr std::uint32_t kBuckets = 16 * 16384;
+  static constexpr std::uint64_t kLines = kBuckets / 4;
+  Owners owners_;
+  std::unique_ptr<HashLine[]> lines_{new HashLine[kLines]};
+  std::unique_ptr<BlockDescriptor[]> descriptors_{new BlockDescriptor[kBuckets + 1]};
+  BlockDirectory directory_{HashLines(lines_.get(), kLines), descriptors_.get()};
+
+  void publish(std::uint32_t bucket, std::uint32_t object, std::uint32_t number) {
+    descriptors_[bucket].set_identity(static_cast<ObjectIndex>(object),
+                                      static_cast<BlockNumber>(number));
+    const auto index = static_cast<BucketIndex>(bucket);
+    ASSERT_EQ(directory_.publish(index, owners_.self, owners_.table), index);
+  }
+  // How many of the buckets up to `last` are guessed; all must be found.
+  std::uint32_t count_guessed(std::uint32_t last) const {
+    std::uint32_t guessed = 0;
+    for (std::uint32_t bucket = 1; bucket <= last; ++bucket) {
+      const auto index = static_cast<BucketIndex>(bucket);
+      const BlockDescriptor& block = descriptors_[bucket];
+      EXPECT_EQ(directory_.find(block.object_index(), block.block_number()), index);
+      if (directory_.guess(block.object_index(), block.block_number()) == index) ++guessed;
+    }
+    return guessed;
+  }
+};
+
+TEST_F(BlockDirectoryTest, TheBlocksOfLargeFilesAreWhereOneLooksFirst) {
+  std::uint32_t bucket = 0;
+  for (std::uint32_t object = 1; object <= 16; ++object) {
+    for (std::uint32_t number = 0; number < 1024; ++number) publish(++bucket, object, number);
+  }
+  EXPECT_GE(count_guessed(bucket), bucket * 95 / 100);
+}
+
+TEST_F(BlockDirectoryTest, ATierFullOfSmallFilesFindsRoom) {
+  for (std::uint32_t bucket = 1; bucket <= kBuckets; ++bucket) publish(bucket, bucket, 0);
+  EXPECT_GE(count_guessed(kBuckets), kBuckets * 2 / 5) << "seven slots for four files on average";
+}
+
+TEST_F(BlockDirectoryTest, AMovedBlockIsGuessedInItsNewPlace) {
+  publish(1, 5, 7);
+  descriptors_[2].set_identity(static_cast<ObjectIndex>(5), static_cast<BlockNumber>(7));
+  const auto from = static_cast<BucketIndex>(1);
+  const auto to = static_cast<BucketIndex>(2);
+  ASSERT_TRUE(directory_.move(from, to, owners_.self, owners_.table));
+  EXPECT_EQ(directory_.guess(static_cast<ObjectIndex>(5), static_cast<BlockNumber>(7)), to);
+  ASSERT_TRUE(directory_.withdraw(to, owners_.self, owners_.table));
+  EXPECT_EQ(directory_.guess(static_cast<ObjectIndex>(5), static_cast<BlockNumber>(7)),
+            BucketIndex::kNone);
 }
 
 TEST(BlockStates, OnlyDirtyBlocksAreFlushedAndNoFlushEndsInFree) {

@@ -61,6 +61,13 @@ class Session final : public HandOver {
     }
     return enter_thread();
   }
+  // The same, null when the thread has not got its actor yet: for the hit path, which has another
+  // way to go.
+  static Actor* actor_at_hand() {
+    ThreadState& state = thread_state;
+    const bool is_current = state.epoch == process_page.epoch.load(std::memory_order_relaxed);
+    return __builtin_expect(is_current, 1) ? &state.actor : nullptr;
+  }
   // Called by the thread-exit hook: gives the thread's leases back.
   void leave_thread();
   // Called once in a forked child that has attached, with the owner of the parent.

@@ -70,8 +70,13 @@ CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
   }
   // The hit path counts as little as it can: hits are reads too, and time is in cycles until
   // somebody asks.
-  sums[static_cast<unsigned>(Counter::kReads)] += sums[static_cast<unsigned>(Counter::kReadHits)];
-  std::uint64_t& time = sums[static_cast<unsigned>(Counter::kIoCycles)];
+  const auto sum = [&sums](Counter counter) -> std::uint64_t& {
+    return sums[static_cast<unsigned>(counter)];
+  };
+  sum(Counter::kReads) += sum(Counter::kReadHits);
+  sum(Counter::kReadBytes) += sum(Counter::kPlainHitBytes);
+  sum(Counter::kHitBytesMemory) += sum(Counter::kPlainHitBytes);
+  std::uint64_t& time = sum(Counter::kIoCycles);
   time = memory_.header().started.to_nanos(time);
   return sums;
 }

@@ -222,8 +222,7 @@ bool Organizer::commit(Actor& actor, const Move& move) {
   }
   const ObjectIndex object = old.object_index();
   const std::uint16_t dirty = old.dirty_pages.load();
-  fresh.object.store(raw(object), std::memory_order_relaxed);
-  fresh.number.store(raw(old.block_number()), std::memory_order_relaxed);
+  fresh.set_identity(object, old.block_number());
   fresh.flusher.store(0, std::memory_order_relaxed);
   fresh.recency_ms.store(old.recency_ms.load(), std::memory_order_relaxed);
   fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);

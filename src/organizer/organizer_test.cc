@@ -86,8 +86,7 @@ class OrganizerTest : public testing::Test {
         memory_.pool(TierId::kMemory), SizeClass::k64KiB, actor_.self, memory_.owners(), 1, &fresh);
     EXPECT_NE(bucket, BucketIndex::kNone);
     BlockDescriptor& block = memory_.block(bucket);
-    block.object.store(raw(object_));
-    block.number.store(number);
+    block.set_identity(object_, static_cast<BlockNumber>(number));
     block.enter(BlockState::kFilling);
     std::memset(memory_.bytes(bucket), static_cast<int>(number), kBlockBytes);
     block.valid_pages.store(0xffff);

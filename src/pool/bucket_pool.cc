@@ -116,7 +116,7 @@ void BucketPool::release(BucketIndex bucket, Owner self) {
   const auto [slab, sub] = place_of(bucket);
   const auto size_class = static_cast<SizeClass>(descriptor.size_class);
   const unsigned bit = sub / pages_in(size_class);
-  descriptor.object.store(0, std::memory_order_relaxed);
+  descriptor.clear_identity();
   descriptor.valid_pages.store(0, std::memory_order_relaxed);
   descriptor.dirty_pages.store(0, std::memory_order_relaxed);
   // A flusher that died left its state behind; whoever releases has made sure that none is alive.

@@ -99,11 +99,14 @@ class BucketPool {
   bool contains(BucketIndex bucket) const {
     return raw(bucket) - shape_.first_bucket < shape_.slab_count * shape_.descriptors_per_slab;
   }
+  // True for the first bucket of a slab, the only one when the slab is not carved.
+  bool is_whole_slab(BucketIndex bucket) const {
+    return raw(bucket) - shape_.first_bucket < shape_.slab_count;
+  }
   // Byte offset of the bucket inside the tier.
   std::uint64_t offset_of_bucket(BucketIndex bucket) const {
-    const std::uint32_t position = raw(bucket) - shape_.first_bucket;
-    if (__builtin_expect(position < shape_.slab_count, 1))
-      return std::uint64_t{position} * kBlockBytes;
+    if (__builtin_expect(is_whole_slab(bucket), 1))
+      return std::uint64_t{raw(bucket) - shape_.first_bucket} * kBlockBytes;
     const Place place = place_of(bucket);
     return std::uint64_t{place.slab} * kBlockBytes + std::uint64_t{place.sub} * kPageBytes;
   }

@@ -27,7 +27,7 @@ std::byte* Actor::bounce_block() {
     if (block.dirty_pages.load(std::memory_order_relaxed) != 0) memory->mark_dirty(bucket);
     return;
   }
-  block.object.store(0, std::memory_order_relaxed);
+  block.clear_identity();
   block.valid_pages.store(0, std::memory_order_relaxed);
   block.dirty_pages.store(0, std::memory_order_relaxed);
 }

@@ -21,7 +21,6 @@ struct Actor {
   Lease leases[kTiersMax];
   // one block, page-aligned, for direct I/O on file tiers; made when first needed
   std::byte* bounce = nullptr;
-  std::uint32_t accesses = 0;  // every so many, a hit also notes recency and frequency
 
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
   std::byte* bounce_block();
@@ -30,8 +29,9 @@ struct Actor {
   void count(Counter counter, std::uint64_t amount) { counters->add(counter, amount); }
   void drop_leases();
   static constexpr std::uint32_t kSampleEvery = 16;
-  // True for one access in kSampleEvery: the one that pays for statistics.
-  bool is_sampled() { return (++accesses & (kSampleEvery - 1)) == 0; }
+  // True for one read hit in kSampleEvery: the one that pays for statistics (recency, frequency,
+  // time). The counter of hits is the clock, so that a hit counts once and not twice.
+  bool is_sampled() const { return counters->get(Counter::kReadHits) % kSampleEvery == 0; }
   // Afterwards the descriptor names a block only if the directory agrees.
   void lock(BlockDescriptor& block) const {
     if (__builtin_expect(block.lock(self, owners()), 0)) settle_stolen(block);

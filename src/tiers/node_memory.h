@@ -30,7 +30,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 inline constexpr unsigned kTiersMax = 4;  // the RAM tier and three file tiers
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
@@ -129,6 +129,12 @@ class NodeMemory {
     return static_cast<TierId>(tier);
   }
   bool in_memory(BucketIndex index) const { return raw(index) < memory_buckets_end_; }
+  // The bytes of a bucket, or null when its tier is not memory. For any number that was read
+  // without a lock.
+  std::byte* bytes_if_in_memory(BucketIndex index) const {
+    if (__builtin_expect(pools_[0].is_whole_slab(index), 1)) return bytes(index);
+    return index != BucketIndex::kNone && in_memory(index) ? bytes(index) : nullptr;
+  }
   // The bytes of a bucket of the RAM tier.
   std::byte* bytes(BucketIndex index) const {
     return data_.base() + pools_[0].offset_of_bucket(index);

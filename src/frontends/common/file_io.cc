@@ -187,7 +187,7 @@ void read_size_limit() {
     note_size_limit(limit.rlim_cur);
 }
 
-ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
+ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
   if (__builtin_expect(!file.may_read, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;

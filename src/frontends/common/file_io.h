@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "buffer/read_hit.h"
 #include "frontends/common/open_file.h"
 
 namespace cairn {
@@ -26,8 +27,21 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length);
 off_t file_seek(OpenFile& file, off_t offset, int whence);
 
 // At a given offset, as pread(2) and pwrite(2) do (with O_APPEND pwrite appends, as on Linux).
-ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length, off_t offset);
+ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t offset);
 ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset);
+
+// The same as file_pread_any(), with the plain hit inlined into the hook.
+[[gnu::always_inline]] inline ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length,
+                                                 off_t offset) {
+  Actor* actor = Session::actor_at_hand();
+  // Errors of the arguments are for the other function; a bad buffer must not fault here.
+  const bool is_plain =
+      actor != nullptr && file.may_read && reinterpret_cast<std::intptr_t>(buffer) > 0;
+  if (__builtin_expect(is_plain, 1) &&
+      read_hit(*actor, file.object, static_cast<std::uint64_t>(offset), buffer, length))
+    return static_cast<ssize_t>(length);
+  return file_pread_any(file, buffer, length, offset);
+}
 
 // Vectors; `flags` are RWF_* and offset -1 means the shared offset, as in preadv2(2).
 ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags);

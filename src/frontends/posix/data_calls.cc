@@ -38,10 +38,17 @@ CAIRN_HOOK(ssize_t, write, (int fd, const void* buffer, size_t length)) {
 }
 CAIRN_TWIN(write, __write);
 
+namespace {
+// Apart from the hook, which needs no registers of its own then: what is not ours goes straight on.
+[[gnu::noinline]] ssize_t pread_managed(OpenFile* file, void* buffer, size_t length, off_t offset) {
+  return with_errno(cairn::file_pread(*file, buffer, length, offset));
+}
+}  // namespace
+
 CAIRN_HOOK(ssize_t, pread, (int fd, void* buffer, size_t length, off_t offset)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pread(fd, buffer, length, offset);
-  return with_errno(cairn::file_pread(*file, buffer, length, offset));
+  return pread_managed(file, buffer, length, offset);
 }
 CAIRN_TWIN(pread, pread64);
 CAIRN_TWIN(pread, __pread64);
