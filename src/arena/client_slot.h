@@ -6,7 +6,7 @@
 //   active     a living process holds it                 service, on its death or detach -> reaping
 //   reaping    leases, locks and holds are returned      service -> free (generation advanced)
 //
-// Thread safety: fields but the counters are written by the service alone.
+// Thread safety: fields but the counters and openings are written by the service alone.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,8 @@ struct ClientSlot {
   std::atomic<SlotState> state;
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> run;  // pid of the launcher that started it
-  std::uint32_t reserved;
+  // files that it is opening (buffer/opening.h); written by the client
+  std::atomic<std::uint32_t> openings;
   char command[48];
   CounterShard shards[kShards];
 };

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
+#include "buffer/opening.h"
 #include "flush/dirty_accounting.h"
 #include "flush/flush_object.h"
 
@@ -50,9 +51,12 @@ class NoService final : public HandOver {
   void discarded(ObjectIndex) override {}
 };
 
-// Nobody can reach the data of an unlinked file without descriptions any more.
-bool is_out_of_reach(const Actor& actor) {
-  return actor.memory->header().path_descriptors.load(std::memory_order_acquire) == 0;
+// Nobody can reach the data of an unlinked file without descriptions any more. To be asked after it
+// is known that the name is gone and before it is asked who has the file open: an open that the
+// kernel let pass before is either still going on, or counted by then.
+bool is_out_of_reach(const NodeMemory& memory) {
+  return memory.header().path_descriptors.load(std::memory_order_acquire) == 0 &&
+         !OpeningGuard::any(memory);
 }
 
 void discard_object(Actor& actor, ObjectIndex index) {
@@ -112,7 +116,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
   const bool nameless = was_unlinked && is_still_unlinked(access.file);
   // Only what was seen: another process may be setting it right now.
   if (was_unlinked && !nameless) object.clear(kObjectUnlinked);
-  const bool unlinked = nameless && is_out_of_reach(actor);
+  const bool unlinked = nameless && is_out_of_reach(*actor.memory);
   if (may_write && !unlinked) {
     if (actor.memory->header().foreign_programs.load() != 0 && object.dirty_blocks.load() != 0) {
       result = sync_object(access, false, nullptr);
@@ -137,17 +141,26 @@ int close_object(const ObjectAccess& access, bool may_write) {
 void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
   Object& object = actor.object(index);
   if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
-  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && object.has(kObjectUnlinked) &&
-      is_out_of_reach(actor)) {
+  const bool unlinked = object.has(kObjectUnlinked) && is_out_of_reach(*actor.memory);
+  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked)
     discard_object(actor, index);
-  }
 }
 
 void unlink_object(Actor& actor, ObjectIndex index) {
-  Object& object = actor.object(index);
-  object.set(kObjectUnlinked);
-  if (object.opens.load(std::memory_order_acquire) == 0 && is_out_of_reach(actor))
-    discard_object(actor, index);
+  actor.object(index).set(kObjectUnlinked);
+  (void)discard_abandoned(actor, index);
+}
+
+bool is_abandoned(const NodeMemory& memory, ObjectIndex index) {
+  const Object& object = memory.objects().at(index);
+  return object.has(kObjectUnlinked) && is_out_of_reach(memory) &&
+         object.opens.load(std::memory_order_acquire) == 0;
+}
+
+bool discard_abandoned(Actor& actor, ObjectIndex index) {
+  if (!is_abandoned(*actor.memory, index)) return false;
+  discard_object(actor, index);
+  return true;
 }
 
 int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen) {

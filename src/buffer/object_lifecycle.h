@@ -56,8 +56,12 @@ void leave_through(Actor& actor, ObjectIndex index);
 int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,
                 bool discard_dirty);
 
-// The file lost its last name. Its dirty data is dropped at once if nobody has it open.
+// The file lost its last name. Its dirty data is dropped at once if nobody can reach it any more.
 void unlink_object(Actor& actor, ObjectIndex index);
+// True for a file without a name that nobody has open or is just opening: its data is of no use.
+bool is_abandoned(const NodeMemory& memory, ObjectIndex index);
+// Drops the data of such a file. False when it is not one.
+bool discard_abandoned(Actor& actor, ObjectIndex index);
 
 // The application set times (utimensat and friends) or attributes on the backing file through the
 // kernel: take over what the kernel has now. `mtime_set`: also the modification time.

@@ -100,6 +100,7 @@ void ClientTable::release(std::uint16_t index) {
   for (CounterShard& shard : slot.shards) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
   }
+  memory_.header().openings.fetch_sub(slot.openings.exchange(0));
   slot.pid.store(0, std::memory_order_relaxed);
   slot.run.store(0, std::memory_order_relaxed);
   slot.state.store(SlotState::kFree, std::memory_order_release);

@@ -126,11 +126,13 @@ Flusher::Plan Flusher::look() const {
     const std::uint32_t age_ms = now_ms - object.dirty_since_ms.load(std::memory_order_relaxed);
     const bool large = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes >= kLargeBytes;
     // A file without a name is probably a temporary one: it is written only when its room is
-    // needed.
+    // needed, and dropped as soon as nobody can have it.
     const bool temporary = object.has(kObjectUnlinked);
+    const bool abandoned = temporary && is_abandoned(memory_, file->object);
     plan.any_dirty = true;
-    if (temporary && !all_due) continue;
-    if (all_due || large || age_ms >= options_.delay_ms) plan.due.emplace_back(age_ms, file);
+    if (temporary && !abandoned && !all_due) continue;
+    if (all_due || abandoned || large || age_ms >= options_.delay_ms)
+      plan.due.emplace_back(age_ms, file);
   }
   return plan;
 }
@@ -250,6 +252,7 @@ void Flusher::work(unsigned stream) {
 }
 
 void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
+  if (discard_abandoned(actor, file->object)) return;
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
   object.set(kObjectFlushQueued);

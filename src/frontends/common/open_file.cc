@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/object_lifecycle.h"
+#include "buffer/opening.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/mappings.h"
@@ -243,6 +244,34 @@ void note_path_descriptor(int fd) {
   if (session.attach()) session.memory().header().path_descriptors.store(1);
 }
 
+// Whether an open of this path would give a managed file. Asked only by a process that has not
+// attached yet.
+bool may_be_managed(int directory, const char* path) {
+  struct ::statx raw;
+  if (path == nullptr || sys::statx(directory, path, 0, STATX_TYPE | STATX_MNT_ID, &raw) < 0 ||
+      !S_ISREG(raw.stx_mode)) {
+    return false;
+  }
+  PathFilter::resolve();
+  if ((raw.stx_mask & STATX_MNT_ID) != 0 && !PathFilter::may_manage_mount(raw.stx_mnt_id))
+    return false;
+  const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool is_managed = PathFilter::manages(fd);
+  sys::close(fd);
+  return is_managed;
+}
+
+// In whose name this thread opens a path. A process attaches before the kernel opens its first
+// managed file: afterwards somebody could have unlinked it, and thrown away what is not stored, in
+// the time that attaching takes.
+const Actor* opening_actor(int directory, const char* path, int flags) {
+  Session& session = Session::instance();
+  if (session.is_attached()) return session.actor_if_any();
+  const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
+  return !is_new && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
+}
+
 bool is_never_buffered(int flags) {
   if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_ACCMODE) return true;
   return (flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
@@ -256,6 +285,7 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   // cannot.
   const bool truncates = looks && (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
   const int saved = errno;
+  const OpeningGuard opening(looks ? opening_actor(directory, path, flags) : nullptr);
   const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
   if (fd < 0) return -errno;
   errno = saved;
