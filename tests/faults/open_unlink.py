@@ -78,9 +78,10 @@ def main():
     # Nothing is stored while the programs run.
     config = work / "cairn.yaml"
     config.write_text("flush:\n  delay_ms: 60000\n")
+    slow_open = Path(options.slow_open).resolve()
     problems = []
     for number, (name, (kind, action)) in enumerate(CASES.items()):
-        words = [sys.executable, work / "writer.py", Path(options.slow_open).resolve(), work / "reader.py", kind, action]
+        words = [sys.executable, work / "writer.py", slow_open, work / "reader.py", kind, action]
         for place, command in (("natively", words), ("under Cairn", None)):
             directory = work / f"{number}-{place.split()[-1]}"
             directory.mkdir()
