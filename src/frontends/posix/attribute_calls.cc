@@ -18,7 +18,6 @@ namespace real {
 namespace {
 constinit RealCall<int(int, mode_t)> fchmod{"fchmod"};
 constinit RealCall<int(int, uid_t, gid_t)> fchown{"fchown"};
-constinit RealCall<int(int, const char*, uid_t, gid_t, int)> fchownat{"fchownat"};
 constinit RealCall<int(int, const char*, const void*, size_t, int)> fsetxattr{"fsetxattr"};
 constinit RealCall<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
 constinit RealCall<ssize_t(int, char*, size_t)> flistxattr{"flistxattr"};
@@ -63,11 +62,6 @@ CAIRN_HOOK(int, fchmod, (int fd, mode_t mode)) {
 
 CAIRN_HOOK(int, fchown, (int fd, uid_t user, gid_t group)) {
   return after_change(cairn::real::fchown(real_descriptor(fd), user, group), fd);
-}
-
-CAIRN_HOOK(int, fchownat, (int directory, const char* path, uid_t user, gid_t group, int flags)) {
-  return after_change(cairn::real::fchownat(directory, path, user, group, flags),
-                      (flags & AT_EMPTY_PATH) != 0 ? directory : -1);
 }
 
 CAIRN_HOOK(int, fsetxattr, (int fd, const char* name, const void* value, size_t size, int flags)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // unlink(), rename() and link(): names are the kernel's business; here the buffer learns when a
-// file lost its last one or got its first.
+// file lost its last one or got its first, and that its ctime moved.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -12,6 +12,7 @@
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/visible_status.h"
+#include "frontends/posix/times.h"
 
 namespace cairn {
 namespace real {
@@ -37,13 +38,21 @@ class Victim {
     struct ::statx status;
     const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
     if (sys::statx(directory, path, flags, kOverlayMask, &status) < 0) return;
-    if (!S_ISREG(status.stx_mode) || status.stx_nlink != 1) return;
+    if (!S_ISREG(status.stx_mode) || object_of(status) == ObjectIndex::kNone) return;
     key_ = key_of(status);
-    is_known_ = object_of(status) != ObjectIndex::kNone;
+    is_known_ = status.stx_nlink == 1;
+    // It will go on under another name, which nobody here knows.
+    if (!is_known_) remains_ = sys::openat(directory, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   }
+  ~Victim() {
+    if (remains_ >= 0) sys::close(remains_);
+  }
+  Victim(const Victim&) = delete;
+  Victim& operator=(const Victim&) = delete;
 
   // The call has succeeded.
   void is_gone() const {
+    if (remains_ >= 0) adopt_kernel_times(remains_, "", AT_EMPTY_PATH);
     if (!is_known_) return;
     Session& session = Session::instance();
     Actor* actor = session.actor_if_any();
@@ -59,7 +68,8 @@ class Victim {
 
  private:
   FileKey key_;
-  bool is_known_ = false;
+  bool is_known_ = false;  // buffered, and this is its last name
+  int remains_ = -1;       // else a descriptor that outlives the name
 };
 
 int finish(int result, const Victim& victim) {
@@ -86,7 +96,12 @@ int rename_with(int from_directory, const char* from, int to_directory, const ch
                 Call&& call) {
   if (!may_need_overlay() || is_same_file(from_directory, from, to_directory, to)) return call();
   const Victim victim(to_directory, to);
-  return finish(call(), victim);
+  const int result = finish(call(), victim);
+  if (result == 0) {
+    const ErrnoKeeper keeper;
+    adopt_kernel_times(to_directory, to, AT_SYMLINK_NOFOLLOW);
+  }
+  return result;
 }
 
 // A file without a name (O_TMPFILE) has one now: its data must outlive its descriptors.
@@ -96,8 +111,9 @@ int finish_link(int result, int directory, const char* path) {
   struct ::statx status;
   if (sys::statx(directory, path, AT_SYMLINK_NOFOLLOW, kOverlayMask, &status) < 0) return result;
   const ObjectIndex object = object_of(status);
-  if (object != ObjectIndex::kNone)
-    Session::instance().memory().objects().at(object).clear(kObjectUnlinked);
+  if (object == ObjectIndex::kNone) return result;
+  Session::instance().memory().objects().at(object).clear(kObjectUnlinked);
+  adopt_kernel_times(directory, path, AT_SYMLINK_NOFOLLOW);
   return result;
 }
 
@@ -146,7 +162,14 @@ CAIRN_HOOK(int, renameat2,
            (int from_directory, const char* from, int to_directory, const char* to,
             unsigned flags)) {
   if ((flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) != 0) {
-    return cairn::real::renameat2(from_directory, from, to_directory, to, flags);
+    const int result = cairn::real::renameat2(from_directory, from, to_directory, to, flags);
+    if (result == 0) {
+      const cairn::ErrnoKeeper keeper;
+      cairn::adopt_kernel_times(to_directory, to, AT_SYMLINK_NOFOLLOW);
+      if ((flags & RENAME_EXCHANGE) != 0)
+        cairn::adopt_kernel_times(from_directory, from, AT_SYMLINK_NOFOLLOW);
+    }
+    return result;
   }
   return cairn::rename_with(from_directory, from, to_directory, to, [=] {
     return cairn::real::renameat2(from_directory, from, to_directory, to, flags);

@@ -24,6 +24,15 @@ void adopt_kernel_times(OpenFile& file) {
   adopt_times(*actor, file.object, status.stamp, false);
 }
 
+void adopt_kernel_times(int directory, const char* path, int flags) {
+  if (path == nullptr || !may_need_overlay()) return;
+  struct ::statx status;
+  if (sys::statx(directory, path, flags | AT_NO_AUTOMOUNT, kOverlayMask, &status) < 0) return;
+  const ObjectIndex object = object_of(status);
+  Actor* actor = object == ObjectIndex::kNone ? nullptr : Session::instance().actor_if_any();
+  if (actor != nullptr) adopt_times(*actor, object, stamp_of(status), false);
+}
+
 namespace real {
 namespace {
 constinit RealCall<int(int, const char*, const timespec*, int)> utimensat{"utimensat"};

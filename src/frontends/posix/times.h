@@ -10,5 +10,8 @@ namespace cairn {
 
 // After a call on the private descriptor changed attributes: the file has a new ctime.
 void adopt_kernel_times(OpenFile& file);
+// The same after a call that named the file; `flags` are AT_*, as for statx(2). Anything but a
+// buffered file is left alone.
+void adopt_kernel_times(int directory, const char* path, int flags);
 
 }  // namespace cairn
