@@ -5,13 +5,14 @@
 // What is read at random misses the processor's caches, and then the number of instructions decides
 // in an unexpected way: two reads overlap their cache misses only when the instructions from one to
 // the next fit the reorder buffer (256 to 512 entries). At 250 instructions a call a 64-byte read
-// of a gigabyte took 180 ns, at 120 it takes half of that. So everything that a plain hit does not
+// of a gigabyte takes twice as long as at 150. So everything that a plain hit does not
 // need is elsewhere (read_path.cc), and what is here is inlined into the hook.
 //
 // Thread safety: any thread. Source of the protocol: sequence locks, H.-J. Boehm, "Can seqlocks get
 // along with programming language memory models?", MSPC 2012.
 #pragma once
 
+#include "buffer/bucket_hint.h"
 #include "buffer/copy.h"
 #include "tiers/actor.h"
 
@@ -41,11 +42,13 @@ namespace cairn {
 }
 
 // Reads `length` bytes at `offset` if that is a plain hit, and counts it. False when it is not, or
-// when it is this hit's turn to be sampled: then read_object() does the work.
-[[gnu::always_inline]] inline bool read_hit(Actor& actor, ObjectIndex index, std::uint64_t offset,
-                                            void* out, std::size_t length) {
+// when it is to be sampled: then read_object() does the work. Whoever reads in order is sampled
+// where a block begins, so that each block's recency is noted once. `hint` may be null.
+[[gnu::always_inline]] inline bool read_hit(Actor& actor, ObjectIndex index, const BucketHint* hint,
+                                            std::uint64_t offset, void* out, std::size_t length) {
   if (__builtin_expect(actor.is_sampled(), 0)) return false;
   const std::size_t begin = offset & (kBlockBytes - 1);
+  if (__builtin_expect(begin == 0, 0)) return false;
   // One comparison for a length of zero, of more than a block, and past the block's end.
   if (__builtin_expect(length - 1 >= kBlockBytes - begin, 0)) return false;
   const NodeMemory& memory = *actor.memory;
@@ -54,7 +57,8 @@ namespace cairn {
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (__builtin_expect(offset >= size || length > size - offset, 0)) return false;
   const BlockNumber number = block_of(offset);
-  const BucketIndex bucket = memory.directory().guess(index, number);
+  BucketIndex bucket = hint == nullptr ? BucketIndex::kNone : hint->guess(number);
+  if (bucket == BucketIndex::kNone) bucket = memory.directory().guess(index, number);
   if (__builtin_expect(!copy_resident(memory, bucket, index, number, begin, length, out), 0)) {
     return false;
   }

@@ -219,7 +219,7 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
 
 ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer,
                     std::size_t length) {
-  if (__builtin_expect(read_hit(access.actor, access.index, offset, buffer, length), 1))
+  if (__builtin_expect(read_hit(access.actor, access.index, nullptr, offset, buffer, length), 1))
     return static_cast<ssize_t>(length);
   return read_blocks(access, offset, static_cast<std::byte*>(buffer), length);
 }

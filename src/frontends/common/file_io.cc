@@ -194,8 +194,14 @@ ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t o
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0))
     return sys::pread(file.private_fd(), buffer, length, offset);
-  return read_object(access_of(*actor, file), static_cast<std::uint64_t>(offset), buffer,
-                     std::min(length, kTransferMax));
+  const auto begin = static_cast<std::uint64_t>(offset);
+  const ssize_t got =
+      read_object(access_of(*actor, file), begin, buffer, std::min(length, kTransferMax));
+  if (got > 0) {
+    const BlockNumber number = block_of(begin);
+    file.hint.learn(number, actor->memory->directory().guess(file.object, number));
+  }
+  return got;
 }
 
 ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset) {

@@ -38,7 +38,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   const bool is_plain =
       actor != nullptr && file.may_read && reinterpret_cast<std::intptr_t>(buffer) > 0;
   if (__builtin_expect(is_plain, 1) &&
-      read_hit(*actor, file.object, static_cast<std::uint64_t>(offset), buffer, length))
+      read_hit(*actor, file.object, &file.hint, static_cast<std::uint64_t>(offset), buffer, length))
     return static_cast<ssize_t>(length);
   return file_pread_any(file, buffer, length, offset);
 }

@@ -20,6 +20,7 @@
 
 #include "backing/backing_file.h"
 #include "base/ids.h"
+#include "buffer/bucket_hint.h"
 #include "buffer/object_io.h"
 #include "catalog/description_table.h"
 #include "client/session.h"
@@ -40,6 +41,7 @@ struct OpenFile {
   bool may_read = false;
   bool may_write = false;
   bool is_pinned_through = false;  // enter_through() was called for the life of the record
+  BucketHint hint;
   BackingFile* backing = nullptr;  // points to `backing_storage`
   // What close, fork and exec need.
   DescriptionIndex index = DescriptionIndex::kNone;
