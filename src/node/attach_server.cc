@@ -37,6 +37,18 @@ bool add_to_epoll(int epoll, int fd, std::uint64_t data) {
   return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+// How long what a resting connection sends may wait. Whoever needs it earlier waits for it (drain,
+// Flusher::flush_now).
+constexpr int kRestMs = 1;
+
+// Without input a connection still tells when it is closed.
+bool watch_input(int epoll, int fd, std::uint64_t connection, bool wanted) {
+  epoll_event event{};
+  event.events = wanted ? std::uint32_t{EPOLLIN} : 0;
+  event.data.u64 = token(Kind::kConnection, connection);
+  return ::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0;
+}
+
 // After an exec nothing of the node is mapped any more.
 bool maps_a_node(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/maps";
@@ -96,11 +108,13 @@ void AttachServer::run() {
   constexpr int kEventsMax = 64;
   epoll_event events[kEventsMax];
   for (;;) {
-    const int timeout_ms = orphans_.empty() ? -1 : 5;
+    const int orphans_ms = orphans_.empty() ? -1 : 5;
+    const int timeout_ms = resting_.empty() ? orphans_ms : kRestMs;
     const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
     // Connections before processes: the last messages of the dead are read before their death is
     // dealt with.
     for (int pass = 0; pass < 2; ++pass) {
+      if (pass == 1) serve_resting();
       for (int at = 0; at < count; ++at) {
         const std::uint64_t data = events[at].data.u64;
         const auto kind = static_cast<Kind>(data >> kKindShift);
@@ -135,6 +149,26 @@ void AttachServer::accept_all() {
     // Hello is often here already.
     serve_connection(id);
   }
+}
+
+void AttachServer::rest(std::uint64_t id, Connection& connection) {
+  if (connection.is_resting || !watch_input(epoll_.get(), connection.socket.get(), id, false))
+    return;
+  connection.is_resting = true;
+  resting_.push_back(id);
+}
+
+// Who has sent nothing since the last look wakes this thread again.
+void AttachServer::serve_resting() {
+  std::erase_if(resting_, [this](std::uint64_t id) {
+    const std::uint64_t before = descriptors_received_;
+    serve_connection(id);
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return true;
+    if (descriptors_received_ != before) return false;
+    found->second.is_resting = !watch_input(epoll_.get(), found->second.socket.get(), id, true);
+    return !found->second.is_resting;
+  });
 }
 
 void AttachServer::serve_connection(std::uint64_t id) {
@@ -200,6 +234,8 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
       const auto index = static_cast<ObjectIndex>(object.object);
       if (message.fd && files_.insert(index, std::move(message.fd))) {
         events_.on_descriptor(index);
+        ++descriptors_received_;
+        rest(id, connection);
       } else {
         events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
                     " cannot be used");

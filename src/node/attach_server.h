@@ -61,6 +61,9 @@ class AttachServer {
     Owner owner;  // none until Hello was answered
     pid_t pid = 0;
     std::uint32_t run = 0;
+    // It has just sent descriptors and will send more: it is looked at now and then instead of
+    // waking this thread for each one, which costs the sender more than the message.
+    bool is_resting = false;
   };
   struct Process {
     UniqueFd pidfd;
@@ -78,6 +81,8 @@ class AttachServer {
   void run();
   void accept_all();
   void serve_connection(std::uint64_t id);
+  void rest(std::uint64_t id, Connection& connection);
+  void serve_resting();
   bool handle(std::uint64_t id, Connection& connection, Message& message);
   bool welcome(Connection& connection, const Message& message);
   bool refuse(const Connection& connection, const std::string& reason) const;
@@ -100,6 +105,8 @@ class AttachServer {
   std::uint64_t next_connection_ = 1;
   std::unordered_map<std::uint64_t, Connection> connections_;
   std::map<pid_t, Process> processes_;
+  std::vector<std::uint64_t> resting_;
+  std::uint64_t descriptors_received_ = 0;
   // Processes whose connection closed while they live: an exec, or a death that is a moment away.
   struct Orphan {
     pid_t pid;

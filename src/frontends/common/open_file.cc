@@ -208,10 +208,11 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   return file;
 }
 
-OpenFile* look_at(int fd, int flags) {
+OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   struct ::statx raw;
   if (sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) < 0) return nullptr;
   const StoreStatus status = to_store_status(raw);
+  if (seen != nullptr) *seen = status;
   ObjectIndex known = ObjectIndex::kNone;
   if (!is_candidate(fd, raw, status, &known)) return nullptr;
   return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known);
@@ -272,6 +273,18 @@ const Actor* opening_actor(int directory, const char* path, int flags) {
   return !is_new && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
 }
 
+// True for an empty file that was made at `since` or later and not touched again: cutting it would
+// change nothing, nor does the kernel cut what it has just made.
+bool is_fresh(const OpenFile& file, const StoreStatus& status, std::int64_t since) {
+  const StoreStamp& stamp = status.stamp;
+  const std::int64_t birth = status.key.birth_ns;
+  if (birth < since || stamp.size != 0 || stamp.mtime_ns != birth || stamp.ctime_ns != birth)
+    return false;
+  const Object& object = Session::instance().memory().objects().at(file.object);
+  return object.size.load(std::memory_order_acquire) == 0 &&
+         object.through.load(std::memory_order_acquire) == 0;
+}
+
 bool is_never_buffered(int flags) {
   if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_ACCMODE) return true;
   return (flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
@@ -285,17 +298,20 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   // cannot.
   const bool truncates = looks && (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
   const int saved = errno;
+  const std::int64_t began_ns = truncates ? wall_clock_coarse_ns() : 0;
   const OpeningGuard opening(looks ? opening_actor(directory, path, flags) : nullptr);
   const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
   if (fd < 0) return -errno;
   errno = saved;
   if ((flags & O_PATH) != 0 && Session::instance().is_configured()) note_path_descriptor(fd);
   if (!looks) return fd;
-  OpenFile* file = look_at(fd, flags);
+  StoreStatus status;
+  OpenFile* file = look_at(fd, flags, &status);
   if (!truncates) {
     if ((flags & O_TRUNC) != 0 && file != nullptr) follow_truncation(*file, fd);
     return fd;
   }
+  if (file != nullptr && (flags & O_CREAT) != 0 && is_fresh(*file, status, began_ns)) return fd;
   const int error = file != nullptr ? file_truncate(*file, 0) : sys::ftruncate(fd, 0);
   // Only a regular file can be cut; for everything else the kernel ignores the flag.
   if (error == 0 || (file == nullptr && error == -EINVAL)) return fd;
