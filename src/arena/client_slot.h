@@ -6,7 +6,7 @@
 //   active     a living process holds it                 service, on its death or detach -> reaping
 //   reaping    leases, locks and holds are returned      service -> free (generation advanced)
 //
-// Thread safety: fields but the counters and openings are written by the service alone.
+// Thread safety: fields but the counters, openings and has_worked are written by the service alone.
 #pragma once
 
 #include <atomic>
@@ -24,9 +24,11 @@ struct ClientSlot {
   std::atomic<SlotState> state;
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> run;  // pid of the launcher that started it
-  // files that it is opening (buffer/opening.h); written by the client
+  // files that it is opening (client/opening_guard.h); written by the client
   std::atomic<std::uint32_t> openings;
-  char command[48];
+  // not 0 once it has had an actor: then it may die with something of the node in hand
+  std::atomic<std::uint32_t> has_worked;
+  char command[44];
   CounterShard shards[kShards];
 };
 static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");

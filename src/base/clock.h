@@ -31,6 +31,11 @@ inline std::int64_t wall_clock_coarse_ns() {
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return to_nanos(now);
 }
+inline std::int64_t wall_clock_ns() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return to_nanos(now);
+}
 inline std::int64_t monotonic_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

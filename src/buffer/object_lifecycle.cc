@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
-#include "buffer/opening.h"
 #include "flush/dirty_accounting.h"
 #include "flush/flush_object.h"
 
@@ -17,6 +16,11 @@ namespace {
 
 bool agrees(const Object& object, const StoreStamp& stamp) {
   return object.store_mtime_ns.load() == stamp.mtime_ns && object.store_size.load() == stamp.size;
+}
+
+// Nothing has touched the store's copy since it was last settled.
+bool is_as_settled(const Object& object, const StoreStamp& stamp) {
+  return agrees(object, stamp) && object.store_ctime_ns.load() == stamp.ctime_ns;
 }
 
 bool is_in_flux(const Object& object) {
@@ -56,7 +60,7 @@ class NoService final : public HandOver {
 // kernel let pass before is either still going on, or counted by then.
 bool is_out_of_reach(const NodeMemory& memory) {
   return memory.header().path_descriptors.load(std::memory_order_acquire) == 0 &&
-         !OpeningGuard::any(memory);
+         memory.header().openings.load(std::memory_order_seq_cst) == 0;
 }
 
 void discard_object(Actor& actor, ObjectIndex index) {
@@ -142,8 +146,11 @@ void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
   Object& object = actor.object(index);
   if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
   const bool unlinked = object.has(kObjectUnlinked) && is_out_of_reach(*actor.memory);
-  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked)
+  // What is not stored the flusher discards, which has a descriptor to see that no name is left.
+  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked &&
+      !object.has(kObjectHandedOver)) {
     discard_object(actor, index);
+  }
 }
 
 void unlink_object(Actor& actor, ObjectIndex index) {
@@ -227,19 +234,12 @@ int enter_through(const ObjectAccess& access) {
 void leave_through(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
-  if (object.through.fetch_sub(1, std::memory_order_seq_cst) == 1) {
-    // Size and times moved while the kernel had the file; the next stat or open takes them over,
-    // because nothing agrees.
-    object.store_mtime_ns.store(0);
-  }
+  // If size or times moved while the kernel had the file, the next stat or open takes them over,
+  // because they do not agree with what was settled.
+  object.through.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {
-  OwnedGuard guard(actor.object(index).lock, actor.self, actor.owners());
-  adopt_times_locked(actor, index, stamp, mtime_set);
-}
-
-void adopt_times_locked(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {
   Object& object = actor.object(index);
   if (mtime_set) {
     object.mtime_ns.store(stamp.mtime_ns);
@@ -253,7 +253,9 @@ void adopt_times_locked(Actor& actor, ObjectIndex index, const StoreStamp& stamp
 
 VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
   VisibleStamp visible{store.size, store.mtime_ns, store.ctime_ns, 0};
-  if (object.through.load(std::memory_order_acquire) != 0) return visible;
+  // The store's ctime is that of our write-back until somebody changes the file through the kernel.
+  if (object.through.load(std::memory_order_acquire) != 0 && !is_as_settled(object, store))
+    return visible;
   // The lock is held while the store's times are being set right after a flush.
   const bool in_flux = is_in_flux(object) || static_cast<bool>(object.lock.holder());
   // Changed from outside: the next open takes it over.

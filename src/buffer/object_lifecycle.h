@@ -56,7 +56,8 @@ void leave_through(Actor& actor, ObjectIndex index);
 int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,
                 bool discard_dirty);
 
-// The file lost its last name. Its dirty data is dropped at once if nobody can reach it any more.
+// The file lost its last name, as its link count says after the call that took it. Its dirty data
+// is dropped at once if nobody can reach it any more.
 void unlink_object(Actor& actor, ObjectIndex index);
 // True for a file without a name that nobody has open or is just opening: its data is of no use.
 bool is_abandoned(const NodeMemory& memory, ObjectIndex index);
@@ -64,11 +65,9 @@ bool is_abandoned(const NodeMemory& memory, ObjectIndex index);
 bool discard_abandoned(Actor& actor, ObjectIndex index);
 
 // The application set times (utimensat and friends) or attributes on the backing file through the
-// kernel: take over what the kernel has now. `mtime_set`: also the modification time.
+// kernel: take over what the kernel has now. `mtime_set`: also the modification time. Requires: the
+// object's lock, since before the kernel was asked, so that no settling comes in between.
 void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set);
-// The same for a caller that holds the object's lock around the kernel's call, so that no settling
-// comes in between.
-void adopt_times_locked(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set);
 
 // Size and times as the application must see them, over what the kernel said. `blocks_512` is
 // st_blocks, may be null.

@@ -26,8 +26,8 @@ struct Part {
   std::uint64_t offset() const { return offset_of(number) + begin; }
 };
 
-// Recency and frequency, for the policies. Only now and then: a store to a line that others read
-// costs 10 ns and more.
+// Recency and frequency, for the policies. Not on every plain hit: a store to a line that others
+// read costs 10 ns and more.
 void note_access(BlockDescriptor& descriptor) {
   descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
   descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1,

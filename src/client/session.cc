@@ -196,6 +196,7 @@ Actor* Session::enter_thread() {
   state.actor.bounce = bounce;
   state.actor.memory = &memory_;
   state.actor.self = self();
+  memory_.slot(state.actor.self.slot()).has_worked.store(1, std::memory_order_relaxed);
   const std::uint32_t shard = process_page.next_shard.fetch_add(1, std::memory_order_relaxed);
   state.actor.counters = &memory_.slot(state.actor.self.slot()).shards[shard % ClientSlot::kShards];
   state.epoch = process_page.epoch.load(std::memory_order_acquire);

@@ -94,6 +94,7 @@ bool Audit::correct_blocks(Actor&) {
   return clients_.if_nobody(epoch, [&] {
     if (has_dirty_pages()) return;
     memory_.header().dirty_bytes.store(0);
+    memory_.header().openings.store(0);
     for (const auto& [index, count] : before) {
       Object& object = memory_.objects().at(static_cast<ObjectIndex>(index));
       object.dirty_blocks.store(0);

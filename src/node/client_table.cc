@@ -82,12 +82,7 @@ CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
 }
 
 bool ClientTable::has_worked(std::uint16_t index) const {
-  for (const CounterShard& shard : memory_.slot(index).shards) {
-    for (const auto& value : shard.values) {
-      if (value.load(std::memory_order_relaxed) != 0) return true;
-    }
-  }
-  return false;
+  return memory_.slot(index).has_worked.load(std::memory_order_acquire) != 0;
 }
 
 void ClientTable::release(std::uint16_t index) {
@@ -101,6 +96,7 @@ void ClientTable::release(std::uint16_t index) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
   }
   memory_.header().openings.fetch_sub(slot.openings.exchange(0));
+  slot.has_worked.store(0, std::memory_order_relaxed);
   slot.pid.store(0, std::memory_order_relaxed);
   slot.run.store(0, std::memory_order_relaxed);
   slot.state.store(SlotState::kFree, std::memory_order_release);

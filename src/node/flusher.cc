@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "backing/backing_file.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "buffer/object_lifecycle.h"
@@ -238,7 +239,8 @@ void Flusher::work(unsigned stream) {
     lock.unlock();
     flush_turn(actor, file);
     file->queued.store(false);
-    files_.drop_if_idle(file);
+    if (files_.drop_if_idle(file) && memory_.objects().at(file->object).has(kObjectRetired))
+      (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
     lock.lock();
     --active_;
     if (--writing_[file->device] == 0) writing_.erase(file->device);
@@ -252,7 +254,11 @@ void Flusher::work(unsigned stream) {
 }
 
 void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
-  if (discard_abandoned(actor, file->object)) return;
+  StoreStatus status;
+  if (store_status(file->fd.get(), &status) == 0 && status.links == 0 &&
+      discard_abandoned(actor, file->object)) {
+    return;
+  }
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
   object.set(kObjectFlushQueued);

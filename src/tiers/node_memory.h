@@ -72,7 +72,7 @@ struct ControlHeader {
   std::atomic<std::uint32_t> description_cursor;
   std::atomic<std::uint32_t> hold_cursor;
   std::atomic<std::uint32_t> free_slabs[kTiersMax];
-  alignas(64) std::atomic<std::uint32_t> openings;     // of all clients; see buffer/opening.h
+  alignas(64) std::atomic<std::uint32_t> openings;     // of all clients; see client/opening_guard.h
   alignas(64) std::atomic<std::uint64_t> dirty_bytes;  // estimate: dirty pages, all tiers
   // Slabs of the RAM tier below `warm_slabs` have had their memory allocated ahead of use;
   // `used_slabs` is the highest that was ever leased. See node/page_warmer.h.

@@ -84,6 +84,7 @@ bool TestClient::attach_as(const std::string& socket_path, const protocol::Hello
 }
 
 Actor TestClient::make_actor(unsigned shard) const {
+  memory_.slot(self_.slot()).has_worked.store(1);
   Actor actor;
   actor.memory = &memory_;
   actor.self = self_;

@@ -198,8 +198,10 @@ ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t o
   const ssize_t got =
       read_object(access_of(*actor, file), begin, buffer, std::min(length, kTransferMax));
   if (got > 0) {
+    const NodeMemory& memory = *actor->memory;
     const BlockNumber number = block_of(begin);
-    file.hint.learn(number, actor->memory->directory().guess(file.object, number));
+    const BucketIndex bucket = memory.directory().guess(file.object, number);
+    if (memory.block(bucket).holds(file.object, number)) file.hint.learn(number, bucket);
   }
   return got;
 }

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/object_lifecycle.h"
-#include "buffer/opening.h"
+#include "client/opening_guard.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/mappings.h"
@@ -174,7 +174,6 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   if (actor == nullptr) return nullptr;
   OpenFile* file = OpenFilePool::take();
   if (file == nullptr) return nullptr;
-  // First of all: a client that has counted nothing has nothing in hand when it dies.
   actor->count(Counter::kOpens, 1);
   const std::uint32_t flags = take_over_flags(fd);
   const int access_mode = static_cast<int>(flags & O_ACCMODE);
@@ -263,23 +262,16 @@ bool may_be_managed(int directory, const char* path) {
   return is_managed;
 }
 
-// In whose name this thread opens a path. A process attaches before the kernel opens its first
-// managed file: afterwards somebody could have unlinked it, and thrown away what is not stored, in
-// the time that attaching takes.
-const Actor* opening_actor(int directory, const char* path, int flags) {
-  Session& session = Session::instance();
-  if (session.is_attached()) return session.actor_if_any();
-  const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
-  return !is_new && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
-}
-
 // True for an empty file that was made at `since` or later and not touched again: cutting it would
 // change nothing, nor does the kernel cut what it has just made.
 bool is_fresh(const OpenFile& file, const StoreStatus& status, std::int64_t since) {
   const StoreStamp& stamp = status.stamp;
   const std::int64_t birth = status.key.birth_ns;
-  if (birth < since || stamp.size != 0 || stamp.mtime_ns != birth || stamp.ctime_ns != birth)
+  // The clock of the file system may be another one than ours: then nothing is known.
+  if (birth < since || birth > wall_clock_ns() || stamp.size != 0 || stamp.mtime_ns != birth ||
+      stamp.ctime_ns != birth) {
     return false;
+  }
   const Object& object = Session::instance().memory().objects().at(file.object);
   return object.size.load(std::memory_order_acquire) == 0 &&
          object.through.load(std::memory_order_acquire) == 0;
@@ -292,6 +284,14 @@ bool is_never_buffered(int flags) {
 
 }  // namespace
 
+const Actor* opening_actor(int directory, const char* path, int flags) {
+  Session& session = Session::instance();
+  if (!session.is_configured() || is_never_buffered(flags)) return nullptr;
+  if (session.is_attached()) return session.actor_if_any();
+  const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
+  return !is_new && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
+}
+
 int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const bool looks = Session::instance().is_configured() && !is_never_buffered(flags);
   // Truncating waits until it is known whether the file is buffered; without the right to write it
@@ -299,7 +299,7 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   const bool truncates = looks && (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
   const int saved = errno;
   const std::int64_t began_ns = truncates ? wall_clock_coarse_ns() : 0;
-  const OpeningGuard opening(looks ? opening_actor(directory, path, flags) : nullptr);
+  const OpeningGuard opening(opening_actor(directory, path, flags));
   const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
   if (fd < 0) return -errno;
   errno = saved;

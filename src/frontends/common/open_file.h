@@ -70,6 +70,11 @@ inline ObjectAccess access_of(Actor& actor, OpenFile& file) {
 // Opens a path as open(2) does and buffers it if it is managed. Returns a descriptor or -errno.
 int open_managed(int directory, const char* path, int flags, mode_t mode);
 
+// In whose name this thread is about to open a path, for an OpeningGuard; null when it is nobody's
+// business. A process attaches before the kernel opens its first managed file: afterwards somebody
+// could have unlinked it, and thrown away what is not stored, in the time that attaching takes.
+const Actor* opening_actor(int directory, const char* path, int flags);
+
 // Looks at a descriptor that was just opened by other means (mkostemp, openat2...) and buffers its
 // file if it is managed. `flags` are those of the open; O_TRUNC must not be among them. The number
 // stays the same.

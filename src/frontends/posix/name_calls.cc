@@ -30,7 +30,8 @@ constinit RealCall<int(int, const char*, int, const char*, int)> linkat{"linkat"
 
 namespace {
 
-// The file that a call is about to take a name from.
+// The file that a call is about to take a name from. A descriptor outlives the name: whether that
+// was the last one is known only afterwards, for somebody may give the file another meanwhile.
 class Victim {
  public:
   Victim(int directory, const char* path) {
@@ -38,11 +39,8 @@ class Victim {
     struct ::statx status;
     const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
     if (sys::statx(directory, path, flags, kOverlayMask, &status) < 0) return;
-    if (!S_ISREG(status.stx_mode) || object_of(status) == ObjectIndex::kNone) return;
-    key_ = key_of(status);
-    is_known_ = status.stx_nlink == 1;
-    // It will go on under another name, which nobody here knows.
-    if (!is_known_) remains_ = sys::openat(directory, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (object_of(status) == ObjectIndex::kNone) return;
+    remains_ = sys::openat(directory, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   }
   ~Victim() {
     if (remains_ >= 0) sys::close(remains_);
@@ -52,12 +50,13 @@ class Victim {
 
   // The call has succeeded.
   void is_gone() const {
-    if (remains_ >= 0) adopt_kernel_times(remains_, "", AT_EMPTY_PATH);
-    if (!is_known_) return;
+    struct ::statx status;
+    if (remains_ < 0 || sys::statx(remains_, "", AT_EMPTY_PATH, kOverlayMask, &status) < 0) return;
+    if (status.stx_nlink != 0) return adopt_kernel_times(remains_, "", AT_EMPTY_PATH);
     Session& session = Session::instance();
     Actor* actor = session.actor_if_any();
     if (actor == nullptr) return;
-    const ObjectIndex object = session.memory().objects().find(key_);
+    const ObjectIndex object = session.memory().objects().find(key_of(status));
     if (object == ObjectIndex::kNone) return;
     unlink_object(*actor, object);
     const Object& record = actor->object(object);
@@ -67,9 +66,7 @@ class Victim {
   }
 
  private:
-  FileKey key_;
-  bool is_known_ = false;  // buffered, and this is its last name
-  int remains_ = -1;       // else a descriptor that outlives the name
+  int remains_ = -1;
 };
 
 int finish(int result, const Victim& victim) {

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "base/system_call.h"
+#include "client/opening_guard.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
@@ -58,6 +59,9 @@ long open_with_rules(const Arguments& arguments) {
   open_how changed = *rules;
   const bool truncates = (rules->flags & O_TRUNC) != 0 && (rules->flags & O_ACCMODE) != O_RDONLY;
   if (truncates) changed.flags &= ~static_cast<std::uint64_t>(O_TRUNC);
+  const auto* path = arguments.pointer<const char>(1);
+  const OpeningGuard opening(
+      opening_actor(arguments.number(0), path, static_cast<int>(changed.flags)));
   const long fd = sys::call(SYS_openat2, arguments.word[0], arguments.word[1], sys::word(&changed),
                             static_cast<long>(sizeof changed));
   if (fd < 0) return fd;

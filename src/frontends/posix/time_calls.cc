@@ -19,9 +19,11 @@ namespace cairn {
 
 void adopt_kernel_times(OpenFile& file) {
   Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return;
+  // Under the lock, so that no settling comes between the look and the taking over.
+  OwnedGuard guard(actor->object(file.object).lock, actor->self, actor->owners());
   StoreStatus status;
-  if (actor == nullptr || file.backing->status(&status) < 0) return;
-  adopt_times(*actor, file.object, status.stamp, false);
+  if (file.backing->status(&status) == 0) adopt_times(*actor, file.object, status.stamp, false);
 }
 
 void adopt_kernel_times(int directory, const char* path, int flags) {
@@ -30,7 +32,13 @@ void adopt_kernel_times(int directory, const char* path, int flags) {
   if (sys::statx(directory, path, flags | AT_NO_AUTOMOUNT, kOverlayMask, &status) < 0) return;
   const ObjectIndex object = object_of(status);
   Actor* actor = object == ObjectIndex::kNone ? nullptr : Session::instance().actor_if_any();
-  if (actor != nullptr) adopt_times(*actor, object, stamp_of(status), false);
+  if (actor == nullptr) return;
+  const Object& record = actor->object(object);
+  OwnedGuard guard(actor->object(object).lock, actor->self, actor->owners());
+  if (sys::statx(directory, path, flags | AT_NO_AUTOMOUNT, kOverlayMask, &status) == 0 &&
+      key_of(status) == record.key() && record.has(kObjectLive)) {
+    adopt_times(*actor, object, stamp_of(status), false);
+  }
 }
 
 namespace real {
@@ -86,7 +94,7 @@ int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Cal
   if (result == -EPERM && asked != times) result = call(asked = times);
   StoreStatus status;
   if (result != 0 || look(&status) < 0 || !(status.key == object.key())) return result;
-  adopt_times_locked(actor, index, with_requested(status.stamp, asked), sets_mtime(times));
+  adopt_times(actor, index, with_requested(status.stamp, asked), sets_mtime(times));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 # git, make and backup programs take a file for changed whose ctime is another than it was.
 set -euo pipefail
 cat >"$SCRATCH/changes.py" <<'END'
+import mmap
 import os
 import time
 
@@ -55,7 +56,19 @@ CHANGES = {
     "lchown": lambda name: os.lchown(name, os.getuid(), os.getgid()),
     "setxattr": attribute,
 }
-seen = {}
+
+
+def read_through_mapping(name):
+    with open(name, "rb") as file:
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
+            return len(bytes(mapping))
+
+
+make("mapped")
+before = ctime("mapped")
+time.sleep(0.02)
+print("mapped", read_through_mapping("mapped"), "the ctime is kept:", ctime("mapped") == before)
+seen = {"map": ("mapped", before)}
 for change, function in CHANGES.items():
     make(change)
     if change == "unlink":
