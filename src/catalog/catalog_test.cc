@@ -117,6 +117,21 @@ TEST_F(BlockDirectoryTest, AMovedBlockIsGuessedInItsNewPlace) {
             BucketIndex::kNone);
 }
 
+// A reader that copied half of a block before its writer was killed and the rest afterwards must
+// not find the sequence that it began with, even if whoever takes the lock over changes nothing.
+TEST(BlockLock, IsTakenFromTheDeadWithANewSequence) {
+  Owners owners;
+  BlockDescriptor block;
+  const std::uint64_t before = block.word.load();
+  ASSERT_TRUE(block.try_lock(owners.self));
+  owners.table.advance(owners.self.slot());
+  const Owner other(2, 0);
+  EXPECT_TRUE(block.lock(other, owners.table)) << "taken over";
+  block.unlock(other, false);
+  EXPECT_FALSE(BlockDescriptor::is_locked(block.word.load()));
+  EXPECT_NE(BlockDescriptor::sequence_in(block.word.load()), BlockDescriptor::sequence_in(before));
+}
+
 TEST(BlockStates, OnlyDirtyBlocksAreFlushedAndNoFlushEndsInFree) {
   EXPECT_TRUE(is_legal_transition(BlockState::kDirty, BlockState::kFlushing));
   EXPECT_FALSE(is_legal_transition(BlockState::kClean, BlockState::kFlushing));

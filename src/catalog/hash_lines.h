@@ -60,8 +60,6 @@ class HashLines {
   static constexpr std::uint32_t kNotFound = 0;
   static constexpr unsigned kProbesMax = 32;
 
-  enum class Inserted : std::uint8_t { kNew, kFound, kFull };
-
   HashLines() = default;
   // Requires: `line_count` is a power of two, the memory is zeroed at first use.
   HashLines(HashLine* lines, std::uint64_t line_count) : lines_(lines), mask_(line_count - 1) {}

@@ -35,7 +35,6 @@ enum ObjectFlags : std::uint32_t {
   kObjectTimesDirty = 1u << 2,  // mtime_ns is to be set on the backing store
   kObjectHandedOver = 1u << 3,  // the service holds a writable descriptor of the backing file
   kObjectFailing = 1u << 4,     // the last flush failed; see error_number
-  kObjectCtimeOurs = 1u << 5,   // report ctime_ns while the store's ctime equals store_ctime_ns
   kObjectFlushQueued = 1u << 6,
   // no longer found by its key: the file is gone, its inode may be another's soon
   kObjectRetired = 1u << 7,

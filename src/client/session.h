@@ -112,7 +112,6 @@ class Session final : public HandOver {
  private:
   Actor* enter_thread();
   bool connect_and_attach();
-  int connect_socket() const;
   bool adopt_memory(const protocol::Welcome& welcome, const int* descriptors, unsigned count);
   void publish(Owner self);
 

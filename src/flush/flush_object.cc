@@ -357,7 +357,6 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
     // Only ever raised here: a write that goes on beside us may have made the file longer since we
     // looked, and bytes past store_size are taken for zeros.
     raise_to(object.store_size, status.stamp.size);
-    object.set(kObjectCtimeOurs);
   }
   // A write may have stamped the object between our two looks without seeing that the flag is down.
   if (result < 0 || object.mtime_ns.load() != mtime) object.set(kObjectTimesDirty);

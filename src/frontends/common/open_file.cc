@@ -312,6 +312,10 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
     return fd;
   }
   if (file != nullptr && (flags & O_CREAT) != 0 && is_fresh(*file, status, began_ns)) return fd;
+  return truncate_opened(fd, file);
+}
+
+int truncate_opened(int fd, OpenFile* file) {
   const int error = file != nullptr ? file_truncate(*file, 0) : sys::ftruncate(fd, 0);
   // Only a regular file can be cut; for everything else the kernel ignores the flag.
   if (error == 0 || (file == nullptr && error == -EINVAL)) return fd;

@@ -80,6 +80,10 @@ const Actor* opening_actor(int directory, const char* path, int flags);
 // stays the same.
 void manage_opened(int fd, int flags);
 
+// The O_TRUNC that an open left out until it was known whether the file is buffered (`file`, else
+// null). Returns `fd`, or closes it and returns -errno, as the open would have failed.
+int truncate_opened(int fd, OpenFile* file);
+
 // Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent
 // passed them on (the hold already belongs to this process). Takes ownership of `private_fd`, which
 // may be `fd` itself when that is a real descriptor. Returns null when it does not fit.

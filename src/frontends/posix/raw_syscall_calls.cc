@@ -67,13 +67,7 @@ long open_with_rules(const Arguments& arguments) {
   if (fd < 0) return fd;
   manage_opened(static_cast<int>(fd), static_cast<int>(changed.flags));
   if (!truncates) return fd;
-  OpenFile* file = DescriptorTable::find(static_cast<int>(fd));
-  if (file != nullptr) {
-    file_truncate(*file, 0);
-  } else {
-    sys::ftruncate(static_cast<int>(fd), 0);
-  }
-  return fd;
+  return truncate_opened(static_cast<int>(fd), DescriptorTable::find(static_cast<int>(fd)));
 }
 
 bool is_hooked(long number) {
