@@ -18,6 +18,9 @@ inline constexpr unsigned kPageShift = 12;
 inline constexpr unsigned kPagesPerBlock = kBlockBytes / kPageBytes;
 static_assert(kPagesPerBlock == 16, "page masks are 16 bits wide");
 
+// Levels of the hierarchy that a node can have: the RAM tier and file tiers.
+inline constexpr unsigned kTiersMax = 8;
+
 // Index of an object in the object table. 0 names no object.
 enum class ObjectIndex : std::uint32_t { kNone = 0 };
 // Index of a bucket descriptor over all tiers. 0 names no bucket.

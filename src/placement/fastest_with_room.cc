@@ -3,15 +3,16 @@
 
 namespace cairn {
 
-std::optional<TierId> FastestWithRoom::choose(std::span<const TierView> tiers,
-                                              const PlacementRequest& request) const {
+Placement FastestWithRoom::solve(std::span<const TierView> tiers,
+                                 const PlacementRequest& request) const {
+  Placement placement;
   for (const TierView& tier : tiers) {
-    if (tier.id < request.fastest) continue;
-    const std::uint64_t usable =
-        tier.free_bytes > tier.reserve_bytes ? tier.free_bytes - tier.reserve_bytes : 0;
-    if (usable >= request.bytes) return tier.id;
+    if (tier.id < request.fastest || tier.usable_bytes() < request.bytes) continue;
+    placement.add(PlacementStep::Kind::kPlace, tier.id, request.bytes);
+    placement.seconds = tier.latency + static_cast<double>(request.bytes) / tier.bandwidth;
+    break;
   }
-  return std::nullopt;
+  return placement;
 }
 
 }  // namespace cairn

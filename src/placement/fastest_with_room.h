@@ -11,8 +11,8 @@ namespace cairn {
 class FastestWithRoom final : public PlacementPolicy {
  public:
   const char* name() const override { return "fastest-with-room"; }
-  std::optional<TierId> choose(std::span<const TierView> tiers,
-                               const PlacementRequest& request) const override;
+  Placement solve(std::span<const TierView> tiers, const PlacementRequest& request) const override;
+  PlanOrder plan_order() const override { return PlanOrder::kPerBlock; }
 };
 
 }  // namespace cairn

@@ -5,15 +5,36 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "placement/fastest_with_room.h"
+#include "placement/hot_data.h"
+#include "placement/max_bandwidth.h"
+#include "placement/max_locality.h"
+#include "placement/random_tier.h"
+#include "placement/round_robin.h"
 
 namespace cairn {
 
 // The first is the default.
-inline std::array<const PlacementPolicy*, 1> placement_policies() {
-  static const FastestWithRoom kFastestWithRoom;
-  return {&kFastestWithRoom};
+inline std::array<const PlacementPolicy*, 7> placement_policies() {
+  static constexpr MaxBandwidth kMaxBandwidth{};
+  static constexpr MaxBandwidth kMaxBandwidthPaper("max-bandwidth-paper", paper_cost_of_access);
+  static constexpr MaxLocality kMaxLocality{};
+  static constexpr HotData kHotData{};
+  static constexpr RoundRobin kRoundRobin{};
+  static constexpr RandomTier kRandomTier{};
+  static constexpr FastestWithRoom kFastestWithRoom{};
+  return {&kMaxBandwidth, &kMaxBandwidthPaper, &kMaxLocality,    &kHotData,
+          &kRoundRobin,   &kRandomTier,        &kFastestWithRoom};
+}
+
+// Null when none has that name.
+inline const PlacementPolicy* placement_policy_named(std::string_view name) {
+  for (const PlacementPolicy* policy : placement_policies()) {
+    if (name == policy->name()) return policy;
+  }
+  return nullptr;
 }
 
 }  // namespace cairn

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a file is treated: buffering mode, flush trigger, placement policy, preferred tier. Decided
+// when it is opened, by the rules of the run and the node (base/file_rule.h); kept with the object.
+//
+// Thread safety: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace cairn {
+
+// When the backing store has a write (Hermes, JCST 35(1), 2020, section 3.1).
+enum class BufferingMode : std::uint8_t {
+  kAsync = 0,  // persistent-async: the write returns when the buffer has it; see FlushTrigger
+  kSync,       // persistent-sync: buffer and backing store have it when the write returns
+  kScratch,    // never stored
+  kBypass      // not buffered
+};
+inline constexpr unsigned kBufferingModes = 4;
+
+// What starts the flush of a persistent-async file. Whatever it is, data is flushed when the tiers
+// run short of room, by fsync(), by a drain and at the end of the run.
+enum class FlushTrigger : std::uint8_t {
+  kPeriodic = 0,  // flush.delay_ms after it turned dirty, or flush.amount dirty bytes
+  kPerOperation,  // each write, also what is outstanding of the file
+  kPerFile,       // close
+  kOnExit         // the end of the run
+};
+inline constexpr unsigned kFlushTriggers = 4;
+
+constexpr const char* name_of(BufferingMode mode) {
+  constexpr const char* kNames[kBufferingModes] = {"persistent-async", "persistent-sync", "scratch",
+                                                   "bypass"};
+  return kNames[static_cast<unsigned>(mode)];
+}
+constexpr const char* name_of(FlushTrigger trigger) {
+  constexpr const char* kNames[kFlushTriggers] = {"periodic", "per-operation", "per-file",
+                                                  "on-exit"};
+  return kNames[static_cast<unsigned>(trigger)];
+}
+
+// Nothing when no mode (trigger) has that name.
+constexpr std::optional<BufferingMode> buffering_mode_named(std::string_view name) {
+  for (unsigned index = 0; index < kBufferingModes; ++index) {
+    if (name == name_of(static_cast<BufferingMode>(index)))
+      return static_cast<BufferingMode>(index);
+  }
+  return std::nullopt;
+}
+constexpr std::optional<FlushTrigger> flush_trigger_named(std::string_view name) {
+  for (unsigned index = 0; index < kFlushTriggers; ++index) {
+    if (name == name_of(static_cast<FlushTrigger>(index))) return static_cast<FlushTrigger>(index);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cairn
