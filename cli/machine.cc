@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/machine.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
-#include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #include "base/size_text.h"
+#include "profiler/system_text.h"
 
 namespace cairn::cli {
 namespace {
+
+using profiler::meminfo_bytes;
+using profiler::read_number;
+using profiler::read_text;
+using profiler::split_lines;
 
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 constexpr uint64_t kGibibyte = uint64_t{1} << 30;
@@ -32,45 +29,6 @@ constexpr uint64_t kFoundTierCapacityMax = 256 * kGibibyte;
 
 // Values at or above this are how the kernel writes "no limit" in cgroup version 1.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
-
-std::string read_text(const std::string& path) {
-  std::string text;
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return text;
-  std::array<char, 4096> buffer{};
-  ssize_t count = 0;
-  while ((count = ::read(descriptor, buffer.data(), buffer.size())) > 0) {
-    text.append(buffer.data(), static_cast<size_t>(count));
-  }
-  ::close(descriptor);
-  return text;
-}
-
-std::optional<uint64_t> read_number(const std::string& path) {
-  std::string text = read_text(path);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return parse_count(text);
-}
-
-std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
-uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key) {
-  for (const std::string_view line : split_lines(meminfo)) {
-    if (line.substr(0, key.size()) != key) continue;
-    std::string_view rest = line.substr(key.size());
-    if (rest.size() > 3 && rest.substr(rest.size() - 3) == " kB") rest.remove_suffix(3);
-    return parse_count(rest).value_or(0) * 1024;
-  }
-  return 0;
-}
 
 // One limit file with the usage beside it, and all its ancestors up to the mount point.
 void take_tightest_limit(const std::string& mount, std::string group, const char* limit_name,
@@ -123,56 +81,6 @@ void read_cgroup_limits(const MachineRoots& roots, MemoryState* memory) {
   }
 }
 
-struct FileSystemName {
-  long magic;
-  const char* name;
-  bool in_memory;
-  bool network;
-};
-
-constexpr FileSystemName kFileSystems[] = {
-    {.magic = EXT4_SUPER_MAGIC, .name = "ext4", .in_memory = false, .network = false},
-    {.magic = 0x58465342, .name = "xfs", .in_memory = false, .network = false},
-    {.magic = BTRFS_SUPER_MAGIC, .name = "btrfs", .in_memory = false, .network = false},
-    {.magic = 0xF2F52010, .name = "f2fs", .in_memory = false, .network = false},
-    {.magic = 0x2FC12FC1, .name = "zfs", .in_memory = false, .network = false},
-    {.magic = OVERLAYFS_SUPER_MAGIC, .name = "overlay", .in_memory = false, .network = false},
-    {.magic = TMPFS_MAGIC, .name = "tmpfs", .in_memory = true, .network = false},
-    {.magic = RAMFS_MAGIC, .name = "ramfs", .in_memory = true, .network = false},
-    {.magic = HUGETLBFS_MAGIC, .name = "hugetlbfs", .in_memory = true, .network = false},
-    {.magic = NFS_SUPER_MAGIC, .name = "nfs", .in_memory = false, .network = true},
-    {.magic = FUSE_SUPER_MAGIC, .name = "fuse", .in_memory = false, .network = true},
-    {.magic = 0x0BD00BD0, .name = "lustre", .in_memory = false, .network = true},
-    {.magic = 0x47504653, .name = "gpfs", .in_memory = false, .network = true},
-    {.magic = 0x19830326, .name = "beegfs", .in_memory = false, .network = true},
-    {.magic = CEPH_SUPER_MAGIC, .name = "ceph", .in_memory = false, .network = true},
-    {.magic = static_cast<long>(0xFF534D42), .name = "cifs", .in_memory = false, .network = true},
-};
-
-// The whole disk under a device number: /sys/dev/block/MAJ:MIN resolves to .../block/sda/sda1.
-// Device mapper and software RAID name their members in slaves/, which all must be non-rotational.
-std::optional<bool> disk_is_rotational(const std::string& device_directory, std::string* disk) {
-  std::array<char, PATH_MAX> resolved{};
-  if (::realpath(device_directory.c_str(), resolved.data()) == nullptr) return std::nullopt;
-  std::string directory = resolved.data();
-  if (::access((directory + "/partition").c_str(), F_OK) == 0) {
-    directory.resize(directory.rfind('/'));
-  }
-  *disk = directory.substr(directory.rfind('/') + 1);
-  const auto rotational = read_number(directory + "/queue/rotational");
-  if (!rotational) return std::nullopt;
-  return *rotational != 0;
-}
-
-void read_disk(const MachineRoots& roots, DirectoryState* state) {
-  const auto device = static_cast<dev_t>(state->device);
-  const std::string link =
-      fmt::format("{}/dev/block/{}:{}", roots.sys, major(device), minor(device));
-  const auto rotational = disk_is_rotational(link, &state->disk);
-  state->rotational_known = rotational.has_value();
-  state->rotational = rotational.value_or(true);
-}
-
 }  // namespace
 
 MemoryState read_memory_state(const MachineRoots& roots) {
@@ -192,34 +100,6 @@ uint64_t default_ram_capacity(const MemoryState& memory) {
 
 uint64_t ram_capacity_max(const MemoryState& memory) {
   return std::min(memory.total_bytes, memory.limit_bytes.value_or(memory.total_bytes));
-}
-
-DirectoryState read_directory_state(const std::string& path, const MachineRoots& roots) {
-  DirectoryState state;
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return state;
-  state.exists = true;
-  state.is_directory = S_ISDIR(status.st_mode);
-  state.device = status.st_dev;
-  state.writable = ::access(path.c_str(), W_OK | X_OK) == 0;
-  state.read_only_mount = !state.writable && errno == EROFS;
-  struct statvfs space{};
-  if (::statvfs(path.c_str(), &space) == 0) {
-    state.free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
-    state.total_bytes = uint64_t{space.f_blocks} * space.f_frsize;
-  }
-  struct statfs file_system{};
-  if (::statfs(path.c_str(), &file_system) == 0) {
-    state.file_system = fmt::format("{:#x}", static_cast<unsigned long>(file_system.f_type));
-    for (const FileSystemName& known : kFileSystems) {
-      if (known.magic != static_cast<long>(file_system.f_type)) continue;
-      state.file_system = known.name;
-      state.in_memory = known.in_memory;
-      state.network = known.network;
-    }
-  }
-  read_disk(roots, &state);
-  return state;
 }
 
 std::optional<FoundTier> find_file_tier(const std::vector<std::string>& candidates,

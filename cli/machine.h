@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the machine has: memory and the cgroup's limit on it, directories and the devices under
-// them.
+// What the machine has: memory and the cgroup's limit on it, and directories that suit a tier.
 //
 // Every function takes the roots it reads from, so that tests can show it another machine.
 //
@@ -13,12 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "profiler/directory_state.h"
+#include "profiler/system_text.h"
+
 namespace cairn::cli {
 
-struct MachineRoots {
-  std::string proc = "/proc";
-  std::string sys = "/sys";
-};
+using profiler::DirectoryState;
+using profiler::MachineRoots;
+using profiler::read_directory_state;
 
 struct MemoryState {
   uint64_t total_bytes = 0;
@@ -36,25 +37,6 @@ uint64_t default_ram_capacity(const MemoryState& memory);
 
 // The largest RAM tier that can be true on this machine.
 uint64_t ram_capacity_max(const MemoryState& memory);
-
-// A directory as a place for a tier.
-struct DirectoryState {
-  bool exists = false;
-  bool is_directory = false;
-  bool writable = false;
-  bool read_only_mount = false;
-  bool in_memory = false;         // tmpfs, ramfs, hugetlbfs
-  bool network = false;           // NFS, Lustre, FUSE, ...: not local
-  bool rotational_known = false;  // the device was found under /sys/block
-  bool rotational = true;
-  uint64_t device = 0;      // st_dev
-  std::string disk;         // "nvme0n1", empty when it is no local block device
-  uint64_t free_bytes = 0;  // for this user
-  uint64_t total_bytes = 0;
-  std::string file_system;  // "ext4", "tmpfs", "0x1234" when unknown
-};
-
-DirectoryState read_directory_state(const std::string& path, const MachineRoots& roots = {});
 
 struct FoundTier {
   std::string directory;
