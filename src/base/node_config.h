@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file_rule.h"
+#include "base/handling.h"
 #include "base/huge_pages.h"
 
 namespace cairn {
@@ -48,12 +50,27 @@ struct NodeConfig {
   // File tiers, fastest first; empty where the user named none and no suitable disk was found.
   std::vector<FileTierConfig> tiers;
 
+  // Scratch: these directories are private to the node, nothing in them is stored. Where the other
+  // tiers have no room, their data goes to a swap file of at most this size in swap_directory.
+  std::vector<std::string> scratch_directories;
+  std::string swap_directory;
+  uint64_t swap_capacity_bytes = 0;
+
   // Write-back. Dirty data is written at the latest flush_delay_ms after it became dirty, by
   // flush_streams parallel writers, and at once above flush_dirty_high_percent of a tier.
   uint32_t flush_delay_ms = 500;
   uint32_t flush_streams = 2;
   uint32_t flush_dirty_high_percent = 60;
   uint32_t flush_retry_ms = 1000;  // first retry after an error of the backing store; doubles
+
+  // How files are treated: by the rules, in their order, else by what follows them. The rules are
+  // those of schema_file, checked; who takes them does not read the file again.
+  std::string schema_file;  // absolute; empty: none
+  std::vector<FileRule> rules;
+  BufferingMode mode = BufferingMode::kAsync;
+  FlushTrigger trigger = FlushTrigger::kPeriodic;
+  uint64_t flush_amount_bytes = uint64_t{4} << 20;  // dirty bytes that make a file due at once
+  std::string placement_policy = "max-bandwidth";   // or the absolute path of a plugin
 
   // Eviction starts when less than evict_low_percent of a tier is free and stops at
   // evict_high_percent.

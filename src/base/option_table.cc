@@ -133,6 +133,36 @@ constexpr OptionDescription kOptionTable[] = {
          "with each further failure.",
      .advice = "The data stays in its tier meanwhile, and `cairn status` names the file.",
      .hot_changeable = false},
+    {.id = OptionId::kFlushTrigger,
+     .name = "flush.trigger",
+     .environment = "CAIRN_FLUSH_TRIGGER",
+     .flag = "--trigger",
+     .type = OptionType::kChoice,
+     .default_text = "periodic",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "periodic|per-operation|per-file|on-exit",
+     .unit = "`periodic`, `per-operation`, `per-file` or `on-exit`",
+     .description =
+         "What starts the flush of a file in mode `persistent-async`: `flush.delay_ms` or "
+         "`flush.amount`, each write, its close, or the end of the run.",
+     .advice = "`on-exit` keeps the store quiet during the run, as long as the tiers have room; "
+               "`per-file` suits files that are written once.",
+     .hot_changeable = true},
+    {.id = OptionId::kFlushAmount,
+     .name = "flush.amount",
+     .environment = "CAIRN_FLUSH_AMOUNT",
+     .flag = "",
+     .type = OptionType::kSize,
+     .default_text = "4M",
+     .value_min = 4096,
+     .value_max = kNoMaximum,
+     .choices = "",
+     .unit = "bytes, with K, M, G, T (binary)",
+     .description = "Dirty bytes of one file that make it due at once, whatever their age.",
+     .advice = "About what the backing store writes in one piece: 1M for a disk, a few stripes for "
+               "a parallel file system.",
+     .hot_changeable = false},
     {.id = OptionId::kEvictLow,
      .name = "evict.low_percent",
      .environment = "CAIRN_EVICT_LOW_PERCENT",
@@ -187,6 +217,85 @@ constexpr OptionDescription kOptionTable[] = {
      .unit = "list of glob patterns; `:` between them in the environment",
      .description = "Files that match are left alone although they lie in a buffered directory.",
      .advice = "Quote them from the shell: `--exclude '*.log'`.",
+     .hot_changeable = true},
+    {.id = OptionId::kBufferMode,
+     .name = "buffer.mode",
+     .environment = "CAIRN_BUFFER_MODE",
+     .flag = "--mode",
+     .type = OptionType::kChoice,
+     .default_text = "persistent-async",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "persistent-async|persistent-sync|scratch|bypass",
+     .unit = "`persistent-async`, `persistent-sync`, `scratch` or `bypass`",
+     .description =
+         "When the backing store has a write: later (see `flush.trigger`), before the write "
+         "returns, never, or without any buffering.",
+     .advice = "`scratch` for what nobody needs after the run: it is gone at its end.",
+     .hot_changeable = true},
+    {.id = OptionId::kBufferScratch,
+     .name = "buffer.scratch",
+     .environment = "CAIRN_BUFFER_SCRATCH",
+     .flag = "--scratch",
+     .type = OptionType::kDirectoryList,
+     .default_text = "",
+     .value_min = 0,
+     .value_max = 16,
+     .choices = "",
+     .unit = "list of directories; `:` between them in the environment",
+     .description =
+         "Directories that the programs see empty, and whose files live in the tiers alone: "
+         "neither "
+         "names nor data reach the backing store, and all is gone when the run, or the node that "
+         "was started with it, ends.",
+     .advice = "For temporary and intermediate files. Programs outside see nothing of it.",
+     .hot_changeable = true},
+    {.id = OptionId::kBufferSwap,
+     .name = "buffer.swap",
+     .environment = "CAIRN_BUFFER_SWAP",
+     .flag = "--swap",
+     .type = OptionType::kSize,
+     .default_text = "auto",
+     .value_min = 0,
+     .value_max = kNoMaximum,
+     .choices = "",
+     .unit = "bytes, with K, M, G, T (binary); `auto`; 0 for none",
+     .description =
+         "How much scratch data may lie in a swap file below the first scratch directory when the "
+         "tiers are full. `auto` is four times the tiers, at most half of what is free there.",
+     .advice = "The file takes room only as it is needed, and has no name.",
+     .hot_changeable = false},
+    {.id = OptionId::kPlacementPolicy,
+     .name = "placement.policy",
+     .environment = "CAIRN_PLACEMENT_POLICY",
+     .flag = "--policy",
+     .type = OptionType::kPolicy,
+     .default_text = "max-bandwidth",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "max-bandwidth|max-bandwidth-paper|max-locality|hot-data|round-robin|random|"
+                "minimize-io-time|fastest-with-room",
+     .unit = "a policy's name, or the path of a plugin",
+     .description =
+         "Which tier takes new data: `max-bandwidth`, `max-bandwidth-paper`, `max-locality`, "
+         "`hot-data`, `round-robin`, `random`, `minimize-io-time`, `fastest-with-room`, or a "
+         "shared object that brings a policy.",
+     .advice = "`hot-data` when a small part of the data is read again and again, `max-locality` "
+               "when files are read in pieces by many processes.",
+     .hot_changeable = true},
+    {.id = OptionId::kSchema,
+     .name = "schema",
+     .environment = "CAIRN_SCHEMA",
+     .flag = "--schema",
+     .type = OptionType::kFile,
+     .default_text = "",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "",
+     .unit = "an XML or YAML file (docs/schemas.md)",
+     .description = "Rules that say how which files are treated. Empty: no rules.",
+     .advice = "What a rule sets for a file is stronger than the options below. `cairn schema "
+               "check FILE` says whether it is in order.",
      .hot_changeable = true},
     {.id = OptionId::kClientsMax,
      .name = "clients.max",
@@ -279,6 +388,17 @@ const OptionDescription* find_option(std::string_view name) {
     if (option.name == name) return &option;
   }
   return nullptr;
+}
+
+std::vector<std::string_view> option_choices(const OptionDescription& option) {
+  std::vector<std::string_view> choices;
+  std::string_view rest = option.choices;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('|'), rest.size());
+    choices.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return choices;
 }
 
 std::optional<uint64_t> parse_option_number(const OptionDescription& option, std::string_view text,

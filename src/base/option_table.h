@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cairn {
 
@@ -25,10 +26,17 @@ enum class OptionId : uint8_t {
   kFlushStreams,
   kFlushDirtyHigh,
   kFlushRetry,
+  kFlushTrigger,
+  kFlushAmount,
   kEvictLow,
   kEvictHigh,
   kBufferDirectories,
   kBufferExclude,
+  kBufferMode,
+  kBufferScratch,
+  kBufferSwap,
+  kPlacementPolicy,
+  kSchema,
   kClientsMax,
   kObjectsMax,
   kReport,
@@ -44,6 +52,8 @@ enum class OptionType : uint8_t {
   kSwitch,         // on | off
   kDirectoryList,  // existing directories, ":" between them in the environment
   kPatternList,    // glob patterns, ":" between them in the environment
+  kFile,           // an existing file; empty: none
+  kPolicy,         // one of `choices`, or the path of a plugin (with a slash)
   kTierList,       // {name, directory, capacity} in YAML, DIR:SIZE elsewhere, "," between them
 };
 
@@ -57,7 +67,7 @@ struct OptionDescription {
   std::string_view default_text;  // "auto" where the default is found by looking at the machine
   uint64_t value_min;             // for numbers, in the option's own unit
   uint64_t value_max;
-  std::string_view choices;  // "a|b|c" for kChoice, else empty
+  std::string_view choices;  // "a|b|c" for kChoice and kPolicy, else empty
   std::string_view unit;     // how values are written
   std::string_view description;
   std::string_view advice;  // cost, and when to turn it
@@ -72,6 +82,9 @@ const OptionDescription& option_description(OptionId id);
 
 // Returns: null when no option has this name ("ram.capacity").
 const OptionDescription* find_option(std::string_view name);
+
+// The words of `choices`.
+std::vector<std::string_view> option_choices(const OptionDescription& option);
 
 // The number that a kSize, kPercent, kCount or kMilliseconds text stands for.
 // Returns: nothing on a mistake, and says in `problem` what is wrong and what would be right.

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "base/handling.h"
+
 namespace cairn {
 namespace {
 
@@ -55,6 +57,20 @@ TEST(OptionTable, NumbersSayWhatIsWrong) {
   EXPECT_FALSE(parse_option_number(streams, "65", &problem).has_value());
   EXPECT_EQ(problem, "flush.streams: 65 is out of range, allowed is 1 to 64");
   EXPECT_EQ(parse_option_number(option_description(OptionId::kEvictLow), "7%", &problem), 7U);
+}
+
+TEST(OptionTable, ChoicesAreTheWordsOfTheTable) {
+  const auto modes = option_choices(option_description(OptionId::kBufferMode));
+  ASSERT_EQ(modes.size(), kBufferingModes);
+  for (unsigned index = 0; index < kBufferingModes; ++index) {
+    EXPECT_EQ(modes[index], name_of(static_cast<BufferingMode>(index)));
+  }
+  const auto triggers = option_choices(option_description(OptionId::kFlushTrigger));
+  ASSERT_EQ(triggers.size(), kFlushTriggers);
+  for (unsigned index = 0; index < kFlushTriggers; ++index) {
+    EXPECT_EQ(triggers[index], name_of(static_cast<FlushTrigger>(index)));
+  }
+  EXPECT_TRUE(option_choices(option_description(OptionId::kRamCapacity)).empty());
 }
 
 TEST(OptionTable, NearestNameForgivesASlip) {

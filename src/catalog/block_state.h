@@ -42,15 +42,15 @@ constexpr const char* name_of(BlockState state) {
 // Why a block is in the tier where `cairn explain` finds it.
 enum class PlacementReason : std::uint8_t {
   kNone = 0,
-  kWritten,   // placed by a write: fastest tier with room
+  kWritten,   // placed by a write, where the placement policy put it
   kRead,      // filled from the backing store by a read
   kGrown,     // moved to a larger size class
-  kPromoted,  // read again while in a lower tier
-  kDemoted    // oldest when the tier above ran short of room
+  kPromoted,  // moved up: read again while in a lower tier, or asked for
+  kDemoted    // moved down: oldest when the tier above ran short of room
 };
 constexpr const char* name_of(PlacementReason reason) {
   constexpr const char* kNames[] = {"-",
-                                    "written: fastest tier with room",
+                                    "written: where the placement policy put it",
                                     "read from the backing store",
                                     "grew to a larger bucket",
                                     "read again in a lower tier",

@@ -26,6 +26,7 @@
 #include "arena/owned_lock.h"
 #include "base/atomic_max.h"
 #include "base/ids.h"
+#include "catalog/object_handling.h"
 
 namespace cairn {
 
@@ -38,6 +39,7 @@ enum ObjectFlags : std::uint32_t {
   kObjectFlushQueued = 1u << 6,
   // no longer found by its key: the file is gone, its inode may be another's soon
   kObjectRetired = 1u << 7,
+  // bits 8 to 26: how the file is treated; see catalog/object_handling.h
 };
 
 struct Object {
@@ -74,6 +76,18 @@ struct Object {
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
   void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_acq_rel); }
+  ObjectHandling handling() const {
+    return ObjectHandling::from_bits(flags.load(std::memory_order_relaxed));
+  }
+  // Leaves a record alone that names no object any more: its flags say that it is free.
+  void set_handling(const ObjectHandling& handling) {
+    std::uint32_t seen = flags.load(std::memory_order_relaxed);
+    const std::uint32_t bits = handling.bits();
+    while ((seen & kObjectLive) != 0 && (seen & ObjectHandling::kMask) != bits &&
+           !flags.compare_exchange_weak(seen, (seen & ~ObjectHandling::kMask) | bits,
+                                        std::memory_order_acq_rel)) {
+    }
+  }
   // Grows `size` to at least `end`.
   void extend_to(std::uint64_t end) { raise_to(size, end); }
 };

@@ -8,7 +8,8 @@
 namespace cairn {
 namespace {
 
-constexpr const char* kVariables[] = {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN"};
+constexpr const char* kVariables[] = {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN",
+                                      "CAIRN_HANDLING"};
 constexpr unsigned kVariableCount = sizeof kVariables / sizeof kVariables[0];
 constexpr const char* kPreload = "LD_PRELOAD";
 // What does not fit is passed on only as long as programs keep their environment.

@@ -17,6 +17,7 @@
 #include "buffer/object_lifecycle.h"
 #include "client/opening_guard.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/mappings.h"
 #include "frontends/common/open_file_pool.h"
@@ -166,10 +167,18 @@ bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status,
   return PathFilter::manages(fd);
 }
 
+// The latest open decides; the home that a policy has given the file stays while it is that
+// policy's.
+void take_handling(Object& object, ObjectHandling handling) {
+  const ObjectHandling before = object.handling();
+  if (!handling.home && handling.policy == before.policy) handling.home = before.home;
+  object.set_handling(handling);
+}
+
 // Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that
 // is not possible.
 OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status,
-                            ObjectIndex known) {
+                            ObjectIndex known, const ObjectHandling& handling) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return nullptr;
   OpenFile* file = OpenFilePool::take();
@@ -203,8 +212,22 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
     return nullptr;
   }
   file->descriptors.store(1, std::memory_order_relaxed);
+  take_handling(actor->object(file->object), handling);
   DescriptorTable::set(fd, file);
   return file;
+}
+
+// A file that is not to be buffered may still have something in the buffer, from before the rule:
+// that is stored first. While others have it open as a buffered file, all have.
+bool can_bypass(Session& session, ObjectIndex known) {
+  if (known == ObjectIndex::kNone) return true;
+  const Object& object = session.memory().objects().at(known);
+  if (object.opens.load(std::memory_order_acquire) != 0) return false;
+  const auto is_stored = [&object] {
+    return object.dirty_blocks.load(std::memory_order_acquire) == 0 &&
+           !object.has(kObjectTimesDirty);
+  };
+  return is_stored() || (session.request_flush(known, false) == 0 && is_stored());
 }
 
 OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
@@ -214,7 +237,14 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   if (seen != nullptr) *seen = status;
   ObjectIndex known = ObjectIndex::kNone;
   if (!is_candidate(fd, raw, status, &known)) return nullptr;
-  return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known);
+  Session& session = Session::instance();
+  if (!session.attach()) return nullptr;
+  ObjectHandling handling = FileHandling::of(session.memory(), fd, raw.stx_size, flags);
+  if (handling.mode == BufferingMode::kBypass) {
+    if (can_bypass(session, known)) return nullptr;
+    handling.mode = BufferingMode::kAsync;
+  }
+  return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known, handling);
 }
 
 // open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, the buffer follows through

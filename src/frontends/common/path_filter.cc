@@ -93,6 +93,12 @@ void resolve_one(const char* wanted) {
   sys::close(fd);
 }
 
+// The part of the path below the directory, null when it is not there.
+const char* part_below(const Directory& directory, const char* path) {
+  if (std::strncmp(path, directory.path, directory.length) != 0) return nullptr;
+  return path[directory.length] == '/' ? path + directory.length + 1 : nullptr;
+}
+
 bool is_excluded(const char* path, const char* below) {
   for (unsigned index = 0; index < filter.exclude_count; ++index) {
     const char* pattern = filter.excludes[index];
@@ -142,12 +148,18 @@ bool PathFilter::manages(int fd) {
 
 bool PathFilter::manages_path(const char* path) {
   for (unsigned index = 0; index < filter.directory_count; ++index) {
-    const Directory& directory = filter.directories[index];
-    if (std::strncmp(path, directory.path, directory.length) != 0) continue;
-    if (path[directory.length] != '/') continue;
-    if (!is_excluded(path, path + directory.length + 1)) return true;
+    const char* below = part_below(filter.directories[index], path);
+    if (below != nullptr && !is_excluded(path, below)) return true;
   }
   return false;
+}
+
+const char* PathFilter::place_of(int fd, char* path, std::size_t size) {
+  if (path_of(fd, path, size) <= 0 || path[0] != '/') return nullptr;
+  for (unsigned index = 0; index < filter.directory_count; ++index) {
+    if (const char* below = part_below(filter.directories[index], path)) return below;
+  }
+  return nullptr;
 }
 
 }  // namespace cairn

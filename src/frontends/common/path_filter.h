@@ -10,6 +10,7 @@
 // Thread safety: configure() before the first open; manages() from any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cairn {
@@ -24,6 +25,9 @@ class PathFilter {
   static bool may_manage_mount(std::uint64_t mount);
   // Requires: the descriptor is open.
   static bool manages(int fd);
+  // Writes the canonical path of an open file to `path` and returns the part of it that lies below
+  // its managed directory; null when it lies below none, or has no path.
+  static const char* place_of(int fd, char* path, std::size_t size);
   // The judgement itself. Requires: a canonical absolute path.
   static bool manages_path(const char* path);
 };

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "client/session.h"
+#include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"
@@ -41,8 +42,10 @@ void start_session() {
   const char* run = getenv("CAIRN_RUN");
   Session::begin_process();
   Session& session = Session::instance();
-  session.configure(socket_path,
-                    run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10)));
+  const auto run_number =
+      run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10));
+  session.configure(socket_path, run_number);
+  FileHandling::configure(getenv("CAIRN_HANDLING"), run_number);
   session.set_child_handler(take_over_holds);
   session.set_lock_probe(PosixLocks::is_locked);
   if (pthread_key_create(&thread_exit_key, leave_thread) == 0)

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an object is treated, packed into its flags: what the rules said when it was last opened.
+//
+//   bit 8  mode:2  trigger:2  policy:4  home:4  pinned:1  priority:3  prefetch:3
+//
+// All zero is what a node without rules does: persistent-async, periodic, the default policy, no
+// tier of its own, priority 4.
+//
+// Thread safety: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/file_rule.h"
+#include "base/handling.h"
+#include "base/ids.h"
+
+namespace cairn {
+
+struct ObjectHandling {
+  BufferingMode mode = BufferingMode::kAsync;
+  FlushTrigger trigger = FlushTrigger::kPeriodic;
+  std::uint8_t policy = 0;     // index of the node's policies; 0 is the default one
+  std::optional<TierId> home;  // new blocks go there first, and what is there is not moved up
+  bool pinned = false;         // the organizer leaves its blocks where they are
+  std::uint8_t priority = kPriorityNormal;
+  PrefetchHint prefetch = PrefetchHint::kNormal;
+
+  static constexpr std::uint8_t kPriorityNormal = 4;
+  static constexpr std::uint8_t kPriorityMax = 7;
+  static constexpr std::uint32_t kMask = 0x7ffffU << 8;
+
+  static constexpr ObjectHandling from_bits(std::uint32_t bits) {
+    ObjectHandling handling;
+    handling.mode = static_cast<BufferingMode>(bits >> 8 & 3);
+    handling.trigger = static_cast<FlushTrigger>(bits >> 10 & 3);
+    handling.policy = bits >> 12 & 15;
+    if (const std::uint32_t home = bits >> 16 & 15; home != 0)
+      handling.home = static_cast<TierId>(home - 1);
+    handling.pinned = (bits >> 20 & 1) != 0;
+    handling.priority = static_cast<std::uint8_t>((bits >> 21 & 7) ^ kPriorityNormal);
+    handling.prefetch = static_cast<PrefetchHint>(bits >> 24 & 7);
+    return handling;
+  }
+  constexpr std::uint32_t bits() const {
+    return static_cast<std::uint32_t>(mode) << 8 | static_cast<std::uint32_t>(trigger) << 10 |
+           std::uint32_t{policy} << 12 | (home ? raw(*home) + 1 : 0) << 16 |
+           std::uint32_t{pinned} << 20 |
+           static_cast<std::uint32_t>(priority ^ kPriorityNormal) << 21 |
+           static_cast<std::uint32_t>(prefetch) << 24;
+  }
+  friend constexpr bool operator==(const ObjectHandling&, const ObjectHandling&) = default;
+};
+static_assert(ObjectHandling().bits() == 0, "a node without rules does not touch the flags");
+
+}  // namespace cairn

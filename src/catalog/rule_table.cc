@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/rule_table.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cairn {
+namespace {
+
+bool pattern_matches(const RuleRecord& rule, const RuleQuestion& question) {
+  const int flags = rule.has_numbers != 0 ? FNM_EXTMATCH : 0;
+  if (fnmatch(rule.pattern, question.path, flags) == 0) return true;
+  if (question.below != nullptr && fnmatch(rule.pattern, question.below, flags) == 0) return true;
+  if (std::strchr(rule.pattern, '/') != nullptr) return false;
+  const char* last = std::strrchr(question.path, '/');
+  return last != nullptr && fnmatch(rule.pattern, last + 1, flags) == 0;
+}
+
+bool access_matches(RuleAccess access, const RuleQuestion& question) {
+  switch (access) {
+    case RuleAccess::kAny:
+      return true;
+    case RuleAccess::kRead:
+      return question.reads && !question.writes;
+    case RuleAccess::kWrite:
+      return question.writes && !question.reads;
+    case RuleAccess::kReadWrite:
+      return question.reads && question.writes;
+  }
+  return false;
+}
+
+// Takes over what `rule` decides and nobody decided before.
+void apply(const RuleRecord& rule, std::uint16_t* open, ObjectHandling* result) {
+  const ObjectHandling said = ObjectHandling::from_bits(rule.handling);
+  const auto takes = [&](std::uint16_t property) {
+    if ((rule.properties & *open & property) == 0) return false;
+    *open = static_cast<std::uint16_t>(*open & ~property);
+    return true;
+  };
+  if (takes(RuleRecord::kMode)) result->mode = said.mode;
+  if (takes(RuleRecord::kTrigger)) result->trigger = said.trigger;
+  if (takes(RuleRecord::kPolicy)) result->policy = said.policy;
+  if (takes(RuleRecord::kHome)) result->home = said.home;
+  if (takes(RuleRecord::kPinned)) result->pinned = said.pinned;
+  if (takes(RuleRecord::kPriority)) result->priority = said.priority;
+  if (takes(RuleRecord::kPrefetch)) result->prefetch = said.prefetch;
+}
+
+}  // namespace
+
+bool rule_matches(const RuleRecord& rule, const RuleQuestion& question) {
+  if (rule.run != 0 && rule.run != question.run) return false;
+  if (question.size < rule.size_min || question.size > rule.size_max) return false;
+  return access_matches(rule.access, question) && pattern_matches(rule, question);
+}
+
+void RuleTable::publish(std::span<const RuleRecord> rules) {
+  const std::size_t count = std::min<std::size_t>(rules.size(), kRulesMax);
+  header_->sequence.fetch_add(1, std::memory_order_acq_rel);
+  std::atomic_thread_fence(std::memory_order_release);
+  for (std::size_t at = 0; at < count; ++at)
+    std::memcpy(static_cast<void*>(records_ + at), &rules[at], sizeof(RuleRecord));
+  header_->count.store(static_cast<std::uint32_t>(count), std::memory_order_release);
+  header_->sequence.fetch_add(1, std::memory_order_acq_rel);
+}
+
+ObjectHandling RuleTable::decide(const RuleQuestion& question, ObjectHandling otherwise) const {
+  for (;;) {
+    const std::uint32_t before = header_->sequence.load(std::memory_order_acquire);
+    ObjectHandling result = otherwise;
+    std::uint16_t open = RuleRecord::kAllProperties;
+    const std::uint32_t count =
+        std::min(header_->count.load(std::memory_order_acquire), std::uint32_t{kRulesMax});
+    bool torn = (before & 1) != 0;
+    for (std::uint32_t at = 0; at < count && open != 0 && !torn; ++at) {
+      RuleRecord rule;
+      std::memcpy(static_cast<void*>(&rule), records_ + at, sizeof rule);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      torn = header_->sequence.load(std::memory_order_relaxed) != before;
+      if (!torn && rule_matches(rule, question)) apply(rule, &open, &result);
+    }
+    if (!torn && header_->sequence.load(std::memory_order_acquire) == before) return result;
+  }
+}
+
+}  // namespace cairn

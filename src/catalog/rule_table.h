@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of a node as its clients read them: compiled, of fixed size, in the control segment.
+// Clients ask when they open a file; `cairn set` changes them on a running node.
+//
+// Thread safety: one writer (the service); readers copy record by record under the sequence and
+// start again when it moved. Ownership: refers to the control segment.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "catalog/object_handling.h"
+
+namespace cairn {
+
+// One rule. Conditions first, then which properties it decides and how.
+struct RuleRecord {
+  static constexpr std::size_t kPatternBytes = FileRule::kPatternBytesMax + 1;
+  enum Property : std::uint16_t {
+    kMode = 1u << 0,
+    kTrigger = 1u << 1,
+    kPolicy = 1u << 2,
+    kHome = 1u << 3,
+    kPinned = 1u << 4,
+    kPriority = 1u << 5,
+    kPrefetch = 1u << 6
+  };
+  static constexpr std::uint16_t kAllProperties = 0x7f;
+
+  char pattern[kPatternBytes] = {};  // extended glob where `has_numbers`
+  std::uint64_t size_min = 0;
+  std::uint64_t size_max = UINT64_MAX;
+  std::uint32_t run = 0;         // of this run only; 0: of every run
+  std::uint32_t handling = 0;    // bits of an ObjectHandling
+  std::uint16_t properties = 0;  // which of them count
+  RuleAccess access = RuleAccess::kAny;
+  std::uint8_t has_numbers = 0;
+  std::uint32_t reserved = 0;
+};
+
+struct RuleTableHeader {
+  std::atomic<std::uint32_t> sequence;  // odd while the service writes
+  std::atomic<std::uint32_t> count;
+};
+
+// What a rule is asked about a file that is being opened.
+struct RuleQuestion {
+  const char* path = nullptr;   // canonical
+  const char* below = nullptr;  // the part of it below the managed directory
+  std::uint64_t size = 0;
+  std::uint32_t run = 0;
+  bool reads = false;
+  bool writes = false;
+};
+
+class RuleTable {
+ public:
+  static constexpr std::uint32_t kRulesMax = 256;
+  static constexpr std::size_t kBytes = sizeof(RuleTableHeader) + kRulesMax * sizeof(RuleRecord);
+
+  RuleTable() = default;
+  explicit RuleTable(void* memory)
+      : header_(static_cast<RuleTableHeader*>(memory)),
+        records_(reinterpret_cast<RuleRecord*>(header_ + 1)) {}
+
+  bool is_empty() const { return header_->count.load(std::memory_order_acquire) == 0; }
+  // Service only. The first kRulesMax count.
+  void publish(std::span<const RuleRecord> rules);
+  // What the rules say of a file, over `otherwise` for what none of them decides: for each property
+  // the first rule that matches and decides it.
+  ObjectHandling decide(const RuleQuestion& question, ObjectHandling otherwise) const;
+
+ private:
+  RuleTableHeader* header_ = nullptr;
+  RuleRecord* records_ = nullptr;
+};
+
+// Whether the rule speaks of the file.
+bool rule_matches(const RuleRecord& rule, const RuleQuestion& question);
+
+}  // namespace cairn
