@@ -57,6 +57,44 @@ bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, Size
   return false;
 }
 
+unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs) {
+  if (words_.free_slabs->load(std::memory_order_relaxed) == 0) return 0;
+  const std::uint32_t words = (shape_.slab_count + kBits - 1) / kBits;
+  unsigned leased = 0;
+  for (std::uint32_t word = 0; word < words && leased < slabs.size(); ++word) {
+    leased += claim_hinted(word, self, slabs.subspan(leased));
+  }
+  // A death before this line leaves the count too high, which the sweep finds.
+  if (leased > 0) words_.free_slabs->fetch_sub(leased, std::memory_order_relaxed);
+  return leased;
+}
+
+// Claims slabs of one word of hints until `slabs` is full or the word has no more. The hints are
+// cleared first, as many as are wanted at once: a claim that fails says that the hint was stale.
+unsigned BucketPool::claim_hinted(std::uint32_t word, Owner self, std::span<std::uint32_t> slabs) {
+  const std::uint64_t leased =
+      pack(self, SizeClass::k64KiB, State::kLeased, all_free(SizeClass::k64KiB));
+  unsigned count = 0;
+  for (;;) {
+    std::uint64_t rest = words_.free_hint[word].load(std::memory_order_acquire);
+    std::uint64_t lowest = 0;
+    for (unsigned wanted = static_cast<unsigned>(slabs.size()) - count; wanted > 0 && rest != 0;
+         --wanted) {
+      lowest |= rest & (~rest + 1);
+      rest &= rest - 1;
+    }
+    if (lowest == 0) return count;
+    lowest &= words_.free_hint[word].fetch_and(~lowest, std::memory_order_acq_rel);
+    for (; lowest != 0; lowest &= lowest - 1) {
+      const std::uint32_t slab = word * kBits + static_cast<unsigned>(std::countr_zero(lowest));
+      std::uint64_t free = 0;  // the word of a free slab
+      if (words_.slabs[slab].compare_exchange_strong(free, leased, std::memory_order_acq_rel)) {
+        slabs[count++] = slab;
+      }
+    }
+  }
+}
+
 bool BucketPool::claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self) {
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
@@ -92,6 +130,21 @@ BucketIndex BucketPool::take(SlabIndex slab, Owner self, const OwnerTable& owner
   return bucket;
 }
 
+BucketIndex BucketPool::take_whole(SlabIndex slab, Owner self, const OwnerTable& owners) {
+  const BucketIndex bucket = bucket_at(slab.value, 0);
+  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
+  descriptor.lock(self, owners);  // before the bit is cleared: invariant 1
+  CAIRN_DCHECK(descriptor.state.load() == BlockState::kFree);
+  std::uint64_t seen = pack(self, SizeClass::k64KiB, State::kLeased, all_free(SizeClass::k64KiB));
+  const std::uint64_t taken = pack(Owner(), SizeClass::k64KiB, State::kShared, 0);
+  if (!words_.slabs[slab.value].compare_exchange_strong(seen, taken, std::memory_order_acq_rel)) {
+    descriptor.unlock(self, false);
+    return BucketIndex::kNone;
+  }
+  descriptor.size_class = static_cast<std::uint8_t>(SizeClass::k64KiB);
+  return bucket;
+}
+
 void BucketPool::give_back(SlabIndex slab, Owner self) { settle(slab.value, self); }
 
 void BucketPool::settle(std::uint32_t slab, Owner owner) {
@@ -111,17 +164,41 @@ void BucketPool::settle(std::uint32_t slab, Owner owner) {
   }
 }
 
-void BucketPool::release(BucketIndex bucket, Owner self) {
-  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
-  const auto [slab, sub] = place_of(bucket);
-  const auto size_class = static_cast<SizeClass>(descriptor.size_class);
-  const unsigned bit = sub / pages_in(size_class);
+// The descriptor of a bucket that holds nothing any more. Requires: the lock.
+void BucketPool::empty(BlockDescriptor& descriptor) {
   descriptor.clear_identity();
   descriptor.valid_pages.store(0, std::memory_order_relaxed);
   descriptor.dirty_pages.store(0, std::memory_order_relaxed);
   // A flusher that died left its state behind; whoever releases has made sure that none is alive.
   if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
   if (descriptor.state.load() != BlockState::kFree) descriptor.enter(BlockState::kFree);
+}
+
+bool BucketPool::keep(BucketIndex bucket, Owner self, SlabIndex* slab) {
+  if (!is_whole_slab(bucket)) return false;
+  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
+  slab->value = place_of(bucket).slab;
+  // What take_whole() left; anything else is a carved slab, or one whose lessee still has it.
+  std::uint64_t seen = pack(Owner(), SizeClass::k64KiB, State::kShared, 0);
+  const std::uint64_t leased =
+      pack(self, SizeClass::k64KiB, State::kLeased, all_free(SizeClass::k64KiB));
+  if (words_.slabs[slab->value].load(std::memory_order_relaxed) != seen) return false;
+  // Emptied first: after a death in between, the sweep finds it locked, taken and without a block.
+  empty(descriptor);
+  const bool is_ours =
+      words_.slabs[slab->value].compare_exchange_strong(seen, leased, std::memory_order_acq_rel);
+  CAIRN_DCHECK(is_ours);
+  if (!is_ours) return false;
+  descriptor.unlock(self, true);
+  return true;
+}
+
+void BucketPool::release(BucketIndex bucket, Owner self) {
+  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
+  const auto [slab, sub] = place_of(bucket);
+  const auto size_class = static_cast<SizeClass>(descriptor.size_class);
+  const unsigned bit = sub / pages_in(size_class);
+  empty(descriptor);
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
     const std::uint16_t free = static_cast<std::uint16_t>(free_in(seen) | 1u << bit);

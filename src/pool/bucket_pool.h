@@ -10,7 +10,8 @@
 //   free      nobody's, all buckets free           client, service: lease() -> leased
 //   leased    `owner` takes buckets from it        owner: give_back() -> shared or free; service
 //                                                  after its death
-//   shared    buckets are in use, some may be free lease() -> leased; last release() -> free
+//   shared    buckets are in use, some may be free lease() or keep() -> leased; last release()
+//                                                  -> free
 //
 // Invariants
 //  1. A bucket whose free bit is clear is either published in the directory or its descriptor is
@@ -24,6 +25,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "arena/owner.h"
 #include "base/ids.h"
@@ -74,14 +76,22 @@ class BucketPool {
   // Takes a slab of `size_class` for `self`, starting the search at `*cursor`. False when none is
   // free.
   bool lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab);
+  // The same for several slabs of the largest class at once, lowest first; returns how many of
+  // `slabs` were filled. One look at the hints and one change of the count serve all of them.
+  unsigned lease_whole(Owner self, std::span<std::uint32_t> slabs);
   // Takes a bucket from a slab that `self` leases: its descriptor comes locked, in state free.
   // kNone when the slab has none left.
   BucketIndex take(SlabIndex slab, Owner self, const OwnerTable& owners);
+  // Takes the only bucket of a leased slab of the largest class, which is leased no more.
+  BucketIndex take_whole(SlabIndex slab, Owner self, const OwnerTable& owners);
   // The lessee is done with the slab.
   void give_back(SlabIndex slab, Owner self);
   // Frees a bucket that is no longer published. Requires: its descriptor is locked by `self`;
   // unlocks it.
   void release(BucketIndex bucket, Owner self);
+  // The same, but the bucket's slab is leased by `self` from now on, so that no line which others
+  // use is written. False when the bucket is part of a carved slab: nothing has happened then.
+  bool keep(BucketIndex bucket, Owner self, SlabIndex* slab);
 
   // After a death: returns what `dead` had leased. Returns the number of slabs.
   std::uint32_t reclaim_leases(Owner dead);
@@ -91,8 +101,8 @@ class BucketPool {
   // True when the bucket is neither in the pool nor part of a larger one. Requires: its descriptor
   // is locked by the caller, so that nobody takes or releases it meanwhile.
   bool is_taken(BucketIndex bucket) const;
-  // Slabs in state free by looking at every one; free_slabs() may drift by one when a death falls
-  // between the change of the slab and of the count.
+  // Slabs in state free by looking at every one; free_slabs() may drift by a few when a death falls
+  // between the change of slabs and of the count.
   std::uint32_t count_free_slabs() const;
   void correct_free_slabs(std::int32_t by) const;
 
@@ -179,7 +189,9 @@ class BucketPool {
   bool lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class, Owner self,
                   std::uint32_t* cursor, SlabIndex* slab);
   bool claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self);
+  unsigned claim_hinted(std::uint32_t word, Owner self, std::span<std::uint32_t> slabs);
   void settle(std::uint32_t slab, Owner owner);
+  static void empty(BlockDescriptor& descriptor);
   void set_hint(std::uint32_t slab, std::uint64_t word);
   void restore_hint(std::uint32_t slab, std::uint64_t word);
 

@@ -96,6 +96,122 @@ TEST_F(BucketPoolTest, TheLeasesOfTheDeadComeBack) {
   EXPECT_EQ(pool_.free_slabs(), kSlabs - 1);
 }
 
+TEST_F(BucketPoolTest, WholeSlabsAreLeasedLowestFirstAndCountedAtOnce) {
+  const Owner self = owners_.current(1);
+  std::vector<std::uint32_t> first(70);
+  ASSERT_EQ(pool_.lease_whole(self, first), 70u);
+  for (std::uint32_t slab = 0; slab < 70; ++slab) EXPECT_EQ(first[slab], slab);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs - 70);
+  EXPECT_EQ(pool_.leased_slabs(), 70u);
+  pool_.give_back(SlabIndex{3}, self);
+  pool_.give_back(SlabIndex{66}, self);
+  std::vector<std::uint32_t> second(kSlabs);
+  ASSERT_EQ(pool_.lease_whole(self, second), kSlabs - 68) << "what is left, no more";
+  EXPECT_EQ(second[0], 3u);
+  EXPECT_EQ(second[1], 66u);
+  EXPECT_EQ(pool_.free_slabs(), 0u);
+  EXPECT_EQ(pool_.lease_whole(self, second), 0u);
+  owners_.advance(1);
+  EXPECT_EQ(pool_.reclaim_dead_leases(owners_), kSlabs);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs);
+}
+
+TEST_F(BucketPoolTest, AStaleHintGivesNoSlabTwice) {
+  const Owner self = owners_.current(1);
+  std::vector<std::uint32_t> slabs(2);
+  ASSERT_EQ(pool_.lease_whole(self, slabs), 2u);
+  free_hint_[0].fetch_or(3);  // as a death leaves it
+  ASSERT_EQ(pool_.lease_whole(owners_.current(2), slabs), 2u);
+  EXPECT_EQ(slabs[0], 2u);
+  EXPECT_EQ(slabs[1], 3u);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs - 4);
+}
+
+TEST_F(BucketPoolTest, ATakenSlabIsSharedAndComesBackWhenItsBucketIsReleased) {
+  const Owner self = owners_.current(1);
+  std::uint32_t slab = 0;
+  ASSERT_EQ(pool_.lease_whole(self, std::span(&slab, 1)), 1u);
+  const BucketIndex bucket = pool_.take_whole(SlabIndex{slab}, self, owners_);
+  ASSERT_NE(bucket, BucketIndex::kNone);
+  EXPECT_TRUE(pool_.is_taken(bucket));
+  EXPECT_EQ(pool_.leased_slabs(), 0u) << "nothing is left for the sweep to give back";
+  EXPECT_EQ(BlockDescriptor::owner_in(descriptors_[raw(bucket)].word.load()), self);
+  pool_.release(bucket, self);
+  EXPECT_FALSE(pool_.is_taken(bucket));
+  EXPECT_EQ(pool_.free_slabs(), kSlabs);
+}
+
+TEST_F(BucketPoolTest, AReleasedSlabStaysInStockForItsReleaser) {
+  const Owner self = owners_.current(1);
+  Lease lease;
+  Lease::Fresh fresh;
+  const BucketIndex first = lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh);
+  const BucketIndex second = lease.take(pool_, SizeClass::k64KiB, self, owners_, 1, &fresh);
+  const BucketIndex third = lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh);
+  lease.release(pool_, third, self);
+  EXPECT_EQ(lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh), third);
+  EXPECT_EQ(fresh.count, 0u) << "from the stock";
+  descriptors_[raw(second)].enter(BlockState::kFilling);
+  descriptors_[raw(second)].set_identity(ObjectIndex{5}, BlockNumber{7});
+  // The stock has one slab left of the two that were leased: there is room for one.
+  lease.release(pool_, second, self);
+  lease.release(pool_, first, self);
+  EXPECT_FALSE(pool_.is_taken(first));
+  EXPECT_FALSE(pool_.is_taken(second));
+  EXPECT_EQ(pool_.leased_slabs(), 2u);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs - 3) << "first is the pool's again";
+  const BlockDescriptor& kept = descriptors_[raw(second)];
+  EXPECT_FALSE(BlockDescriptor::is_locked(kept.word.load()));
+  EXPECT_EQ(kept.object_index(), ObjectIndex::kNone);
+  lease.release(pool_, third, self);
+  lease.drop(pool_);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs);
+}
+
+TEST_F(BucketPoolTest, WhatWasKeptByTheDeadComesBack) {
+  const Owner victim = owners_.current(2);
+  Lease lease;
+  Lease::Fresh fresh;
+  const BucketIndex bucket = lease.take(pool_, SizeClass::k64KiB, victim, owners_, 1, &fresh);
+  lease.release(pool_, bucket, victim);
+  EXPECT_EQ(pool_.leased_slabs(), 1u);
+  owners_.advance(2);
+  EXPECT_EQ(pool_.reclaim_dead_leases(owners_), 1u);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs);
+}
+
+// A lease that others' buckets come to, such as the service's, hoards nothing; nor are small ones
+// kept.
+TEST_F(BucketPoolTest, OnlyWholeSlabsOfOneWhoTakesAreKept) {
+  const Owner self = owners_.current(1);
+  Lease taker;
+  Lease::Fresh fresh;
+  const BucketIndex whole = taker.take(pool_, SizeClass::k64KiB, self, owners_, 1, &fresh);
+  const BucketIndex small = taker.take(pool_, SizeClass::k4KiB, self, owners_, 1, &fresh);
+  Lease other;
+  other.release(pool_, whole, self);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs - 1);
+  taker.release(pool_, small, self);
+  EXPECT_FALSE(pool_.is_taken(small));
+  taker.drop(pool_);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs);
+}
+
+// The service took the lease back while its thread was stopped: it must not use what others have.
+TEST_F(BucketPoolTest, NothingIsTakenFromALeaseThatWasReclaimed) {
+  const Owner late = owners_.current(1);
+  std::uint32_t slab = 0;
+  ASSERT_EQ(pool_.lease_whole(late, std::span(&slab, 1)), 1u);
+  ASSERT_EQ(pool_.reclaim_leases(late), 1u);
+  std::uint32_t again = 0;
+  ASSERT_EQ(pool_.lease_whole(owners_.current(2), std::span(&again, 1)), 1u);
+  ASSERT_EQ(again, slab);
+  EXPECT_EQ(pool_.take_whole(SlabIndex{slab}, late, owners_), BucketIndex::kNone);
+  const BlockDescriptor& descriptor = descriptors_[1 + slab];
+  ASSERT_FALSE(BlockDescriptor::is_locked(descriptor.word.load())) << "nobody waits for it";
+  EXPECT_NE(pool_.take_whole(SlabIndex{again}, owners_.current(2), owners_), BucketIndex::kNone);
+}
+
 TEST_F(BucketPoolTest, ThreadsNeverShareABucket) {
   constexpr int kThreads = 4;
   std::vector<std::thread> threads;

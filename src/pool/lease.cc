@@ -36,24 +36,27 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
     // A small pool is shared out in small portions, so that one thread cannot sit on all of it.
     const unsigned share = std::max(1u, pool.slab_count() / 64);
     const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
-    while (whole_count_ < portion) {
-      SlabIndex slab{};
-      if (!pool.lease(size_class, self, &cursor_, &slab)) break;
-      whole_[whole_count_++] = slab.value;
-    }
+    whole_limit_ = portion;
+    whole_count_ = pool.lease_whole(self, std::span(whole_, portion));
     if (whole_count_ == 0) return BucketIndex::kNone;
     std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
     const std::uint32_t lowest = whole_[whole_count_ - 1];
     if (whole_[0] - lowest + 1 == whole_count_) *fresh = Fresh{lowest, whole_count_};
   }
-  const std::uint32_t slab = whole_[--whole_count_];
-  const BucketIndex bucket = pool.take(SlabIndex{slab}, self, owners);
-  // its only bucket is taken: the slab is shared from here on
-  pool.give_back(SlabIndex{slab}, self);
-  return bucket;
+  return pool.take_whole(SlabIndex{whole_[--whole_count_]}, self, owners);
+}
+
+void Lease::release(BucketPool& pool, BucketIndex bucket, Owner self) {
+  SlabIndex slab{};
+  if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(bucket, self, &slab)) {
+    whole_[whole_count_++] = slab.value;
+  } else {
+    pool.release(bucket, self);
+  }
 }
 
 void Lease::drop(BucketPool& pool) {
+  whole_limit_ = 0;
   while (whole_count_ > 0) pool.give_back(SlabIndex{whole_[--whole_count_]}, owner_);
   for (unsigned index = 0; index < kSizeClasses - 1; ++index) {
     if (has_carved_[index]) pool.give_back(SlabIndex{carved_[index]}, owner_);

@@ -26,6 +26,11 @@ class Lease {
   BucketIndex take(BucketPool& pool, SizeClass size_class, Owner self, const OwnerTable& owners,
                    unsigned wanted, Fresh* fresh);
 
+  // Frees a bucket as BucketPool::release() does. A whole slab may stay in stock for the next
+  // take(): who removes a file and writes it anew needs no search and no line of anybody else.
+  // The stock never grows past what the last lease took. Requires: as BucketPool::release().
+  void release(BucketPool& pool, BucketIndex bucket, Owner self);
+
   // Gives every slab back. Requires: the same pool and owner as in take().
   void drop(BucketPool& pool);
   // Forgets everything without giving it back: the slabs belong to the parent process of a fork.
@@ -36,6 +41,7 @@ class Lease {
   Owner owner_;
   std::uint32_t cursor_ = 0;
   std::uint32_t whole_count_ = 0;
+  std::uint32_t whole_limit_ = 0;                // how many the last lease was for
   std::uint32_t whole_[kSlabsMax] = {};          // leased slabs of the largest class, all unused
   std::uint32_t carved_[kSizeClasses - 1] = {};  // slab in use per small class
   bool has_carved_[kSizeClasses - 1] = {};
