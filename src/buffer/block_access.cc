@@ -4,34 +4,69 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/clock.h"
 #include "buffer/copy.h"
+#include "buffer/tier_choice.h"
 #include "flush/dirty_accounting.h"
 
 namespace cairn {
 namespace {
 
-// A free bucket of the RAM tier, its descriptor locked.
-LockedBlock take_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
+// Whether the organizer has something to do now that a tier has given some of its room away.
+bool is_news_for_organizer(const NodeMemory& memory, TierId tier) {
+  const ControlHeader& header = memory.header();
+  const std::uint32_t free = memory.pool(tier).free_slabs();
+  return free < header.low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
+         free < header.plan_low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
+         free > header.plan_high_slabs[raw(tier)].load(std::memory_order_relaxed);
+}
+
+// A free bucket of a tier, its descriptor locked.
+LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned wanted) {
   const NodeMemory& memory = *actor.memory;
-  BucketPool& pool = memory.pool(TierId::kMemory);
+  BucketPool& pool = memory.pool(tier);
+  if (pool.slab_count() == 0) return {};
   Lease::Fresh fresh;
   const BucketIndex bucket =
-      actor.leases[0].take(pool, size_class, actor.self, actor.owners(), wanted, &fresh);
+      actor.leases[raw(tier)].take(pool, size_class, actor.self, actor.owners(), wanted, &fresh);
   if (fresh.count > 0) {
-    memory.note_slabs_used(fresh.first_slab + fresh.count);
-    memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes,
-                           std::size_t{fresh.count} * kBlockBytes);
-    if (pool.free_slabs() < memory.header().low_slabs[0].load(std::memory_order_relaxed)) {
-      memory.wake_organizer();
+    if (tier == TierId::kMemory) {
+      memory.note_slabs_used(fresh.first_slab + fresh.count);
+      memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes,
+                             std::size_t{fresh.count} * kBlockBytes);
     }
+    if (is_news_for_organizer(memory, tier)) memory.wake_organizer();
   }
   if (bucket == BucketIndex::kNone) {
     memory.wake_organizer();
     return {};
   }
   return LockedBlock(actor, bucket);
+}
+
+LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
+  return take_bucket(actor, TierId::kMemory, size_class, wanted);
+}
+
+// A bucket where the plan wants the block, else in the next slower tier that has room, else in the
+// next faster one.
+LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, SizeClass size_class,
+                                unsigned wanted) {
+  const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
+  const unsigned first = std::min(raw(first_tier(actor, object)), count - 1);
+  const auto take_in = [&](unsigned tier) {
+    return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
+                       wanted);
+  };
+  for (unsigned tier = first; tier < count; ++tier) {
+    if (LockedBlock block = take_in(tier)) return block;
+  }
+  for (unsigned tier = first; tier-- > 0;) {
+    if (LockedBlock block = take_in(tier)) return block;
+  }
+  return {};
 }
 
 void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber number,
@@ -49,7 +84,8 @@ void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber numbe
 }
 
 void release_unpublished(Actor& actor, LockedBlock& block) {
-  actor.memory->pool(TierId::kMemory).release(block.bucket(), actor.self);
+  const TierId tier = actor.memory->tier_of(block.bucket());
+  actor.memory->pool(tier).release(block.bucket(), actor.self);
   block.dismiss();
 }
 
@@ -89,6 +125,12 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
   return to;
 }
 
+// The block lies where the file's blocks belong, or above.
+bool is_at_home(Actor& actor, ObjectIndex index, BucketIndex bucket) {
+  const auto home = home_of(actor.memory->header(), index, actor.object(index).handling());
+  return home && actor.memory->tier_of(bucket) <= *home;
+}
+
 enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
 
 // Gives a block that is not resident its bucket and publishes it.
@@ -99,7 +141,7 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   Object& object = access.object();
   // Only a file's first block can stay small; later ones are part of something larger.
   const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
-  LockedBlock block = take_bucket(actor, size_class, wanted);
+  LockedBlock block = take_planned_bucket(actor, access.index, size_class, wanted);
   if (!block) return Placed::kNoRoom;
   describe(block.descriptor(), access.index, number, reason);
   block.descriptor().enter(BlockState::kFilling);
@@ -151,6 +193,7 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     BlockDescriptor& descriptor = block.descriptor();
     const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
     if (block.in_memory() && !is_small) return block;
+    if (!block.in_memory() && is_at_home(actor, access.index, block.bucket())) return block;
     if (descriptor.is_flushing(actor.owners())) {
       if (!block.in_memory() && reason == PlacementReason::kRead) return block;
       block.unlock();
@@ -158,7 +201,7 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
       continue;
     }
     LockedBlock larger =
-        take_bucket(actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, 1);
+        take_memory_bucket(actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, 1);
     if (!larger) return block;
     return move_to_memory(actor, static_cast<LockedBlock&&>(block),
                           static_cast<LockedBlock&&>(larger), access.index, number,
@@ -202,6 +245,31 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
   return 0;
 }
 
+int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& descriptor = block.descriptor();
+  std::byte* bounce = actor.bounce_block();
+  if (bounce == nullptr) return -ENOMEM;
+  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
+  const std::uint64_t begin = offset_of(number);
+  std::size_t got = 0;
+  if (begin < stored) {
+    const ssize_t result = access.file.read(begin, bounce, kBlockBytes);
+    if (result < 0) return static_cast<int>(result);
+    got = static_cast<std::size_t>(result);
+  }
+  std::memset(bounce + got, 0, kBlockBytes - got);
+  const TierId tier = memory.tier_of(block.bucket());
+  const int error = memory.file_tier(tier).write_pages(
+      memory.pool(tier).offset_of_bucket(block.bucket()), bounce, kBlockBytes);
+  if (error < 0) return error;
+  descriptor.valid_pages.store(pages_touched(0, kBlockBytes), std::memory_order_release);
+  descriptor.enter(BlockState::kClean);
+  block.set_changed();
+  return 0;
+}
+
 void discard_block(Actor& actor, LockedBlock& block) {
   const NodeMemory& memory = *actor.memory;
   BlockDescriptor& descriptor = block.descriptor();
@@ -214,7 +282,8 @@ void discard_block(Actor& actor, LockedBlock& block) {
   }
   memory.directory().withdraw(block.bucket(), actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
-  memory.pool(memory.tier_of(block.bucket())).release(block.bucket(), actor.self);
+  const TierId tier = memory.tier_of(block.bucket());
+  actor.leases[raw(tier)].release(memory.pool(tier), block.bucket(), actor.self);
   block.dismiss();
 }
 

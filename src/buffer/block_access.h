@@ -54,10 +54,10 @@ class LockedBlock {
 // Locks the block if it is resident in any tier.
 LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
 
-// Locks the block, giving it a bucket in the RAM tier that holds at least its first `end` bytes if
-// it has none. Empty when no bucket or directory slot is free, or the object went through: the
-// caller uses the store. A block of a file tier comes as it is when the RAM tier has no room for
-// it.
+// Locks the block, giving it a bucket that holds at least its first `end` bytes if it has none: in
+// the tier that the plan names, or else where there is room. Empty when no bucket or directory slot
+// is free, or the object went through: the caller uses the store. A block of a file tier comes as
+// it is when the file belongs there, or the RAM tier has no room for it.
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
                           PlacementReason reason, unsigned blocks_wanted);
 
@@ -65,6 +65,10 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
 // Requires: the lock, in memory.
 int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
                std::uint16_t pages);
+
+// The same for a fresh block of a file tier: all of it, from the store. Requires: the lock, no page
+// valid.
+int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number);
 
 // Takes the block out of its tier. Requires: the lock, no flush in flight; dirty pages are lost.
 // Unlocks.

@@ -7,6 +7,8 @@
 // after.
 #pragma once
 
+#include <errno.h>
+
 #include "base/ids.h"
 
 namespace cairn {
@@ -23,6 +25,14 @@ class HandOver {
 
  protected:
   ~HandOver() = default;
+};
+
+// For those who work without a connection to the service: the service itself and its sweep.
+class NoService final : public HandOver {
+ public:
+  bool hand_over(ObjectIndex, int) override { return false; }
+  int request_flush(ObjectIndex, bool) override { return -EBADF; }
+  void discarded(ObjectIndex) override {}
 };
 
 }  // namespace cairn

@@ -87,6 +87,22 @@ class ObjectIo : public testing::TestWithParam<Tiers> {
     }
   }
 
+  // What the placement engine does: another plan, or another home for the file.
+  void place_differently(std::mt19937_64& random) {
+    if (memory_.tier_count() < 2) return;
+    std::array<TierId, PublishedPlan::kElements> pattern;
+    for (TierId& tier : pattern) tier = static_cast<TierId>(random() % memory_.tier_count());
+    memory_.header().plans[0].store(pattern);
+    memory_.header().plans_by_object.store(random() % 2);
+    ObjectHandling handling;
+    if (random() % 2 == 0) handling.home = static_cast<TierId>(random() % memory_.tier_count());
+    access().object().set_handling(handling);
+  }
+  TierId tier_of(std::uint32_t number) {
+    const auto block = static_cast<BlockNumber>(number);
+    return memory_.tier_of(memory_.directory().find(index_, block));
+  }
+
   std::string pool_path_;
   int fd_ = -1;
   NodeMemory memory_;
@@ -145,6 +161,7 @@ TEST_P(ObjectIo, AgreesWithAByteArray) {
         break;
       default:
         evict(random);
+        if (random() % 4 == 0) place_differently(random);
     }
     ASSERT_EQ(access().object().size.load(), model.size()) << step;
   }
@@ -159,6 +176,55 @@ TEST_P(ObjectIo, AgreesWithAByteArray) {
   EXPECT_EQ(access().object().blocks.load(), 0u);
   actor_.drop_leases();
   EXPECT_EQ(memory_.pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);
+}
+
+TEST_P(ObjectIo, NewBlocksGoWhereTheFileBelongs) {
+  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
+  ObjectHandling handling;
+  handling.home = static_cast<TierId>(1);
+  access().object().set_handling(handling);
+  std::vector<unsigned char> block(kBlockBytes, 7);
+  ASSERT_EQ(write_object(access(), 0, block.data(), block.size()),
+            static_cast<ssize_t>(block.size()));
+  EXPECT_EQ(tier_of(0), static_cast<TierId>(1));
+  ASSERT_EQ(write_object(access(), 100, block.data(), 10), 10);
+  std::vector<unsigned char> read(kBlockBytes);
+  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  EXPECT_EQ(read, block);
+  EXPECT_EQ(tier_of(0), static_cast<TierId>(1)) << "neither a write nor a read moves it up";
+}
+
+TEST_P(ObjectIo, AFullTierIsPassedOver) {
+  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
+  const unsigned blocks = GetParam().memory_slabs + GetParam().file_slabs / 2;
+  std::vector<unsigned char> data(std::size_t{blocks} * kBlockBytes);
+  std::mt19937_64 random(3);
+  for (unsigned char& byte : data) byte = static_cast<unsigned char>(random());
+  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  EXPECT_EQ(actor_.counters->get(Counter::kWriteThroughBytes), 0u);
+  EXPECT_EQ(access().object().blocks.load(), blocks);
+  EXPECT_EQ(tier_of(blocks - 1), static_cast<TierId>(1));
+  std::vector<unsigned char> read(data.size());
+  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  EXPECT_EQ(read, data);
+}
+
+// With RAM full, what is read from the store is kept in the next tier for the next time.
+TEST_P(ObjectIo, AMissFillsTheTierThatHasRoom) {
+  if (GetParam().file_slabs == 0 || GetParam().memory_slabs != 0) GTEST_SKIP() << "has RAM";
+  std::vector<unsigned char> data(100'000, 5);
+  ASSERT_EQ(pwrite(fd_, data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
+  access().object().size.store(data.size());
+  access().object().store_size.store(data.size());
+  std::vector<unsigned char> read(data.size());
+  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  EXPECT_EQ(read, data);
+  EXPECT_EQ(tier_of(1), static_cast<TierId>(1));
+  const std::uint64_t misses = actor_.counters->get(Counter::kMissBytes);
+  std::fill(read.begin(), read.end(), 0);
+  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  EXPECT_EQ(read, data);
+  EXPECT_EQ(actor_.counters->get(Counter::kMissBytes), misses);
 }
 
 TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {
@@ -196,7 +262,8 @@ TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ObjectIo,
-                         testing::Values(Tiers{4, 0}, Tiers{16, 0}, Tiers{64, 0}, Tiers{8, 32}));
+                         testing::Values(Tiers{4, 0}, Tiers{16, 0}, Tiers{64, 0}, Tiers{8, 32},
+                                         Tiers{0, 32}));
 
 }  // namespace
 }  // namespace cairn

@@ -47,14 +47,6 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   object.store_ctime_ns.store(status.stamp.ctime_ns);
 }
 
-// A HandOver for those who work without a service connection: the service itself and its sweep.
-class NoService final : public HandOver {
- public:
-  bool hand_over(ObjectIndex, int) override { return false; }
-  int request_flush(ObjectIndex, bool) override { return -EBADF; }
-  void discarded(ObjectIndex) override {}
-};
-
 // Nobody can reach the data of an unlinked file without descriptions any more. To be asked after it
 // is known that the name is gone and before it is asked who has the file open: an open that the
 // kernel let pass before is either still going on, or counted by then.
@@ -131,7 +123,11 @@ int close_object(const ObjectAccess& access, bool may_write) {
       result = -static_cast<int>(object.error_number.load());
     }
   }
-  if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
+  if (may_write) {
+    object.writers.fetch_sub(1, std::memory_order_seq_cst);
+    // What waited for the close is due now, and the flusher may be asleep over it.
+    if (object.handling().trigger == FlushTrigger::kPerFile) actor.memory->wake_flusher();
+  }
   if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked) {
     // With a descriptor at the service the record stays, and so its index is still this file's when
     // the message arrives.
@@ -173,6 +169,8 @@ bool discard_abandoned(Actor& actor, ObjectIndex index) {
 int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen) {
   Actor& actor = access.actor;
   Object& object = access.object();
+  // Scratch promises no durability, so fsync() has nothing to wait for.
+  if (durable && object.handling().mode == BufferingMode::kScratch) return 0;
   int result = 0;
   if (object.through.load() == 0 && is_in_flux(object)) {
     if (access.file.is_writable()) {

@@ -28,7 +28,10 @@ struct Part {
 
 // Recency and frequency, for the policies. Not on every plain hit: a store to a line that others
 // read costs 10 ns and more.
-void note_access(BlockDescriptor& descriptor) {
+void note_access(const NodeMemory& memory, BlockDescriptor& descriptor) {
+  std::atomic<std::uint32_t>& wanted = memory.header().rank_wanted;
+  if (__builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0) && wanted.exchange(0) != 0)
+    memory.wake_organizer();
   descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
   descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1,
                              std::memory_order_relaxed);
@@ -40,7 +43,7 @@ bool read_resident(Actor& actor, ObjectIndex object, const Part& part) {
   const BucketIndex bucket = memory.directory().find(object, part.number);
   if (!copy_resident(memory, bucket, object, part.number, part.begin, part.length(), part.out))
     return false;
-  note_access(memory.block(bucket));
+  note_access(memory, memory.block(bucket));
   return true;
 }
 
@@ -71,6 +74,21 @@ ssize_t read_through(const ObjectAccess& access, const Part& part) {
   return static_cast<ssize_t>(part.length());
 }
 
+// A fresh block in a file tier, because the tiers above are full: it is filled there for the next
+// reader, and read at once.
+ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+  Actor& actor = access.actor;
+  const int error = fill_in_file_tier(access, block, part.number);
+  if (error < 0) {
+    discard_block(actor, block);
+    // The device of the tier may have failed; the store has everything.
+    return read_through(access, part);
+  }
+  std::memcpy(part.out, actor.bounce_block() + part.begin, part.length());
+  actor.count(Counter::kMissBytes, part.length());
+  return static_cast<ssize_t>(part.length());
+}
+
 // A miss brings in the whole block, as far as the file goes: the neighbours are wanted next, and on
 // a disk the seek costs more than the block.
 std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block,
@@ -96,10 +114,13 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
   const bool resident = (valid & needed) == needed;
   if (!block.in_memory()) {
+    if (valid == 0) return read_into_file_tier(access, block, part);
     // Some of the pages may be here and newer than the store's: each comes from where it is.
     if (!resident) return (valid & needed) == 0 ? read_through(access, part) : -EAGAIN;
     const int error = read_from_file_tier(access, block, part);
-    return error < 0 ? error : static_cast<ssize_t>(part.length());
+    if (error < 0) return error;
+    note_access(*actor.memory, block.descriptor());
+    return static_cast<ssize_t>(part.length());
   }
   const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
   if (part.end > room) {
@@ -118,7 +139,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     actor.count(Counter::kHitBytesMemory, part.length());
   }
   copy_from_shared(part.out, block.bytes() + part.begin, part.length());
-  note_access(block.descriptor());
+  note_access(*actor.memory, block.descriptor());
   return static_cast<ssize_t>(part.length());
 }
 

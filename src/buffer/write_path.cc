@@ -11,6 +11,7 @@
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
 #include "buffer/object_io.h"
+#include "buffer/object_lifecycle.h"
 #include "flush/dirty_accounting.h"
 
 namespace cairn {
@@ -230,6 +231,12 @@ void stamp_write(const ObjectAccess& access) {
   if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
 }
 
+// A persistent-sync file: the store has it when the write returns.
+[[gnu::noinline]] ssize_t store_synchronously(const ObjectAccess& access, ssize_t done) {
+  const int error = sync_object(access, true, nullptr);
+  return error < 0 ? error : done;
+}
+
 // Through mode, or the service cannot take over: the kernel has the file.
 ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
                             std::size_t length) {
@@ -296,6 +303,8 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
     if ((object.shape_sequence.load() & 1) != 0) object.shape_sequence.fetch_add(1);
   }
   if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
+  if (__builtin_expect(object.handling().mode == BufferingMode::kSync, 0) && done > 0)
+    done = store_synchronously(access, done);
   actor.count(Counter::kIoCycles, cycle_count() - started);
   return done;
 }

@@ -126,7 +126,7 @@ class Session final : public HandOver {
   std::atomic<bool> has_lent_{false};
   std::uint64_t memory_inode_ =
       0;  // of the control segment: tells whether a child meets the same node
-  int tier_fds_[kTiersMax] = {-1, -1, -1, -1};
+  int tier_fds_[kTiersMax] = {-1, -1, -1, -1, -1, -1, -1, -1};
   std::uint32_t last_epoch_ = 0;
   Owner last_owner_;
   Owner inherited_owner_;

@@ -19,6 +19,8 @@ struct Actor {
   Owner self;
   CounterShard* counters = nullptr;
   Lease leases[kTiersMax];
+  // elements of placement plans taken; see tiers/published_plan.h
+  std::uint32_t plan_cursor = 0;
   // one block, page-aligned, for direct I/O on file tiers; made when first needed
   std::byte* bounce = nullptr;
 

@@ -19,19 +19,36 @@ FileTier::~FileTier() {
   if (fd_ >= 0) sys::close(fd_);
 }
 
-Result<FileTier> FileTier::create(const std::string& path, std::uint64_t capacity_bytes) {
+namespace {
+
+enum class Room { kTaken, kWhenNeeded };
+
+Result<int> create_pool(const std::string& path, std::uint64_t capacity_bytes, Room room) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   int fd = sys::openat(AT_FDCWD, path.c_str(), kFlags | O_DIRECT, 0600);
   if (fd == -EINVAL) fd = sys::openat(AT_FDCWD, path.c_str(), kFlags, 0600);
   if (fd < 0) return Status::from_errno(-fd, "cannot create the pool file " + path);
-  int error = sys::fallocate(fd, 0, 0, static_cast<off_t>(capacity_bytes));
-  if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, static_cast<off_t>(capacity_bytes));
-  if (error < 0) {
-    sys::close(fd);
-    sys::call(SYS_unlinkat, AT_FDCWD, sys::word(path.c_str()), 0);
-    return Status::from_errno(-error, "cannot preallocate the pool file " + path);
-  }
-  return FileTier(fd);
+  const auto capacity = static_cast<off_t>(capacity_bytes);
+  int error = room == Room::kTaken ? sys::fallocate(fd, 0, 0, capacity) : -EOPNOTSUPP;
+  if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, capacity);
+  if (error == 0) return fd;
+  sys::close(fd);
+  sys::call(SYS_unlinkat, AT_FDCWD, sys::word(path.c_str()), 0);
+  return Status::from_errno(-error, "cannot preallocate the pool file " + path);
+}
+
+}  // namespace
+
+Result<FileTier> FileTier::create(const std::string& path, std::uint64_t capacity_bytes) {
+  auto fd = create_pool(path, capacity_bytes, Room::kTaken);
+  if (!fd) return fd.status();
+  return FileTier(*fd);
+}
+
+Result<FileTier> FileTier::create_sparse(const std::string& path, std::uint64_t capacity_bytes) {
+  auto fd = create_pool(path, capacity_bytes, Room::kWhenNeeded);
+  if (!fd) return fd.status();
+  return FileTier(*fd);
 }
 
 int FileTier::read_pages(std::uint64_t offset, void* buffer, std::size_t length) const {

@@ -29,6 +29,9 @@ class FileTier {
   // system has no direct I/O. Errors: kExhausted when the device has no room, kDenied, kNotFound.
   static Result<FileTier> create(const std::string& path, std::uint64_t capacity_bytes);
 
+  // The same without taking the room before it is needed: the swap area, which may never be.
+  static Result<FileTier> create_sparse(const std::string& path, std::uint64_t capacity_bytes);
+
   // Whole pages at `offset`, both page-aligned like `buffer`. Returns 0 or -errno; a short transfer
   // is -EIO.
   int read_pages(std::uint64_t offset, void* buffer, std::size_t length) const;

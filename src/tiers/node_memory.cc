@@ -27,7 +27,7 @@ std::uint64_t words_for_bits(std::uint64_t bits) { return bits / 64 + 1; }
 // Offsets of the tables in the control segment. Every section starts on its own page.
 struct NodeMemory::Layout {
   std::uint64_t end = 0;
-  std::uint64_t slots, generations, objects, object_lines, descriptions, holds, descriptors,
+  std::uint64_t rules, slots, generations, objects, object_lines, descriptions, holds, descriptors,
       block_lines;
   std::uint64_t dirty_map;
   std::uint64_t slabs[kTiersMax], free_hint[kTiersMax], partial_hint[2];
@@ -42,6 +42,7 @@ struct NodeMemory::Layout {
 
   explicit Layout(const MemoryShape& shape) {
     section(sizeof(ControlHeader));
+    rules = section(RuleTable::kBytes);
     slots = section(sizeof(ClientSlot) * shape.clients_max);
     generations = section(sizeof(std::uint32_t) * shape.clients_max);
     std::uint64_t file_slabs = 0;
@@ -80,6 +81,7 @@ Status NodeMemory::bind(const MemoryShape& shape) {
   }
   std::byte* base = control_.base();
   header_ = reinterpret_cast<ControlHeader*>(base);
+  rules_ = RuleTable(base + layout.rules);
   slots_ = reinterpret_cast<ClientSlot*>(base + layout.slots);
   owners_ = OwnerTable(reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.generations),
                        shape.clients_max);
@@ -139,7 +141,9 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
   memory.data_ = std::move(data.value());
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
     if (shape.tier_bytes[tier] == 0) continue;
-    auto file = FileTier::create(pool_paths[tier], shape.tier_bytes[tier]);
+    auto file = tier == shape.swap_tier
+                    ? FileTier::create_sparse(pool_paths[tier], shape.tier_bytes[tier])
+                    : FileTier::create(pool_paths[tier], shape.tier_bytes[tier]);
     if (!file) return file.status();
     memory.file_tiers_[tier] = std::move(file.value());
   }

@@ -24,14 +24,15 @@
 #include "catalog/block_directory.h"
 #include "catalog/description_table.h"
 #include "catalog/object_table.h"
+#include "catalog/rule_table.h"
 #include "pool/bucket_pool.h"
 #include "tiers/file_tier.h"
+#include "tiers/published_plan.h"
 
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 3;
-inline constexpr unsigned kTiersMax = 4;  // the RAM tier and three file tiers
+inline constexpr std::uint32_t kLayoutVersion = 4;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -39,7 +40,8 @@ struct MemoryShape {
   std::uint32_t clients_max = 1024;
   std::uint32_t objects_max = 0;  // 0: one per 4 KiB of the RAM tier
   std::uint32_t huge_pages = 0;   // a HugePages value
-  std::uint32_t reserved = 0;
+  // The last tier, where scratch data goes that the others have no room for; 0: there is none.
+  std::uint32_t swap_tier = 0;
 };
 
 // First page of the control segment: identity, sizes, and the words that wake the service.
@@ -61,8 +63,19 @@ struct ControlHeader {
   // last description is gone.
   std::atomic<std::uint32_t> path_descriptors;
   StampClock stamps;
+  // Where new blocks go, by the number of the policy. A bit of `plans_by_object` says that the
+  // policy keeps the pieces of a file together.
+  PublishedPlan plans[kPlansMax];
+  std::atomic<std::uint32_t> plans_by_object;
+  // What holds for a file that no rule speaks of: bits of an ObjectHandling.
+  std::atomic<std::uint32_t> default_handling;
+  // Wake the organizer when a tier has fewer (more) free slabs: the plans are to be made anew.
+  std::atomic<std::uint32_t> plan_low_slabs[kTiersMax];
+  std::atomic<std::uint32_t> plan_high_slabs[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> flusher_wake;  // futex: dirty data appeared
   std::atomic<std::uint32_t> flusher_sleeping;
+  // The organizer sleeps until somebody reads, to see what is hot: the reader wakes it once.
+  std::atomic<std::uint32_t> rank_wanted;
   alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room
   std::atomic<std::uint32_t> organizer_sleeping;
   // wake the organizer below this many free slabs
@@ -113,6 +126,7 @@ class NodeMemory {
   OwnedLock& extend_lock(ObjectIndex object) const {
     return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
   }
+  RuleTable& rules() const { return rules_; }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
@@ -121,6 +135,12 @@ class NodeMemory {
   }
 
   unsigned tier_count() const { return tier_count_; }
+  // The tiers that a block of this mode may be in: the swap area is scratch's alone.
+  unsigned tiers_for(BufferingMode mode) const {
+    return mode == BufferingMode::kScratch || header_->shape.swap_tier == 0
+               ? tier_count_
+               : header_->shape.swap_tier;
+  }
   BucketPool& pool(TierId tier) const { return pools_[raw(tier)]; }
   const FileTier& file_tier(TierId tier) const { return file_tiers_[raw(tier)]; }
   // The tier of a bucket: descriptors of one tier are contiguous.
@@ -183,6 +203,7 @@ class NodeMemory {
   ClientSlot* slots_ = nullptr;
   OwnerTable owners_;
   mutable ObjectTable objects_;
+  mutable RuleTable rules_;
   mutable DescriptionTable descriptions_;
   mutable BlockDirectory directory_;
   mutable std::array<BucketPool, kTiersMax> pools_;
