@@ -11,6 +11,7 @@
 
 #include "base/node_config.h"
 #include "node/flusher.h"
+#include "node/placement_engine.h"
 #include "organizer/organizer.h"
 #include "tiers/actor.h"
 
@@ -18,7 +19,8 @@ namespace cairn::node {
 
 class OrganizerThread {
  public:
-  OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config, Flusher& flusher);
+  OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config, Flusher& flusher,
+                  PlacementEngine& placement);
   ~OrganizerThread();
 
   void start();
@@ -34,13 +36,20 @@ class OrganizerThread {
   void sleep(std::uint32_t seen, int timeout_ms);
   Room make_room(Organizer& organizer, Actor& actor);
   void reclaim_objects(Actor& actor) const;
+  // Follows the files' hotness where a policy places by it. Returns when to look again; kIdleMs:
+  // when somebody reads.
+  int follow_hotness(Organizer& organizer, Actor& actor);
+  std::uint64_t reads_so_far() const;
 
   const NodeMemory& memory_;
   const Owner self_;
   const NodeConfig& config_;
   Flusher& flusher_;
+  PlacementEngine& placement_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
+  std::uint64_t reads_seen_ = 0;
+  std::int64_t ranked_ns_ = 0;
   bool gave_up_ = false;  // the thread's own: nothing could leave at the last look
 };
 

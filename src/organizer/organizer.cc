@@ -87,8 +87,12 @@ void Organizer::collect(TierId tier) {
     const BlockDescriptor& block = memory_.block(bucket);
     if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree)
       return;
+    const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
+    if (handling.pinned) return;
     BlockView view;
     view.bucket = bucket;
+    // What lies above the tier where it belongs leaves first.
+    view.priority = handling.home && tier < *handling.home ? 0 : handling.priority;
     view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
     view.frequency = block.frequency.load(std::memory_order_relaxed);
     view.bytes = bucket_bytes(memory_, bucket);
@@ -107,9 +111,22 @@ void Organizer::evict(Actor& actor, TierId tier, std::size_t count, RoomMade* ma
   for (std::size_t at = 0; at < most; ++at) {
     if (at >= count && pool.free_slabs() + moves_.size() >= high) break;
     handle_victim(actor, candidates_[at], tier, made);
-    if (moves_.size() == kMovesMax) finish_moves(actor, made);
+    if (moves_.size() == kMovesMax) made->demoted += finish_moves(actor);
   }
-  finish_moves(actor, made);
+  made->demoted += finish_moves(actor);
+}
+
+std::uint32_t Organizer::raise(Actor& actor, ObjectIndex object, TierId target) {
+  std::uint32_t raised = 0;
+  for (unsigned tier = raw(target) + 1; tier < memory_.tier_count(); ++tier) {
+    memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      const BlockDescriptor& block = memory_.block(bucket);
+      if (block.object_index() != object || !has_bytes(block)) return;
+      if (!pin(actor, bucket, target, PlacementReason::kPromoted)) return;
+      if (moves_.size() == kMovesMax) raised += finish_moves(actor);
+    });
+  }
+  return raised + finish_moves(actor);
 }
 
 void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made) {
@@ -118,8 +135,10 @@ void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier
   request.fastest = static_cast<TierId>(raw(tier) + 1);
   // Nothing to carry: whoever began to fill the block met an error or died.
   const bool is_empty = !has_bytes(memory_.block(victim.bucket));
-  const auto target = is_empty ? std::nullopt : placement_.choose(views(), request);
-  if (target && pin(actor, victim.bucket, *target)) return;
+  const ObjectIndex object = memory_.block(victim.bucket).object_index();
+  const BufferingMode mode = memory_.objects().at(object).handling().mode;
+  const auto target = is_empty ? std::nullopt : placement_.choose(views(mode), request);
+  if (target && pin(actor, victim.bucket, *target, PlacementReason::kDemoted)) return;
   if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
     ++made->dirty_in_the_way;
   } else if (!target && drop(actor, victim.bucket)) {
@@ -127,19 +146,21 @@ void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier
   }
 }
 
-std::vector<TierView> Organizer::views() const {
+std::vector<TierView> Organizer::views(BufferingMode mode) const {
   std::vector<TierView> tiers;
-  for (unsigned index = 0; index < memory_.tier_count(); ++index) {
+  for (unsigned index = 0; index < memory_.tiers_for(mode); ++index) {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
-    tiers.push_back(TierView{static_cast<TierId>(index),
-                             std::uint64_t{pool.slab_count()} * kBlockBytes,
-                             std::uint64_t{pool.free_slabs()} * kBlockBytes, 0});
+    TierView view;
+    view.id = static_cast<TierId>(index);
+    view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
+    view.free_bytes = std::uint64_t{pool.free_slabs()} * kBlockBytes;
+    tiers.push_back(view);
   }
   return tiers;
 }
 
 // Step 1. False when the block cannot move now.
-bool Organizer::pin(Actor& actor, BucketIndex from, TierId target) {
+bool Organizer::pin(Actor& actor, BucketIndex from, TierId target, PlacementReason reason) {
   BlockDescriptor& block = memory_.block(from);
   if (!block.try_lock(actor.self)) return false;
   const bool movable = block.object_index() != ObjectIndex::kNone && has_bytes(block) &&
@@ -162,6 +183,7 @@ bool Organizer::pin(Actor& actor, BucketIndex from, TierId target) {
   move.to = to;
   move.sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
   move.length = bucket_bytes(memory_, from);
+  move.reason = reason;
   block.flusher.store(actor.self.bits(), std::memory_order_release);
   actor.unlock(block, false);
   moves_.push_back(move);
@@ -183,12 +205,28 @@ const void* Organizer::bytes_of(const Move& move, std::size_t slot) {
   return error < 0 ? nullptr : target;
 }
 
-// Steps 2 and 3 for all pinned blocks.
-void Organizer::finish_moves(Actor& actor, RoomMade* made) {
+// Step 2 of a move into memory.
+bool Organizer::carry_up(const Move& move) {
+  const TierId tier = memory_.tier_of(move.from);
+  const std::uint64_t offset = memory_.pool(tier).offset_of_bucket(move.from);
+  return memory_.file_tier(tier).read_pages(offset, memory_.bytes(move.to), move.length) == 0;
+}
+
+// Steps 2 and 3 for all pinned blocks. Returns how many have moved.
+std::uint32_t Organizer::finish_moves(Actor& actor) {
+  std::uint32_t moved = 0;
   std::vector<BatchWrite> writes;
   std::vector<Move> written;
   for (std::size_t slot = 0; slot < moves_.size(); ++slot) {
     const Move& move = moves_[slot];
+    if (memory_.in_memory(move.to)) {
+      if (carry_up(move) && commit(actor, move)) {
+        ++moved;
+      } else {
+        give_up(actor, move, true);
+      }
+      continue;
+    }
     const void* bytes = bytes_of(move, slot);
     if (bytes == nullptr) {
       give_up(actor, move, true);
@@ -204,11 +242,12 @@ void Organizer::finish_moves(Actor& actor, RoomMade* made) {
   if (!writes.empty()) writer_.write_all(writes);
   for (std::size_t at = 0; at < written.size(); ++at) {
     if (writes[at].result == 0 && commit(actor, written[at])) {
-      ++made->demoted;
+      ++moved;
     } else {
       give_up(actor, written[at], true);
     }
   }
+  return moved;
 }
 
 // Step 3. False when the block changed meanwhile: it is then still pinned and unlocked.
@@ -228,8 +267,7 @@ bool Organizer::commit(Actor& actor, const Move& move) {
   fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
   fresh.placed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
   fresh.predecessor.store(0, std::memory_order_relaxed);
-  fresh.reason.store(static_cast<std::uint8_t>(PlacementReason::kDemoted),
-                     std::memory_order_relaxed);
+  fresh.reason.store(static_cast<std::uint8_t>(move.reason), std::memory_order_relaxed);
   fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
   fresh.enter(BlockState::kFilling);
   fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
@@ -241,7 +279,8 @@ bool Organizer::commit(Actor& actor, const Move& move) {
   unpin(old);
   memory_.pool(memory_.tier_of(move.from)).release(move.from, actor.self);
   futex_wake(old.flusher);
-  actor.count(Counter::kDemotedBlocks, 1);
+  const bool is_up = move.reason == PlacementReason::kPromoted;
+  actor.count(is_up ? Counter::kPromotedBlocks : Counter::kDemotedBlocks, 1);
   return true;
 }
 

@@ -3,15 +3,14 @@
 // placement policy names, or drops them when they are clean and no tier below has room. It never
 // decides alone.
 //
-// How a block moves down (to a file tier), so that neither a reader nor a writer waits for the
-// device:
+// How a block moves, so that neither a reader nor a writer waits for the device:
 //   1. lock it, check that it is neither flushed nor empty, pin it (`flusher`), note its sequence,
 //      unlock;
-//   2. write its bytes to a free bucket of the tier below, many blocks in one batch;
+//   2. write its bytes to a free bucket of the other tier, many blocks in one batch;
 //   3. lock it again: unchanged, the directory points to the new bucket and the old one is free;
 //      changed, the move is given up and the block stays where it was.
-// A dirty block stays dirty where it arrives: it is marked there before the old mark goes (rule 3
-// of the design).
+// Blocks of pinned files stay where they are. A dirty block stays dirty where it arrives: it is
+// marked there before the old mark goes (rule 3 of the design).
 //
 // Thread safety: one thread per Organizer; any number of clients at work.
 // Ownership: borrows policies and writer.
@@ -56,6 +55,10 @@ class Organizer {
   // Makes room in `tier` up to its high mark if it is below its low mark.
   RoomMade make_room(Actor& actor, TierId tier);
 
+  // Moves the blocks of an object that lie below `target` up into it, as far as it has room.
+  // Returns how many.
+  std::uint32_t raise(Actor& actor, ObjectIndex object, TierId target);
+
  private:
   // A block on its way to another tier.
   struct Move {
@@ -63,18 +66,20 @@ class Organizer {
     BucketIndex to{};
     std::uint32_t sequence = 0;
     std::size_t length = 0;
+    PlacementReason reason = PlacementReason::kDemoted;
   };
   static constexpr std::size_t kMovesMax = 64;
 
   void collect(TierId tier);
   void evict(Actor& actor, TierId tier, std::size_t count, RoomMade* made);
   void handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made);
-  bool pin(Actor& actor, BucketIndex from, TierId target);
-  void finish_moves(Actor& actor, RoomMade* made);
+  bool pin(Actor& actor, BucketIndex from, TierId target, PlacementReason reason);
+  std::uint32_t finish_moves(Actor& actor);
+  bool carry_up(const Move& move);
   bool commit(Actor& actor, const Move& move);
   void give_up(Actor& actor, const Move& move, bool target_too);
   bool drop(Actor& actor, BucketIndex bucket);
-  std::vector<TierView> views() const;
+  std::vector<TierView> views(BufferingMode mode) const;
   const void* bytes_of(const Move& move, std::size_t slot);
 
   const NodeMemory& memory_;

@@ -251,6 +251,33 @@ TEST_F(OrganizerTest, ABlockWrittenMeanwhileStaysWhereItWas) {
   expect_nothing_leaks();
 }
 
+TEST_F(OrganizerTest, LeavesPinnedFilesWhereTheyAre) {
+  create(true);
+  fill(false);
+  ObjectHandling handling;
+  handling.pinned = true;
+  actor_.object(object_).set_handling(handling);
+  const RoomMade made = make_room(plain_);
+  EXPECT_EQ(made.demoted + made.dropped, 0u);
+  EXPECT_TRUE(made.is_short);
+}
+
+TEST_F(OrganizerTest, RaisesTheBlocksOfAFile) {
+  create(true);
+  fill(true);
+  make_room(plain_);
+  ASSERT_EQ(tier_of(0), static_cast<TierId>(1));
+  const std::uint64_t dirty_before = memory_.header().dirty_bytes.load();
+  Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], plain_,
+                      limits_);
+  const std::uint32_t raised = organizer.raise(actor_, object_, TierId::kMemory);
+  actor_.drop_leases();
+  EXPECT_EQ(raised, limits_[0].high_slabs) << "as many as there is room for";
+  EXPECT_EQ(memory_.header().dirty_bytes.load(), dirty_before);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
+  expect_nothing_leaks();
+}
+
 TEST_F(OrganizerTest, PassesOverBlocksInUse) {
   create(false);
   fill(false);

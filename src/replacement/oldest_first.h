@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacement: what was used longest ago leaves first. Of equal age, clean blocks before dirty
-// ones: they cost no write.
+// Replacement: what was used longest ago leaves first, of the files of least priority. Of equal
+// age, clean blocks before dirty ones: they cost no write.
 //
 // Thread safety: no state.
 #pragma once

@@ -24,6 +24,7 @@ struct BlockView {
   std::uint32_t frequency = 0;
   std::uint32_t bytes = 0;
   bool dirty = false;
+  std::uint8_t priority = 4;  // of the file, 0 leaves first; see catalog/object_handling.h
 };
 
 struct ReplacementRequest {

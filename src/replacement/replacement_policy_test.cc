@@ -97,6 +97,15 @@ TEST(OldestFirst, SurvivesTheWrapOfTheClock) {
   EXPECT_EQ(raw(blocks[0].bucket), 2u);
 }
 
+TEST(OldestFirst, TakesFilesOfLeastPriorityFirst) {
+  std::vector<BlockView> blocks = {block(1, 100), block(2, 300), block(3, 200)};
+  blocks[1].priority = 1;
+  blocks[0].priority = 7;
+  ASSERT_EQ(OldestFirst().choose(blocks, ReplacementRequest{2 * kBlockBytes, 400}), 2u);
+  EXPECT_EQ(raw(blocks[0].bucket), 2u);
+  EXPECT_EQ(raw(blocks[1].bucket), 3u);
+}
+
 TEST(OldestFirst, PrefersCleanAmongEquals) {
   std::vector<BlockView> blocks = {block(1, 5, true), block(2, 5, false)};
   ASSERT_EQ(OldestFirst().choose(blocks, ReplacementRequest{kBlockBytes, 10}), 1u);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/hotness.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "placement/hot_data.h"
+
+namespace cairn::node {
+namespace {
+
+// Exponential smoothing: a rate that stops is half forgotten after two rounds.
+constexpr double kNewShare = 0.3;
+
+}  // namespace
+
+std::unordered_map<std::uint32_t, Hotness::Measured> Hotness::measure(
+    std::uint32_t policies) const {
+  std::unordered_map<std::uint32_t, Measured> result;
+  for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
+    memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      const BlockDescriptor& block = memory_.block(bucket);
+      const ObjectIndex object = block.object_index();
+      if (object == ObjectIndex::kNone || block.state.load() == BlockState::kFree) return;
+      if ((policies >> memory_.objects().at(object).handling().policy & 1) == 0) return;
+      Measured& measured = result[raw(object)];
+      measured.accesses += block.frequency.load(std::memory_order_relaxed);
+      measured.bytes += kBlockBytes;
+    });
+  }
+  return result;
+}
+
+std::vector<Raised> Hotness::rank(std::uint32_t policies, std::span<TierView> tiers) {
+  const std::int64_t now = monotonic_ns();
+  const double seconds = last_ns_ == 0 ? 1 : static_cast<double>(now - last_ns_) / 1e9;
+  last_ns_ = now;
+  const auto measured = measure(policies);
+  std::erase_if(history_, [&](const auto& entry) { return !measured.contains(entry.first); });
+  std::vector<HotUnit> units;
+  for (const auto& [object, now_measured] : measured) {
+    History& history = history_[object];
+    const std::uint64_t fresh =
+        now_measured.accesses - std::min(now_measured.accesses, history.accesses);
+    const double rate = static_cast<double>(fresh) / std::max(seconds, 1e-3);
+    history.per_second =
+        history.accesses == 0 ? rate : history.per_second * (1 - kNewShare) + rate * kNewShare;
+    history.accesses = now_measured.accesses;
+    const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
+    units.push_back(HotUnit{history.per_second / mebibytes, now_measured.bytes});
+  }
+  hotness_thresholds(units, tiers);
+  std::vector<Raised> raised;
+  for (const auto& [object, now_measured] : measured) {
+    const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
+    const double hotness = history_[object].per_second / mebibytes;
+    Object& record = memory_.objects().at(static_cast<ObjectIndex>(object));
+    ObjectHandling handling = record.handling();
+    const auto fitting = std::find_if(tiers.begin(), tiers.end(), [&](const TierView& tier) {
+      return tier.capacity_bytes != 0 && hotness >= tier.hotness_min;
+    });
+    if (fitting == tiers.end()) continue;
+    const std::optional<TierId> before = handling.home;
+    if (before == fitting->id) continue;
+    handling.home = fitting->id;
+    record.set_handling(handling);
+    if (before && fitting->id < *before)
+      raised.push_back(Raised{static_cast<ObjectIndex>(object), fitting->id});
+  }
+  return raised;
+}
+
+}  // namespace cairn::node

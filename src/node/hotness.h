@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How hot files are: accesses per second and MiB, smoothed, from the counters of their resident
+// blocks.
+//
+// A read hit is counted once in Actor::kSampleEvery, so what is measured is the sampled rate; every
+// file is sampled alike, and only the order and the ratios count.
+//
+// Thread safety: one thread. Ownership: borrows the memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/placement_policy.h"
+#include "tiers/node_memory.h"
+
+namespace cairn::node {
+
+// A file whose home tier is now faster than it was.
+struct Raised {
+  ObjectIndex object{};
+  TierId home{};
+};
+
+class Hotness {
+ public:
+  explicit Hotness(const NodeMemory& memory) : memory_(memory) {}
+
+  // Looks at all blocks and sets the home of every object whose policy is in `policies` (a bit
+  // each). `tiers` are the views of all tiers, whose hotness_min is set.
+  std::vector<Raised> rank(std::uint32_t policies, std::span<TierView> tiers);
+
+ private:
+  struct History {
+    std::uint64_t accesses = 0;  // sum of the blocks' counters when last seen
+    double per_second = 0;       // smoothed
+  };
+  struct Measured {
+    std::uint64_t accesses = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::unordered_map<std::uint32_t, Measured> measure(std::uint32_t policies) const;
+
+  const NodeMemory& memory_;
+  std::int64_t last_ns_ = 0;
+  std::unordered_map<std::uint32_t, History> history_;
+};
+
+}  // namespace cairn::node
