@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/program_start.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,7 +13,10 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <new>
 #include <string_view>
+
+#include "cli/scratch_mounts.h"
 
 extern char** environ;
 
@@ -76,25 +81,31 @@ struct ChildOutcome {
   const char* volatile failed_step = "";
 };
 
+[[noreturn]] void fail_child(ChildOutcome* outcome, int error, const char* step) {
+  outcome->error = error;
+  outcome->failed_step = step;
+  ::_exit(126);
+}
+
 [[noreturn]] void run_child(const RawStart& raw, ChildOutcome* outcome) {
+  if (!raw.start->scratch.empty()) {
+    const char* step = "";
+    if (const int error = enter_scratch(raw.start->scratch, &step); error != 0)
+      fail_child(outcome, error, step);
+  }
   if (!raw.start->allow_io_uring) {
     const int error = refuse_io_uring();
     // A machine whose kernel has no seccomp has hardly io_uring either; the run is not refused for
     // it.
-    if (error != 0 && error != EINVAL && error != ENOSYS) {
-      outcome->error = error;
-      outcome->failed_step = "seccomp filter";
-      ::_exit(126);
-    }
+    if (error != 0 && error != EINVAL && error != ENOSYS)
+      fail_child(outcome, error, "seccomp filter");
   }
   if (raw.start->restore_pipe_signal) ::signal(SIGPIPE, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &raw.start->signal_mask, nullptr);
   ::execve(raw.path, raw.arguments, raw.environment);
   // A script without "#!" is given to the shell, as execvp does.
   if (errno == ENOEXEC) ::execve("/bin/sh", raw.shell_arguments, raw.environment);
-  outcome->error = errno;
-  outcome->failed_step = "exec";
-  ::_exit(126);
+  fail_child(outcome, errno, "exec");
 }
 
 __attribute__((noinline)) pid_t vfork_child(const RawStart& raw, ChildOutcome* outcome) {
@@ -102,6 +113,42 @@ __attribute__((noinline)) pid_t vfork_child(const RawStart& raw, ChildOutcome* o
   if (child == 0) run_child(raw, outcome);
   return child;
 }
+
+// A program in a user namespace of its own needs a process of its own, not a vforked one
+// (unshare(2)); it tells by the closing of a pipe that it has been executed.
+pid_t fork_child(const RawStart& raw, ChildOutcome* outcome) {
+  int executed[2];
+  if (::pipe2(executed, O_CLOEXEC) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child == 0) run_child(raw, outcome);
+  ::close(executed[1]);
+  char nothing = 0;
+  while (child > 0 && ::read(executed[0], &nothing, 1) < 0 && errno == EINTR) {
+  }
+  ::close(executed[0]);
+  return child;
+}
+
+// Memory that a forked child shares with us.
+class SharedOutcome {
+ public:
+  SharedOutcome()
+      : memory_(::mmap(nullptr, sizeof(ChildOutcome), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ != MAP_FAILED) new (memory_) ChildOutcome;
+  }
+  ~SharedOutcome() {
+    if (memory_ != MAP_FAILED) ::munmap(memory_, sizeof(ChildOutcome));
+  }
+  SharedOutcome(const SharedOutcome&) = delete;
+  SharedOutcome& operator=(const SharedOutcome&) = delete;
+  ChildOutcome* get() const {
+    return memory_ == MAP_FAILED ? nullptr : static_cast<ChildOutcome*>(memory_);
+  }
+
+ private:
+  void* const memory_;
+};
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
@@ -124,7 +171,7 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
     }
     bool replaced = false;
     for (const char* name : {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN",
-                             "CAIRN_FDS", "CAIRN_ALLOW_IO_URING"}) {
+                             "CAIRN_HANDLING", "CAIRN_FDS", "CAIRN_ALLOW_IO_URING"}) {
       replaced = replaced || is_variable(text, name);
     }
     if (!replaced) environment.emplace_back(text);
@@ -134,6 +181,7 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
   environment.push_back("CAIRN_BUFFER=" + join(run.buffer_directories));
   if (!run.exclude.empty()) environment.push_back("CAIRN_EXCLUDE=" + join(run.exclude));
   environment.push_back("CAIRN_RUN=" + run.run_id);
+  if (!run.handling.empty()) environment.push_back("CAIRN_HANDLING=" + run.handling);
   if (run.allow_io_uring) environment.push_back("CAIRN_ALLOW_IO_URING=1");
   return environment;
 }
@@ -168,18 +216,22 @@ StartedProgram start_program(const ProgramStart& start) {
   std::vector<char*> shell_arguments = pointers(shell);
   const RawStart raw = {start.path.c_str(), arguments.data(), shell_arguments.data(),
                         environment.data(), &start};
-  ChildOutcome outcome;
+  const SharedOutcome shared;
   StartedProgram started;
-  started.process = vfork_child(raw, &outcome);
+  if (ChildOutcome* outcome = shared.get(); outcome != nullptr) {
+    started.process = start.scratch.empty() ? vfork_child(raw, outcome) : fork_child(raw, outcome);
+    if (started.process >= 0 && outcome->error != 0) {
+      while (::waitpid(started.process, nullptr, 0) < 0 && errno == EINTR) {
+      }
+      started.process = -1;
+      started.error = outcome->error;
+      started.failed_step = outcome->failed_step;
+      return started;
+    }
+  }
   if (started.process < 0) {
     started.error = errno;
     started.failed_step = "fork";
-  } else if (outcome.error != 0) {
-    while (::waitpid(started.process, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    started.process = -1;
-    started.error = outcome.error;
-    started.failed_step = outcome.failed_step;
   }
   return started;
 }

@@ -19,12 +19,19 @@ struct ProgramEnvironment {
   std::vector<std::string> buffer_directories;
   std::vector<std::string> exclude;
   std::string run_id;
+  std::string handling;  // CAIRN_HANDLING: the run's own settings; empty: the node's
   bool allow_io_uring =
       false;  // tells the library, which refuses syscall(SYS_io_uring_setup) otherwise
 };
 
 // This process's environment with the variables of a run replaced.
 std::vector<std::string> program_environment(const ProgramEnvironment& run);
+
+// A directory that the program sees in the place of another one.
+struct ScratchMount {
+  std::string source;  // of the node
+  std::string target;  // where the program looks
+};
 
 struct ProgramStart {
   std::string path;                    // what to execute
@@ -33,6 +40,7 @@ struct ProgramStart {
   sigset_t signal_mask{};
   bool restore_pipe_signal = true;
   bool allow_io_uring = false;
+  std::vector<ScratchMount> scratch;
 };
 
 struct StartedProgram {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/scratch_space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "backing/backing_file.h"
+#include "buffer/object_lifecycle.h"
+
+namespace cairn::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+FileRule scratch_rule(const std::string& directory) {
+  FileRule rule;
+  // fnmatch(3) reads some characters as more than themselves.
+  for (const char letter : directory) {
+    if (std::string_view("*?[]\\{}()").find(letter) != std::string_view::npos) rule.pattern += '\\';
+    rule.pattern += letter;
+  }
+  rule.pattern += "/*";
+  rule.mode = BufferingMode::kScratch;
+  rule.name = "scratch";
+  rule.source = "--scratch " + directory;
+  return rule;
+}
+
+ScratchSpace::ScratchSpace(const NodeMemory& memory, Owner self, std::string directory)
+    : memory_(memory), self_(self), directory_(std::move(directory)) {}
+
+ScratchSpace::~ScratchSpace() {
+  for (const Place& place : places_) remove(place);
+  std::error_code ignored;
+  if (!places_.empty() || made_ != 0) fs::remove(directory_, ignored);
+}
+
+Result<ScratchSpace::Place> ScratchSpace::add(std::uint32_t run, const std::string& target) {
+  const std::lock_guard lock(mutex_);
+  for (const Place& place : places_) {
+    if (place.target == target && (place.run == 0 || place.run == run)) return place;
+  }
+  struct stat status{};
+  if (::stat(target.c_str(), &status) != 0)
+    return Status::from_errno(errno, "scratch directory " + target);
+  if (!S_ISDIR(status.st_mode))
+    return Status(StatusCode::kInvalid, "scratch directory " + target + " is not a directory");
+  Place place{run, target, directory_ + "/" + std::to_string(++made_)};
+  if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
+    return Status::from_errno(errno, "cannot create " + directory_);
+  if (::mkdir(place.source.c_str(), 0700) != 0)
+    return Status::from_errno(errno, "cannot create " + place.source);
+  // As the program finds the directory that lies below it.
+  if (::chmod(place.source.c_str(), status.st_mode & 07777) != 0)
+    return Status::from_errno(errno, "cannot set the mode of " + place.source);
+  places_.push_back(place);
+  return place;
+}
+
+std::vector<ScratchSpace::Place> ScratchSpace::places_of(std::uint32_t run) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Place> places;
+  std::copy_if(places_.begin(), places_.end(), std::back_inserter(places),
+               [run](const Place& place) { return place.run == 0 || place.run == run; });
+  return places;
+}
+
+void ScratchSpace::end_run(std::uint32_t run) {
+  std::vector<Place> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto first = std::stable_partition(
+        places_.begin(), places_.end(), [run](const Place& place) { return place.run != run; });
+    ended.assign(first, places_.end());
+    if (run == 0) return;
+    places_.erase(first, places_.end());
+  }
+  for (const Place& place : ended) remove(place);
+}
+
+void ScratchSpace::remove(const Place& place) const {
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(place.source, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_regular_file(error) && !at->is_symlink(error)) forget_file(at->path().string());
+  }
+  fs::remove_all(place.source, error);
+}
+
+void ScratchSpace::forget_strays(const StoreFiles& files) const {
+  for (const StoreFilePtr& file : files.snapshot()) {
+    const Object& object = memory_.objects().at(file->object);
+    if (object.handling().mode != BufferingMode::kScratch) continue;
+    if (const std::string path = path_of(file->fd.get()); !path.empty()) forget_file(path);
+  }
+}
+
+std::string ScratchSpace::path_of(int fd) const {
+  struct stat opened{};
+  if (::fstat(fd, &opened) != 0) return {};
+  const std::string known = path_of_descriptor(fd);
+  // The name may be another file's by now.
+  const auto is_it = [&opened](const std::string& path) {
+    struct stat named{};
+    return ::stat(path.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
+           named.st_dev == opened.st_dev;
+  };
+  if (is_it(known)) return known;
+  const std::lock_guard lock(mutex_);
+  for (const Place& place : places_) {
+    const bool is_seen = known.starts_with(place.target + "/");
+    const std::string path = place.source + (is_seen ? known.substr(place.target.size()) : known);
+    if (is_it(path)) return path;
+  }
+  return {};
+}
+
+void ScratchSpace::forget_file(const std::string& path) const {
+  Actor actor;
+  actor.memory = &memory_;
+  actor.self = self_;
+  actor.counters = &memory_.slot(self_.slot()).shards[0];
+  StoreStatus status;
+  if (store_status_at(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, &status) < 0) return;
+  if (::unlink(path.c_str()) != 0 || status.links > 1) return;
+  const ObjectIndex index = memory_.objects().find(status.key);
+  if (index != ObjectIndex::kNone) unlink_object(actor, index);
+  actor.drop_leases();
+}
+
+}  // namespace cairn::node
