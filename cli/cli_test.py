@@ -99,8 +99,9 @@ class CommandTest(unittest.TestCase):
 
 class Usage(CommandTest):
     def test_every_command_has_help_with_an_example(self):
-        for command in ("run", "up", "down", "status", "drain", "explain", "doctor", "config",
-                        "config show", "version"):
+        for command in ("run", "up", "down", "status", "drain", "explain", "set", "pin", "unpin",
+                        "stage-in", "stage-out", "doctor", "profile", "config", "config show",
+                        "schema", "schema check", "version"):
             with self.subTest(command):
                 result = self.cairn(*command.split(), "--help", check=0)
                 self.assertRegex(result.stdout, r"Examples?:\n  cairn " + command.split()[0])
@@ -188,6 +189,76 @@ class Configuration(CommandTest):
         with open(path, encoding="utf-8") as file:
             self.assertEqual(self.cairn("config", "docs", check=0).stdout, file.read(),
                              "run `cairn config docs > docs/configuration.md`")
+
+
+class Schemas(CommandTest):
+    XML = "<rules>\n<rule name='a'><path>*.h5</path><mode>scratch</mode></rule>\n</rules>\n"
+
+    def schema(self, text, name="rules.xml"):
+        path = os.path.join(self.work, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return name
+
+    def test_check(self):
+        xml = self.schema(self.XML)
+        yaml = self.schema("rules:\n  - {path: a, mode: scratch}\n  - {path: b, priority: 1}\n", "rules.yaml")
+        result = self.cairn("schema", "check", xml, yaml, check=0)
+        self.assertEqual(result.stdout, "rules.xml: 1 rule, ok\nrules.yaml: 2 rules, ok\n")
+        self.assertEqual(result.stderr, "")
+
+    def test_all_mistakes_of_all_files(self):
+        good = self.schema(self.XML)
+        xml = self.schema("<rules>\n<rule>\n<path>a</path>\n<mod>scratch</mod>\n<colour/></rule></rules>", "a.xml")
+        yaml = self.schema("rules:\n  - path: *.h5\n", "b.yaml")
+        result = self.refused("schema", "check", good, xml, yaml, "none.yaml", says=[
+            "the schema has 4 mistakes", 'a.xml:4: unknown element "mod" in rule', 'did you mean "mode"?',
+            'a.xml:5: unknown element "colour"', "b.yaml:2: not valid YAML", "in quotes", "none.yaml: No such file",
+            "docs/schemas.md"])
+        self.assertEqual(result.stdout, "rules.xml: 1 rule, ok\n")
+
+    def test_usage(self):
+        self.refused("schema", says="schema: check?")
+        self.refused("schema", "chekc", says='unknown word "chekc"')
+        self.refused("schema", "check", says="file is required")
+
+    def test_examples_of_the_document_are_in_order(self):
+        with open(os.path.join(HERE, "..", "docs", "schemas.md"), encoding="utf-8") as file:
+            document = file.read()
+        for language in ("xml", "yaml"):
+            text = re.search(rf"\n```{language}\n(.*?)\n```", document, re.DOTALL).group(1)
+            self.cairn("schema", "check", self.schema(text, "example." + language), check=0)
+
+    def test_xsd_for_editors_is_beside_the_build(self):
+        xsd = os.path.join("share", "cairn", "schema.xsd")
+        with open(os.path.join(BUILD, xsd), encoding="utf-8") as built:
+            with open(os.path.join(HERE, "..", xsd), encoding="utf-8") as source:
+                self.assertEqual(built.read(), source.read())
+
+    def test_a_node_takes_a_schema_from_each_layer(self):
+        xml = self.schema(self.XML)
+        show = ["config", "show", "--json", "--ram", "64M", "--tier", "none"]
+        for arguments, environment in ((["--schema", xml], {}), ([], {"CAIRN_SCHEMA": xml}),
+                                       (["--config", self.config("schema: rules.xml\n")], {})):
+            result = self.cairn(*show, *arguments, environment=environment, check=0)
+            values = {option["name"]: option["value"] for option in json.loads(result.stdout)}
+            self.assertEqual(values["schema"], os.path.join(os.path.realpath(self.work), xml))
+
+    def test_what_needs_the_node_is_checked_with_the_node(self):
+        schema = self.schema("rules:\n"
+                             "  - {path: a, place: {tier: rem}}\n"
+                             "  - {path: b, size: {max: 65M}, place: {tier: ram, pin: true}}\n", "rules.yaml")
+        self.cairn("schema", "check", schema, check=0)
+        self.refused("config", "show", "--ram", "64M", "--tier", "none", "--schema", schema, says=[
+            'rules.yaml:2: tier "rem" does not exist; the node has ram; did you mean "ram"?',
+            "rules.yaml:3: pin: up to 65M of one file do not fit into tier ram (64M)"])
+
+    def test_bad_choices(self):
+        self.refused("config", "show", "--mode", "scrach", "--trigger", "never", "--policy", "fast",
+                     "--schema", "/none", says=['buffer.mode: "scrach" is not one of', "did you mean scratch?",
+                           'flush.trigger: "never"',
+                           'placement.policy: "fast" is not max-bandwidth', "schema: /none: No such file"])
+        self.refused("config", "show", "--policy", "./none.so", says=["placement.policy: plugin ", "No such file"])
 
 
 class BadInput(CommandTest):
@@ -484,6 +555,149 @@ class Doctor(CommandTest):
         self.skipTest("no set-user-id program here")
 
 
+class Profile(CommandTest):
+    """Measurements are too short here to mean anything: bench/suites/profile.py says how exact they are."""
+
+    QUICK = ["--seconds", "0.4", "--space", "8M"]
+
+    def setUp(self):
+        super().setUp()
+        if subprocess.run(["stat", "-f", "-c", "%T", self.work], capture_output=True, text=True,
+                          check=True).stdout.strip() == "tmpfs":
+            self.skipTest(self.work + " is in memory")
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.root, "state")
+        self.store = os.path.join(self.root, "state", "cairn", "profiles.json")
+
+    def profile(self, *arguments, check=0, **options):
+        return json.loads(self.cairn("profile", "--json", *arguments, check=check, **options).stdout)
+
+    def test_measures_keeps_lists_and_forgets(self):
+        place = self.profile(*self.QUICK, self.work)["places"][0]
+        self.assertEqual(place["place"], os.path.realpath(self.work))
+        self.assertTrue(place["measured"])
+        for field in ("read_bandwidth", "write_bandwidth", "read_latency", "write_latency"):
+            self.assertGreater(place[field], 0)
+            spread = place["figures"][field]
+            self.assertLessEqual(spread["minimum"], spread["median"])
+            self.assertLessEqual(spread["median"], spread["maximum"])
+        self.assertEqual(len(place["figures"]["cells"]), 12)
+        self.assertEqual(os.listdir(self.work), [])
+        listed = self.profile("--list", self.work)["places"][0]
+        self.assertEqual(listed["write_bandwidth"], place["write_bandwidth"])
+        self.assertRegex(listed["from"], r"^measured \d{4}-\d\d-\d\d$")
+        self.assertIn("forgot 1 profile", self.cairn("profile", "--forget", self.work, check=0).stderr)
+        listed = self.profile("--list", self.work)["places"][0]
+        self.assertFalse(listed["measured"])
+        self.assertRegex(listed["from"], "^class default: ")
+        self.assertGreater(listed["read_bandwidth"], 0)
+
+    def test_without_a_directory_memory_tiers_and_working_directory(self):
+        tier = os.path.join(self.root, "tier")
+        os.mkdir(tier)
+        path = self.config("tiers:\n  - {name: a, directory: %s, capacity: 64M}\n" % tier)
+        result = self.cairn("profile", *self.QUICK, "--config", path, check=0)
+        lines = result.stdout.splitlines()
+        self.assertRegex(lines[0], r"^place +class +device +size +read +write +read lat\. +write lat\. +spread +from$")
+        self.assertRegex(lines[1], r"^ram +ram .*GiB/s .* ns .*measured 20")
+        self.assertTrue(lines[2].startswith(os.path.realpath(tier)), lines[2])
+        self.assertTrue(lines[3].startswith(os.path.realpath(self.work)), lines[3])
+        # Both lie on one device, which is measured once.
+        self.assertEqual(lines[2].split()[1:], lines[3].split()[1:])
+        with open(self.store, encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["profiles"]), 2)
+        self.assertEqual(result.stderr, "")
+
+    def test_list_shows_the_machine(self):
+        document = self.profile("--list")
+        places = {place["place"]: place for place in document["places"]}
+        self.assertEqual(document["file"], self.store)
+        self.assertTrue(any(name.startswith("ram") for name in places))
+        self.assertFalse(any(place["measured"] for place in document["places"]))
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_a_profile_of_a_device_that_is_gone(self):
+        self.profile(*self.QUICK, self.work)
+        with open(self.store, encoding="utf-8") as file:
+            document = json.load(file)
+        device = document["profiles"][0]["device"]
+        device["size_bytes"] += 4096
+        device["file_system_uuid"] = "another"
+        with open(self.store, "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        # Its directory is on another device by now: the figures are not taken for this one's.
+        self.assertFalse(self.profile("--list", self.work)["places"][0]["measured"])
+        gone = [place for place in self.profile("--list")["places"] if place["from"].endswith("gone since")]
+        self.assertEqual([place["place"] for place in gone], [os.path.realpath(self.work)])
+
+    def test_places_that_cannot_be_measured_do_not_stop_the_others(self):
+        path = os.path.join(self.root, "file")
+        open(path, "w", encoding="utf-8").close()
+        result = self.cairn("profile", *self.QUICK, "--json", "/no/such/place", path, "/proc", self.work, check=2)
+        document = json.loads(result.stdout)
+        self.assertEqual([place["place"] for place in document["places"]], [os.path.realpath(self.work)])
+        self.assertEqual([failure["place"] for failure in document["failures"]],
+                         ["/no/such/place", os.path.realpath(path), "/proc"])
+        for text in ("/no/such/place: No such file", "create it", path + ": is not a directory", "cairn: /proc: "):
+            self.assertIn(text, result.stderr)
+        self.refused("profile", "--list", "/no/such/place", says="/no/such/place: No such file")
+
+    def test_memory_and_read_only_places(self):
+        if os.path.ismount("/dev/shm"):
+            self.refused("profile", "/dev/shm", says=["/dev/shm: is in memory (tmpfs)", "cairn profile"])
+        if os.geteuid() != 0:
+            os.chmod(self.work, 0o500)
+            self.refused("profile", self.work, cwd="/", says=[self.work + ": Permission denied", "may write"])
+
+    def test_bad_options(self):
+        self.refused("profile", "--seconds", "0", says="--seconds")
+        self.refused("profile", "--seconds", "soon", says="--seconds")
+        self.refused("profile", "--space", "1K", self.work, says=['--space: "1K"', "64M"])
+        self.refused("profile", "--list", "--forget", says="exclude each other")
+        self.refused("profile", "--config", "/does/not/exist", says="No such file")
+
+    def test_store_that_is_damaged_or_cannot_be_written(self):
+        os.makedirs(os.path.dirname(self.store))
+        with open(self.store, "w", encoding="utf-8") as file:
+            file.write('{"version": 1, "profiles": [{"device": 3}]}')
+        result = self.cairn("profile", *self.QUICK, self.work, check=0)
+        self.assertIn(self.store + ": profile 1: ", result.stderr)
+        self.assertEqual(self.cairn("profile", "--list", self.work, check=0).stderr, "")
+        result = self.cairn("profile", *self.QUICK, self.work, check=0, environment={"XDG_STATE_HOME": "/proc"})
+        self.assertIn("not kept: /proc/cairn", result.stderr)
+        self.assertIn(os.path.realpath(self.work), result.stdout)
+
+    def test_interrupted_leaves_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            process = subprocess.Popen([CAIRN, "profile", "--seconds", "60", "--space", "8M", self.work],
+                                       env=self.environment, stderr=subprocess.PIPE)
+            self.wait_until(lambda: self.has_unnamed_file(process.pid), "the test file is open")
+            process.send_signal(number)
+            process.communicate(timeout=20)
+            self.assertEqual(process.returncode, -number)
+            self.assertEqual(os.listdir(self.work), [])
+
+    @staticmethod
+    def has_unnamed_file(pid):
+        listing = subprocess.run(["ls", "-l", f"/proc/{pid}/fd"], capture_output=True, text=True, check=False)
+        return "(deleted)" in listing.stdout
+
+    def test_progress_on_a_terminal(self):
+        master, slave = pty.openpty()
+        process = subprocess.Popen([CAIRN, "profile", *self.QUICK, self.work], env=self.environment, stderr=slave,
+                                   stdout=subprocess.DEVNULL)
+        os.close(slave)
+        text = b""
+        try:
+            while chunk := os.read(master, 4096):
+                text += chunk
+        except OSError:
+            pass
+        os.close(master)
+        self.assertEqual(process.wait(), 0)
+        self.assertRegex(text.decode(), r"cairn: .*: reading 1 MiB x 8 \.\.\. \d+ %")
+        self.assertTrue(text.decode().endswith("\r\033[K"), "the line is removed at the end")
+
+
 class RealService(CommandTest):
     """With the real node service and the real library."""
 
@@ -503,6 +717,25 @@ class RealService(CommandTest):
         os.chmod(path, 0o755)
         self.refused("run", *self.SMALL, "--", "./script", status=127, says="./script")
         self.assertEqual(os.listdir(self.runs), [])
+
+    def test_the_service_has_the_rules_of_whoever_started_it(self):
+        schema = os.path.join(self.work, "rules.xml")
+        with open(schema, "w", encoding="utf-8") as file:
+            file.write("<rules>\n<rule name='own'><path>*.tmp</path><priority>0</priority></rule></rules>\n")
+        self.cairn("up", "--name", "job", *self.SMALL, "--schema", schema, "--trigger", "on-exit",
+                   "--policy", "round-robin", check=0)
+        try:
+            # It must not depend on the file any longer.
+            os.unlink(schema)
+            options = json.loads(self.cairn("config", "show", "--node", "job", "--json", check=0).stdout)
+            values = {option["name"]: option["value"] for option in options}
+            self.assertEqual(values["schema"], os.path.realpath(schema))
+            self.assertEqual(values["flush.trigger"], "on-exit")
+            self.assertEqual(values["placement.policy"], "round-robin")
+            with open(os.path.join(self.runs, "job", "config.yaml"), encoding="utf-8") as file:
+                self.assertIn("rules.xml:2", file.read())
+        finally:
+            self.cairn("down", "--node", "job", check=0)
 
     def test_node_for_several_programs(self):
         self.cairn("up", "--name", "job", *self.SMALL, check=0)

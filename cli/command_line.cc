@@ -16,12 +16,16 @@
 #include "cli/control_client.h"
 #include "cli/doctor_command.h"
 #include "cli/failure.h"
+#include "cli/file_commands.h"
 #include "cli/json_fields.h"
 #include "cli/node_commands.h"
 #include "cli/node_service_command.h"
 #include "cli/output.h"
+#include "cli/profile_command.h"
 #include "cli/run_command.h"
 #include "cli/run_directory.h"
+#include "cli/schema_command.h"
+#include "profiler/device_measure.h"
 
 namespace cairn::cli {
 namespace {
@@ -128,12 +132,22 @@ void add_node_settings(CLI::App& app, CommandLineSettings& settings) {
   add_list(app, "--tier", settings.tiers,
            "A file tier; repeatable, fastest first; \"none\" for none", "DIR:SIZE");
   add_text(app, "--huge-pages", settings.huge_pages, "auto, never or hugetlb", "MODE");
+  add_text(app, "--swap", settings.swap, "Room for scratch data when the tiers are full", "SIZE");
 }
 
 void add_buffer_settings(CLI::App& app, CommandLineSettings& settings) {
   add_list(app, "--buffer", settings.buffer,
            "Buffer the files below DIR; repeatable (default: working directory)", "DIR");
   add_list(app, "--exclude", settings.exclude, "Leave matching files alone; repeatable", "GLOB");
+  add_list(app, "--scratch", settings.scratch,
+           "Keep what is made in DIR in the tiers alone, until the end; repeatable", "DIR");
+  add_text(app, "--schema", settings.schema, "Rules for files, XML or YAML (docs/schemas.md)",
+           "FILE");
+  add_text(app, "--mode", settings.mode, "persistent-async, persistent-sync, scratch or bypass",
+           "MODE");
+  add_text(app, "--trigger", settings.trigger, "periodic, per-operation, per-file or on-exit",
+           "TRIGGER");
+  add_text(app, "--policy", settings.policy, "Placement policy, or the path of a plugin", "POLICY");
 }
 
 int command_run(const Arguments& arguments) {
@@ -146,6 +160,10 @@ int command_run(const Arguments& arguments) {
   add_node_settings(app, options.settings);
   app.add_flag("--allow-io-uring", options.allow_io_uring,
                "Do not refuse io_uring to the program, nor set no_new_privs");
+  app.add_option("--weight", options.weight,
+                 "Share of the backing store against other runs of the node (others: 100)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 10000));
   app.add_flag("--no-report", options.settings.no_report, "Print no report at the end");
   add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
   app.add_flag("-v,--verbose", options.verbose, "Say what is started");
@@ -232,6 +250,83 @@ int command_explain(const Arguments& arguments) {
   return explain_file(options);
 }
 
+constexpr const char* kNodeHelp = "The node (default: that of this run, else the only one)";
+
+void add_files(CLI::App& app, FileSelection& files) {
+  add_text(app, "--node", files.node, kNodeHelp, "NAME");
+  add_text(app, "--from", files.list_file, "A file with one path a line; - for standard input",
+           "FILE");
+}
+
+int command_set(const Arguments& arguments) {
+  CLI::App app("Says how files are treated that are opened from now on, on a running node.",
+               "cairn set");
+  SetOptions options;
+  std::vector<std::string> words;
+  app.add_option("words", words, "Files, directories or quoted patterns, then key=value")
+      ->type_name("PATH... KEY=VALUE...");
+  add_files(app, options.files);
+  app.footer(
+      "Keys:\n"
+      "  mode      persistent-async, persistent-sync, bypass\n"
+      "  trigger   periodic, per-operation, per-file, on-exit\n"
+      "  policy    a placement policy\n"
+      "  tier      the tier that new blocks go to first\n"
+      "  pinned    yes or no\n"
+      "  priority  0 (leaves a full tier first) to 7; others have 4\n"
+      "  prefetch  normal, sequential, random, will-need, none\n\n"
+      "Examples:\n"
+      "  cairn set --node job '*.log' mode=bypass\n"
+      "  cairn set --node job /pfs/results trigger=on-exit priority=1");
+  parse(app, arguments);
+  for (const std::string& word : words) {
+    const bool is_property = word.find('=') != std::string::npos && word.find('/') > word.find('=');
+    (is_property ? options.properties : options.files.paths).push_back(word);
+  }
+  if (options.properties.empty())
+    throw Failure("nothing to set", "write what holds, such as: cairn set '*.log' mode=bypass");
+  return set_properties(options);
+}
+
+int pin_or_unpin(const Arguments& arguments, bool pinned) {
+  CLI::App app(pinned ? "Keeps files in their tier; with --tier, brings them there first."
+                      : "Lets pinned files leave their tier again.",
+               pinned ? "cairn pin" : "cairn unpin");
+  PinOptions options;
+  options.pinned = pinned;
+  app.add_option("paths", options.files.paths, "Files, directories or quoted patterns")
+      ->type_name("PATH...");
+  add_files(app, options.files);
+  if (pinned) add_text(app, "--tier", options.tier, "The tier where they belong", "TIER");
+  app.footer(pinned ? "Example:\n  cairn pin --node job --tier ram tables/eos.h5"
+                    : "Example:\n  cairn unpin --node job tables/eos.h5");
+  parse(app, arguments);
+  return pin_files(options);
+}
+
+int command_pin(const Arguments& arguments) { return pin_or_unpin(arguments, true); }
+int command_unpin(const Arguments& arguments) { return pin_or_unpin(arguments, false); }
+
+int stage(const Arguments& arguments, bool in) {
+  CLI::App app(in ? "Reads files into a tier before a program asks for them."
+                  : "Stores files and takes them out of the tiers.",
+               in ? "cairn stage-in" : "cairn stage-out");
+  StageOptions options;
+  options.in = in;
+  app.add_option("paths", options.files.paths, "Files or directories")->type_name("PATH...");
+  add_files(app, options.files);
+  if (in) add_text(app, "--tier", options.tier, "Where to (default: as placed by policy)", "TIER");
+  app.footer(in ? "Exit status: 74 when a file could not be staged.\n\n"
+                  "Example:\n  cairn stage-in --node job --tier nvme inputs/"
+                : "Exit status: 74 when a file could not be stored.\n\n"
+                  "Example:\n  cairn stage-out --node job results/step7.h5");
+  parse(app, arguments);
+  return stage_files(options);
+}
+
+int command_stage_in(const Arguments& arguments) { return stage(arguments, true); }
+int command_stage_out(const Arguments& arguments) { return stage(arguments, false); }
+
 int command_doctor(const Arguments& arguments) {
   CLI::App app(
       "Says whether the machine is ready and, with a program, what of it can be buffered and what "
@@ -241,6 +336,36 @@ int command_doctor(const Arguments& arguments) {
       "Exit status: 1 when something is BAD.\n\n"
       "Examples:\n  cairn doctor\n  cairn doctor ./simulate");
   return run_doctor(parse_before_program(app, arguments, "Usage: cairn doctor [--] [PROGRAM]"));
+}
+
+int command_profile(const Arguments& arguments) {
+  CLI::App app(
+      "Measures how fast the memory, the tiers' devices and the working directory's are, and keeps "
+      "it for nodes to place data by.",
+      "cairn profile");
+  ProfileOptions options;
+  app.add_option("directory", options.directories,
+                 "Measure the devices of these directories instead")
+      ->type_name("DIR");
+  app.add_option("--seconds", options.seconds, "Time for each device (default: 7)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(profiler::kMeasureSecondsMin, profiler::kMeasureSecondsMax));
+  add_text(app, "--space", options.space,
+           "Size of the test file (default: 256M, at most a quarter of what is free)", "SIZE");
+  add_text(app, "--config", options.config_file, "YAML file that names the tiers", "FILE");
+  app.add_flag("--json", options.json, "As JSON; documented in docs/operating.md");
+  app.add_flag("--list", options.list,
+               "Measure nothing; show what the machine has and what is known of it");
+  app.add_flag("--forget", options.forget,
+               "Measure nothing; remove what is known of the directories, else of everything");
+  app.footer(
+      "Exit status: 2 when a place cannot be measured; the others are nevertheless.\n\n"
+      "Examples:\n"
+      "  cairn profile\n"
+      "  cairn profile /local/scratch /pfs/project\n"
+      "  cairn profile --list");
+  parse(app, arguments);
+  return run_profile(options);
 }
 
 int show_config(const Arguments& arguments) {
@@ -301,6 +426,26 @@ int command_config(const Arguments& arguments) {
       "`cairn config show` prints the values in force, `cairn config docs` the reference");
 }
 
+int command_schema(const Arguments& arguments) {
+  const std::string verb = arguments.empty() ? "" : arguments.front();
+  CLI::App app("Says whether schemas (rules for files, docs/schemas.md) are in order.",
+               "cairn schema check");
+  std::vector<std::string> files;
+  app.add_option("file", files, "The schemas, XML or YAML")->type_name("FILE")->required();
+  app.footer(
+      "Exit status: 2 when one of them has a mistake. What depends on the node, such as the names\n"
+      "of its tiers, is checked when it starts.\n\n"
+      "Example:\n  cairn schema check job.xml more.yaml");
+  if (verb == "--help" || verb == "-h") parse(app, {"--help"});
+  if (verb != "check") {
+    throw Failure(
+        verb.empty() ? "schema: check?" : fmt::format("schema: unknown word \"{}\"", verb),
+        "`cairn schema check FILE...` says whether schemas are in order");
+  }
+  parse(app, Arguments(arguments.begin() + 1, arguments.end()));
+  return check_schemas(files);
+}
+
 int command_version(const Arguments& arguments) {
   CLI::App app("Prints the version.", "cairn version");
   app.footer("Example:\n  cairn version");
@@ -328,8 +473,15 @@ constexpr Command kCommands[] = {
     {"status", "tiers, rates, clients, files not yet stored, errors", command_status},
     {"drain", "store everything now and wait", command_drain},
     {"explain", "which bytes of a file are where, and why", command_explain},
+    {"set", "say how files are treated, on a running node", command_set},
+    {"pin", "keep files in their tier", command_pin},
+    {"unpin", "let them leave it again", command_unpin},
+    {"stage-in", "read files into a tier before they are asked for", command_stage_in},
+    {"stage-out", "store files and take them out of the tiers", command_stage_out},
     {"doctor", "is the machine ready, can this program be buffered", command_doctor},
+    {"profile", "measure the devices, list what is known of them", command_profile},
     {"config", "the configuration in force, the reference of options", command_config},
+    {"schema", "check rules for files", command_schema},
     {"version", "print the version", command_version},
     {"node-service", "", command_node_service, true},
 };
@@ -340,7 +492,7 @@ std::string overview() {
       "node.\n\n"
       "Usage: cairn COMMAND [OPTIONS]\n\n";
   for (const Command& command : kCommands) {
-    if (!command.hidden) text += fmt::format("  {:<9} {}\n", command.name, command.summary);
+    if (!command.hidden) text += fmt::format("  {:<10} {}\n", command.name, command.summary);
   }
   return text +
          "\n`cairn COMMAND --help` explains one and has an example.\n\n"

@@ -17,9 +17,10 @@ namespace {
 
 constexpr size_t kConfigFileSizeMax = size_t{1} << 20;
 
-// The map that Cairn itself appends to the resolved configuration of a node, so that the service
+// What Cairn itself appends to the resolved configuration of a node, so that the service
 // and `cairn config show --node` still know where each value came from.
 constexpr const char* kProvenanceKey = "resolved_from";
+constexpr const char* kRulesKey = "resolved_rules";
 
 bool is_list(OptionType type) {
   return type == OptionType::kDirectoryList || type == OptionType::kPatternList ||
@@ -92,6 +93,9 @@ class Reader {
       const std::string& name = key.Scalar();
       if (name == kProvenanceKey) {
         read_provenance(value);
+      } else if (name == kRulesKey && value.IsScalar()) {
+        file_.resolved_rules = value.Scalar();
+        file_.has_resolved_rules = true;
       } else if (const auto group = groups.find(name); group != groups.end()) {
         read_group(name, value, group->second);
       } else if (const OptionDescription* option = find_option(name);

@@ -32,6 +32,10 @@ struct Setting {
 
 struct ConfigFile {
   std::vector<Setting> settings;
+  // The rules of a node's resolved configuration as a YAML schema (rules_yaml()); the schema file
+  // that they come from is not read again.
+  std::string resolved_rules;
+  bool has_resolved_rules = false;
   std::vector<std::string> problems;  // each "FILE:LINE: what is wrong"
 };
 

@@ -19,6 +19,9 @@
 #include "cli/config_file.h"
 #include "cli/failure.h"
 #include "cli/run_directory.h"
+#include "rules/rule_conflicts.h"
+#include "rules/rule_reader.h"
+#include "rules/schema_file.h"
 
 namespace cairn::cli {
 namespace {
@@ -68,17 +71,30 @@ class Resolver {
 
   Configuration resolve() {
     read_file();
+    const auto of_file = static_cast<ptrdiff_t>(settings_.size());
     read_environment();
     read_command_line();
+    // Another schema than that of the file replaces the rules that the file brought along.
+    if (std::any_of(settings_.begin() + of_file, settings_.end(),
+                    [](const Setting& setting) { return setting.id == OptionId::kSchema; })) {
+      resolved_rules_.reset();
+    }
     for (const Setting& setting : settings_) apply(setting);
     if (scope_ == ConfigurationScope::kNode) {
       resolve_name();
       check_buffer_directories();
       resolve_tiers();
       resolve_ram();
+      check_directories(scratch_, &result_.node.scratch_directories);
+      resolve_swap();
+      resolve_schema();
+      check_rules_of_node();
       check_contradictions();
     } else {
       check_buffer_directories();
+      check_directories(scratch_, &result_.run_scratch);
+      resolve_schema();
+      take_run_settings();
     }
     if (!problems_.empty()) fail();
     list_resolved();
@@ -100,6 +116,7 @@ class Resolver {
     ConfigFile file = load_config_file(path);
     problems_.insert(problems_.end(), file.problems.begin(), file.problems.end());
     settings_.insert(settings_.end(), file.settings.begin(), file.settings.end());
+    if (file.has_resolved_rules) resolved_rules_ = std::move(file.resolved_rules);
   }
 
   void read_environment() {
@@ -138,6 +155,12 @@ class Resolver {
     add(OptionId::kTiers, command_line_.tiers);
     add(OptionId::kBufferDirectories, command_line_.buffer);
     add(OptionId::kBufferExclude, command_line_.exclude);
+    add(OptionId::kBufferScratch, command_line_.scratch);
+    add_text(OptionId::kBufferSwap, command_line_.swap);
+    add_text(OptionId::kSchema, command_line_.schema);
+    add_text(OptionId::kBufferMode, command_line_.mode);
+    add_text(OptionId::kFlushTrigger, command_line_.trigger);
+    add_text(OptionId::kPlacementPolicy, command_line_.policy);
     if (command_line_.no_report) add(OptionId::kReport, {"off"});
   }
 
@@ -167,8 +190,26 @@ class Resolver {
       case OptionId::kBufferExclude:
         apply_exclude(setting);
         break;
+      case OptionId::kBufferScratch:
+        scratch_ = setting;
+        break;
+      case OptionId::kBufferSwap:
+        swap_ = setting.items.front().text == "auto" ? std::nullopt : number(setting);
+        break;
       case OptionId::kReport:
         apply_report(setting);
+        break;
+      case OptionId::kSchema:
+        schema_ = setting;
+        break;
+      case OptionId::kBufferMode:
+        apply_choice(setting, buffering_mode_named, &result_.node.mode);
+        break;
+      case OptionId::kFlushTrigger:
+        apply_choice(setting, flush_trigger_named, &result_.node.trigger);
+        break;
+      case OptionId::kPlacementPolicy:
+        apply_policy(setting);
         break;
       default:
         apply_number(setting);
@@ -206,6 +247,67 @@ class Resolver {
       problem(setting.items.front().source,
               fmt::format("ram.huge_pages: \"{}\" is not one of auto, never, hugetlb", text));
     }
+  }
+
+  template <typename Value>
+  void apply_choice(const Setting& setting, std::optional<Value> (*named)(std::string_view),
+                    Value* into) {
+    const std::string& text = setting.items.front().text;
+    if (const auto value = named(text)) {
+      *into = *value;
+      return;
+    }
+    const OptionDescription& option = option_description(setting.id);
+    const std::vector<std::string_view> choices = option_choices(option);
+    const std::string_view nearest = nearest_name(text, choices);
+    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
+    problem(setting.items.front().source, fmt::format("{}: \"{}\" is not one of {}{}", option.name,
+                                                      text, fmt::join(choices, ", "), hint));
+  }
+
+  void apply_policy(const Setting& setting) {
+    std::string policy = setting.items.front().text;
+    const std::string& source = setting.items.front().source;
+    // A plugin is named relative to where the command is typed; the service works elsewhere.
+    const bool is_plugin = policy.find('/') != std::string::npos;
+    if (is_plugin) policy = absolute_path(policy);
+    const std::string what = policy_problem(policy);
+    if (!what.empty()) {
+      problem(source, "placement.policy: " + what);
+    } else if (is_plugin && ::access(policy.c_str(), R_OK) != 0) {
+      problem(source, fmt::format("placement.policy: plugin {}: {}", policy, std::strerror(errno)));
+    } else {
+      result_.node.placement_policy = policy;
+    }
+  }
+
+  // The rules themselves: what the service is given were read and checked by who started it.
+  void resolve_schema() {
+    NodeConfig& node = result_.node;
+    if (schema_ && !schema_->items.front().text.empty()) {
+      node.schema_file = absolute_path(schema_->items.front().text);
+    }
+    ParsedSchema schema;
+    if (resolved_rules_) {
+      schema =
+          parse_schema_text(*resolved_rules_, command_line_.config_file, SchemaOrigin::kResolved);
+    } else if (!node.schema_file.empty() && ::access(node.schema_file.c_str(), R_OK) != 0) {
+      problem(schema_->items.front().source,
+              fmt::format("schema: {}: {}", node.schema_file, std::strerror(errno)));
+    } else if (!node.schema_file.empty()) {
+      schema = load_schema(node.schema_file);
+    }
+    problems_.insert(problems_.end(), schema.problems.begin(), schema.problems.end());
+    node.rules = std::move(schema.rules);
+  }
+
+  void check_rules_of_node() {
+    const NodeConfig& node = result_.node;
+    std::vector<TierCapacity> tiers;
+    if (node.ram_capacity_bytes > 0) tiers.push_back({"ram", node.ram_capacity_bytes});
+    for (const FileTierConfig& tier : node.tiers) tiers.push_back({tier.name, tier.capacity_bytes});
+    const std::vector<std::string> found = check_rules(node.rules, tiers);
+    problems_.insert(problems_.end(), found.begin(), found.end());
   }
 
   void apply_exclude(const Setting& setting) {
@@ -266,6 +368,9 @@ class Resolver {
       case OptionId::kObjectsMax:
         result_.node.objects_max = *value;
         break;
+      case OptionId::kFlushAmount:
+        result_.node.flush_amount_bytes = *value;
+        break;
       default:
         break;
     }
@@ -318,29 +423,54 @@ class Resolver {
     node.private_node = node.name.rfind("run-", 0) == 0;
   }
 
-  void check_buffer_directories() {
-    if (!buffer_) return;
-    for (const SettingItem& item : buffer_->items) {
+  void check_buffer_directories() { check_directories(buffer_, &result_.node.buffer_directories); }
+
+  void check_directories(const std::optional<Setting>& setting, std::vector<std::string>* into) {
+    if (!setting) return;
+    const std::string_view name = option_description(setting->id).name;
+    for (const SettingItem& item : setting->items) {
       const std::string path = absolute_path(item.text);
       const DirectoryState state = read_directory_state(path, roots_);
       if (item.text.empty()) {
-        problem(item.source, "buffer.directories: an empty name");
+        problem(item.source, fmt::format("{}: an empty name", name));
       } else if (path.find(':') != std::string::npos) {
-        problem(item.source, fmt::format("buffer.directories: {}: a colon in the path is not "
-                                         "supported; use a symbolic link without one",
-                                         path));
+        problem(item.source, fmt::format("{}: {}: a colon in the path is not supported; use a "
+                                         "symbolic link without one",
+                                         name, path));
       } else if (!state.exists) {
-        problem(item.source, fmt::format("buffer.directories: {} does not exist", path));
+        problem(item.source, fmt::format("{}: {} does not exist", name, path));
       } else if (!state.is_directory) {
-        problem(item.source, fmt::format("buffer.directories: {} is not a directory", path));
+        problem(item.source, fmt::format("{}: {} is not a directory", name, path));
       } else if (path == "/proc" || path == "/sys" || path == "/dev") {
-        problem(item.source, fmt::format("buffer.directories: {} is never buffered", path));
-      } else if (std::find(result_.node.buffer_directories.begin(),
-                           result_.node.buffer_directories.end(),
-                           path) == result_.node.buffer_directories.end()) {
-        result_.node.buffer_directories.push_back(path);
+        problem(item.source, fmt::format("{}: {} is never buffered", name, path));
+      } else if (std::find(into->begin(), into->end(), path) == into->end()) {
+        into->push_back(path);
       }
     }
+  }
+
+  // Scratch data that finds no room in the tiers goes below the first scratch directory.
+  void resolve_swap() {
+    NodeConfig& node = result_.node;
+    if (node.scratch_directories.empty()) return;
+    node.swap_directory = node.scratch_directories.front();
+    if (swap_) {
+      node.swap_capacity_bytes = *swap_;
+      return;
+    }
+    constexpr uint64_t kTimesTheTiers = 4;
+    uint64_t tiers = node.ram_capacity_bytes;
+    for (const FileTierConfig& tier : node.tiers) tiers += tier.capacity_bytes;
+    const DirectoryState state = read_directory_state(node.swap_directory, roots_);
+    node.swap_capacity_bytes = std::min(kTimesTheTiers * tiers, state.free_bytes / 2);
+  }
+
+  void take_run_settings() {
+    const NodeConfig& node = result_.node;
+    const auto is_set = [this](OptionId id) { return sources_.count(id) != 0; };
+    if (is_set(OptionId::kBufferMode)) result_.run_mode = node.mode;
+    if (is_set(OptionId::kFlushTrigger)) result_.run_trigger = node.trigger;
+    if (is_set(OptionId::kPlacementPolicy)) result_.run_policy = node.placement_policy;
   }
 
   void resolve_tiers() {
@@ -560,6 +690,20 @@ class Resolver {
         return node.objects_max == 0 ? "auto" : fmt::format("{}", node.objects_max);
       case OptionId::kReport:
         return result_.report ? "on" : "off";
+      case OptionId::kSchema:
+        return node.schema_file.empty() ? "none" : node.schema_file;
+      case OptionId::kBufferMode:
+        return name_of(node.mode);
+      case OptionId::kBufferScratch:
+        return fmt::format("{}", fmt::join(node.scratch_directories, ", "));
+      case OptionId::kBufferSwap:
+        return format_size_exact(node.swap_capacity_bytes);
+      case OptionId::kFlushTrigger:
+        return name_of(node.trigger);
+      case OptionId::kFlushAmount:
+        return format_size_exact(node.flush_amount_bytes);
+      case OptionId::kPlacementPolicy:
+        return node.placement_policy;
     }
     return "";
   }
@@ -580,6 +724,10 @@ class Resolver {
   std::map<OptionId, std::string> sources_;
   std::optional<Setting> name_;
   std::optional<Setting> buffer_;
+  std::optional<Setting> scratch_;
+  std::optional<uint64_t> swap_;
+  std::optional<Setting> schema_;
+  std::optional<std::string> resolved_rules_;
   std::optional<uint64_t> ram_;
   bool ram_is_auto_ = true;
   bool tiers_are_auto_ = true;

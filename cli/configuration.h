@@ -9,6 +9,7 @@
 // Thread safety: pure reads of the system. Ownership: results are values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ struct CommandLineSettings {
   std::vector<std::string> tiers;
   std::vector<std::string> buffer;
   std::vector<std::string> exclude;
+  std::vector<std::string> scratch;
+  std::string swap;
+  std::string schema;
+  std::string mode;
+  std::string trigger;
+  std::string policy;
   bool no_report = false;
   // The service itself: its file is already the resolved configuration, and its environment is that
   // of whoever started it.
@@ -34,6 +41,11 @@ struct CommandLineSettings {
 
 struct Configuration {
   NodeConfig node;
+  // Of a run on a running node: what it asks for itself.
+  std::optional<BufferingMode> run_mode;
+  std::optional<FlushTrigger> run_trigger;
+  std::optional<std::string> run_policy;
+  std::vector<std::string> run_scratch;
   bool report = true;
   std::vector<std::string> warnings;
 };
@@ -41,7 +53,7 @@ struct Configuration {
 // What the configuration is for decides which options are looked at.
 enum class ConfigurationScope {
   kNode,         // a new node: everything
-  kAttachedRun,  // a run on a running node: buffer.* and report alone
+  kAttachedRun,  // a run on a running node: the options marked "each run" alone
 };
 
 // Errors: throws Failure that lists all mistakes.

@@ -12,6 +12,7 @@
 #include "base/option_table.h"
 #include "cli/config_file.h"
 #include "cli/failure.h"
+#include "rules/rule_property.h"
 
 namespace cairn::cli {
 namespace {
@@ -129,6 +130,49 @@ TEST_F(ConfigurationTest, TheResolvedFileResolvesToTheSame) {
     EXPECT_EQ(first.resolved[index].value, second.resolved[index].value);
     EXPECT_EQ(first.resolved[index].source, second.resolved[index].source);
   }
+}
+
+TEST_F(ConfigurationTest, TheResolvedFileCarriesTheRules) {
+  write("/rules.xml",
+        "<rules>\n<rule name=\"a\"><path>*.h5</path><place tier=\"ram\"/></rule>\n"
+        "<rule><path>b</path><never-buffer>true</never-buffer></rule></rules>");
+  write("/plugin.so", "");
+  CommandLineSettings settings;
+  settings.ram = "64M";
+  settings.schema = directory_ + "/rules.xml";
+  settings.mode = "persistent-sync";
+  settings.trigger = "per-file";
+  settings.policy = directory_ + "/plugin.so";
+  const NodeConfig first = resolve(settings);
+  ASSERT_EQ(first.rules.size(), 2U);
+  EXPECT_EQ(first.schema_file, settings.schema);
+  EXPECT_EQ(first.mode, BufferingMode::kSync);
+  EXPECT_EQ(first.trigger, FlushTrigger::kPerFile);
+  write("/out.yaml", configuration_yaml(first));
+  // The service does not read the schema again.
+  ::unlink(settings.schema.c_str());
+  const NodeConfig second = resolve({.config_file = directory_ + "/out.yaml"});
+  EXPECT_EQ(rules_yaml(second.rules), rules_yaml(first.rules));
+  EXPECT_EQ(second.rules[1].source, settings.schema + ":3");
+  EXPECT_EQ(second.schema_file, first.schema_file);
+  EXPECT_EQ(second.mode, first.mode);
+  EXPECT_EQ(second.trigger, first.trigger);
+  EXPECT_EQ(second.placement_policy, settings.policy);
+  write("/other.yaml", "rules: []");
+  const NodeConfig other =
+      resolve({.config_file = directory_ + "/out.yaml", .schema = directory_ + "/other.yaml"});
+  EXPECT_TRUE(other.rules.empty()) << "another schema replaces the rules of the file";
+}
+
+TEST_F(ConfigurationTest, AnAttachedRunReadsItsSchemaToo) {
+  write("/rules.yaml", "rules: [{path: a, mode: scratch, place: {tier: elsewhere}}]");
+  CommandLineSettings settings;
+  settings.ignore_environment = true;
+  settings.schema = directory_ + "/rules.yaml";
+  const NodeConfig node =
+      resolve_configuration(settings, ConfigurationScope::kAttachedRun, roots_).node;
+  ASSERT_EQ(node.rules.size(), 1U);
+  EXPECT_THAT(failure_of(settings), HasSubstr("rules.yaml:1: tier \"elsewhere\" does not exist"));
 }
 
 TEST_F(ConfigurationTest, ASolidStateDiskIsFoundOnlyWhenItIsNotTheBufferedOne) {

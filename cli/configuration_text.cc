@@ -4,11 +4,13 @@
 // document.
 #include <fmt/format.h>
 
+#include <sstream>
 #include <string_view>
 
 #include "base/option_table.h"
 #include "base/size_text.h"
 #include "cli/configuration.h"
+#include "rules/rule_property.h"
 
 namespace cairn::cli {
 namespace {
@@ -55,9 +57,23 @@ std::string yaml_value(const NodeConfig& node, const OptionDescription& option,
       return list_text(node.buffer_directories);
     case OptionId::kBufferExclude:
       return list_text(node.buffer_exclude);
+    case OptionId::kBufferScratch:
+      return list_text(node.scratch_directories);
     default:
-      return option.type == OptionType::kName ? quoted(resolved_value) : resolved_value;
+      break;
   }
+  if (option.type == OptionType::kFile) return quoted(node.schema_file);
+  const bool is_text = option.type == OptionType::kName || option.type == OptionType::kPolicy;
+  return is_text ? quoted(resolved_value) : resolved_value;
+}
+
+// The rules as a text inside the text, so that a schema's own keys need no place among the options.
+std::string resolved_rules_yaml(const NodeConfig& node) {
+  if (node.schema_file.empty() && node.rules.empty()) return "";
+  std::string text = "resolved_rules: |\n";
+  std::istringstream lines(rules_yaml(node.rules));
+  for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
+  return text;
 }
 
 std::string flag_text(const OptionDescription& option) {
@@ -72,6 +88,8 @@ std::string flag_text(const OptionDescription& option) {
       return fmt::format("`{} DIR:SIZE`, repeatable; `none` for no file tier", option.flag);
     case OptionType::kName:
       return fmt::format("`{} NAME` of `cairn up`", option.flag);
+    case OptionType::kFile:
+      return fmt::format("`{} FILE`", option.flag);
     default:
       return fmt::format("`{} VALUE`", option.flag);
   }
@@ -138,7 +156,7 @@ std::string configuration_yaml(const NodeConfig& node) {
                         yaml_value(node, option, resolved.value));
     provenance += fmt::format("  {}: {}\n", option.name, quoted(resolved.source));
   }
-  return text + provenance;
+  return text + resolved_rules_yaml(node) + provenance;
 }
 
 std::string configuration_document() {

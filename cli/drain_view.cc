@@ -71,13 +71,14 @@ std::string drain_bar(const DrainProgress& progress, uint64_t total_bytes, unsig
   return text;
 }
 
-std::string drain_line(const DrainProgress& progress) {
-  std::string text = "storing: " + remaining_text(progress);
+std::string drain_line(const DrainProgress& progress, const std::string& verb) {
+  std::string text = verb + ": " + remaining_text(progress);
   if (!progress.file.empty()) text += ", " + progress.file;
   return text;
 }
 
-DrainView::DrainView() : is_terminal_(stderr_is_terminal()) {
+DrainView::DrainView(std::string verb)
+    : verb_(std::move(verb)), is_terminal_(stderr_is_terminal()) {
   started_seconds_ = now_seconds();
   printed_seconds_ = started_seconds_;
 }
@@ -95,7 +96,7 @@ void DrainView::update(const DrainProgress& progress) {
   const double now = now_seconds();
   if (now - printed_seconds_ < kPlainLineSeconds) return;
   printed_seconds_ = now;
-  say(drain_line(progress));
+  say(drain_line(progress, verb_));
 }
 
 void DrainView::clear() {

@@ -29,11 +29,12 @@ struct DrainProgress {
 std::string drain_bar(const DrainProgress& progress, uint64_t total_bytes, unsigned width);
 
 // "storing: 1.2 GiB in 14 files left, 110 MiB/s, results/step7.h5"
-std::string drain_line(const DrainProgress& progress);
+std::string drain_line(const DrainProgress& progress, const std::string& verb = "storing");
 
 class DrainView {
  public:
-  DrainView();
+  // `verb` is what is being done, on the plain lines.
+  explicit DrainView(std::string verb = "storing");
   ~DrainView();
   DrainView(const DrainView&) = delete;
   DrainView& operator=(const DrainView&) = delete;
@@ -44,6 +45,7 @@ class DrainView {
   void clear();
 
  private:
+  const std::string verb_;
   const bool is_terminal_;
   bool bar_is_drawn_ = false;
   uint64_t total_bytes_ = 0;  // the most that was ever left

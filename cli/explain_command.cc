@@ -35,13 +35,36 @@ std::string head(const std::string& path, const Json& reply) {
   return text + "\n";
 }
 
+// One line per property that is not as a node without rules has it.
+std::string treatment_text(const Json& reply) {
+  std::string text;
+  for (const Json& rule : member(reply, "rules")) {
+    const std::string name = printable(text_field(rule, "rule"));
+    const Json value = rule.value("value", Json());
+    text += fmt::format("{} {}: rule {}{}\n", printable(text_field(rule, "property")),
+                        value.is_string() ? printable(value.get<std::string>()) : value.dump(),
+                        name.empty() ? printable(text_field(rule, "pattern")) : name,
+                        text_field(rule, "source").empty()
+                            ? ""
+                            : " (" + printable(text_field(rule, "source")) + ")");
+  }
+  return text;
+}
+
+std::string canonical_path(const std::string& path) {
+  char resolved[PATH_MAX];
+  return ::realpath(path.c_str(), resolved) == nullptr ? std::string() : std::string(resolved);
+}
+
 }  // namespace
 
 std::string explain_text(const std::string& path, const Json& reply) {
   if (!bool_field(reply, "known", false)) {
-    return fmt::format("{}: not buffered on this node; every byte is on the backing store\n", path);
+    return fmt::format("{}: not buffered on this node; every byte is on the backing store\n",
+                       path) +
+           treatment_text(reply);
   }
-  std::string text = head(path, reply);
+  std::string text = head(path, reply) + treatment_text(reply);
   std::vector<std::vector<std::string>> rows = {
       {"from", "to", "bytes", "tier", "state", "for", "why"}};
   for (const Json& range : member(reply, "ranges")) {
@@ -76,7 +99,9 @@ int explain_file(const ExplainOptions& options) {
   ControlClient client(select_node(options.node));
   const Json reply = client.request({{"command", "explain"},
                                      {"device", static_cast<uint64_t>(status.st_dev)},
-                                     {"inode", static_cast<uint64_t>(status.st_ino)}});
+                                     {"inode", static_cast<uint64_t>(status.st_ino)},
+                                     {"path", canonical_path(options.path)},
+                                     {"size", static_cast<uint64_t>(status.st_size)}});
   print(options.json ? reply.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                      : explain_text(printable(options.path), reply));
   return kExitOk;

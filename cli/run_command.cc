@@ -29,6 +29,7 @@
 #include "cli/run_directory.h"
 #include "cli/run_report.h"
 #include "cli/signal_watch.h"
+#include "node/rule_json.h"
 
 namespace cairn::cli {
 namespace {
@@ -101,6 +102,7 @@ class Run {
     if (!options_.settings.ram.empty()) flag = "--ram";
     if (!options_.settings.tiers.empty()) flag = "--tier";
     if (!options_.settings.huge_pages.empty()) flag = "--huge-pages";
+    if (!options_.settings.swap.empty()) flag = "--swap";
     if (flag == nullptr) return;
     throw Failure(fmt::format("{} cannot change a running node", flag),
                   "leave it out, or start another node: `cairn up --name NAME " +
@@ -113,6 +115,7 @@ class Run {
     std::ifstream stream(paths_.config_file, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
     refuse_other_version(text);
+    node_has_scratch_ = text.find("\n  scratch: []") == std::string::npos;
     NodeConfig& mine = configuration_.node;
     if (!mine.buffer_directories.empty() || !options_.settings.config_file.empty()) return;
     // The usual case, seen without a parser: it would take a tenth of what an attached run may
@@ -164,11 +167,6 @@ class Run {
     outcome_.run_id = fmt::format("{}", ::getpid());
     outcome_.command_line = options_.command_line;
     control_.emplace(paths_);
-    // The answer is read when the program has ended; nothing that it could say depends on the wait.
-    control_->send({{"command", "run-begin"},
-                    {"run", outcome_.run_id},
-                    {"command_line", options_.command_line},
-                    {"directory", working_directory()}});
     environment_.client_socket = paths_.client_socket;
     environment_.run_id = outcome_.run_id;
     environment_.allow_io_uring = options_.allow_io_uring;
@@ -177,6 +175,47 @@ class Run {
     if (environment_.buffer_directories.empty()) {
       environment_.buffer_directories.push_back(working_directory());
     }
+    send_run_begin();
+  }
+
+  void send_run_begin() {
+    Json request = {{"command", "run-begin"},
+                    {"run", outcome_.run_id},
+                    {"command_line", options_.command_line},
+                    {"directory", working_directory()}};
+    // A private node has the run's settings as its own.
+    const std::optional<FileRule> settings = launched_ ? std::nullopt : own_settings();
+    if (settings) request["settings"] = node::rule_to_json(*settings);
+    if (!launched_) {
+      for (const FileRule& rule : configuration_.node.rules)
+        request["rules"].push_back(node::rule_to_json(rule));
+    }
+    if (options_.weight != 0) request["weight"] = options_.weight;
+    for (const std::string& directory : configuration_.run_scratch)
+      request["scratch"].push_back(directory);
+    const bool waits = settings || request.contains("rules") || request.contains("scratch") ||
+                       node_has_scratch_ || !configuration_.node.scratch_directories.empty();
+    control_->send(request);
+    if (!waits) return;
+    // The rules are in force before the program starts. Else the answer is read when it has ended:
+    // nothing that it could say depends on the wait.
+    began_ = control_->receive();
+    if (settings) environment_.handling = fmt::format("{:x}", unsigned_field(*began_, "handling"));
+    for (const Json& place : member(*began_, "scratch")) {
+      scratch_.push_back(ScratchMount{text_field(place, "source"), text_field(place, "target")});
+      environment_.buffer_directories.push_back(scratch_.back().target);
+    }
+  }
+
+  // What this run asks for, over what its node does; nothing when it asks for nothing.
+  std::optional<FileRule> own_settings() const {
+    FileRule rule;
+    rule.pattern = "*";
+    rule.mode = configuration_.run_mode;
+    rule.trigger = configuration_.run_trigger;
+    rule.policy = configuration_.run_policy;
+    if (!rule.mode && !rule.trigger && !rule.policy) return std::nullopt;
+    return rule;
   }
 
   // Returns: 0 when the program ran, else the status with which this command ends.
@@ -188,6 +227,7 @@ class Run {
     start.signal_mask = signals_->original_mask();
     start.restore_pipe_signal = signals_->pipe_signal_was_default();
     start.allow_io_uring = options_.allow_io_uring;
+    start.scratch = scratch_;
     const double started = now_seconds();
     const StartedProgram program = start_program(start);
     if (program.process < 0) {
@@ -241,7 +281,7 @@ class Run {
         return true;
       };
       // What run-begin had to say comes first; null: the user would not wait even for that.
-      Json reply = control_->receive(on_event);
+      Json reply = began_ ? *began_ : control_->receive(on_event);
       if (!reply.is_null())
         reply = control_->request({{"command", "run-end"}, {"run", outcome_.run_id}}, on_event);
       view_.clear();
@@ -356,7 +396,10 @@ class Run {
   std::optional<SignalWatch> signals_;
   std::optional<LaunchedNode> launched_;
   std::optional<ControlClient> control_;
+  std::optional<Json> began_;  // the node's answer to run-begin, where it was waited for
   ProgramEnvironment environment_;
+  std::vector<ScratchMount> scratch_;
+  bool node_has_scratch_ = false;  // the running node that is attached to
   RunOutcome outcome_;
   DrainView view_;
   int interrupts_ = 0;

@@ -19,6 +19,7 @@ struct RunOptions {
   bool allow_io_uring = false;
   bool verbose = false;
   std::string report_json;
+  unsigned weight = 0;                    // of the run's share of the backing store; 0: as others
   std::vector<std::string> command_line;  // the program and its arguments, at least one
 };
 

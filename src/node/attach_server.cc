@@ -232,7 +232,7 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
       protocol::ObjectMessage object;
       if (!parse(message.bytes, message.length, &object) || !connection.owner) return false;
       const auto index = static_cast<ObjectIndex>(object.object);
-      if (message.fd && files_.insert(index, std::move(message.fd))) {
+      if (message.fd && files_.insert(index, std::move(message.fd), connection.run)) {
         events_.on_descriptor(index);
         ++descriptors_received_;
         rest(id, connection);

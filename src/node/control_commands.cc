@@ -9,6 +9,9 @@
 
 #include "base/clock.h"
 #include "node/explain.h"
+#include "node/rule_book.h"
+#include "node/rule_json.h"
+#include "node/scratch_space.h"
 
 namespace cairn::node {
 namespace {
@@ -50,6 +53,7 @@ void ControlCommands::on_request(ControlPeer& peer, std::uint64_t session, const
   if (command == "explain") return explain(peer, request);
   if (command == "config") return config(peer);
   if (command == "shutdown") return shutdown(peer, request);
+  if (files_.on_request(peer, command, request)) return;
   fail(peer, "unknown command \"" + command + "\"",
        "the node may run another version of Cairn than this command");
 }
@@ -98,14 +102,58 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
     run.flushed_bytes_before += shard.get(Counter::kFlushedBytes);
   }
   const std::string id = run.id;
+  const std::uint32_t number = run.number();
   if (id.empty()) return fail(peer, "run-begin without a run", "");
   if (!context_.runs->begin(std::move(run)))
     return fail(peer, "a run " + id + " is under way already", "");
+  Json reply = done();
+  if (const Status status = take_settings(number, request, &reply); !status) {
+    context_.runs->end(id);
+    return fail(peer, status.message(),
+                "`cairn config show --node NAME` and `cairn status` say "
+                "what the node has");
+  }
   {
     const std::lock_guard lock(mutex_);
     run_of_session_[session] = id;
   }
-  peer.send(done());
+  peer.send(reply);
+}
+
+// The run's own settings and rules, beside those of the node.
+Status ControlCommands::take_settings(std::uint32_t run, const Json& request, Json* reply) const {
+  if (const auto settings = request.find("settings"); settings != request.end()) {
+    auto rule = rule_from_json(*settings);
+    if (!rule) return rule.status();
+    const auto handling = context_.rules->handling_of(
+        *rule, ObjectHandling::from_bits(context_.memory->header().default_handling.load()));
+    if (!handling) return handling.status();
+    (*reply)["handling"] = handling->bits();
+  }
+  if (const auto weight = request.find("weight");
+      weight != request.end() && weight->is_number_unsigned())
+    context_.flusher->set_weight(run, weight->get<std::uint32_t>());
+  std::vector<FileRule> rules;
+  if (const auto list = request.find("rules"); list != request.end() && list->is_array()) {
+    for (const Json& object : *list) {
+      auto rule = rule_from_json(object);
+      if (!rule) return rule.status();
+      rules.push_back(std::move(rule.value()));
+    }
+  }
+  std::vector<FileRule> scratch_rules;
+  if (const auto list = request.find("scratch"); list != request.end() && list->is_array()) {
+    for (const Json& directory : *list) {
+      if (!directory.is_string()) return Status(StatusCode::kInvalid, "scratch names directories");
+      const auto place = context_.scratch->add(run, directory.get<std::string>());
+      if (!place) return place.status();
+      scratch_rules.push_back(scratch_rule(directory.get<std::string>()));
+    }
+  }
+  for (const ScratchSpace::Place& place : context_.scratch->places_of(run))
+    (*reply)["scratch"].push_back({{"source", place.source}, {"target", place.target}});
+  rules.insert(rules.begin(), scratch_rules.begin(), scratch_rules.end());
+  return context_.rules->begin_run(run, rules);
 }
 
 void ControlCommands::settle_deaths(std::uint32_t run) const {
@@ -135,8 +183,15 @@ void ControlCommands::run_end(ControlPeer& peer, std::uint64_t session, const Js
     run_of_session_.erase(session);
   }
   context_.runs->end(id);
-  context_.clients->forget_run(run->number());
+  forget_run(run->number());
   peer.send(reply);
+}
+
+void ControlCommands::forget_run(std::uint32_t run) const {
+  context_.rules->end_run(run);
+  context_.scratch->end_run(run);
+  context_.flusher->end_run(run);
+  context_.clients->forget_run(run);
 }
 
 void ControlCommands::explain(ControlPeer& peer, const Json& request) {
@@ -146,7 +201,13 @@ void ControlCommands::explain(ControlPeer& peer, const Json& request) {
       !inode->is_number_integer()) {
     return fail(peer, "explain needs device and inode", "");
   }
-  peer.send(explain_file(context_, device->get<std::uint64_t>(), inode->get<std::uint64_t>()));
+  ExplainRequest file;
+  file.device = device->get<std::uint64_t>();
+  file.inode = inode->get<std::uint64_t>();
+  file.path = text_of(request, "path");
+  if (const auto size = request.find("size"); size != request.end() && size->is_number_unsigned())
+    file.size = size->get<std::uint64_t>();
+  peer.send(explain_file(context_, file));
 }
 
 void ControlCommands::config(ControlPeer& peer) {
@@ -199,7 +260,7 @@ void ControlCommands::on_close(std::uint64_t session) {
   const std::optional<Run> run = context_.runs->end(id);
   if (!run) return;
   spdlog::warn("the launcher of run {} went away without ending it", id);
-  context_.clients->forget_run(run->number());
+  forget_run(run->number());
   if (!context_.config->private_node) return;
   // Nobody is left who would end a private node.
   context_.stop->request_stop_when_unused();

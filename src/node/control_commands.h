@@ -10,13 +10,15 @@
 #include <string>
 
 #include "node/control_server.h"
+#include "node/file_commands.h"
 #include "node/status_report.h"
 
 namespace cairn::node {
 
 class ControlCommands final : public ControlHandler {
  public:
-  explicit ControlCommands(const NodeContext& context) : context_(context), status_(context) {}
+  explicit ControlCommands(const NodeContext& context)
+      : context_(context), status_(context), files_(context) {}
 
   void on_request(ControlPeer& peer, std::uint64_t session, const Json& request) override;
   void on_close(std::uint64_t session) override;
@@ -30,12 +32,15 @@ class ControlCommands final : public ControlHandler {
   void config(ControlPeer& peer);
   void shutdown(ControlPeer& peer, const Json& request);
 
+  void forget_run(std::uint32_t run) const;
+  Status take_settings(std::uint32_t run, const Json& request, Json* reply) const;
   DrainOutcome drain_for(ControlPeer& peer, const Json& request);
   // Deaths that the kernel has told of, or is about to tell of, are dealt with when this returns.
   void settle_deaths(std::uint32_t run) const;
 
   const NodeContext& context_;
   StatusReport status_;
+  FileCommands files_;
   std::mutex mutex_;
   std::map<std::uint64_t, std::string> run_of_session_;
 };

@@ -16,6 +16,11 @@ std::string describe(const Object& object) {
          std::to_string(major(object.device)) + ":" + std::to_string(minor(object.device));
 }
 
+// Scratch data has nowhere to be stored: none of it is owed.
+bool is_scratch(const NodeMemory& memory, ObjectIndex index) {
+  return memory.objects().at(index).handling().mode == BufferingMode::kScratch;
+}
+
 bool is_unsettled(const Object& object) {
   return object.opens.load() == 0 && object.has(kObjectTimesDirty) && !object.has(kObjectUnlinked);
 }
@@ -30,13 +35,14 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
     const auto pages = static_cast<unsigned>(
         __builtin_popcount(block.dirty_pages.load(std::memory_order_acquire)));
     const std::uint32_t object = raw(block.object_index());
-    if (pages == 0 || object == 0) return;
+    if (pages == 0 || object == 0 || is_scratch(memory, block.object_index())) return;
     bytes_of[object] += pages * kPageBytes;
     view.bytes += pages * kPageBytes;
     view.bytes_per_tier[raw(memory.tier_of(bucket))] += pages * kPageBytes;
   });
   for (const StoreFilePtr& file : files.snapshot()) {
-    if (is_unsettled(memory.objects().at(file->object))) bytes_of.try_emplace(raw(file->object), 0);
+    if (is_unsettled(memory.objects().at(file->object)) && !is_scratch(memory, file->object))
+      bytes_of.try_emplace(raw(file->object), 0);
   }
   const std::int64_t now_ns = monotonic_ns();
   const std::uint32_t now_ms = monotonic_coarse_ms();

@@ -5,6 +5,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "node/placement_engine.h"
+#include "node/rule_book.h"
+#include "node/rule_json.h"
 
 namespace cairn::node {
 namespace {
@@ -13,18 +16,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kRangesMax = 1000;
 constexpr std::uint64_t kBlocksMax = 4 << 20;  // 256 GiB of file are looked at
-
-ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint64_t inode) {
-  const std::uint32_t used =
-      std::min(memory.header().object_cursor.load(), memory.objects().capacity());
-  for (std::uint32_t index = 1; index < used; ++index) {
-    const Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
-    if (object.has(kObjectLive) && object.inode == inode && object.device == device) {
-      return static_cast<ObjectIndex>(index);
-    }
-  }
-  return ObjectIndex::kNone;
-}
 
 struct Range {
   std::uint64_t begin = 0;
@@ -65,12 +56,72 @@ Json to_json(const Range& range, std::uint32_t now_ms) {
           {"reason", range.reason}};
 }
 
+Json to_json(const NodeContext& context, const ObjectHandling& handling) {
+  return {{"mode", cairn::name_of(handling.mode)},
+          {"trigger", cairn::name_of(handling.trigger)},
+          {"policy", context.placement->name_of(handling.policy)},
+          {"tier", handling.home ? tier_name(*context.config, raw(*handling.home)) : ""},
+          {"pinned", handling.pinned},
+          {"priority", handling.priority}};
+}
+
+const char* name_of_property(RuleRecord::Property property) {
+  switch (property) {
+    case RuleRecord::kMode:
+      return "mode";
+    case RuleRecord::kTrigger:
+      return "trigger";
+    case RuleRecord::kPolicy:
+      return "policy";
+    case RuleRecord::kHome:
+      return "tier";
+    case RuleRecord::kPinned:
+      return "pinned";
+    case RuleRecord::kPriority:
+      return "priority";
+    case RuleRecord::kPrefetch:
+      return "prefetch";
+  }
+  return "";
+}
+
+// Which rule decides what about the file, for whoever opens it next.
+Json rules_json(const NodeContext& context, const ExplainRequest& request) {
+  Json list = Json::array();
+  if (request.path.empty()) return list;
+  for (const RuleBook::Decision& decision :
+       context.rules->decisions(request.path, request.size, buffered_directories(context))) {
+    Json rule = rule_to_json(decision.rule);
+    const char* property = name_of_property(decision.property);
+    list.push_back({{"property", property},
+                    {"value", rule.value(property, Json())},
+                    {"rule", decision.rule.name},
+                    {"pattern", decision.rule.pattern},
+                    {"source", decision.rule.source}});
+  }
+  return list;
+}
+
 }  // namespace
 
-Json explain_file(const NodeContext& context, std::uint64_t device, std::uint64_t inode) {
+ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint64_t inode) {
+  const std::uint32_t used =
+      std::min(memory.header().object_cursor.load(), memory.objects().capacity());
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
+    if (object.has(kObjectLive) && object.inode == inode && object.device == device) {
+      return static_cast<ObjectIndex>(index);
+    }
+  }
+  return ObjectIndex::kNone;
+}
+
+Json explain_file(const NodeContext& context, const ExplainRequest& request) {
   const NodeMemory& memory = *context.memory;
-  const ObjectIndex index = find_file(memory, device, inode);
-  if (index == ObjectIndex::kNone) return {{"kind", "done"}, {"known", false}};
+  const ObjectIndex index = find_file(memory, request.device, request.inode);
+  if (index == ObjectIndex::kNone) {
+    return {{"kind", "done"}, {"known", false}, {"rules", rules_json(context, request)}};
+  }
   const Object& object = memory.objects().at(index);
   const std::uint64_t size = object.size.load();
   const std::uint64_t blocks = std::min((size + kBlockBytes - 1) / kBlockBytes, kBlocksMax);
@@ -103,6 +154,8 @@ Json explain_file(const NodeContext& context, std::uint64_t device, std::uint64_
           {"size", size},
           {"dirty_bytes", dirty_bytes},
           {"mode", object.through.load() != 0 ? "through" : "buffered"},
+          {"handling", to_json(context, object.handling())},
+          {"rules", rules_json(context, request)},
           {"ranges", list},
           {"ranges_truncated", truncated}};
 }

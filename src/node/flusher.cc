@@ -22,7 +22,16 @@ constexpr std::int64_t kTickNanos = 50'000'000;
 // An idle node wakes this often; nothing depends on it.
 constexpr int kIdleMs = 3'600'000;
 
+// Nothing is to be done for the object until somebody closes it, drains, or needs room; each of
+// them wakes the scheduler.
+bool waits_for_event(const Object& object) {
+  const FlushTrigger trigger = object.handling().trigger;
+  if (trigger == FlushTrigger::kOnExit) return true;
+  return trigger == FlushTrigger::kPerFile && object.writers.load(std::memory_order_seq_cst) != 0;
+}
+
 bool needs_store(const Object& object) {
+  if (object.handling().mode == BufferingMode::kScratch) return false;
   // Without an open descriptor nobody else will settle the times.
   return object.dirty_blocks.load(std::memory_order_acquire) != 0 ||
          (object.opens.load(std::memory_order_acquire) == 0 && object.has(kObjectTimesDirty));
@@ -32,11 +41,15 @@ bool needs_store(const Object& object) {
 
 Flusher::Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options,
                  Log log)
-    : memory_(memory), files_(files), self_(self), options_(options), log_(std::move(log)) {
-  const MemoryShape& shape = memory.header().shape;
-  capacity_bytes_ = shape.tier_bytes[0];
-  for (unsigned tier = 1; tier < kTiersMax && capacity_bytes_ == 0; ++tier)
-    capacity_bytes_ = shape.tier_bytes[tier];
+    : memory_(memory),
+      files_(files),
+      self_(self),
+      options_(options),
+      log_(std::move(log)),
+      activity_(memory) {
+  // What the RAM tier cannot hold moves down before it is stored.
+  for (unsigned tier = 0; tier < memory.tiers_for(BufferingMode::kAsync); ++tier)
+    capacity_bytes_ += memory.header().shape.tier_bytes[tier];
 }
 
 Flusher::~Flusher() { stop(); }
@@ -100,7 +113,14 @@ std::string Flusher::current_path() const {
 }
 
 bool Flusher::is_pressed() const {
-  const std::uint64_t dirty = memory_.header().dirty_bytes.load(std::memory_order_relaxed);
+  std::uint64_t dirty = memory_.header().dirty_bytes.load(std::memory_order_relaxed);
+  if (dirty * 100 <= capacity_bytes_ * options_.dirty_high_percent) return false;
+  // Scratch data is never clean, and flushing does not help it.
+  for (const StoreFilePtr& file : files_.snapshot()) {
+    const Object& object = memory_.objects().at(file->object);
+    if (object.handling().mode != BufferingMode::kScratch) continue;
+    dirty -= std::min(dirty, std::uint64_t{object.dirty_blocks.load()} * kBlockBytes);
+  }
   return dirty * 100 > capacity_bytes_ * options_.dirty_high_percent;
 }
 
@@ -125,17 +145,25 @@ Flusher::Plan Flusher::look() const {
       continue;
     }
     const std::uint32_t age_ms = now_ms - object.dirty_since_ms.load(std::memory_order_relaxed);
-    const bool large = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes >= kLargeBytes;
     // A file without a name is probably a temporary one: it is written only when its room is
     // needed, and dropped as soon as nobody can have it.
     const bool temporary = object.has(kObjectUnlinked);
     const bool abandoned = temporary && is_abandoned(memory_, file->object);
+    if (!all_due && !abandoned && waits_for_event(object)) continue;
     plan.any_dirty = true;
     if (temporary && !abandoned && !all_due) continue;
-    if (all_due || abandoned || large || age_ms >= options_.delay_ms)
-      plan.due.emplace_back(age_ms, file);
+    if (all_due || abandoned || is_due(object, age_ms)) plan.due.emplace_back(age_ms, file);
   }
   return plan;
+}
+
+bool Flusher::is_due(const Object& object, std::uint32_t age_ms) const {
+  if (object.handling().trigger != FlushTrigger::kPeriodic) return true;
+  return age_ms >= options_.delay_ms || is_large(object);
+}
+
+bool Flusher::is_large(const Object& object) const {
+  return std::uint64_t{object.dirty_blocks.load()} * kBlockBytes >= options_.amount_bytes;
 }
 
 void Flusher::enqueue(Plan& plan) {
@@ -160,6 +188,7 @@ void Flusher::schedule() {
       if (stopping_) return;
       news_ = false;
     }
+    activity_.look();
     const std::int64_t began = monotonic_ns();
     Plan plan = look();
     const std::int64_t took = monotonic_ns() - began;
@@ -170,7 +199,11 @@ void Flusher::schedule() {
 
 // `look_ns` is what the last look cost: with very many files it is repeated less often.
 void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
-  bool busy = plan.any_dirty;
+  // Data that waits for an event is no reason to stay awake, but whoever makes more of it would
+  // wake us for each block.
+  const std::uint64_t dirty = memory_.header().dirty_bytes.load(std::memory_order_relaxed);
+  bool busy = plan.any_dirty || dirty != dirty_seen_;
+  dirty_seen_ = dirty;
   {
     std::unique_lock lock(mutex_);
     busy = busy || !queue_.empty() || active_ != 0;
@@ -201,25 +234,52 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
   header.flusher_sleeping.store(0, std::memory_order_seq_cst);
 }
 
-// The oldest object whose device has a free stream, on the least busy device.
+// Of the devices with a free stream the least busy; of the files to be stored there the oldest of
+// the run whose turn it is.
 StoreFilePtr Flusher::take_locked() {
-  std::size_t best = queue_.size();
-  unsigned best_writers = 0;
   constexpr std::size_t kLookMax = 256;
+  std::vector<std::size_t> places;
+  std::vector<FairShare::Candidate> candidates;
+  unsigned least_writers = 0;
   for (std::size_t at = 0; at < std::min(queue_.size(), kLookMax); ++at) {
-    const auto found = writing_.find(queue_[at]->device);
+    const StoreFile& file = *queue_[at];
+    const auto found = writing_.find(file.device);
     const unsigned writers = found == writing_.end() ? 0 : found->second;
-    if (writers != 0 && queue_[at]->rotational) continue;
-    if (best == queue_.size() || writers < best_writers) {
-      best = at;
-      best_writers = writers;
+    if (writers != 0 && file.rotational) continue;
+    if (places.empty() || writers < least_writers) {
+      places.clear();
+      candidates.clear();
+      least_writers = writers;
     }
-    if (best_writers == 0) break;
+    if (writers != least_writers) continue;
+    const std::uint32_t run = file.run.load(std::memory_order_relaxed);
+    places.push_back(at);
+    candidates.push_back(FairShare::Candidate{run, activity_.is_in_io(run)});
   }
-  if (best == queue_.size()) return nullptr;
+  if (places.empty()) return nullptr;
+  const std::size_t best = places[share_.choose(candidates)];
   StoreFilePtr file = std::move(queue_[best]);
   queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(best));
+  // On account: another stream may look before the turn is over.
+  const Object& object = memory_.objects().at(file->object);
+  const std::uint64_t dirty = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
+  share_.charge(file->run.load(std::memory_order_relaxed), std::min(dirty, kTurnBytes));
   return file;
+}
+
+void Flusher::set_weight(std::uint32_t run, std::uint32_t weight) {
+  const std::lock_guard lock(mutex_);
+  share_.set_weight(run, weight);
+}
+
+void Flusher::end_run(std::uint32_t run) {
+  const std::lock_guard lock(mutex_);
+  share_.forget(run);
+}
+
+Flusher::RunShare Flusher::share_of(std::uint32_t run) const {
+  const std::lock_guard lock(mutex_);
+  return RunShare{share_.weight_of(run), share_.stored_bytes(run), activity_.is_in_io(run)};
 }
 
 void Flusher::work(unsigned stream) {
@@ -237,11 +297,12 @@ void Flusher::work(unsigned stream) {
     ++active_;
     current_ = file;
     lock.unlock();
-    flush_turn(actor, file);
+    const std::uint64_t stored = flush_turn(actor, file);
     file->queued.store(false);
     if (files_.drop_if_idle(file) && memory_.objects().at(file->object).has(kObjectRetired))
       (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
     lock.lock();
+    share_.note_stored(file->run.load(std::memory_order_relaxed), stored);
     --active_;
     if (--writing_[file->device] == 0) writing_.erase(file->device);
     current_ = nullptr;
@@ -253,11 +314,11 @@ void Flusher::work(unsigned stream) {
   actor.drop_leases();
 }
 
-void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
+std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   StoreStatus status;
   if (store_status(file->fd.get(), &status) == 0 && status.links == 0 &&
       discard_abandoned(actor, file->object)) {
-    return;
+    return 0;
   }
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
@@ -279,6 +340,7 @@ void Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
     if (result.blocks_left == 0 && result.bytes < kTurnBytes) file->passed_ns.store(began);
     note_success(*file, object);
   }
+  return result.bytes;
 }
 
 void Flusher::note_failure(StoreFile& file, Object& object, int error) {
@@ -304,9 +366,9 @@ void Flusher::note_success(StoreFile& file, Object& object) {
     log_("stored " + path_of_descriptor(file.fd.get()) + " after all");
   }
   // A file that is rewritten all the time is written back once per delay, not all the time.
-  const std::uint64_t left = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
-  const std::int64_t pause =
-      left == 0 || left >= kLargeBytes ? 0 : std::int64_t{options_.delay_ms} * 1'000'000;
+  const bool waits = object.handling().trigger == FlushTrigger::kPeriodic &&
+                     object.dirty_blocks.load() != 0 && !is_large(object);
+  const std::int64_t pause = waits ? std::int64_t{options_.delay_ms} * 1'000'000 : 0;
   file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
 }
 

@@ -2,10 +2,13 @@
 // Background write-back: one scheduling thread that knows what is due, and a few stream threads
 // that write.
 //
-// An object is due when it has been dirty for flush.delay_ms, or has kLargeBytes dirty (a burst
-// should not wait), or the tiers hold too much dirty data, or somebody drains. A stream takes one
-// object at a time and writes a turn of it in order of offset; then the next object has its turn.
-// One stream per spinning disk: two files written in turns would make it seek.
+// When an object is due, its trigger says (base/handling.h): periodic, when it has been dirty for
+// flush.delay_ms or has flush.amount dirty (a burst should not wait); per operation, at once; per
+// file, when no writer has it open; on exit, never by itself. Whatever the trigger, everything is
+// due when the tiers hold too much dirty data, or somebody drains. A stream takes one object at a
+// time and writes a turn of it in order of offset; then the next object has its turn, of the run
+// whose share is due (node/fair_share.h). One stream per spinning disk: two files written in turns
+// would make it seek.
 //
 // Invariants
 //  1. The scheduler sleeps on the header's futex only after it announced itself and found nothing
@@ -29,6 +32,8 @@
 #include <thread>
 #include <vector>
 
+#include "node/fair_share.h"
+#include "node/run_activity.h"
 #include "node/store_files.h"
 #include "tiers/actor.h"
 
@@ -39,13 +44,13 @@ struct FlushOptions {
   std::uint32_t streams = 2;
   std::uint32_t dirty_high_percent = 60;
   std::uint32_t retry_ms = 1000;
+  std::uint64_t amount_bytes = 4 << 20;  // dirty bytes of one file that are due whatever their age
 };
 
 class Flusher {
  public:
   static constexpr std::uint32_t kRetryMsMax = 30'000;
   static constexpr std::uint64_t kTurnBytes = 32 << 20;
-  static constexpr std::uint64_t kLargeBytes = 4 << 20;
 
   using Log = std::function<void(const std::string&)>;
   Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options, Log log);
@@ -72,6 +77,16 @@ class Flusher {
   // Stores one object now, in the calling thread. Returns 0 or -errno.
   int flush_now(ObjectIndex object, bool durable);
 
+  // The run's share of the backing store against other runs'; see node/fair_share.h.
+  void set_weight(std::uint32_t run, std::uint32_t weight);
+  void end_run(std::uint32_t run);
+  struct RunShare {
+    std::uint32_t weight = 0;
+    std::uint64_t stored_bytes = 0;  // of files that the run wrote first
+    bool in_io = false;
+  };
+  RunShare share_of(std::uint32_t run) const;
+
   // True when no stream is at work and none has work waiting.
   bool is_quiet() const;
   // The path of a file that is being written now, or empty.
@@ -89,10 +104,13 @@ class Flusher {
   void enqueue(Plan& plan);
   void sleep(const Plan& plan, std::int64_t look_ns);
   bool is_pressed() const;
+  bool is_due(const Object& object, std::uint32_t age_ms) const;
+  bool is_large(const Object& object) const;
 
   void work(unsigned stream);
   StoreFilePtr take_locked();
-  void flush_turn(Actor& actor, const StoreFilePtr& file);
+  // Returns the bytes stored.
+  std::uint64_t flush_turn(Actor& actor, const StoreFilePtr& file);
   void note_failure(StoreFile& file, Object& object, int error);
   void note_success(StoreFile& file, Object& object);
 
@@ -102,10 +120,13 @@ class Flusher {
   const FlushOptions options_;
   const Log log_;
   std::uint64_t capacity_bytes_ = 0;
+  std::uint64_t dirty_seen_ = 0;  // by the scheduler, at its last look
+  RunActivity activity_;
   std::thread scheduler_;
   std::vector<std::thread> streams_;
 
   mutable std::mutex mutex_;
+  FairShare share_;
   std::condition_variable work_;     // streams wait for the queue
   std::condition_variable changed_;  // the scheduler waits for time or for news
   std::deque<StoreFilePtr> queue_;

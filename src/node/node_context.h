@@ -26,6 +26,10 @@ class StopRequest {
   virtual void request_stop_when_unused() = 0;
 };
 
+class PlacementEngine;
+class RuleBook;
+class ScratchSpace;
+
 struct NodeContext {
   const NodeConfig* config = nullptr;
   NodeMemory* memory = nullptr;
@@ -34,14 +38,17 @@ struct NodeContext {
   Flusher* flusher = nullptr;
   Reaper* reaper = nullptr;
   RunTable* runs = nullptr;
+  RuleBook* rules = nullptr;
+  ScratchSpace* scratch = nullptr;
+  PlacementEngine* placement = nullptr;
   StopRequest* stop = nullptr;
   std::int64_t started_ns = 0;
 };
 
-// The name of tier `index` (0 is "ram").
+// The name of tier `index`: 0 is "ram", and the one past the file tiers "swap".
 inline std::string tier_name(const NodeConfig& config, unsigned index) {
-  return index == 0 || index > config.tiers.size() ? std::string("ram")
-                                                   : config.tiers[index - 1].name;
+  if (index == 0) return "ram";
+  return index > config.tiers.size() ? std::string("swap") : config.tiers[index - 1].name;
 }
 
 }  // namespace cairn::node

@@ -22,11 +22,15 @@
 #include "node/attach_server.h"
 #include "node/control_commands.h"
 #include "node/descriptor_limit.h"
+#include "node/generations.h"
 #include "node/log_file.h"
 #include "node/node_directory.h"
 #include "node/organizer_thread.h"
 #include "node/page_warmer.h"
+#include "node/placement_engine.h"
 #include "node/request_worker.h"
+#include "node/rule_book.h"
+#include "node/scratch_space.h"
 
 namespace cairn::node {
 namespace {
@@ -41,6 +45,10 @@ MemoryShape shape_of(const NodeConfig& config) {
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
     shape.tier_bytes[tier + 1] = config.tiers[tier].capacity_bytes / kBlockBytes * kBlockBytes;
   }
+  if (config.swap_capacity_bytes >= kBlockBytes) {
+    shape.swap_tier = static_cast<std::uint32_t>(config.tiers.size() + 1);
+    shape.tier_bytes[shape.swap_tier] = config.swap_capacity_bytes / kBlockBytes * kBlockBytes;
+  }
   shape.clients_max = config.clients_max;
   shape.objects_max =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(config.objects_max, UINT32_MAX));
@@ -49,16 +57,20 @@ MemoryShape shape_of(const NodeConfig& config) {
 }
 
 Result<NodeMemory> create_memory(const NodeConfig& config) {
-  if (config.tiers.size() + 1 > kTiersMax) {
+  // The swap area takes the place of one.
+  if (config.tiers.size() + 2 > kTiersMax) {
     return Status(StatusCode::kInvalid,
-                  "at most " + std::to_string(kTiersMax - 1) + " file tiers are possible");
+                  "at most " + std::to_string(kTiersMax - 2) + " file tiers are possible");
   }
   std::array<std::string, kTiersMax> paths;
-  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
+  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier)
     paths[tier + 1] = config.tiers[tier].directory + "/cairn-" + config.name + ".pool";
-    // Left by a node of this name that was killed; nobody has it, because this node holds the name
-    // now.
-    ::unlink(paths[tier + 1].c_str());
+  if (config.swap_capacity_bytes != 0)
+    paths[config.tiers.size() + 1] = config.swap_directory + "/.cairn-" + config.name + ".swap";
+  // Left by a node of this name that was killed; nobody has it, because this node holds the name
+  // now.
+  for (const std::string& path : paths) {
+    if (!path.empty()) ::unlink(path.c_str());
   }
   auto memory = NodeMemory::create(shape_of(config), paths);
   if (memory.is_ok() && config.huge_pages == HugePages::kReserved &&
@@ -70,13 +82,24 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
   }
   // Nobody opens a pool by its name again: clients get the descriptor. Without a name it vanishes
   // with the service.
-  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) ::unlink(paths[tier + 1].c_str());
+  for (const std::string& path : paths) {
+    if (!path.empty()) ::unlink(path.c_str());
+  }
   return memory;
 }
 
 FlushOptions flush_options(const NodeConfig& config) {
   return FlushOptions{config.flush_delay_ms, config.flush_streams, config.flush_dirty_high_percent,
-                      config.flush_retry_ms};
+                      config.flush_retry_ms, config.flush_amount_bytes};
+}
+
+// What was measured of each tier, or what its class lets expect; the RAM tier first.
+std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
+  std::vector<profiler::TierFigures> figures;
+  figures.push_back(profiler::figures_for("", profiler::TierKind::kMemory));
+  for (const FileTierConfig& tier : config.tiers)
+    figures.push_back(profiler::figures_for(tier.directory, profiler::TierKind::kDirectory));
+  return figures;
 }
 
 class Service final : public AttachEvents, public StopRequest {
@@ -91,7 +114,12 @@ class Service final : public AttachEvents, public StopRequest {
         audit_(memory_, clients_, [this] { return flusher_.is_quiet(); }),
         reaper_(memory_, clients_, audit_,
                 [this](const SweepCounts& counts) { after_sweep(counts); }),
-        organizer_(memory_, clients_.service(), config, flusher_),
+        placement_(memory_, figures_of(config),
+                   [](const std::string& complaint) { spdlog::warn("{}", complaint); }),
+        rules_(memory_, config,
+               [this](const std::string& name) { return placement_.number_of(name); }),
+        scratch_(memory_, clients_.service(), config.node_directory + "/scratch"),
+        organizer_(memory_, clients_.service(), config, flusher_, placement_),
         warmer_(memory_),
         requests_(flusher_),
         commands_(context_),
@@ -104,12 +132,16 @@ class Service final : public AttachEvents, public StopRequest {
     context_.flusher = &flusher_;
     context_.reaper = &reaper_;
     context_.runs = &runs_;
+    context_.rules = &rules_;
+    context_.scratch = &scratch_;
+    context_.placement = &placement_;
     context_.stop = this;
     context_.started_ns = monotonic_ns();
     stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   }
 
   Status start(const NodeDirectory& directory) {
+    CAIRN_RETURN_IF_ERROR(take_rules());
     flusher_.start();
     reaper_.start();
     organizer_.start();
@@ -148,6 +180,7 @@ class Service final : public AttachEvents, public StopRequest {
     // The object may be dirty already; a scheduler that looked before the descriptor came would
     // sleep on it.
     if (memory_.objects().at(object).dirty_blocks.load() != 0) flusher_.kick(false);
+    end_generations(object);
   }
   void on_discarded(ObjectIndex object) override {
     if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
@@ -176,6 +209,38 @@ class Service final : public AttachEvents, public StopRequest {
     if (unwanted_) wake();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
     if (files_.count() != 0) flusher_.kick(false);
+  }
+
+  // The node's own policy, mode and trigger, and its schema.
+  Status take_rules() {
+    const auto policy = placement_.number_of(config_.placement_policy);
+    if (!policy) return policy.status();
+    ObjectHandling handling;
+    handling.mode = config_.mode;
+    handling.trigger = config_.trigger;
+    memory_.header().default_handling.store(handling.bits());
+    std::vector<FileRule> rules;
+    for (const std::string& directory : config_.scratch_directories) {
+      const auto place = scratch_.add(0, directory);
+      if (!place) return place.status();
+      rules.push_back(scratch_rule(directory));
+    }
+    rules.insert(rules.end(), config_.rules.begin(), config_.rules.end());
+    return rules_.load(rules);
+  }
+
+  // The first byte of a file has come: the generations that it follows end, where a rule says so.
+  void end_generations(ObjectIndex object) {
+    if (memory_.objects().at(object).handling().mode != BufferingMode::kScratch) return;
+    const std::vector<FileRule> lifetimes = rules_.lifetimes();
+    const StoreFilePtr file = lifetimes.empty() ? nullptr : files_.find(object);
+    if (file == nullptr) return;
+    const std::string path = scratch_.path_of(file->fd.get());
+    const auto exists = [](const std::string& old) { return ::access(old.c_str(), F_OK) == 0; };
+    for (const FileRule& rule : lifetimes) {
+      for (const std::string& old : ended_generations(rule, path, exists))
+        scratch_.forget_file(old);
+    }
   }
 
   void wake() const {
@@ -220,6 +285,7 @@ class Service final : public AttachEvents, public StopRequest {
     attach_.stop();
     control_.stop();
     requests_.stop();
+    scratch_.forget_strays(files_);
     warmer_.stop();
     organizer_.stop();
     reaper_.stop();
@@ -235,6 +301,9 @@ class Service final : public AttachEvents, public StopRequest {
   Flusher flusher_;
   Audit audit_;
   Reaper reaper_;
+  PlacementEngine placement_;
+  RuleBook rules_;
+  ScratchSpace scratch_;
   OrganizerThread organizer_;
   PageWarmer warmer_;
   RequestWorker requests_;

@@ -134,9 +134,14 @@ Json StatusReport::tiers(const DirtyView& dirty) const {
     const auto tier = static_cast<TierId>(index);
     const BucketPool& pool = memory.pool(tier);
     const bool ram = index == 0;
+    const bool is_swap = index > context_.config->tiers.size();
     tiers.push_back({{"name", tier_name(*context_.config, index)},
-                     {"kind", ram ? "ram" : "file"},
-                     {"path", ram ? std::string() : context_.config->tiers[index - 1].directory},
+                     {"kind", ram       ? "ram"
+                              : is_swap ? "swap"
+                                        : "file"},
+                     {"path", ram       ? std::string()
+                              : is_swap ? context_.config->swap_directory
+                                        : context_.config->tiers[index - 1].directory},
                      {"capacity_bytes", std::uint64_t{pool.slab_count()} * kBlockBytes},
                      {"used_bytes", used_bytes(pool)},
                      {"dirty_bytes", dirty.bytes_per_tier[index]},
@@ -162,7 +167,11 @@ Json StatusReport::status() {
   }
   Json runs = Json::array();
   for (const Run& run : context_.runs->all()) {
+    const Flusher::RunShare share = context_.flusher->share_of(run.number());
     runs.push_back({{"run", run.id},
+                    {"weight", share.weight},
+                    {"stored_bytes", share.stored_bytes},
+                    {"phase", share.in_io ? "io" : "compute"},
                     {"command_line", run.command_line},
                     {"directory", run.directory},
                     {"seconds", static_cast<double>(now.at_ns - run.began_ns) / 1e9}});

@@ -67,7 +67,7 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
   return entry->second;
 }
 
-bool StoreFiles::insert(ObjectIndex index, UniqueFd fd) {
+bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
   if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return false;
   const Object& object = memory_.objects().at(index);
   struct stat status{};
@@ -86,6 +86,7 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd) {
   const Device& device = device_of(status.st_dev, fd.get());
   files_[raw(index)] =
       std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, device.rotational);
+  files_[raw(index)]->run.store(run, std::memory_order_relaxed);
   note_room();
   return true;
 }

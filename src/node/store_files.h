@@ -37,6 +37,8 @@ struct StoreFile {
   const UniqueFd fd;
   const dev_t device;
   const bool rotational;
+  // Of the client that wrote it first: whose share of the device it is stored with.
+  std::atomic<std::uint32_t> run{0};
 
   // The flusher's notes.
   std::atomic<bool> queued{false};         // in the queue or being flushed
@@ -58,7 +60,7 @@ class StoreFiles {
 
   // Takes the descriptor of `object`. Returns false when it is not a writable descriptor of that
   // very file.
-  bool insert(ObjectIndex object, UniqueFd fd);
+  bool insert(ObjectIndex object, UniqueFd fd, std::uint32_t run);
   // Null when there is none.
   StoreFilePtr find(ObjectIndex object) const;
   std::vector<StoreFilePtr> snapshot() const;

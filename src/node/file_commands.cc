@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/file_commands.h"
+
+#include "node/explain.h"
+#include "node/rule_book.h"
+#include "node/rule_json.h"
+#include "node/stager.h"
+
+namespace cairn::node {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kPathsMax = 1'000'000;
+
+void fail(ControlPeer& peer, const std::string& message, const std::string& remedy) {
+  peer.send({{"kind", "error"}, {"message", message}, {"remedy", remedy}});
+}
+
+const Json& list_of(const Json& request, const char* field) {
+  static const Json kEmpty = Json::array();
+  const auto found = request.find(field);
+  return found != request.end() && found->is_array() && found->size() <= kPathsMax ? *found
+                                                                                   : kEmpty;
+}
+
+// A pin holds from now on, also for blocks that are resident already.
+void pin_resident(const NodeContext& context, const Json& file, bool pinned) {
+  if (!file.is_object() || !file.contains("device") || !file.contains("inode")) return;
+  if (!file["device"].is_number_unsigned() || !file["inode"].is_number_unsigned()) return;
+  const ObjectIndex index = find_file(*context.memory, file["device"].get<std::uint64_t>(),
+                                      file["inode"].get<std::uint64_t>());
+  if (index == ObjectIndex::kNone) return;
+  Object& object = context.memory->objects().at(index);
+  ObjectHandling handling = object.handling();
+  handling.pinned = pinned;
+  object.set_handling(handling);
+}
+
+Json to_json(const StageOutcome& outcome) {
+  Json failures = Json::array();
+  for (const StageFailure& failure : outcome.failures)
+    failures.push_back({{"path", failure.path}, {"message", failure.message}});
+  return {{"kind", "done"},
+          {"files", outcome.files},
+          {"bytes", outcome.bytes},
+          {"bytes_no_room", outcome.bytes_no_room},
+          {"failures", failures}};
+}
+
+}  // namespace
+
+bool FileCommands::on_request(ControlPeer& peer, const std::string& command, const Json& request) {
+  if (command == "set") {
+    set(peer, request);
+  } else if (command == "stage-in" || command == "stage-out") {
+    stage(peer, request, command == "stage-in");
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void FileCommands::set(ControlPeer& peer, const Json& request) {
+  std::vector<FileRule> rules;
+  for (const Json& object : list_of(request, "rules")) {
+    auto rule = rule_from_json(object);
+    if (!rule) return fail(peer, rule.status().message(), "`cairn set --help` lists what there is");
+    rules.push_back(std::move(rule.value()));
+  }
+  for (const FileRule& rule : rules) {
+    if (const Status status = context_.rules->set(rule); !status)
+      return fail(peer, status.message(), "nothing was changed by this rule");
+    if (!rule.pinned) continue;
+    for (const Json& file : list_of(request, "files")) pin_resident(context_, file, *rule.pinned);
+  }
+  peer.send({{"kind", "done"}, {"rules", context_.rules->size()}});
+}
+
+void FileCommands::stage(ControlPeer& peer, const Json& request, bool in) {
+  StageRequest stage;
+  for (const Json& path : list_of(request, "paths")) {
+    if (path.is_string()) stage.paths.push_back(path.get<std::string>());
+  }
+  if (const auto tier = request.find("tier"); tier != request.end() && tier->is_string()) {
+    FileRule rule;
+    rule.tier = tier->get<std::string>();
+    const auto handling = context_.rules->handling_of(rule, ObjectHandling());
+    if (!handling) return fail(peer, handling.status().message(), "`cairn status` lists the tiers");
+    stage.tier = handling->home;
+  }
+  stage.progress = [&peer](const StageProgress& progress) {
+    return peer.send({{"kind", "progress"},
+                      {"files_done", progress.files_done},
+                      {"files_total", progress.files_total},
+                      {"bytes_done", progress.bytes_done},
+                      {"file", progress.file}}) &&
+           !peer.is_gone();
+  };
+  const StageOutcome outcome = in ? stage_in(context_, stage) : stage_out(context_, stage);
+  peer.send(to_json(outcome));
+}
+
+}  // namespace cairn::node
