@@ -15,6 +15,8 @@ if(YAML_CPP_ARCHIVE)
 else()
   target_link_libraries(cairn_yaml INTERFACE yaml-cpp)
 endif()
+# Of the schema reader alone (cmake/schema_xml.cmake), which the command opens when it is needed.
+find_package(LibXml2 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Python3 COMPONENTS Interpreter REQUIRED)

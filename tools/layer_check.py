@@ -14,7 +14,7 @@ import sys
 import sources
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
-THIRD_PARTY = ("fmt/", "spdlog/", "yaml-cpp/", "nlohmann/", "CLI/", "liburing")
+THIRD_PARTY = ("fmt/", "spdlog/", "yaml-cpp/", "nlohmann/", "CLI/", "liburing", "libxml/")
 # What would start threads, pull in locales or initialise streams inside a guest.
 NOT_IN_GUESTS = ("iostream", "fstream", "sstream", "iomanip", "regex", "filesystem", "thread", "future",
                  "mutex", "shared_mutex", "condition_variable", "locale")

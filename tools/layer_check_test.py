@@ -47,6 +47,7 @@ class LayerCheckTest(unittest.TestCase):
     def test_third_party_libraries_only_where_declared(self):
         self.assertEqual(self.problems("src/node/a.cc", "#include <fmt/format.h>"), [])
         self.assertEqual(len(self.problems("src/base/a.cc", "#include <fmt/format.h>")), 1)
+        self.assertEqual(len(self.problems("src/base/a.cc", "#include <libxml/tree.h>")), 1)
 
     def test_streams_and_threads_are_kept_out_of_guests_but_not_out_of_tests(self):
         self.assertEqual(len(self.problems("src/base/a.h", "#include <iostream>", "#include <thread>")), 2)
