@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -47,9 +48,12 @@ double now_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Removes the files that a node directory is made of, and the directory; nothing else in it.
+// Removes the files that a node directory is made of, what was scratch, and the directory; nothing
+// else in it.
 void remove_node_directory(const NodePaths& paths) {
   for (const char* name : kNodeFiles) ::unlink((paths.directory + "/" + name).c_str());
+  std::error_code ignored;
+  std::filesystem::remove_all(paths.directory + "/scratch", ignored);
   ::rmdir(paths.directory.c_str());
 }
 

@@ -34,7 +34,12 @@ FileRule scratch_rule(const std::string& directory) {
 }
 
 ScratchSpace::ScratchSpace(const NodeMemory& memory, Owner self, std::string directory)
-    : memory_(memory), self_(self), directory_(std::move(directory)) {}
+    : memory_(memory), self_(self), directory_(std::move(directory)) {
+  // Left by a node of this name that was killed; nobody has it, because this node holds the name
+  // now.
+  std::error_code ignored;
+  fs::remove_all(directory_, ignored);
+}
 
 ScratchSpace::~ScratchSpace() {
   for (const Place& place : places_) remove(place);

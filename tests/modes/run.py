@@ -550,9 +550,24 @@ def scratch_of_a_node_is_shared():
         assert fourth.end() == 0, fourth.errors
 
 
+def scratch_of_a_killed_node_goes():
+    with Node("--scratch", "temporary") as node:
+        puppet = node.puppet()
+        file = puppet.call("open", str(node.place / "a"), CREATE)
+        puppet.call("pwrite", file, pattern(1), 0)
+        service = json.loads(node.cairn("status", "--node", "n", "--json"))["service_pid"]
+        os.kill(service, 9)
+        puppet.kill()
+        node.cairn("up", "--name", "n", "--ram", "32M", "--tier", "none", "--buffer", node.directory, "--scratch",
+                   "temporary")
+        again = node.puppet()
+        assert again.call("listdir", str(node.place)) == [], "the killed node's files are still there"
+        assert again.end() == 0, again.errors
+
+
 PARTS = {
     "scratch": [scratch_is_never_stored, scratch_overflows_to_the_store, scratch_by_pattern_goes_at_the_end,
-                old_generations_end, scratch_of_a_node_is_shared],
+                old_generations_end, scratch_of_a_node_is_shared, scratch_of_a_killed_node_goes],
     "triggers": [persistent_sync, periodic, periodic_amount, per_operation, per_file, on_exit, on_exit_fsync,
                  on_exit_without_room, bypass],
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers],
