@@ -298,10 +298,14 @@ void Flusher::work(unsigned stream) {
     current_ = file;
     lock.unlock();
     const std::uint64_t stored = flush_turn(actor, file);
-    file->queued.store(false);
-    if (files_.drop_if_idle(file) && memory_.objects().at(file->object).has(kObjectRetired))
-      (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
+    const bool goes_on = stored != 0 && has_much_left(*file);
+    if (!goes_on) {
+      file->queued.store(false);
+      if (files_.drop_if_idle(file) && memory_.objects().at(file->object).has(kObjectRetired))
+        (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
+    }
     lock.lock();
+    if (goes_on) queue_.push_back(file);
     share_.note_stored(file->run.load(std::memory_order_relaxed), stored);
     --active_;
     if (--writing_[file->device] == 0) writing_.erase(file->device);
@@ -312,6 +316,14 @@ void Flusher::work(unsigned stream) {
   }
   lock.unlock();
   actor.drop_leases();
+}
+
+// Such a file stays in the queue: until the scheduler looked again, every next turn would be
+// another run's, whatever the shares.
+bool Flusher::has_much_left(const StoreFile& file) const {
+  const Object& object = memory_.objects().at(file.object);
+  return file.failures.load() == 0 && needs_store(object) && !waits_for_event(object) &&
+         is_large(object);
 }
 
 std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {

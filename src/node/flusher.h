@@ -15,7 +15,8 @@
 //     dirty that can be stored; an idle node costs nothing.
 //  2. A failed object keeps its data and is tried again after a pause that doubles up to
 //     kRetryMsMax.
-//  3. One stream at most works on an object (StoreFile::queued).
+//  3. One stream at most works on an object (StoreFile::queued, set from its entry into the queue
+//     to the end of its last turn).
 //
 // Thread safety: all public functions from any thread. Ownership: borrows everything but its
 // threads.
@@ -106,6 +107,7 @@ class Flusher {
   bool is_pressed() const;
   bool is_due(const Object& object, std::uint32_t age_ms) const;
   bool is_large(const Object& object) const;
+  bool has_much_left(const StoreFile& file) const;
 
   void work(unsigned stream);
   StoreFilePtr take_locked();
