@@ -32,6 +32,7 @@ extern "C" {
 #define CAIRN_POLICY_TIERS_MAX 8u
 #define CAIRN_POLICY_STEPS_MAX 16u
 
+/* The names are those of a C interface. NOLINTBEGIN(readability-identifier-naming) */
 /* One tier. They come fastest first; ids ascend. */
 struct cairn_tier_view {
   uint32_t id;
@@ -96,6 +97,7 @@ struct cairn_placement_policy {
 #define CAIRN_POLICY_ENTRY_POINT "cairn_placement_policy_v1"
 __attribute__((visibility("default"))) const struct cairn_placement_policy*
 cairn_placement_policy_v1(void);
+/* NOLINTEND(readability-identifier-naming) */
 
 #ifdef __cplusplus
 }

@@ -32,6 +32,28 @@ bool access_matches(RuleAccess access, const RuleQuestion& question) {
   return false;
 }
 
+// Records are copied word by word, each with the ordering that a sequence needs: no word is read
+// (written) before (after) the sequence that guards it. Boehm, "Can seqlocks get along with
+// programming language memory models?", MSPC 2012.
+constexpr std::size_t kRecordWords = sizeof(RuleRecord) / sizeof(std::uint64_t);
+static_assert(sizeof(RuleRecord) % sizeof(std::uint64_t) == 0 && alignof(RuleRecord) == 8);
+
+void copy_out(const RuleRecord& shared, RuleRecord* own) {
+  const auto* from = reinterpret_cast<const std::uint64_t*>(&shared);
+  std::uint64_t words[kRecordWords];
+  for (std::size_t at = 0; at < kRecordWords; ++at)
+    words[at] = __atomic_load_n(from + at, __ATOMIC_ACQUIRE);
+  std::memcpy(static_cast<void*>(own), words, sizeof words);
+}
+
+void copy_in(const RuleRecord& own, RuleRecord* shared) {
+  auto* to = reinterpret_cast<std::uint64_t*>(shared);
+  std::uint64_t words[kRecordWords];
+  std::memcpy(words, &own, sizeof words);
+  for (std::size_t at = 0; at < kRecordWords; ++at)
+    __atomic_store_n(to + at, words[at], __ATOMIC_RELEASE);
+}
+
 // Takes over what `rule` decides and nobody decided before.
 void apply(const RuleRecord& rule, std::uint16_t* open, ObjectHandling* result) {
   const ObjectHandling said = ObjectHandling::from_bits(rule.handling);
@@ -60,9 +82,7 @@ bool rule_matches(const RuleRecord& rule, const RuleQuestion& question) {
 void RuleTable::publish(std::span<const RuleRecord> rules) {
   const std::size_t count = std::min<std::size_t>(rules.size(), kRulesMax);
   header_->sequence.fetch_add(1, std::memory_order_acq_rel);
-  std::atomic_thread_fence(std::memory_order_release);
-  for (std::size_t at = 0; at < count; ++at)
-    std::memcpy(static_cast<void*>(records_ + at), &rules[at], sizeof(RuleRecord));
+  for (std::size_t at = 0; at < count; ++at) copy_in(rules[at], records_ + at);
   header_->count.store(static_cast<std::uint32_t>(count), std::memory_order_release);
   header_->sequence.fetch_add(1, std::memory_order_acq_rel);
 }
@@ -77,8 +97,7 @@ ObjectHandling RuleTable::decide(const RuleQuestion& question, ObjectHandling ot
     bool torn = (before & 1) != 0;
     for (std::uint32_t at = 0; at < count && open != 0 && !torn; ++at) {
       RuleRecord rule;
-      std::memcpy(static_cast<void*>(&rule), records_ + at, sizeof rule);
-      std::atomic_thread_fence(std::memory_order_acquire);
+      copy_out(records_[at], &rule);
       torn = header_->sequence.load(std::memory_order_relaxed) != before;
       if (!torn && rule_matches(rule, question)) apply(rule, &open, &result);
     }

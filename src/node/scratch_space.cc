@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "backing/backing_file.h"
 #include "buffer/object_lifecycle.h"
@@ -78,14 +79,13 @@ std::vector<ScratchSpace::Place> ScratchSpace::places_of(std::uint32_t run) cons
 }
 
 void ScratchSpace::end_run(std::uint32_t run) {
+  if (run == 0) return;
   std::vector<Place> ended;
   {
     const std::lock_guard lock(mutex_);
-    const auto first = std::stable_partition(
-        places_.begin(), places_.end(), [run](const Place& place) { return place.run != run; });
-    ended.assign(first, places_.end());
-    if (run == 0) return;
-    places_.erase(first, places_.end());
+    const auto is_its = [run](const Place& place) { return place.run == run; };
+    std::copy_if(places_.begin(), places_.end(), std::back_inserter(ended), is_its);
+    std::erase_if(places_, is_its);
   }
   for (const Place& place : ended) remove(place);
 }

@@ -8,7 +8,9 @@
 // volatile cache is paid: each phase of writing ends with a flush, whose time counts. The rates are
 // those of rate_of_series(), which a token bucket's pauses and first credit do not disturb. On a
 // rotating disk jumps within the test file are shorter than across the whole disk, so a random
-// access of a program to large data may cost up to twice the latency found here.
+// access of a program to large data may cost up to twice the latency found here. A file server
+// takes and answers from its own memory what it was sent a moment ago, which no client can prevent:
+// the bandwidth of a network file system is found too high as long as the test file fits in there.
 //
 // Thread safety: any thread, one measurement of a device at a time to mean anything. Ownership: the
 // test file has no name and is gone when the function returns or the process dies.

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 #include <utility>
 
 #include "profiler/profile_json.h"
@@ -198,11 +199,12 @@ Status ProfileStore::save(const DeviceProfile& profile) const {
     std::erase_if(*profiles, [&profile](const DeviceProfile& known) {
       return is_same_device(known.identity, profile.identity);
     });
-    profiles->push_back(profile);
-    std::stable_sort(profiles->begin(), profiles->end(),
-                     [](const DeviceProfile& one, const DeviceProfile& other) {
-                       return one.measured_at < other.measured_at;
-                     });
+    // By age, and of equal age as they came; a file that somebody edited need not be in order.
+    std::multimap<decltype(profile.measured_at), DeviceProfile> by_age;
+    for (const DeviceProfile& known : *profiles) by_age.emplace(known.measured_at, known);
+    by_age.emplace(profile.measured_at, profile);
+    profiles->clear();
+    for (auto& [measured_at, known] : by_age) profiles->push_back(std::move(known));
     if (profiles->size() > kProfilesMax) {
       profiles->erase(profiles->begin(), profiles->end() - static_cast<ptrdiff_t>(kProfilesMax));
     }

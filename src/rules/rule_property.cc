@@ -16,10 +16,10 @@ constexpr std::array<const char*, 4> kAccessNames = {"any", "read", "write", "re
 constexpr std::array<const char*, 5> kPrefetchNames = {"normal", "sequential", "random",
                                                        "will-need", "none"};
 
-template <typename Value, std::size_t kCount>
-std::optional<Value> value_named(const std::array<const char*, kCount>& names,
+template <typename Value, std::size_t Count>
+std::optional<Value> value_named(const std::array<const char*, Count>& names,
                                  std::string_view name) {
-  for (std::size_t index = 0; index < kCount; ++index) {
+  for (std::size_t index = 0; index < Count; ++index) {
     if (name == names[index]) return static_cast<Value>(index);
   }
   return std::nullopt;

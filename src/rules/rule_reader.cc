@@ -308,10 +308,10 @@ class Reader {
     }
   }
 
-  template <typename Value, unsigned kCount>
+  template <typename Value, unsigned Count>
   static Words names_of_all() {
     Words names;
-    for (unsigned index = 0; index < kCount; ++index) {
+    for (unsigned index = 0; index < Count; ++index) {
       names.push_back(name_of(static_cast<Value>(index)));
     }
     return names;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -81,8 +82,11 @@ std::vector<SchemaProblem> merged(std::vector<SchemaProblem> ours,
   for (const SchemaProblem& problem : of_document) {
     if (lines.count(problem.line) == 0) ours.push_back(problem);
   }
-  std::stable_sort(ours.begin(), ours.end(),
-                   [](const auto& left, const auto& right) { return left.line < right.line; });
+  // Problems of one line stay in the order in which they were found.
+  std::multimap<unsigned, SchemaProblem> by_line;
+  for (SchemaProblem& problem : ours) by_line.emplace(problem.line, std::move(problem));
+  ours.clear();
+  for (auto& [line, problem] : by_line) ours.push_back(std::move(problem));
   return ours;
 }
 
