@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -141,14 +140,22 @@ class Damage {
   std::mt19937_64 random_;
 };
 
+// "f:LINE: what is wrong"
+bool names_its_place(std::string_view problem) {
+  if (!problem.starts_with("f:")) return false;
+  problem.remove_prefix(2);
+  const std::size_t digits = problem.find_first_not_of("0123456789");
+  if (digits == 0 || digits == problem.npos || problem.front() == '0') return false;
+  problem.remove_prefix(digits);
+  return problem.starts_with(": ") && problem.size() > 2;
+}
+
 void judge(const std::string& text, unsigned* accepted) {
-  static const std::regex kPlace("f:[1-9][0-9]*: .+");
   const auto start = std::chrono::steady_clock::now();
   const ParsedSchema schema = parse_schema_text(text, "f");
   ASSERT_LT(std::chrono::steady_clock::now() - start, kLongestText) << text;
   for (const std::string& problem : schema.problems) {
-    ASSERT_TRUE(std::regex_match(problem.begin(), problem.end(), kPlace)) << problem << "\n"
-                                                                          << text;
+    ASSERT_TRUE(names_its_place(problem)) << problem << "\n" << text;
   }
   if (!schema.problems.empty()) {
     ASSERT_TRUE(schema.rules.empty()) << text;
