@@ -19,6 +19,9 @@ namespace cairn {
 namespace {
 
 constexpr unsigned kBlocksPerBatch = 256;  // 16 MiB: large enough for any device to stream
+// A write holds the kernel's lock of the file until the device has taken it, if the device's share
+// of dirty pages is used up. Whoever writes the file must not wait that long to close it.
+constexpr unsigned kBlocksPerSharedBatch = 16;
 constexpr unsigned kRunsPerBlock = kPagesPerBlock / 2;
 // blocks of file tiers pass through this many staging buffers
 constexpr unsigned kStagedBlocksMax = 16;
@@ -94,6 +97,11 @@ class Pass {
     }
   }
 
+  unsigned batch_blocks() const {
+    const bool is_written = actor_.object(request_.object).writers.load() != 0;
+    return is_written ? kBlocksPerSharedBatch : kBlocksPerBatch;
+  }
+
   void visit(std::uint32_t number) {
     Claim claim{};
     claim.number = static_cast<BlockNumber>(number);
@@ -102,7 +110,7 @@ class Pass {
     if (outcome != ClaimOutcome::kClaimed) return;
     claims_[claim_count_++] = claim;
     batch_bytes_ += static_cast<unsigned>(__builtin_popcount(claim.pages)) * kPageBytes;
-    if (claim_count_ == kBlocksPerBatch || staged_count_ == kStagedBlocksMax) write_batch();
+    if (claim_count_ >= batch_blocks() || staged_count_ == kStagedBlocksMax) write_batch();
   }
 
   ClaimOutcome claim_block(Claim* claim) {

@@ -35,7 +35,13 @@ std::array<TierLimits, kTiersMax> limits_of(const NodeMemory& memory, const Node
 
 OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config,
                                  Flusher& flusher, PlacementEngine& placement)
-    : memory_(memory), self_(self), config_(config), flusher_(flusher), placement_(placement) {
+    : memory_(memory),
+      self_(self),
+      config_(config),
+      flusher_(flusher),
+      placement_(placement),
+      headroom_(memory.pool(TierId::kMemory).slab_count()),
+      free_slabs_before_(memory.pool(TierId::kMemory).free_slabs()) {
   const auto limits = limits_of(memory, config);
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
     memory.header().low_slabs[tier].store(limits[tier].low_slabs, std::memory_order_relaxed);
@@ -82,6 +88,7 @@ void OrganizerThread::run() {
   while (!stopping_.load()) {
     const std::uint32_t seen = header.organizer_wake.load(std::memory_order_acquire);
     const Room room = make_room(organizer, actor);
+    const int bursts_again_ms = follow_bursts(organizer, actor);
     placement_.refresh();
     const int rank_again_ms = follow_hotness(organizer, actor);
     reclaim_objects(actor);
@@ -89,7 +96,7 @@ void OrganizerThread::run() {
     gave_up_ = room == Room::kStuck;
     if (room == Room::kEnough) {
       again_ms = 0;
-      sleep(seen, rank_again_ms);
+      sleep(seen, std::min(rank_again_ms, bursts_again_ms));
     } else if (room == Room::kProgress) {
       again_ms = kAgainMsMin;
       sleep(seen, again_ms);
@@ -109,6 +116,29 @@ std::uint64_t OrganizerThread::reads_so_far() const {
       reads += shard.get(Counter::kReadHits) + shard.get(Counter::kReads);
   }
   return reads;
+}
+
+std::uint64_t OrganizerThread::written_so_far() const {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t slot = 0; slot < memory_.slot_count(); ++slot) {
+    for (const CounterShard& shard : memory_.slot(static_cast<std::uint16_t>(slot)).shards)
+      bytes += shard.get(Counter::kWriteBytes);
+  }
+  return bytes;
+}
+
+int OrganizerThread::follow_bursts(Organizer& organizer, Actor& actor) {
+  if (memory_.tiers_for(BufferingMode::kAsync) < 2) return kIdleMs;  // nowhere to move blocks
+  const BucketPool& pool = memory_.pool(TierId::kMemory);
+  const std::uint32_t before = free_slabs_before_ + slabs_made_free_;
+  const std::uint32_t now_free = pool.free_slabs();
+  if (before > now_free) consumed_slabs_ += before - now_free;
+  headroom_.observe(monotonic_coarse_ms(), consumed_slabs_, written_so_far() / kBlockBytes);
+  slabs_made_free_ = 0;
+  if (const std::uint32_t wanted = headroom_.wanted(); now_free < wanted)
+    organizer.make_headroom(actor, TierId::kMemory, wanted);
+  free_slabs_before_ = pool.free_slabs();
+  return headroom_.is_in_burst() ? static_cast<int>(Headroom::kPauseMs) : kIdleMs;
 }
 
 int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
@@ -136,6 +166,7 @@ OrganizerThread::Room OrganizerThread::make_room(Organizer& organizer, Actor& ac
     const RoomMade made = organizer.make_room(actor, static_cast<TierId>(tier));
     is_short = is_short || made.is_short;
     progress = progress || made.dropped + made.demoted != 0;
+    if (tier == 0) slabs_made_free_ += made.dropped + made.demoted;
     dirty = dirty || made.dirty_in_the_way != 0;
   }
   if (dirty) flusher_.kick(true);

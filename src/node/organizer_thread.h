@@ -11,6 +11,7 @@
 
 #include "base/node_config.h"
 #include "node/flusher.h"
+#include "node/headroom.h"
 #include "node/placement_engine.h"
 #include "organizer/organizer.h"
 #include "tiers/actor.h"
@@ -39,7 +40,11 @@ class OrganizerThread {
   // Follows the files' hotness where a policy places by it. Returns when to look again; kIdleMs:
   // when somebody reads.
   int follow_hotness(Organizer& organizer, Actor& actor);
+  // Keeps as much of the RAM tier free as the program's next burst of writing will take. Returns
+  // when to look again; kIdleMs: when somebody places blocks.
+  int follow_bursts(Organizer& organizer, Actor& actor);
   std::uint64_t reads_so_far() const;
+  std::uint64_t written_so_far() const;
 
   const NodeMemory& memory_;
   const Owner self_;
@@ -50,7 +55,11 @@ class OrganizerThread {
   std::atomic<bool> stopping_{false};
   std::uint64_t reads_seen_ = 0;
   std::int64_t ranked_ns_ = 0;
-  bool gave_up_ = false;  // the thread's own: nothing could leave at the last look
+  Headroom headroom_;
+  std::uint64_t consumed_slabs_ = 0;     // of the RAM tier, by clients
+  std::uint32_t free_slabs_before_ = 0;  // of the RAM tier, at the last look
+  std::uint32_t slabs_made_free_ = 0;    // of the RAM tier, by the organizer since
+  bool gave_up_ = false;                 // the thread's own: nothing could leave at the last look
 };
 
 }  // namespace cairn::node

@@ -59,25 +59,35 @@ Organizer::~Organizer() {
 }
 
 RoomMade Organizer::make_room(Actor& actor, TierId tier) {
+  const BucketPool& pool = memory_.pool(tier);
+  const TierLimits& limits = limits_[raw(tier)];
+  if (pool.slab_count() == 0 || pool.free_slabs() >= limits.low_slabs) return {};
+  RoomMade made = approach(actor, Goal{tier, limits.high_slabs, true});
+  made.is_short = pool.free_slabs() < limits.low_slabs;
+  return made;
+}
+
+RoomMade Organizer::make_headroom(Actor& actor, TierId tier, std::uint32_t slabs) {
+  return approach(actor, Goal{tier, slabs, false});
+}
+
+RoomMade Organizer::approach(Actor& actor, const Goal& goal) {
   // Small buckets free their slab only when the whole slab is empty, so one round may not be
   // enough.
   constexpr int kRounds = 4;
   RoomMade made;
-  const BucketPool& pool = memory_.pool(tier);
-  const TierLimits& limits = limits_[raw(tier)];
-  if (pool.slab_count() == 0 || pool.free_slabs() >= limits.low_slabs) return made;
-  for (int round = 0; round < kRounds && pool.free_slabs() < limits.high_slabs; ++round) {
-    collect(tier);
+  const BucketPool& pool = memory_.pool(goal.tier);
+  for (int round = 0; round < kRounds && pool.free_slabs() < goal.slabs; ++round) {
+    collect(goal.tier);
     const std::uint32_t before = made.dropped + made.demoted;
     ReplacementRequest request;
-    request.bytes_wanted = std::uint64_t{limits.high_slabs - pool.free_slabs()} * kBlockBytes;
+    request.bytes_wanted = std::uint64_t{goal.slabs - pool.free_slabs()} * kBlockBytes;
     request.now_ms = monotonic_coarse_ms();
     const std::size_t count = replacement_.choose(candidates_, request);
     made.dirty_in_the_way = 0;
-    evict(actor, tier, count, &made);
+    evict(actor, goal, count, &made);
     if (made.dropped + made.demoted == before) break;
   }
-  made.is_short = pool.free_slabs() < limits.low_slabs;
   return made;
 }
 
@@ -103,14 +113,13 @@ void Organizer::collect(TierId tier) {
 
 // Victims that cannot leave now (dirty without a tier below, or in use) are passed over for the
 // next best, so that a few hot or dirty blocks at the old end do not stop the eviction.
-void Organizer::evict(Actor& actor, TierId tier, std::size_t count, RoomMade* made) {
-  const BucketPool& pool = memory_.pool(tier);
-  const std::uint32_t high = limits_[raw(tier)].high_slabs;
+void Organizer::evict(Actor& actor, const Goal& goal, std::size_t count, RoomMade* made) {
+  const BucketPool& pool = memory_.pool(goal.tier);
   const std::size_t most = std::min(candidates_.size(), std::max(count * 4, std::size_t{256}));
   // Beyond the policy's choice the rest stands in no promised order; oldest-first leaves it sorted.
   for (std::size_t at = 0; at < most; ++at) {
-    if (at >= count && pool.free_slabs() + moves_.size() >= high) break;
-    handle_victim(actor, candidates_[at], tier, made);
+    if (at >= count && pool.free_slabs() + moves_.size() >= goal.slabs) break;
+    handle_victim(actor, candidates_[at], goal, made);
     if (moves_.size() == kMovesMax) made->demoted += finish_moves(actor);
   }
   made->demoted += finish_moves(actor);
@@ -129,10 +138,11 @@ std::uint32_t Organizer::raise(Actor& actor, ObjectIndex object, TierId target) 
   return raised + finish_moves(actor);
 }
 
-void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made) {
+void Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
+                              RoomMade* made) {
   PlacementRequest request;
   request.bytes = kBlockBytes;
-  request.fastest = static_cast<TierId>(raw(tier) + 1);
+  request.fastest = static_cast<TierId>(raw(goal.tier) + 1);
   // Nothing to carry: whoever began to fill the block met an error or died.
   const bool is_empty = !has_bytes(memory_.block(victim.bucket));
   const ObjectIndex object = memory_.block(victim.bucket).object_index();
@@ -141,7 +151,7 @@ void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier
   if (target && pin(actor, victim.bucket, *target, PlacementReason::kDemoted)) return;
   if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
     ++made->dirty_in_the_way;
-  } else if (!target && drop(actor, victim.bucket)) {
+  } else if (goal.may_drop && !target && drop(actor, victim.bucket)) {
     ++made->dropped;
   }
 }

@@ -55,6 +55,10 @@ class Organizer {
   // Makes room in `tier` up to its high mark if it is below its low mark.
   RoomMade make_room(Actor& actor, TierId tier);
 
+  // Moves blocks down until `slabs` of the tier are free, as far as tiers below have room: nothing
+  // is dropped for it.
+  RoomMade make_headroom(Actor& actor, TierId tier, std::uint32_t slabs);
+
   // Moves the blocks of an object that lie below `target` up into it, as far as it has room.
   // Returns how many.
   std::uint32_t raise(Actor& actor, ObjectIndex object, TierId target);
@@ -71,8 +75,15 @@ class Organizer {
   static constexpr std::size_t kMovesMax = 64;
 
   void collect(TierId tier);
-  void evict(Actor& actor, TierId tier, std::size_t count, RoomMade* made);
-  void handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made);
+  // Until so many slabs of `tier` are free.
+  struct Goal {
+    TierId tier{};
+    std::uint32_t slabs = 0;
+    bool may_drop = true;
+  };
+  RoomMade approach(Actor& actor, const Goal& goal);
+  void evict(Actor& actor, const Goal& goal, std::size_t count, RoomMade* made);
+  void handle_victim(Actor& actor, const BlockView& victim, const Goal& goal, RoomMade* made);
   bool pin(Actor& actor, BucketIndex from, TierId target, PlacementReason reason);
   std::uint32_t finish_moves(Actor& actor);
   bool carry_up(const Move& move);
