@@ -10,6 +10,7 @@
 #include "buffer/copy.h"
 #include "buffer/tier_choice.h"
 #include "flush/dirty_accounting.h"
+#include "tiers/promotion_bar.h"
 
 namespace cairn {
 namespace {
@@ -180,7 +181,7 @@ LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) 
 }
 
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
-                          PlacementReason reason, unsigned blocks_wanted) {
+                          PlacementReason reason, unsigned blocks_wanted, Promotion promotion) {
   Actor& actor = access.actor;
   for (;;) {
     LockedBlock block = lock_resident(actor, access.index, number);
@@ -194,6 +195,11 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
     if (block.in_memory() && !is_small) return block;
     if (!block.in_memory() && is_at_home(actor, access.index, block.bucket())) return block;
+    if (!block.in_memory() && promotion == Promotion::kIfWorthwhile &&
+        !PromotionBar::is_passed(*actor.memory, descriptor.frequency.load(),
+                                 monotonic_coarse_ms())) {
+      return block;
+    }
     if (descriptor.is_flushing(actor.owners())) {
       if (!block.in_memory() && reason == PlacementReason::kRead) return block;
       block.unlock();

@@ -57,9 +57,11 @@ LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
 // Locks the block, giving it a bucket that holds at least its first `end` bytes if it has none: in
 // the tier that the plan names, or else where there is room. Empty when no bucket or directory slot
 // is free, or the object went through: the caller uses the store. A block of a file tier comes as
-// it is when the file belongs there, or the RAM tier has no room for it.
+// it is when the file belongs there, the RAM tier has no room for it, or it is not worth the room.
+enum class Promotion : std::uint8_t { kAlways, kIfWorthwhile };
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
-                          PlacementReason reason, unsigned blocks_wanted);
+                          PlacementReason reason, unsigned blocks_wanted,
+                          Promotion promotion = Promotion::kAlways);
 
 // Makes all of `pages` valid, reading from the store what it has and zeroing the rest. 0 or -errno.
 // Requires: the lock, in memory.

@@ -15,9 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "buffer/block_access.h"
 #include "buffer/object_lifecycle.h"
 #include "flush/flush_object.h"
+#include "tiers/promotion_bar.h"
 
 namespace cairn {
 namespace {
@@ -207,6 +209,35 @@ TEST_P(ObjectIo, AFullTierIsPassedOver) {
   std::vector<unsigned char> read(data.size());
   ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
   EXPECT_EQ(read, data);
+}
+
+// With RAM short of room, only what is used more often than what had to leave moves up.
+TEST_P(ObjectIo, AScanIsReadWhereItLies) {
+  if (GetParam().file_slabs == 0 || GetParam().memory_slabs == 0) GTEST_SKIP() << "one tier";
+  const auto file_tier = static_cast<TierId>(1);
+  ObjectHandling handling;
+  handling.home = file_tier;
+  access().object().set_handling(handling);
+  std::vector<unsigned char> block(kBlockBytes, 7);
+  ASSERT_EQ(write_object(access(), 0, block.data(), block.size()),
+            static_cast<ssize_t>(block.size()));
+  access().object().set_handling(ObjectHandling());
+  ControlHeader& header = memory_.header();
+  header.roomy_slabs.store(GetParam().memory_slabs);
+  PromotionBar::raise(header, 2, monotonic_coarse_ms());
+  std::vector<unsigned char> read(kBlockBytes);
+  const auto read_all = [&] {
+    ASSERT_EQ(read_object(access(), 0, read.data(), read.size()),
+              static_cast<ssize_t>(read.size()));
+    ASSERT_EQ(read, block);
+  };
+  read_all();
+  EXPECT_EQ(tier_of(0), file_tier) << "nobody has come back to it";
+  read_all();
+  EXPECT_EQ(tier_of(0), file_tier) << "what had to leave was used as often";
+  PromotionBar::raise(header, 2, monotonic_coarse_ms() - 2 * PromotionBar::kHoldsMs);
+  read_all();
+  EXPECT_EQ(tier_of(0), TierId::kMemory) << "the bar has fallen";
 }
 
 // With RAM full, what is read from the store is kept in the next tier for the next time.

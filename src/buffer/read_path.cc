@@ -107,8 +107,12 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   const std::uint64_t start = offset_of(part.number);
   const std::size_t wanted_end =
       size <= start ? part.end : std::min<std::uint64_t>(size - start, kBlockBytes);
-  LockedBlock block = lock_or_place(access, part.number, std::max(part.end, wanted_end),
-                                    PlacementReason::kRead, blocks_wanted);
+  // Of a block that is read in small pieces the next piece follows: one access to the device, not
+  // many.
+  const bool is_most = part.length() >= kBlockBytes / 2;
+  LockedBlock block =
+      lock_or_place(access, part.number, std::max(part.end, wanted_end), PlacementReason::kRead,
+                    blocks_wanted, is_most ? Promotion::kIfWorthwhile : Promotion::kAlways);
   if (!block) return read_through(access, part);
   const std::uint16_t needed = pages_touched(part.begin, part.end);
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);

@@ -46,6 +46,7 @@ OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const Nod
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
     memory.header().low_slabs[tier].store(limits[tier].low_slabs, std::memory_order_relaxed);
   }
+  memory.header().roomy_slabs.store(limits[0].high_slabs, std::memory_order_relaxed);
 }
 
 OrganizerThread::~OrganizerThread() { stop(); }

@@ -4,11 +4,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/system_call.h"
 #include "flush/dirty_accounting.h"
+#include "tiers/promotion_bar.h"
 
 namespace cairn {
 namespace {
@@ -23,6 +25,12 @@ std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
   if (!memory.in_memory(bucket)) return kBlockBytes;
   return static_cast<std::uint32_t>(
       bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
+}
+
+std::uint32_t mean_frequency(std::span<const BlockView> blocks) {
+  std::uint64_t sum = 0;
+  for (const BlockView& block : blocks) sum += block.frequency;
+  return static_cast<std::uint32_t>(sum / blocks.size());
 }
 
 void unpin(BlockDescriptor& block) { block.flusher.store(0, std::memory_order_release); }
@@ -84,6 +92,10 @@ RoomMade Organizer::approach(Actor& actor, const Goal& goal) {
     request.bytes_wanted = std::uint64_t{goal.slabs - pool.free_slabs()} * kBlockBytes;
     request.now_ms = monotonic_coarse_ms();
     const std::size_t count = replacement_.choose(candidates_, request);
+    if (goal.tier == TierId::kMemory && count > 0) {
+      PromotionBar::raise(memory_.header(), mean_frequency(std::span(candidates_).first(count)),
+                          request.now_ms);
+    }
     made.dirty_in_the_way = 0;
     evict(actor, goal, count, &made);
     if (made.dropped + made.demoted == before) break;

@@ -80,6 +80,10 @@ struct ControlHeader {
   std::atomic<std::uint32_t> organizer_sleeping;
   // wake the organizer below this many free slabs
   std::atomic<std::uint32_t> low_slabs[kTiersMax];
+  // With more free slabs of RAM than that, whatever is read moves up into it.
+  std::atomic<std::uint32_t> roomy_slabs;
+  // With fewer, what has been used more often than what had to leave lately: PromotionBar.
+  std::atomic<std::uint64_t> promotion_bar;
   alignas(64) std::atomic<std::uint32_t> object_cursor;
   std::atomic<std::uint32_t> objects_live;
   std::atomic<std::uint32_t> description_cursor;
