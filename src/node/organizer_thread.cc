@@ -19,8 +19,10 @@ constexpr int kIdleMs = 3'600'000;
 // nothing can change.
 constexpr int kAgainMsMin = 2;
 constexpr int kAgainMsMax = 200;
-// While files are read whose place depends on their hotness: how often it is looked at.
-constexpr int kRankMs = 500;
+// While files are read whose place depends on their hotness: how often it is looked at, and the
+// part of a processor that looking may cost where there are many blocks.
+constexpr int kRankMs = 100;
+constexpr int kRankPartOfTime = 20;
 
 std::array<TierLimits, kTiersMax> limits_of(const NodeMemory& memory, const NodeConfig& config) {
   std::array<TierLimits, kTiersMax> limits{};
@@ -145,14 +147,16 @@ int OrganizerThread::follow_bursts(Organizer& organizer, Actor& actor) {
 int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
   if (!placement_.ranks()) return kIdleMs;
   const std::int64_t now = monotonic_ns();
-  const std::int64_t rest_ms = kRankMs - (now - ranked_ns_) / 1'000'000;
+  const std::int64_t rest_ms = rank_every_ms_ - (now - ranked_ns_) / 1'000'000;
   if (rest_ms > 0) return static_cast<int>(rest_ms);
   ranked_ns_ = now;
   for (const Raised& file : placement_.rank()) (void)organizer.raise(actor, file.object, file.home);
+  const std::int64_t took_ms = (monotonic_ns() - now) / 1'000'000;
+  rank_every_ms_ = std::max<std::int64_t>(kRankMs, kRankPartOfTime * took_ms);
   const std::uint64_t reads = reads_so_far();
   const bool is_quiet = reads == reads_seen_;
   reads_seen_ = reads;
-  if (!is_quiet) return kRankMs;
+  if (!is_quiet) return static_cast<int>(rank_every_ms_);
   // Whoever reads next wakes us.
   memory_.header().rank_wanted.store(1, std::memory_order_seq_cst);
   return kIdleMs;

@@ -55,6 +55,7 @@ class OrganizerThread {
   std::atomic<bool> stopping_{false};
   std::uint64_t reads_seen_ = 0;
   std::int64_t ranked_ns_ = 0;
+  std::int64_t rank_every_ms_ = 0;
   Headroom headroom_;
   std::uint64_t consumed_slabs_ = 0;     // of the RAM tier, by clients
   std::uint32_t free_slabs_before_ = 0;  // of the RAM tier, at the last look
