@@ -19,6 +19,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/kernel_files.h"
 #include "frontends/common/mappings.h"
 #include "frontends/common/open_file_pool.h"
 #include "frontends/common/path_filter.h"
@@ -241,7 +242,10 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   if (!session.attach()) return nullptr;
   ObjectHandling handling = FileHandling::of(session.memory(), fd, raw.stx_size, flags);
   if (handling.mode == BufferingMode::kBypass) {
-    if (can_bypass(session, known)) return nullptr;
+    if (can_bypass(session, known)) {
+      KernelFiles::share(fd, status, known);
+      return nullptr;
+    }
     handling.mode = BufferingMode::kAsync;
   }
   return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known, handling);
@@ -458,6 +462,7 @@ void take_over_holds(Owner parent) {
     file.transit = HoldIndex::kNone;
   });
   Mappings::count_again();
+  KernelFiles::count_again();
 }
 
 }  // namespace cairn
