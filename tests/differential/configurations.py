@@ -24,6 +24,16 @@ SCRATCH_RULES = """rules:
   - {name: kernel, path: s4, never-buffer: true}
 """
 
+# Ranges that begin and end inside blocks, next to each other and over each other.
+PART_RULES = """rules:
+  - {name: raw, path: "s*", offset: {begin: 70000, end: 200K}, never-buffer: true}
+  - {name: head, path: "s*", offset: {end: 64K}, place: {tier: tier1, pin: true}}
+  - {name: back, path: "*", offset: {begin: 320K}, place: {tier: tier2}, priority: 0}
+  - {name: sync, path: s1, mode: persistent-sync}
+  - {name: own, path: "p*", offset: {begin: 4K, end: 1M}, mode: bypass}
+  - {name: readers, path: "d?/*", access: read, offset: {begin: 64K}, never-buffer: true}
+"""
+
 
 class Configuration:
     """Options of `cairn run`; what is to be in its configuration file and schema; what may differ."""
@@ -61,6 +71,7 @@ MODES = [
     Configuration("scratch-directory", scratch_directory=True, gone=True),
     Configuration("mixed", schema=MIXED_RULES),
     Configuration("mixed-scratch", schema=SCRATCH_RULES, gone=True),
+    Configuration("parts", schema=PART_RULES),
 ]
 POLICIES = [Configuration(name, "--policy", name) for name in (
     "max-bandwidth", "max-bandwidth-paper", "max-locality", "hot-data", "round-robin", "random", "fastest-with-room",
