@@ -30,9 +30,19 @@ std::string head(const std::string& path, const Json& reply) {
   }
   if (text_field(reply, "mode") == "through") {
     text +=
-        ", read and written through (it is mapped, or open in a program that cannot be buffered)";
+        ", read and written through (it is mapped, or open in a program that cannot or is not to "
+        "be "
+        "buffered)";
   }
   return text + "\n";
+}
+
+// "bytes 0 to 65536: " for what a rule says of a part of the file.
+std::string part_text(const Json& rule) {
+  if (!rule.contains("begin")) return "";
+  const std::string end =
+      rule.contains("end") ? std::to_string(unsigned_field(rule, "end")) : "the end";
+  return fmt::format("bytes {} to {}: ", unsigned_field(rule, "begin"), end);
 }
 
 // One line per property that is not as a node without rules has it.
@@ -41,12 +51,12 @@ std::string treatment_text(const Json& reply) {
   for (const Json& rule : member(reply, "rules")) {
     const std::string name = printable(text_field(rule, "rule"));
     const Json value = rule.value("value", Json());
-    text += fmt::format("{} {}: rule {}{}\n", printable(text_field(rule, "property")),
-                        value.is_string() ? printable(value.get<std::string>()) : value.dump(),
-                        name.empty() ? printable(text_field(rule, "pattern")) : name,
-                        text_field(rule, "source").empty()
-                            ? ""
-                            : " (" + printable(text_field(rule, "source")) + ")");
+    text += fmt::format(
+        "{}{} {}: rule {}{}\n", part_text(rule), printable(text_field(rule, "property")),
+        value.is_string() ? printable(value.get<std::string>()) : value.dump(),
+        name.empty() ? printable(text_field(rule, "pattern")) : name,
+        text_field(rule, "source").empty() ? ""
+                                           : " (" + printable(text_field(rule, "source")) + ")");
   }
   return text;
 }

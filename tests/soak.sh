@@ -33,9 +33,9 @@ echo "first seed $seed"
 tier=$PWD/build/suites/soak-tier
 mkdir -p "$tier"
 if [ -n "$quick" ]; then
-  scripts=2 operations=10000 kills=100 suite_seeds=2 model_steps=6000
+  scripts=2 operations=10000 kills=100 suite_seeds=2 model_steps=6000 mode_seeds=1 mode_operations=700
 else
-  scripts=200 operations=50000 kills=5000 suite_seeds=50 model_steps=400000
+  scripts=200 operations=50000 kills=5000 suite_seeds=50 model_steps=400000 mode_seeds=20 mode_operations=10000
 fi
 # Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
 part "model" env CAIRN_SEED="$seed" CAIRN_MODEL_STEPS=$model_steps build/release/tests/test_model --gtest_brief=1
@@ -44,6 +44,8 @@ part "differential, small RAM tier" \
   --ops $operations --ram 2M
 part "differential, RAM and file tier" python3 tests/differential/run.py --seed $((seed + scripts)) \
   --seeds $((scripts / 2)) --ops $operations --ram 1M --tier "$tier:16M"
+part "differential, every mode and policy" python3 tests/differential/run.py --configurations all \
+  --seed $((seed + 2 * scripts)) --seeds $mode_seeds --ops $mode_operations --ram 1M
 part "killed clients" python3 tests/faults/kill_clients.py --kills $kills --seed "$seed" --timeout 3600
 part "fsx" python3 tests/suites/run.py fsx --seed "$((seed % 100000))" --seeds $suite_seeds
 [ -n "$quick" ] || part "failing stores" python3 tests/faults/backing_errors.py

@@ -53,10 +53,10 @@ LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, unsigned want
 
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
 // next faster one.
-LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, SizeClass size_class,
-                                unsigned wanted) {
+LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, const PartHandling& part,
+                                SizeClass size_class, unsigned wanted) {
   const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
-  const unsigned first = std::min(raw(first_tier(actor, object)), count - 1);
+  const unsigned first = std::min(raw(first_tier(actor, object, part)), count - 1);
   const auto take_in = [&](unsigned tier) {
     return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
                        wanted);
@@ -126,9 +126,11 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
   return to;
 }
 
-// The block lies where the file's blocks belong, or above.
-bool is_at_home(Actor& actor, ObjectIndex index, BucketIndex bucket) {
-  const auto home = home_of(actor.memory->header(), index, actor.object(index).handling());
+// The block lies where it belongs, or above.
+bool is_at_home(Actor& actor, ObjectIndex index, BlockNumber number, BucketIndex bucket) {
+  const ObjectHandling handling = actor.object(index).handling();
+  const PartHandling part = actor.memory->part_of(handling, number);
+  const auto home = part.home ? part.home : home_of(actor.memory->header(), index, handling);
   return home && actor.memory->tier_of(bucket) <= *home;
 }
 
@@ -140,9 +142,13 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   Object& object = access.object();
+  const ObjectHandling handling = object.handling();
+  const PartHandling part = memory.part_of(handling, number);
+  // A scratch file has no other place than the tiers.
+  if (part.never_buffered && handling.mode != BufferingMode::kScratch) return Placed::kNoRoom;
   // Only a file's first block can stay small; later ones are part of something larger.
   const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
-  LockedBlock block = take_planned_bucket(actor, access.index, size_class, wanted);
+  LockedBlock block = take_planned_bucket(actor, access.index, part, size_class, wanted);
   if (!block) return Placed::kNoRoom;
   describe(block.descriptor(), access.index, number, reason);
   block.descriptor().enter(BlockState::kFilling);
@@ -194,7 +200,7 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     BlockDescriptor& descriptor = block.descriptor();
     const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
     if (block.in_memory() && !is_small) return block;
-    if (!block.in_memory() && is_at_home(actor, access.index, block.bucket())) return block;
+    if (!block.in_memory() && is_at_home(actor, access.index, number, block.bucket())) return block;
     if (!block.in_memory() && promotion == Promotion::kIfWorthwhile &&
         !PromotionBar::is_passed(*actor.memory, descriptor.frequency.load(),
                                  monotonic_coarse_ms())) {

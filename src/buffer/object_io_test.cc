@@ -89,7 +89,20 @@ class ObjectIo : public testing::TestWithParam<Tiers> {
     }
   }
 
-  // What the placement engine does: another plan, or another home for the file.
+  // A set of one statement about some of the file's blocks.
+  std::uint8_t part(std::uint32_t first, std::uint32_t last, PartProperty property,
+                    std::uint8_t value) {
+    PartStatement statement;
+    statement.first_block = first;
+    statement.last_block = last;
+    statement.property = property;
+    statement.value = value;
+    PartSet set;
+    EXPECT_TRUE(set.add(memory_.rules().parts().add(statement)));
+    return memory_.rules().parts().intern(set);
+  }
+
+  // What the placement engine does: another plan, or another home for the file or a part of it.
   void place_differently(std::mt19937_64& random) {
     if (memory_.tier_count() < 2) return;
     std::array<TierId, PublishedPlan::kElements> pattern;
@@ -98,6 +111,8 @@ class ObjectIo : public testing::TestWithParam<Tiers> {
     memory_.header().plans_by_object.store(random() % 2);
     ObjectHandling handling;
     if (random() % 2 == 0) handling.home = static_cast<TierId>(random() % memory_.tier_count());
+    if (random() % 3 == 0) handling.parts = part(1, 4, PartProperty::kNeverBuffer, 1);
+    if (random() % 3 == 0) handling.parts = part(3, 9, PartProperty::kHome, 1);
     access().object().set_handling(handling);
   }
   TierId tier_of(std::uint32_t number) {
@@ -194,6 +209,44 @@ TEST_P(ObjectIo, NewBlocksGoWhereTheFileBelongs) {
   ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
   EXPECT_EQ(read, block);
   EXPECT_EQ(tier_of(0), static_cast<TierId>(1)) << "neither a write nor a read moves it up";
+}
+
+TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
+  std::vector<unsigned char> data(6 * kBlockBytes);
+  std::mt19937_64 random(4);
+  for (unsigned char& byte : data) byte = static_cast<unsigned char>(random());
+  ObjectHandling handling;
+  handling.parts = part(2, 3, PartProperty::kNeverBuffer, 1);
+  access().object().set_handling(handling);
+  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  for (std::uint32_t number = 0; number < 6; ++number) {
+    const auto block = static_cast<BlockNumber>(number);
+    const bool is_resident = memory_.directory().find(index_, block) != BucketIndex::kNone;
+    EXPECT_EQ(is_resident, number < 2 || number > 3) << number;
+  }
+  std::vector<unsigned char> stored(2 * kBlockBytes);
+  ASSERT_EQ(pread(fd_, stored.data(), stored.size(), 2 * kBlockBytes),
+            static_cast<ssize_t>(stored.size()));
+  EXPECT_TRUE(std::equal(stored.begin(), stored.end(), data.begin() + 2 * kBlockBytes));
+  std::vector<unsigned char> read(data.size());
+  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  EXPECT_EQ(read, data);
+  EXPECT_EQ(memory_.directory().find(index_, BlockNumber{2}), BucketIndex::kNone)
+      << "a read does not bring it in either";
+
+  handling.mode = BufferingMode::kScratch;
+  access().object().set_handling(handling);
+  ASSERT_EQ(write_object(access(), 2 * kBlockBytes, data.data(), 10), 10);
+  EXPECT_NE(memory_.directory().find(index_, BlockNumber{2}), BucketIndex::kNone)
+      << "scratch data has no other place";
+
+  if (GetParam().file_slabs == 0) return;
+  handling.parts = part(8, 8, PartProperty::kHome, 1);
+  access().object().set_handling(handling);
+  ASSERT_EQ(write_object(access(), 8 * kBlockBytes, data.data(), 10), 10);
+  EXPECT_EQ(tier_of(8), static_cast<TierId>(1));
+  ASSERT_EQ(read_object(access(), 8 * kBlockBytes, read.data(), 10), 10);
+  EXPECT_EQ(tier_of(8), static_cast<TierId>(1)) << "a read does not move it up";
 }
 
 TEST_P(ObjectIo, AFullTierIsPassedOver) {

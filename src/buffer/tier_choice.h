@@ -23,7 +23,8 @@ inline std::optional<TierId> home_of(const ControlHeader& header, ObjectIndex in
   return header.plans[handling.policy].at((raw(index) * 0x9e3779b9U) >> 26);
 }
 
-inline TierId first_tier(Actor& actor, ObjectIndex index) {
+inline TierId first_tier(Actor& actor, ObjectIndex index, const PartHandling& part) {
+  if (part.home) return *part.home;
   const ControlHeader& header = actor.memory->header();
   ObjectHandling handling = actor.object(index).handling();
   if (const auto home = home_of(header, index, handling)) {

@@ -39,7 +39,7 @@ enum ObjectFlags : std::uint32_t {
   kObjectFlushQueued = 1u << 6,
   // no longer found by its key: the file is gone, its inode may be another's soon
   kObjectRetired = 1u << 7,
-  // bits 8 to 26: how the file is treated; see catalog/object_handling.h
+  // bits 8 to 31: how the file is treated; see catalog/object_handling.h
 };
 
 struct Object {

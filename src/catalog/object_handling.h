@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an object is treated, packed into its flags: what the rules said when it was last opened.
 //
-//   bit 8  mode:2  trigger:2  policy:4  home:4  pinned:1  priority:3  prefetch:3
+//   bit 8  mode:2  trigger:2  policy:4  home:4  pinned:1  priority:3  prefetch:3  parts:5
 //
 // All zero is what a node without rules does: persistent-async, periodic, the default policy, no
-// tier of its own, priority 4.
+// tier of its own, priority 4, all parts alike.
 //
 // Thread safety: values.
 #pragma once
@@ -26,10 +26,11 @@ struct ObjectHandling {
   bool pinned = false;         // the organizer leaves its blocks where they are
   std::uint8_t priority = kPriorityNormal;
   PrefetchHint prefetch = PrefetchHint::kNormal;
+  std::uint8_t parts = 0;  // set of the node's PartTable: parts of the file are treated otherwise
 
   static constexpr std::uint8_t kPriorityNormal = 4;
   static constexpr std::uint8_t kPriorityMax = 7;
-  static constexpr std::uint32_t kMask = 0x7ffffU << 8;
+  static constexpr std::uint32_t kMask = 0xffffffU << 8;
 
   static constexpr ObjectHandling from_bits(std::uint32_t bits) {
     ObjectHandling handling;
@@ -41,6 +42,7 @@ struct ObjectHandling {
     handling.pinned = (bits >> 20 & 1) != 0;
     handling.priority = static_cast<std::uint8_t>((bits >> 21 & 7) ^ kPriorityNormal);
     handling.prefetch = static_cast<PrefetchHint>(bits >> 24 & 7);
+    handling.parts = static_cast<std::uint8_t>(bits >> 27);
     return handling;
   }
   constexpr std::uint32_t bits() const {
@@ -48,7 +50,7 @@ struct ObjectHandling {
            std::uint32_t{policy} << 12 | (home ? raw(*home) + 1 : 0) << 16 |
            std::uint32_t{pinned} << 20 |
            static_cast<std::uint32_t>(priority ^ kPriorityNormal) << 21 |
-           static_cast<std::uint32_t>(prefetch) << 24;
+           static_cast<std::uint32_t>(prefetch) << 24 | std::uint32_t{parts} << 27;
   }
   friend constexpr bool operator==(const ObjectHandling&, const ObjectHandling&) = default;
 };

@@ -71,6 +71,17 @@ void apply(const RuleRecord& rule, std::uint16_t* open, ObjectHandling* result) 
   if (takes(RuleRecord::kPrefetch)) result->prefetch = said.prefetch;
 }
 
+// A rule for a part adds what nobody has decided for the whole file, and leaves it open.
+void apply_to_part(const RuleRecord& rule, std::uint16_t open, PartSet* set) {
+  const auto adds = [&](std::uint16_t property, std::uint8_t statement) {
+    if (statement != 0 && (open & property) != 0) set->add(statement);
+  };
+  adds(RuleRecord::kHome, rule.part_home);
+  adds(RuleRecord::kPinned, rule.part_pinned);
+  adds(RuleRecord::kPriority, rule.part_priority);
+  adds(RuleRecord::kMode, rule.part_never_buffered);
+}
+
 }  // namespace
 
 bool rule_matches(const RuleRecord& rule, const RuleQuestion& question) {
@@ -92,6 +103,7 @@ ObjectHandling RuleTable::decide(const RuleQuestion& question, ObjectHandling ot
     const std::uint32_t before = header_->sequence.load(std::memory_order_acquire);
     ObjectHandling result = otherwise;
     std::uint16_t open = RuleRecord::kAllProperties;
+    PartSet parts;
     const std::uint32_t count =
         std::min(header_->count.load(std::memory_order_acquire), std::uint32_t{kRulesMax});
     bool torn = (before & 1) != 0;
@@ -99,9 +111,16 @@ ObjectHandling RuleTable::decide(const RuleQuestion& question, ObjectHandling ot
       RuleRecord rule;
       copy_out(records_[at], &rule);
       torn = header_->sequence.load(std::memory_order_relaxed) != before;
-      if (!torn && rule_matches(rule, question)) apply(rule, &open, &result);
+      if (torn || !rule_matches(rule, question)) continue;
+      if (rule.speaks_of_part()) {
+        apply_to_part(rule, open, &parts);
+      } else {
+        apply(rule, &open, &result);
+      }
     }
-    if (!torn && header_->sequence.load(std::memory_order_acquire) == before) return result;
+    if (torn || header_->sequence.load(std::memory_order_acquire) != before) continue;
+    result.parts = parts_.intern(parts);
+    return result;
   }
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "catalog/object_handling.h"
+#include "catalog/part_table.h"
 
 namespace cairn {
 
@@ -36,7 +37,16 @@ struct RuleRecord {
   std::uint16_t properties = 0;  // which of them count
   RuleAccess access = RuleAccess::kAny;
   std::uint8_t has_numbers = 0;
-  std::uint32_t reserved = 0;
+  // Of a rule for a part of its files: the number of its statement on each of these properties (0:
+  // none), which it decides for the blocks of the part and for no others.
+  std::uint8_t part_home = 0;
+  std::uint8_t part_pinned = 0;
+  std::uint8_t part_priority = 0;
+  std::uint8_t part_never_buffered = 0;
+
+  bool speaks_of_part() const {
+    return (part_home | part_pinned | part_priority | part_never_buffered) != 0;
+  }
 };
 
 struct RuleTableHeader {
@@ -57,23 +67,30 @@ struct RuleQuestion {
 class RuleTable {
  public:
   static constexpr std::uint32_t kRulesMax = 256;
-  static constexpr std::size_t kBytes = sizeof(RuleTableHeader) + kRulesMax * sizeof(RuleRecord);
+  static constexpr std::size_t kBytes =
+      sizeof(RuleTableHeader) + kRulesMax * sizeof(RuleRecord) + PartTable::kBytes;
 
   RuleTable() = default;
   explicit RuleTable(void* memory)
       : header_(static_cast<RuleTableHeader*>(memory)),
-        records_(reinterpret_cast<RuleRecord*>(header_ + 1)) {}
+        records_(reinterpret_cast<RuleRecord*>(header_ + 1)),
+        parts_(records_ + kRulesMax) {}
 
   bool is_empty() const { return header_->count.load(std::memory_order_acquire) == 0; }
   // Service only. The first kRulesMax count.
   void publish(std::span<const RuleRecord> rules);
   // What the rules say of a file, over `otherwise` for what none of them decides: for each property
-  // the first rule that matches and decides it.
+  // the first rule that matches and decides it. Rules for parts decide for these alone, and what a
+  // rule for the whole file before them has decided they leave.
   ObjectHandling decide(const RuleQuestion& question, ObjectHandling otherwise) const;
+  const PartTable& parts() const { return parts_; }
+  // Service only.
+  PartTable& parts() { return parts_; }
 
  private:
   RuleTableHeader* header_ = nullptr;
   RuleRecord* records_ = nullptr;
+  mutable PartTable parts_;
 };
 
 // Whether the rule speaks of the file.

@@ -51,6 +51,7 @@ TEST(ObjectHandling, SurvivesPacking) {
         handling.pinned = tier % 2 == 0;
         handling.priority = static_cast<std::uint8_t>(tier % 8);
         handling.prefetch = static_cast<PrefetchHint>(tier % 5);
+        handling.parts = static_cast<std::uint8_t>((mode * 9 + tier) % 32);
         EXPECT_EQ(handling.bits() & ~ObjectHandling::kMask, 0u);
         EXPECT_EQ(ObjectHandling::from_bits(handling.bits()), handling);
       }
@@ -75,6 +76,75 @@ TEST(RuleTable, TheFirstRuleThatDecidesAPropertyCounts) {
   EXPECT_EQ(only_second.mode, BufferingMode::kBypass);
   const ObjectHandling none = table.rules.decide(about("/d/a.txt", "a.txt"), first);
   EXPECT_EQ(none, first);
+}
+
+PartStatement blocks(std::uint32_t first, std::uint32_t last, PartProperty property,
+                     std::uint8_t value) {
+  PartStatement statement;
+  statement.first_block = first;
+  statement.last_block = last;
+  statement.property = property;
+  statement.value = value;
+  return statement;
+}
+
+TEST(RuleTable, PartsAreDecidedBlockByBlockAndLeaveTheRestOpen) {
+  Table table;
+  PartTable& parts = table.rules.parts();
+  ObjectHandling whole;
+  whole.home = static_cast<TierId>(1);
+  RuleRecord head = rule("*.h5", RuleRecord::kHome | RuleRecord::kPinned, {});
+  head.part_home = parts.add(blocks(0, 3, PartProperty::kHome, 2));
+  head.part_pinned = parts.add(blocks(0, 3, PartProperty::kPinned, 1));
+  RuleRecord middle = rule("*", RuleRecord::kHome, {});
+  middle.part_home = parts.add(blocks(2, 5, PartProperty::kHome, 3));
+  RuleRecord late = rule("*", RuleRecord::kHome, {});
+  late.part_home = parts.add(blocks(0, UINT32_MAX, PartProperty::kHome, 4));
+  const RuleRecord records[] = {head, middle, rule("*", RuleRecord::kHome, whole), late};
+  table.rules.publish(records);
+
+  const ObjectHandling handling = table.rules.decide(about("/d/a.h5", "a.h5"), {});
+  EXPECT_EQ(handling.home, static_cast<TierId>(1)) << "the rule for whole files decides the rest";
+  ASSERT_NE(handling.parts, 0);
+  const auto at = [&](std::uint32_t number) {
+    return parts.of(handling.parts, static_cast<BlockNumber>(number));
+  };
+  EXPECT_EQ(at(0).home, static_cast<TierId>(2));
+  EXPECT_EQ(at(3).home, static_cast<TierId>(2)) << "the first rule decides";
+  EXPECT_EQ(at(3).pinned, true);
+  EXPECT_EQ(at(4).home, static_cast<TierId>(3));
+  EXPECT_EQ(at(4).pinned, std::nullopt);
+  EXPECT_EQ(at(6).home, std::nullopt) << "decided for the whole file before the last rule";
+  EXPECT_FALSE(parts.keeps_any_out(handling.parts));
+
+  EXPECT_EQ(table.rules.decide(about("/d/b.h5", "b.h5"), {}).parts, handling.parts)
+      << "files under the same rules share a set";
+  const ObjectHandling other = table.rules.decide(about("/d/a", "a"), {});
+  EXPECT_NE(other.parts, handling.parts);
+  EXPECT_EQ(parts.of(other.parts, BlockNumber{0}).home, std::nullopt);
+}
+
+TEST(PartTable, EqualStatementsAndSetsShareANumberUntilThereIsNoRoom) {
+  Table table;
+  PartTable& parts = table.rules.parts();
+  EXPECT_EQ(parts.add(blocks(0, 1, PartProperty::kNeverBuffer, 1)), 1);
+  EXPECT_EQ(parts.add(blocks(0, 1, PartProperty::kNeverBuffer, 1)), 1);
+  for (unsigned more = 2; more <= PartTable::kStatementsMax; ++more)
+    EXPECT_EQ(parts.add(blocks(more, more, PartProperty::kHome, 1)), more);
+  EXPECT_EQ(parts.add(blocks(1, 2, PartProperty::kHome, 1)), 0);
+  EXPECT_EQ(parts.intern({}), 0);
+  for (unsigned number = 1; number <= PartTable::kSetsMax; ++number) {
+    PartSet set;
+    ASSERT_TRUE(set.add(static_cast<std::uint8_t>(number)));
+    EXPECT_EQ(parts.intern(set), number);
+    EXPECT_EQ(parts.intern(set), number);
+    EXPECT_EQ(parts.keeps_any_out(static_cast<std::uint8_t>(number)), number == 1);
+  }
+  PartSet full;
+  while (full.add(7)) {
+  }
+  EXPECT_EQ(full.statements[PartSet::kStatementsMax - 1], 7);
+  EXPECT_EQ(parts.intern(full), 0) << "treated alike when the node knows too many combinations";
 }
 
 TEST(RuleTable, PatternsAreThoseOfExclude) {

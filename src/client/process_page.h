@@ -27,6 +27,7 @@ enum class ProcessLock : unsigned {
   kPrivateDescriptors,
   kExec,
   kStdio,
+  kKernelFiles,
   kSpawn,
   kCount
 };

@@ -93,11 +93,16 @@ Json rules_json(const NodeContext& context, const ExplainRequest& request) {
        context.rules->decisions(request.path, request.size, buffered_directories(context))) {
     Json rule = rule_to_json(decision.rule);
     const char* property = name_of_property(decision.property);
-    list.push_back({{"property", property},
-                    {"value", rule.value(property, Json())},
-                    {"rule", decision.rule.name},
-                    {"pattern", decision.rule.pattern},
-                    {"source", decision.rule.source}});
+    Json entry = {{"property", property},
+                  {"value", rule.value(property, Json())},
+                  {"rule", decision.rule.name},
+                  {"pattern", decision.rule.pattern},
+                  {"source", decision.rule.source}};
+    if (decision.rule.speaks_of_part()) {
+      entry["begin"] = decision.rule.offset_begin;
+      if (decision.rule.offset_end != FileRule::kUnlimited) entry["end"] = decision.rule.offset_end;
+    }
+    list.push_back(std::move(entry));
   }
   return list;
 }

@@ -42,6 +42,11 @@ FileRule merged(const FileRule& rule, const FileRule& earlier) {
   return result;
 }
 
+bool same_part(const FileRule& left, const FileRule& right) {
+  return left.pattern == right.pattern && left.offset_begin == right.offset_begin &&
+         left.offset_end == right.offset_end;
+}
+
 }  // namespace
 
 RuleBook::RuleBook(const NodeMemory& memory, const NodeConfig& config,
@@ -82,20 +87,65 @@ Result<ObjectHandling> RuleBook::handling_of(const FileRule& rule, ObjectHandlin
   return handling;
 }
 
+// What a rule says of its part becomes statements about blocks; a block belongs to a part that has
+// one byte of it.
+Status RuleBook::add_part(const FileRule& rule, const ObjectHandling& handling,
+                          RuleRecord* record) const {
+  const bool is_bypass = rule.mode == BufferingMode::kBypass;
+  for (const auto& [is_set, field] : {std::pair{rule.mode && !is_bypass, "this mode"},
+                                      std::pair{rule.trigger.has_value(), "a trigger"},
+                                      std::pair{rule.policy.has_value(), "a policy"},
+                                      std::pair{rule.prefetch.has_value(), "prefetch"},
+                                      std::pair{rule.keep.has_value(), "keep"}}) {
+    if (!is_set) continue;
+    return Status(StatusCode::kInvalid,
+                  std::string(field) +
+                      " holds for a whole file, but the rule speaks of a part of "
+                      "it (offset); give it a rule without offset");
+  }
+  if (rule.offset_begin >= rule.offset_end)
+    return Status(StatusCode::kInvalid, "the part is empty; offset begin is to be below its end");
+  constexpr std::uint64_t kLastBlock = UINT32_MAX;
+  PartStatement part;
+  part.first_block =
+      static_cast<std::uint32_t>(std::min(rule.offset_begin / kBlockBytes, kLastBlock));
+  part.last_block =
+      static_cast<std::uint32_t>(std::min((rule.offset_end - 1) / kBlockBytes, kLastBlock));
+  bool is_full = false;
+  const std::lock_guard lock(parts_mutex_);
+  const auto add = [&](bool is_set, PartProperty property, unsigned value, std::uint8_t* number) {
+    if (!is_set) return;
+    part.property = property;
+    part.value = static_cast<std::uint8_t>(value);
+    *number = memory_.rules().parts().add(part);
+    is_full = is_full || *number == 0;
+  };
+  add(handling.home.has_value(), PartProperty::kHome, handling.home ? raw(*handling.home) : 0,
+      &record->part_home);
+  add(rule.pinned.has_value(), PartProperty::kPinned, handling.pinned ? 1 : 0,
+      &record->part_pinned);
+  add(rule.priority.has_value(), PartProperty::kPriority, handling.priority,
+      &record->part_priority);
+  add(is_bypass, PartProperty::kNeverBuffer, 1, &record->part_never_buffered);
+  if (!is_full) return Status::ok();
+  return Status(StatusCode::kExhausted,
+                "a node takes " + std::to_string(PartTable::kStatementsMax) +
+                    " different statements about parts of files, and has had them all; end it "
+                    "(cairn down) and start it again");
+}
+
 Result<RuleBook::Entry> RuleBook::compile(const FileRule& rule, std::uint32_t run) const {
   Entry entry;
   entry.rule = rule;
   RuleRecord& record = entry.record;
-  if (rule.speaks_of_part()) {
-    return Status(StatusCode::kInvalid,
-                  place_of(rule) +
-                      ": a rule for a part of a file (offset) is understood, but a node "
-                      "cannot carry it out yet; leave the offset out");
-  }
   const auto handling = handling_of(rule, ObjectHandling());
   if (!handling)
     return Status(handling.status().code(), place_of(rule) + ": " + handling.status().message());
   record.handling = handling->bits();
+  if (rule.speaks_of_part()) {
+    const Status added = add_part(rule, handling.value(), &record);
+    if (!added.is_ok()) return Status(added.code(), place_of(rule) + ": " + added.message());
+  }
   bool has_numbers = false;
   const std::string glob = as_glob(rule.pattern, &has_numbers);
   if (glob.size() >= RuleRecord::kPatternBytes) {
@@ -129,7 +179,26 @@ Result<std::vector<RuleBook::Entry>> RuleBook::compile_all(const std::vector<Fil
     if (!entry) return entry.status();
     entries.push_back(std::move(entry.value()));
   }
+  CAIRN_RETURN_IF_ERROR(check_parts(entries));
   return entries;
+}
+
+// A file's parts have to fit into the set of statements that goes with it.
+Status RuleBook::check_parts(const std::vector<Entry>& entries) {
+  std::map<std::string, unsigned> statements;
+  for (const Entry& entry : entries) {
+    const RuleRecord& record = entry.record;
+    unsigned& count = statements[entry.rule.pattern];
+    for (const std::uint8_t number :
+         {record.part_home, record.part_pinned, record.part_priority, record.part_never_buffered})
+      count += number != 0 ? 1 : 0;
+    if (count <= PartSet::kStatementsMax) continue;
+    return Status(StatusCode::kInvalid, place_of(entry.rule) + ": the rules for parts of \"" +
+                                            entry.rule.pattern + "\" set more than " +
+                                            std::to_string(PartSet::kStatementsMax) +
+                                            " properties; join neighbouring parts");
+  }
+  return Status::ok();
 }
 
 std::size_t RuleBook::size() const {
@@ -178,13 +247,13 @@ Status RuleBook::set(const FileRule& rule) {
   {
     const std::lock_guard lock(mutex_);
     for (const Entry& entry : live_) {
-      if (entry.rule.pattern == rule.pattern) whole = merged(rule, entry.rule);
+      if (same_part(entry.rule, rule)) whole = merged(rule, entry.rule);
     }
   }
   auto entry = compile(whole, 0);
   if (!entry) return entry.status();
   const std::lock_guard lock(mutex_);
-  std::erase_if(live_, [&](const Entry& old) { return old.rule.pattern == rule.pattern; });
+  std::erase_if(live_, [&](const Entry& old) { return same_part(old.rule, rule); });
   live_.insert(live_.begin(), std::move(entry.value()));
   publish();
   return Status::ok();
@@ -235,13 +304,14 @@ std::vector<RuleBook::Decision> RuleBook::decisions(
     for (unsigned bit = 0; bit < 16; ++bit) {
       const auto property = static_cast<RuleRecord::Property>(1U << bit);
       if ((record.properties & open & property) == 0) continue;
-      open = static_cast<std::uint16_t>(open & ~property);
-      decisions.push_back(Decision{property, entry->rule});
+      // What is said of a part leaves the rest of the file open.
+      if (!record.speaks_of_part()) open = static_cast<std::uint16_t>(open & ~property);
+      const auto place = std::upper_bound(
+          decisions.begin(), decisions.end(), property,
+          [](RuleRecord::Property left, const Decision& right) { return left < right.property; });
+      decisions.insert(place, Decision{property, entry->rule});
     }
   }
-  std::sort(decisions.begin(), decisions.end(), [](const Decision& left, const Decision& right) {
-    return left.property < right.property;
-  });
   return decisions;
 }
 

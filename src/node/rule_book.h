@@ -40,7 +40,8 @@ class RuleBook {
   std::vector<FileRule> lifetimes() const;
   // How many rules there are.
   std::size_t size() const;
-  // Which rule decides which property of a file, in the order of the properties' bits.
+  // Which rule decides which property of a file, in the order of the properties' bits; those of
+  // parts stand in the order in which they decide, before that of the whole file.
   // `directories` are those that are buffered; the file's access is not known, so rules that ask
   // for one count.
   struct Decision {
@@ -58,6 +59,8 @@ class RuleBook {
     FileRule rule;
     RuleRecord record;
   };
+  Status add_part(const FileRule& rule, const ObjectHandling& handling, RuleRecord* record) const;
+  static Status check_parts(const std::vector<Entry>& entries);
   Result<Entry> compile(const FileRule& rule, std::uint32_t run) const;
   Result<std::vector<Entry>> compile_all(const std::vector<FileRule>& rules,
                                          std::uint32_t run) const;
@@ -69,6 +72,7 @@ class RuleBook {
   const NodeMemory& memory_;
   const NodeConfig& config_;
   const PolicyNumber number_of_policy_;
+  mutable std::mutex parts_mutex_;  // one thread at a time adds to the table of parts
   mutable std::mutex mutex_;
   std::vector<Entry> live_;
   std::map<std::uint32_t, std::vector<Entry>> runs_;

@@ -18,6 +18,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_name_of(const std::string& path, const struct stat& file) {
+  struct stat named{};
+  return ::lstat(path.c_str(), &named) == 0 && named.st_ino == file.st_ino &&
+         named.st_dev == file.st_dev;
+}
+
+// A name of the file below `directory`; empty when there is none. `*entries_left` bounds how long
+// that takes.
+std::string name_below(const fs::path& directory, const struct stat& file, unsigned* entries_left) {
+  std::error_code error;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator at(directory, options, error), end;
+       !error && at != end && *entries_left > 0; at.increment(error), --*entries_left) {
+    if (is_name_of(at->path().string(), file)) return at->path().string();
+  }
+  return {};
+}
+
+// A file that was made without a name (O_TMPFILE), or whose first name is gone, is known to the
+// kernel by no name that exists. What it got later mostly lies nearby.
+std::string other_name(const std::string& known, const struct stat& file) {
+  constexpr unsigned kEntriesMax = 20000;
+  unsigned entries_left = kEntriesMax;
+  const fs::path directory = fs::path(known).parent_path();
+  if (directory.empty()) return {};
+  std::string name = name_below(directory, file, &entries_left);
+  return name.empty() ? name_below(directory.parent_path(), file, &entries_left) : name;
+}
+
 }  // namespace
 
 FileRule scratch_rule(const std::string& directory) {
@@ -103,7 +132,15 @@ void ScratchSpace::forget_strays(const StoreFiles& files) const {
   for (const StoreFilePtr& file : files.snapshot()) {
     const Object& object = memory_.objects().at(file->object);
     if (object.handling().mode != BufferingMode::kScratch) continue;
-    if (const std::string path = path_of(file->fd.get()); !path.empty()) forget_file(path);
+    // It may have several names, and all go.
+    constexpr unsigned kNamesMax = 1000;
+    for (unsigned names = 0; names < kNamesMax; ++names) {
+      std::string path = path_of(file->fd.get());
+      struct stat opened{};
+      if (path.empty() && ::fstat(file->fd.get(), &opened) == 0 && opened.st_nlink > 0)
+        path = other_name(path_of_descriptor(file->fd.get()), opened);
+      if (path.empty() || !forget_file(path)) break;
+    }
   }
 }
 
@@ -112,11 +149,7 @@ std::string ScratchSpace::path_of(int fd) const {
   if (::fstat(fd, &opened) != 0) return {};
   const std::string known = path_of_descriptor(fd);
   // The name may be another file's by now.
-  const auto is_it = [&opened](const std::string& path) {
-    struct stat named{};
-    return ::stat(path.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
-           named.st_dev == opened.st_dev;
-  };
+  const auto is_it = [&opened](const std::string& path) { return is_name_of(path, opened); };
   if (is_it(known)) return known;
   const std::lock_guard lock(mutex_);
   for (const Place& place : places_) {
@@ -127,17 +160,19 @@ std::string ScratchSpace::path_of(int fd) const {
   return {};
 }
 
-void ScratchSpace::forget_file(const std::string& path) const {
+bool ScratchSpace::forget_file(const std::string& path) const {
   Actor actor;
   actor.memory = &memory_;
   actor.self = self_;
   actor.counters = &memory_.slot(self_.slot()).shards[0];
   StoreStatus status;
-  if (store_status_at(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, &status) < 0) return;
-  if (::unlink(path.c_str()) != 0 || status.links > 1) return;
+  if (store_status_at(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, &status) < 0) return false;
+  if (::unlink(path.c_str()) != 0) return false;
+  if (status.links > 1) return true;
   const ObjectIndex index = memory_.objects().find(status.key);
   if (index != ObjectIndex::kNone) unlink_object(actor, index);
   actor.drop_leases();
+  return true;
 }
 
 }  // namespace cairn::node

@@ -54,8 +54,9 @@ class ScratchSpace {
   // name for it, and when the program is gone only below the mount's root. Empty when it has no
   // name any more.
   std::string path_of(int fd) const;
-  // Drops a file that lies in a private directory or is scratch by a rule: name and blocks.
-  void forget_file(const std::string& path) const;
+  // Drops a file that lies in a private directory or is scratch by a rule: the name, and with the
+  // last one the blocks. False when there is no such name.
+  bool forget_file(const std::string& path) const;
 
  private:
   void remove(const Place& place) const;

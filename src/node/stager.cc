@@ -59,6 +59,7 @@ class Stager {
     const ObjectAccess access{actor_, index, file, nobody_};
     for (std::uint64_t at = 0; at < size; at += kBlockBytes) {
       const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(size - at, kBlockBytes));
+      if (context_.memory->part_of(object.handling(), block_of(at)).never_buffered) continue;
       const int error = read_block(access, block_of(at), length);
       if (error < 0) return error;
       progress_.bytes_done += length;

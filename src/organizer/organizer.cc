@@ -110,11 +110,13 @@ void Organizer::collect(TierId tier) {
     if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree)
       return;
     const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
-    if (handling.pinned) return;
+    const PartHandling part = memory_.part_of(handling, block.block_number());
+    if (part.pinned.value_or(handling.pinned)) return;
     BlockView view;
     view.bucket = bucket;
     // What lies above the tier where it belongs leaves first.
-    view.priority = handling.home && tier < *handling.home ? 0 : handling.priority;
+    const auto home = part.home ? part.home : handling.home;
+    view.priority = home && tier < *home ? 0 : part.priority.value_or(handling.priority);
     view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
     view.frequency = block.frequency.load(std::memory_order_relaxed);
     view.bytes = bucket_bytes(memory_, bucket);
@@ -143,6 +145,10 @@ std::uint32_t Organizer::raise(Actor& actor, ObjectIndex object, TierId target) 
     memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
       const BlockDescriptor& block = memory_.block(bucket);
       if (block.object_index() != object || !has_bytes(block)) return;
+      // What a rule has put where it is stays there.
+      const PartHandling part =
+          memory_.part_of(memory_.objects().at(object).handling(), block.block_number());
+      if (part.home || part.pinned.value_or(false)) return;
       if (!pin(actor, bucket, target, PlacementReason::kPromoted)) return;
       if (moves_.size() == kMovesMax) raised += finish_moves(actor);
     });

@@ -9,8 +9,8 @@
 //   2. write its bytes to a free bucket of the other tier, many blocks in one batch;
 //   3. lock it again: unchanged, the directory points to the new bucket and the old one is free;
 //      changed, the move is given up and the block stays where it was.
-// Blocks of pinned files stay where they are. A dirty block stays dirty where it arrives: it is
-// marked there before the old mark goes (rule 3 of the design).
+// Blocks of pinned files and parts stay where they are. A dirty block stays dirty where it arrives:
+// it is marked there before the old mark goes (rule 3 of the design).
 //
 // Thread safety: one thread per Organizer; any number of clients at work.
 // Ownership: borrows policies and writer.

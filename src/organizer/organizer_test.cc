@@ -262,6 +262,26 @@ TEST_F(OrganizerTest, LeavesPinnedFilesWhereTheyAre) {
   EXPECT_TRUE(made.is_short);
 }
 
+TEST_F(OrganizerTest, LeavesPinnedPartsWhereTheyAre) {
+  create(true);
+  fill(false);
+  PartStatement statement;
+  statement.first_block = 0;
+  statement.last_block = 1;
+  statement.property = PartProperty::kPinned;
+  statement.value = 1;
+  PartSet set;
+  ASSERT_TRUE(set.add(memory_.rules().parts().add(statement)));
+  ObjectHandling handling;
+  handling.parts = memory_.rules().parts().intern(set);
+  actor_.object(object_).set_handling(handling);
+  const RoomMade made = make_room(plain_);
+  EXPECT_GT(made.demoted, 0u);
+  EXPECT_EQ(tier_of(0), TierId::kMemory) << "the oldest, and pinned";
+  EXPECT_EQ(tier_of(1), TierId::kMemory);
+  EXPECT_EQ(tier_of(2), static_cast<TierId>(1));
+}
+
 TEST_F(OrganizerTest, RaisesTheBlocksOfAFile) {
   create(true);
   fill(true);

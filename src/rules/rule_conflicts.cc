@@ -107,11 +107,13 @@ class ConflictFinder {
             "step-{n}.h5");
   }
 
-  // Decided when the file is opened, for the file.
+  // Decided when the file is opened, for the file; but whether a block may have a bucket is asked
+  // block by block.
   void check_part(const PlacedRule& placed) {
     if (!placed.rule.speaks_of_part()) return;
-    for (const char* field : {"never-buffer", "mode", "trigger", "keep"}) {
-      if (!placed.has(field)) continue;
+    const bool is_bypass = placed.rule.mode == BufferingMode::kBypass;
+    for (const char* field : {"mode", "trigger", "policy", "prefetch", "keep"}) {
+      if (!placed.has(field) || (is_bypass && std::string_view(field) == "mode")) continue;
       problem(placed.line_of(field),
               fmt::format("{}: holds for a whole file, but the rule speaks of a part of it; give "
                           "it a rule without offset",

@@ -136,6 +136,12 @@ constexpr Mistake kContradictions[] = {
      "keep: counts generations, but the path has no {n}", false},
     {"<offset end=\"4K\"/>\n<mode>scratch</mode>", "    offset: {end: 4K}\n    mode: scratch", 4,
      "mode: holds for a whole file", false},
+    {"<offset end=\"4K\"/>\n<trigger>on-exit</trigger>",
+     "    offset: {end: 4K}\n    trigger: on-exit", 4, "trigger: holds for a whole file", false},
+    {"<offset end=\"4K\"/>\n<policy>hot-data</policy>",
+     "    offset: {end: 4K}\n    policy: hot-data", 4, "policy: holds for a whole file", false},
+    {"<offset end=\"4K\"/>\n<prefetch>none</prefetch>", "    offset: {end: 4K}\n    prefetch: none",
+     4, "prefetch: holds for a whole file", false},
 };
 INSTANTIATE_TEST_SUITE_P(Contradictions, SchemaMistake, ::testing::ValuesIn(kContradictions));
 
@@ -402,15 +408,15 @@ TEST(SchemaFile, TheExamplesOfTheDocumentMeanTheSame) {
 
 TEST(SchemaFile, EveryFieldArrivesFromBothFormats) {
   const ParsedSchema xml = parse_schema_text(
-      xml_rule("<size min=\"1K\" max=\"2M\"/><offset begin=\"4096\" end=\"1M\"/>"
+      xml_rule("<size min=\"1K\" max=\"2M\"/>"
                "<access>read-write</access><place tier=\"nvme\" pin=\"true\"/>"
                "<policy>/opt/p.so</policy><priority>0</priority><prefetch>none</prefetch>"),
       "f");
-  const ParsedSchema yaml = parse_schema_text(
-      yaml_rule("    size: {min: 1K, max: 2M}\n    offset: {begin: 4096, end: 1M}\n"
-                "    access: read-write\n    place: {tier: nvme, pin: true}\n"
-                "    policy: /opt/p.so\n    priority: 0\n    prefetch: none"),
-      "f");
+  const ParsedSchema yaml =
+      parse_schema_text(yaml_rule("    size: {min: 1K, max: 2M}\n"
+                                  "    access: read-write\n    place: {tier: nvme, pin: true}\n"
+                                  "    policy: /opt/p.so\n    priority: 0\n    prefetch: none"),
+                        "f");
   for (const ParsedSchema& schema : {xml, yaml}) {
     EXPECT_THAT(schema.problems, IsEmpty());
     ASSERT_EQ(schema.rules.size(), 1U);
@@ -418,8 +424,7 @@ TEST(SchemaFile, EveryFieldArrivesFromBothFormats) {
     EXPECT_EQ(rule.pattern, "*.h5");
     EXPECT_EQ(rule.size_min, 1024U);
     EXPECT_EQ(rule.size_max, 2U << 20);
-    EXPECT_EQ(rule.offset_begin, 4096U);
-    EXPECT_EQ(rule.offset_end, 1U << 20);
+    EXPECT_FALSE(rule.speaks_of_part());
     EXPECT_EQ(rule.access, RuleAccess::kReadWrite);
     EXPECT_EQ(rule.tier, "nvme");
     EXPECT_EQ(rule.pinned, true);
@@ -428,6 +433,17 @@ TEST(SchemaFile, EveryFieldArrivesFromBothFormats) {
     EXPECT_EQ(rule.prefetch, PrefetchHint::kNone);
     EXPECT_FALSE(rule.mode || rule.trigger || rule.keep);
     EXPECT_EQ(rule.source, "f:2");
+  }
+  const ParsedSchema xml_part = parse_schema_text(
+      xml_rule("<offset begin=\"4096\" end=\"1M\"/><never-buffer>true</never-buffer>"), "f");
+  const ParsedSchema yaml_part = parse_schema_text(
+      yaml_rule("    offset: {begin: 4096, end: 1M}\n    never-buffer: true"), "f");
+  for (const ParsedSchema& schema : {xml_part, yaml_part}) {
+    EXPECT_THAT(schema.problems, IsEmpty());
+    ASSERT_EQ(schema.rules.size(), 1U);
+    EXPECT_EQ(schema.rules[0].offset_begin, 4096U);
+    EXPECT_EQ(schema.rules[0].offset_end, 1U << 20);
+    EXPECT_EQ(schema.rules[0].mode, BufferingMode::kBypass);
   }
   const ParsedSchema modes = parse_schema_text(
       "rules:\n  - {path: \"s-{n}\", mode: persistent-async, trigger: on-exit, keep: 3}\n"

@@ -33,7 +33,8 @@ const std::string kXml =
     "    <keep>2</keep>\n"
     "  </rule>\n"
     "  <rule><path><![CDATA[*.h5]]></path><offset begin=\"4K\" end=\"1M\"/><priority>7</priority>\n"
-    "    <policy>hot-data</policy><prefetch>random</prefetch></rule>\n"
+    "    </rule>\n"
+    "  <rule><path>a</path><policy>hot-data</policy><prefetch>random</prefetch></rule>\n"
     "  <rule><path>*.log</path><never-buffer>true</never-buffer></rule>\n"
     "</rules>\n";
 const std::string kYaml =
@@ -46,7 +47,7 @@ const std::string kYaml =
     "    place: {tier: nvme, pin: true}\n"
     "    mode: scratch\n"
     "    keep: 2\n"
-    "  - {path: \"*.h5\", offset: {begin: 4K, end: 1M}, priority: 7, policy: hot-data}\n"
+    "  - {path: \"*.h5\", offset: {begin: 4K, end: 1M}, priority: 7}\n"
     "  - path: '*.log'\n"
     "    never-buffer: true\n";
 

@@ -32,7 +32,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 4;
+inline constexpr std::uint32_t kLayoutVersion = 5;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -131,6 +131,12 @@ class NodeMemory {
     return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
   }
   RuleTable& rules() const { return rules_; }
+  // What rules say of this block alone. Files without rules for parts cost one test of a flag word
+  // that the caller has at hand anyway.
+  PartHandling part_of(const ObjectHandling& handling, BlockNumber number) const {
+    if (__builtin_expect(handling.parts == 0, 1)) return {};
+    return rules_.parts().of(handling.parts, number);
+  }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }

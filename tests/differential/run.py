@@ -7,6 +7,8 @@
     run.py --replay 3 --ops 10000 --shrink      and the shortest script that still differs
     run.py --script FILE                        a script kept from an earlier failure
     run.py --self                               native against native (the engine's own test)
+    run.py --configurations all --ops 1000      a script for each mode, trigger and placement policy
+    run.py --configurations mixed --replay 3    one of them again (configurations.py has the names)
 
 Tiers are tiny by default (--ram 2M), so that blocks are evicted, flushed and read again all the time.
 """
@@ -19,6 +21,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import configurations  # noqa: E402
 import under_cairn  # noqa: E402
 
 EXPLICIT_BEFORE_NS = 1_500_000_000 * 10**9  # as worker.cc: earlier mtimes were set by the script
@@ -46,6 +49,15 @@ class Run:
         self.notes = [line for line in self.notes if not line.startswith("! loose")]
 
 
+def cairn_command(options, command, work, directory):
+    configuration = options.configuration
+    if configuration is None:
+        return under_cairn.cairn_command(command, directory, options.ram, options.tier)
+    tiers = options.tier or configurations.make_tiers(work)
+    return under_cairn.cairn_command(command, directory, configuration.ram or options.ram, tiers,
+                                     configuration.command_options(work, directory))
+
+
 def execute(options, script, work, kind, fault=None):
     """Runs a script in work/<kind>/t; kind is native, again or cairn."""
     directory = work / kind / "t"
@@ -56,7 +68,7 @@ def execute(options, script, work, kind, fault=None):
     if fault is not None:
         command += ["--fault", fault]
     if kind == "cairn":
-        command = under_cairn.cairn_command(command, directory, options.ram, options.tier)
+        command = cairn_command(options, command, work, directory)
     outcome = under_cairn.execute(command, work, options.timeout)
     problem = None
     if outcome.timed_out or outcome.status != 0:
@@ -76,7 +88,8 @@ def same_line(a, b, loose_times):
     return False
 
 
-def compare(native, other, loose_times):
+def compare(native, other, loose_times, gone=False):
+    """`gone`: what is missing afterwards was scratch; what is there has to be right."""
     for a, b in zip(native.operations, other.operations):
         if not same_line(a, b, loose_times) or ("BACKWARDS" in b and not loose_times):
             return Difference(int(a.split()[0][1:]), [f"  native: {a}", f"  cairn:  {b}"])
@@ -85,7 +98,10 @@ def compare(native, other, loose_times):
         return Difference(number, [native.problem or other.problem] + other.notes)
     if len(native.operations) != len(other.operations):
         return Difference(None, ["  logs of different length"])
-    lines = under_cairn.compare_trees(native.tree, other.tree, 0 if loose_times else EXPLICIT_BEFORE_NS,
+    expected = native.tree
+    if gone:
+        expected = {name: entry for name, entry in native.tree.items() if name in other.tree}
+    lines = under_cairn.compare_trees(expected, other.tree, 0 if loose_times else EXPLICIT_BEFORE_NS,
                                       native.loose | other.loose)
     if lines:
         return Difference(None, ["  what is stored afterwards differs:"] + ["  " + x for x in lines[:10]])
@@ -97,7 +113,8 @@ def judge(options, lines, work, fault=None):
     script.write_text("\n".join(lines) + "\n")
     native = execute(options, script, work, "native")
     other = execute(options, script, work, "again" if options.self_test else "cairn", fault)
-    return compare(native, other, options.loose_times)
+    gone = options.configuration is not None and options.configuration.gone
+    return compare(native, other, options.loose_times, gone)
 
 
 def operation_kind(line):
@@ -152,16 +169,18 @@ def generate(options, seed):
 
 
 def check_seed(options, seed, lines):
-    work = under_cairn.work_directory(f"differential-{seed}")
+    name = options.configuration.name if options.configuration else ""
+    work = under_cairn.work_directory("-".join(filter(None, ("differential", name, str(seed)))))
+    label = f"seed {seed}, {name}" if name else f"seed {seed}"
     began = time.monotonic()
     difference = judge(options, lines, work)
     if difference is None:
-        print(f"seed {seed}: {len(lines)} operations agree ({time.monotonic() - began:.1f} s)", flush=True)
+        print(f"{label}: {len(lines)} operations agree ({time.monotonic() - began:.1f} s)", flush=True)
         if not options.keep:
             under_cairn.remove(work)
         return True
     where = "the stored tree" if difference.number is None else f"operation {difference.number}"
-    print(f"seed {seed}: first difference at {where}")
+    print(f"{label}: first difference at {where}")
     print("\n".join(difference.lines))
     if options.shrink:
         lines, difference = shrink(options, lines, difference, work)
@@ -170,7 +189,8 @@ def check_seed(options, seed, lines):
         print(f"shrunk to {len(lines)} operations: {kept}")
         print("\n".join("  " + x for x in lines[:40]))
         print("\n".join(difference.lines), flush=True)
-    print(f"again: tests/differential/run.py --replay {seed} --ops {options.ops} --shrink   (kept: {work})",
+    again = f" --configurations {name} --ram {options.ram}" if name else ""
+    print(f"again: tests/differential/run.py --replay {seed} --ops {options.ops}{again} --shrink   (kept: {work})",
           flush=True)
     return False
 
@@ -205,6 +225,8 @@ def main():
     parser.add_argument("--script", type=Path)
     parser.add_argument("--ram", default="2M")
     parser.add_argument("--tier", action="append", default=[], metavar="DIR:SIZE")
+    parser.add_argument("--configurations", metavar="NAMES",
+                        help="modes, policies and mixes to run under, comma separated, or all; each has its own seeds")
     parser.add_argument("--classes", help="only these classes, comma separated")
     parser.add_argument("--without", help="leave out these classes or kinds, comma separated")
     parser.add_argument("--timeout", type=float, default=300)
@@ -214,6 +236,11 @@ def main():
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--self", dest="self_test", action="store_true")
     options = parser.parse_args()
+    try:
+        chosen = configurations.named(options.configurations) if options.configurations else [None]
+    except ValueError as mistake:
+        parser.error(str(mistake))
+    options.configuration = chosen[0]
     if options.self_test:
         return 0 if self_test(options) else 1
     if not under_cairn.have_cairn():
@@ -225,8 +252,14 @@ def main():
     first, count = options.seed, options.seeds
     if options.replay is not None:
         first, count, options.keep = options.replay, 1, True
-    failed = [seed for seed in range(first, first + count)
-              if not check_seed(options, seed, generate(options, seed))]
+    failed = []
+    for configuration in chosen:
+        options.configuration = configuration
+        failed += [seed for seed in range(first, first + count)
+                   if not check_seed(options, seed, generate(options, seed))]
+        # With a seed of its own each configuration sees other operations.
+        first += count if options.replay is None else 0
+    count *= len(chosen)
     if failed:
         print(f"{len(failed)} of {count} seeds differ: {' '.join(map(str, failed))}")
     return 1 if failed else 0

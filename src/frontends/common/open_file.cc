@@ -19,6 +19,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/kernel_files.h"
 #include "frontends/common/mappings.h"
 #include "frontends/common/open_file_pool.h"
 #include "frontends/common/path_filter.h"
@@ -168,11 +169,16 @@ bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status,
 }
 
 // The latest open decides; the home that a policy has given the file stays while it is that
-// policy's.
-void take_handling(Object& object, ObjectHandling handling) {
+// policy's. What is in the buffer of a part that is not to be buffered any more leaves it.
+void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
+  Object& object = actor.object(file.object);
   const ObjectHandling before = object.handling();
   if (!handling.home && handling.policy == before.policy) handling.home = before.home;
   object.set_handling(handling);
+  if (__builtin_expect(handling.parts == before.parts, 1)) return;
+  const bool keeps_out = actor.memory->rules().parts().keeps_any_out(handling.parts);
+  if (!keeps_out || object.blocks.load(std::memory_order_acquire) == 0) return;
+  if (enter_through(access_of(actor, file)) == 0) leave_through(actor, file.object);
 }
 
 // Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that
@@ -212,7 +218,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
     return nullptr;
   }
   file->descriptors.store(1, std::memory_order_relaxed);
-  take_handling(actor->object(file->object), handling);
+  take_handling(*actor, *file, handling);
   DescriptorTable::set(fd, file);
   return file;
 }
@@ -241,7 +247,10 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   if (!session.attach()) return nullptr;
   ObjectHandling handling = FileHandling::of(session.memory(), fd, raw.stx_size, flags);
   if (handling.mode == BufferingMode::kBypass) {
-    if (can_bypass(session, known)) return nullptr;
+    if (can_bypass(session, known)) {
+      KernelFiles::share(fd, status, known);
+      return nullptr;
+    }
     handling.mode = BufferingMode::kAsync;
   }
   return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known, handling);
@@ -458,6 +467,7 @@ void take_over_holds(Owner parent) {
     file.transit = HoldIndex::kNone;
   });
   Mappings::count_again();
+  KernelFiles::count_again();
 }
 
 }  // namespace cairn

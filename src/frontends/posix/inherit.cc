@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
 #include "client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/exec_table.h"
 #include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/kernel_files.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
@@ -168,22 +168,6 @@ void take_over_stray_placeholder(int fd, const StoreStatus& status) {
   take_over(fd, index, generation, private_fd, 0, Owner());
 }
 
-// A real descriptor of a managed file: from here on the kernel's view of that file is the truth.
-void share_with_kernel(int fd, const StoreStatus& status) {
-  Session& session = Session::instance();
-  Actor* actor = session.actor_if_any();
-  if (actor == nullptr) return;
-  const int access = sys::fcntl(fd, F_GETFL) & O_ACCMODE;
-  BackingFile file(fd, access);
-  const bool may_write = access != O_RDONLY;
-  const ObjectIndex object = open_object(*actor, file, status, may_write);
-  if (object == ObjectIndex::kNone) return;
-  const ObjectAccess open{*actor, object, file, session};
-  if (enter_through(open) == 0) descriptions().hold_through(object, session.self());
-  close_object(open, may_write);
-  file.close_extra();
-}
-
 // `has_table`: the program before has said which of its descriptors are placeholders; any other
 // O_PATH descriptor is the application's own.
 void look_at(int fd, bool has_table) {
@@ -194,7 +178,7 @@ void look_at(int fd, bool has_table) {
   if (is_placeholder(fd)) {
     if (!has_table && PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
   } else if (PathFilter::manages(fd)) {
-    share_with_kernel(fd, status);
+    KernelFiles::share(fd, status);
   }
 }
 

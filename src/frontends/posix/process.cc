@@ -21,6 +21,7 @@
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/kernel_files.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
@@ -67,7 +68,7 @@ void after_fork_in_child() {
   const ErrnoKeeper keeper;
   Session::begin_process();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
-  if (DescriptorTable::any()) Session::instance().actor_if_any();
+  if (DescriptorTable::any() || KernelFiles::any()) Session::instance().actor_if_any();
 }
 
 // Attaching takes a few descriptors; later there may be none left.

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of the managed directories that this process has open as the kernel's own: those that a
+// rule leaves unbuffered, and what came from outside the run. As long as it has such a descriptor
+// the file is in through mode, because another process, or another name of the file, may be subject
+// to another rule: there is one truth, and here only the kernel can have it.
+//
+// Nobody sees when such a descriptor is closed: the files are held until the process ends, or until
+// there are so many that the kernel is asked which of them it still has open.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include "backing/backing_file.h"
+#include "base/ids.h"
+
+namespace cairn {
+
+class KernelFiles {
+ public:
+  static bool any();
+  // `fd` is a real descriptor of a managed file. `known` is its object, if that has been looked
+  // for.
+  static void share(int fd, const StoreStatus& status, ObjectIndex known = ObjectIndex::kNone);
+  // A forked child has the same files open, in its own name. Requires: attached.
+  static void count_again();
+};
+
+}  // namespace cairn
