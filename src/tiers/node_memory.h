@@ -27,12 +27,13 @@
 #include "catalog/rule_table.h"
 #include "pool/bucket_pool.h"
 #include "tiers/file_tier.h"
+#include "tiers/move_journal.h"
 #include "tiers/published_plan.h"
 
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 4;
+inline constexpr std::uint32_t kLayoutVersion = 5;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -80,6 +81,8 @@ struct ControlHeader {
   std::atomic<std::uint32_t> organizer_sleeping;
   // wake the organizer below this many free slabs
   std::atomic<std::uint32_t> low_slabs[kTiersMax];
+  // When a program last read from the device of a tier (coarse ms): moves then give way to it.
+  alignas(64) std::atomic<std::uint32_t> device_read_ms[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> object_cursor;
   std::atomic<std::uint32_t> objects_live;
   std::atomic<std::uint32_t> description_cursor;
@@ -127,6 +130,7 @@ class NodeMemory {
     return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
   }
   RuleTable& rules() const { return rules_; }
+  const MoveJournal& journal() const { return journal_; }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
@@ -184,6 +188,11 @@ class NodeMemory {
     }
   }
 
+  void note_device_read(TierId tier, std::uint32_t now_ms) const {
+    std::atomic<std::uint32_t>& seen = header_->device_read_ms[raw(tier)];
+    if (seen.load(std::memory_order_relaxed) != now_ms)
+      seen.store(now_ms, std::memory_order_relaxed);
+  }
   void wake_flusher() const;
   void wake_organizer() const;
   // Memory that is kept allocated ahead of use: 16 to 256 MiB.
@@ -204,6 +213,7 @@ class NodeMemory {
   OwnerTable owners_;
   mutable ObjectTable objects_;
   mutable RuleTable rules_;
+  MoveJournal journal_;
   mutable DescriptionTable descriptions_;
   mutable BlockDirectory directory_;
   mutable std::array<BucketPool, kTiersMax> pools_;
