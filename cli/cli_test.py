@@ -486,12 +486,14 @@ class Run(CommandTest):
 
 class Nodes(CommandTest):
     def test_status_text(self):
-        self.node(status={"clients": [{"slot": 1, "pid": 42, "command": "sim\x1b[2J", "run": "7"}],
+        self.node(status={"moves": [{"from": "ram", "to": "tier1", "reason": "room", "blocks": 32, "bytes": 2 << 20}],
+                          "clients": [{"slot": 1, "pid": 42, "command": "sim\x1b[2J", "run": "7"}],
                           "errors": [{"path": "/pfs/b", "message": "I/O error", "count": 3, "since_seconds": 4}]})
         text = self.cairn("status", check=0).stdout
         for expected in ("node n: ", "ram", "1 GiB", "everything is stored", "clients (1)", "/pfs/b", "I/O error"):
             self.assertIn(expected, text)
         self.assertNotIn("\x1b", text)
+        self.assertRegex(text, r"moves \(1\)\n.*\nram +tier1 +room +32 +2 MiB\n")
 
     def test_explain_text(self):
         path = os.path.join(self.work, "data")

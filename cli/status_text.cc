@@ -92,6 +92,18 @@ std::string section(const std::string& title, Rows rows, const char* alignment, 
   return text;
 }
 
+std::string move_section(const Json& status) {
+  Rows rows = {{"from", "to", "why", "blocks", "bytes"}};
+  const Json& moves = member(status, "moves");
+  for (const Json& move : moves) {
+    rows.push_back({printable(text_field(move, "from")), printable(text_field(move, "to")),
+                    printable(text_field(move, "reason")),
+                    std::to_string(unsigned_field(move, "blocks")),
+                    format_size(unsigned_field(move, "bytes"))});
+  }
+  return section("moves", std::move(rows), "lllrr", moves.size());
+}
+
 std::string run_text(const Json& client) {
   const auto run = client.find("run");
   if (run == client.end()) return "";
@@ -145,7 +157,7 @@ std::string foreign_section(const Json& status) {
 }  // namespace
 
 std::string status_text(const Json& status) {
-  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) +
+  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + move_section(status) +
          client_section(status) + unstored_section(status) + error_section(status) +
          foreign_section(status);
 }

@@ -52,9 +52,9 @@ LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, unsigned want
 }
 
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
-// next faster one.
+// next faster one; then `*elsewhere` is set.
 LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, const PartHandling& part,
-                                SizeClass size_class, unsigned wanted) {
+                                SizeClass size_class, unsigned wanted, bool* elsewhere) {
   const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
   const unsigned first = std::min(raw(first_tier(actor, object, part)), count - 1);
   const auto take_in = [&](unsigned tier) {
@@ -63,6 +63,7 @@ LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, const PartHand
   };
   for (unsigned tier = first; tier < count; ++tier) {
     if (LockedBlock block = take_in(tier)) return block;
+    *elsewhere = true;
   }
   for (unsigned tier = first; tier-- > 0;) {
     if (LockedBlock block = take_in(tier)) return block;
@@ -101,6 +102,7 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
     copy_to_shared(to.bytes(), from.bytes(), bytes_in(static_cast<SizeClass>(old.size_class)));
   } else {
     const TierId tier = memory.tier_of(from.bucket());
+    memory.note_device_read(tier, monotonic_coarse_ms());
     const int error = memory.file_tier(tier).read_pages(
         memory.pool(tier).offset_of_bucket(from.bucket()), to.bytes(), kBlockBytes);
     if (error < 0) {
@@ -108,6 +110,7 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
       return from;
     }
     actor.count(Counter::kPromotedBlocks, 1);
+    memory.journal().note(raw(tier), raw(TierId::kMemory), reason, kBlockBytes);
   }
   describe(fresh, object, number, reason);
   fresh.enter(BlockState::kFilling);
@@ -126,12 +129,36 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
   return to;
 }
 
-// The block lies where it belongs, or above.
-bool is_at_home(Actor& actor, ObjectIndex index, BlockNumber number, BucketIndex bucket) {
+// Whether a block in a file tier is used there: it belongs in a file tier, and if that is a faster
+// one it is the organizer who brings it there.
+bool stays_below(Actor& actor, ObjectIndex index, BlockNumber number, BucketIndex bucket) {
+  const NodeMemory& memory = *actor.memory;
   const ObjectHandling handling = actor.object(index).handling();
-  const PartHandling part = actor.memory->part_of(handling, number);
-  const auto home = part.home ? part.home : home_of(actor.memory->header(), index, handling);
-  return home && actor.memory->tier_of(bucket) <= *home;
+  const PartHandling part = memory.part_of(handling, number);
+  const auto home = part.home ? part.home : home_of(memory.header(), index, handling);
+  const bool is_swapped = raw(memory.tier_of(bucket)) == memory.header().shape.swap_tier;
+  return home && *home != TierId::kMemory && !is_swapped;
+}
+
+// Why a block moves into memory that is wanted for `use`.
+PlacementReason reason_to_move(const NodeMemory& memory, const LockedBlock& block,
+                               PlacementReason use) {
+  if (block.in_memory()) return PlacementReason::kGrown;
+  if (use == PlacementReason::kStaged) return use;
+  const TierId tier = memory.tier_of(block.bucket());
+  if (tier != TierId::kMemory && raw(tier) == memory.header().shape.swap_tier)
+    return PlacementReason::kRestored;
+  return use == PlacementReason::kWritten ? PlacementReason::kRewritten
+                                          : PlacementReason::kPromoted;
+}
+
+// Counts what a fresh block got from the backing store.
+void note_filled(const NodeMemory& memory, const LockedBlock& block, std::size_t bytes) {
+  if (bytes == 0) return;
+  const bool staged =
+      block.descriptor().reason.load() == static_cast<std::uint8_t>(PlacementReason::kStaged);
+  memory.journal().note(MoveJournal::kStore, raw(memory.tier_of(block.bucket())),
+                        staged ? PlacementReason::kStaged : PlacementReason::kRead, bytes);
 }
 
 enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
@@ -148,8 +175,11 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   if (part.never_buffered && handling.mode != BufferingMode::kScratch) return Placed::kNoRoom;
   // Only a file's first block can stay small; later ones are part of something larger.
   const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
-  LockedBlock block = take_planned_bucket(actor, access.index, part, size_class, wanted);
+  bool elsewhere = false;
+  LockedBlock block =
+      take_planned_bucket(actor, access.index, part, size_class, wanted, &elsewhere);
   if (!block) return Placed::kNoRoom;
+  if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
   describe(block.descriptor(), access.index, number, reason);
   block.descriptor().enter(BlockState::kFilling);
   object.blocks.fetch_add(1, std::memory_order_acq_rel);
@@ -200,14 +230,15 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     BlockDescriptor& descriptor = block.descriptor();
     const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
     if (block.in_memory() && !is_small) return block;
-    if (!block.in_memory() && is_at_home(actor, access.index, number, block.bucket())) return block;
+    if (!block.in_memory() && stays_below(actor, access.index, number, block.bucket()))
+      return block;
     if (!block.in_memory() && promotion == Promotion::kIfWorthwhile &&
         !PromotionBar::is_passed(*actor.memory, descriptor.frequency.load(),
                                  monotonic_coarse_ms())) {
       return block;
     }
     if (descriptor.is_flushing(actor.owners())) {
-      if (!block.in_memory() && reason == PlacementReason::kRead) return block;
+      if (!block.in_memory() && reason != PlacementReason::kWritten) return block;
       block.unlock();
       descriptor.wait_for_flusher(actor.owners());
       continue;
@@ -215,9 +246,9 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     LockedBlock larger =
         take_memory_bucket(actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, 1);
     if (!larger) return block;
+    const PlacementReason why = reason_to_move(*actor.memory, block, reason);
     return move_to_memory(actor, static_cast<LockedBlock&&>(block),
-                          static_cast<LockedBlock&&>(larger), access.index, number,
-                          is_small ? PlacementReason::kGrown : PlacementReason::kPromoted);
+                          static_cast<LockedBlock&&>(larger), access.index, number, why);
   }
 }
 
@@ -228,6 +259,7 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
   const auto missing = static_cast<std::uint16_t>(pages & ~valid);
   if (missing == 0) return 0;
   const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
+  std::size_t from_store = 0;
   unsigned page = 0;
   while (page < kPagesPerBlock) {
     if ((missing >> page & 1) == 0) {
@@ -244,6 +276,7 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
       const ssize_t result = access.file.read(begin, target, length);
       if (result < 0) return static_cast<int>(result);
       got = static_cast<std::size_t>(result);
+      from_store += got;
     }
     if (got < length) zero_shared(target + got, length - got);
     page = past;
@@ -253,6 +286,7 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
   if (descriptor.state.load(std::memory_order_relaxed) == BlockState::kFilling) {
     descriptor.enter(BlockState::kClean);
   }
+  note_filled(*access.actor.memory, block, from_store);
   block.set_changed();
   return 0;
 }
@@ -278,11 +312,12 @@ int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumbe
   if (error < 0) return error;
   descriptor.valid_pages.store(pages_touched(0, kBlockBytes), std::memory_order_release);
   descriptor.enter(BlockState::kClean);
+  note_filled(memory, block, got);
   block.set_changed();
   return 0;
 }
 
-void discard_block(Actor& actor, LockedBlock& block) {
+void discard_block(Actor& actor, LockedBlock& block, PlacementReason reason) {
   const NodeMemory& memory = *actor.memory;
   BlockDescriptor& descriptor = block.descriptor();
   const ObjectIndex object = descriptor.object_index();
@@ -295,6 +330,11 @@ void discard_block(Actor& actor, LockedBlock& block) {
   memory.directory().withdraw(block.bucket(), actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   const TierId tier = memory.tier_of(block.bucket());
+  if (reason != PlacementReason::kNone) {
+    const std::size_t bytes = bytes_in(static_cast<SizeClass>(descriptor.size_class));
+    memory.journal().note(raw(tier), MoveJournal::kDropped, reason,
+                          block.in_memory() ? bytes : kBlockBytes);
+  }
   actor.leases[raw(tier)].release(memory.pool(tier), block.bucket(), actor.self);
   block.dismiss();
 }

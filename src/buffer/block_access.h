@@ -73,8 +73,9 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
 int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number);
 
 // Takes the block out of its tier. Requires: the lock, no flush in flight; dirty pages are lost.
-// Unlocks.
-void discard_block(Actor& actor, LockedBlock& block);
+// Unlocks. Without a reason it was never filled, and no move is counted.
+void discard_block(Actor& actor, LockedBlock& block,
+                   PlacementReason reason = PlacementReason::kNone);
 
 // Calls visit(BlockNumber) for every block of [first, end) that seems resident.
 template <typename Visit>

@@ -189,7 +189,7 @@ TEST_P(ObjectIo, AgreesWithAByteArray) {
   EXPECT_TRUE(stored == model);
   EXPECT_EQ(access().object().dirty_blocks.load(), 0u);
   EXPECT_EQ(memory_.header().dirty_bytes.load(), 0u);
-  ASSERT_EQ(drop_blocks(access(), 0, UINT64_MAX, false), 0);
+  ASSERT_EQ(drop_blocks(access(), 0, UINT64_MAX, false, PlacementReason::kStagedOut), 0);
   EXPECT_EQ(access().object().blocks.load(), 0u);
   actor_.drop_leases();
   EXPECT_EQ(memory_.pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);

@@ -38,7 +38,10 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   // Looked at again under the lock: another client may have settled the file between the caller's
   // look and now.
   if (is_in_flux(object) || access.file.status(&status) < 0 || agrees(object, status.stamp)) return;
-  if (drop_blocks(access, 0, UINT64_MAX, false) < 0 || is_in_flux(object)) return;
+  if (drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kOutdated) < 0 ||
+      is_in_flux(object)) {
+    return;
+  }
   object.size.store(status.stamp.size);
   object.store_size.store(status.stamp.size);
   object.mtime_ns.store(status.stamp.mtime_ns);
@@ -59,7 +62,7 @@ void discard_object(Actor& actor, ObjectIndex index) {
   NoService nobody;
   BackingFile no_file;
   const ObjectAccess access{actor, index, no_file, nobody};
-  (void)drop_blocks(access, 0, UINT64_MAX, true);
+  (void)drop_blocks(access, 0, UINT64_MAX, true, PlacementReason::kRemoved);
   actor.object(index).clear(kObjectTimesDirty | kObjectFailing);
   ObjectTable& objects = actor.memory->objects();
   if (objects.retire(index, actor.self, actor.owners()))
@@ -220,7 +223,7 @@ int enter_through(const ObjectAccess& access) {
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;
   object.through.fetch_add(1, std::memory_order_seq_cst);
   // From here on nobody adds a block; what came between is stored and dropped.
-  const int error = drop_blocks(access, 0, UINT64_MAX, false);
+  const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kThrough);
   if (error < 0) {
     object.through.fetch_sub(1, std::memory_order_seq_cst);
     return error;

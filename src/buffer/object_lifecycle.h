@@ -54,7 +54,7 @@ void leave_through(Actor& actor, ObjectIndex index);
 // Drops every block; dirty ones too when `discard_dirty`, else they are stored through access.file
 // first.
 int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,
-                bool discard_dirty);
+                bool discard_dirty, PlacementReason reason);
 
 // The file lost its last name, as its link count says after the call that took it. Its dirty data
 // is dropped at once if nobody can reach it any more.

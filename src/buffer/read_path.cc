@@ -26,24 +26,24 @@ struct Part {
   std::uint64_t offset() const { return offset_of(number) + begin; }
 };
 
-// Recency and frequency, for the policies. Not on every plain hit: a store to a line that others
-// read costs 10 ns and more.
-void note_access(const NodeMemory& memory, BlockDescriptor& descriptor) {
+// Recency and frequency, for the policies. Not on every plain hit, because a store to a line that
+// others read costs 10 ns and more: one that is sampled stands for `weight` of them.
+void note_access(const NodeMemory& memory, BlockDescriptor& descriptor, std::uint32_t weight = 1) {
   std::atomic<std::uint32_t>& wanted = memory.header().rank_wanted;
   if (__builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0) && wanted.exchange(0) != 0)
     memory.wake_organizer();
   descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + 1,
+  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + weight,
                              std::memory_order_relaxed);
 }
 
 // The block's part of the read if it is resident and at rest, wherever the directory has it.
-bool read_resident(Actor& actor, ObjectIndex object, const Part& part) {
+bool read_resident(Actor& actor, ObjectIndex object, const Part& part, std::uint32_t weight = 1) {
   const NodeMemory& memory = *actor.memory;
   const BucketIndex bucket = memory.directory().find(object, part.number);
   if (!copy_resident(memory, bucket, object, part.number, part.begin, part.length(), part.out))
     return false;
-  note_access(memory, memory.block(bucket));
+  note_access(memory, memory.block(bucket), weight);
   return true;
 }
 
@@ -54,6 +54,7 @@ int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, co
   std::byte* bounce = actor.bounce_block();
   if (bounce == nullptr) return -ENOMEM;
   const TierId tier = memory.tier_of(block.bucket());
+  memory.note_device_read(tier, monotonic_coarse_ms());
   const std::size_t first = part.begin / kPageBytes * kPageBytes;
   const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
   const int error = memory.file_tier(tier).read_pages(
@@ -184,13 +185,16 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
 // none.
 ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                    std::size_t length, std::size_t* hit_bytes) {
+  // Only a read of one block can have been sampled.
+  const bool is_one = block_of(offset) == block_of(offset + length - 1);
+  const std::uint32_t weight = is_one && access.actor.is_sampled() ? Actor::kSampleEvery : 1;
   std::size_t done = 0;
   while (done < length) {
     const std::uint64_t at = offset + done;
     const std::size_t begin = at & (kBlockBytes - 1);
     const std::size_t take = std::min(length - done, kBlockBytes - begin);
     const Part part{block_of(at), begin, begin + take, out + done};
-    if (read_resident(access.actor, access.index, part)) {
+    if (read_resident(access.actor, access.index, part, weight)) {
       *hit_bytes += take;
     } else {
       const auto wanted =

@@ -64,11 +64,14 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
       // In a file tier the page's tail cannot be zeroed in place: store the block and read it again
       // when it is wanted. The pages past the end had to go first: a flush leaves those to us.
       if ((dirty & kept) == 0) {
-        discard_block(actor, block);
+        discard_block(actor, block, PlacementReason::kCut);
         return 0;
       }
       block.unlock();
-      if (const int error = drop_blocks(access, size - keep, size, false); error < 0) return error;
+      if (const int error = drop_blocks(access, size - keep, size, false, PlacementReason::kCut);
+          error < 0) {
+        return error;
+      }
       continue;
     }
     if (has_tail) zero_shared(block.bytes() + keep, tail_end - keep);
@@ -95,7 +98,7 @@ void adopt_store(const ObjectAccess& access) {
 }  // namespace
 
 int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,
-                bool discard_dirty) {
+                bool discard_dirty, PlacementReason reason) {
   if (begin >= end) return 0;
   Actor& actor = access.actor;
   const std::uint32_t first = raw(block_of(begin));
@@ -114,7 +117,7 @@ int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t e
         descriptor.wait_for_flusher(actor.owners());
         left = true;
       } else if (discard_dirty || descriptor.dirty_pages.load() == 0) {
-        discard_block(actor, block);
+        discard_block(actor, block, reason);
       } else {
         left = true;
       }
@@ -127,6 +130,7 @@ int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t e
       request.fd = access.file.fd();
       request.begin = offset_of(static_cast<BlockNumber>(first));
       request.end = past << kBlockShift;
+      request.reason = reason;
       result = flush_object(actor, request).error;
     } else {
       result = access.service.request_flush(access.index, false);
@@ -152,7 +156,8 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   ShapeChange change(object);
   object.size.store(size, std::memory_order_seq_cst);
   const std::uint64_t first_gone = (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-  int error = drop_blocks(access, first_gone, std::max(first_gone, before), true);
+  int error =
+      drop_blocks(access, first_gone, std::max(first_gone, before), true, PlacementReason::kCut);
   if (error == 0) error = cut_block(access, size);
   if (error == 0) error = access.file.truncate(size);
   adopt_store(access);
@@ -171,7 +176,8 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
   ShapeChange change(object);
   if (changes_bytes && object.through.load() == 0) {
     const std::uint64_t end = moves_bytes ? UINT64_MAX : offset + length;
-    if (const int error = drop_blocks(access, offset, end, false); error < 0) return error;
+    if (const int error = drop_blocks(access, offset, end, false, PlacementReason::kCut); error < 0)
+      return error;
   }
   const int error = sys::fallocate(access.file.fd(), mode, static_cast<off_t>(offset),
                                    static_cast<off_t>(length));

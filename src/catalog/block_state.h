@@ -39,23 +39,80 @@ constexpr const char* name_of(BlockState state) {
   return kNames[static_cast<unsigned>(state)];
 }
 
-// Why a block is in the tier where `cairn explain` finds it.
+// Why a block is in the tier where `cairn explain` finds it, and why it moved, as `cairn status`
+// counts it.
 enum class PlacementReason : std::uint8_t {
   kNone = 0,
-  kWritten,   // placed by a write, where the placement policy put it
-  kRead,      // filled from the backing store by a read
-  kGrown,     // moved to a larger size class
-  kPromoted,  // moved up: read again while in a lower tier, or asked for
-  kDemoted    // moved down: oldest when the tier above ran short of room
+  kWritten,    // placed by a write, where the placement policy put it
+  kRead,       // filled from the backing store by a read
+  kGrown,      // moved to a larger size class
+  kPromoted,   // moved up: read again while in a lower tier
+  kDemoted,    // left its tier, or was stored, because room ran short there
+  kNoRoom,     // placed by a write or a read, but not where it was to be: that tier was full
+  kRewritten,  // moved up: written again while in a lower tier
+  kRestored,   // moved up out of the swap area, because it was used again
+  kHot,        // moved up: its file became hot
+  kAboveHome,  // left a tier above the one where its file belongs
+  kHeadroom,   // left its tier ahead of the program's next burst of writing
+  kStaged,     // brought in by stage-in or a pin
+  // Of moves only: what leaves the tiers.
+  kStagedOut,
+  kThrough,   // the kernel works on the file: it is mapped, or executed
+  kOutdated,  // somebody outside changed the file
+  kCut,       // truncated, or a hole was punched
+  kRemoved,   // the file is gone
+  // Of moves only: what is stored and stays.
+  kDue,      // by the file's trigger
+  kDrained,  // everything was to be stored
+  kAsked,    // fsync, close, or whoever needs the file stored
+  kCount
 };
+inline constexpr unsigned kPlacementReasons = static_cast<unsigned>(PlacementReason::kCount);
+
+// For whoever looks at one block.
 constexpr const char* name_of(PlacementReason reason) {
   constexpr const char* kNames[] = {"-",
                                     "written: where the placement policy put it",
                                     "read from the backing store",
                                     "grew to a larger bucket",
                                     "read again in a lower tier",
-                                    "oldest when the tier above ran short of room"};
-  return kNames[static_cast<unsigned>(reason)];
+                                    "oldest when the tier above ran short of room",
+                                    "the tier where it was to be had no room",
+                                    "written again in a lower tier",
+                                    "used again while in the swap area",
+                                    "its file became hot",
+                                    "its file does not belong in the tier above",
+                                    "room for the next burst of writing was made above",
+                                    "staged in"};
+  constexpr unsigned kPlaces = sizeof kNames / sizeof kNames[0];
+  return static_cast<unsigned>(reason) < kPlaces ? kNames[static_cast<unsigned>(reason)] : "-";
+}
+
+// For the table of moves.
+constexpr const char* word_for(PlacementReason reason) {
+  constexpr const char* kWords[kPlacementReasons] = {"-",
+                                                     "written",
+                                                     "read",
+                                                     "grown",
+                                                     "read again",
+                                                     "room",
+                                                     "no room",
+                                                     "written again",
+                                                     "swapped back",
+                                                     "hot",
+                                                     "not at home",
+                                                     "room ahead",
+                                                     "staged in",
+                                                     "staged out",
+                                                     "left to the kernel",
+                                                     "changed outside",
+                                                     "cut",
+                                                     "removed",
+                                                     "due",
+                                                     "drain",
+                                                     "asked for"};
+  return static_cast<unsigned>(reason) < kPlacementReasons ? kWords[static_cast<unsigned>(reason)]
+                                                           : "-";
 }
 
 }  // namespace cairn

@@ -279,7 +279,13 @@ class Pass {
   }
 
   void complete(const Claim& claim, bool stored) {
-    BlockDescriptor& block = actor_.memory->block(claim.bucket);
+    const NodeMemory& memory = *actor_.memory;
+    BlockDescriptor& block = memory.block(claim.bucket);
+    if (stored) {
+      const auto pages = static_cast<unsigned>(__builtin_popcount(claim.pages));
+      memory.journal().note(raw(memory.tier_of(claim.bucket)), MoveJournal::kStore, request_.reason,
+                            pages * kPageBytes);
+    }
     actor_.lock(block);
     const std::uint32_t now =
         BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));

@@ -24,6 +24,7 @@ struct FlushRequest {
   std::uint64_t end = UINT64_MAX;
   std::uint64_t bytes_max = UINT64_MAX;  // stop after about so much: the background takes turns
   bool wait_for_others = true;           // fsync must; the background need not
+  PlacementReason reason = PlacementReason::kAsked;  // for the journal of moves
 };
 
 struct FlushResult {

@@ -40,10 +40,7 @@ Range range_of(const NodeContext& context, BucketIndex bucket, BlockNumber numbe
   range.tier = tier_name(*context.config, raw(context.memory->tier_of(bucket)));
   range.dirty = block.dirty_pages.load() != 0;
   range.since_ms = range.dirty ? block.dirty_since_ms.load() : block.placed_ms.load();
-  const std::uint8_t reason = block.reason.load();
-  range.reason = name_of(reason <= static_cast<std::uint8_t>(PlacementReason::kDemoted)
-                             ? static_cast<PlacementReason>(reason)
-                             : PlacementReason::kNone);
+  range.reason = name_of(static_cast<PlacementReason>(block.reason.load()));
   return range;
 }
 

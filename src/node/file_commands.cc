@@ -74,6 +74,8 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
     if (!rule.pinned) continue;
     for (const Json& file : list_of(request, "files")) pin_resident(context_, file, *rule.pinned);
   }
+  // What is pinned no longer may have been all that could leave.
+  context_.memory->wake_organizer();
   peer.send({{"kind", "done"}, {"rules", context_.rules->size()}});
 }
 

@@ -133,6 +133,9 @@ Flusher::Plan Flusher::look() const {
     draining = draining_ != 0;
     all_due = all_due || draining || urgent_;
   }
+  plan.reason = draining  ? PlacementReason::kDrained
+                : all_due ? PlacementReason::kDemoted
+                          : PlacementReason::kDue;
   const std::int64_t now_ns = monotonic_ns();
   const std::uint32_t now_ms = monotonic_coarse_ms();
   for (const StoreFilePtr& file : files_.snapshot()) {
@@ -174,6 +177,7 @@ void Flusher::enqueue(Plan& plan) {
     const std::lock_guard lock(mutex_);
     for (auto& [age, file] : plan.due) {
       file->queued.store(true);
+      file->why.store(plan.reason);
       queue_.push_back(std::move(file));
     }
     urgent_ = false;
@@ -340,6 +344,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   request.fd = file->fd.get();
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
+  request.reason = file->why.load();
   const FlushResult result = flush_object(actor, request);
   int error = result.error;
   if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)

@@ -96,6 +96,7 @@ class Flusher {
  private:
   struct Plan {
     std::vector<std::pair<std::uint32_t, StoreFilePtr>> due;  // age, file
+    PlacementReason reason = PlacementReason::kDue;           // of all of them
     bool any_dirty = false;    // something that can be stored is dirty, due or not
     std::int64_t next_ns = 0;  // when the first failed one is to be tried again; 0 = none
   };

@@ -26,12 +26,13 @@ std::unordered_map<std::uint32_t, Hotness::Measured> Hotness::measure(
       Measured& measured = result[raw(object)];
       measured.accesses += block.frequency.load(std::memory_order_relaxed);
       measured.bytes += kBlockBytes;
+      measured.lowest = tier;
     });
   }
   return result;
 }
 
-std::vector<Raised> Hotness::rank(std::uint32_t policies, std::span<TierView> tiers) {
+std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView> tiers) {
   const std::int64_t now = monotonic_ns();
   const double seconds = last_ns_ == 0 ? 1 : static_cast<double>(now - last_ns_) / 1e9;
   last_ns_ = now;
@@ -45,29 +46,37 @@ std::vector<Raised> Hotness::rank(std::uint32_t policies, std::span<TierView> ti
     const double rate = static_cast<double>(fresh) / std::max(seconds, 1e-3);
     history.per_second =
         history.accesses == 0 ? rate : history.per_second * (1 - kNewShare) + rate * kNewShare;
+    const bool is_known = history.accesses != 0;
     history.accesses = now_measured.accesses;
+    history.is_used = is_known && fresh != 0;
     const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
     units.push_back(HotUnit{history.per_second / mebibytes, now_measured.bytes});
   }
   hotness_thresholds(units, tiers);
-  std::vector<Raised> raised;
+  std::vector<std::pair<double, RisingFile>> rising;
   for (const auto& [object, now_measured] : measured) {
     const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
-    const double hotness = history_[object].per_second / mebibytes;
+    const History& history = history_[object];
+    const double hotness = history.per_second / mebibytes;
     Object& record = memory_.objects().at(static_cast<ObjectIndex>(object));
     ObjectHandling handling = record.handling();
     const auto fitting = std::find_if(tiers.begin(), tiers.end(), [&](const TierView& tier) {
       return tier.capacity_bytes != 0 && hotness >= tier.hotness_min;
     });
     if (fitting == tiers.end()) continue;
-    const std::optional<TierId> before = handling.home;
-    if (before == fitting->id) continue;
-    handling.home = fitting->id;
-    record.set_handling(handling);
-    if (before && fitting->id < *before)
-      raised.push_back(Raised{static_cast<ObjectIndex>(object), fitting->id});
+    if (handling.home != fitting->id) {
+      handling.home = fitting->id;
+      record.set_handling(handling);
+    }
+    if (history.is_used && raw(fitting->id) < now_measured.lowest)
+      rising.emplace_back(hotness, RisingFile{static_cast<ObjectIndex>(object), fitting->id});
   }
-  return raised;
+  std::sort(rising.begin(), rising.end(),
+            [](const auto& left, const auto& right) { return left.first > right.first; });
+  rising.resize(std::min(rising.size(), kRisingMax));
+  std::vector<RisingFile> files;
+  for (const auto& [hotness, file] : rising) files.push_back(file);
+  return files;
 }
 
 }  // namespace cairn::node

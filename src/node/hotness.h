@@ -2,8 +2,8 @@
 // How hot files are: accesses per second and MiB, smoothed, from the counters of their resident
 // blocks.
 //
-// A read hit is counted once in Actor::kSampleEvery, so what is measured is the sampled rate; every
-// file is sampled alike, and only the order and the ratios count.
+// A read hit in RAM is sampled, and then stands for Actor::kSampleEvery of them; what is read in a
+// file tier is counted each time.
 //
 // Thread safety: one thread. Ownership: borrows the memory.
 #pragma once
@@ -13,33 +13,32 @@
 #include <unordered_map>
 #include <vector>
 
+#include "organizer/organizer.h"
 #include "placement/placement_policy.h"
 #include "tiers/node_memory.h"
 
 namespace cairn::node {
-
-// A file whose home tier is now faster than it was.
-struct Raised {
-  ObjectIndex object{};
-  TierId home{};
-};
 
 class Hotness {
  public:
   explicit Hotness(const NodeMemory& memory) : memory_(memory) {}
 
   // Looks at all blocks and sets the home of every object whose policy is in `policies` (a bit
-  // each). `tiers` are the views of all tiers, whose hotness_min is set.
-  std::vector<Raised> rank(std::uint32_t policies, std::span<TierView> tiers);
+  // each). `tiers` are the views of all tiers, whose hotness_min is set. Returns files that are in
+  // use and have blocks below their home, the hottest first, at most kRisingMax.
+  static constexpr std::size_t kRisingMax = 32;
+  std::vector<RisingFile> rank(std::uint32_t policies, std::span<TierView> tiers);
 
  private:
   struct History {
     std::uint64_t accesses = 0;  // sum of the blocks' counters when last seen
     double per_second = 0;       // smoothed
+    bool is_used = false;        // since the last look
   };
   struct Measured {
     std::uint64_t accesses = 0;
     std::uint64_t bytes = 0;
+    unsigned lowest = 0;  // the slowest tier that has some of it
   };
   std::unordered_map<std::uint32_t, Measured> measure(std::uint32_t policies) const;
 

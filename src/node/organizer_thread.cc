@@ -86,11 +86,13 @@ void OrganizerThread::run() {
   UringWriter writer;
   Organizer organizer(memory_, placement_.default_policy(), *replacement_policies()[0], writer,
                       limits_of(memory_, config_));
+  TierMovers movers(memory_, self_, placement_.default_policy(), *replacement_policies()[0],
+                    limits_of(memory_, config_));
   ControlHeader& header = memory_.header();
   int again_ms = 0;
   while (!stopping_.load()) {
     const std::uint32_t seen = header.organizer_wake.load(std::memory_order_acquire);
-    const Room room = make_room(organizer, actor);
+    const Room room = make_room(movers);
     const int bursts_again_ms = follow_bursts(organizer, actor);
     placement_.refresh();
     const int rank_again_ms = follow_hotness(organizer, actor);
@@ -150,7 +152,8 @@ int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
   const std::int64_t rest_ms = rank_every_ms_ - (now - ranked_ns_) / 1'000'000;
   if (rest_ms > 0) return static_cast<int>(rest_ms);
   ranked_ns_ = now;
-  for (const Raised& file : placement_.rank()) (void)organizer.raise(actor, file.object, file.home);
+  const std::vector<RisingFile> rising = placement_.rank();
+  if (!rising.empty()) (void)organizer.raise(actor, rising);
   const std::int64_t took_ms = (monotonic_ns() - now) / 1'000'000;
   rank_every_ms_ = std::max<std::int64_t>(kRankMs, kRankPartOfTime * took_ms);
   const std::uint64_t reads = reads_so_far();
@@ -162,21 +165,12 @@ int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
   return kIdleMs;
 }
 
-OrganizerThread::Room OrganizerThread::make_room(Organizer& organizer, Actor& actor) {
-  bool is_short = false;
-  bool progress = false;
-  bool dirty = false;
-  // The slowest tier first: what has room below can take what leaves above.
-  for (unsigned tier = memory_.tiers_for(BufferingMode::kAsync); tier-- > 0;) {
-    const RoomMade made = organizer.make_room(actor, static_cast<TierId>(tier));
-    is_short = is_short || made.is_short;
-    progress = progress || made.dropped + made.demoted != 0;
-    if (tier == 0) slabs_made_free_ += made.dropped + made.demoted;
-    dirty = dirty || made.dirty_in_the_way != 0;
-  }
-  if (dirty) flusher_.kick(true);
-  if (!is_short) return Room::kEnough;
-  return progress ? Room::kProgress : Room::kStuck;
+OrganizerThread::Room OrganizerThread::make_room(TierMovers& movers) {
+  const RoomMade made = movers.make_room();
+  slabs_made_free_ += made.left_memory;
+  if (made.dirty_in_the_way != 0) flusher_.kick(true);
+  if (!made.is_short) return Room::kEnough;
+  return made.dropped + made.demoted != 0 ? Room::kProgress : Room::kStuck;
 }
 
 void OrganizerThread::reclaim_objects(Actor& actor) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that keeps room in every tier: it wakes when a tier runs low, and asks the organizer
-// to make room.
+// The thread that keeps room in every tier: it wakes when a tier runs low, and has room made in all
+// that are short (node/tier_movers.h).
 //
 // Thread safety: start() and stop() by the composing thread. Ownership: borrows everything but its
 // thread.
@@ -13,6 +13,7 @@
 #include "node/flusher.h"
 #include "node/headroom.h"
 #include "node/placement_engine.h"
+#include "node/tier_movers.h"
 #include "organizer/organizer.h"
 #include "tiers/actor.h"
 
@@ -35,7 +36,7 @@ class OrganizerThread {
   };
   void run();
   void sleep(std::uint32_t seen, int timeout_ms);
-  Room make_room(Organizer& organizer, Actor& actor);
+  Room make_room(TierMovers& movers);
   void reclaim_objects(Actor& actor) const;
   // Follows the files' hotness where a policy places by it. Returns when to look again; kIdleMs:
   // when somebody reads.

@@ -149,7 +149,7 @@ bool PlacementEngine::ranks() const {
                      [](const Slot& slot) { return places_by_hotness(*slot.policy); });
 }
 
-std::vector<Raised> PlacementEngine::rank() {
+std::vector<RisingFile> PlacementEngine::rank() {
   std::uint32_t policies = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -159,10 +159,10 @@ std::vector<Raised> PlacementEngine::rank() {
   }
   if (policies == 0) return {};
   std::vector<TierView> tiers = views();
-  std::vector<Raised> raised = hotness_.rank(policies, tiers);
+  std::vector<RisingFile> rising = hotness_.rank(policies, tiers);
   for (std::size_t tier = 0; tier < tiers.size(); ++tier)
     hotness_min_[tier].store(tiers[tier].hotness_min, std::memory_order_relaxed);
-  return raised;
+  return rising;
 }
 
 }  // namespace cairn::node

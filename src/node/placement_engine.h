@@ -51,7 +51,7 @@ class PlacementEngine {
   bool ranks() const;
   // Gives the files of such policies the home that they have earned. Returns those that belong
   // higher than before.
-  std::vector<Raised> rank();
+  std::vector<RisingFile> rank();
 
   std::vector<TierView> views() const;
 

@@ -14,6 +14,7 @@
 #include "buffer/object_lifecycle.h"
 #include "node/rule_book.h"
 #include "node/unique_fd.h"
+#include "organizer/move_batch.h"
 
 namespace cairn::node {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::uint64_t kProgressBytes = 32 << 20;
 class Stager {
  public:
   Stager(const NodeContext& context, const StageRequest& request)
-      : context_(context), request_(request) {
+      : context_(context), request_(request), batch_(*context.memory, writer_) {
     actor_.memory = context.memory;
     actor_.self = context.clients->service();
     actor_.counters = &context.memory->slot(actor_.self.slot()).shards[0];
@@ -76,7 +77,10 @@ class Stager {
     // What turned dirty since then is stored by drop_blocks() only through a descriptor that may
     // write, which ours may not: it stays, and its owner is told.
     if (object.dirty_blocks.load(std::memory_order_acquire) != 0) return -EBUSY;
-    if (const int error = drop_blocks(access, 0, UINT64_MAX, false); error < 0) return error;
+    if (const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kStagedOut);
+        error < 0) {
+      return error;
+    }
     progress_.bytes_done += std::min(resident, object.size.load());
     return 0;
   }
@@ -107,20 +111,26 @@ class Stager {
     const ObjectIndex index = open_object(actor_, file, status, false);
     if (index == ObjectIndex::kNone) return -ENOSPC;
     const int error = (this->*stage)(index, file);
+    (void)batch_.finish(actor_);
     const int closed = close_object(ObjectAccess{actor_, index, file, nobody_}, false);
     return error < 0 ? error : closed;
   }
 
   int read_block(const ObjectAccess& access, BlockNumber number, std::size_t length) {
     LockedBlock block =
-        lock_or_place(access, number, length, PlacementReason::kRead, Lease::kSlabsMax);
+        lock_or_place(access, number, length, PlacementReason::kStaged, Lease::kSlabsMax);
     if (!block) {
       outcome_.bytes_no_room += length;
       return 0;
     }
     const std::uint16_t wanted = pages_touched(0, length);
     const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
-    if ((valid & wanted) == wanted) return 0;
+    if ((valid & wanted) == wanted) {
+      const BucketIndex bucket = block.bucket();
+      block.unlock();
+      bring(bucket);
+      return 0;
+    }
     int error = 0;
     if (block.in_memory()) {
       error = fill_pages(access, block, number, wanted);
@@ -129,6 +139,13 @@ class Stager {
     }
     if (error < 0 && block.descriptor().valid_pages.load() == 0) discard_block(actor_, block);
     return error;
+  }
+
+  // A block that is resident elsewhere comes to the tier that was asked for, if that has room.
+  void bring(BucketIndex bucket) {
+    if (!request_.tier || context_.memory->tier_of(bucket) == *request_.tier) return;
+    (void)batch_.add(actor_, bucket, *request_.tier, PlacementReason::kStaged);
+    if (batch_.is_full()) (void)batch_.finish(actor_);
   }
 
   bool tell() {
@@ -140,6 +157,8 @@ class Stager {
   const NodeContext& context_;
   const StageRequest& request_;
   Actor actor_;
+  PlainBatchWriter writer_;
+  MoveBatch batch_;
   NoService nobody_;
   StageProgress progress_;
   StageOutcome outcome_;

@@ -67,6 +67,32 @@ Json counters_json(const CounterSums& sums) {
           {"opens", get(sums, Counter::kOpens)}};
 }
 
+std::string place_name(const NodeConfig& config, unsigned place) {
+  if (place == MoveJournal::kStore) return "backing store";
+  return place == MoveJournal::kDropped ? std::string("dropped") : tier_name(config, place);
+}
+
+// What has moved, in the order of the tiers: one entry per way and reason that there was.
+Json moves_json(const NodeContext& context) {
+  Json moves = Json::array();
+  for (unsigned from = 0; from < MoveJournal::kPlaces; ++from) {
+    for (unsigned to = 0; to < MoveJournal::kPlaces; ++to) {
+      for (unsigned reason = 0; reason < kPlacementReasons; ++reason) {
+        const auto why = static_cast<PlacementReason>(reason);
+        const MoveJournal::Cell& cell = context.memory->journal().at(from, to, why);
+        const std::uint64_t blocks = cell.blocks.load(std::memory_order_relaxed);
+        if (blocks == 0) continue;
+        moves.push_back({{"from", place_name(*context.config, from)},
+                         {"to", place_name(*context.config, to)},
+                         {"reason", word_for(why)},
+                         {"blocks", blocks},
+                         {"bytes", cell.bytes.load(std::memory_order_relaxed)}});
+      }
+    }
+  }
+  return moves;
+}
+
 Json errors_json(const DirtyView& view) {
   Json errors = Json::array();
   for (const UnstoredFile& file : view.files) {
@@ -197,6 +223,7 @@ Json StatusReport::status() {
            {{"read_bytes_per_second", per_second(now.read_bytes, before.read_bytes, seconds)},
             {"write_bytes_per_second", per_second(now.write_bytes, before.write_bytes, seconds)}}},
           {"counters", counters_json(sums)},
+          {"moves", moves_json(context_)},
           {"clients", clients},
           {"unstored", unstored_json(dirty.files)},
           {"unstored_total", dirty.files.size()},

@@ -41,10 +41,11 @@ struct StoreFile {
   std::atomic<std::uint32_t> run{0};
 
   // The flusher's notes.
-  std::atomic<bool> queued{false};         // in the queue or being flushed
-  std::atomic<bool> sync_owed{false};      // stored since it was last made durable
-  std::atomic<std::uint32_t> failures{0};  // in a row
-  std::atomic<int> error{0};               // errno of the last failure
+  std::atomic<bool> queued{false};                          // in the queue or being flushed
+  std::atomic<PlacementReason> why{PlacementReason::kDue};  // it is in the queue
+  std::atomic<bool> sync_owed{false};                       // stored since it was last made durable
+  std::atomic<std::uint32_t> failures{0};                   // in a row
+  std::atomic<int> error{0};                                // errno of the last failure
   std::atomic<std::int64_t> failing_since_ns{0};
   std::atomic<std::int64_t> last_failure_ns{0};
   std::atomic<std::int64_t> passed_ns{

@@ -1,39 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "organizer/organizer.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <span>
 
 #include "base/clock.h"
-#include "base/futex.h"
-#include "base/system_call.h"
-#include "flush/dirty_accounting.h"
 #include "tiers/promotion_bar.h"
 
 namespace cairn {
 namespace {
-
-bool has_bytes(const BlockDescriptor& block) {
-  const BlockState state = block.state.load(std::memory_order_relaxed);
-  return state == BlockState::kClean || state == BlockState::kDirty ||
-         state == BlockState::kFlushing;
-}
-
-std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
-  if (!memory.in_memory(bucket)) return kBlockBytes;
-  return static_cast<std::uint32_t>(
-      bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
-}
 
 std::uint32_t mean_frequency(std::span<const BlockView> blocks) {
   std::uint64_t sum = 0;
   for (const BlockView& block : blocks) sum += block.frequency;
   return static_cast<std::uint32_t>(sum / blocks.size());
 }
-
-void unpin(BlockDescriptor& block) { block.flusher.store(0, std::memory_order_release); }
 
 }  // namespace
 
@@ -57,14 +38,8 @@ Organizer::Organizer(const NodeMemory& memory, const PlacementPolicy& placement,
     : memory_(memory),
       placement_(placement),
       replacement_(replacement),
-      writer_(writer),
-      limits_(limits) {
-  moves_.reserve(kMovesMax);
-}
-
-Organizer::~Organizer() {
-  if (staging_ != nullptr) sys::munmap(staging_, kMovesMax * kBlockBytes);
-}
+      limits_(limits),
+      batch_(memory, writer) {}
 
 RoomMade Organizer::make_room(Actor& actor, TierId tier) {
   const BucketPool& pool = memory_.pool(tier);
@@ -72,6 +47,7 @@ RoomMade Organizer::make_room(Actor& actor, TierId tier) {
   if (pool.slab_count() == 0 || pool.free_slabs() >= limits.low_slabs) return {};
   RoomMade made = approach(actor, Goal{tier, limits.high_slabs, true});
   made.is_short = pool.free_slabs() < limits.low_slabs;
+  if (tier == TierId::kMemory) made.left_memory = made.dropped + made.demoted;
   return made;
 }
 
@@ -115,8 +91,7 @@ void Organizer::collect(TierId tier) {
     BlockView view;
     view.bucket = bucket;
     // What lies above the tier where it belongs leaves first.
-    const auto home = part.home ? part.home : handling.home;
-    view.priority = home && tier < *home ? 0 : part.priority.value_or(handling.priority);
+    view.priority = is_above_home(block, tier) ? 0 : part.priority.value_or(handling.priority);
     view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
     view.frequency = block.frequency.load(std::memory_order_relaxed);
     view.bytes = bucket_bytes(memory_, bucket);
@@ -132,28 +107,88 @@ void Organizer::evict(Actor& actor, const Goal& goal, std::size_t count, RoomMad
   const std::size_t most = std::min(candidates_.size(), std::max(count * 4, std::size_t{256}));
   // Beyond the policy's choice the rest stands in no promised order; oldest-first leaves it sorted.
   for (std::size_t at = 0; at < most; ++at) {
-    if (at >= count && pool.free_slabs() + moves_.size() >= goal.slabs) break;
+    if (at >= count && pool.free_slabs() + batch_.size() >= goal.slabs) break;
     handle_victim(actor, candidates_[at], goal, made);
-    if (moves_.size() == kMovesMax) made->demoted += finish_moves(actor);
+    if (batch_.is_full()) made->demoted += batch_.finish(actor);
   }
-  made->demoted += finish_moves(actor);
+  made->demoted += batch_.finish(actor);
 }
 
-std::uint32_t Organizer::raise(Actor& actor, ObjectIndex object, TierId target) {
-  std::uint32_t raised = 0;
-  for (unsigned tier = raw(target) + 1; tier < memory_.tier_count(); ++tier) {
+// Finds what is to rise, the hottest file's first, and in one pass over the tiers whatever the
+// number of files.
+void Organizer::collect_rising(std::span<const RisingFile> files) {
+  rising_.clear();
+  for (unsigned tier = 1; tier < memory_.tier_count(); ++tier) {
     memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
       const BlockDescriptor& block = memory_.block(bucket);
-      if (block.object_index() != object || !has_bytes(block)) return;
+      if (!has_bytes(block)) return;
+      const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
       // What a rule has put where it is stays there.
-      const PartHandling part =
-          memory_.part_of(memory_.objects().at(object).handling(), block.block_number());
-      if (part.home || part.pinned.value_or(false)) return;
-      if (!pin(actor, bucket, target, PlacementReason::kPromoted)) return;
-      if (moves_.size() == kMovesMax) raised += finish_moves(actor);
+      const PartHandling part = memory_.part_of(handling, block.block_number());
+      if (part.home || part.pinned.value_or(handling.pinned)) return;
+      const auto file = std::find_if(files.begin(), files.end(), [&](const RisingFile& one) {
+        return one.object == block.object_index() && raw(one.home) < tier;
+      });
+      if (file == files.end()) return;
+      rising_.push_back(Rising{bucket, static_cast<std::uint32_t>(file - files.begin())});
     });
   }
-  return raised + finish_moves(actor);
+  std::sort(rising_.begin(), rising_.end(), [](const Rising& left, const Rising& right) {
+    if (left.file != right.file) return left.file < right.file;
+    return raw(left.bucket) < raw(right.bucket);
+  });
+}
+
+std::uint32_t Organizer::raise(Actor& actor, std::span<const RisingFile> files) {
+  collect_rising(files);
+  std::array<std::size_t, kTiersMax> wanted{};
+  for (const Rising& block : rising_) ++wanted[raw(files[block.file].home)];
+  // What is kept free is for what programs write: taking it would only push blocks down again.
+  std::array<std::size_t, kTiersMax> room{};
+  for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
+    const auto id = static_cast<TierId>(tier);
+    if (wanted[tier] == 0) continue;
+    const auto spare = [&] {
+      const std::uint32_t free = memory_.pool(id).free_slabs();
+      return std::size_t{free > limits_[tier].low_slabs ? free - limits_[tier].low_slabs : 0};
+    };
+    if (spare() < wanted[tier]) lower(actor, id, wanted[tier] - spare());
+    room[tier] = spare();
+  }
+  std::uint32_t raised = 0;
+  for (const Rising& block : rising_) {
+    const TierId home = files[block.file].home;
+    if (room[raw(home)] == 0) continue;
+    if (!batch_.add(actor, block.bucket, home, PlacementReason::kHot)) continue;
+    --room[raw(home)];
+    if (batch_.is_full()) raised += batch_.finish(actor);
+  }
+  return raised + batch_.finish(actor);
+}
+
+void Organizer::lower(Actor& actor, TierId tier, std::size_t blocks) {
+  collect(tier);
+  std::erase_if(candidates_, [&](const BlockView& view) {
+    return !is_above_home(memory_.block(view.bucket), tier);
+  });
+  ReplacementRequest request;
+  request.bytes_wanted = blocks * kBlockBytes;
+  request.now_ms = monotonic_coarse_ms();
+  const std::size_t count = replacement_.choose(candidates_, request);
+  RoomMade made;
+  for (std::size_t at = 0; at < count; ++at) {
+    handle_victim(actor, candidates_[at], Goal{tier, 0, true}, &made);
+    if (batch_.is_full()) made.demoted += batch_.finish(actor);
+  }
+  (void)batch_.finish(actor);
+  actor.drop_leases();
+}
+
+bool Organizer::is_above_home(const BlockDescriptor& block, TierId tier) const {
+  const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
+  const PartHandling part = memory_.part_of(handling, block.block_number());
+  const auto home = part.home ? part.home : handling.home;
+  return home && tier < *home;
 }
 
 void Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
@@ -164,12 +199,16 @@ void Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal&
   // Nothing to carry: whoever began to fill the block met an error or died.
   const bool is_empty = !has_bytes(memory_.block(victim.bucket));
   const ObjectIndex object = memory_.block(victim.bucket).object_index();
-  const BufferingMode mode = memory_.objects().at(object).handling().mode;
-  const auto target = is_empty ? std::nullopt : placement_.choose(views(mode), request);
-  if (target && pin(actor, victim.bucket, *target, PlacementReason::kDemoted)) return;
+  const ObjectHandling handling = memory_.objects().at(object).handling();
+  const PlacementReason reason = is_above_home(memory_.block(victim.bucket), goal.tier)
+                                     ? PlacementReason::kAboveHome
+                                 : goal.may_drop ? PlacementReason::kDemoted
+                                                 : PlacementReason::kHeadroom;
+  const auto target = is_empty ? std::nullopt : placement_.choose(views(handling.mode), request);
+  if (target && batch_.add(actor, victim.bucket, *target, reason)) return;
   if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
     ++made->dirty_in_the_way;
-  } else if (goal.may_drop && !target && drop(actor, victim.bucket)) {
+  } else if (goal.may_drop && !target && drop(actor, victim.bucket, reason)) {
     ++made->dropped;
   }
 }
@@ -187,141 +226,7 @@ std::vector<TierView> Organizer::views(BufferingMode mode) const {
   return tiers;
 }
 
-// Step 1. False when the block cannot move now.
-bool Organizer::pin(Actor& actor, BucketIndex from, TierId target, PlacementReason reason) {
-  BlockDescriptor& block = memory_.block(from);
-  if (!block.try_lock(actor.self)) return false;
-  const bool movable = block.object_index() != ObjectIndex::kNone && has_bytes(block) &&
-                       !block.is_flushing(actor.owners()) &&
-                       actor.object(block.object_index()).through.load() == 0 &&
-                       memory_.directory().find(block.object_index(), block.block_number()) == from;
-  if (!movable) {
-    actor.unlock(block, false);
-    return false;
-  }
-  Lease::Fresh fresh;
-  const BucketIndex to = actor.leases[raw(target)].take(
-      memory_.pool(target), SizeClass::k64KiB, actor.self, actor.owners(), kMovesMax, &fresh);
-  if (to == BucketIndex::kNone) {
-    actor.unlock(block, false);
-    return false;
-  }
-  Move move;
-  move.from = from;
-  move.to = to;
-  move.sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
-  move.length = bucket_bytes(memory_, from);
-  move.reason = reason;
-  block.flusher.store(actor.self.bits(), std::memory_order_release);
-  actor.unlock(block, false);
-  moves_.push_back(move);
-  return true;
-}
-
-const void* Organizer::bytes_of(const Move& move, std::size_t slot) {
-  if (memory_.in_memory(move.from)) return memory_.bytes(move.from);
-  if (staging_ == nullptr) {
-    void* mapped = sys::mmap(nullptr, kMovesMax * kBlockBytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (sys::is_error(mapped)) return nullptr;
-    staging_ = static_cast<std::byte*>(mapped);
-  }
-  std::byte* target = staging_ + slot * kBlockBytes;
-  const TierId tier = memory_.tier_of(move.from);
-  const int error = memory_.file_tier(tier).read_pages(
-      memory_.pool(tier).offset_of_bucket(move.from), target, move.length);
-  return error < 0 ? nullptr : target;
-}
-
-// Step 2 of a move into memory.
-bool Organizer::carry_up(const Move& move) {
-  const TierId tier = memory_.tier_of(move.from);
-  const std::uint64_t offset = memory_.pool(tier).offset_of_bucket(move.from);
-  return memory_.file_tier(tier).read_pages(offset, memory_.bytes(move.to), move.length) == 0;
-}
-
-// Steps 2 and 3 for all pinned blocks. Returns how many have moved.
-std::uint32_t Organizer::finish_moves(Actor& actor) {
-  std::uint32_t moved = 0;
-  std::vector<BatchWrite> writes;
-  std::vector<Move> written;
-  for (std::size_t slot = 0; slot < moves_.size(); ++slot) {
-    const Move& move = moves_[slot];
-    if (memory_.in_memory(move.to)) {
-      if (carry_up(move) && commit(actor, move)) {
-        ++moved;
-      } else {
-        give_up(actor, move, true);
-      }
-      continue;
-    }
-    const void* bytes = bytes_of(move, slot);
-    if (bytes == nullptr) {
-      give_up(actor, move, true);
-      continue;
-    }
-    const TierId target = memory_.tier_of(move.to);
-    writes.push_back(BatchWrite{&memory_.file_tier(target),
-                                memory_.pool(target).offset_of_bucket(move.to), bytes, move.length,
-                                0});
-    written.push_back(move);
-  }
-  moves_.clear();
-  if (!writes.empty()) writer_.write_all(writes);
-  for (std::size_t at = 0; at < written.size(); ++at) {
-    if (writes[at].result == 0 && commit(actor, written[at])) {
-      ++moved;
-    } else {
-      give_up(actor, written[at], true);
-    }
-  }
-  return moved;
-}
-
-// Step 3. False when the block changed meanwhile: it is then still pinned and unlocked.
-bool Organizer::commit(Actor& actor, const Move& move) {
-  BlockDescriptor& old = memory_.block(move.from);
-  BlockDescriptor& fresh = memory_.block(move.to);
-  actor.lock(old);
-  if (BlockDescriptor::sequence_in(old.word.load(std::memory_order_relaxed)) != move.sequence) {
-    actor.unlock(old, false);
-    return false;
-  }
-  const ObjectIndex object = old.object_index();
-  const std::uint16_t dirty = old.dirty_pages.load();
-  fresh.set_identity(object, old.block_number());
-  fresh.flusher.store(0, std::memory_order_relaxed);
-  fresh.recency_ms.store(old.recency_ms.load(), std::memory_order_relaxed);
-  fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
-  fresh.placed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  fresh.predecessor.store(0, std::memory_order_relaxed);
-  fresh.reason.store(static_cast<std::uint8_t>(move.reason), std::memory_order_relaxed);
-  fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
-  fresh.enter(BlockState::kFilling);
-  fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
-  fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
-  fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
-  if (dirty != 0) note_dirty_block_moved(actor, move.from, move.to);
-  memory_.directory().move(move.from, move.to, actor.self, actor.owners());
-  actor.unlock(fresh, true);
-  unpin(old);
-  memory_.pool(memory_.tier_of(move.from)).release(move.from, actor.self);
-  futex_wake(old.flusher);
-  const bool is_up = move.reason == PlacementReason::kPromoted;
-  actor.count(is_up ? Counter::kPromotedBlocks : Counter::kDemotedBlocks, 1);
-  return true;
-}
-
-void Organizer::give_up(Actor& actor, const Move& move, bool target_too) {
-  BlockDescriptor& old = memory_.block(move.from);
-  actor.lock(old);
-  unpin(old);
-  actor.unlock(old, false);
-  futex_wake(old.flusher);
-  if (target_too) memory_.pool(memory_.tier_of(move.to)).release(move.to, actor.self);
-}
-
-bool Organizer::drop(Actor& actor, BucketIndex bucket) {
+bool Organizer::drop(Actor& actor, BucketIndex bucket, PlacementReason reason) {
   BlockDescriptor& block = memory_.block(bucket);
   if (!block.try_lock(actor.self)) return false;
   const bool droppable =
@@ -333,6 +238,8 @@ bool Organizer::drop(Actor& actor, BucketIndex bucket) {
     return false;
   }
   const ObjectIndex object = block.object_index();
+  memory_.journal().note(raw(memory_.tier_of(bucket)), MoveJournal::kDropped, reason,
+                         bucket_bytes(memory_, bucket));
   memory_.directory().withdraw(bucket, actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   memory_.pool(memory_.tier_of(bucket)).release(bucket, actor.self);

@@ -3,14 +3,8 @@
 // placement policy names, or drops them when they are clean and no tier below has room. It never
 // decides alone.
 //
-// How a block moves, so that neither a reader nor a writer waits for the device:
-//   1. lock it, check that it is neither flushed nor empty, pin it (`flusher`), note its sequence,
-//      unlock;
-//   2. write its bytes to a free bucket of the other tier, many blocks in one batch;
-//   3. lock it again: unchanged, the directory points to the new bucket and the old one is free;
-//      changed, the move is given up and the block stays where it was.
-// Blocks of pinned files and parts stay where they are. A dirty block stays dirty where it arrives:
-// it is marked there before the old mark goes (rule 3 of the design).
+// Blocks of pinned files and parts stay where they are. How a block moves is in
+// organizer/move_batch.h.
 //
 // Thread safety: one thread per Organizer; any number of clients at work.
 // Ownership: borrows policies and writer.
@@ -18,12 +12,12 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "organizer/move_batch.h"
 #include "placement/placement_policy.h"
 #include "replacement/replacement_policy.h"
-#include "tiers/actor.h"
-#include "tiers/batch_writer.h"
 
 namespace cairn {
 
@@ -40,7 +34,14 @@ struct RoomMade {
   std::uint32_t dropped = 0;
   std::uint32_t demoted = 0;
   std::uint32_t dirty_in_the_way = 0;  // blocks that can only leave once they are stored
+  std::uint32_t left_memory = 0;       // of dropped and demoted, those from RAM
   bool is_short = false;               // still fewer free slabs than the low mark
+};
+
+// A file that is to be in a faster tier than some of its blocks are.
+struct RisingFile {
+  ObjectIndex object{};
+  TierId home{};
 };
 
 class Organizer {
@@ -48,7 +49,6 @@ class Organizer {
   Organizer(const NodeMemory& memory, const PlacementPolicy& placement,
             const ReplacementPolicy& replacement, BatchWriter& writer,
             std::array<TierLimits, kTiersMax> limits);
-  ~Organizer();
   Organizer(const Organizer&) = delete;
   Organizer& operator=(const Organizer&) = delete;
 
@@ -59,20 +59,17 @@ class Organizer {
   // is dropped for it.
   RoomMade make_headroom(Actor& actor, TierId tier, std::uint32_t slabs);
 
-  // Moves the blocks of an object that lie below `target` up into it, as far as it has room.
-  // Returns how many.
-  std::uint32_t raise(Actor& actor, ObjectIndex object, TierId target);
+  // Moves the blocks of these files that lie below their home up into it, the first file's first.
+  // Room for them is what is free above the low mark, and what blocks leave that lie above their
+  // own home. Returns how many moved.
+  std::uint32_t raise(Actor& actor, std::span<const RisingFile> files);
 
  private:
-  // A block on its way to another tier.
-  struct Move {
-    BucketIndex from{};
-    BucketIndex to{};
-    std::uint32_t sequence = 0;
-    std::size_t length = 0;
-    PlacementReason reason = PlacementReason::kDemoted;
+  // A block that is to move up, of files[file].
+  struct Rising {
+    BucketIndex bucket{};
+    std::uint32_t file = 0;
   };
-  static constexpr std::size_t kMovesMax = 64;
 
   void collect(TierId tier);
   // Until so many slabs of `tier` are free.
@@ -84,23 +81,19 @@ class Organizer {
   RoomMade approach(Actor& actor, const Goal& goal);
   void evict(Actor& actor, const Goal& goal, std::size_t count, RoomMade* made);
   void handle_victim(Actor& actor, const BlockView& victim, const Goal& goal, RoomMade* made);
-  bool pin(Actor& actor, BucketIndex from, TierId target, PlacementReason reason);
-  std::uint32_t finish_moves(Actor& actor);
-  bool carry_up(const Move& move);
-  bool commit(Actor& actor, const Move& move);
-  void give_up(Actor& actor, const Move& move, bool target_too);
-  bool drop(Actor& actor, BucketIndex bucket);
+  void collect_rising(std::span<const RisingFile> files);
+  void lower(Actor& actor, TierId tier, std::size_t blocks);
+  bool is_above_home(const BlockDescriptor& block, TierId tier) const;
+  bool drop(Actor& actor, BucketIndex bucket, PlacementReason reason);
   std::vector<TierView> views(BufferingMode mode) const;
-  const void* bytes_of(const Move& move, std::size_t slot);
 
   const NodeMemory& memory_;
   const PlacementPolicy& placement_;
   const ReplacementPolicy& replacement_;
-  BatchWriter& writer_;
   const std::array<TierLimits, kTiersMax> limits_;
   std::vector<BlockView> candidates_;
-  std::vector<Move> moves_;
-  std::byte* staging_ = nullptr;  // kMovesMax blocks, for moves between file tiers
+  std::vector<Rising> rising_;
+  MoveBatch batch_;
 };
 
 }  // namespace cairn

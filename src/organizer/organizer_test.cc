@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "flush/dirty_accounting.h"
 #include "placement/policies.h"
 #include "replacement/policies.h"
@@ -54,19 +56,42 @@ class MeddlingWriter final : public BatchWriter {
   std::function<void()> meddle_;
 };
 
+// How many blocks were in flight at most, and in how many operations.
+class CountingWriter final : public BatchWriter {
+ public:
+  explicit CountingWriter(std::size_t* most) : most_(most) {}
+  void write_all(std::span<BatchWrite> writes) override {
+    std::size_t blocks = 0;
+    for (const BatchWrite& write : writes) blocks += write.length / kBlockBytes;
+    *most_ = std::max(*most_, blocks);
+    writes_ += writes.size();
+    plain_.write_all(writes);
+  }
+  std::size_t writes() const { return writes_; }
+
+ private:
+  PlainBatchWriter plain_;
+  std::size_t* most_;
+  std::size_t writes_ = 0;
+};
+
 class OrganizerTest : public testing::Test {
  protected:
-  void create(bool with_file_tier) {
+  void create(bool with_file_tier, bool with_slow_tier = false) {
     MemoryShape shape;
     shape.tier_bytes[0] = kSlabs * kBlockBytes;
     shape.tier_bytes[1] = with_file_tier ? 2 * kSlabs * kBlockBytes : 0;
+    shape.tier_bytes[2] = with_slow_tier ? 4 * kSlabs * kBlockBytes : 0;
     shape.clients_max = 8;
     shape.objects_max = 64;
     std::array<std::string, kTiersMax> paths;
-    paths[1] = "/tmp/cairn-organizer-test-" + std::to_string(::getpid());
+    for (unsigned tier : {1u, 2u}) {
+      paths[tier] =
+          "/tmp/cairn-organizer-test-" + std::to_string(::getpid()) + "-" + std::to_string(tier);
+    }
     auto memory = NodeMemory::create(shape, paths);
     ASSERT_TRUE(memory.is_ok()) << memory.status().message();
-    ::unlink(paths[1].c_str());
+    for (unsigned tier : {1u, 2u}) ::unlink(paths[tier].c_str());
     memory_ = std::move(memory.value());
     actor_.memory = &memory_;
     actor_.self = memory_.owners().current(1);
@@ -110,6 +135,12 @@ class OrganizerTest : public testing::Test {
   BucketIndex find(std::uint32_t number) const {
     return memory_.directory().find(object_, static_cast<BlockNumber>(number));
   }
+  void move(std::uint32_t number, TierId target) {
+    MoveBatch batch(memory_, plain_);
+    EXPECT_TRUE(batch.add(actor_, find(number), target, PlacementReason::kDemoted));
+    EXPECT_EQ(batch.finish(actor_), 1u);
+    actor_.drop_leases();
+  }
   TierId tier_of(std::uint32_t number) const { return memory_.tier_of(find(number)); }
 
   void expect_content(std::uint32_t number) const {
@@ -135,6 +166,12 @@ class OrganizerTest : public testing::Test {
     const RoomMade made = organizer.make_room(actor_, TierId::kMemory);
     actor_.drop_leases();
     return made;
+  }
+
+  std::uint64_t journaled(unsigned from, unsigned to, PlacementReason reason) const {
+    const MoveJournal::Cell& cell = memory_.journal().at(from, to, reason);
+    EXPECT_EQ(cell.bytes.load(), cell.blocks.load() * kBlockBytes);
+    return cell.blocks.load();
   }
 
   void expect_nothing_leaks() {
@@ -169,6 +206,7 @@ TEST_F(OrganizerTest, DropsTheOldestCleanBlocksWithoutATierBelow) {
   fill(false);
   const RoomMade made = make_room(plain_);
   EXPECT_EQ(made.dropped, limits_[0].high_slabs);
+  EXPECT_EQ(journaled(0, MoveJournal::kDropped, PlacementReason::kDemoted), made.dropped);
   EXPECT_FALSE(made.is_short);
   EXPECT_EQ(find(0), BucketIndex::kNone);
   EXPECT_NE(find(kSlabs - 1), BucketIndex::kNone);
@@ -190,6 +228,7 @@ TEST_F(OrganizerTest, DemotesCleanBlocksWithTheirBytes) {
   fill(false);
   const RoomMade made = make_room(plain_);
   EXPECT_EQ(made.demoted, limits_[0].high_slabs);
+  EXPECT_EQ(journaled(0, 1, PlacementReason::kDemoted), made.demoted);
   EXPECT_EQ(tier_of(0), static_cast<TierId>(1));
   EXPECT_EQ(tier_of(kSlabs - 1), TierId::kMemory);
   for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
@@ -290,12 +329,103 @@ TEST_F(OrganizerTest, RaisesTheBlocksOfAFile) {
   const std::uint64_t dirty_before = memory_.header().dirty_bytes.load();
   Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], plain_,
                       limits_);
-  const std::uint32_t raised = organizer.raise(actor_, object_, TierId::kMemory);
+  const RisingFile file{object_, TierId::kMemory};
+  const std::uint32_t raised = organizer.raise(actor_, std::span(&file, 1));
   actor_.drop_leases();
-  EXPECT_EQ(raised, limits_[0].high_slabs) << "as many as there is room for";
+  EXPECT_EQ(raised, limits_[0].high_slabs - limits_[0].low_slabs) << "what is free above the mark";
+  EXPECT_EQ(journaled(1, 0, PlacementReason::kHot), raised);
   EXPECT_EQ(memory_.header().dirty_bytes.load(), dirty_before);
   for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
   expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, RaisesFromOneFileTierToAnotherAndLowersWhatIsColder) {
+  create(true, true);
+  fill(true);
+  const auto fast = static_cast<TierId>(1);
+  const auto slow = static_cast<TierId>(2);
+  // All blocks go down to the slow tier, and come up into the one between.
+  for (std::uint32_t number = 0; number < kSlabs; ++number) move(number, slow);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) EXPECT_EQ(tier_of(number), slow);
+  Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], plain_,
+                      limits_);
+  const RisingFile file{object_, fast};
+  EXPECT_EQ(organizer.raise(actor_, std::span(&file, 1)), kSlabs);
+  actor_.drop_leases();
+  for (std::uint32_t number = 0; number < kSlabs; ++number) {
+    EXPECT_EQ(tier_of(number), fast);
+    expect_content(number);
+  }
+  EXPECT_EQ(journaled(2, 1, PlacementReason::kHot), kSlabs);
+  expect_nothing_leaks();
+
+  // Now it belongs in the slow tier, and another file, which is there, in the fast one.
+  ObjectHandling colder;
+  colder.home = slow;
+  actor_.object(object_).set_handling(colder);
+  const ObjectIndex cold = object_;
+  bool created = false;
+  object_ = memory_.objects().acquire(FileKey{1, 4, 5}, StoreStamp{}, actor_.self, memory_.owners(),
+                                      &created);
+  fill(false);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) move(number, slow);
+  const RisingFile hotter{object_, fast};
+  EXPECT_EQ(organizer.raise(actor_, std::span(&hotter, 1)), kSlabs);
+  actor_.drop_leases();
+  EXPECT_EQ(tier_of(0), fast);
+  const std::uint32_t room_before = 2 * kSlabs - kSlabs - limits_[1].low_slabs;
+  EXPECT_EQ(journaled(1, 2, PlacementReason::kAboveHome), kSlabs - room_before);
+  EXPECT_EQ(actor_.object(cold).blocks.load(), kSlabs) << "nothing of the colder file is lost";
+  expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, FewBlocksAreInFlightWhileProgramsReadTheDevice) {
+  create(true);
+  fill(false);
+  const auto target = static_cast<TierId>(1);
+  const auto blocks_until_full = [&] {
+    MoveBatch batch(memory_, plain_);
+    std::uint32_t added = 0;
+    while (!batch.is_full() && added < kSlabs &&
+           batch.add(actor_, find(added), target, PlacementReason::kDemoted)) {
+      ++added;
+    }
+    EXPECT_EQ(batch.finish(actor_), added);
+    actor_.drop_leases();
+    return added;
+  };
+  memory_.note_device_read(target, monotonic_coarse_ms());
+  EXPECT_EQ(blocks_until_full(), MoveBatch::kBlocksBesideReads);
+  memory_.note_device_read(target, monotonic_coarse_ms() - 1000);
+  MoveBatch batch(memory_, plain_);
+  for (std::uint32_t number = kSlabs / 2; number < kSlabs; ++number)
+    EXPECT_TRUE(batch.add(actor_, find(number), target, PlacementReason::kDemoted));
+  EXPECT_FALSE(batch.is_full());
+  EXPECT_EQ(batch.finish(actor_), kSlabs / 2);
+  actor_.drop_leases();
+}
+
+TEST_F(OrganizerTest, NeighboursAreWrittenInOneOperation) {
+  create(true);
+  fill(false);
+  std::size_t most = 0;
+  CountingWriter counting(&most);
+  EXPECT_EQ(make_room(counting).demoted, limits_[0].high_slabs);
+  EXPECT_EQ(most, limits_[0].high_slabs);
+  EXPECT_EQ(counting.writes(), 1u);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
+}
+
+TEST_F(OrganizerTest, WhatIsAboveItsHomeLeavesForThatReason) {
+  create(true);
+  fill(false);
+  ObjectHandling handling;
+  handling.home = static_cast<TierId>(1);
+  actor_.object(object_).set_handling(handling);
+  const RoomMade made = make_room(plain_);
+  EXPECT_EQ(journaled(0, 1, PlacementReason::kAboveHome), made.demoted);
+  const BlockDescriptor& block = memory_.block(find(0));
+  EXPECT_EQ(block.reason.load(), static_cast<std::uint8_t>(PlacementReason::kAboveHome));
 }
 
 TEST_F(OrganizerTest, PassesOverBlocksInUse) {

@@ -5,6 +5,8 @@
 // write_all() returns.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,10 +17,10 @@ namespace cairn {
 
 struct BatchWrite {
   const FileTier* tier = nullptr;
-  std::uint64_t offset = 0;  // whole pages, like bytes and length
-  const void* bytes = nullptr;
-  std::size_t length = 0;
-  int result = 0;  // 0 or -errno, set by write_all()
+  std::uint64_t offset = 0;  // whole pages, like length and the parts
+  std::span<const iovec> parts;
+  std::size_t length = 0;  // of all parts
+  int result = 0;          // 0 or -errno, set by write_all()
 };
 
 class BatchWriter {
@@ -35,7 +37,7 @@ class PlainBatchWriter final : public BatchWriter {
  public:
   void write_all(std::span<BatchWrite> writes) override {
     for (BatchWrite& write : writes) {
-      write.result = write.tier->write_pages(write.offset, write.bytes, write.length);
+      write.result = write.tier->write_parts(write.offset, write.parts);
     }
   }
 };

@@ -21,6 +21,12 @@ FileTier::~FileTier() {
 
 namespace {
 
+std::size_t length_of(std::span<const iovec> parts) {
+  std::size_t length = 0;
+  for (const iovec& part : parts) length += part.iov_len;
+  return length;
+}
+
 enum class Room { kTaken, kWhenNeeded };
 
 Result<int> create_pool(const std::string& path, std::uint64_t capacity_bytes, Room room) {
@@ -71,6 +77,29 @@ int FileTier::write_pages(std::uint64_t offset, const void* buffer, std::size_t 
     if (put == -EINTR) continue;
     if (put <= 0) return put == 0 ? -EIO : static_cast<int>(put);
     done += static_cast<std::size_t>(put);
+  }
+  return 0;
+}
+
+// What one call does not do wholly is rare, and done part by part: it is the same bytes again.
+int FileTier::read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
+  const ssize_t got =
+      sys::preadv(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  if (got == static_cast<ssize_t>(length_of(parts))) return 0;
+  for (const iovec& part : parts) {
+    if (const int error = read_pages(offset, part.iov_base, part.iov_len); error < 0) return error;
+    offset += part.iov_len;
+  }
+  return 0;
+}
+
+int FileTier::write_parts(std::uint64_t offset, std::span<const iovec> parts) const {
+  const ssize_t put =
+      sys::pwritev(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  if (put == static_cast<ssize_t>(length_of(parts))) return 0;
+  for (const iovec& part : parts) {
+    if (const int error = write_pages(offset, part.iov_base, part.iov_len); error < 0) return error;
+    offset += part.iov_len;
   }
   return 0;
 }

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/status.h"
@@ -36,6 +38,9 @@ class FileTier {
   // is -EIO.
   int read_pages(std::uint64_t offset, void* buffer, std::size_t length) const;
   int write_pages(std::uint64_t offset, const void* buffer, std::size_t length) const;
+  // The same with the bytes in several places.
+  int read_parts(std::uint64_t offset, std::span<const iovec> parts) const;
+  int write_parts(std::uint64_t offset, std::span<const iovec> parts) const;
   int fd() const { return fd_; }
 
  private:

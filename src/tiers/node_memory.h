@@ -27,6 +27,7 @@
 #include "catalog/rule_table.h"
 #include "pool/bucket_pool.h"
 #include "tiers/file_tier.h"
+#include "tiers/move_journal.h"
 #include "tiers/published_plan.h"
 
 namespace cairn {
@@ -84,6 +85,8 @@ struct ControlHeader {
   std::atomic<std::uint32_t> roomy_slabs;
   // With fewer, what has been used more often than what had to leave lately: PromotionBar.
   std::atomic<std::uint64_t> promotion_bar;
+  // When a program last read from the device of a tier (coarse ms): moves then give way to it.
+  alignas(64) std::atomic<std::uint32_t> device_read_ms[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> object_cursor;
   std::atomic<std::uint32_t> objects_live;
   std::atomic<std::uint32_t> description_cursor;
@@ -137,6 +140,7 @@ class NodeMemory {
     if (__builtin_expect(handling.parts == 0, 1)) return {};
     return rules_.parts().of(handling.parts, number);
   }
+  const MoveJournal& journal() const { return journal_; }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
@@ -194,6 +198,11 @@ class NodeMemory {
     }
   }
 
+  void note_device_read(TierId tier, std::uint32_t now_ms) const {
+    std::atomic<std::uint32_t>& seen = header_->device_read_ms[raw(tier)];
+    if (seen.load(std::memory_order_relaxed) != now_ms)
+      seen.store(now_ms, std::memory_order_relaxed);
+  }
   void wake_flusher() const;
   void wake_organizer() const;
   // Memory that is kept allocated ahead of use: 16 to 256 MiB.
@@ -214,6 +223,7 @@ class NodeMemory {
   OwnerTable owners_;
   mutable ObjectTable objects_;
   mutable RuleTable rules_;
+  MoveJournal journal_;
   mutable DescriptionTable descriptions_;
   mutable BlockDirectory directory_;
   mutable std::array<BucketPool, kTiersMax> pools_;

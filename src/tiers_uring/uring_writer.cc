@@ -40,8 +40,8 @@ void UringWriter::write_some(std::span<BatchWrite> writes) {
     write.result = -EAGAIN;
     io_uring_sqe* entry = io_uring_get_sqe(ring);
     if (entry == nullptr) break;
-    io_uring_prep_write(entry, write.tier->fd(), write.bytes, static_cast<unsigned>(write.length),
-                        write.offset);
+    io_uring_prep_writev(entry, write.tier->fd(), write.parts.data(),
+                         static_cast<unsigned>(write.parts.size()), write.offset);
     io_uring_sqe_set_data(entry, &write);
     ++queued;
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -38,16 +39,22 @@ class UringWriterTest : public testing::Test {
 
 TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
   std::vector<BatchWrite> writes;
+  std::vector<iovec> parts;
   for (std::size_t block = 0; block < kBlocks; ++block) {
     std::memset(memory_ + block * kBlockBytes, static_cast<int>(block + 1), kBlockBytes);
-    writes.push_back(
-        BatchWrite{&tier_, block * kBlockBytes, memory_ + block * kBlockBytes, kBlockBytes, -1});
+    parts.push_back({memory_ + block * kBlockBytes, kBlockBytes});
+  }
+  // Runs of one, two and three blocks.
+  for (std::size_t block = 0, run = 1; block < kBlocks; block += run, run = run % 3 + 1) {
+    run = std::min(run, kBlocks - block);
+    writes.push_back(BatchWrite{&tier_, block * kBlockBytes, std::span(&parts[block], run),
+                                run * kBlockBytes, -1});
   }
   UringWriter writer;
   writer.write_all(writes);
+  for (const BatchWrite& write : writes) EXPECT_EQ(write.result, 0);
   auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
   for (std::size_t block = 0; block < kBlocks; ++block) {
-    EXPECT_EQ(writes[block].result, 0);
     ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);
     EXPECT_EQ(std::memcmp(read, memory_ + block * kBlockBytes, kBlockBytes), 0) << block;
   }
@@ -57,8 +64,9 @@ TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
 TEST_F(UringWriterTest, ReportsTheErrorOfOneWriteAndDoesTheOthers) {
   const FileTier closed;
   std::memset(memory_, 1, 2 * kBlockBytes);
-  std::vector<BatchWrite> writes = {BatchWrite{&closed, 0, memory_, kBlockBytes, 0},
-                                    BatchWrite{&tier_, 0, memory_, kBlockBytes, -1}};
+  const iovec part{memory_, kBlockBytes};
+  std::vector<BatchWrite> writes = {BatchWrite{&closed, 0, std::span(&part, 1), kBlockBytes, 0},
+                                    BatchWrite{&tier_, 0, std::span(&part, 1), kBlockBytes, -1}};
   UringWriter writer;
   writer.write_all(writes);
   EXPECT_EQ(writes[0].result, -EBADF);

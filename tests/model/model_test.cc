@@ -309,7 +309,7 @@ TEST_P(Model, ClientsInTurn) {
       const ObjectAccess access{actors[static_cast<std::size_t>(client)], handle->index,
                                 *handle->file, stack.service()};
       EXPECT_EQ(sync_object(access, true, nullptr), 0);
-      EXPECT_EQ(drop_blocks(access, 0, UINT64_MAX, false), 0);
+      EXPECT_EQ(drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kStagedOut), 0);
       EXPECT_EQ(stack.close(actors[static_cast<std::size_t>(client)], *handle), 0);
     }
   }

@@ -199,7 +199,7 @@ def rules_by_path():
 class Node:
     """A node of its own (`cairn up`), with commands to it."""
 
-    def __init__(self, *options, ram="32M"):
+    def __init__(self, *options, ram="32M", tier="64M", slower=""):
         self.work = under_cairn.work_directory("modes-node")
         self.directory = self.work / "data"
         self.tier = self.work / "tier"
@@ -210,7 +210,10 @@ class Node:
         (self.directory / "mine").mkdir()
         self.environment = under_cairn.clean_environment({"CAIRN_RUN_ROOT": str(self.work / "run")})
         (self.work / "run").mkdir(mode=0o700)
-        self.cairn("up", "--name", "n", "--ram", ram, "--tier", f"{self.tier}:64M", "--buffer", self.directory,
+        if slower:  # a second file tier
+            (self.work / "slower").mkdir()
+            options = ("--tier", f"{self.work / 'slower'}:{slower}", *options)
+        self.cairn("up", "--name", "n", "--ram", ram, "--tier", f"{self.tier}:{tier}", "--buffer", self.directory,
                    *options)
 
     def __enter__(self):
@@ -480,6 +483,8 @@ def stage_in_and_out():
         assert not node.tiers_of("inputs/a") and not node.tiers_of("inputs/b") and node.tiers_of("inputs/c")
         node.cairn("stage-in", "--node", "n", "--tier", "tier1", inputs / "a")
         assert set(node.tiers_of("inputs/a")) == {"tier1"}, node.tiers_of("inputs/a")
+        node.cairn("stage-in", "--node", "n", "--tier", "tier1", inputs / "c")
+        assert set(node.tiers_of("inputs/c")) == {"tier1"}, "what is resident elsewhere comes, too"
         puppet = node.puppet()
         file = puppet.call("open", str(inputs / "a"), os.O_RDWR)
         assert puppet.call("pread", file, 300_000, 0) == contents["a"]
@@ -489,6 +494,44 @@ def stage_in_and_out():
         assert holds(inputs / "a", b"new") and not node.tiers_of("inputs/a"), "stored, and out of the tiers"
         assert puppet.end() == 0, puppet.errors
         assert "missing" in node.cairn("stage-in", "--node", "n", inputs / "missing", status=2)
+
+
+def moves_and_their_reasons():
+    """Every way of a block in, between and out of the tiers is counted with its reason, and explained."""
+    with Node() as node:
+        inputs = node.directory / "inputs"
+        inputs.write_bytes(pattern(1, 8 << 20))
+
+        def moved(origin, target, reason):
+            moves = json.loads(node.cairn("status", "--node", "n", "--json"))["moves"]
+            return sum(move["bytes"] for move in moves
+                       if (move["from"], move["to"], move["reason"]) == (origin, target, reason))
+
+        def why(name, tier):
+            reply = json.loads(node.cairn("explain", "--node", "n", "--json", node.directory / name))
+            return {part["reason"] for part in reply["ranges"] if part["tier"] == tier}
+        node.cairn("stage-in", "--node", "n", inputs)
+        assert moved("backing store", "ram", "staged in") == 8 << 20
+        assert why("inputs", "ram") == {"staged in"}, why("inputs", "ram")
+        puppet = node.puppet()
+        write_file(puppet, node.directory / "large", 40)  # more than RAM has, so that the oldest leave
+        assert soon(lambda: moved("ram", "tier1", "room") > 0), "nothing was moved down"
+        assert soon(lambda: why("inputs", "tier1") == {"oldest when the tier above ran short of room"})
+        table = node.cairn("status", "--node", "n")
+        assert "moves (" in table and "staged in" in table and "room" in table, table
+        node.cairn("drain", "--node", "n")
+        assert sum(moved(tier, "backing store", reason) for tier in ("ram", "tier1")
+                   for reason in ("due", "drain", "room")) >= 40 << 20
+        node.cairn("stage-out", "--node", "n", node.directory / "large")
+        staged_out = moved("ram", "dropped", "staged out") + moved("tier1", "dropped", "staged out")
+        assert staged_out > 24 << 20, staged_out
+        file = puppet.call("open", str(inputs), os.O_RDONLY)
+        puppet.call("pread", file, 8 << 20, 0)
+        assert moved("tier1", "ram", "read again") > 0 and why("inputs", "ram") >= {"read again in a lower tier"}
+        node.cairn("stage-out", "--node", "n", inputs)
+        puppet.call("pread", file, 8 << 20, 0)
+        assert moved("backing store", "ram", "read") + moved("backing store", "tier1", "read") == 8 << 20
+        assert puppet.end() == 0, puppet.errors
 
 
 def pins():
@@ -644,9 +687,10 @@ PARTS = {
                  on_exit_without_room, bypass],
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers, rules_for_parts,
               buffered_while_the_kernel_has_it],
-    "files": [stage_in_and_out, pins],
+    "files": [stage_in_and_out, moves_and_their_reasons, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
-                 hot_files_rise, policies_by_path_and_run, policies_from_shared_objects],
+                 hot_files_rise, policies_by_path_and_run,
+                 policies_from_shared_objects],
 }
 
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/tier_movers.h"
+
+#include <chrono>
+
+#include "tiers_uring/uring_writer.h"
+
+namespace cairn::node {
+
+TierMovers::TierMovers(const NodeMemory& memory, Owner self, const PlacementPolicy& placement,
+                       const ReplacementPolicy& replacement,
+                       std::array<TierLimits, kTiersMax> limits)
+    : memory_(memory),
+      self_(self),
+      placement_(placement),
+      replacement_(replacement),
+      limits_(limits),
+      tiers_(memory.tiers_for(BufferingMode::kAsync)) {
+  for (unsigned tier = 0; tier < tiers_; ++tier)
+    movers_[tier].thread = std::thread([this, tier] { work(tier); });
+}
+
+TierMovers::~TierMovers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  asked_.notify_all();
+  for (Mover& mover : movers_) {
+    if (mover.thread.joinable()) mover.thread.join();
+  }
+}
+
+bool TierMovers::is_short(unsigned tier) const {
+  const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
+  return pool.slab_count() != 0 && pool.free_slabs() < limits_[tier].low_slabs;
+}
+
+RoomMade TierMovers::make_room() {
+  RoomMade sum;
+  std::unique_lock lock(mutex_);
+  bool any = false;
+  for (unsigned tier = 0; tier < tiers_; ++tier) {
+    movers_[tier].made = RoomMade();
+    movers_[tier].is_asked = is_short(tier);
+    any = any || movers_[tier].is_asked;
+  }
+  if (!any) return sum;
+  asked_.notify_all();
+  for (unsigned tier = 0; tier < tiers_; ++tier) {
+    Mover& mover = movers_[tier];
+    done_.wait(lock, [&] { return !mover.is_asked; });
+    sum.dropped += mover.made.dropped;
+    sum.demoted += mover.made.demoted;
+    sum.left_memory += mover.made.left_memory;
+    sum.dirty_in_the_way += mover.made.dirty_in_the_way;
+    sum.is_short = sum.is_short || mover.made.is_short;
+  }
+  return sum;
+}
+
+// The room may be some way off: the tier below waits for its own device.
+void TierMovers::wait_for_room_below(unsigned tier) {
+  constexpr std::chrono::milliseconds kLook(1);
+  std::unique_lock lock(mutex_);
+  while (tier + 1 < tiers_ && movers_[tier + 1].is_asked && is_short(tier + 1) && !stopping_)
+    done_.wait_for(lock, kLook);
+}
+
+void TierMovers::work(unsigned tier) {
+  Actor actor;
+  actor.memory = &memory_;
+  actor.self = self_;
+  actor.counters = &memory_.slot(self_.slot()).shards[tier % ClientSlot::kShards];
+  UringWriter writer;
+  Organizer organizer(memory_, placement_, replacement_, writer, limits_);
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      asked_.wait(lock, [&] { return stopping_ || movers_[tier].is_asked; });
+      if (stopping_) return;
+    }
+    wait_for_room_below(tier);
+    const RoomMade made = organizer.make_room(actor, static_cast<TierId>(tier));
+    actor.drop_leases();
+    {
+      const std::lock_guard lock(mutex_);
+      movers_[tier].made = made;
+      movers_[tier].is_asked = false;
+    }
+    done_.notify_all();
+  }
+}
+
+}  // namespace cairn::node

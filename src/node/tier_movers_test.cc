@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/tier_movers.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "placement/policies.h"
+#include "replacement/policies.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr std::uint32_t kSlabs = 32;
+
+class TierMoversTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    MemoryShape shape;
+    // The slowest has room for all that leaves the others.
+    for (unsigned tier = 0; tier < 3; ++tier)
+      shape.tier_bytes[tier] = (tier == 2 ? 4 : 1) * kSlabs * kBlockBytes;
+    shape.clients_max = 8;
+    shape.objects_max = 64;
+    std::array<std::string, kTiersMax> paths;
+    for (unsigned tier : {1u, 2u}) {
+      paths[tier] =
+          "/tmp/cairn-movers-test-" + std::to_string(::getpid()) + "-" + std::to_string(tier);
+    }
+    auto memory = NodeMemory::create(shape, paths);
+    ASSERT_TRUE(memory.is_ok()) << memory.status().message();
+    for (unsigned tier : {1u, 2u}) ::unlink(paths[tier].c_str());
+    memory_ = std::move(memory.value());
+    actor_.memory = &memory_;
+    actor_.self = memory_.owners().current(1);
+    actor_.counters = &memory_.slot(1).shards[0];
+    bool created = false;
+    object_ = memory_.objects().acquire(FileKey{1, 2, 3}, StoreStamp{}, actor_.self,
+                                        memory_.owners(), &created);
+    for (unsigned tier = 0; tier < 3; ++tier) {
+      limits_[tier] = limits_for(memory_.pool(static_cast<TierId>(tier)).slab_count(), 25, 50);
+    }
+  }
+
+  void fill(TierId tier, std::uint32_t first_number) {
+    Lease::Fresh fresh;
+    for (std::uint32_t at = 0; at < kSlabs; ++at) {
+      const BucketIndex bucket = actor_.leases[raw(tier)].take(
+          memory_.pool(tier), SizeClass::k64KiB, actor_.self, memory_.owners(), 1, &fresh);
+      ASSERT_NE(bucket, BucketIndex::kNone);
+      BlockDescriptor& block = memory_.block(bucket);
+      block.set_identity(object_, static_cast<BlockNumber>(first_number + at));
+      block.enter(BlockState::kFilling);
+      block.valid_pages.store(0xffff);
+      block.recency_ms.store(1000 + at);
+      memory_.directory().publish(bucket, actor_.self, memory_.owners());
+      actor_.object(object_).blocks.fetch_add(1);
+      block.enter(BlockState::kClean);
+      actor_.unlock(block, true);
+    }
+    actor_.drop_leases();
+  }
+
+  NodeMemory memory_;
+  Actor actor_;
+  ObjectIndex object_{};
+  std::array<TierLimits, kTiersMax> limits_{};
+};
+
+TEST_F(TierMoversTest, MakesRoomInAllTiersAndDropsNothing) {
+  fill(TierId::kMemory, 0);
+  fill(static_cast<TierId>(1), kSlabs);
+  TierMovers movers(memory_, actor_.self, *placement_policies()[0], *replacement_policies()[0],
+                    limits_);
+  const RoomMade made = movers.make_room();
+  EXPECT_FALSE(made.is_short);
+  EXPECT_EQ(made.dropped, 0u) << "there is room below for everything";
+  EXPECT_GE(memory_.pool(TierId::kMemory).free_slabs(), limits_[0].high_slabs);
+  EXPECT_GE(memory_.pool(static_cast<TierId>(1)).free_slabs(), limits_[1].low_slabs);
+  EXPECT_EQ(actor_.object(object_).blocks.load(), 2 * kSlabs);
+  for (std::uint32_t number = 0; number < 2 * kSlabs; ++number) {
+    EXPECT_NE(memory_.directory().find(object_, static_cast<BlockNumber>(number)),
+              BucketIndex::kNone)
+        << number;
+  }
+  EXPECT_EQ(movers.make_room().demoted, 0u) << "there is room now";
+}
+
+TEST_F(TierMoversTest, EndsWithoutHavingBeenAsked) {
+  TierMovers movers(memory_, actor_.self, *placement_policies()[0], *replacement_policies()[0],
+                    limits_);
+}
+
+}  // namespace
+}  // namespace cairn::node
