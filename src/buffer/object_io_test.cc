@@ -210,14 +210,14 @@ TEST_P(ObjectIo, NewBlocksGoWhereTheFileBelongs) {
 }
 
 TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
-  std::vector<unsigned char> data(6 * kBlockBytes);
+  std::vector<unsigned char> data(5 * kBlockBytes);
   std::mt19937_64 random(4);
   for (unsigned char& byte : data) byte = static_cast<unsigned char>(random());
   ObjectHandling handling;
   handling.parts = part(2, 3, PartProperty::kNeverBuffer, 1);
   access().object().set_handling(handling);
   ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
-  for (std::uint32_t number = 0; number < 6; ++number) {
+  for (std::uint32_t number = 0; number < 5; ++number) {
     const auto block = static_cast<BlockNumber>(number);
     const bool is_resident = memory_.directory().find(index_, block) != BucketIndex::kNone;
     EXPECT_EQ(is_resident, number < 2 || number > 3) << number;
