@@ -212,14 +212,14 @@ TEST_P(ObjectIo, NewBlocksGoWhereTheFileBelongs) {
 }
 
 TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
-  std::vector<unsigned char> data(6 * kBlockBytes);
+  std::vector<unsigned char> data(5 * kBlockBytes);
   std::mt19937_64 random(4);
   for (unsigned char& byte : data) byte = static_cast<unsigned char>(random());
   ObjectHandling handling;
   handling.parts = part(2, 3, PartProperty::kNeverBuffer, 1);
   access().object().set_handling(handling);
   ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
-  for (std::uint32_t number = 0; number < 6; ++number) {
+  for (std::uint32_t number = 0; number < 5; ++number) {
     const auto block = static_cast<BlockNumber>(number);
     const bool is_resident = memory_.directory().find(index_, block) != BucketIndex::kNone;
     EXPECT_EQ(is_resident, number < 2 || number > 3) << number;
@@ -247,6 +247,27 @@ TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
   EXPECT_EQ(tier_of(8), static_cast<TierId>(1));
   ASSERT_EQ(read_object(access(), 8 * kBlockBytes, read.data(), 10), 10);
   EXPECT_EQ(tier_of(8), static_cast<TierId>(1)) << "a read does not move it up";
+}
+
+// What would be left to settle later had nobody to do it, and kept a changed size from being seen.
+TEST_P(ObjectIo, InThroughModeTheKernelsTimesAreTheTruth) {
+  Object& object = access().object();
+  object.mtime_ns.store(INT64_MAX / 2);
+  ASSERT_EQ(enter_through(access()), 0);
+  ASSERT_EQ(truncate_object(access(), 1000), 0);
+  StoreStatus status;
+  ASSERT_EQ(file_->status(&status), 0);
+  EXPECT_EQ(object.mtime_ns.load(), status.stamp.mtime_ns);
+  EXPECT_FALSE(object.has(kObjectTimesDirty));
+  adopt_times(actor_, index_, status.stamp, true);
+  EXPECT_FALSE(object.has(kObjectTimesDirty));
+  leave_through(actor_, index_);
+
+  ASSERT_EQ(ftruncate(fd_, 70'000), 0);
+  ASSERT_EQ(file_->status(&status), 0);
+  ASSERT_EQ(open_object(actor_, *file_, status, true), index_);
+  EXPECT_EQ(object.size.load(), 70'000u) << "the next open sees what the kernel has";
+  EXPECT_EQ(close_object(access(), true), 0);
 }
 
 TEST_P(ObjectIo, AFullTierIsPassedOver) {

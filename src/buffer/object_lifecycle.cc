@@ -245,8 +245,9 @@ void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool 
   if (mtime_set) {
     object.mtime_ns.store(stamp.mtime_ns);
     object.store_mtime_ns.store(stamp.mtime_ns);
-    // A flush in flight stamps the store with its own time: settle it once more afterwards.
-    if (is_in_flux(object)) object.set(kObjectTimesDirty);
+    // A flush in flight stamps the store with its own time: settle it once more afterwards. There
+    // is none in through mode, and perhaps nobody who could settle it.
+    if (object.through.load() == 0 && is_in_flux(object)) object.set(kObjectTimesDirty);
   }
   object.ctime_ns.store(std::max(stamp.ctime_ns, object.ctime_ns.load()));
   object.store_ctime_ns.store(stamp.ctime_ns);

@@ -85,7 +85,10 @@ void adopt_store(const ObjectAccess& access) {
   StoreStatus status;
   if (access.file.status(&status) < 0) return;
   access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
-  const std::int64_t mtime = never_back(object.mtime_ns.load(), status.stamp.mtime_ns);
+  // What the kernel has is the truth while the file is its own.
+  const bool is_kernels = object.through.load() != 0;
+  const std::int64_t mtime = is_kernels ? status.stamp.mtime_ns
+                                        : never_back(object.mtime_ns.load(), status.stamp.mtime_ns);
   // A stamp that the store does not bear is settled there later.
   if (mtime != status.stamp.mtime_ns) object.set(kObjectTimesDirty);
   object.mtime_ns.store(mtime);

@@ -31,10 +31,10 @@ const std::string kXml =
     "    <place tier=\"nvme\" pin=\"true\"/>\n"
     "    <mode>scratch</mode>\n"
     "    <keep>2</keep>\n"
+    "    <policy>hot-data</policy><prefetch>random</prefetch>\n"
     "  </rule>\n"
     "  <rule><path><![CDATA[*.h5]]></path><offset begin=\"4K\" end=\"1M\"/><priority>7</priority>\n"
-    "    </rule>\n"
-    "  <rule><path>a</path><policy>hot-data</policy><prefetch>random</prefetch></rule>\n"
+    "  </rule>\n"
     "  <rule><path>*.log</path><never-buffer>true</never-buffer></rule>\n"
     "</rules>\n";
 const std::string kYaml =
@@ -47,6 +47,7 @@ const std::string kYaml =
     "    place: {tier: nvme, pin: true}\n"
     "    mode: scratch\n"
     "    keep: 2\n"
+    "    policy: hot-data\n"
     "  - {path: \"*.h5\", offset: {begin: 4K, end: 1M}, priority: 7}\n"
     "  - path: '*.log'\n"
     "    never-buffer: true\n";

@@ -97,7 +97,8 @@ def act(name, arguments):
     functions = {"open": lambda path, flags: os.open(path, flags, 0o644),
                  "pwrite": os.pwrite, "pread": os.pread, "close": os.close, "fsync": os.fsync,
                  "ftruncate": os.ftruncate, "unlink": os.unlink, "size": lambda fd: os.fstat(fd).st_size,
-                 "write": os.write, "lseek": os.lseek, "mkdir": os.mkdir, "rename": os.rename, "link": os.link,
+                 "write": os.write, "lseek": os.lseek, "mkdir": os.mkdir, "rename": os.rename,
+                 "link": os.link, "sendfile": os.sendfile,
                  "listdir": lambda path: sorted(os.listdir(path)), "exists": os.path.exists}
     return functions[name](*values)
 

@@ -361,6 +361,25 @@ def buffered_while_the_kernel_has_it():
         assert holds(plain, pattern(20))
 
 
+def sendfile_to_what_is_not_buffered():
+    with Node() as node:
+        node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
+        puppet = node.puppet()
+        source = puppet.call("open", str(node.directory / "a"), CREATE)
+        puppet.call("pwrite", source, pattern(1), 0)
+        target = puppet.call("open", str(node.directory / "b.raw"), CREATE)
+        assert puppet.call("sendfile", target, source, 0, 5000) == 5000
+        assert holds(node.directory / "b.raw", pattern(1)[:5000])
+        appending = puppet.call("open", str(node.directory / "b.raw"), os.O_WRONLY | os.O_APPEND)
+        answer = "nothing"
+        try:
+            puppet.call("sendfile", appending, source, 0, 5000)
+        except AssertionError as refusal:
+            answer = str(refusal)
+        assert "Invalid argument" in answer, f"sendfile() to an appending file gives EINVAL, not {answer}"
+        assert puppet.end() == 0, puppet.errors
+
+
 # ---- placement policies -----------------------------------------------------------------------------------
 
 def write_file(puppet, path, megabytes, seed=1):
@@ -686,7 +705,7 @@ PARTS = {
     "triggers": [persistent_sync, periodic, periodic_amount, per_operation, per_file, on_exit, on_exit_fsync,
                  on_exit_without_room, bypass],
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers, rules_for_parts,
-              buffered_while_the_kernel_has_it],
+              buffered_while_the_kernel_has_it, sendfile_to_what_is_not_buffered],
     "files": [stage_in_and_out, moves_and_their_reasons, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
                  hot_files_rise, policies_by_path_and_run,

@@ -48,6 +48,13 @@ struct End {
     if (flags < 0 || (flags & O_PATH) != 0) return false;
     return (flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode;
   }
+  // sendfile() does not write to what appends, unless it is a pipe.
+  bool refuses_as_appending() const {
+    const int flags = file != nullptr ? static_cast<int>(file->flags()) : sys::fcntl(fd, F_GETFL);
+    struct ::statx status;
+    if (flags < 0 || (flags & O_APPEND) == 0) return false;
+    return sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) < 0 || !S_ISFIFO(status.stx_mode);
+  }
   // Requires: an end of ours.
   off_t position() const {
     if (offset != nullptr) return *offset;
@@ -188,7 +195,7 @@ ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
     if (length == 0 && sys::lseek(from_fd, 0, SEEK_CUR) >= 0) return 0;
     if (!S_ISREG(mode) && !S_ISBLK(mode)) return -EINVAL;
   }
-  if (to.file != nullptr && (to.file->flags() & O_APPEND) != 0) return -EINVAL;
+  if (to.refuses_as_appending()) return -EINVAL;
   return copy(from, to, std::min(length, kTransferMax));
 }
 
