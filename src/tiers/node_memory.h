@@ -26,13 +26,14 @@
 #include "catalog/object_table.h"
 #include "catalog/rule_table.h"
 #include "pool/bucket_pool.h"
+#include "pool/capacity_accounts.h"
 #include "tiers/file_tier.h"
 #include "tiers/published_plan.h"
 
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 4;
+inline constexpr std::uint32_t kLayoutVersion = 5;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -127,6 +128,7 @@ class NodeMemory {
     return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
   }
   RuleTable& rules() const { return rules_; }
+  AccountTable& accounts() const { return *accounts_; }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
@@ -200,6 +202,7 @@ class NodeMemory {
   SharedSegment control_;
   SharedSegment data_;
   ControlHeader* header_ = nullptr;
+  AccountTable* accounts_ = nullptr;
   ClientSlot* slots_ = nullptr;
   OwnerTable owners_;
   mutable ObjectTable objects_;
