@@ -25,12 +25,17 @@ std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
       bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
 }
 
+// Even a tiny tier keeps so many free.
+constexpr std::uint32_t kSlabsMin = 4;
+
+// For so long, accounts above their share get nothing of what others had to give in their place.
+constexpr std::int64_t kStrictNanos = 1'000'000'000;
+
 void unpin(BlockDescriptor& block) { block.flusher.store(0, std::memory_order_release); }
 
 }  // namespace
 
 TierLimits limits_for(std::uint32_t slabs, std::uint32_t low_percent, std::uint32_t high_percent) {
-  constexpr std::uint32_t kSlabsMin = 4;
   TierLimits limits;
   const auto share = [slabs](std::uint32_t percent) {
     return static_cast<std::uint32_t>(std::uint64_t{slabs} * percent / 100);
@@ -58,59 +63,154 @@ Organizer::~Organizer() {
   if (staging_ != nullptr) sys::munmap(staging_, kMovesMax * kBlockBytes);
 }
 
+// What is reserved is no room to be kept: the marks are of what is left for everybody.
+TierLimits Organizer::limits_of(TierId tier) const {
+  const TierLimits& whole = limits_[raw(tier)];
+  const BucketPool& pool = memory_.pool(tier);
+  const std::uint32_t reserved = pool.accounts().reserved_slabs();
+  if (reserved == 0) return whole;
+  const std::uint32_t slabs = pool.slab_count();
+  const std::uint32_t common = slabs - std::min(reserved, slabs);
+  const auto part = [&](std::uint32_t mark) {
+    return static_cast<std::uint32_t>(std::uint64_t{mark} * common / slabs);
+  };
+  const std::uint32_t least = std::min(kSlabsMin, common / 4);
+  TierLimits limits;
+  limits.low_slabs = std::max(part(whole.low_slabs), least);
+  limits.high_slabs = std::max(part(whole.high_slabs), limits.low_slabs + least);
+  if (common > 0) limits.high_slabs = std::min(limits.high_slabs, common - 1);
+  limits.low_slabs = std::min(limits.low_slabs, limits.high_slabs);
+  return limits;
+}
+
+// Tells the clients who may take what is left below the low mark.
+void Organizer::announce(TierId tier, const TierUse& use, const TierLimits& limits) const {
+  const BucketPool& pool = memory_.pool(tier);
+  TierAccounts& accounts = pool.accounts();
+  memory_.header().low_slabs[raw(tier)].store(limits.low_slabs, std::memory_order_relaxed);
+  if (!is_contended(use)) {
+    accounts.share_floor.store(0, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t shared = pool.slab_count() - std::min(limits.low_slabs, pool.slab_count());
+  for (unsigned index = 0; index < kAccountsMax; ++index) {
+    accounts.accounts[index].share.store(fair_share(use, static_cast<AccountId>(index), shared),
+                                         std::memory_order_relaxed);
+  }
+  const bool is_strict = monotonic_ns() < strict_until_ns_[raw(tier)];
+  accounts.share_floor.store(is_strict ? UINT32_MAX : limits.low_slabs, std::memory_order_relaxed);
+}
+
 RoomMade Organizer::make_room(Actor& actor, TierId tier) {
   // Small buckets free their slab only when the whole slab is empty, so one round may not be
   // enough.
   constexpr int kRounds = 4;
   RoomMade made;
   const BucketPool& pool = memory_.pool(tier);
-  const TierLimits& limits = limits_[raw(tier)];
-  if (pool.slab_count() == 0 || pool.free_slabs() >= limits.low_slabs) return made;
-  for (int round = 0; round < kRounds && pool.free_slabs() < limits.high_slabs; ++round) {
-    collect(tier);
+  if (pool.slab_count() == 0) return made;
+  const TierLimits limits = limits_of(tier);
+  TierUse use = use_of(memory_.accounts(), tier);
+  announce(tier, use, limits);
+  if (pool.common_slabs() >= limits.low_slabs) return made;
+  bool clean_only = false;
+  for (int round = 0; round < kRounds && pool.common_slabs() < limits.high_slabs; ++round) {
     const std::uint32_t before = made.dropped + made.demoted;
-    ReplacementRequest request;
-    request.bytes_wanted = std::uint64_t{limits.high_slabs - pool.free_slabs()} * kBlockBytes;
-    request.now_ms = monotonic_coarse_ms();
-    const std::size_t count = replacement_.choose(candidates_, request);
-    made.dirty_in_the_way = 0;
-    evict(actor, tier, count, &made);
-    if (made.dropped + made.demoted == before) break;
+    if (!clean_only) made.dirty_in_the_way = 0;
+    use = use_of(memory_.accounts(), tier);
+    evict_by_shares(actor, tier, &use, limits.high_slabs, clean_only, &made);
+    if (made.dropped + made.demoted != before) continue;
+    if (clean_only || made.dirty_in_the_way == 0 || !is_contended(use)) break;
+    // Who has more than its share can give nothing before it is stored. The others go on with what
+    // they have themselves, and it gets none of that.
+    clean_only = true;
+    strict_until_ns_[raw(tier)] = monotonic_ns() + kStrictNanos;
+    announce(tier, use, limits);
   }
-  made.is_short = pool.free_slabs() < limits.low_slabs;
+  made.is_short = pool.common_slabs() < limits.low_slabs;
   return made;
 }
 
-void Organizer::collect(TierId tier) {
+void Organizer::evict_by_shares(Actor& actor, TierId tier, TierUse* use, std::uint32_t high,
+                                bool clean_only, RoomMade* made) {
+  const BucketPool& pool = memory_.pool(tier);
+  collect(tier, clean_only, use);
+  const std::uint32_t free = pool.common_slabs();
+  const auto gives = slabs_to_give(*use, high - std::min(high, free));
+  for (unsigned index = 0; index < kAccountsMax; ++index)
+    bytes_to_give_[index] = std::uint64_t{gives[index]} * kBlockBytes;
+  std::span<BlockView> rest = candidates_;
+  const auto take_out = [&rest](auto&& belongs) {
+    const auto past = std::partition(rest.begin(), rest.end(), belongs);
+    const auto count = static_cast<std::size_t>(past - rest.begin());
+    const std::span<BlockView> part = rest.first(count);
+    rest = rest.subspan(count);
+    return part;
+  };
+  if (!is_contended(*use)) {
+    const auto givers = take_out(
+        [this](const BlockView& block) { return bytes_to_give_[raw(block.account)] != 0; });
+    evict(actor, tier, givers, high, made);
+    return;
+  }
+  for (unsigned index = 0; index < kAccountsMax && !rest.empty(); ++index) {
+    if (gives[index] == 0) continue;
+    const auto own =
+        take_out([index](const BlockView& block) { return raw(block.account) == index; });
+    evict(actor, tier, own, std::min(high, pool.common_slabs() + gives[index]), made);
+  }
+}
+
+// Every block that may leave, and how much of each account that is.
+void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
   candidates_.clear();
-  memory_.pool(tier).for_each_bucket([&](BucketIndex bucket) {
+  std::array<std::uint64_t, kAccountsMax> movable_bytes{};
+  const BucketPool& pool = memory_.pool(tier);
+  pool.for_each_bucket([&](BucketIndex bucket) {
     const BlockDescriptor& block = memory_.block(bucket);
     if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree)
       return;
     const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
-    if (handling.pinned) return;
     BlockView view;
+    view.dirty = block.dirty_pages.load(std::memory_order_relaxed) != 0;
+    if (handling.pinned || (clean_only && view.dirty)) return;
     view.bucket = bucket;
+    view.account = pool.account_of(bucket);
     // What lies above the tier where it belongs leaves first.
     view.priority = handling.home && tier < *handling.home ? 0 : handling.priority;
     view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
     view.frequency = block.frequency.load(std::memory_order_relaxed);
     view.bytes = bucket_bytes(memory_, bucket);
-    view.dirty = block.dirty_pages.load(std::memory_order_relaxed) != 0;
+    movable_bytes[raw(view.account)] += view.bytes;
     candidates_.push_back(view);
   });
+  for (unsigned index = 0; index < kAccountsMax; ++index) {
+    (*use)[index].movable =
+        static_cast<std::uint32_t>((movable_bytes[index] + kBlockBytes - 1) / kBlockBytes);
+  }
 }
 
-// Victims that cannot leave now (dirty without a tier below, or in use) are passed over for the
-// next best, so that a few hot or dirty blocks at the old end do not stop the eviction.
-void Organizer::evict(Actor& actor, TierId tier, std::size_t count, RoomMade* made) {
+// Until `enough` slabs are free for everybody. Victims that cannot leave now (dirty without a tier
+// below, or in use) are passed over for the next best, so that a few hot or dirty blocks at the old
+// end do not stop the eviction.
+void Organizer::evict(Actor& actor, TierId tier, std::span<BlockView> candidates,
+                      std::uint32_t enough, RoomMade* made) {
   const BucketPool& pool = memory_.pool(tier);
-  const std::uint32_t high = limits_[raw(tier)].high_slabs;
-  const std::size_t most = std::min(candidates_.size(), std::max(count * 4, std::size_t{256}));
+  ReplacementRequest request;
+  request.bytes_wanted =
+      std::uint64_t{enough - std::min(enough, pool.common_slabs())} * kBlockBytes;
+  request.now_ms = monotonic_coarse_ms();
+  const std::size_t count = replacement_.choose(candidates, request);
+  const std::size_t most = std::min(candidates.size(), std::max(count * 4, std::size_t{256}));
   // Beyond the policy's choice the rest stands in no promised order; oldest-first leaves it sorted.
   for (std::size_t at = 0; at < most; ++at) {
-    if (at >= count && pool.free_slabs() + moves_.size() >= high) break;
-    handle_victim(actor, candidates_[at], tier, made);
+    if (at >= count && pool.common_slabs() + moves_.size() >= enough) break;
+    const AccountId account = candidates[at].account;
+    std::uint64_t& left_to_give = bytes_to_give_[raw(account)];
+    // It may have given away something itself meanwhile.
+    const std::uint32_t reserved = pool.accounts().reserved(account);
+    const bool is_reserved = reserved != 0 && pool.accounts().used(account) <= reserved;
+    if (left_to_give < candidates[at].bytes || is_reserved) continue;
+    if (handle_victim(actor, candidates[at], tier, made)) left_to_give -= candidates[at].bytes;
     if (moves_.size() == kMovesMax) made->demoted += finish_moves(actor);
   }
   made->demoted += finish_moves(actor);
@@ -129,7 +229,8 @@ std::uint32_t Organizer::raise(Actor& actor, ObjectIndex object, TierId target) 
   return raised + finish_moves(actor);
 }
 
-void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made) {
+// Whether it leaves, or is about to.
+bool Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made) {
   PlacementRequest request;
   request.bytes = kBlockBytes;
   request.fastest = static_cast<TierId>(raw(tier) + 1);
@@ -137,23 +238,28 @@ void Organizer::handle_victim(Actor& actor, const BlockView& victim, TierId tier
   const bool is_empty = !has_bytes(memory_.block(victim.bucket));
   const ObjectIndex object = memory_.block(victim.bucket).object_index();
   const BufferingMode mode = memory_.objects().at(object).handling().mode;
-  const auto target = is_empty ? std::nullopt : placement_.choose(views(mode), request);
-  if (target && pin(actor, victim.bucket, *target, PlacementReason::kDemoted)) return;
+  const auto target =
+      is_empty ? std::nullopt : placement_.choose(views(mode, victim.account), request);
+  if (target && pin(actor, victim.bucket, *target, PlacementReason::kDemoted)) return true;
   if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
     ++made->dirty_in_the_way;
   } else if (!target && drop(actor, victim.bucket)) {
     ++made->dropped;
+    return true;
   }
+  return false;
 }
 
-std::vector<TierView> Organizer::views(BufferingMode mode) const {
+// With the room that there is for an account.
+std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account) const {
   std::vector<TierView> tiers;
   for (unsigned index = 0; index < memory_.tiers_for(mode); ++index) {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
     TierView view;
     view.id = static_cast<TierId>(index);
     view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
-    view.free_bytes = std::uint64_t{pool.free_slabs()} * kBlockBytes;
+    const std::uint32_t free = pool.accounts().grant(account, pool.slab_count(), pool.free_slabs());
+    view.free_bytes = std::uint64_t{free} * kBlockBytes;
     tiers.push_back(view);
   }
   return tiers;
@@ -172,8 +278,10 @@ bool Organizer::pin(Actor& actor, BucketIndex from, TierId target, PlacementReas
     return false;
   }
   Lease::Fresh fresh;
-  const BucketIndex to = actor.leases[raw(target)].take(
-      memory_.pool(target), SizeClass::k64KiB, actor.self, actor.owners(), kMovesMax, &fresh);
+  const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
+  const BucketIndex to =
+      actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB, actor.self,
+                                     actor.owners(), kMovesMax, &fresh, account);
   if (to == BucketIndex::kNone) {
     actor.unlock(block, false);
     return false;

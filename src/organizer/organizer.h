@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps room in the tiers: moves the blocks that the replacement policy names to the tier that the
-// placement policy names, or drops them when they are clean and no tier below has room. It never
-// decides alone.
+// Keeps room in the tiers, from the runs that have more than their share (organizer/tier_shares.h):
+// moves the blocks that the replacement policy names to the tier that the placement policy names,
+// or drops them when they are clean and no tier below has room. It never decides alone.
 //
 // How a block moves, so that neither a reader nor a writer waits for the device:
 //   1. lock it, check that it is neither flushed nor empty, pin it (`flusher`), note its sequence,
@@ -18,8 +18,10 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "organizer/tier_shares.h"
 #include "placement/placement_policy.h"
 #include "replacement/replacement_policy.h"
 #include "tiers/actor.h"
@@ -70,16 +72,21 @@ class Organizer {
   };
   static constexpr std::size_t kMovesMax = 64;
 
-  void collect(TierId tier);
-  void evict(Actor& actor, TierId tier, std::size_t count, RoomMade* made);
-  void handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made);
+  TierLimits limits_of(TierId tier) const;
+  void announce(TierId tier, const TierUse& use, const TierLimits& limits) const;
+  void evict_by_shares(Actor& actor, TierId tier, TierUse* use, std::uint32_t high, bool clean_only,
+                       RoomMade* made);
+  void collect(TierId tier, bool clean_only, TierUse* use);
+  void evict(Actor& actor, TierId tier, std::span<BlockView> candidates, std::uint32_t enough,
+             RoomMade* made);
+  bool handle_victim(Actor& actor, const BlockView& victim, TierId tier, RoomMade* made);
   bool pin(Actor& actor, BucketIndex from, TierId target, PlacementReason reason);
   std::uint32_t finish_moves(Actor& actor);
   bool carry_up(const Move& move);
   bool commit(Actor& actor, const Move& move);
   void give_up(Actor& actor, const Move& move, bool target_too);
   bool drop(Actor& actor, BucketIndex bucket);
-  std::vector<TierView> views(BufferingMode mode) const;
+  std::vector<TierView> views(BufferingMode mode, AccountId account) const;
   const void* bytes_of(const Move& move, std::size_t slot);
 
   const NodeMemory& memory_;
@@ -87,6 +94,9 @@ class Organizer {
   const ReplacementPolicy& replacement_;
   BatchWriter& writer_;
   const std::array<TierLimits, kTiersMax> limits_;
+  std::array<std::int64_t, kTiersMax> strict_until_ns_{};
+  // What each account has still to give in this round.
+  std::array<std::uint64_t, kAccountsMax> bytes_to_give_{};
   std::vector<BlockView> candidates_;
   std::vector<Move> moves_;
   std::byte* staging_ = nullptr;  // kMovesMax blocks, for moves between file tiers
