@@ -474,6 +474,22 @@ class Run(CommandTest):
         result = self.cairn("drain", check=0)
         self.assertRegex(result.stderr, r"cairn: storing: 1 MiB in 1 file left, 1 MiB/s, /store/step2\n")
 
+    def test_reservations(self):
+        name = self.node()
+        self.cairn("run", "--node", name, "--weight", "300", "--reserve", "2G", "--reserve", "nvme=1M", "--", "true",
+                   check=0)
+        begin = self.requests(name)[0]
+        self.assertEqual(begin["reserve"], [{"tier": "", "bytes": 2 << 30}, {"tier": "nvme", "bytes": 1 << 20}])
+        self.assertEqual(begin["weight"], 300)
+        for mistake in ("much", "nvme=", "=1G", "0"):
+            result = self.cairn("run", "--node", name, "--reserve", mistake, "--", "touch", "started", check=2)
+            self.assertIn("not a size", result.stderr)
+            self.assertIn("--reserve 2G", result.stderr)
+        self.behave(name, error={"command": "run-begin", "message": "only 1 GiB can", "remedy": "ask for less"})
+        result = self.cairn("run", "--node", name, "--reserve", "2G", "--", "touch", "started", check=2)
+        self.assertIn("only 1 GiB can", result.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.work, "started")), "it was refused before it began")
+
     def test_run_inside_a_run_joins_its_node(self):
         self.node("a")
         self.node("b")
@@ -488,9 +504,13 @@ class Nodes(CommandTest):
     def test_status_text(self):
         self.node(status={"moves": [{"from": "ram", "to": "tier1", "reason": "room", "blocks": 32, "bytes": 2 << 20}],
                           "clients": [{"slot": 1, "pid": 42, "command": "sim\x1b[2J", "run": "7"}],
+                          "runs": [{"run": "7", "weight": 300, "command_line": ["sim"], "tiers": [
+                              {"name": "ram", "used_bytes": 5 << 20, "share_bytes": 6 << 20,
+                               "reserved_bytes": 7 << 20}]}],
                           "errors": [{"path": "/pfs/b", "message": "I/O error", "count": 3, "since_seconds": 4}]})
         text = self.cairn("status", check=0).stdout
-        for expected in ("node n: ", "ram", "1 GiB", "everything is stored", "clients (1)", "/pfs/b", "I/O error"):
+        for expected in ("node n: ", "ram", "1 GiB", "everything is stored", "clients (1)", "/pfs/b", "I/O error",
+                         "300", "5 MiB", "6 MiB", "7 MiB"):
             self.assertIn(expected, text)
         self.assertNotIn("\x1b", text)
         self.assertRegex(text, r"moves \(1\)\n.*\nram +tier1 +room +32 +2 MiB\n")

@@ -161,9 +161,11 @@ int command_run(const Arguments& arguments) {
   app.add_flag("--allow-io-uring", options.allow_io_uring,
                "Do not refuse io_uring to the program, nor set no_new_privs");
   app.add_option("--weight", options.weight,
-                 "Share of the backing store against other runs of the node (others: 100)")
+                 "Share of tiers and backing store against other runs (others: 100)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 10000));
+  add_list(app, "--reserve", options.reserve,
+           "Guarantee the run so much of the fastest tier, or of TIER; repeatable", "[TIER=]SIZE");
   app.add_flag("--no-report", options.settings.no_report, "Print no report at the end");
   add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
   app.add_flag("-v,--verbose", options.verbose, "Say what is started");

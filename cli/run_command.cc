@@ -63,6 +63,7 @@ class Run {
     if (program.path.empty()) throw Failure(program.message, "", program.exit_status);
     program_path_ = program.path;
     environment_.preload_library = preload_library_path();
+    parse_reservations();
     choose_node();
     open_report_file();
     try {
@@ -161,6 +162,22 @@ class Run {
                   "name a file that can be written");
   }
 
+  // Before anything is started: a mistake in the size costs no node.
+  void parse_reservations() {
+    for (const std::string& text : options_.reserve) {
+      const size_t at = text.find('=');
+      const bool names_tier = at != std::string::npos;
+      const std::optional<uint64_t> bytes = parse_size(names_tier ? text.substr(at + 1) : text);
+      if (!bytes || *bytes == 0 || at == 0) {
+        throw Failure(fmt::format("--reserve {}: not a size", text),
+                      "write a size, such as --reserve 2G for the fastest tier, or a tier's name "
+                      "and a size, such as --reserve nvme=10G");
+      }
+      reservations_.push_back(
+          {{"tier", names_tier ? text.substr(0, at) : std::string()}, {"bytes", *bytes}});
+    }
+  }
+
   void begin() {
     outcome_.node = paths_.name;
     outcome_.private_node = launched_.has_value();
@@ -191,10 +208,12 @@ class Run {
         request["rules"].push_back(node::rule_to_json(rule));
     }
     if (options_.weight != 0) request["weight"] = options_.weight;
+    if (!reservations_.empty()) request["reserve"] = reservations_;
     for (const std::string& directory : configuration_.run_scratch)
       request["scratch"].push_back(directory);
-    const bool waits = settings || request.contains("rules") || request.contains("scratch") ||
-                       node_has_scratch_ || !configuration_.node.scratch_directories.empty();
+    const bool waits = settings || !reservations_.empty() || request.contains("rules") ||
+                       request.contains("scratch") || node_has_scratch_ ||
+                       !configuration_.node.scratch_directories.empty();
     control_->send(request);
     if (!waits) return;
     // The rules are in force before the program starts. Else the answer is read when it has ended:
@@ -397,6 +416,7 @@ class Run {
   std::optional<LaunchedNode> launched_;
   std::optional<ControlClient> control_;
   std::optional<Json> began_;  // the node's answer to run-begin, where it was waited for
+  Json reservations_ = Json::array();
   ProgramEnvironment environment_;
   std::vector<ScratchMount> scratch_;
   bool node_has_scratch_ = false;  // the running node that is attached to

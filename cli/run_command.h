@@ -19,7 +19,9 @@ struct RunOptions {
   bool allow_io_uring = false;
   bool verbose = false;
   std::string report_json;
-  unsigned weight = 0;                    // of the run's share of the backing store; 0: as others
+  // Against other runs, for its share of the tiers and of the backing store; 0: as others.
+  unsigned weight = 0;
+  std::vector<std::string> reserve;       // SIZE of the fastest tier, or TIER=SIZE
   std::vector<std::string> command_line;  // the program and its arguments, at least one
 };
 

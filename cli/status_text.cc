@@ -110,6 +110,27 @@ std::string run_text(const Json& client) {
   return run->is_string() ? printable(run->get<std::string>()) : run->dump();
 }
 
+// Who gets what of the tiers.
+std::string run_section(const Json& status) {
+  Rows rows = {{"run", "weight", "tier", "used", "share", "reserved", "program"}};
+  const Json& runs = member(status, "runs");
+  for (const Json& run : runs) {
+    const Json& command = member(run, "command_line");
+    const std::string program = command.empty() || !command.front().is_string()
+                                    ? ""
+                                    : printable(command.front().get<std::string>());
+    for (const Json& tier : member(run, "tiers")) {
+      rows.push_back({run_text(run), std::to_string(unsigned_field(run, "weight")),
+                      printable(text_field(tier, "name")),
+                      format_size(unsigned_field(tier, "used_bytes")),
+                      format_size(unsigned_field(tier, "share_bytes")),
+                      format_size(unsigned_field(tier, "reserved_bytes")), program});
+    }
+  }
+  const size_t count = rows.size() - 1;
+  return section("runs and what they have of the tiers", std::move(rows), "rrlrrrl", count);
+}
+
 std::string client_section(const Json& status) {
   Rows rows = {{"pid", "run", "command"}};
   const Json& clients = member(status, "clients");
@@ -157,9 +178,9 @@ std::string foreign_section(const Json& status) {
 }  // namespace
 
 std::string status_text(const Json& status) {
-  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + move_section(status) +
-         client_section(status) + unstored_section(status) + error_section(status) +
-         foreign_section(status);
+  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + run_section(status) +
+         move_section(status) + client_section(status) + unstored_section(status) +
+         error_section(status) + foreign_section(status);
 }
 
 }  // namespace cairn::cli

@@ -28,7 +28,9 @@ struct ClientSlot {
   std::atomic<std::uint32_t> openings;
   // not 0 once it has had an actor: then it may die with something of the node in hand
   std::atomic<std::uint32_t> has_worked;
-  char command[44];
+  // what it takes of the tiers is counted for this AccountId; see pool/capacity_accounts.h
+  std::atomic<std::uint32_t> account;
+  char command[40];
   CounterShard shards[kShards];
 };
 static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");

@@ -18,7 +18,7 @@ namespace {
 // Whether the organizer has something to do now that a tier has given some of its room away.
 bool is_news_for_organizer(const NodeMemory& memory, TierId tier) {
   const ControlHeader& header = memory.header();
-  const std::uint32_t free = memory.pool(tier).free_slabs();
+  const std::uint32_t free = memory.pool(tier).common_slabs();
   return free < header.low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
          free < header.plan_low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
          free > header.plan_high_slabs[raw(tier)].load(std::memory_order_relaxed);
@@ -30,8 +30,8 @@ LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigne
   BucketPool& pool = memory.pool(tier);
   if (pool.slab_count() == 0) return {};
   Lease::Fresh fresh;
-  const BucketIndex bucket =
-      actor.leases[raw(tier)].take(pool, size_class, actor.self, actor.owners(), wanted, &fresh);
+  const BucketIndex bucket = actor.leases[raw(tier)].take(
+      pool, size_class, actor.self, actor.owners(), wanted, &fresh, actor.account());
   if (fresh.count > 0) {
     if (tier == TierId::kMemory) {
       memory.note_slabs_used(fresh.first_slab + fresh.count);
@@ -51,12 +51,27 @@ LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, unsigned want
   return take_bucket(actor, TierId::kMemory, size_class, wanted);
 }
 
+// The first tier above `planned` where something is reserved for the actor's run that it does not
+// use yet. The plans know the room that is for everybody only.
+unsigned first_reserved(const Actor& actor, ObjectIndex object, unsigned planned) {
+  const AccountTable& accounts = actor.memory->accounts();
+  const std::uint32_t tiers = accounts.reserved_tiers.load(std::memory_order_relaxed);
+  if (__builtin_expect(tiers == 0, 1) || actor.memory->objects().at(object).handling().home)
+    return planned;
+  const AccountId account = actor.account();
+  for (unsigned tier = 0; tier < planned; ++tier) {
+    if ((tiers >> tier & 1) != 0 && accounts.tiers[tier].unused(account) != 0) return tier;
+  }
+  return planned;
+}
+
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
 // next faster one; then `*elsewhere` is set.
 LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, const PartHandling& part,
                                 SizeClass size_class, unsigned wanted, bool* elsewhere) {
   const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
-  const unsigned first = std::min(raw(first_tier(actor, object, part)), count - 1);
+  const unsigned first =
+      first_reserved(actor, object, std::min(raw(first_tier(actor, object, part)), count - 1));
   const auto take_in = [&](unsigned tier) {
     return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
                        wanted);

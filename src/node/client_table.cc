@@ -44,8 +44,10 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client) {
   slot.pid.store(client.pid, std::memory_order_relaxed);
   slot.run.store(client.run, std::memory_order_relaxed);
   copy_text(slot.command, sizeof slot.command, client.command);
+  RunCounts& run = runs_[client.run];
+  run.attached = true;
+  slot.account.store(raw(run.account), std::memory_order_relaxed);
   slot.state.store(SlotState::kActive, std::memory_order_release);
-  runs_[client.run].attached = true;
   ++busy_;
   ++attaches_;
   return memory_.owners().current(index);
@@ -99,6 +101,7 @@ void ClientTable::release(std::uint16_t index) {
   slot.has_worked.store(0, std::memory_order_relaxed);
   slot.pid.store(0, std::memory_order_relaxed);
   slot.run.store(0, std::memory_order_relaxed);
+  slot.account.store(raw(AccountId::kNobody), std::memory_order_relaxed);
   slot.state.store(SlotState::kFree, std::memory_order_release);
   free_slots_.push_back(index);
   --busy_;
@@ -169,6 +172,17 @@ bool ClientTable::has_run_attached(std::uint32_t run) const {
 void ClientTable::forget_run(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
   runs_.erase(run);
+}
+
+void ClientTable::set_account(std::uint32_t run, AccountId account) {
+  const std::lock_guard lock(mutex_);
+  runs_[run].account = account;
+  for (std::uint32_t index = kServiceSlot + 1; index < memory_.slot_count(); ++index) {
+    ClientSlot& slot = memory_.slot(static_cast<std::uint16_t>(index));
+    if (slot.state.load(std::memory_order_acquire) == SlotState::kFree || slot.run.load() != run)
+      continue;
+    slot.account.store(raw(account), std::memory_order_relaxed);
+  }
 }
 
 void ClientTable::note_foreign(const ForeignProgram& program) {

@@ -82,6 +82,9 @@ class ClientTable {
   CounterSums run_totals(std::uint32_t run) const;
   bool has_run_attached(std::uint32_t run) const;
   void forget_run(std::uint32_t run);
+  // What the run's clients take of the tiers, those that are attached and those to come, is counted
+  // for `account`.
+  void set_account(std::uint32_t run, AccountId account);
 
   void note_foreign(const ForeignProgram& program);
   void end_foreign(pid_t pid);
@@ -94,6 +97,7 @@ class ClientTable {
   struct RunCounts {
     CounterSums sums{};
     bool attached = false;
+    AccountId account = AccountId::kNobody;
     std::vector<ForeignProgram> foreign;
   };
   static constexpr std::size_t kForeignPerRunMax = 100;

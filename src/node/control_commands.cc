@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/size_text.h"
+#include "node/account_book.h"
 #include "node/explain.h"
 #include "node/rule_book.h"
 #include "node/rule_json.h"
@@ -30,6 +32,27 @@ std::string text_of(const Json& request, const char* field) {
 bool flag_of(const Json& request, const char* field, bool otherwise) {
   const auto found = request.find(field);
   return found != request.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+// The run's weight against others; without one, that of all that say nothing.
+std::uint32_t weight_of(const Json& request) {
+  const auto weight = request.find("weight");
+  return weight != request.end() && weight->is_number_unsigned() ? weight->get<std::uint32_t>()
+                                                                 : FairShare::kWeightDefault;
+}
+
+Result<std::vector<Reservation>> reservations_of(const Json& request) {
+  std::vector<Reservation> reservations;
+  const auto list = request.find("reserve");
+  if (list == request.end()) return reservations;
+  if (!list->is_array()) return Status(StatusCode::kInvalid, "reserve is a list");
+  for (const Json& item : *list) {
+    const auto bytes = item.find("bytes");
+    if (!item.is_object() || bytes == item.end() || !bytes->is_number_unsigned())
+      return Status(StatusCode::kInvalid, "reserve lists objects of tier and bytes");
+    reservations.push_back(Reservation{text_of(item, "tier"), bytes->get<std::uint64_t>()});
+  }
+  return reservations;
 }
 
 Json done() { return {{"kind", "done"}}; }
@@ -107,8 +130,16 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
   if (!context_.runs->begin(std::move(run)))
     return fail(peer, "a run " + id + " is under way already", "");
   Json reply = done();
+  if (const Status status = open_account(peer, number, request); !status) {
+    context_.runs->end(id);
+    context_.accounts->end_run(number);
+    return fail(peer, status.message(),
+                "ask for less, wait until other runs have ended, or give the node larger tiers; "
+                "`cairn status` says who has what");
+  }
   if (const Status status = take_settings(number, request, &reply); !status) {
     context_.runs->end(id);
+    context_.accounts->end_run(number);
     return fail(peer, status.message(),
                 "`cairn config show --node NAME` and `cairn status` say "
                 "what the node has");
@@ -118,6 +149,35 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
     run_of_session_[session] = id;
   }
   peer.send(reply);
+}
+
+Status ControlCommands::open_account(const ControlPeer& peer, std::uint32_t run,
+                                     const Json& request) const {
+  const auto reservations = reservations_of(request);
+  if (!reservations) return reservations.status();
+  CAIRN_RETURN_IF_ERROR(context_.accounts->begin_run(run, weight_of(request), *reservations));
+  if (reservations->empty()) return Status::ok();
+  // What others have there has to be stored or moved first. As long as it gets less, it is waited
+  // for.
+  constexpr std::int64_t kPatienceNanos = 10'000'000'000;
+  constexpr auto kPause = std::chrono::milliseconds(2);
+  std::uint64_t least = UINT64_MAX;
+  std::int64_t since = monotonic_ns();
+  while (const std::uint64_t missing = context_.accounts->missing_slabs(run)) {
+    if (missing < least) {
+      least = missing;
+      since = monotonic_ns();
+    }
+    if (monotonic_ns() - since > kPatienceNanos || peer.is_gone()) {
+      return Status(StatusCode::kExhausted,
+                    format_size(missing * kBlockBytes) +
+                        " of what is to be reserved cannot be freed: it is pinned, or the backing "
+                        "store does not take it");
+    }
+    context_.memory->wake_organizer();
+    std::this_thread::sleep_for(kPause);
+  }
+  return Status::ok();
 }
 
 // The run's own settings and rules, beside those of the node.
@@ -130,9 +190,7 @@ Status ControlCommands::take_settings(std::uint32_t run, const Json& request, Js
     if (!handling) return handling.status();
     (*reply)["handling"] = handling->bits();
   }
-  if (const auto weight = request.find("weight");
-      weight != request.end() && weight->is_number_unsigned())
-    context_.flusher->set_weight(run, weight->get<std::uint32_t>());
+  if (request.contains("weight")) context_.flusher->set_weight(run, weight_of(request));
   std::vector<FileRule> rules;
   if (const auto list = request.find("rules"); list != request.end() && list->is_array()) {
     for (const Json& object : *list) {
@@ -191,6 +249,7 @@ void ControlCommands::forget_run(std::uint32_t run) const {
   context_.rules->end_run(run);
   context_.scratch->end_run(run);
   context_.flusher->end_run(run);
+  context_.accounts->end_run(run);
   context_.clients->forget_run(run);
 }
 

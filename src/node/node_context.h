@@ -26,6 +26,7 @@ class StopRequest {
   virtual void request_stop_when_unused() = 0;
 };
 
+class AccountBook;
 class PlacementEngine;
 class RuleBook;
 class ScratchSpace;
@@ -34,6 +35,7 @@ struct NodeContext {
   const NodeConfig* config = nullptr;
   NodeMemory* memory = nullptr;
   ClientTable* clients = nullptr;
+  AccountBook* accounts = nullptr;
   StoreFiles* files = nullptr;
   Flusher* flusher = nullptr;
   Reaper* reaper = nullptr;

@@ -72,7 +72,7 @@ void OrganizerThread::sleep(std::uint32_t seen, int timeout_ms) {
   const unsigned tiers = memory_.tiers_for(BufferingMode::kAsync);
   for (unsigned tier = 0; tier < tiers && timeout_ms == kIdleMs; ++tier) {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
-    is_short = is_short || (!gave_up_ && pool.free_slabs() < header.low_slabs[tier].load());
+    is_short = is_short || (!gave_up_ && pool.common_slabs() < header.low_slabs[tier].load());
   }
   if (!stopping_.load() && !is_short) futex_wait(header.organizer_wake, seen, timeout_ms);
   header.organizer_sleeping.store(0, std::memory_order_seq_cst);

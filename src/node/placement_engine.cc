@@ -91,7 +91,7 @@ std::vector<TierView> PlacementEngine::views() const {
     TierView view;
     view.id = static_cast<TierId>(index);
     view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
-    view.free_bytes = std::uint64_t{pool.free_slabs()} * kBlockBytes;
+    view.free_bytes = std::uint64_t{pool.common_slabs()} * kBlockBytes;
     view.bandwidth = figures_[index].write_bandwidth;
     view.latency = figures_[index].write_latency;
     view.hotness_min = hotness_min_[index].load(std::memory_order_relaxed);

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/size_text.h"
+#include "node/account_book.h"
 #include "node/attach_server.h"
 #include "node/control_commands.h"
 #include "node/descriptor_limit.h"
@@ -108,6 +109,7 @@ class Service final : public AttachEvents, public StopRequest {
       : config_(config),
         memory_(std::move(memory)),
         clients_(memory_),
+        accounts_(memory_, clients_, config),
         files_(memory_, descriptor_limit),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
@@ -128,6 +130,7 @@ class Service final : public AttachEvents, public StopRequest {
     context_.config = &config_;
     context_.memory = &memory_;
     context_.clients = &clients_;
+    context_.accounts = &accounts_;
     context_.files = &files_;
     context_.flusher = &flusher_;
     context_.reaper = &reaper_;
@@ -297,6 +300,7 @@ class Service final : public AttachEvents, public StopRequest {
   const NodeConfig& config_;
   NodeMemory memory_;
   ClientTable clients_;
+  AccountBook accounts_;
   StoreFiles files_;
   Flusher flusher_;
   Audit audit_;

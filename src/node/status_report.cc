@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "node/account_book.h"
 #include "node/sweep.h"
 
 namespace cairn::node {
@@ -135,6 +136,18 @@ Json foreign_json(const std::vector<ForeignProgram>& programs) {
   return list;
 }
 
+// What a run has of each tier.
+Json holdings_json(const NodeContext& context, std::uint32_t run) {
+  Json list = Json::array();
+  for (const TierHolding& holding : context.accounts->holdings_of(run)) {
+    list.push_back({{"name", tier_name(*context.config, holding.tier)},
+                    {"used_bytes", holding.used},
+                    {"reserved_bytes", holding.reserved},
+                    {"share_bytes", holding.share}});
+  }
+  return list;
+}
+
 StatusReport::Sample StatusReport::sample() const {
   const CounterSums sums = context_.clients->totals();
   return Sample{monotonic_ns(), get(sums, Counter::kReadBytes), get(sums, Counter::kWriteBytes),
@@ -196,6 +209,7 @@ Json StatusReport::status() {
     const Flusher::RunShare share = context_.flusher->share_of(run.number());
     runs.push_back({{"run", run.id},
                     {"weight", share.weight},
+                    {"tiers", holdings_json(context_, run.number())},
                     {"stored_bytes", share.stored_bytes},
                     {"phase", share.in_io ? "io" : "compute"},
                     {"command_line", run.command_line},

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 
 #include "buffer/object_lifecycle.h"
 #include "catalog/record_cursor.h"
@@ -42,18 +43,38 @@ void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCoun
   if (is_orphan && block.try_lock(actor.self)) settle_locked(actor, pool, bucket, counts);
 }
 
-// A death between the change of a slab and of the count leaves the count off by one. Changes in
-// flight look the same for an instant, so only a difference that stays the same is believed.
-void correct_count(BucketPool& pool) {
+// A death between the change of a slab and of the counts leaves them off: the free slabs, or those
+// of an account. Changes in flight look the same for an instant, so only a difference that stays
+// the same is believed.
+void correct_counts(BucketPool& pool) {
   constexpr int kLooks = 3;
-  std::int32_t difference = 0;
+  constexpr unsigned kFree = kAccountsMax;  // behind the accounts
+  TierAccounts& accounts = pool.accounts();
+  std::array<std::uint32_t, kAccountsMax> used{};
+  std::array<std::uint32_t, kAccountsMax + 1> differences{};
   for (int look = 0; look < kLooks; ++look) {
-    const std::uint32_t before = pool.free_slabs();
-    const auto now = static_cast<std::int32_t>(pool.count_free_slabs() - before);
-    if (pool.free_slabs() != before || now == 0 || (look > 0 && now != difference)) return;
-    difference = now;
+    bool differs = false;
+    const auto compare = [&](unsigned index, std::uint32_t difference) {
+      differences[index] = look == 0 || difference == differences[index] ? difference : 0;
+      differs = differs || differences[index] != 0;
+    };
+    const std::uint32_t free_before = pool.free_slabs();
+    pool.count_used_slabs(used);
+    std::uint32_t all_used = 0;
+    for (unsigned account = 0; account < kAccountsMax; ++account) {
+      all_used += used[account];
+      compare(account, used[account] - accounts.accounts[account].used.load());
+    }
+    const bool is_moving = pool.free_slabs() != free_before;
+    compare(kFree, is_moving ? 0 : pool.slab_count() - all_used - free_before);
+    if (!differs) return;
   }
-  pool.correct_free_slabs(difference);
+  for (unsigned account = 0; account < kAccountsMax; ++account) {
+    if (differences[account] != 0)
+      accounts.charge(static_cast<AccountId>(account), differences[account]);
+  }
+  if (differences[kFree] != 0)
+    pool.correct_free_slabs(static_cast<std::int32_t>(differences[kFree]));
 }
 
 void close_description(Actor& actor, DescriptionIndex index) {
@@ -104,7 +125,7 @@ SweepCounts sweep_buckets(Actor& actor) {
     BucketPool& pool = memory.pool(static_cast<TierId>(tier));
     pool.for_each_bucket([&](BucketIndex bucket) { settle_bucket(actor, pool, bucket, &counts); });
     counts.slabs += pool.reclaim_dead_leases(actor.owners());
-    correct_count(pool);
+    correct_counts(pool);
   }
   return counts;
 }

@@ -33,7 +33,19 @@ TierMovers::~TierMovers() {
 
 bool TierMovers::is_short(unsigned tier) const {
   const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
-  return pool.slab_count() != 0 && pool.free_slabs() < limits_[tier].low_slabs;
+  return pool.slab_count() != 0 &&
+         pool.common_slabs() < memory_.header().low_slabs[tier].load(std::memory_order_relaxed);
+}
+
+// Clients are told what each run may take, as long as runs compete or something is reserved, and
+// once more when that is over.
+bool TierMovers::has_news(unsigned tier) const {
+  const TierAccounts& accounts = memory_.accounts().tiers[tier];
+  return accounts.share_floor.load(std::memory_order_relaxed) != 0 ||
+         accounts.reserved_slabs() != 0 ||
+         memory_.header().low_slabs[tier].load(std::memory_order_relaxed) !=
+             limits_[tier].low_slabs ||
+         is_contended(use_of(memory_.accounts(), static_cast<TierId>(tier)));
 }
 
 RoomMade TierMovers::make_room() {
@@ -42,7 +54,7 @@ RoomMade TierMovers::make_room() {
   bool any = false;
   for (unsigned tier = 0; tier < tiers_; ++tier) {
     movers_[tier].made = RoomMade();
-    movers_[tier].is_asked = is_short(tier);
+    movers_[tier].is_asked = is_short(tier) || has_news(tier);
     any = any || movers_[tier].is_asked;
   }
   if (!any) return sum;

@@ -39,6 +39,7 @@ class TierMovers {
   };
   void work(unsigned tier);
   bool is_short(unsigned tier) const;
+  bool has_news(unsigned tier) const;
   void wait_for_room_below(unsigned tier);
 
   const NodeMemory& memory_;

@@ -62,8 +62,11 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
     return false;
   }
   Lease::Fresh fresh;
-  const BucketIndex to = actor.leases[raw(target)].take(
-      memory_.pool(target), SizeClass::k64KiB, actor.self, actor.owners(), kBlocksMax, &fresh);
+  // It stays on the account where it is.
+  const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
+  const BucketIndex to =
+      actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB, actor.self,
+                                     actor.owners(), kBlocksMax, &fresh, account);
   if (to == BucketIndex::kNone) {
     actor.unlock(block, false);
     return false;

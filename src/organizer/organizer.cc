@@ -16,10 +16,15 @@ std::uint32_t mean_frequency(std::span<const BlockView> blocks) {
   return static_cast<std::uint32_t>(sum / blocks.size());
 }
 
+// Even a tiny tier keeps so many free.
+constexpr std::uint32_t kSlabsMin = 4;
+
+// For so long, accounts above their share get nothing of what others had to give in their place.
+constexpr std::int64_t kStrictNanos = 1'000'000'000;
+
 }  // namespace
 
 TierLimits limits_for(std::uint32_t slabs, std::uint32_t low_percent, std::uint32_t high_percent) {
-  constexpr std::uint32_t kSlabsMin = 4;
   TierLimits limits;
   const auto share = [slabs](std::uint32_t percent) {
     return static_cast<std::uint32_t>(std::uint64_t{slabs} * percent / 100);
@@ -41,12 +46,52 @@ Organizer::Organizer(const NodeMemory& memory, const PlacementPolicy& placement,
       limits_(limits),
       batch_(memory, writer) {}
 
+// What is reserved is no room to be kept: the marks are of what is left for everybody.
+TierLimits Organizer::limits_of(TierId tier) const {
+  const TierLimits& whole = limits_[raw(tier)];
+  const BucketPool& pool = memory_.pool(tier);
+  const std::uint32_t reserved = pool.accounts().reserved_slabs();
+  if (reserved == 0) return whole;
+  const std::uint32_t slabs = pool.slab_count();
+  const std::uint32_t common = slabs - std::min(reserved, slabs);
+  const auto part = [&](std::uint32_t mark) {
+    return static_cast<std::uint32_t>(std::uint64_t{mark} * common / slabs);
+  };
+  const std::uint32_t least = std::min(kSlabsMin, common / 4);
+  TierLimits limits;
+  limits.low_slabs = std::max(part(whole.low_slabs), least);
+  limits.high_slabs = std::max(part(whole.high_slabs), limits.low_slabs + least);
+  if (common > 0) limits.high_slabs = std::min(limits.high_slabs, common - 1);
+  limits.low_slabs = std::min(limits.low_slabs, limits.high_slabs);
+  return limits;
+}
+
+// Tells the clients who may take what is left below the low mark.
+void Organizer::announce(TierId tier, const TierUse& use, const TierLimits& limits) const {
+  const BucketPool& pool = memory_.pool(tier);
+  TierAccounts& accounts = pool.accounts();
+  memory_.header().low_slabs[raw(tier)].store(limits.low_slabs, std::memory_order_relaxed);
+  if (!is_contended(use)) {
+    accounts.share_floor.store(0, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t shared = pool.slab_count() - std::min(limits.low_slabs, pool.slab_count());
+  for (unsigned index = 0; index < kAccountsMax; ++index) {
+    accounts.accounts[index].share.store(fair_share(use, static_cast<AccountId>(index), shared),
+                                         std::memory_order_relaxed);
+  }
+  const bool is_strict = monotonic_ns() < strict_until_ns_[raw(tier)];
+  accounts.share_floor.store(is_strict ? UINT32_MAX : limits.low_slabs, std::memory_order_relaxed);
+}
+
 RoomMade Organizer::make_room(Actor& actor, TierId tier) {
   const BucketPool& pool = memory_.pool(tier);
-  const TierLimits& limits = limits_[raw(tier)];
-  if (pool.slab_count() == 0 || pool.free_slabs() >= limits.low_slabs) return {};
+  if (pool.slab_count() == 0) return {};
+  const TierLimits limits = limits_of(tier);
+  announce(tier, use_of(memory_.accounts(), tier), limits);
+  if (pool.common_slabs() >= limits.low_slabs) return {};
   RoomMade made = approach(actor, Goal{tier, limits.high_slabs, true});
-  made.is_short = pool.free_slabs() < limits.low_slabs;
+  made.is_short = pool.common_slabs() < limits.low_slabs;
   if (tier == TierId::kMemory) made.left_memory = made.dropped + made.demoted;
   return made;
 }
@@ -61,54 +106,112 @@ RoomMade Organizer::approach(Actor& actor, const Goal& goal) {
   constexpr int kRounds = 4;
   RoomMade made;
   const BucketPool& pool = memory_.pool(goal.tier);
-  for (int round = 0; round < kRounds && pool.free_slabs() < goal.slabs; ++round) {
-    collect(goal.tier);
+  bool clean_only = false;
+  for (int round = 0; round < kRounds && pool.common_slabs() < goal.slabs; ++round) {
     const std::uint32_t before = made.dropped + made.demoted;
-    ReplacementRequest request;
-    request.bytes_wanted = std::uint64_t{goal.slabs - pool.free_slabs()} * kBlockBytes;
-    request.now_ms = monotonic_coarse_ms();
-    const std::size_t count = replacement_.choose(candidates_, request);
-    if (goal.tier == TierId::kMemory && count > 0) {
-      PromotionBar::raise(memory_.header(), mean_frequency(std::span(candidates_).first(count)),
-                          request.now_ms);
-    }
-    made.dirty_in_the_way = 0;
-    evict(actor, goal, count, &made);
-    if (made.dropped + made.demoted == before) break;
+    if (!clean_only) made.dirty_in_the_way = 0;
+    TierUse use = use_of(memory_.accounts(), goal.tier);
+    evict_by_shares(actor, goal, &use, clean_only, &made);
+    if (made.dropped + made.demoted != before) continue;
+    if (clean_only || made.dirty_in_the_way == 0 || !is_contended(use)) break;
+    // Who has more than its share can give nothing before it is stored. The others go on with what
+    // they have themselves, and it gets none of that.
+    clean_only = true;
+    strict_until_ns_[raw(goal.tier)] = monotonic_ns() + kStrictNanos;
+    announce(goal.tier, use, limits_of(goal.tier));
   }
   return made;
 }
 
-void Organizer::collect(TierId tier) {
+void Organizer::evict_by_shares(Actor& actor, const Goal& goal, TierUse* use, bool clean_only,
+                                RoomMade* made) {
+  const BucketPool& pool = memory_.pool(goal.tier);
+  const std::uint32_t high = goal.slabs;
+  collect(goal.tier, clean_only, use);
+  const std::uint32_t free = pool.common_slabs();
+  const auto gives = slabs_to_give(*use, high - std::min(high, free));
+  for (unsigned index = 0; index < kAccountsMax; ++index)
+    bytes_to_give_[index] = std::uint64_t{gives[index]} * kBlockBytes;
+  std::span<BlockView> rest = candidates_;
+  const auto take_out = [&rest](auto&& belongs) {
+    const auto past = std::partition(rest.begin(), rest.end(), belongs);
+    const auto count = static_cast<std::size_t>(past - rest.begin());
+    const std::span<BlockView> part = rest.first(count);
+    rest = rest.subspan(count);
+    return part;
+  };
+  if (!is_contended(*use)) {
+    const auto givers = take_out(
+        [this](const BlockView& block) { return bytes_to_give_[raw(block.account)] != 0; });
+    evict(actor, goal, givers, made);
+    return;
+  }
+  for (unsigned index = 0; index < kAccountsMax && !rest.empty(); ++index) {
+    if (gives[index] == 0) continue;
+    const auto own =
+        take_out([index](const BlockView& block) { return raw(block.account) == index; });
+    Goal part = goal;
+    part.slabs = std::min(high, pool.common_slabs() + gives[index]);
+    evict(actor, part, own, made);
+  }
+}
+
+// Every block that may leave, and how much of each account that is.
+void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
   candidates_.clear();
-  memory_.pool(tier).for_each_bucket([&](BucketIndex bucket) {
+  std::array<std::uint64_t, kAccountsMax> movable_bytes{};
+  const BucketPool& pool = memory_.pool(tier);
+  pool.for_each_bucket([&](BucketIndex bucket) {
     const BlockDescriptor& block = memory_.block(bucket);
     if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree)
       return;
     const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
     const PartHandling part = memory_.part_of(handling, block.block_number());
-    if (part.pinned.value_or(handling.pinned)) return;
     BlockView view;
+    view.dirty = block.dirty_pages.load(std::memory_order_relaxed) != 0;
+    if (part.pinned.value_or(handling.pinned) || (clean_only && view.dirty)) return;
     view.bucket = bucket;
+    view.account = pool.account_of(bucket);
     // What lies above the tier where it belongs leaves first.
     view.priority = is_above_home(block, tier) ? 0 : part.priority.value_or(handling.priority);
     view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
     view.frequency = block.frequency.load(std::memory_order_relaxed);
     view.bytes = bucket_bytes(memory_, bucket);
-    view.dirty = block.dirty_pages.load(std::memory_order_relaxed) != 0;
+    movable_bytes[raw(view.account)] += view.bytes;
     candidates_.push_back(view);
   });
+  for (unsigned index = 0; index < kAccountsMax; ++index) {
+    (*use)[index].movable =
+        static_cast<std::uint32_t>((movable_bytes[index] + kBlockBytes - 1) / kBlockBytes);
+  }
 }
 
-// Victims that cannot leave now (dirty without a tier below, or in use) are passed over for the
-// next best, so that a few hot or dirty blocks at the old end do not stop the eviction.
-void Organizer::evict(Actor& actor, const Goal& goal, std::size_t count, RoomMade* made) {
+// Victims that cannot leave now (dirty without a tier
+// below, or in use) are passed over for the next best, so that a few hot or dirty blocks at the old
+// end do not stop the eviction.
+void Organizer::evict(Actor& actor, const Goal& goal, std::span<BlockView> candidates,
+                      RoomMade* made) {
   const BucketPool& pool = memory_.pool(goal.tier);
-  const std::size_t most = std::min(candidates_.size(), std::max(count * 4, std::size_t{256}));
+  const std::uint32_t enough = goal.slabs;
+  ReplacementRequest request;
+  request.bytes_wanted =
+      std::uint64_t{enough - std::min(enough, pool.common_slabs())} * kBlockBytes;
+  request.now_ms = monotonic_coarse_ms();
+  const std::size_t count = replacement_.choose(candidates, request);
+  if (goal.tier == TierId::kMemory && count > 0) {
+    PromotionBar::raise(memory_.header(), mean_frequency(candidates.first(count)), request.now_ms);
+  }
+  const std::size_t most = std::min(candidates.size(), std::max(count * 4, std::size_t{256}));
   // Beyond the policy's choice the rest stands in no promised order; oldest-first leaves it sorted.
   for (std::size_t at = 0; at < most; ++at) {
-    if (at >= count && pool.free_slabs() + batch_.size() >= goal.slabs) break;
-    handle_victim(actor, candidates_[at], goal, made);
+    if (at >= count && pool.common_slabs() + batch_.size() >= enough) break;
+    const AccountId account = candidates[at].account;
+    std::uint64_t& left_to_give = bytes_to_give_[raw(account)];
+    // It may have given away something itself meanwhile.
+    const std::uint32_t reserved = pool.accounts().reserved(account);
+    const bool is_reserved = reserved != 0 && pool.accounts().used(account) <= reserved;
+    if (left_to_give < candidates[at].bytes || is_reserved) continue;
+    if (handle_victim(actor, candidates[at], goal, made)) left_to_give -= candidates[at].bytes;
     if (batch_.is_full()) made->demoted += batch_.finish(actor);
   }
   made->demoted += batch_.finish(actor);
@@ -149,7 +252,7 @@ std::uint32_t Organizer::raise(Actor& actor, std::span<const RisingFile> files) 
     const auto id = static_cast<TierId>(tier);
     if (wanted[tier] == 0) continue;
     const auto spare = [&] {
-      const std::uint32_t free = memory_.pool(id).free_slabs();
+      const std::uint32_t free = memory_.pool(id).common_slabs();
       return std::size_t{free > limits_[tier].low_slabs ? free - limits_[tier].low_slabs : 0};
     };
     if (spare() < wanted[tier]) lower(actor, id, wanted[tier] - spare());
@@ -167,7 +270,8 @@ std::uint32_t Organizer::raise(Actor& actor, std::span<const RisingFile> files) 
 }
 
 void Organizer::lower(Actor& actor, TierId tier, std::size_t blocks) {
-  collect(tier);
+  TierUse use{};
+  collect(tier, false, &use);
   std::erase_if(candidates_, [&](const BlockView& view) {
     return !is_above_home(memory_.block(view.bucket), tier);
   });
@@ -177,7 +281,7 @@ void Organizer::lower(Actor& actor, TierId tier, std::size_t blocks) {
   const std::size_t count = replacement_.choose(candidates_, request);
   RoomMade made;
   for (std::size_t at = 0; at < count; ++at) {
-    handle_victim(actor, candidates_[at], Goal{tier, 0, true}, &made);
+    (void)handle_victim(actor, candidates_[at], Goal{tier, 0, true}, &made);
     if (batch_.is_full()) made.demoted += batch_.finish(actor);
   }
   (void)batch_.finish(actor);
@@ -191,7 +295,8 @@ bool Organizer::is_above_home(const BlockDescriptor& block, TierId tier) const {
   return home && tier < *home;
 }
 
-void Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
+// Whether it leaves, or is about to.
+bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
                               RoomMade* made) {
   PlacementRequest request;
   request.bytes = kBlockBytes;
@@ -204,23 +309,28 @@ void Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal&
                                      ? PlacementReason::kAboveHome
                                  : goal.may_drop ? PlacementReason::kDemoted
                                                  : PlacementReason::kHeadroom;
-  const auto target = is_empty ? std::nullopt : placement_.choose(views(handling.mode), request);
-  if (target && batch_.add(actor, victim.bucket, *target, reason)) return;
+  const auto target =
+      is_empty ? std::nullopt : placement_.choose(views(handling.mode, victim.account), request);
+  if (target && batch_.add(actor, victim.bucket, *target, reason)) return true;
   if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
     ++made->dirty_in_the_way;
   } else if (goal.may_drop && !target && drop(actor, victim.bucket, reason)) {
     ++made->dropped;
+    return true;
   }
+  return false;
 }
 
-std::vector<TierView> Organizer::views(BufferingMode mode) const {
+// With the room that there is for an account.
+std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account) const {
   std::vector<TierView> tiers;
   for (unsigned index = 0; index < memory_.tiers_for(mode); ++index) {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
     TierView view;
     view.id = static_cast<TierId>(index);
     view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
-    view.free_bytes = std::uint64_t{pool.free_slabs()} * kBlockBytes;
+    const std::uint32_t free = pool.accounts().grant(account, pool.slab_count(), pool.free_slabs());
+    view.free_bytes = std::uint64_t{free} * kBlockBytes;
     tiers.push_back(view);
   }
   return tiers;

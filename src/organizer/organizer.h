@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps room in the tiers: moves the blocks that the replacement policy names to the tier that the
-// placement policy names, or drops them when they are clean and no tier below has room. It never
-// decides alone.
+// Keeps room in the tiers, from the runs that have more than their share (organizer/tier_shares.h):
+// moves the blocks that the replacement policy names to the tier that the placement policy names,
+// or drops them when they are clean and no tier below has room. It never decides alone.
 //
 // Blocks of pinned files and parts stay where they are. How a block moves is in
 // organizer/move_batch.h.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "organizer/move_batch.h"
+#include "organizer/tier_shares.h"
 #include "placement/placement_policy.h"
 #include "replacement/replacement_policy.h"
 
@@ -71,26 +72,33 @@ class Organizer {
     std::uint32_t file = 0;
   };
 
-  void collect(TierId tier);
-  // Until so many slabs of `tier` are free.
+  TierLimits limits_of(TierId tier) const;
+  void announce(TierId tier, const TierUse& use, const TierLimits& limits) const;
+  void collect(TierId tier, bool clean_only, TierUse* use);
+  // Until so many slabs of `tier` are free for everybody.
   struct Goal {
     TierId tier{};
     std::uint32_t slabs = 0;
     bool may_drop = true;
   };
   RoomMade approach(Actor& actor, const Goal& goal);
-  void evict(Actor& actor, const Goal& goal, std::size_t count, RoomMade* made);
-  void handle_victim(Actor& actor, const BlockView& victim, const Goal& goal, RoomMade* made);
+  void evict_by_shares(Actor& actor, const Goal& goal, TierUse* use, bool clean_only,
+                       RoomMade* made);
+  void evict(Actor& actor, const Goal& goal, std::span<BlockView> candidates, RoomMade* made);
+  bool handle_victim(Actor& actor, const BlockView& victim, const Goal& goal, RoomMade* made);
   void collect_rising(std::span<const RisingFile> files);
   void lower(Actor& actor, TierId tier, std::size_t blocks);
   bool is_above_home(const BlockDescriptor& block, TierId tier) const;
   bool drop(Actor& actor, BucketIndex bucket, PlacementReason reason);
-  std::vector<TierView> views(BufferingMode mode) const;
+  std::vector<TierView> views(BufferingMode mode, AccountId account) const;
 
   const NodeMemory& memory_;
   const PlacementPolicy& placement_;
   const ReplacementPolicy& replacement_;
   const std::array<TierLimits, kTiersMax> limits_;
+  std::array<std::int64_t, kTiersMax> strict_until_ns_{};
+  // What each account has still to give in this round.
+  std::array<std::uint64_t, kAccountsMax> bytes_to_give_{};
   std::vector<BlockView> candidates_;
   std::vector<Rising> rising_;
   MoveBatch batch_;

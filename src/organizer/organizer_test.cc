@@ -105,10 +105,12 @@ class OrganizerTest : public testing::Test {
   }
 
   // A block of the RAM tier filled with its own number, used `age` ago.
-  BucketIndex place(std::uint32_t number, std::uint32_t recency_ms, bool dirty) {
+  BucketIndex place(std::uint32_t number, std::uint32_t recency_ms, bool dirty,
+                    AccountId account = AccountId::kNobody) {
     Lease::Fresh fresh;
-    const BucketIndex bucket = actor_.leases[0].take(
-        memory_.pool(TierId::kMemory), SizeClass::k64KiB, actor_.self, memory_.owners(), 1, &fresh);
+    const BucketIndex bucket =
+        actor_.leases[0].take(memory_.pool(TierId::kMemory), SizeClass::k64KiB, actor_.self,
+                              memory_.owners(), 1, &fresh, account);
     EXPECT_NE(bucket, BucketIndex::kNone);
     BlockDescriptor& block = memory_.block(bucket);
     block.set_identity(object_, static_cast<BlockNumber>(number));
@@ -426,6 +428,58 @@ TEST_F(OrganizerTest, WhatIsAboveItsHomeLeavesForThatReason) {
   EXPECT_EQ(journaled(0, 1, PlacementReason::kAboveHome), made.demoted);
   const BlockDescriptor& block = memory_.block(find(0));
   EXPECT_EQ(block.reason.load(), static_cast<std::uint8_t>(PlacementReason::kAboveHome));
+  expect_nothing_leaks();
+}
+
+// The first half of the blocks is the older one.
+void begin_two_runs(NodeMemory& memory) {
+  memory.accounts().weights[1].store(100);
+  memory.accounts().weights[2].store(100);
+}
+
+TEST_F(OrganizerTest, TakesFromTheRunAboveItsShare) {
+  create(false);
+  begin_two_runs(memory_);
+  for (std::uint32_t number = 0; number < kSlabs; ++number)
+    place(number, 1000 + number, false, AccountId{number < 4 ? std::uint8_t{1} : std::uint8_t{2}});
+  const RoomMade made = make_room(plain_);
+  EXPECT_EQ(made.dropped, limits_[0].high_slabs);
+  for (std::uint32_t number = 0; number < 4; ++number)
+    EXPECT_NE(find(number), BucketIndex::kNone) << "old, but of the run that has less";
+  EXPECT_EQ(memory_.accounts().tiers[0].used(AccountId{1}), 4u);
+  EXPECT_EQ(memory_.accounts().tiers[0].used(AccountId{2}), 4u);
+  EXPECT_EQ(memory_.accounts().tiers[0].share_floor.load(), limits_[0].low_slabs);
+  expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, LeavesARunWhatIsReservedForIt) {
+  create(true);
+  memory_.accounts().weights[1].store(100);
+  memory_.accounts().tiers[0].reserve(AccountId{1}, 6);
+  for (std::uint32_t number = 0; number < kSlabs; ++number)
+    place(number, 1000 + number, number % 2 == 0,
+          AccountId{number < 6 ? std::uint8_t{1} : std::uint8_t{0}});
+  const RoomMade made = make_room(plain_);
+  EXPECT_GT(made.demoted, 0u);
+  EXPECT_FALSE(made.is_short);
+  for (std::uint32_t number = 0; number < 6; ++number)
+    EXPECT_EQ(tier_of(number), TierId::kMemory) << "oldest, and reserved for it";
+  EXPECT_EQ(memory_.accounts().tiers[1].used(AccountId::kNobody), made.demoted);
+  expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, ARunFullOfDirtyDataDoesNotStopTheOthers) {
+  create(false);
+  begin_two_runs(memory_);
+  for (std::uint32_t number = 0; number < kSlabs; ++number)
+    place(number, 1000 + number, number >= 4,
+          AccountId{number < 4 ? std::uint8_t{1} : std::uint8_t{2}});
+  const RoomMade made = make_room(plain_);
+  EXPECT_EQ(made.dropped, 4u) << "the clean ones, whose run has less";
+  EXPECT_GT(made.dirty_in_the_way, 0u);
+  const TierAccounts& accounts = memory_.accounts().tiers[0];
+  EXPECT_EQ(accounts.grant(AccountId{1}, 4, 4), 4u) << "for itself";
+  EXPECT_EQ(accounts.grant(AccountId{2}, 4, 4), 0u) << "and not for the other";
 }
 
 TEST_F(OrganizerTest, PassesOverBlocksInUse) {

@@ -20,21 +20,38 @@ void BucketPool::format() {
   words_.free_slabs->store(shape_.slab_count, std::memory_order_release);
 }
 
-bool BucketPool::lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab) {
+// A death between a slab's word and its counts leaves them off, which the sweep finds.
+void BucketPool::note_taken(AccountId account, std::uint32_t slabs) {
+  words_.free_slabs->fetch_sub(slabs, std::memory_order_relaxed);
+  words_.accounts->charge(account, slabs);
+}
+
+void BucketPool::note_freed(AccountId account) {
+  words_.accounts->discharge(account, 1);
+  words_.free_slabs->fetch_add(1, std::memory_order_relaxed);
+}
+
+bool BucketPool::lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab,
+                       AccountId account) {
   const unsigned index = static_cast<unsigned>(size_class);
   if (index < kSizeClasses - 1 && shape_.descriptors_per_slab > 1) {
     std::uint32_t from_start = 0;
-    if (lease_from(words_.partial_hint[index], State::kShared, size_class, self, &from_start,
-                   slab)) {
+    if (lease_from(words_.partial_hint[index], State::kShared, size_class, self, account,
+                   &from_start, slab)) {
       return true;
     }
   }
-  if (words_.free_slabs->load(std::memory_order_relaxed) == 0) return false;
-  return lease_from(words_.free_hint, State::kFree, size_class, self, cursor, slab);
+  if (accounts().grant(account, 1, free_slabs()) == 0 ||
+      !lease_from(words_.free_hint, State::kFree, size_class, self, account, cursor, slab)) {
+    return false;
+  }
+  if (accounts().overdrawn(account, 1, free_slabs()) == 0) return true;
+  give_back(*slab, self);
+  return false;
 }
 
 bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class,
-                            Owner self, std::uint32_t* cursor, SlabIndex* slab) {
+                            Owner self, AccountId account, std::uint32_t* cursor, SlabIndex* slab) {
   const std::uint32_t words = (shape_.slab_count + kBits - 1) / kBits;
   if (words == 0) return false;
   std::uint32_t at = *cursor / kBits % words;
@@ -46,7 +63,7 @@ bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, Size
       const std::uint32_t candidate = at * kBits + static_cast<unsigned>(std::countr_zero(bits));
       bits &= bits - 1;
       hint[at].fetch_and(~(std::uint64_t{1} << (candidate % kBits)), std::memory_order_acq_rel);
-      if (!claim(candidate, wanted, size_class, self)) continue;
+      if (!claim(candidate, wanted, size_class, self, account)) continue;
       *cursor = candidate + 1;
       slab->value = candidate;
       return true;
@@ -57,23 +74,28 @@ bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, Size
   return false;
 }
 
-unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs) {
-  if (words_.free_slabs->load(std::memory_order_relaxed) == 0) return 0;
+unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs, AccountId account) {
+  slabs = slabs.first(
+      accounts().grant(account, static_cast<std::uint32_t>(slabs.size()), free_slabs()));
   const std::uint32_t words = (shape_.slab_count + kBits - 1) / kBits;
   unsigned leased = 0;
   for (std::uint32_t word = 0; word < words && leased < slabs.size(); ++word) {
-    leased += claim_hinted(word, self, slabs.subspan(leased));
+    leased += claim_hinted(word, self, account, slabs.subspan(leased));
   }
-  // A death before this line leaves the count too high, which the sweep finds.
-  if (leased > 0) words_.free_slabs->fetch_sub(leased, std::memory_order_relaxed);
+  if (leased == 0) return 0;
+  note_taken(account, leased);
+  const std::uint32_t too_many = accounts().overdrawn(account, leased, free_slabs());
+  for (std::uint32_t count = 0; count < too_many; ++count)
+    give_back(SlabIndex{slabs[--leased]}, self);
   return leased;
 }
 
 // Claims slabs of one word of hints until `slabs` is full or the word has no more. The hints are
 // cleared first, as many as are wanted at once: a claim that fails says that the hint was stale.
-unsigned BucketPool::claim_hinted(std::uint32_t word, Owner self, std::span<std::uint32_t> slabs) {
+unsigned BucketPool::claim_hinted(std::uint32_t word, Owner self, AccountId account,
+                                  std::span<std::uint32_t> slabs) {
   const std::uint64_t leased =
-      pack(self, SizeClass::k64KiB, State::kLeased, all_free(SizeClass::k64KiB));
+      pack(self, SizeClass::k64KiB, State::kLeased, account, all_free(SizeClass::k64KiB));
   unsigned count = 0;
   for (;;) {
     std::uint64_t rest = words_.free_hint[word].load(std::memory_order_acquire);
@@ -95,7 +117,8 @@ unsigned BucketPool::claim_hinted(std::uint32_t word, Owner self, std::span<std:
   }
 }
 
-bool BucketPool::claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self) {
+bool BucketPool::claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self,
+                       AccountId account) {
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
     if (state_in(seen) != wanted) return false;
@@ -104,9 +127,10 @@ bool BucketPool::claim(std::uint32_t slab, State wanted, SizeClass size_class, O
     const std::uint16_t free =
         fresh ? (shape_.descriptors_per_slab == 1 ? std::uint16_t{1} : all_free(size_class))
               : free_in(seen);
-    if (words_.slabs[slab].compare_exchange_weak(seen, pack(self, size_class, State::kLeased, free),
-                                                 std::memory_order_acq_rel)) {
-      if (fresh) words_.free_slabs->fetch_sub(1, std::memory_order_relaxed);
+    const std::uint64_t leased =
+        pack(self, size_class, State::kLeased, fresh ? account : account_in(seen), free);
+    if (words_.slabs[slab].compare_exchange_weak(seen, leased, std::memory_order_acq_rel)) {
+      if (fresh) note_taken(account, 1);
       return true;
     }
   }
@@ -135,11 +159,18 @@ BucketIndex BucketPool::take_whole(SlabIndex slab, Owner self, const OwnerTable&
   BlockDescriptor& descriptor = descriptors_[raw(bucket)];
   descriptor.lock(self, owners);  // before the bit is cleared: invariant 1
   CAIRN_DCHECK(descriptor.state.load() == BlockState::kFree);
-  std::uint64_t seen = pack(self, SizeClass::k64KiB, State::kLeased, all_free(SizeClass::k64KiB));
-  const std::uint64_t taken = pack(Owner(), SizeClass::k64KiB, State::kShared, 0);
-  if (!words_.slabs[slab.value].compare_exchange_strong(seen, taken, std::memory_order_acq_rel)) {
-    descriptor.unlock(self, false);
-    return BucketIndex::kNone;
+  std::uint64_t seen = words_.slabs[slab.value].load(std::memory_order_relaxed);
+  for (;;) {
+    const AccountId account = account_in(seen);  // another's, when the run has ended meanwhile
+    const bool is_ours =
+        seen == pack(self, SizeClass::k64KiB, State::kLeased, account, all_free(SizeClass::k64KiB));
+    if (!is_ours) {
+      descriptor.unlock(self, false);
+      return BucketIndex::kNone;
+    }
+    const std::uint64_t taken = pack(Owner(), SizeClass::k64KiB, State::kShared, account, 0);
+    if (words_.slabs[slab.value].compare_exchange_weak(seen, taken, std::memory_order_acq_rel))
+      break;
   }
   descriptor.size_class = static_cast<std::uint8_t>(SizeClass::k64KiB);
   return bucket;
@@ -155,9 +186,9 @@ void BucketPool::settle(std::uint32_t slab, Owner owner) {
     const std::uint16_t all = shape_.descriptors_per_slab == 1 ? 1 : all_free(size_class);
     const bool unused = free_in(seen) == all;
     const std::uint64_t next =
-        unused ? 0 : pack(Owner(), size_class, State::kShared, free_in(seen));
+        unused ? 0 : pack(Owner(), size_class, State::kShared, account_in(seen), free_in(seen));
     if (words_.slabs[slab].compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {
-      if (unused) words_.free_slabs->fetch_add(1, std::memory_order_relaxed);
+      if (unused) note_freed(account_in(seen));
       set_hint(slab, next);
       return;
     }
@@ -174,20 +205,21 @@ void BucketPool::empty(BlockDescriptor& descriptor) {
   if (descriptor.state.load() != BlockState::kFree) descriptor.enter(BlockState::kFree);
 }
 
-bool BucketPool::keep(BucketIndex bucket, Owner self, SlabIndex* slab) {
+bool BucketPool::keep(BucketIndex bucket, Owner self, SlabIndex* slab, AccountId account) {
   if (!is_whole_slab(bucket)) return false;
   BlockDescriptor& descriptor = descriptors_[raw(bucket)];
   slab->value = place_of(bucket).slab;
   // What take_whole() left; anything else is a carved slab, or one whose lessee still has it.
-  std::uint64_t seen = pack(Owner(), SizeClass::k64KiB, State::kShared, 0);
+  std::uint64_t seen = pack(Owner(), SizeClass::k64KiB, State::kShared, account, 0);
   const std::uint64_t leased =
-      pack(self, SizeClass::k64KiB, State::kLeased, all_free(SizeClass::k64KiB));
+      pack(self, SizeClass::k64KiB, State::kLeased, account, all_free(SizeClass::k64KiB));
   if (words_.slabs[slab->value].load(std::memory_order_relaxed) != seen) return false;
   // Emptied first: after a death in between, the sweep finds it locked, taken and without a block.
   empty(descriptor);
   const bool is_ours =
       words_.slabs[slab->value].compare_exchange_strong(seen, leased, std::memory_order_acq_rel);
-  CAIRN_DCHECK(is_ours);
+  // Only the account can have changed, as its run has ended: then it is released as it is.
+  CAIRN_DCHECK(is_ours || account_in(seen) != account);
   if (!is_ours) return false;
   descriptor.unlock(self, true);
   return true;
@@ -205,9 +237,9 @@ void BucketPool::release(BucketIndex bucket, Owner self) {
     const std::uint16_t all = shape_.descriptors_per_slab == 1 ? 1 : all_free(size_class);
     const bool empty = state_in(seen) == State::kShared && free == all;
     const std::uint64_t next =
-        empty ? 0 : pack(owner_in(seen), class_in(seen), state_in(seen), free);
+        empty ? 0 : pack(owner_in(seen), class_in(seen), state_in(seen), account_in(seen), free);
     if (words_.slabs[slab].compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {
-      if (empty) words_.free_slabs->fetch_add(1, std::memory_order_relaxed);
+      if (empty) note_freed(account_in(seen));
       set_hint(slab, next);
       break;
     }
@@ -289,6 +321,29 @@ std::uint32_t BucketPool::count_free_slabs() const {
 
 void BucketPool::correct_free_slabs(std::int32_t by) const {
   words_.free_slabs->fetch_add(static_cast<std::uint32_t>(by), std::memory_order_relaxed);
+}
+
+void BucketPool::count_used_slabs(std::span<std::uint32_t, kAccountsMax> used) const {
+  for (std::uint32_t& count : used) count = 0;
+  for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+    const std::uint64_t word = words_.slabs[slab].load(std::memory_order_relaxed);
+    if (state_in(word) != State::kFree) ++used[raw(account_in(word))];
+  }
+}
+
+void BucketPool::transfer(AccountId from, AccountId to) {
+  constexpr std::uint64_t kAccountMask = std::uint64_t{kAccountsMax - 1} << kAccountShift;
+  for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+    std::uint64_t seen = words_.slabs[slab].load(std::memory_order_relaxed);
+    while (state_in(seen) != State::kFree && account_in(seen) == from) {
+      const std::uint64_t next = (seen & ~kAccountMask) | std::uint64_t{raw(to)} << kAccountShift;
+      if (!words_.slabs[slab].compare_exchange_weak(seen, next, std::memory_order_acq_rel))
+        continue;
+      words_.accounts->charge(to, 1);
+      words_.accounts->discharge(from, 1);
+      break;
+    }
+  }
 }
 
 std::uint32_t BucketPool::leased_slabs() const {

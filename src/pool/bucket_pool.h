@@ -4,7 +4,10 @@
 //
 // A slab is described by one word, and every change of it is one compare-and-swap:
 //
-//   | owner : 24 | spare : 4 | class : 2 | state : 2 | spare : 16 | free buckets : 16 |
+//   | owner : 24 | spare : 4 | class : 2 | state : 2 | spare : 10 | account : 6 | free buckets : 16
+//   |
+//
+// The account is that of whoever took the slab when it was free (pool/capacity_accounts.h).
 //
 //   state     meaning                              who moves it where
 //   free      nobody's, all buckets free           client, service: lease() -> leased
@@ -30,6 +33,7 @@
 #include "arena/owner.h"
 #include "base/ids.h"
 #include "catalog/block.h"
+#include "pool/capacity_accounts.h"
 
 namespace cairn {
 
@@ -59,6 +63,7 @@ class BucketPool {
     std::atomic<std::uint64_t>* partial_hint[kSizeClasses - 1];
     // count, exact up to changes in flight
     std::atomic<std::uint32_t>* free_slabs;
+    TierAccounts* accounts;
   };
   // `descriptors_per_slab` is kPagesPerBlock where size classes are on, else 1 (file tiers).
   struct Shape {
@@ -74,11 +79,13 @@ class BucketPool {
   void format();
 
   // Takes a slab of `size_class` for `self`, starting the search at `*cursor`. False when none is
-  // free.
-  bool lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab);
+  // free for the account.
+  bool lease(SizeClass size_class, Owner self, std::uint32_t* cursor, SlabIndex* slab,
+             AccountId account = AccountId::kNobody);
   // The same for several slabs of the largest class at once, lowest first; returns how many of
   // `slabs` were filled. One look at the hints and one change of the count serve all of them.
-  unsigned lease_whole(Owner self, std::span<std::uint32_t> slabs);
+  unsigned lease_whole(Owner self, std::span<std::uint32_t> slabs,
+                       AccountId account = AccountId::kNobody);
   // Takes a bucket from a slab that `self` leases: its descriptor comes locked, in state free.
   // kNone when the slab has none left.
   BucketIndex take(SlabIndex slab, Owner self, const OwnerTable& owners);
@@ -90,8 +97,9 @@ class BucketPool {
   // unlocks it.
   void release(BucketIndex bucket, Owner self);
   // The same, but the bucket's slab is leased by `self` from now on, so that no line which others
-  // use is written. False when the bucket is part of a carved slab: nothing has happened then.
-  bool keep(BucketIndex bucket, Owner self, SlabIndex* slab);
+  // use is written. False when the bucket is part of a carved slab, or another account's: nothing
+  // has happened then.
+  bool keep(BucketIndex bucket, Owner self, SlabIndex* slab, AccountId account);
 
   // After a death: returns what `dead` had leased. Returns the number of slabs.
   std::uint32_t reclaim_leases(Owner dead);
@@ -105,6 +113,17 @@ class BucketPool {
   // between the change of slabs and of the count.
   std::uint32_t count_free_slabs() const;
   void correct_free_slabs(std::int32_t by) const;
+
+  TierAccounts& accounts() const { return *words_.accounts; }
+  AccountId account_of(BucketIndex bucket) const {
+    return account_in(words_.slabs[place_of(bucket).slab].load(std::memory_order_relaxed));
+  }
+  // What is charged to `from` belongs to `to` from now on.
+  void transfer(AccountId from, AccountId to);
+  // Slabs of each account by looking at every one, as count_free_slabs().
+  void count_used_slabs(std::span<std::uint32_t, kAccountsMax> used) const;
+  // Free slabs that are not held back for somebody's reservation.
+  std::uint32_t common_slabs() const { return accounts().common(free_slabs()); }
 
   bool contains(BucketIndex bucket) const {
     return raw(bucket) - shape_.first_bucket < shape_.slab_count * shape_.descriptors_per_slab;
@@ -144,12 +163,17 @@ class BucketPool {
   static constexpr unsigned kOwnerShift = 40;
   static constexpr unsigned kClassShift = 34;
   static constexpr unsigned kStateShift = 32;
+  static constexpr unsigned kAccountShift = 16;
 
   static constexpr std::uint64_t pack(Owner owner, SizeClass size_class, State state,
-                                      std::uint16_t free) {
+                                      AccountId account, std::uint16_t free) {
     return static_cast<std::uint64_t>(owner.bits()) << kOwnerShift |
            static_cast<std::uint64_t>(size_class) << kClassShift |
-           static_cast<std::uint64_t>(state) << kStateShift | free;
+           static_cast<std::uint64_t>(state) << kStateShift |
+           std::uint64_t{raw(account)} << kAccountShift | free;
+  }
+  static constexpr AccountId account_in(std::uint64_t word) {
+    return static_cast<AccountId>(word >> kAccountShift & (kAccountsMax - 1));
   }
   static constexpr Owner owner_in(std::uint64_t word) {
     return Owner::from_bits(static_cast<std::uint32_t>(word >> kOwnerShift));
@@ -187,9 +211,12 @@ class BucketPool {
     return Place{small / others, small % others + 1};
   }
   bool lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class, Owner self,
-                  std::uint32_t* cursor, SlabIndex* slab);
-  bool claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self);
-  unsigned claim_hinted(std::uint32_t word, Owner self, std::span<std::uint32_t> slabs);
+                  AccountId account, std::uint32_t* cursor, SlabIndex* slab);
+  bool claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self, AccountId account);
+  unsigned claim_hinted(std::uint32_t word, Owner self, AccountId account,
+                        std::span<std::uint32_t> slabs);
+  void note_taken(AccountId account, std::uint32_t slabs);
+  void note_freed(AccountId account);
   void settle(std::uint32_t slab, Owner owner);
   static void empty(BlockDescriptor& descriptor);
   void set_hint(std::uint32_t slab, std::uint64_t word);

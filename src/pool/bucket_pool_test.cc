@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <set>
 #include <thread>
@@ -23,6 +24,7 @@ class BucketPoolTest : public testing::Test {
     words.partial_hint[0] = partial_[0].get();
     words.partial_hint[1] = partial_[1].get();
     words.free_slabs = &free_slabs_;
+    words.accounts = accounts_.get();
     pool_ = BucketPool(words, BucketPool::Shape{kSlabs, kPagesPerBlock, 1}, descriptors_.get());
     pool_.format();
   }
@@ -46,6 +48,7 @@ class BucketPoolTest : public testing::Test {
       std::unique_ptr<std::atomic<std::uint64_t>[]>(new std::atomic<std::uint64_t>[8]()),
       std::unique_ptr<std::atomic<std::uint64_t>[]>(new std::atomic<std::uint64_t>[ 8 ]())};
   std::atomic<std::uint32_t> free_slabs_{0};
+  std::unique_ptr<TierAccounts> accounts_{new TierAccounts()};
   std::unique_ptr<BlockDescriptor[]> descriptors_{new BlockDescriptor[kSlabs * kPagesPerBlock + 1]};
   BucketPool pool_;
 };
@@ -178,6 +181,45 @@ TEST_F(BucketPoolTest, WhatWasKeptByTheDeadComesBack) {
   owners_.advance(2);
   EXPECT_EQ(pool_.reclaim_dead_leases(owners_), 1u);
   EXPECT_EQ(pool_.free_slabs(), kSlabs);
+}
+
+TEST_F(BucketPoolTest, CountsSlabsForTheAccountThatTookThem) {
+  constexpr auto kRun = AccountId{3};
+  const Owner self = owners_.current(1);
+  Lease lease;
+  Lease::Fresh fresh;
+  const BucketIndex whole = lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh, kRun);
+  const BucketIndex small = lease.take(pool_, SizeClass::k4KiB, self, owners_, 1, &fresh, kRun);
+  EXPECT_EQ(accounts_->used(kRun), 3u) << "two of the largest class, one carved";
+  EXPECT_EQ(pool_.account_of(whole), kRun);
+  EXPECT_EQ(pool_.account_of(small), kRun);
+  const BucketIndex other = lease.take(pool_, SizeClass::k64KiB, self, owners_, 1, &fresh);
+  EXPECT_EQ(accounts_->used(kRun), 2u) << "the stock of another account has gone back";
+  EXPECT_EQ(accounts_->used(AccountId::kNobody), 1u);
+  pool_.transfer(kRun, AccountId{4});
+  EXPECT_EQ(accounts_->used(kRun), 0u);
+  EXPECT_EQ(accounts_->used(AccountId{4}), 2u);
+  for (const BucketIndex bucket : {whole, small, other}) pool_.release(bucket, self);
+  lease.drop(pool_);
+  EXPECT_EQ(accounts_->used(AccountId{4}), 0u);
+  EXPECT_EQ(accounts_->used(AccountId::kNobody), 0u);
+  EXPECT_EQ(pool_.free_slabs(), kSlabs);
+}
+
+TEST_F(BucketPoolTest, LeavesWhatIsReservedToItsAccount) {
+  constexpr auto kRun = AccountId{3};
+  const Owner self = owners_.current(1);
+  accounts_->reserve(kRun, 100);
+  std::vector<std::uint32_t> slabs(kSlabs);
+  EXPECT_EQ(pool_.lease_whole(self, slabs), kSlabs - 100);
+  std::uint32_t cursor = 0;
+  SlabIndex slab{};
+  EXPECT_FALSE(pool_.lease(SizeClass::k4KiB, self, &cursor, &slab));
+  EXPECT_EQ(pool_.lease_whole(self, slabs, kRun), 100u);
+  std::array<std::uint32_t, kAccountsMax> counted{};
+  pool_.count_used_slabs(counted);
+  EXPECT_EQ(counted[0], kSlabs - 100);
+  EXPECT_EQ(counted[3], 100u);
 }
 
 // A lease that others' buckets come to, such as the service's, hoards nothing; nor are small ones

@@ -6,10 +6,15 @@
 namespace cairn {
 
 BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
-                        const OwnerTable& owners, unsigned wanted, Fresh* fresh) {
+                        const OwnerTable& owners, unsigned wanted, Fresh* fresh,
+                        AccountId account) {
   if (owner_ != self) {
     forget();
     owner_ = self;
+  }
+  if (account_ != account) {
+    drop(pool);
+    account_ = account;
   }
   *fresh = Fresh();
   // Lowest first: memory that was touched before is used again, and the tier grows only as far as
@@ -25,7 +30,7 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
         has_carved_[index] = false;
       }
       SlabIndex slab{};
-      if (!pool.lease(size_class, self, &cursor_, &slab)) return BucketIndex::kNone;
+      if (!pool.lease(size_class, self, &cursor_, &slab, account)) return BucketIndex::kNone;
       carved_[index] = slab.value;
       has_carved_[index] = true;
       *fresh = Fresh{slab.value, 1};
@@ -37,7 +42,7 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
     const unsigned share = std::max(1u, pool.slab_count() / 64);
     const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
     whole_limit_ = portion;
-    whole_count_ = pool.lease_whole(self, std::span(whole_, portion));
+    whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account);
     if (whole_count_ == 0) return BucketIndex::kNone;
     std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
     const std::uint32_t lowest = whole_[whole_count_ - 1];
@@ -48,7 +53,7 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
 
 void Lease::release(BucketPool& pool, BucketIndex bucket, Owner self) {
   SlabIndex slab{};
-  if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(bucket, self, &slab)) {
+  if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(bucket, self, &slab, account_)) {
     whole_[whole_count_++] = slab.value;
   } else {
     pool.release(bucket, self);

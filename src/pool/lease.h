@@ -17,14 +17,15 @@ class Lease {
  public:
   static constexpr unsigned kSlabsMax = 16;  // 1 MiB: one large write's worth
 
-  // A free bucket with its descriptor locked, or kNone when the tier is full. `fresh` is told which
-  // part of the tier was leased anew, so that its pages can be populated in one call.
+  // A free bucket with its descriptor locked, or kNone when the tier is full for the account.
+  // `fresh` is told which part of the tier was leased anew, so that its pages can be populated in
+  // one call. The stock is one account's: what was left of another's goes back first.
   struct Fresh {
     std::uint32_t first_slab = 0;
     std::uint32_t count = 0;
   };
   BucketIndex take(BucketPool& pool, SizeClass size_class, Owner self, const OwnerTable& owners,
-                   unsigned wanted, Fresh* fresh);
+                   unsigned wanted, Fresh* fresh, AccountId account = AccountId::kNobody);
 
   // Frees a bucket as BucketPool::release() does. A whole slab may stay in stock for the next
   // take(): who removes a file and writes it anew needs no search and no line of anybody else.
@@ -39,6 +40,7 @@ class Lease {
 
  private:
   Owner owner_;
+  AccountId account_ = AccountId::kNobody;
   std::uint32_t cursor_ = 0;
   std::uint32_t whole_count_ = 0;
   std::uint32_t whole_limit_ = 0;                // how many the last lease was for

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "pool/capacity_accounts.h"
 
 namespace cairn {
 
@@ -24,6 +25,7 @@ struct BlockView {
   std::uint32_t frequency = 0;
   std::uint32_t bytes = 0;
   bool dirty = false;
+  AccountId account = AccountId::kNobody;  // whose share of the tier it is in
   std::uint8_t priority = 4;  // of the file, 0 leaves first; see catalog/object_handling.h
 };
 

@@ -27,6 +27,11 @@ struct Actor {
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
   std::byte* bounce_block();
   const OwnerTable& owners() const { return memory->owners(); }
+  // Whom what it takes of the tiers is counted for: its process's run.
+  AccountId account() const {
+    return static_cast<AccountId>(
+        memory->slot(self.slot()).account.load(std::memory_order_relaxed));
+  }
   Object& object(ObjectIndex index) const { return memory->objects().at(index); }
   void count(Counter counter, std::uint64_t amount) { counters->add(counter, amount); }
   void drop_leases();

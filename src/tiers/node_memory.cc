@@ -27,8 +27,8 @@ std::uint64_t words_for_bits(std::uint64_t bits) { return bits / 64 + 1; }
 // Offsets of the tables in the control segment. Every section starts on its own page.
 struct NodeMemory::Layout {
   std::uint64_t end = 0;
-  std::uint64_t rules, journal, slots, generations, objects, object_lines, descriptions, holds,
-      descriptors, block_lines;
+  std::uint64_t rules, journal, accounts, slots, generations, objects, object_lines, descriptions,
+      holds, descriptors, block_lines;
   std::uint64_t dirty_map;
   std::uint64_t slabs[kTiersMax], free_hint[kTiersMax], partial_hint[2];
   std::uint32_t object_count, bucket_count;
@@ -44,6 +44,7 @@ struct NodeMemory::Layout {
     section(sizeof(ControlHeader));
     rules = section(RuleTable::kBytes);
     journal = section(MoveJournal::kBytes);
+    accounts = section(sizeof(AccountTable));
     slots = section(sizeof(ClientSlot) * shape.clients_max);
     generations = section(sizeof(std::uint32_t) * shape.clients_max);
     std::uint64_t file_slabs = 0;
@@ -84,6 +85,7 @@ Status NodeMemory::bind(const MemoryShape& shape) {
   header_ = reinterpret_cast<ControlHeader*>(base);
   rules_ = RuleTable(base + layout.rules);
   journal_ = MoveJournal(base + layout.journal);
+  accounts_ = reinterpret_cast<AccountTable*>(base + layout.accounts);
   slots_ = reinterpret_cast<ClientSlot*>(base + layout.slots);
   owners_ = OwnerTable(reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.generations),
                        shape.clients_max);
@@ -114,6 +116,7 @@ Status NodeMemory::bind(const MemoryShape& shape) {
       words.partial_hint[index] = words_at(layout.partial_hint[index]);
     }
     words.free_slabs = &header_->free_slabs[tier];
+    words.accounts = &accounts_->tiers[tier];
     BucketPool::Shape pool_shape;
     pool_shape.slab_count = slabs_of(shape, tier);
     pool_shape.descriptors_per_slab = tier == 0 ? kPagesPerBlock : 1;

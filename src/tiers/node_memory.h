@@ -26,6 +26,7 @@
 #include "catalog/object_table.h"
 #include "catalog/rule_table.h"
 #include "pool/bucket_pool.h"
+#include "pool/capacity_accounts.h"
 #include "tiers/file_tier.h"
 #include "tiers/move_journal.h"
 #include "tiers/published_plan.h"
@@ -141,6 +142,7 @@ class NodeMemory {
     return rules_.parts().of(handling.parts, number);
   }
   const MoveJournal& journal() const { return journal_; }
+  AccountTable& accounts() const { return *accounts_; }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
   BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
@@ -219,6 +221,7 @@ class NodeMemory {
   SharedSegment control_;
   SharedSegment data_;
   ControlHeader* header_ = nullptr;
+  AccountTable* accounts_ = nullptr;
   ClientSlot* slots_ = nullptr;
   OwnerTable owners_;
   mutable ObjectTable objects_;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -174,6 +175,11 @@ void expect_nothing_leaked(const NodeProcess& node) {
     const BucketPool& pool = memory.pool(static_cast<TierId>(tier));
     EXPECT_EQ(pool.leased_slabs(), 0u) << "tier " << tier;
     EXPECT_EQ(pool.free_slabs(), pool.count_free_slabs()) << "tier " << tier;
+    std::array<std::uint32_t, kAccountsMax> used{};
+    pool.count_used_slabs(used);
+    for (unsigned account = 0; account < kAccountsMax; ++account)
+      EXPECT_EQ(pool.accounts().used(static_cast<AccountId>(account)), used[account])
+          << "tier " << tier << ", account " << account;
     pool.for_each_bucket([&](BucketIndex bucket) {
       if (!pool.is_taken(bucket)) return;
       ++taken_buckets;

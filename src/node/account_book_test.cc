@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/account_book.h"
+
+#include <gtest/gtest.h>
+
+#include "pool/lease.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+class AccountBookTest : public testing::Test {
+ protected:
+  AccountBookTest() {
+    MemoryShape shape;
+    shape.tier_bytes[0] = 32 * kMiB;
+    shape.clients_max = 8;
+    shape.objects_max = 64;
+    auto memory = NodeMemory::create(shape, {});
+    memory_ = std::move(memory.value());
+    clients_.emplace(memory_);
+    book_.emplace(memory_, *clients_, config_);
+  }
+  static std::vector<Reservation> ram(std::uint64_t mebibytes) {
+    return {Reservation{"ram", mebibytes * kMiB}};
+  }
+  ClientInfo client(std::uint32_t run) {
+    ClientInfo info;
+    info.pid = 1;
+    info.run = run;
+    return info;
+  }
+  // Takes so many slabs as a thread of `self`'s process would.
+  void take(Owner self, Lease& lease, unsigned slabs) {
+    const auto account = static_cast<AccountId>(memory_.slot(self.slot()).account.load());
+    for (unsigned count = 0; count < slabs; ++count) {
+      Lease::Fresh fresh;
+      const BucketIndex bucket = lease.take(memory_.pool(TierId::kMemory), SizeClass::k64KiB, self,
+                                            memory_.owners(), 1, &fresh, account);
+      ASSERT_NE(bucket, BucketIndex::kNone);
+      memory_.block(bucket).unlock(self, true);
+    }
+  }
+
+  NodeConfig config_;
+  NodeMemory memory_;
+  std::optional<ClientTable> clients_;
+  std::optional<AccountBook> book_;
+};
+
+TEST_F(AccountBookTest, RefusesWhatCannotBeMetAndSaysWhoHasIt) {
+  EXPECT_TRUE(book_->begin_run(71, 100, ram(12)).is_ok());
+  const Status refused = book_->begin_run(72, 100, ram(20));
+  ASSERT_FALSE(refused.is_ok());
+  EXPECT_NE(refused.message().find("20 MiB of tier ram cannot be reserved, only 16 MiB can"),
+            std::string::npos)
+      << refused.message();
+  EXPECT_NE(refused.message().find("12 MiB by run 71"), std::string::npos) << refused.message();
+  EXPECT_TRUE(book_->begin_run(72, 100, ram(16)).is_ok());
+  book_->end_run(71);
+  EXPECT_TRUE(book_->begin_run(73, 100, ram(12)).is_ok()) << "it is free again";
+}
+
+TEST_F(AccountBookTest, KnowsTheTiersByName) {
+  EXPECT_TRUE(book_->begin_run(1, 100, {Reservation{"", kMiB}}).is_ok()) << "the fastest";
+  EXPECT_EQ(book_->holdings_of(1).at(0).reserved, kMiB);
+  const Status unknown = book_->begin_run(2, 100, {Reservation{"tape", kMiB}});
+  EXPECT_NE(unknown.message().find("tape"), std::string::npos);
+  EXPECT_NE(unknown.message().find("the node has ram"), std::string::npos) << unknown.message();
+  EXPECT_FALSE(book_->begin_run(2, 100, {Reservation{"ram", kMiB}, Reservation{"", kMiB}}).is_ok());
+}
+
+TEST_F(AccountBookTest, CountsForTheRunOfTheClientWheneverItAttached) {
+  const Owner early = *clients_->attach(client(5));
+  ASSERT_TRUE(book_->begin_run(5, 100, {}).is_ok());
+  const Owner late = *clients_->attach(client(5));
+  const Owner other = *clients_->attach(client(6));
+  Lease leases[3];
+  take(early, leases[0], 3);
+  take(late, leases[1], 2);
+  take(other, leases[2], 4);
+  EXPECT_EQ(book_->holdings_of(5).at(0).used, 5 * kBlockBytes);
+  EXPECT_EQ(memory_.accounts().tiers[0].used(AccountId::kNobody), 4u);
+  book_->end_run(5);
+  EXPECT_EQ(memory_.accounts().tiers[0].used(AccountId::kNobody), 9u)
+      << "what it has left behind is nobody's";
+  EXPECT_TRUE(book_->holdings_of(5).empty());
+  EXPECT_EQ(memory_.slot(late.slot()).account.load(), 0u);
+}
+
+TEST_F(AccountBookTest, MissesWhatOthersStillHave) {
+  ASSERT_TRUE(book_->begin_run(5, 100, {}).is_ok());
+  const Owner other = *clients_->attach(client(5));
+  Lease lease;
+  take(other, lease, 400);  // of 512
+  ASSERT_TRUE(book_->begin_run(6, 100, ram(16)).is_ok());
+  EXPECT_EQ(book_->missing_slabs(6), 256u - 112u);
+  EXPECT_EQ(book_->missing_slabs(5), 0u);
+}
+
+TEST_F(AccountBookTest, RunsBeyondTheTableShareTheCommonAccount) {
+  for (std::uint32_t run = 1; run < kAccountsMax; ++run)
+    ASSERT_TRUE(book_->begin_run(run, 100, {}).is_ok());
+  EXPECT_TRUE(book_->begin_run(100, 100, {}).is_ok());
+  EXPECT_TRUE(book_->holdings_of(100).empty());
+  EXPECT_FALSE(book_->begin_run(101, 100, ram(1)).is_ok());
+  book_->end_run(7);
+  EXPECT_TRUE(book_->begin_run(101, 100, ram(1)).is_ok());
+}
+
+}  // namespace
+}  // namespace cairn::node
