@@ -199,7 +199,7 @@ def rules_by_path():
 class Node:
     """A node of its own (`cairn up`), with commands to it."""
 
-    def __init__(self, *options, ram="32M", tier="64M", slower=""):
+    def __init__(self, *options, ram="32M"):
         self.work = under_cairn.work_directory("modes-node")
         self.directory = self.work / "data"
         self.tier = self.work / "tier"
@@ -210,10 +210,7 @@ class Node:
         (self.directory / "mine").mkdir()
         self.environment = under_cairn.clean_environment({"CAIRN_RUN_ROOT": str(self.work / "run")})
         (self.work / "run").mkdir(mode=0o700)
-        if slower:  # a second file tier
-            (self.work / "slower").mkdir()
-            options = ("--tier", f"{self.work / 'slower'}:{slower}", *options)
-        self.cairn("up", "--name", "n", "--ram", ram, "--tier", f"{self.tier}:{tier}", "--buffer", self.directory,
+        self.cairn("up", "--name", "n", "--ram", ram, "--tier", f"{self.tier}:64M", "--buffer", self.directory,
                    *options)
 
     def __enter__(self):
