@@ -199,7 +199,7 @@ def rules_by_path():
 class Node:
     """A node of its own (`cairn up`), with commands to it."""
 
-    def __init__(self, *options, ram="32M"):
+    def __init__(self, *options, ram="32M", tier="64M", slower=""):
         self.work = under_cairn.work_directory("modes-node")
         self.directory = self.work / "data"
         self.tier = self.work / "tier"
@@ -210,7 +210,10 @@ class Node:
         (self.directory / "mine").mkdir()
         self.environment = under_cairn.clean_environment({"CAIRN_RUN_ROOT": str(self.work / "run")})
         (self.work / "run").mkdir(mode=0o700)
-        self.cairn("up", "--name", "n", "--ram", ram, "--tier", f"{self.tier}:64M", "--buffer", self.directory,
+        if slower:  # a second file tier
+            (self.work / "slower").mkdir()
+            options = ("--tier", f"{self.work / 'slower'}:{slower}", *options)
+        self.cairn("up", "--name", "n", "--ram", ram, "--tier", f"{self.tier}:{tier}", "--buffer", self.directory,
                    *options)
 
     def __enter__(self):
@@ -358,6 +361,28 @@ def hot_files_rise():
             return reply["handling"]["tier"]
         assert soon(lambda: home_of("f10") == "tier1", 20), "read once, and still at home in RAM"
         for number in range(12):
+            assert puppet.call("pread", opened[number], 1 << 20, 0) == pattern(number, 1 << 20), number
+        assert puppet.end() == 0, puppet.errors
+
+
+def hot_files_rise_between_file_tiers():
+    with Node("--policy", "hot-data", ram="0", tier="8M", slower="64M") as node:
+        files = [node.directory / f"f{number}" for number in range(16)]
+        for number, path in enumerate(files):
+            path.write_bytes(pattern(number, 1 << 20))
+        node.cairn("stage-in", "--node", "n", "--tier", "tier2", *files)
+        puppet = node.puppet()
+        opened = [puppet.call("open", str(path), os.O_RDONLY) for path in files]
+
+        def risen():
+            for number in range(3):
+                puppet.call("pread", opened[number], 1 << 20, 0)
+            return sum(node.tiers_of(path.name).get("tier1", 0) for path in files[:3])
+        assert soon(lambda: risen() == 3 << 20, 30), f"{risen()} bytes of the files in use rose"
+        assert all(set(node.tiers_of(path.name)) == {"tier2"} for path in files[4:]), "nobody uses them"
+        moves = json.loads(node.cairn("status", "--node", "n", "--json"))["moves"]
+        assert ("tier2", "tier1", "hot") in {(move["from"], move["to"], move["reason"]) for move in moves}, moves
+        for number in range(16):
             assert puppet.call("pread", opened[number], 1 << 20, 0) == pattern(number, 1 << 20), number
         assert puppet.end() == 0, puppet.errors
 
@@ -613,7 +638,7 @@ PARTS = {
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers],
     "files": [stage_in_and_out, moves_and_their_reasons, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
-                 hot_files_rise, policies_by_path_and_run,
+                 hot_files_rise, hot_files_rise_between_file_tiers, policies_by_path_and_run,
                  policies_from_shared_objects],
 }
 
