@@ -117,7 +117,7 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
     copy_to_shared(to.bytes(), from.bytes(), bytes_in(static_cast<SizeClass>(old.size_class)));
   } else {
     const TierId tier = memory.tier_of(from.bucket());
-    memory.note_device_read(tier, monotonic_coarse_ms());
+    if (reason != PlacementReason::kStaged) memory.note_device_read(tier, monotonic_coarse_ms());
     const int error = memory.file_tier(tier).read_pages(
         memory.pool(tier).offset_of_bucket(from.bucket()), to.bytes(), kBlockBytes);
     if (error < 0) {

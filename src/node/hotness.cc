@@ -46,9 +46,12 @@ std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView
     const double rate = static_cast<double>(fresh) / std::max(seconds, 1e-3);
     history.per_second =
         history.accesses == 0 ? rate : history.per_second * (1 - kNewShare) + rate * kNewShare;
-    const bool is_known = history.accesses != 0;
+    // A block counts as accessed once when it is placed, which is no use of it.
+    const std::uint64_t arrived =
+        (now_measured.bytes - std::min(now_measured.bytes, history.bytes)) / kBlockBytes;
+    history.is_used = fresh > arrived;
     history.accesses = now_measured.accesses;
-    history.is_used = is_known && fresh != 0;
+    history.bytes = now_measured.bytes;
     const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
     units.push_back(HotUnit{history.per_second / mebibytes, now_measured.bytes});
   }

@@ -32,6 +32,7 @@ class Hotness {
  private:
   struct History {
     std::uint64_t accesses = 0;  // sum of the blocks' counters when last seen
+    std::uint64_t bytes = 0;     // that were resident then
     double per_second = 0;       // smoothed
     bool is_used = false;        // since the last look
   };

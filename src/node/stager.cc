@@ -117,20 +117,16 @@ class Stager {
   }
 
   int read_block(const ObjectAccess& access, BlockNumber number, std::size_t length) {
+    const std::uint16_t wanted = pages_touched(0, length);
+    if (bring(context_.memory->directory().find(access.index, number), wanted)) return 0;
     LockedBlock block =
         lock_or_place(access, number, length, PlacementReason::kStaged, Lease::kSlabsMax);
     if (!block) {
       outcome_.bytes_no_room += length;
       return 0;
     }
-    const std::uint16_t wanted = pages_touched(0, length);
     const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
-    if ((valid & wanted) == wanted) {
-      const BucketIndex bucket = block.bucket();
-      block.unlock();
-      bring(bucket);
-      return 0;
-    }
+    if ((valid & wanted) == wanted) return 0;
     int error = 0;
     if (block.in_memory()) {
       error = fill_pages(access, block, number, wanted);
@@ -141,11 +137,16 @@ class Stager {
     return error;
   }
 
-  // A block that is resident elsewhere comes to the tier that was asked for, if that has room.
-  void bring(BucketIndex bucket) {
-    if (!request_.tier || context_.memory->tier_of(bucket) == *request_.tier) return;
-    (void)batch_.add(actor_, bucket, *request_.tier, PlacementReason::kStaged);
+  // A block that is wholly resident elsewhere comes to the tier that was asked for. False when
+  // there is none, or it cannot move now.
+  bool bring(BucketIndex bucket, std::uint16_t wanted) {
+    const NodeMemory& memory = *context_.memory;
+    if (!request_.tier || bucket == BucketIndex::kNone) return false;
+    if ((memory.block(bucket).valid_pages.load() & wanted) != wanted) return false;
+    if (memory.tier_of(bucket) == *request_.tier) return true;
+    if (!batch_.add(actor_, bucket, *request_.tier, PlacementReason::kStaged)) return false;
     if (batch_.is_full()) (void)batch_.finish(actor_);
+    return true;
   }
 
   bool tell() {

@@ -73,9 +73,16 @@ TEST_F(TierMoversTest, MakesRoomInAllTiersAndDropsNothing) {
   fill(static_cast<TierId>(1), kSlabs);
   TierMovers movers(memory_, actor_.self, *placement_policies()[0], *replacement_policies()[0],
                     limits_);
-  const RoomMade made = movers.make_room();
-  EXPECT_FALSE(made.is_short);
-  EXPECT_EQ(made.dropped, 0u) << "there is room below for everything";
+  // What leaves RAM takes the room that was made below it, so that a second call may be needed.
+  std::uint32_t dropped = 0;
+  std::uint32_t moved = 0;
+  for (int call = 0; call < 4; ++call) {
+    const RoomMade made = movers.make_room();
+    dropped += made.dropped;
+    moved += made.demoted;
+  }
+  EXPECT_EQ(dropped, 0u) << "there is room below for everything";
+  EXPECT_GE(moved, limits_[0].high_slabs + limits_[1].high_slabs);
   EXPECT_GE(memory_.pool(TierId::kMemory).free_slabs(), limits_[0].high_slabs);
   EXPECT_GE(memory_.pool(static_cast<TierId>(1)).free_slabs(), limits_[1].low_slabs);
   EXPECT_EQ(actor_.object(object_).blocks.load(), 2 * kSlabs);

@@ -2,6 +2,7 @@
 #include "organizer/move_batch.h"
 
 #include <sys/mman.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -15,6 +16,13 @@ namespace {
 
 // So long after a program's read of a device it counts as being read.
 constexpr std::uint32_t kReadRecentlyMs = 20;
+
+// Not for long, whatever the device did.
+void rest(std::int64_t nanos) {
+  constexpr std::int64_t kRestNanosMax = 20'000'000;
+  const timespec time{0, std::min(nanos, kRestNanosMax)};
+  ::nanosleep(&time, nullptr);
+}
 
 void unpin(BlockDescriptor& block) { block.flusher.store(0, std::memory_order_release); }
 
@@ -178,8 +186,10 @@ void MoveBatch::put() {
 
 std::uint32_t MoveBatch::finish(Actor& actor) {
   if (moves_.empty()) return 0;
+  const std::int64_t began = monotonic_ns();
   fetch();
   put();
+  const std::int64_t took = monotonic_ns() - began;
   std::uint32_t moved = 0;
   for (const Move& move : moves_) {
     if (move.bytes != nullptr && commit(actor, move)) {
@@ -189,6 +199,7 @@ std::uint32_t MoveBatch::finish(Actor& actor) {
     }
   }
   moves_.clear();
+  if (limit_ == kBlocksBesideReads) rest(kRestsBesideReads * took);
   return moved;
 }
 

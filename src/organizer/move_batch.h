@@ -11,7 +11,9 @@
 // of the design).
 //
 // What is in flight on a device is bounded: kBlocksMax blocks, and only kBlocksBesideReads while
-// programs read from that device, because a read waits behind what is in flight.
+// programs read from that device, because a read waits behind what is in flight. Then the device
+// also rests after each batch for kRestsBesideReads times as long as the batch took: of the reads,
+// few meet one.
 //
 // Thread safety: one thread; any number of clients at work. Ownership: borrows memory and writer.
 #pragma once
@@ -28,7 +30,8 @@ namespace cairn {
 class MoveBatch {
  public:
   static constexpr std::size_t kBlocksMax = 64;
-  static constexpr std::size_t kBlocksBesideReads = 2;
+  static constexpr std::size_t kBlocksBesideReads = 1;
+  static constexpr int kRestsBesideReads = 5;
 
   MoveBatch(const NodeMemory& memory, BatchWriter& writer);
   ~MoveBatch();

@@ -357,6 +357,28 @@ def hot_files_rise():
         assert puppet.end() == 0, puppet.errors
 
 
+def hot_files_rise_between_file_tiers():
+    with Node("--policy", "hot-data", ram="0", tier="8M", slower="64M") as node:
+        files = [node.directory / f"f{number}" for number in range(16)]
+        for number, path in enumerate(files):
+            path.write_bytes(pattern(number, 1 << 20))
+        node.cairn("stage-in", "--node", "n", "--tier", "tier2", *files)
+        puppet = node.puppet()
+        opened = [puppet.call("open", str(path), os.O_RDONLY) for path in files]
+
+        def risen():
+            for number in range(3):
+                puppet.call("pread", opened[number], 1 << 20, 0)
+            return sum(node.tiers_of(path.name).get("tier1", 0) for path in files[:3])
+        assert soon(lambda: risen() == 3 << 20, 30), f"{risen()} bytes of the files in use rose"
+        assert all(set(node.tiers_of(path.name)) == {"tier2"} for path in files[4:]), "nobody uses them"
+        moves = json.loads(node.cairn("status", "--node", "n", "--json"))["moves"]
+        assert ("tier2", "tier1", "hot") in {(move["from"], move["to"], move["reason"]) for move in moves}, moves
+        for number in range(16):
+            assert puppet.call("pread", opened[number], 1 << 20, 0) == pattern(number, 1 << 20), number
+        assert puppet.end() == 0, puppet.errors
+
+
 def policies_by_path_and_run():
     with Node() as node:
         node.cairn("set", "--node", "n", "*.rr", "policy=round-robin")
@@ -488,7 +510,7 @@ PARTS = {
               buffered_while_the_kernel_has_it, sendfile_to_what_is_not_buffered],
     "files": [stage_in_and_out, moves_and_their_reasons, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
-                 hot_files_rise, policies_by_path_and_run,
+                 hot_files_rise, hot_files_rise_between_file_tiers, policies_by_path_and_run,
                  policies_from_shared_objects],
 }
 
