@@ -620,7 +620,7 @@ class Profile(CommandTest):
         result = self.cairn("profile", *self.QUICK, "--config", path, check=0)
         lines = result.stdout.splitlines()
         self.assertRegex(lines[0], r"^place +class +device +size +read +write +read lat\. +write lat\. +spread +from$")
-        self.assertRegex(lines[1], r"^ram +ram .*GiB/s .* ns .*measured 20")
+        self.assertRegex(lines[1], r"^ram +ram .*[GM]iB/s .* [nu]s .*measured 20")
         self.assertTrue(lines[2].startswith(os.path.realpath(tier)), lines[2])
         self.assertTrue(lines[3].startswith(os.path.realpath(self.work)), lines[3])
         # Both lie on one device, which is measured once.
