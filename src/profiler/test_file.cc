@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,14 @@ namespace {
 bool has_no_unnamed_files(int error_number) {
   return error_number == EOPNOTSUPP || error_number == EISDIR || error_number == EINVAL ||
          error_number == ENOENT || error_number == ENOSYS;
+}
+
+// ext4 takes all the room that there is before it says that there is not enough: whoever else
+// writes to the file system then fails as well. So it is not asked.
+bool has_room(int descriptor, uint64_t bytes) {
+  struct statvfs space{};
+  if (::fstatvfs(descriptor, &space) != 0 || space.f_blocks == 0) return true;  // it does not say
+  return uint64_t{space.f_bavail} * space.f_frsize > bytes;
 }
 
 }  // namespace
@@ -39,6 +48,7 @@ TestFile::~TestFile() {
 Result<TestFile> TestFile::create(const std::string& directory, uint64_t bytes) {
   TestFile file;
   CAIRN_RETURN_IF_ERROR(file.open_unnamed(directory));
+  if (!has_room(file.descriptor_, bytes)) return Status::from_errno(ENOSPC, directory);
   if (::fallocate(file.descriptor_, 0, 0, static_cast<off_t>(bytes)) != 0 &&
       (errno == ENOSPC || errno == EDQUOT || errno == EIO)) {
     return Status::from_errno(errno, directory);
