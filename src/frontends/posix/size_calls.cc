@@ -38,7 +38,8 @@ int truncate_through(int fd, off_t size) {
   int result = is_within_limits(static_cast<std::uint64_t>(size)) ? 0 : sys::ftruncate(fd, size);
   if (result == 0) result = truncate_object(access, static_cast<std::uint64_t>(size));
   (void)close_object(access, true);
-  backing.close_extra();
+  // Closing any descriptor would drop this process's POSIX locks on the file: truncate() does not.
+  if (!PosixLocks::is_locked(object)) backing.close_extra();
   return result;
 }
 
@@ -52,7 +53,6 @@ bool truncate_by_path(const char* path, off_t size, int* result) {
   if (object == ObjectIndex::kNone) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
   *result = fd < 0 ? fd : truncate_through(fd, size);
-  // Closing it would drop this process's POSIX locks on the file, which truncate() does not do.
   if (fd >= 0 && !PosixLocks::is_locked(object)) sys::close(fd);
   return true;
 }
