@@ -20,6 +20,7 @@ void Headroom::observe(std::int64_t now_ms, std::uint64_t consumed, std::uint64_
   written_ = written;
   if (goes_on) {
     in_burst_ = true;
+    is_due_ = false;
     last_ms_ = now_ms;
     burst_ += fresh;
   } else if (in_burst_ && now_ms - last_ms_ >= kPauseMs) {
@@ -35,6 +36,7 @@ void Headroom::end_burst() {
   // Quick to grow, slow to shrink: a small file between two checkpoints is not the next checkpoint.
   expected_ = std::max(size, expected_ - expected_ / 8);
   bursts_ = std::min(bursts_ + 1, 2U);
+  is_due_ = true;
 }
 
 }  // namespace cairn::node

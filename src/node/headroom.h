@@ -4,8 +4,9 @@
 // compute takes the next burst at the speed of the tier instead of the speed of what has to leave.
 //
 // A burst is what is written to new blocks until nobody has written for kPauseMs. From the second
-// one on as much is kept free as the larger of the recent ones took, at most half of the tier: the
-// rest stays a cache. Blocks that are placed by reading are no reason to make room.
+// one on as much is made free after each as the larger of the recent ones took, at most half of the
+// tier: the rest stays a cache. Once per burst: what is read into that room meanwhile may stay, and
+// blocks that are placed by reading are no reason to make any.
 //
 // Thread safety: none. Ownership: values.
 #pragma once
@@ -26,8 +27,13 @@ class Headroom {
   void observe(std::int64_t now_ms, std::uint64_t consumed, std::uint64_t written);
   // Somebody was writing at the last look: look again after kPauseMs.
   bool is_in_burst() const { return in_burst_; }
-  // Slabs that should be free now; 0 within a burst, or while no further one is expected.
-  std::uint32_t wanted() const { return in_burst_ || bursts_ < 2 ? 0 : std::min(expected_, most_); }
+  // Slabs that should be free now, said once after each burst; 0 otherwise, or while no further one
+  // is expected.
+  std::uint32_t take_wanted() {
+    const std::uint32_t wanted = is_due_ && bursts_ >= 2 ? std::min(expected_, most_) : 0;
+    is_due_ = false;
+    return wanted;
+  }
 
  private:
   void end_burst();
@@ -40,6 +46,7 @@ class Headroom {
   std::uint32_t expected_ = 0;
   std::uint32_t bursts_ = 0;
   bool in_burst_ = false;
+  bool is_due_ = false;  // a burst has ended, and nobody has asked what that means
 };
 
 }  // namespace cairn::node

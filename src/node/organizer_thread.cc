@@ -140,7 +140,7 @@ int OrganizerThread::follow_bursts(Organizer& organizer, Actor& actor) {
   if (before > now_free) consumed_slabs_ += before - now_free;
   headroom_.observe(monotonic_coarse_ms(), consumed_slabs_, written_so_far() / kBlockBytes);
   slabs_made_free_ = 0;
-  if (const std::uint32_t wanted = headroom_.wanted(); now_free < wanted)
+  if (const std::uint32_t wanted = headroom_.take_wanted(); now_free < wanted)
     organizer.make_headroom(actor, TierId::kMemory, wanted);
   free_slabs_before_ = pool.free_slabs();
   return headroom_.is_in_burst() ? static_cast<int>(Headroom::kPauseMs) : kIdleMs;

@@ -478,6 +478,25 @@ def moves_and_their_reasons():
         assert puppet.end() == 0, puppet.errors
 
 
+def room_is_made_before_the_next_burst():
+    """Who computes and writes in turns finds room in RAM, made before it asks."""
+    with Node() as node:
+        def moved_ahead():
+            return sum(move["bytes"] for move in node.status()["moves"] if move["reason"] == "room ahead")
+
+        def compute_and_write(first, bursts):
+            script = "for i in $(seq %d %d); do dd if=/dev/zero of=step$i bs=1M count=10; sleep 0.5; done"
+            node.cairn("run", "--no-report", "--node", "n", "--", "sh", "-c",
+                       script % (first, first + bursts - 1))
+        compute_and_write(0, 2)
+        assert moved_ahead() == 0, "there is room for another one"
+        compute_and_write(2, 1)
+        assert soon(lambda: moved_ahead() >= 4 << 20), node.status()["moves"]
+        for step in range(3):
+            assert node.cairn("run", "--no-report", "--node", "n", "--", "wc", "-c", f"step{step}").split()[0] == \
+                str(10 << 20)
+
+
 def pins():
     with Node() as node:
         kept, other = pattern(1, 4 << 20), pattern(2, 1 << 20)
@@ -508,7 +527,7 @@ PARTS = {
                  on_exit_without_room, bypass],
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers, rules_for_parts,
               buffered_while_the_kernel_has_it, sendfile_to_what_is_not_buffered],
-    "files": [stage_in_and_out, moves_and_their_reasons, pins],
+    "files": [stage_in_and_out, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
                  hot_files_rise, hot_files_rise_between_file_tiers, policies_by_path_and_run,
                  policies_from_shared_objects],
