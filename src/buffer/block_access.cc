@@ -144,9 +144,9 @@ LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, Objec
   return to;
 }
 
-// Whether a block in a file tier is used there: it belongs in a file tier, and if that is a faster
-// one it is the organizer who brings it there.
-bool stays_below(Actor& actor, ObjectIndex index, BlockNumber number, BucketIndex bucket) {
+// Whether a block in a file tier is in no case to move into memory: it belongs in a file tier, and
+// if that is a faster one it is the organizer who brings it there.
+bool belongs_below(Actor& actor, ObjectIndex index, BlockNumber number, BucketIndex bucket) {
   const NodeMemory& memory = *actor.memory;
   const ObjectHandling handling = actor.object(index).handling();
   const PartHandling part = memory.part_of(handling, number);
@@ -231,6 +231,22 @@ LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) 
   }
 }
 
+LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted) {
+  LockedBlock block;
+  if (access.actor.memory->directory().find(access.index, number) == BucketIndex::kNone)
+    place(access, number, kBlockBytes, PlacementReason::kWritten, blocks_wanted, &block);
+  return block;
+}
+
+bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
+                        Promotion promotion) {
+  const NodeMemory& memory = *access.actor.memory;
+  if (belongs_below(access.actor, access.index, number, bucket)) return true;
+  return promotion == Promotion::kIfWorthwhile &&
+         !PromotionBar::is_passed(memory, memory.block(bucket).frequency.load(),
+                                  monotonic_coarse_ms());
+}
+
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
                           PlacementReason reason, unsigned blocks_wanted, Promotion promotion) {
   Actor& actor = access.actor;
@@ -245,13 +261,8 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     BlockDescriptor& descriptor = block.descriptor();
     const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
     if (block.in_memory() && !is_small) return block;
-    if (!block.in_memory() && stays_below(actor, access.index, number, block.bucket()))
+    if (!block.in_memory() && stays_in_file_tier(access, number, block.bucket(), promotion))
       return block;
-    if (!block.in_memory() && promotion == Promotion::kIfWorthwhile &&
-        !PromotionBar::is_passed(*actor.memory, descriptor.frequency.load(),
-                                 monotonic_coarse_ms())) {
-      return block;
-    }
     if (descriptor.is_flushing(actor.owners())) {
       if (!block.in_memory() && reason != PlacementReason::kWritten) return block;
       block.unlock();
@@ -310,7 +321,7 @@ int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumbe
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   BlockDescriptor& descriptor = block.descriptor();
-  std::byte* bounce = actor.bounce_block();
+  std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
   const std::uint64_t begin = offset_of(number);

@@ -63,6 +63,14 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
                           PlacementReason reason, unsigned blocks_wanted,
                           Promotion promotion = Promotion::kAlways);
 
+// The same for a block that is nowhere yet, all of whose bytes are to be written. Empty when it is
+// resident, or cannot be.
+LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted);
+
+// Whether a block of a file tier is used where it is, as lock_or_place() would decide.
+bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
+                        Promotion promotion);
+
 // Makes all of `pages` valid, reading from the store what it has and zeroing the rest. 0 or -errno.
 // Requires: the lock, in memory.
 int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,

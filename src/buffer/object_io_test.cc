@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -209,6 +211,80 @@ TEST_P(ObjectIo, NewBlocksGoWhereTheFileBelongs) {
   ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
   EXPECT_EQ(read, block);
   EXPECT_EQ(tier_of(0), static_cast<TierId>(1)) << "neither a write nor a read moves it up";
+}
+
+// System calls of this process so far that moved bytes, as the kernel counts them (proc(5)).
+struct Transfers {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+
+  static Transfers now() {
+    std::ifstream file("/proc/thread-self/io");
+    Transfers transfers;
+    for (std::string name; file >> name;) {
+      if (name == "syscr:") file >> transfers.reads;
+      if (name == "syscw:") file >> transfers.writes;
+    }
+    return transfers;
+  }
+};
+
+TEST_P(ObjectIo, LargeRequestsToAFileTierStayLarge) {
+  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
+  ObjectHandling handling;
+  handling.home = static_cast<TierId>(1);
+  access().object().set_handling(handling);
+  constexpr std::size_t kBytes = 8 * kBlockBytes;
+  auto* pages = static_cast<unsigned char*>(std::aligned_alloc(kPageBytes, 2 * kBytes));
+  std::mt19937_64 random(5);
+  for (std::size_t at = 0; at < kBytes; ++at) pages[at] = static_cast<unsigned char>(random());
+  std::vector<unsigned char> unaligned(kBytes + 1);
+  // The library that counts opens a file of its own.
+  constexpr std::uint64_t kCallsMax = 8;
+
+  const Transfers before = Transfers::now();
+  ASSERT_EQ(write_object(access(), 0, pages, kBytes), static_cast<ssize_t>(kBytes));
+  const Transfers written = Transfers::now();
+  unsigned char* copy = pages + kBytes;
+  ASSERT_EQ(read_object(access(), 0, copy, kBytes), static_cast<ssize_t>(kBytes));
+  EXPECT_EQ(std::memcmp(copy, pages, kBytes), 0);
+  ASSERT_EQ(read_object(access(), 0, unaligned.data() + 1, kBytes), static_cast<ssize_t>(kBytes));
+  EXPECT_EQ(std::memcmp(unaligned.data() + 1, pages, kBytes), 0);
+  const Transfers read = Transfers::now();
+  // In a pool of 32 slabs nobody gets two at once, and neighbours need not lie together: but they
+  // do when nobody else takes any.
+  EXPECT_LE(written.writes - before.writes, 1u);
+  EXPECT_LE(read.reads - written.reads, 2 + kCallsMax);
+  EXPECT_EQ(actor_.counters->get(Counter::kHitBytesFile), 2 * kBytes);
+
+  // From the middle of a page to the middle of another one, and beyond the end.
+  ASSERT_EQ(write_object(access(), kBytes, pages, 777), 777);
+  constexpr std::size_t kAt = kBlockBytes + 1234;
+  const auto expected = static_cast<ssize_t>(kBytes + 777 - kAt);
+  ASSERT_EQ(read_object(access(), kAt, copy, kBytes), expected);
+  EXPECT_EQ(std::memcmp(copy, pages + kAt, kBytes - kAt), 0);
+  EXPECT_EQ(std::memcmp(copy + (kBytes - kAt), pages, 777), 0);
+  std::free(pages);
+}
+
+TEST_P(ObjectIo, AFileTierThatTakesNothingIsPassedOver) {
+  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
+  ObjectHandling handling;
+  handling.home = static_cast<TierId>(1);
+  access().object().set_handling(handling);
+  // The same file, for reading only.
+  const int tier_fd = memory_.file_tier(static_cast<TierId>(1)).fd();
+  const int read_only = open(("/proc/self/fd/" + std::to_string(tier_fd)).c_str(), O_RDONLY);
+  ASSERT_GE(read_only, 0);
+  ASSERT_EQ(dup2(read_only, tier_fd), tier_fd);
+  close(read_only);
+  std::vector<unsigned char> data(5 * kBlockBytes + 100, 9);
+  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  EXPECT_EQ(access().object().blocks.load(), 0u);
+  EXPECT_EQ(access().object().dirty_blocks.load(), 0u);
+  std::vector<unsigned char> stored(data.size());
+  ASSERT_EQ(pread(fd_, stored.data(), stored.size(), 0), static_cast<ssize_t>(stored.size()));
+  EXPECT_EQ(stored, data);
 }
 
 TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {

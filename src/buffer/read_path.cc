@@ -9,6 +9,7 @@
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
+#include "buffer/file_tier_run.h"
 #include "buffer/object_io.h"
 #include "buffer/read_hit.h"
 
@@ -51,7 +52,7 @@ bool read_resident(Actor& actor, ObjectIndex object, const Part& part, std::uint
 int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, const Part& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
-  std::byte* bounce = actor.bounce_block();
+  std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const TierId tier = memory.tier_of(block.bucket());
   memory.note_device_read(tier, monotonic_coarse_ms());
@@ -85,7 +86,7 @@ ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, cons
     // The device of the tier may have failed; the store has everything.
     return read_through(access, part);
   }
-  std::memcpy(part.out, actor.bounce_block() + part.begin, part.length());
+  std::memcpy(part.out, actor.bounce_blocks() + part.begin, part.length());
   actor.count(Counter::kMissBytes, part.length());
   return static_cast<ssize_t>(part.length());
 }
@@ -181,6 +182,12 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   return got;
 }
 
+// What lies in a file tier and stays there, as much as the device can read at once.
+std::size_t read_below(const ObjectAccess& access, const Part& part, std::size_t length) {
+  if (access.actor.memory->tier_count() == 1) return 0;
+  return read_file_tier_run(access, part.offset(), part.out, length);
+}
+
 // Reads block by block; `*hit_bytes` counts what was resident. Bytes done, or -errno when there are
 // none.
 ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
@@ -196,6 +203,9 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
     const Part part{block_of(at), begin, begin + take, out + done};
     if (read_resident(access.actor, access.index, part, weight)) {
       *hit_bytes += take;
+    } else if (const std::size_t run = read_below(access, part, length - done); run > 0) {
+      done += run;
+      continue;
     } else {
       const auto wanted =
           static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));

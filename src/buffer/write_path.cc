@@ -10,6 +10,7 @@
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
+#include "buffer/file_tier_run.h"
 #include "buffer/object_io.h"
 #include "buffer/object_lifecycle.h"
 #include "flush/dirty_accounting.h"
@@ -101,7 +102,7 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Par
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   BlockDescriptor& descriptor = block.descriptor();
-  std::byte* bounce = actor.bounce_block();
+  std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const TierId tier = memory.tier_of(block.bucket());
   const std::uint64_t base = memory.pool(tier).offset_of_bucket(block.bucket());
@@ -190,12 +191,21 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part&
   return static_cast<ssize_t>(part.length());
 }
 
-ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks_wanted) {
+// `length` bytes are to be written from the part's beginning on: where that is one operation of a
+// device, more than the part is done.
+ssize_t write_part(const ObjectAccess& access, const Part& part, std::size_t length) {
+  const auto blocks_wanted =
+      static_cast<unsigned>(std::min<std::size_t>(length / kBlockBytes + 1, Lease::kSlabsMax));
   for (;;) {
     LockedBlock block =
         lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
     if (!block) return write_around(access, part);
     BlockDescriptor& descriptor = block.descriptor();
+    if (!block.in_memory() && descriptor.valid_pages.load() == 0 && part.length() == kBlockBytes) {
+      const std::size_t put = write_file_tier_run(access, static_cast<LockedBlock&&>(block),
+                                                  part.number, part.in, length / kBlockBytes);
+      return put > 0 ? static_cast<ssize_t>(put) : write_around(access, part);
+    }
     if (!block.in_memory()) {
       if (descriptor.is_flushing(access.actor.owners())) {
         block.unlock();
@@ -203,7 +213,11 @@ ssize_t write_part(const ObjectAccess& access, const Part& part, unsigned blocks
         continue;
       }
       const int error = put_into_file_tier(access, block, part);
-      return error < 0 ? error : static_cast<ssize_t>(part.length());
+      if (error == 0) return static_cast<ssize_t>(part.length());
+      if (descriptor.valid_pages.load() != 0) return error;
+      // A device that does not take a fresh block is passed over.
+      discard_block(access.actor, block);
+      return write_around(access, part);
     }
     if (part.end > bytes_in(static_cast<SizeClass>(descriptor.size_class))) {
       return write_beside(access, block, part);
@@ -264,9 +278,8 @@ ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std
     const std::size_t begin = at & (kBlockBytes - 1);
     const std::size_t take = std::min(length - done, kBlockBytes - begin);
     const Part part{block_of(at), begin, begin + take, in + done};
-    const auto wanted =
-        static_cast<unsigned>(std::min<std::size_t>((length - done) / kBlockBytes + 1, 16));
-    const ssize_t put = around ? write_around(access, part) : write_part(access, part, wanted);
+    const ssize_t put =
+        around ? write_around(access, part) : write_part(access, part, length - done);
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
     done += static_cast<std::size_t>(put);
     if (static_cast<std::size_t>(put) < take) break;

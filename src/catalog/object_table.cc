@@ -19,7 +19,14 @@ ObjectIndex ObjectTable::find(const FileKey& key) const {
   return static_cast<ObjectIndex>(found);
 }
 
+// A record that counts as live. Count and cursor share a line that all processes want: they are
+// changed one right after the other, before anything else of the record, so that the line comes
+// once (two processes that open new files each: 1.9 M/s altogether when it came three times).
 ObjectIndex ObjectTable::claim_free_record() {
+  if (live_count_->fetch_add(1, std::memory_order_relaxed) + 1 >= capacity_) {
+    live_count_->fetch_sub(1, std::memory_order_relaxed);
+    return ObjectIndex::kNone;
+  }
   // The cursor walks the table once around; records behind it were freed or are in use.
   for (std::uint32_t tries = 0; tries < capacity_; ++tries) {
     const std::uint32_t index = next_record(*cursor_, capacity_);
@@ -31,6 +38,7 @@ ObjectIndex ObjectTable::claim_free_record() {
       return static_cast<ObjectIndex>(index);
     }
   }
+  live_count_->fetch_sub(1, std::memory_order_relaxed);
   return ObjectIndex::kNone;
 }
 
@@ -43,7 +51,6 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
     at(found).opens.fetch_add(1, std::memory_order_acq_rel);
     return found;
   }
-  if (live_count() + 1 >= capacity_) return ObjectIndex::kNone;
   const ObjectIndex index = claim_free_record();
   if (index == ObjectIndex::kNone) return index;
   Object& object = at(index);
@@ -65,10 +72,10 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   object.dirty_high.store(0, std::memory_order_relaxed);
   object.writers.store(0, std::memory_order_relaxed);
   if (!hash_.insert_locked(position, raw(index))) {
+    live_count_->fetch_sub(1, std::memory_order_relaxed);
     object.flags.store(0, std::memory_order_release);
     return ObjectIndex::kNone;
   }
-  live_count_->fetch_add(1, std::memory_order_relaxed);
   *created = true;
   return index;
 }

@@ -10,6 +10,17 @@ namespace {
 
 constexpr unsigned kBits = 64;
 
+// Of a word of hints, the bits of those bytes that are all ones: every slab of their line is free.
+constexpr std::uint64_t whole_bytes(std::uint64_t bits) {
+  bits &= bits >> 4;
+  bits &= bits >> 2;
+  bits &= bits >> 1;
+  constexpr std::uint64_t kLowestOfEach = 0x0101010101010101;
+  return (bits & kLowestOfEach) * 0xff;
+}
+static_assert(whole_bytes(0xff00'7fff'0000'00ff) == 0xff00'00ff'0000'00ff);
+static_assert(BucketPool::kSlabsTogether * sizeof(std::uint64_t) == 64);
+
 }  // namespace
 
 void BucketPool::format() {
@@ -74,13 +85,24 @@ bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, Size
   return false;
 }
 
-unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs, AccountId account) {
+unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs, AccountId account,
+                                 std::uint32_t after) {
   slabs = slabs.first(
       accounts().grant(account, static_cast<std::uint32_t>(slabs.size()), free_slabs()));
   const std::uint32_t words = (shape_.slab_count + kBits - 1) / kBits;
   unsigned leased = 0;
-  for (std::uint32_t word = 0; word < words && leased < slabs.size(); ++word) {
-    leased += claim_hinted(word, self, account, slabs.subspan(leased));
+  const bool is_small = slabs.size() < kSlabsTogether;
+  if (is_small) {
+    leased = claim_behind(after, self, account, slabs);
+    for (std::uint32_t word = 0; word < words && leased == 0 && !slabs.empty(); ++word) {
+      const std::uint64_t hints = words_.free_hint[word].load(std::memory_order_acquire);
+      const std::uint64_t whole = whole_bytes(hints);
+      if (whole != 0) leased = claim_hinted(word, whole, self, account, slabs);
+    }
+  }
+  const std::size_t enough = is_small && leased > 0 ? leased : slabs.size();
+  for (std::uint32_t word = 0; word < words && leased < enough; ++word) {
+    leased += claim_hinted(word, ~std::uint64_t{0}, self, account, slabs.subspan(leased));
   }
   if (leased == 0) return 0;
   note_taken(account, leased);
@@ -90,15 +112,26 @@ unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs, Acc
   return leased;
 }
 
-// Claims slabs of one word of hints until `slabs` is full or the word has no more. The hints are
-// cleared first, as many as are wanted at once: a claim that fails says that the hint was stale.
-unsigned BucketPool::claim_hinted(std::uint32_t word, Owner self, AccountId account,
+// Claims slabs that share the line of `after` and stand behind it.
+unsigned BucketPool::claim_behind(std::uint32_t after, Owner self, AccountId account,
                                   std::span<std::uint32_t> slabs) {
+  const std::uint32_t next = after + 1;  // 0 behind kNoSlab: its line has nothing before it
+  if (next % kSlabsTogether == 0 || next >= shape_.slab_count) return 0;
+  const unsigned line = next % kBits / kSlabsTogether * kSlabsTogether;
+  const std::uint64_t behind = (std::uint64_t{0xff} << line) & ~std::uint64_t{0} << (next % kBits);
+  return claim_hinted(next / kBits, behind, self, account, slabs);
+}
+
+// Claims slabs of the masked part of one word of hints until `slabs` is full or there are no more.
+// The hints are cleared first, as many as are wanted at once: a claim that fails says that the hint
+// was stale.
+unsigned BucketPool::claim_hinted(std::uint32_t word, std::uint64_t mask, Owner self,
+                                  AccountId account, std::span<std::uint32_t> slabs) {
   const std::uint64_t leased =
       pack(self, SizeClass::k64KiB, State::kLeased, account, all_free(SizeClass::k64KiB));
   unsigned count = 0;
   for (;;) {
-    std::uint64_t rest = words_.free_hint[word].load(std::memory_order_acquire);
+    std::uint64_t rest = words_.free_hint[word].load(std::memory_order_acquire) & mask;
     std::uint64_t lowest = 0;
     for (unsigned wanted = static_cast<unsigned>(slabs.size()) - count; wanted > 0 && rest != 0;
          --wanted) {

@@ -84,8 +84,14 @@ class BucketPool {
              AccountId account = AccountId::kNobody);
   // The same for several slabs of the largest class at once, lowest first; returns how many of
   // `slabs` were filled. One look at the hints and one change of the count serve all of them.
+  // `after` is a slab that the caller leased before: it goes on behind it if it can, and else
+  // begins where kSlabsTogether slabs are free.
   unsigned lease_whole(Owner self, std::span<std::uint32_t> slabs,
-                       AccountId account = AccountId::kNobody);
+                       AccountId account = AccountId::kNobody, std::uint32_t after = kNoSlab);
+  static constexpr std::uint32_t kNoSlab = UINT32_MAX;
+  // Slabs whose words share a cache line. Processes that each take them one by one write the same
+  // lines otherwise (two of them: 116 ns a pair of take and release, against 44 alone).
+  static constexpr unsigned kSlabsTogether = 8;
   // Takes a bucket from a slab that `self` leases: its descriptor comes locked, in state free.
   // kNone when the slab has none left.
   BucketIndex take(SlabIndex slab, Owner self, const OwnerTable& owners);
@@ -213,7 +219,9 @@ class BucketPool {
   bool lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class, Owner self,
                   AccountId account, std::uint32_t* cursor, SlabIndex* slab);
   bool claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self, AccountId account);
-  unsigned claim_hinted(std::uint32_t word, Owner self, AccountId account,
+  unsigned claim_behind(std::uint32_t after, Owner self, AccountId account,
+                        std::span<std::uint32_t> slabs);
+  unsigned claim_hinted(std::uint32_t word, std::uint64_t mask, Owner self, AccountId account,
                         std::span<std::uint32_t> slabs);
   void note_taken(AccountId account, std::uint32_t slabs);
   void note_freed(AccountId account);

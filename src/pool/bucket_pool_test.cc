@@ -119,6 +119,33 @@ TEST_F(BucketPoolTest, WholeSlabsAreLeasedLowestFirstAndCountedAtOnce) {
   EXPECT_EQ(pool_.free_slabs(), kSlabs);
 }
 
+// Words of slabs that different owners write lie on different cache lines as long as there are any.
+TEST_F(BucketPoolTest, OwnersThatTakeSlabsOneByOneKeepApart) {
+  constexpr std::uint32_t kTogether = BucketPool::kSlabsTogether;
+  std::array<std::uint32_t, 2> last = {BucketPool::kNoSlab, BucketPool::kNoSlab};
+  std::array<std::set<std::uint32_t>, 2> lines;
+  for (int round = 0; round < 32; ++round) {
+    for (std::uint16_t owner = 0; owner < 2; ++owner) {
+      std::uint32_t slab = 0;
+      const Owner self = owners_.current(static_cast<std::uint16_t>(owner + 1));
+      ASSERT_EQ(pool_.lease_whole(self, std::span(&slab, 1), AccountId::kNobody, last[owner]), 1u);
+      if (slab % kTogether != 0) {
+        EXPECT_EQ(slab, last[owner] + 1) << "neighbours stay together";
+      }
+      last[owner] = slab;
+      lines[owner].insert(slab / kTogether);
+    }
+  }
+  for (const std::uint32_t line : lines[0]) EXPECT_EQ(lines[1].count(line), 0u);
+  EXPECT_EQ(lines[0].size(), 32 / kTogether);
+  // When no line is free as a whole, what is left is taken.
+  std::uint32_t left = kSlabs - 64;
+  std::uint32_t slab = 0;
+  const Owner self = owners_.current(3);
+  while (pool_.lease_whole(self, std::span(&slab, 1)) == 1) --left;
+  EXPECT_EQ(left, 0u);
+}
+
 TEST_F(BucketPoolTest, AStaleHintGivesNoSlabTwice) {
   const Owner self = owners_.current(1);
   std::vector<std::uint32_t> slabs(2);

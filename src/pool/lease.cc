@@ -42,8 +42,9 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
     const unsigned share = std::max(1u, pool.slab_count() / 64);
     const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
     whole_limit_ = portion;
-    whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account);
+    whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account, last_);
     if (whole_count_ == 0) return BucketIndex::kNone;
+    last_ = whole_[whole_count_ - 1];
     std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
     const std::uint32_t lowest = whole_[whole_count_ - 1];
     if (whole_[0] - lowest + 1 == whole_count_) *fresh = Fresh{lowest, whole_count_};

@@ -42,6 +42,7 @@ class Lease {
   Owner owner_;
   AccountId account_ = AccountId::kNobody;
   std::uint32_t cursor_ = 0;
+  std::uint32_t last_ = BucketPool::kNoSlab;  // where the next lease goes on
   std::uint32_t whole_count_ = 0;
   std::uint32_t whole_limit_ = 0;                // how many the last lease was for
   std::uint32_t whole_[kSlabsMax] = {};          // leased slabs of the largest class, all unused

@@ -7,10 +7,10 @@
 
 namespace cairn {
 
-std::byte* Actor::bounce_block() {
+std::byte* Actor::bounce_blocks() {
   if (bounce == nullptr) {
-    void* mapped =
-        sys::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* mapped = sys::mmap(nullptr, kBounceBlocks * kBlockBytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!sys::is_error(mapped)) bounce = static_cast<std::byte*>(mapped);
   }
   return bounce;
@@ -36,7 +36,7 @@ void Actor::drop_leases() {
   for (unsigned tier = 0; tier < memory->tier_count(); ++tier) {
     leases[tier].drop(memory->pool(static_cast<TierId>(tier)));
   }
-  if (bounce != nullptr) sys::munmap(bounce, kBlockBytes);
+  if (bounce != nullptr) sys::munmap(bounce, kBounceBlocks * kBlockBytes);
   bounce = nullptr;
 }
 

@@ -21,11 +21,12 @@ struct Actor {
   Lease leases[kTiersMax];
   // elements of placement plans taken; see tiers/published_plan.h
   std::uint32_t plan_cursor = 0;
-  // one block, page-aligned, for direct I/O on file tiers; made when first needed
+  // kBounceBlocks, page-aligned, for direct I/O on file tiers; made when first needed
   std::byte* bounce = nullptr;
 
+  static constexpr std::size_t kBounceBlocks = 16;
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
-  std::byte* bounce_block();
+  std::byte* bounce_blocks();
   const OwnerTable& owners() const { return memory->owners(); }
   // Whom what it takes of the tiers is counted for: its process's run.
   AccountId account() const {

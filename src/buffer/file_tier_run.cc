@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "buffer/file_tier_run.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/signal_gate.h"
+#include "buffer/copy.h"
+#include "flush/dirty_accounting.h"
+
+namespace cairn {
+namespace {
+
+// As many blocks as the bounce memory holds: 1 MiB is what disks stream with.
+constexpr std::size_t kBlocksMax = Actor::kBounceBlocks;
+
+constexpr bool is_page_aligned(std::uint64_t value) { return value % kPageBytes == 0; }
+
+// Blocks that lie side by side in one file tier, as they were before their bytes were read.
+class ResidentRun {
+ public:
+  ResidentRun(const ObjectAccess& access, std::uint64_t offset, std::size_t length)
+      : access_(access), memory_(*access.actor.memory), offset_(offset) {
+    while (count_ < kBlocksMax && bytes_ < length && add(length - bytes_)) {
+    }
+  }
+
+  std::size_t bytes() const { return bytes_; }
+  TierId tier() const { return tier_; }
+  std::uint64_t tier_offset() const {
+    return memory_.pool(tier_).offset_of_bucket(first_) + offset_ % kBlockBytes;
+  }
+  // Bytes at the front that nobody has touched since; to be called when they have been copied.
+  std::size_t unchanged_bytes() const {
+    end_shared_copy();
+    std::size_t good = 0;
+    for (std::size_t at = 0; at < count_; ++at) {
+      const std::uint64_t now = block(at).word.load(std::memory_order_relaxed);
+      if (((words_[at] ^ now) & ~BlockDescriptor::kWaiters) != 0) break;
+      good += length_in(at);
+    }
+    return good;
+  }
+  void note_access() const {
+    const std::uint32_t now = monotonic_coarse_ms();
+    for (std::size_t at = 0; at < count_; ++at) {
+      block(at).recency_ms.store(now, std::memory_order_relaxed);
+      const std::uint32_t seen = block(at).frequency.load(std::memory_order_relaxed);
+      block(at).frequency.store(seen + 1, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  BucketIndex bucket(std::size_t at) const {
+    return static_cast<BucketIndex>(raw(first_) + static_cast<std::uint32_t>(at));
+  }
+  BlockDescriptor& block(std::size_t at) const { return memory_.block(bucket(at)); }
+  std::size_t length_in(std::size_t at) const {
+    const std::uint64_t begin = at == 0 ? offset_ : (offset_ / kBlockBytes + at) * kBlockBytes;
+    const std::uint64_t end = (offset_ / kBlockBytes + at + 1) * kBlockBytes;
+    return std::min(end, offset_ + bytes_) - begin;
+  }
+
+  // Of a block that is read in small pieces the next piece follows: it is worth a place in memory.
+  bool add(std::size_t wanted) {
+    const std::uint64_t at = offset_ + bytes_;
+    const std::size_t begin = at % kBlockBytes;
+    const std::size_t take = std::min(wanted, kBlockBytes - begin);
+    if (take < kBlockBytes / 2) return false;
+    const BlockNumber number = block_of(at);
+    const BucketIndex found = memory_.directory().find(access_.index, number);
+    if (found == BucketIndex::kNone || memory_.in_memory(found)) return false;
+    if (count_ == 0) {
+      tier_ = memory_.tier_of(found);
+    } else if (found != bucket(count_) || !memory_.pool(tier_).contains(found)) {
+      return false;
+    }
+    const BlockDescriptor& descriptor = memory_.block(found);
+    const std::uint64_t word = descriptor.word.load(std::memory_order_acquire);
+    const std::uint16_t needed = pages_touched(begin, begin + take);
+    if (BlockDescriptor::is_locked(word) || !descriptor.holds(access_.index, number) ||
+        (descriptor.valid_pages.load(std::memory_order_relaxed) & needed) != needed ||
+        !stays_in_file_tier(access_, number, found, Promotion::kIfWorthwhile)) {
+      return false;
+    }
+    if (count_ == 0) first_ = found;
+    words_[count_++] = word;
+    bytes_ += take;
+    return true;
+  }
+
+  const ObjectAccess& access_;
+  const NodeMemory& memory_;
+  const std::uint64_t offset_;
+  BucketIndex first_{};
+  TierId tier_{};
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+  std::array<std::uint64_t, kBlocksMax> words_;
+};
+
+// Blocks that were placed in file tiers, locked until their bytes are there.
+class FreshRun {
+ public:
+  FreshRun(const ObjectAccess& access, BlockNumber first, const std::byte* in)
+      : access_(access), memory_(*access.actor.memory), first_(first), in_(in) {}
+
+  std::size_t size() const { return count_; }
+  BlockNumber next() const {
+    return static_cast<BlockNumber>(raw(first_) + static_cast<std::uint32_t>(count_));
+  }
+  void add(LockedBlock block) {
+    note_block_dirty(access_.actor, block.bucket(), access_.index);
+    block.descriptor().enter(BlockState::kDirty);
+    blocks_[count_++] = static_cast<LockedBlock&&>(block);
+  }
+  // Returns how many have arrived. The others are resident no more.
+  std::size_t write() {
+    std::size_t done = 0;
+    while (done < count_) {
+      const std::size_t past = end_of_neighbours(done);
+      if (write_neighbours(done, past) < 0) break;
+      for (std::size_t at = done; at < past; ++at) publish(at);
+      done = past;
+    }
+    for (std::size_t at = done; at < count_; ++at) give_up(at);
+    return done;
+  }
+
+ private:
+  std::size_t end_of_neighbours(std::size_t begin) const {
+    const TierId tier = memory_.tier_of(blocks_[begin].bucket());
+    std::size_t past = begin + 1;
+    while (past < count_ && raw(blocks_[past].bucket()) == raw(blocks_[past - 1].bucket()) + 1 &&
+           memory_.pool(tier).contains(blocks_[past].bucket())) {
+      ++past;
+    }
+    return past;
+  }
+  int write_neighbours(std::size_t begin, std::size_t past) const {
+    const TierId tier = memory_.tier_of(blocks_[begin].bucket());
+    const std::byte* bytes = in_ + begin * kBlockBytes;
+    const std::size_t length = (past - begin) * kBlockBytes;
+    if (!is_page_aligned(reinterpret_cast<std::uintptr_t>(bytes))) {
+      std::byte* bounce = access_.actor.bounce_blocks();
+      if (bounce == nullptr) return -ENOMEM;
+      std::memcpy(bounce, bytes, length);
+      bytes = bounce;
+    }
+    return memory_.file_tier(tier).write_pages(
+        memory_.pool(tier).offset_of_bucket(blocks_[begin].bucket()), bytes, length);
+  }
+  void publish(std::size_t at) {
+    constexpr std::uint16_t kAllPages = pages_touched(0, kBlockBytes);
+    LockedBlock& block = blocks_[at];
+    block.descriptor().valid_pages.store(kAllPages, std::memory_order_release);
+    block.descriptor().dirty_pages.store(kAllPages, std::memory_order_release);
+    access_.object().extend_to(offset_of(first_) + (at + 1) * kBlockBytes);
+    block.set_changed();
+    block.unlock();
+  }
+
+  void give_up(std::size_t at) {
+    note_block_clean(access_.actor, blocks_[at].bucket(), access_.index);
+    blocks_[at].descriptor().enter(BlockState::kClean);
+    discard_block(access_.actor, blocks_[at]);
+  }
+
+  const ObjectAccess& access_;
+  const NodeMemory& memory_;
+  const BlockNumber first_;
+  const std::byte* in_;
+  std::size_t count_ = 0;
+  std::array<LockedBlock, kBlocksMax> blocks_;
+};
+
+}  // namespace
+
+std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                               std::size_t length) {
+  const ResidentRun run(access, offset, length);
+  if (run.bytes() == 0) return 0;
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  memory.note_device_read(run.tier(), monotonic_coarse_ms());
+  const std::size_t skipped = run.tier_offset() % kPageBytes;
+  const std::uint64_t first = run.tier_offset() - skipped;
+  const std::size_t whole = (skipped + run.bytes() + kPageBytes - 1) / kPageBytes * kPageBytes;
+  // Straight to where it is wanted only when nothing else lies on those pages: fork() beside direct
+  // I/O may take a page away that is written meanwhile (open(2), NOTES).
+  const bool is_direct =
+      whole == run.bytes() && is_page_aligned(reinterpret_cast<std::uintptr_t>(out));
+  const SignalGateGuard gate;  // a handler that reads would use the same bounce memory
+  std::byte* target = is_direct ? out : actor.bounce_blocks();
+  if (target == nullptr) return 0;
+  if (memory.file_tier(run.tier()).read_pages(first, target, whole) < 0) return 0;
+  const std::size_t good = run.unchanged_bytes();
+  if (!is_direct) std::memcpy(out, target + skipped, good);
+  actor.count(Counter::kHitBytesFile, good);
+  run.note_access();
+  return good;
+}
+
+std::size_t write_file_tier_run(const ObjectAccess& access, LockedBlock first, BlockNumber number,
+                                const std::byte* in, std::size_t blocks) {
+  FreshRun run(access, number, in);
+  run.add(static_cast<LockedBlock&&>(first));
+  const std::size_t count = std::min(blocks, kBlocksMax);
+  while (run.size() < count) {
+    LockedBlock next = place_fresh(access, run.next(), static_cast<unsigned>(count - run.size()));
+    if (!next) break;
+    if (next.in_memory()) {
+      // The plan's next element is memory: that block is the caller's again.
+      discard_block(access.actor, next);
+      break;
+    }
+    run.add(static_cast<LockedBlock&&>(next));
+  }
+  return run.write() * kBlockBytes;
+}
+
+}  // namespace cairn
