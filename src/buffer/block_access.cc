@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/system_call.h"
 #include "buffer/copy.h"
 #include "buffer/tier_choice.h"
 #include "flush/dirty_accounting.h"
@@ -51,6 +52,42 @@ LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, unsigned want
   return take_bucket(actor, TierId::kMemory, size_class, wanted);
 }
 
+// Waits a moment for the organizer, who moves blocks out of RAM in large operations of the device
+// below. Not again for a while when that was in vain: nothing may be able to leave.
+bool wait_for_memory(const NodeMemory& memory) {
+  constexpr std::int64_t kWaitNanosMax = 20'000'000;
+  constexpr std::uint32_t kNotAgainMs = 200;
+  const timespec look_again{0, 50'000};
+  std::atomic<std::uint32_t>& missed_ms = memory.header().room_missed_ms;
+  if (monotonic_coarse_ms() - missed_ms.load(std::memory_order_relaxed) < kNotAgainMs) return false;
+  memory.header().room_wanted_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+  const std::int64_t end = monotonic_ns() + kWaitNanosMax;
+  while (memory.pool(TierId::kMemory).common_slabs() == 0) {
+    if (monotonic_ns() >= end) {
+      missed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+      return false;
+    }
+    sys::call(SYS_nanosleep, sys::word(&look_again), 0);
+  }
+  return true;
+}
+
+// A bucket in RAM for a block that is written in pieces, now that there is little room: below, each
+// piece would be an operation of the device (4 KiB records of HACC through an NVMe tier: 16 of them
+// for a block that the organizer moves there in a 64th of one).
+LockedBlock take_for_pieces(Actor& actor, ObjectIndex object, const PartHandling& part,
+                            SizeClass size_class) {
+  const NodeMemory& memory = *actor.memory;
+  const BucketPool& pool = memory.pool(TierId::kMemory);
+  if (pool.slab_count() == 0 || part.home || actor.object(object).handling().home ||
+      pool.common_slabs() > memory.header().low_slabs[0].load(std::memory_order_relaxed)) {
+    return {};
+  }
+  LockedBlock block = take_memory_bucket(actor, size_class, 1);
+  return block || !wait_for_memory(memory) ? static_cast<LockedBlock&&>(block)
+                                           : take_memory_bucket(actor, size_class, 1);
+}
+
 // The first tier above `planned` where something is reserved for the actor's run that it does not
 // use yet. The plans know the room that is for everybody only.
 unsigned first_reserved(const Actor& actor, ObjectIndex object, unsigned planned) {
@@ -67,11 +104,15 @@ unsigned first_reserved(const Actor& actor, ObjectIndex object, unsigned planned
 
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
 // next faster one; then `*elsewhere` is set.
-LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, const PartHandling& part,
-                                SizeClass size_class, unsigned wanted, bool* elsewhere) {
+LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber number,
+                                const PartHandling& part, SizeClass size_class, unsigned wanted,
+                                bool* elsewhere) {
   const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
-  const unsigned first =
-      first_reserved(actor, object, std::min(raw(first_tier(actor, object, part)), count - 1));
+  if (wanted == kOnlyAPiece && count > 1) {
+    if (LockedBlock block = take_for_pieces(actor, object, part, size_class)) return block;
+  }
+  const unsigned planned = std::min(raw(first_tier(actor, object, number, part)), count - 1);
+  const unsigned first = first_reserved(actor, object, planned);
   const auto take_in = [&](unsigned tier) {
     return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
                        wanted);
@@ -192,7 +233,7 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
   bool elsewhere = false;
   LockedBlock block =
-      take_planned_bucket(actor, access.index, part, size_class, wanted, &elsewhere);
+      take_planned_bucket(actor, access.index, number, part, size_class, wanted, &elsewhere);
   if (!block) return Placed::kNoRoom;
   if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
   describe(block.descriptor(), access.index, number, reason);
@@ -242,7 +283,10 @@ bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIn
                         Promotion promotion) {
   const NodeMemory& memory = *access.actor.memory;
   if (belongs_below(access.actor, access.index, number, bucket)) return true;
-  return promotion == Promotion::kIfWorthwhile &&
+  if (promotion == Promotion::kAlways) return false;
+  if (memory.pool(TierId::kMemory).free_slabs() == 0) return true;
+  // A place in memory that the policy has given the file needs not be earned again.
+  return access.object().handling().home != TierId::kMemory &&
          !PromotionBar::is_passed(memory, memory.block(bucket).frequency.load(),
                                   monotonic_coarse_ms());
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "buffer/object_io.h"
 
 namespace cairn {
@@ -58,6 +59,9 @@ LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
 // the tier that the plan names, or else where there is room. Empty when no bucket or directory slot
 // is free, or the object went through: the caller uses the store. A block of a file tier comes as
 // it is when the file belongs there, the RAM tier has no room for it, or it is not worth the room.
+// `blocks_wanted` are as many as the request goes on for.
+// of `blocks_wanted`: less than a block is to be written
+inline constexpr unsigned kOnlyAPiece = 0;
 enum class Promotion : std::uint8_t { kAlways, kIfWorthwhile };
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
                           PlacementReason reason, unsigned blocks_wanted,
@@ -84,6 +88,18 @@ int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumbe
 // Unlocks. Without a reason it was never filled, and no move is counted.
 void discard_block(Actor& actor, LockedBlock& block,
                    PlacementReason reason = PlacementReason::kNone);
+
+// Recency and frequency, for the policies. Not on every plain hit, because a store to a line that
+// others read costs 10 ns and more: one that is sampled stands for `weight` of them.
+inline void note_access(const NodeMemory& memory, BlockDescriptor& descriptor,
+                        std::uint32_t weight = 1) {
+  std::atomic<std::uint32_t>& wanted = memory.header().rank_wanted;
+  if (__builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0) && wanted.exchange(0) != 0)
+    memory.wake_organizer();
+  descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + weight,
+                             std::memory_order_relaxed);
+}
 
 // Calls visit(BlockNumber) for every block of [first, end) that seems resident.
 template <typename Visit>

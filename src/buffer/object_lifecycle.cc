@@ -107,6 +107,18 @@ int settle_object(const ObjectAccess& access) {
   return settle_store(access.actor, access.index, access.file.fd());
 }
 
+namespace {
+
+// To set a size or a time waits for what is just being written to the file, and on a network file
+// system for all that its client holds: 100 ms of every step that VPIC writes into a shared file on
+// MooseFS. There the flusher stores a file as soon as nobody writes it any more.
+bool is_left_to_flusher(const Object& object) {
+  return object.has(kObjectBeingFlushed) ||
+         (object.has(kObjectRemote) && object.dirty_blocks.load(std::memory_order_acquire) != 0);
+}
+
+}  // namespace
+
 int close_object(const ObjectAccess& access, bool may_write) {
   Actor& actor = access.actor;
   Object& object = access.object();
@@ -116,20 +128,22 @@ int close_object(const ObjectAccess& access, bool may_write) {
   // Only what was seen: another process may be setting it right now.
   if (was_unlinked && !nameless) object.clear(kObjectUnlinked);
   const bool unlinked = nameless && is_out_of_reach(*actor.memory);
+  const bool is_last_writer =
+      may_write && object.writers.fetch_sub(1, std::memory_order_seq_cst) == 1;
   if (may_write && !unlinked) {
     if (actor.memory->header().foreign_programs.load() != 0 && object.dirty_blocks.load() != 0) {
       result = sync_object(access, false, nullptr);
-    } else {
+    } else if (is_last_writer && !is_left_to_flusher(object)) {
       result = settle_object(access);
     }
     if (result == 0 && object.has(kObjectFailing)) {
       result = -static_cast<int>(object.error_number.load());
     }
   }
-  if (may_write) {
-    object.writers.fetch_sub(1, std::memory_order_seq_cst);
-    // What waited for the close is due now, and the flusher may be asleep over it.
-    if (object.handling().trigger == FlushTrigger::kPerFile) actor.memory->wake_flusher();
+  // What waited for the close is due now, and the flusher may be asleep over it.
+  if (may_write &&
+      (object.handling().trigger == FlushTrigger::kPerFile || object.has(kObjectRemote))) {
+    actor.memory->wake_flusher();
   }
   if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked) {
     // With a descriptor at the service the record stays, and so its index is still this file's when

@@ -9,7 +9,7 @@
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
-#include "buffer/file_tier_run.h"
+#include "buffer/file_tier_io.h"
 #include "buffer/object_io.h"
 #include "buffer/read_hit.h"
 
@@ -26,17 +26,6 @@ struct Part {
   std::size_t length() const { return end - begin; }
   std::uint64_t offset() const { return offset_of(number) + begin; }
 };
-
-// Recency and frequency, for the policies. Not on every plain hit, because a store to a line that
-// others read costs 10 ns and more: one that is sampled stands for `weight` of them.
-void note_access(const NodeMemory& memory, BlockDescriptor& descriptor, std::uint32_t weight = 1) {
-  std::atomic<std::uint32_t>& wanted = memory.header().rank_wanted;
-  if (__builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0) && wanted.exchange(0) != 0)
-    memory.wake_organizer();
-  descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + weight,
-                             std::memory_order_relaxed);
-}
 
 // The block's part of the read if it is resident and at rest, wherever the directory has it.
 bool read_resident(Actor& actor, ObjectIndex object, const Part& part, std::uint32_t weight = 1) {
@@ -109,12 +98,9 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   const std::uint64_t start = offset_of(part.number);
   const std::size_t wanted_end =
       size <= start ? part.end : std::min<std::uint64_t>(size - start, kBlockBytes);
-  // Of a block that is read in small pieces the next piece follows: one access to the device, not
-  // many.
-  const bool is_most = part.length() >= kBlockBytes / 2;
   LockedBlock block =
       lock_or_place(access, part.number, std::max(part.end, wanted_end), PlacementReason::kRead,
-                    blocks_wanted, is_most ? Promotion::kIfWorthwhile : Promotion::kAlways);
+                    blocks_wanted, Promotion::kIfWorthwhile);
   if (!block) return read_through(access, part);
   const std::uint16_t needed = pages_touched(part.begin, part.end);
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
@@ -185,7 +171,8 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
 // What lies in a file tier and stays there, as much as the device can read at once.
 std::size_t read_below(const ObjectAccess& access, const Part& part, std::size_t length) {
   if (access.actor.memory->tier_count() == 1) return 0;
-  return read_file_tier_run(access, part.offset(), part.out, length);
+  const std::size_t run = read_file_tier_run(access, part.offset(), part.out, length);
+  return run > 0 ? run : read_file_tier_piece(access, part.offset(), part.out, part.length());
 }
 
 // Reads block by block; `*hit_bytes` counts what was resident. Bytes done, or -errno when there are

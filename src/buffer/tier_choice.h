@@ -23,7 +23,8 @@ inline std::optional<TierId> home_of(const ControlHeader& header, ObjectIndex in
   return header.plans[handling.policy].at((raw(index) * 0x9e3779b9U) >> 26);
 }
 
-inline TierId first_tier(Actor& actor, ObjectIndex index, const PartHandling& part) {
+inline TierId first_tier(Actor& actor, ObjectIndex index, BlockNumber number,
+                         const PartHandling& part) {
   if (part.home) return *part.home;
   const ControlHeader& header = actor.memory->header();
   ObjectHandling handling = actor.object(index).handling();
@@ -35,7 +36,11 @@ inline TierId first_tier(Actor& actor, ObjectIndex index, const PartHandling& pa
     }
     return *home;
   }
-  return header.plans[handling.policy].at(actor.plan_cursor++ / kBlocksPerElement);
+  const TierId planned = header.plans[handling.policy].at(actor.plan_cursor++ / kBlocksPerElement);
+  const std::uint32_t in_memory =
+      header.plan_memory_blocks[handling.policy].load(std::memory_order_relaxed);
+  const bool is_rationed = in_memory != 0 && raw(number) >= in_memory;
+  return is_rationed && planned == TierId::kMemory ? static_cast<TierId>(1) : planned;
 }
 
 }  // namespace cairn

@@ -10,7 +10,7 @@
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
-#include "buffer/file_tier_run.h"
+#include "buffer/file_tier_io.h"
 #include "buffer/object_io.h"
 #include "buffer/object_lifecycle.h"
 #include "flush/dirty_accounting.h"
@@ -194,8 +194,10 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part&
 // `length` bytes are to be written from the part's beginning on: where that is one operation of a
 // device, more than the part is done.
 ssize_t write_part(const ObjectAccess& access, const Part& part, std::size_t length) {
-  const auto blocks_wanted =
-      static_cast<unsigned>(std::min<std::size_t>(length / kBlockBytes + 1, Lease::kSlabsMax));
+  const auto blocks_wanted = length < kBlockBytes
+                                 ? kOnlyAPiece
+                                 : static_cast<unsigned>(std::min<std::size_t>(
+                                       length / kBlockBytes + 1, Lease::kSlabsMax));
   for (;;) {
     LockedBlock block =
         lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);

@@ -36,7 +36,10 @@ enum ObjectFlags : std::uint32_t {
   kObjectTimesDirty = 1u << 2,  // mtime_ns is to be set on the backing store
   kObjectHandedOver = 1u << 3,  // the service holds a writable descriptor of the backing file
   kObjectFailing = 1u << 4,     // the last flush failed; see error_number
-  kObjectFlushQueued = 1u << 6,
+  // on a network file system, where to set a size or a time waits for the data before it
+  kObjectRemote = 1u << 5,
+  // the service is storing some of it, and settles size and times afterwards
+  kObjectBeingFlushed = 1u << 6,
   // no longer found by its key: the file is gone, its inode may be another's soon
   kObjectRetired = 1u << 7,
   // bits 8 to 31: how the file is treated; see catalog/object_handling.h

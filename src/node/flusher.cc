@@ -19,6 +19,8 @@ namespace {
 
 // How often the scheduler looks while there is dirty data that is not due yet.
 constexpr std::int64_t kTickNanos = 50'000'000;
+// How long a descriptor stays open that is dear to open again.
+constexpr std::int64_t kLingerNanos = 2'000'000'000;
 // An idle node wakes this often; nothing depends on it.
 constexpr int kIdleMs = 3'600'000;
 
@@ -140,7 +142,11 @@ Flusher::Plan Flusher::look() const {
   const std::uint32_t now_ms = monotonic_coarse_ms();
   for (const StoreFilePtr& file : files_.snapshot()) {
     const Object& object = memory_.objects().at(file->object);
-    if (!needs_store(object) || file->queued.load()) continue;
+    if (file->queued.load()) continue;
+    if (!needs_store(object)) {
+      if (file->lingers) plan.note_resting(file, now_ns);
+      continue;
+    }
     const std::int64_t not_before = file->not_before_ns.load();
     if (not_before > now_ns && (file->failures.load() != 0 || !all_due)) {
       if (file->failures.load() == 0) plan.any_dirty = true;
@@ -160,8 +166,19 @@ Flusher::Plan Flusher::look() const {
   return plan;
 }
 
+void Flusher::Plan::note_resting(const StoreFilePtr& file, std::int64_t now_ns) {
+  const std::int64_t end_ns = file->rests_since_ns.load() + kLingerNanos;
+  if (end_ns <= now_ns) {
+    rested.push_back(file);
+  } else {
+    next_ns = next_ns == 0 ? end_ns : std::min(next_ns, end_ns);
+  }
+}
+
 bool Flusher::is_due(const Object& object, std::uint32_t age_ms) const {
   if (object.handling().trigger != FlushTrigger::kPeriodic) return true;
+  // Its size and times wait for that, see close_object().
+  if (object.has(kObjectRemote) && object.writers.load() == 0) return true;
   return age_ms >= options_.delay_ms || is_large(object);
 }
 
@@ -195,6 +212,7 @@ void Flusher::schedule() {
     activity_.look();
     const std::int64_t began = monotonic_ns();
     Plan plan = look();
+    for (const StoreFilePtr& file : plan.rested) drop(file);
     const std::int64_t took = monotonic_ns() - began;
     enqueue(plan);
     sleep(plan, took);
@@ -304,9 +322,9 @@ void Flusher::work(unsigned stream) {
     const std::uint64_t stored = flush_turn(actor, file);
     const bool goes_on = stored != 0 && has_much_left(*file);
     if (!goes_on) {
+      file->rests_since_ns.store(monotonic_ns());
       file->queued.store(false);
-      if (files_.drop_if_idle(file) && memory_.objects().at(file->object).has(kObjectRetired))
-        (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
+      if (!file->lingers) drop(file);
     }
     lock.lock();
     if (goes_on) queue_.push_back(file);
@@ -320,6 +338,12 @@ void Flusher::work(unsigned stream) {
   }
   lock.unlock();
   actor.drop_leases();
+}
+
+// The descriptor, if nobody needs it, and the record of a file that is gone.
+void Flusher::drop(const StoreFilePtr& file) {
+  if (files_.drop_if_idle(file) && memory_.objects().at(file->object).has(kObjectRetired))
+    (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
 }
 
 // Such a file stays in the queue: until the scheduler looked again, every next turn would be
@@ -338,7 +362,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   }
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
-  object.set(kObjectFlushQueued);
+  object.set(kObjectBeingFlushed);
   FlushRequest request;
   request.object = file->object;
   request.fd = file->fd.get();
@@ -349,7 +373,12 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   int error = result.error;
   if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
     error = settled;
-  object.clear(kObjectFlushQueued);
+  object.clear(kObjectBeingFlushed);
+  // The last writer may have closed the file meanwhile and left that to us.
+  if (object.writers.load(std::memory_order_seq_cst) == 0 && object.has(kObjectTimesDirty)) {
+    if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
+      error = settled;
+  }
   if (result.bytes != 0) file->sync_owed.store(true);
   if (error != 0) {
     note_failure(*file, object, -error);

@@ -97,8 +97,12 @@ class Flusher {
   struct Plan {
     std::vector<std::pair<std::uint32_t, StoreFilePtr>> due;  // age, file
     PlacementReason reason = PlacementReason::kDue;           // of all of them
-    bool any_dirty = false;    // something that can be stored is dirty, due or not
-    std::int64_t next_ns = 0;  // when the first failed one is to be tried again; 0 = none
+    bool any_dirty = false;            // something that can be stored is dirty, due or not
+    std::int64_t next_ns = 0;          // when to look at a failed or a resting one again; 0 = never
+    std::vector<StoreFilePtr> rested;  // whose descriptors are to be dropped
+
+    // A file that needs nothing and whose descriptor is kept for a while.
+    void note_resting(const StoreFilePtr& file, std::int64_t now_ns);
   };
 
   void schedule();
@@ -109,6 +113,7 @@ class Flusher {
   bool is_due(const Object& object, std::uint32_t age_ms) const;
   bool is_large(const Object& object) const;
   bool has_much_left(const StoreFile& file) const;
+  void drop(const StoreFilePtr& file);
 
   void work(unsigned stream);
   StoreFilePtr take_locked();

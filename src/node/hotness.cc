@@ -53,33 +53,22 @@ std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView
     history.accesses = now_measured.accesses;
     history.bytes = now_measured.bytes;
     const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
-    units.push_back(HotUnit{history.per_second / mebibytes, now_measured.bytes});
+    units.push_back(HotUnit{history.per_second / mebibytes, now_measured.bytes, object, TierId{}});
   }
   hotness_thresholds(units, tiers);
-  std::vector<std::pair<double, RisingFile>> rising;
-  for (const auto& [object, now_measured] : measured) {
-    const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
-    const History& history = history_[object];
-    const double hotness = history.per_second / mebibytes;
-    Object& record = memory_.objects().at(static_cast<ObjectIndex>(object));
+  std::vector<RisingFile> rising;
+  for (const HotUnit& unit : units) {
+    Object& record = memory_.objects().at(static_cast<ObjectIndex>(unit.id));
     ObjectHandling handling = record.handling();
-    const auto fitting = std::find_if(tiers.begin(), tiers.end(), [&](const TierView& tier) {
-      return tier.capacity_bytes != 0 && hotness >= tier.hotness_min;
-    });
-    if (fitting == tiers.end()) continue;
-    if (handling.home != fitting->id) {
-      handling.home = fitting->id;
+    if (handling.home != unit.home) {
+      handling.home = unit.home;
       record.set_handling(handling);
     }
-    if (history.is_used && raw(fitting->id) < now_measured.lowest)
-      rising.emplace_back(hotness, RisingFile{static_cast<ObjectIndex>(object), fitting->id});
+    const bool is_below = raw(unit.home) < measured.at(unit.id).lowest;
+    if (history_[unit.id].is_used && is_below && rising.size() < kRisingMax)
+      rising.push_back(RisingFile{static_cast<ObjectIndex>(unit.id), unit.home});
   }
-  std::sort(rising.begin(), rising.end(),
-            [](const auto& left, const auto& right) { return left.first > right.first; });
-  rising.resize(std::min(rising.size(), kRisingMax));
-  std::vector<RisingFile> files;
-  for (const auto& [hotness, file] : rising) files.push_back(file);
-  return files;
+  return rising;
 }
 
 }  // namespace cairn::node

@@ -26,7 +26,7 @@ class Hotness {
   // Looks at all blocks and sets the home of every object whose policy is in `policies` (a bit
   // each). `tiers` are the views of all tiers, whose hotness_min is set. Returns files that are in
   // use and have blocks below their home, the hottest first, at most kRisingMax.
-  static constexpr std::size_t kRisingMax = 32;
+  static constexpr std::size_t kRisingMax = 1024;
   std::vector<RisingFile> rank(std::uint32_t policies, std::span<TierView> tiers);
 
  private:

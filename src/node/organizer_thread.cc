@@ -23,8 +23,10 @@ constexpr int kAgainMsMax = 200;
 // part of a processor that looking may cost where there are many blocks.
 constexpr int kRankMs = 100;
 constexpr int kRankPartOfTime = 20;
+constexpr std::uint64_t kRiseBlocks = 128;
 
-std::array<TierLimits, kTiersMax> limits_of(const NodeMemory& memory, const NodeConfig& config) {
+std::array<TierLimits, kTiersMax> watermarks_of(const NodeMemory& memory,
+                                                const NodeConfig& config) {
   std::array<TierLimits, kTiersMax> limits{};
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
     limits[tier] = limits_for(memory.pool(static_cast<TierId>(tier)).slab_count(),
@@ -44,7 +46,7 @@ OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const Nod
       placement_(placement),
       headroom_(memory.pool(TierId::kMemory).slab_count()),
       free_slabs_before_(memory.pool(TierId::kMemory).free_slabs()) {
-  const auto limits = limits_of(memory, config);
+  const auto limits = watermarks_of(memory, config);
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
     memory.header().low_slabs[tier].store(limits[tier].low_slabs, std::memory_order_relaxed);
   }
@@ -85,9 +87,9 @@ void OrganizerThread::run() {
   actor.counters = &memory_.slot(self_.slot()).shards[0];
   UringWriter writer;
   Organizer organizer(memory_, placement_.default_policy(), *replacement_policies()[0], writer,
-                      limits_of(memory_, config_));
+                      watermarks_of(memory_, config_));
   TierMovers movers(memory_, self_, placement_.default_policy(), *replacement_policies()[0],
-                    limits_of(memory_, config_));
+                    watermarks_of(memory_, config_));
   ControlHeader& header = memory_.header();
   int again_ms = 0;
   while (!stopping_.load()) {
@@ -146,19 +148,31 @@ int OrganizerThread::follow_bursts(Organizer& organizer, Actor& actor) {
   return headroom_.is_in_burst() ? static_cast<int>(Headroom::kPauseMs) : kIdleMs;
 }
 
+// A slice of the files that are to rise: in between, room is made where it is short.
+int OrganizerThread::raise_some(Organizer& organizer, Actor& actor) {
+  std::size_t files = 0;
+  for (std::uint64_t blocks = 0; files < rising_.size() && blocks < kRiseBlocks; ++files)
+    blocks += memory_.objects().at(rising_[files].object).blocks.load(std::memory_order_relaxed);
+  const auto end = rising_.begin() + static_cast<std::ptrdiff_t>(files);
+  const bool has_moved = organizer.raise(actor, std::span(rising_.data(), files)) != 0;
+  rising_.erase(rising_.begin(), has_moved ? end : rising_.end());
+  return rising_.empty() ? kIdleMs : 1;
+}
+
 int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
   if (!placement_.ranks()) return kIdleMs;
+  const int more_ms = raise_some(organizer, actor);
   const std::int64_t now = monotonic_ns();
   const std::int64_t rest_ms = rank_every_ms_ - (now - ranked_ns_) / 1'000'000;
-  if (rest_ms > 0) return static_cast<int>(rest_ms);
+  if (rest_ms > 0) return std::min(more_ms, static_cast<int>(rest_ms));
   ranked_ns_ = now;
-  const std::vector<RisingFile> rising = placement_.rank();
-  if (!rising.empty()) (void)organizer.raise(actor, rising);
+  rising_ = placement_.rank();
   const std::int64_t took_ms = (monotonic_ns() - now) / 1'000'000;
   rank_every_ms_ = std::max<std::int64_t>(kRankMs, kRankPartOfTime * took_ms);
   const std::uint64_t reads = reads_so_far();
   const bool is_quiet = reads == reads_seen_;
   reads_seen_ = reads;
+  if (!rising_.empty()) return 1;
   if (!is_quiet) return static_cast<int>(rank_every_ms_);
   // Whoever reads next wakes us.
   memory_.header().rank_wanted.store(1, std::memory_order_seq_cst);

@@ -41,6 +41,7 @@ class OrganizerThread {
   // Follows the files' hotness where a policy places by it. Returns when to look again; kIdleMs:
   // when somebody reads.
   int follow_hotness(Organizer& organizer, Actor& actor);
+  int raise_some(Organizer& organizer, Actor& actor);
   // Keeps as much of the RAM tier free as the program's next burst of writing will take. Returns
   // when to look again; kIdleMs: when somebody places blocks.
   int follow_bursts(Organizer& organizer, Actor& actor);
@@ -57,6 +58,7 @@ class OrganizerThread {
   std::uint64_t reads_seen_ = 0;
   std::int64_t ranked_ns_ = 0;
   std::int64_t rank_every_ms_ = 0;
+  std::vector<RisingFile> rising_;  // what is left of the last ranking's
   Headroom headroom_;
   std::uint64_t consumed_slabs_ = 0;     // of the RAM tier, by clients
   std::uint32_t free_slabs_before_ = 0;  // of the RAM tier, at the last look

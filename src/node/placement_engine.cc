@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "placement/policies.h"
 
@@ -16,6 +17,16 @@ bool places_by_hotness(const PlacementPolicy& policy) {
 
 // Built as a plugin, because of the library that it needs.
 constexpr const char* kLinearProgramme = "minimize-io-time";
+
+// Of a new file's hotness only its size is known so far. While more than half of the RAM tier is in
+// use, what goes beyond a small part of it goes below. 0: no limit.
+std::uint32_t blocks_of_small_file(std::span<const TierView> tiers) {
+  constexpr std::uint64_t kPart = 256;
+  constexpr std::uint64_t kBlocksMin = 16;
+  if (tiers.size() < 2 || tiers[0].free_bytes > tiers[0].capacity_bytes / 2) return 0;
+  return static_cast<std::uint32_t>(
+      std::max(tiers[0].capacity_bytes / kBlockBytes / kPart, kBlocksMin));
+}
 
 // lib/cairn beside bin/cairn.
 std::string shipped_plugin(const char* name) {
@@ -109,10 +120,14 @@ void PlacementEngine::solve(unsigned number, const std::vector<TierView>& tiers)
   // A multiple of every number of tiers, so that taking turns goes on where it was.
   constexpr std::uint64_t kTurns = 840 * PublishedPlan::kElements;
   window.sequence = kTurns * slot.sequence++;
+  const bool by_hotness = places_by_hotness(*slot.policy);
+  // What has just been written is used just now.
+  if (by_hotness) window.unit.hotness = std::numeric_limits<double>::max();
   slot.plan = make_plan(*slot.policy, tiers, window);
   slot.is_solved = true;
   ControlHeader& header = memory_.header();
   header.plans[number].store(slot.plan.pattern.tiers);
+  header.plan_memory_blocks[number].store(by_hotness ? blocks_of_small_file(tiers) : 0);
   const std::uint32_t bit = 1U << number;
   if (slot.plan.order == PlanOrder::kPerUnit) {
     header.plans_by_object.fetch_or(bit, std::memory_order_relaxed);
@@ -159,6 +174,10 @@ std::vector<RisingFile> PlacementEngine::rank() {
   }
   if (policies == 0) return {};
   std::vector<TierView> tiers = views();
+  // What the organizer keeps free is nobody's home.
+  const ControlHeader& header = memory_.header();
+  for (TierView& tier : tiers)
+    tier.reserve_bytes = std::uint64_t{header.low_slabs[raw(tier.id)].load()} * kBlockBytes;
   std::vector<RisingFile> rising = hotness_.rank(policies, tiers);
   for (std::size_t tier = 0; tier < tiers.size(); ++tier)
     hotness_min_[tier].store(tiers[tier].hotness_min, std::memory_order_relaxed);

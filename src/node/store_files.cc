@@ -11,6 +11,7 @@
 
 #include "backing/backing_file.h"
 #include "node/block_device.h"
+#include "profiler/directory_state.h"
 
 namespace cairn::node {
 namespace {
@@ -54,6 +55,7 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
   const auto [entry, created] = devices_.try_emplace(device);
   if (created) {
     entry->second.rotational = is_rotational(device);
+    entry->second.remote = profiler::is_on_network(fd);
     std::string path = path_of_descriptor(fd);
     path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
     UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -84,8 +86,11 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
   if (store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
   const std::lock_guard lock(mutex_);
   const Device& device = device_of(status.st_dev, fd.get());
+  if (device.remote) memory_.objects().at(index).set(kObjectRemote);
+  constexpr mode_t kExecutable = S_IXUSR | S_IXGRP | S_IXOTH;
+  const bool lingers = device.remote && (status.st_mode & kExecutable) == 0;
   files_[raw(index)] =
-      std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, device.rotational);
+      std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, device.rotational, lingers);
   files_[raw(index)]->run.store(run, std::memory_order_relaxed);
   note_room();
   return true;

@@ -30,18 +30,26 @@
 namespace cairn::node {
 
 struct StoreFile {
-  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, bool spins)
-      : object(object_index), fd(std::move(file)), device(st_dev), rotational(spins) {}
+  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, bool spins, bool stays = false)
+      : object(object_index),
+        fd(std::move(file)),
+        device(st_dev),
+        rotational(spins),
+        lingers(stays) {}
 
   const ObjectIndex object;
   const UniqueFd fd;
   const dev_t device;
   const bool rotational;
+  // To open it again is dear: it is kept for a while when nobody needs it. Not a program, which the
+  // kernel would not run meanwhile.
+  const bool lingers;
   // Of the client that wrote it first: whose share of the device it is stored with.
   std::atomic<std::uint32_t> run{0};
 
   // The flusher's notes.
   std::atomic<bool> queued{false};                          // in the queue or being flushed
+  std::atomic<std::int64_t> rests_since_ns{0};              // monotonic: it has last left the queue
   std::atomic<PlacementReason> why{PlacementReason::kDue};  // it is in the queue
   std::atomic<bool> sync_owed{false};                       // stored since it was last made durable
   std::atomic<std::uint32_t> failures{0};                   // in a row
@@ -80,6 +88,7 @@ class StoreFiles {
  private:
   struct Device {
     bool rotational = false;
+    bool remote = false;
     UniqueFd directory;      // any place on the file system, for syncfs
     bool sync_owed = false;  // something was stored whose descriptor is gone
     std::vector<StoreFilePtr>

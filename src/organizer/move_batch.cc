@@ -14,8 +14,9 @@
 namespace cairn {
 namespace {
 
-// So long after a program's read of a device it counts as being read.
-constexpr std::uint32_t kReadRecentlyMs = 20;
+// So long after a program's read of a device it counts as being read, and after it began to wait
+// for room as waiting.
+constexpr std::uint32_t kRecentlyMs = 20;
 
 // Not for long, whatever the device did.
 void rest(std::int64_t nanos) {
@@ -51,10 +52,12 @@ MoveBatch::~MoveBatch() {
 
 std::size_t MoveBatch::blocks_at_once(TierId tier) const {
   if (tier == TierId::kMemory) return kBlocksMax;
-  const std::uint32_t read_ms =
-      memory_.header().device_read_ms[raw(tier)].load(std::memory_order_relaxed);
-  const bool is_read = monotonic_coarse_ms() - read_ms < kReadRecentlyMs;
-  return is_read ? kBlocksBesideReads : kBlocksMax;
+  const ControlHeader& header = memory_.header();
+  const std::uint32_t now = monotonic_coarse_ms();
+  const bool is_read = now - header.device_read_ms[raw(tier)].load() < kRecentlyMs;
+  // Who waits for room waits longer than any reader.
+  const bool is_wanted = now - header.room_wanted_ms.load() < kRecentlyMs;
+  return is_read && !is_wanted ? kBlocksBesideReads : kBlocksMax;
 }
 
 // Step 1. False when the block cannot move now.

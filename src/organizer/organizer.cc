@@ -186,9 +186,8 @@ void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
   }
 }
 
-// Victims that cannot leave now (dirty without a tier
-// below, or in use) are passed over for the next best, so that a few hot or dirty blocks at the old
-// end do not stop the eviction.
+// Victims that cannot leave now (dirty without a tier below, or in use) are passed over for the
+// next best, so that a few hot or dirty blocks at the old end do not stop the eviction.
 void Organizer::evict(Actor& actor, const Goal& goal, std::span<BlockView> candidates,
                       RoomMade* made) {
   const BucketPool& pool = memory_.pool(goal.tier);
@@ -217,29 +216,27 @@ void Organizer::evict(Actor& actor, const Goal& goal, std::span<BlockView> candi
   made->demoted += batch_.finish(actor);
 }
 
-// Finds what is to rise, the hottest file's first, and in one pass over the tiers whatever the
-// number of files.
+// Finds what is to rise, the hottest file's first.
 void Organizer::collect_rising(std::span<const RisingFile> files) {
   rising_.clear();
-  for (unsigned tier = 1; tier < memory_.tier_count(); ++tier) {
-    memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
-      const BlockDescriptor& block = memory_.block(bucket);
-      if (!has_bytes(block)) return;
-      const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
+  for (std::uint32_t file = 0; file < files.size(); ++file) {
+    const Object& object = memory_.objects().at(files[file].object);
+    const ObjectHandling handling = object.handling();
+    std::uint32_t left = object.blocks.load(std::memory_order_acquire);
+    const std::uint64_t end = (object.size.load() + kBlockBytes - 1) / kBlockBytes;
+    for (std::uint64_t number = 0; number < end && left > 0; ++number) {
+      const auto block = static_cast<BlockNumber>(number);
+      const BucketIndex bucket = memory_.directory().find(files[file].object, block);
+      if (bucket == BucketIndex::kNone) continue;
+      --left;
+      if (memory_.tier_of(bucket) <= files[file].home || !has_bytes(memory_.block(bucket)))
+        continue;
       // What a rule has put where it is stays there.
-      const PartHandling part = memory_.part_of(handling, block.block_number());
-      if (part.home || part.pinned.value_or(handling.pinned)) return;
-      const auto file = std::find_if(files.begin(), files.end(), [&](const RisingFile& one) {
-        return one.object == block.object_index() && raw(one.home) < tier;
-      });
-      if (file == files.end()) return;
-      rising_.push_back(Rising{bucket, static_cast<std::uint32_t>(file - files.begin())});
-    });
+      const PartHandling part = memory_.part_of(handling, block);
+      if (part.home || part.pinned.value_or(handling.pinned)) continue;
+      rising_.push_back(Rising{bucket, file});
+    }
   }
-  std::sort(rising_.begin(), rising_.end(), [](const Rising& left, const Rising& right) {
-    if (left.file != right.file) return left.file < right.file;
-    return raw(left.bucket) < raw(right.bucket);
-  });
 }
 
 std::uint32_t Organizer::raise(Actor& actor, std::span<const RisingFile> files) {

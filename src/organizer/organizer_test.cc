@@ -131,6 +131,7 @@ class OrganizerTest : public testing::Test {
 
   void fill(bool dirty) {
     for (std::uint32_t number = 0; number < kSlabs; ++number) place(number, 1000 + number, dirty);
+    actor_.object(object_).extend_to(kSlabs * kBlockBytes);
     actor_.drop_leases();
   }
 

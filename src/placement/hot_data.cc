@@ -56,18 +56,28 @@ void hotness_thresholds(std::span<HotUnit> units, std::span<TierView> tiers) {
   });
   std::size_t next = 0;
   std::uint64_t left = units.empty() ? 0 : units[0].bytes;  // of units[next]
+  bool is_homeless = true;                                  // so is units[next]
   for (TierView& tier : tiers) {
-    std::uint64_t room = tier.capacity_bytes - std::min(tier.reserve_bytes, tier.capacity_bytes);
-    const bool is_empty = room == 0;
+    const std::uint64_t all =
+        tier.capacity_bytes - std::min(tier.reserve_bytes, tier.capacity_bytes);
+    std::uint64_t room = all;
     while (next < units.size() && left <= room) {
+      if (is_homeless) units[next].home = tier.id;
+      is_homeless = true;
       room -= left;
       ++next;
       left = next < units.size() ? units[next].bytes : 0;
     }
     tier.hotness_min = next < units.size() ? units[next].hotness : 0;
     // Nothing belongs into a tier that holds nothing, but asking for it does no harm.
-    if (!is_empty && next < units.size()) left -= room;
+    if (all == 0 || next == units.size()) continue;
+    if (is_homeless && room < all / 2) continue;
+    if (is_homeless) units[next].home = tier.id;
+    is_homeless = false;
+    left -= room;
   }
+  for (std::size_t rest = next + (is_homeless ? 0 : 1); rest < units.size(); ++rest)
+    units[rest].home = tiers.empty() ? TierId{} : tiers.back().id;
 }
 
 }  // namespace cairn

@@ -38,11 +38,14 @@ class HotData final : public PlacementPolicy {
 struct HotUnit {
   double hotness = 0;  // as UnitView::hotness
   std::uint64_t bytes = 0;
+  std::uint32_t id = 0;  // the caller's
+  TierId home{};         // result: the tier that it belongs into
 };
 
-// Sets each tier's hotness_min so that the hottest units fill each tier in turn: it is the hotness
-// of the unit in which the capacity down to this tier ends, and 0 in the tiers where the units end.
-// Sorts `units`.
+// Fills each tier in turn with the hottest units, of equally hot ones the smallest, and sets where
+// each of them belongs. A unit in which a tier ends belongs there if it is to have half of the tier
+// or more, and below otherwise. hotness_min becomes the hotness of that unit, and 0 in the tiers
+// where the units end. Sorts `units`.
 void hotness_thresholds(std::span<HotUnit> units, std::span<TierView> tiers);
 
 }  // namespace cairn

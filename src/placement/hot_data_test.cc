@@ -124,6 +124,22 @@ TEST(HotnessThresholds, TheHottestUnitsFillEachTierInTurn) {
   EXPECT_EQ(tiers[2].hotness_min, 0);
 }
 
+// All are as hot as the minimum of the fastest tier: it must not become the home of all.
+TEST(HotnessThresholds, OfEquallyHotUnitsTheSmallestLieHighest) {
+  std::vector<TierView> tiers = {tier(0, 10 * kMiB, 0, 99), tier(1, 20 * kMiB, 0, 99),
+                                 tier(2, 100 * kMiB, 0, 99)};
+  std::vector<HotUnit> units = {
+      {5, 40 * kMiB, 1}, {5, 4 * kMiB, 2}, {5, 5 * kMiB, 3}, {5, 6 * kMiB, 4}, {5, 1 * kMiB, 5}};
+  hotness_thresholds(units, tiers);
+  for (const HotUnit& unit : units) {
+    const unsigned expected = unit.id == 1 ? 1 : unit.id == 4 ? 1 : 0;
+    EXPECT_EQ(raw(unit.home), expected) << unit.id;
+  }
+  std::vector<HotUnit> one = {{5, 40 * kMiB, 1}};
+  hotness_thresholds(one, tiers);
+  EXPECT_EQ(one[0].home, TierId::kMemory) << "nobody else wants the tier";
+}
+
 TEST(HotnessThresholds, WhatFitsIsNotRationed) {
   std::vector<TierView> tiers = {tier(0, 10 * kMiB, 0, 99), tier(1, 20 * kMiB, 0, 99)};
   std::vector<HotUnit> units = {{1, 6 * kMiB}, {8, 4 * kMiB}};

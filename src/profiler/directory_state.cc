@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace cairn::profiler {
@@ -40,6 +41,13 @@ constexpr FileSystemName kFileSystems[] = {
     {.magic = static_cast<long>(0xFF534D42), .name = "cifs", .in_memory = false, .network = true},
 };
 
+const FileSystemName* find_file_system(long magic) {
+  const auto* const found =
+      std::find_if(std::begin(kFileSystems), std::end(kFileSystems),
+                   [magic](const FileSystemName& known) { return known.magic == magic; });
+  return found == std::end(kFileSystems) ? nullptr : found;
+}
+
 void read_disk(const MachineRoots& roots, DirectoryState* state) {
   const auto number = static_cast<dev_t>(state->device);
   const auto device = read_block_device(roots, {major(number), minor(number)});
@@ -50,6 +58,13 @@ void read_disk(const MachineRoots& roots, DirectoryState* state) {
 }
 
 }  // namespace
+
+bool is_on_network(int fd) {
+  struct statfs file_system{};
+  if (::fstatfs(fd, &file_system) != 0) return false;
+  const FileSystemName* known = find_file_system(static_cast<long>(file_system.f_type));
+  return known != nullptr && known->network;
+}
 
 DirectoryState read_directory_state(const std::string& path, const MachineRoots& roots) {
   DirectoryState state;
@@ -68,11 +83,10 @@ DirectoryState read_directory_state(const std::string& path, const MachineRoots&
   struct statfs file_system{};
   if (::statfs(path.c_str(), &file_system) == 0) {
     state.file_system = fmt::format("{:#x}", static_cast<unsigned long>(file_system.f_type));
-    for (const FileSystemName& known : kFileSystems) {
-      if (known.magic != static_cast<long>(file_system.f_type)) continue;
-      state.file_system = known.name;
-      state.in_memory = known.in_memory;
-      state.network = known.network;
+    if (const FileSystemName* known = find_file_system(static_cast<long>(file_system.f_type))) {
+      state.file_system = known->name;
+      state.in_memory = known->in_memory;
+      state.network = known->network;
     }
   }
   read_disk(roots, &state);

@@ -28,6 +28,9 @@ struct DirectoryState {
   std::string file_system;  // "ext4", "tmpfs", "0x1234" when unknown
 };
 
+// Whether an open file is another machine's, or a program's (FUSE).
+bool is_on_network(int fd);
+
 DirectoryState read_directory_state(const std::string& path, const MachineRoots& roots = {});
 
 }  // namespace cairn::profiler

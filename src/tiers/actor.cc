@@ -8,6 +8,7 @@
 namespace cairn {
 
 std::byte* Actor::bounce_blocks() {
+  copy.bucket = BucketIndex::kNone;
   if (bounce == nullptr) {
     void* mapped = sys::mmap(nullptr, kBounceBlocks * kBlockBytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

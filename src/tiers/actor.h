@@ -14,6 +14,14 @@
 
 namespace cairn {
 
+// What a thread has last read of blocks in file tiers, in pieces.
+struct BounceCopy {
+  ObjectIndex object = ObjectIndex::kNone;
+  BlockNumber number{};
+  BucketIndex bucket = BucketIndex::kNone;  // kNone: the block is not there as a whole
+  std::uint64_t word = 0;                   // of its descriptor: equal means unchanged
+};
+
 struct Actor {
   const NodeMemory* memory = nullptr;
   Owner self;
@@ -23,9 +31,11 @@ struct Actor {
   std::uint32_t plan_cursor = 0;
   // kBounceBlocks, page-aligned, for direct I/O on file tiers; made when first needed
   std::byte* bounce = nullptr;
+  BounceCopy copy;  // of a block, at the beginning of `bounce`
 
   static constexpr std::size_t kBounceBlocks = 16;
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
+  // Whoever asks may write there.
   std::byte* bounce_blocks();
   const OwnerTable& owners() const { return memory->owners(); }
   // Whom what it takes of the tiers is counted for: its process's run.

@@ -34,7 +34,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 6;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -69,6 +69,9 @@ struct ControlHeader {
   // policy keeps the pieces of a file together.
   PublishedPlan plans[kPlansMax];
   std::atomic<std::uint32_t> plans_by_object;
+  // While a policy rations the RAM tier: of a new file that many blocks may go there, what comes
+  // behind them goes below. 0: no limit.
+  std::atomic<std::uint32_t> plan_memory_blocks[kPlansMax];
   // What holds for a file that no rule speaks of: bits of an ObjectHandling.
   std::atomic<std::uint32_t> default_handling;
   // Wake the organizer when a tier has fewer (more) free slabs: the plans are to be made anew.
@@ -80,6 +83,9 @@ struct ControlHeader {
   std::atomic<std::uint32_t> rank_wanted;
   alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room
   std::atomic<std::uint32_t> organizer_sleeping;
+  // When a program last began to wait for room in RAM, and when it did so in vain (coarse ms).
+  std::atomic<std::uint32_t> room_wanted_ms;
+  std::atomic<std::uint32_t> room_missed_ms;
   // wake the organizer below this many free slabs
   std::atomic<std::uint32_t> low_slabs[kTiersMax];
   // With more free slabs of RAM than that, whatever is read moves up into it.

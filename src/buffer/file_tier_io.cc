@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "buffer/file_tier_run.h"
+#include "buffer/file_tier_io.h"
 
 #include <errno.h>
 
@@ -18,7 +18,32 @@ namespace {
 // As many blocks as the bounce memory holds: 1 MiB is what disks stream with.
 constexpr std::size_t kBlocksMax = Actor::kBounceBlocks;
 
+// Less of a block is a piece of it.
+constexpr std::size_t kPieceBytes = kBlockBytes / 2;
+
 constexpr bool is_page_aligned(std::uint64_t value) { return value % kPageBytes == 0; }
+constexpr std::size_t pages_end(std::size_t end) {
+  return (end + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+// The part of a block is in a file tier, is used there, and nobody is changing it. `*word` is what
+// must not have moved when the bytes have been read.
+bool is_readable_below(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
+                       std::uint16_t pages, std::uint64_t* word) {
+  const NodeMemory& memory = *access.actor.memory;
+  if (bucket == BucketIndex::kNone || memory.in_memory(bucket)) return false;
+  const BlockDescriptor& descriptor = memory.block(bucket);
+  *word = descriptor.word.load(std::memory_order_acquire);
+  return !BlockDescriptor::is_locked(*word) && descriptor.holds(access.index, number) &&
+         (descriptor.valid_pages.load(std::memory_order_relaxed) & pages) == pages &&
+         stays_in_file_tier(access, number, bucket, Promotion::kIfWorthwhile);
+}
+
+// Requires: the bytes have been copied.
+bool is_unchanged(const BlockDescriptor& descriptor, std::uint64_t word) {
+  const std::uint64_t now = descriptor.word.load(std::memory_order_relaxed);
+  return ((word ^ now) & ~BlockDescriptor::kWaiters) == 0;
+}
 
 // Blocks that lie side by side in one file tier, as they were before their bytes were read.
 class ResidentRun {
@@ -39,19 +64,13 @@ class ResidentRun {
     end_shared_copy();
     std::size_t good = 0;
     for (std::size_t at = 0; at < count_; ++at) {
-      const std::uint64_t now = block(at).word.load(std::memory_order_relaxed);
-      if (((words_[at] ^ now) & ~BlockDescriptor::kWaiters) != 0) break;
+      if (!is_unchanged(block(at), words_[at])) break;
       good += length_in(at);
     }
     return good;
   }
   void note_access() const {
-    const std::uint32_t now = monotonic_coarse_ms();
-    for (std::size_t at = 0; at < count_; ++at) {
-      block(at).recency_ms.store(now, std::memory_order_relaxed);
-      const std::uint32_t seen = block(at).frequency.load(std::memory_order_relaxed);
-      block(at).frequency.store(seen + 1, std::memory_order_relaxed);
-    }
+    for (std::size_t at = 0; at < count_; ++at) cairn::note_access(memory_, block(at));
   }
 
  private:
@@ -65,30 +84,24 @@ class ResidentRun {
     return std::min(end, offset_ + bytes_) - begin;
   }
 
-  // Of a block that is read in small pieces the next piece follows: it is worth a place in memory.
   bool add(std::size_t wanted) {
     const std::uint64_t at = offset_ + bytes_;
     const std::size_t begin = at % kBlockBytes;
     const std::size_t take = std::min(wanted, kBlockBytes - begin);
-    if (take < kBlockBytes / 2) return false;
+    if (take < kPieceBytes) return false;
     const BlockNumber number = block_of(at);
     const BucketIndex found = memory_.directory().find(access_.index, number);
-    if (found == BucketIndex::kNone || memory_.in_memory(found)) return false;
+    const bool continues =
+        count_ == 0 || (found == bucket(count_) && memory_.pool(tier_).contains(found));
+    if (!continues || !is_readable_below(access_, number, found, pages_touched(begin, begin + take),
+                                         &words_[count_])) {
+      return false;
+    }
     if (count_ == 0) {
+      first_ = found;
       tier_ = memory_.tier_of(found);
-    } else if (found != bucket(count_) || !memory_.pool(tier_).contains(found)) {
-      return false;
     }
-    const BlockDescriptor& descriptor = memory_.block(found);
-    const std::uint64_t word = descriptor.word.load(std::memory_order_acquire);
-    const std::uint16_t needed = pages_touched(begin, begin + take);
-    if (BlockDescriptor::is_locked(word) || !descriptor.holds(access_.index, number) ||
-        (descriptor.valid_pages.load(std::memory_order_relaxed) & needed) != needed ||
-        !stays_in_file_tier(access_, number, found, Promotion::kIfWorthwhile)) {
-      return false;
-    }
-    if (count_ == 0) first_ = found;
-    words_[count_++] = word;
+    ++count_;
     bytes_ += take;
     return true;
   }
@@ -189,7 +202,7 @@ std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset,
   memory.note_device_read(run.tier(), monotonic_coarse_ms());
   const std::size_t skipped = run.tier_offset() % kPageBytes;
   const std::uint64_t first = run.tier_offset() - skipped;
-  const std::size_t whole = (skipped + run.bytes() + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const std::size_t whole = pages_end(skipped + run.bytes());
   // Straight to where it is wanted only when nothing else lies on those pages: fork() beside direct
   // I/O may take a page away that is written meanwhile (open(2), NOTES).
   const bool is_direct =
@@ -203,6 +216,44 @@ std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset,
   actor.count(Counter::kHitBytesFile, good);
   run.note_access();
   return good;
+}
+
+std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                                 std::size_t length) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  const BlockNumber number = block_of(offset);
+  const std::size_t begin = offset % kBlockBytes;
+  const BucketIndex bucket = memory.directory().find(access.index, number);
+  std::uint64_t word = 0;
+  if (length >= kPieceBytes ||
+      !is_readable_below(access, number, bucket, pages_touched(begin, begin + length), &word)) {
+    return 0;
+  }
+  BlockDescriptor& descriptor = memory.block(bucket);
+  const SignalGateGuard gate;
+  BounceCopy& copy = actor.copy;
+  if (copy.bucket != bucket || copy.word != word) {
+    const bool in_order = copy.object == access.index &&
+                          (number == copy.number || raw(number) == raw(copy.number) + 1);
+    const std::size_t first = in_order ? 0 : begin / kPageBytes * kPageBytes;
+    const std::size_t past = in_order ? kBlockBytes : pages_end(begin + length);
+    std::byte* bounce = actor.bounce_blocks();
+    if (bounce == nullptr) return 0;
+    const TierId tier = memory.tier_of(bucket);
+    memory.note_device_read(tier, monotonic_coarse_ms());
+    const std::uint64_t place = memory.pool(tier).offset_of_bucket(bucket);
+    if (memory.file_tier(tier).read_pages(place + first, bounce + first, past - first) < 0)
+      return 0;
+    end_shared_copy();
+    if (!is_unchanged(descriptor, word)) return 0;
+    // The second piece of a block is part of the same access.
+    if (copy.object != access.index || copy.number != number) note_access(memory, descriptor);
+    copy = BounceCopy{access.index, number, in_order ? bucket : BucketIndex::kNone, word};
+  }
+  std::memcpy(out, actor.bounce + begin, length);
+  actor.count(Counter::kHitBytesFile, length);
+  return length;
 }
 
 std::size_t write_file_tier_run(const ObjectAccess& access, LockedBlock first, BlockNumber number,

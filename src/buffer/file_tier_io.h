@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several neighbouring blocks in a file tier, read or written with one operation of the device.
+// Blocks that are used in their file tier, without a place in memory: few operations of the device.
 //
-// A device that is asked for 64 KiB at a time gives a third of its rate (an NVMe disk of 2.8 GB/s
-// 0.9, a solid-state disk of 550 MB/s 330): large requests of a program must stay large.
+// Large requests stay large. A device that is asked for 64 KiB at a time gives a third of its rate,
+// so neighbouring blocks are read and written at once. Small ones become larger: who reads a block
+// in pieces gets the rest of it from the copy that came with the second piece.
 //
 // Thread safety: any thread. Reads take no lock: the copy counts if no block's sequence has moved,
 // as for a hit (buffer/read_hit.h). Writes hold the locks of fresh blocks, which nobody else had.
@@ -16,6 +17,11 @@ namespace cairn {
 // the bytes read, up to `length`; 0 when block-by-block work is needed there.
 std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                                std::size_t length);
+
+// Reads a piece of one block in the same way: from the thread's copy of the block if it has one,
+// which it makes when it reads in order. Returns `length`, or 0.
+std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                                 std::size_t length);
 
 // Writes whole blocks from `number` on: into `first`, which was just placed in a file tier and has
 // no valid page, and into as many of the following as can be placed too. Returns the bytes written,
