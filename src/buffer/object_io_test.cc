@@ -390,6 +390,86 @@ TEST_P(ObjectIo, AScanIsReadWhereItLies) {
   EXPECT_EQ(tier_of(0), TierId::kMemory) << "the bar has fallen";
 }
 
+// Who reads a block in pieces gets the rest of it with the second piece.
+TEST_P(ObjectIo, PiecesOfABlockInAFileTierAreReadOnce) {
+  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
+  ObjectHandling handling;
+  handling.home = static_cast<TierId>(1);
+  access().object().set_handling(handling);
+  std::vector<unsigned char> data(2 * kBlockBytes);
+  std::mt19937_64 random(6);
+  for (unsigned char& byte : data) byte = static_cast<unsigned char>(random());
+  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  std::array<unsigned char, kPageBytes> piece;
+  const auto read_pieces = [&] {
+    for (std::size_t at = 0; at < data.size(); at += piece.size()) {
+      ASSERT_EQ(read_object(access(), at, piece.data(), piece.size()),
+                static_cast<ssize_t>(piece.size()));
+      ASSERT_EQ(std::memcmp(piece.data(), data.data() + at, piece.size()), 0) << at;
+    }
+  };
+  const Transfers before = Transfers::now();
+  read_pieces();
+  // One for the first piece, one for each block; the rest are the counting library's.
+  EXPECT_LE(Transfers::now().reads - before.reads, 3u + 8);
+  // What another thread writes is seen at once.
+  Actor other = make_actor();
+  const ObjectAccess others{other, index_, *file_, service_};
+  data[kBlockBytes + 5] ^= 0xff;
+  ASSERT_EQ(write_object(others, kBlockBytes + 5, data.data() + kBlockBytes + 5, 1), 1);
+  other.drop_leases();
+  read_pieces();
+}
+
+// With RAM full, a block that is written in pieces waits for the organizer's next move.
+TEST_P(ObjectIo, PiecesAreWrittenToMemoryThatIsAboutToBeFree) {
+  if (GetParam().file_slabs == 0 || GetParam().memory_slabs == 0) GTEST_SKIP() << "one tier";
+  std::vector<unsigned char> block(kBlockBytes, 3);
+  for (unsigned number = 0; number < GetParam().memory_slabs; ++number) {
+    ASSERT_EQ(write_object(access(), number * kBlockBytes, block.data(), block.size()),
+              static_cast<ssize_t>(block.size()));
+  }
+  ASSERT_EQ(sync_object(access(), false, nullptr), 0);
+  actor_.drop_leases();
+  ASSERT_EQ(memory_.pool(TierId::kMemory).free_slabs(), 0u);
+  const std::uint32_t wakes = memory_.header().organizer_wake.load();
+  memory_.header().organizer_sleeping.store(1);
+  std::thread organizer([&] {
+    while (memory_.header().organizer_wake.load() == wakes) std::this_thread::yield();
+    Actor actor = make_actor();
+    LockedBlock victim = lock_resident(actor, index_, BlockNumber{0});
+    discard_block(actor, victim);
+    actor.drop_leases();
+  });
+  const std::uint32_t next = GetParam().memory_slabs;
+  ASSERT_EQ(write_object(access(), next * kBlockBytes, block.data(), 100), 100);
+  organizer.join();
+  EXPECT_EQ(tier_of(next), TierId::kMemory);
+}
+
+// A network file system takes a size only after all data before it: the flusher brings both.
+TEST_P(ObjectIo, AClosedFileOnANetworkIsLeftToTheFlusher) {
+  std::vector<unsigned char> data(100'000, 5);
+  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  access().object().set(kObjectRemote);
+  StoreStatus status;
+  ASSERT_EQ(file_->status(&status), 0);
+  const std::uint64_t before = status.stamp.size;
+  ASSERT_LT(before, data.size());
+  ASSERT_EQ(close_object(access(), true), 0);
+  ASSERT_EQ(file_->status(&status), 0);
+  EXPECT_EQ(status.stamp.size, before);
+  EXPECT_TRUE(access().object().has(kObjectTimesDirty)) << "the flusher sees that it has to";
+  ASSERT_EQ(open_object(actor_, *file_, status, true), index_);
+  // The test's file has no name, but is none that was deleted.
+  access().object().clear(kObjectRemote | kObjectUnlinked);
+  ASSERT_EQ(close_object(access(), true), 0);
+  ASSERT_EQ(file_->status(&status), 0);
+  EXPECT_EQ(status.stamp.size, data.size()) << "elsewhere it costs nothing";
+  ASSERT_EQ(open_object(actor_, *file_, status, true), index_);
+  access().object().clear(kObjectUnlinked);
+}
+
 // With RAM full, what is read from the store is kept in the next tier for the next time.
 TEST_P(ObjectIo, AMissFillsTheTierThatHasRoom) {
   if (GetParam().file_slabs == 0 || GetParam().memory_slabs != 0) GTEST_SKIP() << "has RAM";

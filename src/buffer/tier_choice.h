@@ -23,24 +23,32 @@ inline std::optional<TierId> home_of(const ControlHeader& header, ObjectIndex in
   return header.plans[handling.policy].at((raw(index) * 0x9e3779b9U) >> 26);
 }
 
+// Behind how many blocks a file goes on below memory; see ControlHeader::plan_memory_blocks.
+inline bool is_rationed(const ControlHeader& header, const ObjectHandling& handling,
+                        BlockNumber number) {
+  const std::uint32_t blocks =
+      header.plan_memory_blocks[handling.policy].load(std::memory_order_relaxed);
+  return __builtin_expect(blocks != 0, 0) && raw(number) >= blocks && !handling.pinned;
+}
+
 inline TierId first_tier(Actor& actor, ObjectIndex index, BlockNumber number,
                          const PartHandling& part) {
   if (part.home) return *part.home;
   const ControlHeader& header = actor.memory->header();
   ObjectHandling handling = actor.object(index).handling();
+  TierId first{};
   if (const auto home = home_of(header, index, handling)) {
     // For good: the next plan may have another element there.
     if (!handling.home) {
       handling.home = home;
       actor.object(index).set_handling(handling);
     }
-    return *home;
+    first = *home;
+  } else {
+    first = header.plans[handling.policy].at(actor.plan_cursor++ / kBlocksPerElement);
   }
-  const TierId planned = header.plans[handling.policy].at(actor.plan_cursor++ / kBlocksPerElement);
-  const std::uint32_t in_memory =
-      header.plan_memory_blocks[handling.policy].load(std::memory_order_relaxed);
-  const bool is_rationed = in_memory != 0 && raw(number) >= in_memory;
-  return is_rationed && planned == TierId::kMemory ? static_cast<TierId>(1) : planned;
+  const bool goes_below = first == TierId::kMemory && is_rationed(header, handling, number);
+  return goes_below ? static_cast<TierId>(1) : first;
 }
 
 }  // namespace cairn

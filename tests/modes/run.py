@@ -6,6 +6,7 @@ outside the run after every call.
     run.py [triggers | rules | policies | files | scratch | shares]
 """
 
+import itertools
 import json
 import os
 import sys
@@ -331,6 +332,22 @@ def locality_keeps_files_together():
         assert puppet.end() == 0, puppet.errors
 
 
+def small_new_files_start_in_memory():
+    """While RAM is short, hot-data gives it to small files and to the beginning of large ones."""
+    with Node("--policy", "hot-data", ram="16M") as node:
+        puppet = node.puppet()
+        write_file(puppet, node.directory / "fill", 9)
+        # The plan is made anew a moment after the room has changed.
+        def is_rationed(numbers=itertools.count()):
+            probe = f"probe{next(numbers)}"
+            write_file(puppet, node.directory / probe, 2)
+            return node.tiers_of(probe).get("tier1", 0) == 1 << 20
+        assert soon(is_rationed, 2), f"all of a large file in RAM: {node.tiers_of('probe0')}"
+        write_file(puppet, node.directory / "small", 1)
+        assert node.tiers_of("small") == {"ram": 1 << 20}, node.tiers_of("small")
+        assert puppet.end() == 0, puppet.errors
+
+
 def hot_files_rise():
     with Node("--policy", "hot-data", ram="8M") as node:
         files = [node.directory / f"f{number}" for number in range(12)]
@@ -529,8 +546,8 @@ PARTS = {
               buffered_while_the_kernel_has_it, sendfile_to_what_is_not_buffered],
     "files": [stage_in_and_out, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
-                 hot_files_rise, hot_files_rise_between_file_tiers, policies_by_path_and_run,
-                 policies_from_shared_objects],
+                 small_new_files_start_in_memory, hot_files_rise, hot_files_rise_between_file_tiers,
+                 policies_by_path_and_run, policies_from_shared_objects],
 }
 
 
