@@ -356,6 +356,9 @@ class Resolver {
       case OptionId::kFlushRetry:
         result_.node.flush_retry_ms = narrow;
         break;
+      case OptionId::kProfileIdle:
+        result_.node.profile_idle_ms = narrow;
+        break;
       case OptionId::kEvictLow:
         result_.node.evict_low_percent = narrow;
         break;
@@ -675,6 +678,8 @@ class Resolver {
         return fmt::format("{}", node.flush_dirty_high_percent);
       case OptionId::kFlushRetry:
         return fmt::format("{}", node.flush_retry_ms);
+      case OptionId::kProfileIdle:
+        return fmt::format("{}", node.profile_idle_ms);
       case OptionId::kEvictLow:
         return fmt::format("{}", node.evict_low_percent);
       case OptionId::kEvictHigh:

@@ -61,7 +61,8 @@ struct NodeConfig {
   uint32_t flush_delay_ms = 500;
   uint32_t flush_streams = 2;
   uint32_t flush_dirty_high_percent = 60;
-  uint32_t flush_retry_ms = 1000;  // first retry after an error of the backing store; doubles
+  uint32_t profile_idle_ms = 30'000;  // measure tiers after so long without file calls; 0: never
+  uint32_t flush_retry_ms = 1000;     // first retry after an error of the backing store; doubles
 
   // How files are treated: by the rules, in their order, else by what follows them. The rules are
   // those of schema_file, checked; who takes them does not read the file again.

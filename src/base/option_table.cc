@@ -283,6 +283,23 @@ constexpr OptionDescription kOptionTable[] = {
      .advice = "`hot-data` when a small part of the data is read again and again, `max-locality` "
                "when files are read in pieces by many processes.",
      .hot_changeable = true},
+    {.id = OptionId::kProfileIdle,
+     .name = "profile.idle_ms",
+     .environment = "CAIRN_PROFILE_IDLE_MS",
+     .flag = "",
+     .type = OptionType::kMilliseconds,
+     .default_text = "30000",
+     .value_min = 0,
+     .value_max = 3'600'000,
+     .choices = "",
+     .unit = "milliseconds; also `2s`, `1min`; 0: never",
+     .description =
+         "A tier whose device nobody has measured is measured after so long without a file call, "
+         "with everything stored; the first call ends that, and it is tried again.",
+     .advice = "It takes seven seconds for each tier, once, and at most 256 MiB of it. 0 where "
+               "`cairn profile` has measured before, or where nothing may be written beside the "
+               "programs.",
+     .hot_changeable = false},
     {.id = OptionId::kSchema,
      .name = "schema",
      .environment = "CAIRN_SCHEMA",

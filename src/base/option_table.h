@@ -36,6 +36,7 @@ enum class OptionId : uint8_t {
   kBufferScratch,
   kBufferSwap,
   kPlacementPolicy,
+  kProfileIdle,
   kSchema,
   kClientsMax,
   kObjectsMax,

@@ -95,7 +95,18 @@ std::string PlacementEngine::name_of(std::uint8_t number) const {
   return number < slots_.size() ? slots_[number].name : std::string();
 }
 
+profiler::TierFigures PlacementEngine::figures_of(unsigned tier) const {
+  const std::lock_guard lock(figures_mutex_);
+  return tier < figures_.size() ? figures_[tier] : profiler::TierFigures();
+}
+
+void PlacementEngine::set_figures(unsigned tier, const profiler::TierFigures& figures) {
+  const std::lock_guard lock(figures_mutex_);
+  if (tier < figures_.size()) figures_[tier] = figures;
+}
+
 std::vector<TierView> PlacementEngine::views() const {
+  const std::lock_guard lock(figures_mutex_);
   std::vector<TierView> tiers;
   for (unsigned index = 0; index < memory_.tiers_for(BufferingMode::kAsync); ++index) {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));

@@ -55,6 +55,10 @@ class PlacementEngine {
 
   std::vector<TierView> views() const;
 
+  // What a tier is taken for, and what it has been found to be since. Any thread.
+  profiler::TierFigures figures_of(unsigned tier) const;
+  void set_figures(unsigned tier, const profiler::TierFigures& figures);
+
  private:
   struct Slot {
     std::string name;
@@ -68,7 +72,8 @@ class PlacementEngine {
   Result<const PlacementPolicy*> find(const std::string& name);
 
   const NodeMemory& memory_;
-  const std::vector<profiler::TierFigures> figures_;
+  mutable std::mutex figures_mutex_;
+  std::vector<profiler::TierFigures> figures_;
   const PluginPolicy::Listener complain_;
   std::vector<std::unique_ptr<PluginPolicy>> plugins_;
   const PlacementPolicy* default_policy_ = nullptr;

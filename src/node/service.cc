@@ -24,6 +24,7 @@
 #include "node/control_commands.h"
 #include "node/descriptor_limit.h"
 #include "node/generations.h"
+#include "node/idle_profiler.h"
 #include "node/log_file.h"
 #include "node/node_directory.h"
 #include "node/organizer_thread.h"
@@ -123,6 +124,8 @@ class Service final : public AttachEvents, public StopRequest {
         scratch_(memory_, clients_.service(), config.node_directory + "/scratch"),
         organizer_(memory_, clients_.service(), config, flusher_, placement_),
         warmer_(memory_),
+        profiler_(memory_, config, placement_,
+                  [](const std::string& text) { spdlog::info("{}", text); }),
         requests_(flusher_),
         commands_(context_),
         attach_(memory_, clients_, files_, *this),
@@ -149,6 +152,7 @@ class Service final : public AttachEvents, public StopRequest {
     reaper_.start();
     organizer_.start();
     warmer_.start();
+    profiler_.start();
     requests_.start();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory.client_socket()));
     return control_.start(directory.control_socket());
@@ -289,6 +293,7 @@ class Service final : public AttachEvents, public StopRequest {
     control_.stop();
     requests_.stop();
     scratch_.forget_strays(files_);
+    profiler_.stop();
     warmer_.stop();
     organizer_.stop();
     reaper_.stop();
@@ -310,6 +315,7 @@ class Service final : public AttachEvents, public StopRequest {
   ScratchSpace scratch_;
   OrganizerThread organizer_;
   PageWarmer warmer_;
+  IdleProfiler profiler_;
   RequestWorker requests_;
   RunTable runs_;
   NodeContext context_;

@@ -396,6 +396,17 @@ def hot_files_rise_between_file_tiers():
         assert puppet.end() == 0, puppet.errors
 
 
+def idle_time_is_for_measuring():
+    with Node(ram="32M", variables={"CAIRN_PROFILE_IDLE_MS": "100"}) as node:
+        kept = node.work / "state/cairn/profiles.json"
+
+        def places():
+            return [profile["directory"] for profile in json.loads(kept.read_text())["profiles"]] \
+                if kept.exists() else []
+        assert soon(lambda: "" in places(), 30), f"the memory was not measured: {places()}"
+        assert soon(lambda: str(node.tier) in places(), 60), f"the tier was not measured: {places()}"
+
+
 def policies_by_path_and_run():
     with Node() as node:
         node.cairn("set", "--node", "n", "*.rr", "policy=round-robin")
@@ -547,7 +558,7 @@ PARTS = {
     "files": [stage_in_and_out, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
                  small_new_files_start_in_memory, hot_files_rise, hot_files_rise_between_file_tiers,
-                 policies_by_path_and_run, policies_from_shared_objects],
+                 policies_by_path_and_run, policies_from_shared_objects, idle_time_is_for_measuring],
 }
 
 

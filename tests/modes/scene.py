@@ -66,7 +66,7 @@ def stays_away(path, data, offset=0):
 class Node:
     """A node of its own (`cairn up`), with commands to it."""
 
-    def __init__(self, *options, ram="32M", tier="64M", slower=""):
+    def __init__(self, *options, ram="32M", tier="64M", slower="", variables=None):
         self.work = under_cairn.work_directory("modes-node")
         self.directory = self.work / "data"
         self.tier = self.work / "tier"
@@ -75,7 +75,8 @@ class Node:
         self.place = self.directory / "temporary"
         self.place.mkdir()
         (self.directory / "mine").mkdir()
-        self.environment = under_cairn.clean_environment({"CAIRN_RUN_ROOT": str(self.work / "run")})
+        self.environment = under_cairn.clean_environment(
+            {"CAIRN_RUN_ROOT": str(self.work / "run"), "XDG_STATE_HOME": str(self.work / "state"), **(variables or {})})
         (self.work / "run").mkdir(mode=0o700)
         if slower:  # a second file tier
             (self.work / "slower").mkdir()
