@@ -4,12 +4,12 @@
 RAM is filled with a pinned file; to unpin it is to let all of it leave for the file tier at once, without a program
 that writes. Pinned again it comes back. The readers' own files are pinned in RAM and in the file tier.
 """
-import json
 import statistics
 import subprocess
 import time
 
 from harness.errors import BenchError
+from harness.reader import Reader
 
 TIER = "tier1"  # as a node calls its first file tier
 CONFIG = "evict:\n  low_percent: 5\n  high_percent: 80\n"
@@ -104,31 +104,3 @@ class Rate:
     def so_far(self) -> float:
         moved = _moved(*self._way) - self._before
         return moved / (time.monotonic() - self._began)
-
-
-class Reader:
-    """The worker read_latency, which reads when it is told to."""
-
-    def __init__(self, bench, node, path, buffer):
-        words = node.command(bench.worker("read_latency", path), buffer)
-        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                         env=bench.environment, cwd=bench.scratch)
-        self._line()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._process.stdin.close()
-        self._process.wait(60)
-
-    def _line(self) -> str:
-        line = self._process.stdout.readline()
-        if not line:
-            raise BenchError(f"the reader ended with {self._process.wait()}")
-        return line
-
-    def read_for(self, milliseconds: int) -> dict:
-        self._process.stdin.write(f"{milliseconds}\n")
-        self._process.stdin.flush()
-        return json.loads(self._line())
