@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tiers/testing/test_memory.h"
+
 namespace cairn::node {
 namespace {
 
@@ -25,16 +27,14 @@ DeviceProfile profile_of(double bandwidth) {
   return profile;
 }
 
-class IdleProfilerTest : public testing::Test {
+class IdleProfilerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     MemoryShape shape;
     shape.tier_bytes[0] = 16 * kBlockBytes;
     shape.clients_max = 8;
     shape.objects_max = 64;
-    auto memory = NodeMemory::create(shape, {});
-    ASSERT_TRUE(memory.is_ok()) << memory.status().message();
-    memory_ = std::move(memory.value());
+    memory_ = testing::make_memory(shape, "idle-profiler-test");
     config_.profile_idle_ms = 5;
     placement_.emplace(memory_, std::vector<profiler::TierFigures>(1), nullptr);
     file_ = "/tmp/cairn-idle-profiler-test-" + std::to_string(::getpid()) + ".json";

@@ -8,13 +8,14 @@
 
 #include "placement/policies.h"
 #include "replacement/policies.h"
+#include "tiers/testing/test_memory.h"
 
 namespace cairn::node {
 namespace {
 
 constexpr std::uint32_t kSlabs = 32;
 
-class TierMoversTest : public testing::Test {
+class TierMoversTest : public ::testing::Test {
  protected:
   void SetUp() override {
     MemoryShape shape;
@@ -23,21 +24,9 @@ class TierMoversTest : public testing::Test {
       shape.tier_bytes[tier] = (tier == 2 ? 4 : 1) * kSlabs * kBlockBytes;
     shape.clients_max = 8;
     shape.objects_max = 64;
-    std::array<std::string, kTiersMax> paths;
-    for (unsigned tier : {1u, 2u}) {
-      paths[tier] =
-          "/tmp/cairn-movers-test-" + std::to_string(::getpid()) + "-" + std::to_string(tier);
-    }
-    auto memory = NodeMemory::create(shape, paths);
-    ASSERT_TRUE(memory.is_ok()) << memory.status().message();
-    for (unsigned tier : {1u, 2u}) ::unlink(paths[tier].c_str());
-    memory_ = std::move(memory.value());
-    actor_.memory = &memory_;
-    actor_.self = memory_.owners().current(1);
-    actor_.counters = &memory_.slot(1).shards[0];
-    bool created = false;
-    object_ = memory_.objects().acquire(FileKey{1, 2, 3}, StoreStamp{}, actor_.self,
-                                        memory_.owners(), &created);
+    memory_ = testing::make_memory(shape, "movers-test");
+    actor_ = testing::make_actor(memory_);
+    object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     for (unsigned tier = 0; tier < 3; ++tier) {
       limits_[tier] = limits_for(memory_.pool(static_cast<TierId>(tier)).slab_count(), 25, 50);
     }

@@ -15,6 +15,7 @@
 #include "flush/dirty_accounting.h"
 #include "placement/policies.h"
 #include "replacement/policies.h"
+#include "tiers/testing/test_memory.h"
 
 namespace cairn {
 namespace {
@@ -75,7 +76,7 @@ class CountingWriter final : public BatchWriter {
   std::size_t writes_ = 0;
 };
 
-class OrganizerTest : public testing::Test {
+class OrganizerTest : public ::testing::Test {
  protected:
   void create(bool with_file_tier, bool with_slow_tier = false) {
     MemoryShape shape;
@@ -84,21 +85,9 @@ class OrganizerTest : public testing::Test {
     shape.tier_bytes[2] = with_slow_tier ? 4 * kSlabs * kBlockBytes : 0;
     shape.clients_max = 8;
     shape.objects_max = 64;
-    std::array<std::string, kTiersMax> paths;
-    for (unsigned tier : {1u, 2u}) {
-      paths[tier] =
-          "/tmp/cairn-organizer-test-" + std::to_string(::getpid()) + "-" + std::to_string(tier);
-    }
-    auto memory = NodeMemory::create(shape, paths);
-    ASSERT_TRUE(memory.is_ok()) << memory.status().message();
-    for (unsigned tier : {1u, 2u}) ::unlink(paths[tier].c_str());
-    memory_ = std::move(memory.value());
-    actor_.memory = &memory_;
-    actor_.self = memory_.owners().current(1);
-    actor_.counters = &memory_.slot(1).shards[0];
-    bool created = false;
-    object_ = memory_.objects().acquire(FileKey{1, 2, 3}, StoreStamp{}, actor_.self,
-                                        memory_.owners(), &created);
+    memory_ = testing::make_memory(shape, "organizer-test");
+    actor_ = testing::make_actor(memory_);
+    object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
       limits_[tier] = limits_for(memory_.pool(static_cast<TierId>(tier)).slab_count(), 25, 50);
     }
@@ -367,9 +356,7 @@ TEST_F(OrganizerTest, RaisesFromOneFileTierToAnotherAndLowersWhatIsColder) {
   colder.home = slow;
   actor_.object(object_).set_handling(colder);
   const ObjectIndex cold = object_;
-  bool created = false;
-  object_ = memory_.objects().acquire(FileKey{1, 4, 5}, StoreStamp{}, actor_.self, memory_.owners(),
-                                      &created);
+  object_ = testing::make_object(actor_, FileKey{1, 4, 5});
   fill(false);
   for (std::uint32_t number = 0; number < kSlabs; ++number) move(number, slow);
   const RisingFile hotter{object_, fast};
