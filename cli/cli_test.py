@@ -490,6 +490,15 @@ class Run(CommandTest):
         self.assertIn("only 1 GiB can", result.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.work, "started")), "it was refused before it began")
 
+    def test_reservations_for_files(self):
+        name = self.node()
+        self.cairn("set", "--node", name, "*.idx", "reserve=nvme:10G", "priority=7", check=0)
+        [rule] = self.requests(name)[0]["rules"]
+        self.assertEqual((rule["pattern"], rule["reserve"], rule["priority"]), ("*.idx", "nvme:10G", 7))
+        for mistake in ("much", "nvme:", ":1G", "nvme=1G"):
+            result = self.cairn("set", "--node", name, "*.idx", f"reserve={mistake}", check=2)
+            self.assertIn("reserve=2G", result.stderr)
+
     def test_run_inside_a_run_joins_its_node(self):
         self.node("a")
         self.node("b")
@@ -507,12 +516,15 @@ class Nodes(CommandTest):
                           "runs": [{"run": "7", "weight": 300, "command_line": ["sim"], "tiers": [
                               {"name": "ram", "used_bytes": 5 << 20, "share_bytes": 6 << 20,
                                "reserved_bytes": 7 << 20}]}],
+                          "reservations": [{"pattern": "*.idx\x1b", "tier": "ram", "used_bytes": 1 << 20,
+                                            "reserved_bytes": 9 << 20}],
                           "errors": [{"path": "/pfs/b", "message": "I/O error", "count": 3, "since_seconds": 4}]})
         text = self.cairn("status", check=0).stdout
         for expected in ("node n: ", "ram", "1 GiB", "everything is stored", "clients (1)", "/pfs/b", "I/O error",
                          "300", "5 MiB", "6 MiB", "7 MiB"):
             self.assertIn(expected, text)
         self.assertNotIn("\x1b", text)
+        self.assertRegex(text, r"room reserved for files \(1\)\n.*\n\*\.idx.* +ram +1 MiB +9 MiB\n")
         self.assertRegex(text, r"moves \(1\)\n.*\nram +tier1 +room +32 +2 MiB\n")
 
     def test_explain_text(self):

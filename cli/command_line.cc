@@ -276,10 +276,13 @@ int command_set(const Arguments& arguments) {
       "  tier      the tier that new blocks go to first\n"
       "  pinned    yes or no\n"
       "  priority  0 (leaves a full tier first) to 7; others have 4\n"
-      "  prefetch  normal, sequential, random, will-need, none\n\n"
+      "  prefetch  normal, sequential, random, will-need, none\n"
+      "  reserve   SIZE or TIER:SIZE, which all files of a PATH together have for\n"
+      "            certain; 0 ends it\n\n"
       "Examples:\n"
       "  cairn set --node job '*.log' mode=bypass\n"
-      "  cairn set --node job /pfs/results trigger=on-exit priority=1");
+      "  cairn set --node job /pfs/results trigger=on-exit priority=1\n"
+      "  cairn set --node job '/pfs/index/*' reserve=2G");
   parse(app, arguments);
   for (const std::string& word : words) {
     const bool is_property = word.find('=') != std::string::npos && word.find('/') > word.find('=');

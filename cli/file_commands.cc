@@ -116,8 +116,8 @@ void for_each_file(const std::vector<std::string>& paths, Visit&& visit) {
   }
 }
 
-constexpr std::string_view kProperties[] = {"mode",   "trigger",  "policy",  "tier",
-                                            "pinned", "priority", "prefetch"};
+constexpr std::string_view kProperties[] = {"mode",   "trigger",  "policy",   "tier",
+                                            "pinned", "priority", "prefetch", "reserve"};
 
 [[noreturn]] void fail_property(const std::string& text, const std::string& expected) {
   throw Failure(fmt::format("{}: {}", text, expected), "`cairn set --help` lists what there is");
@@ -154,6 +154,10 @@ void take_property(const std::string& text, FileRule* rule) {
   } else if (key == "prefetch") {
     rule->prefetch = required(node::prefetch_hint_named(value), text,
                               "a hint is normal, sequential, random, will-need or none");
+  } else if (key == "reserve") {
+    rule->reserve = required(parse_reservation(value), text,
+                             "write a size, such as reserve=2G for the fastest tier, or a tier's "
+                             "name and a size, such as reserve=nvme:10G; 0 ends it");
   } else {
     const std::string_view nearest = nearest_name(key, kProperties);
     fail_property(text, nearest.empty() ? "there is no such property"

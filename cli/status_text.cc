@@ -131,6 +131,20 @@ std::string run_section(const Json& status) {
   return section("runs and what they have of the tiers", std::move(rows), "rrlrrrl", count);
 }
 
+// What rules reserve for their files.
+std::string reservation_section(const Json& status) {
+  const Json& reservations = member(status, "reservations");
+  if (reservations.empty()) return "";
+  Rows rows = {{"files", "run", "tier", "used", "reserved"}};
+  for (const Json& reservation : reservations) {
+    rows.push_back({printable(text_field(reservation, "pattern")), run_text(reservation),
+                    printable(text_field(reservation, "tier")),
+                    format_size(unsigned_field(reservation, "used_bytes")),
+                    format_size(unsigned_field(reservation, "reserved_bytes"))});
+  }
+  return section("room reserved for files", std::move(rows), "lrlrr", reservations.size());
+}
+
 std::string client_section(const Json& status) {
   Rows rows = {{"pid", "run", "command"}};
   const Json& clients = member(status, "clients");
@@ -179,8 +193,8 @@ std::string foreign_section(const Json& status) {
 
 std::string status_text(const Json& status) {
   return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + run_section(status) +
-         move_section(status) + client_section(status) + unstored_section(status) +
-         error_section(status) + foreign_section(status);
+         reservation_section(status) + move_section(status) + client_section(status) +
+         unstored_section(status) + error_section(status) + foreign_section(status);
 }
 
 }  // namespace cairn::cli

@@ -107,6 +107,8 @@ class FakeNode:
         if command == "shutdown":
             self.ended.set()
             return {"kind": "done"}
+        if command == "set":
+            return {"kind": "done", "rules": 1}
         return {"kind": "error", "message": "unknown command", "remedy": ""}
 
     def serve(self, connection):

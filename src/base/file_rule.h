@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/handling.h"
+#include "base/reservation.h"
 
 namespace cairn {
 
@@ -39,7 +40,8 @@ struct FileRule {
   std::optional<bool> pinned;         // never evicted from its tier
   std::optional<unsigned> priority;   // 0 (leaves first) to 7, 4 is what others have
   std::optional<PrefetchHint> prefetch;
-  std::optional<unsigned> keep;  // lifetime: generations of `{n}` in the pattern that stay
+  std::optional<Reservation> reserve;  // of a tier, for all files of the rule together; 0: nothing
+  std::optional<unsigned> keep;        // lifetime: generations of `{n}` in the pattern that stay
 
   std::string name;    // of the rule, for `cairn explain`; empty: none was given
   std::string source;  // "FILE:LINE", or the command that set it

@@ -33,6 +33,9 @@ enum class DescriptionIndex : std::uint32_t { kNone = 0 };
 enum class HoldIndex : std::uint32_t { kNone = 0 };
 // Position of a tier in the hierarchy, fastest first.
 enum class TierId : std::uint8_t { kMemory = 0 };
+// Whom capacity is counted for: a run of the node, a rule that reserves room for its files, or 0
+// for whatever belongs to none.
+enum class AccountId : std::uint8_t { kNobody = 0 };
 
 constexpr std::uint32_t raw(ObjectIndex index) { return static_cast<std::uint32_t>(index); }
 constexpr std::uint32_t raw(BucketIndex index) { return static_cast<std::uint32_t>(index); }
@@ -40,6 +43,7 @@ constexpr std::uint32_t raw(BlockNumber number) { return static_cast<std::uint32
 constexpr std::uint32_t raw(DescriptionIndex index) { return static_cast<std::uint32_t>(index); }
 constexpr std::uint32_t raw(HoldIndex index) { return static_cast<std::uint32_t>(index); }
 constexpr std::uint32_t raw(TierId id) { return static_cast<std::uint32_t>(id); }
+constexpr std::uint32_t raw(AccountId id) { return static_cast<std::uint32_t>(id); }
 
 constexpr BlockNumber block_of(std::uint64_t offset) {
   return static_cast<BlockNumber>(offset >> kBlockShift);

@@ -25,14 +25,22 @@ bool is_news_for_organizer(const NodeMemory& memory, TierId tier) {
          free > header.plan_high_slabs[raw(tier)].load(std::memory_order_relaxed);
 }
 
+// Whose room a block takes: the rule's that reserves some for the file, else that of whoever brings
+// it.
+AccountId account_for(const Actor& actor, const PartHandling& part) {
+  if (__builtin_expect(!part.account, 1)) return actor.account();
+  return actor.memory->accounts().is_of_rule(*part.account) ? *part.account : actor.account();
+}
+
 // A free bucket of a tier, its descriptor locked.
-LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned wanted) {
+LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned wanted,
+                        AccountId account) {
   const NodeMemory& memory = *actor.memory;
   BucketPool& pool = memory.pool(tier);
   if (pool.slab_count() == 0) return {};
   Lease::Fresh fresh;
-  const BucketIndex bucket = actor.leases[raw(tier)].take(
-      pool, size_class, actor.self, actor.owners(), wanted, &fresh, actor.account());
+  const BucketIndex bucket = actor.leases[raw(tier)].take(pool, size_class, actor.self,
+                                                          actor.owners(), wanted, &fresh, account);
   if (fresh.count > 0) {
     if (tier == TierId::kMemory) {
       memory.note_slabs_used(fresh.first_slab + fresh.count);
@@ -48,8 +56,8 @@ LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigne
   return LockedBlock(actor, bucket);
 }
 
-LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, unsigned wanted) {
-  return take_bucket(actor, TierId::kMemory, size_class, wanted);
+LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, AccountId account) {
+  return take_bucket(actor, TierId::kMemory, size_class, 1, account);
 }
 
 // Waits a moment for the organizer, who moves blocks out of RAM in large operations of the device
@@ -83,19 +91,20 @@ LockedBlock take_for_pieces(Actor& actor, ObjectIndex object, const PartHandling
       pool.common_slabs() > memory.header().low_slabs[0].load(std::memory_order_relaxed)) {
     return {};
   }
-  LockedBlock block = take_memory_bucket(actor, size_class, 1);
+  const AccountId account = account_for(actor, part);
+  LockedBlock block = take_memory_bucket(actor, size_class, account);
   return block || !wait_for_memory(memory) ? static_cast<LockedBlock&&>(block)
-                                           : take_memory_bucket(actor, size_class, 1);
+                                           : take_memory_bucket(actor, size_class, account);
 }
 
-// The first tier above `planned` where something is reserved for the actor's run that it does not
-// use yet. The plans know the room that is for everybody only.
-unsigned first_reserved(const Actor& actor, ObjectIndex object, unsigned planned) {
+// The first tier above `planned` where something is reserved for the account that it does not use
+// yet. The plans know the room that is for everybody only.
+unsigned first_reserved(const Actor& actor, ObjectIndex object, AccountId account,
+                        unsigned planned) {
   const AccountTable& accounts = actor.memory->accounts();
   const std::uint32_t tiers = accounts.reserved_tiers.load(std::memory_order_relaxed);
   if (__builtin_expect(tiers == 0, 1) || actor.memory->objects().at(object).handling().home)
     return planned;
-  const AccountId account = actor.account();
   for (unsigned tier = 0; tier < planned; ++tier) {
     if ((tiers >> tier & 1) != 0 && accounts.tiers[tier].unused(account) != 0) return tier;
   }
@@ -112,10 +121,11 @@ LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber nu
     if (LockedBlock block = take_for_pieces(actor, object, part, size_class)) return block;
   }
   const unsigned planned = std::min(raw(first_tier(actor, object, number, part)), count - 1);
-  const unsigned first = first_reserved(actor, object, planned);
+  const AccountId account = account_for(actor, part);
+  const unsigned first = first_reserved(actor, object, account, planned);
   const auto take_in = [&](unsigned tier) {
     return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
-                       wanted);
+                       wanted, account);
   };
   for (unsigned tier = first; tier < count; ++tier) {
     if (LockedBlock block = take_in(tier)) return block;
@@ -313,8 +323,9 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
       descriptor.wait_for_flusher(actor.owners());
       continue;
     }
-    LockedBlock larger =
-        take_memory_bucket(actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, 1);
+    const PartHandling part = actor.memory->part_of(access.object().handling(), number);
+    LockedBlock larger = take_memory_bucket(
+        actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, account_for(actor, part));
     if (!larger) return block;
     const PlacementReason why = reason_to_move(*actor.memory, block, reason);
     return move_to_memory(actor, static_cast<LockedBlock&&>(block),

@@ -25,6 +25,9 @@ void apply(const PartStatement& statement, PartHandling* handling) {
     case PartProperty::kNeverBuffer:
       handling->never_buffered = true;
       return;
+    case PartProperty::kAccount:
+      if (!handling->account) handling->account = static_cast<AccountId>(statement.value);
+      return;
     case PartProperty::kNone:
       return;
   }

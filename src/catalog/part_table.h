@@ -4,6 +4,9 @@
 // combination that some file is subject to. An object carries the number of its set (bits 27 to 31
 // of its flags, catalog/object_handling.h); 0 says that all of it is treated alike.
 //
+// A rule that reserves room for its files says in a statement about all blocks whose account these
+// are of, because the flags have no bits left for it.
+//
 // A block belongs to every part that has one of its bytes. The first statement of a set decides.
 //
 // Invariant: statements and sets never change once they are there, so whoever sees a number may
@@ -23,7 +26,14 @@
 
 namespace cairn {
 
-enum class PartProperty : std::uint8_t { kNone = 0, kHome, kPinned, kPriority, kNeverBuffer };
+enum class PartProperty : std::uint8_t {
+  kNone = 0,
+  kHome,
+  kPinned,
+  kPriority,
+  kNeverBuffer,
+  kAccount
+};
 
 struct PartStatement {
   std::uint32_t first_block = 0;
@@ -44,6 +54,7 @@ struct PartHandling {
   std::optional<bool> pinned;
   std::optional<std::uint8_t> priority;
   bool never_buffered = false;
+  std::optional<AccountId> account;  // whose room its bucket is, if that is a rule's
 };
 
 // The statements of one set, in the order in which they decide.

@@ -55,7 +55,7 @@ void copy_in(const RuleRecord& own, RuleRecord* shared) {
 }
 
 // Takes over what `rule` decides and nobody decided before.
-void apply(const RuleRecord& rule, std::uint16_t* open, ObjectHandling* result) {
+void apply(const RuleRecord& rule, std::uint16_t* open, ObjectHandling* result, PartSet* set) {
   const ObjectHandling said = ObjectHandling::from_bits(rule.handling);
   const auto takes = [&](std::uint16_t property) {
     if ((rule.properties & *open & property) == 0) return false;
@@ -69,6 +69,7 @@ void apply(const RuleRecord& rule, std::uint16_t* open, ObjectHandling* result) 
   if (takes(RuleRecord::kPinned)) result->pinned = said.pinned;
   if (takes(RuleRecord::kPriority)) result->priority = said.priority;
   if (takes(RuleRecord::kPrefetch)) result->prefetch = said.prefetch;
+  if (takes(RuleRecord::kAccount) && rule.account_statement != 0) set->add(rule.account_statement);
 }
 
 // A rule for a part adds what nobody has decided for the whole file, and leaves it open.
@@ -115,7 +116,7 @@ ObjectHandling RuleTable::decide(const RuleQuestion& question, ObjectHandling ot
       if (rule.speaks_of_part()) {
         apply_to_part(rule, open, &parts);
       } else {
-        apply(rule, &open, &result);
+        apply(rule, &open, &result, &parts);
       }
     }
     if (torn || header_->sequence.load(std::memory_order_acquire) != before) continue;

@@ -25,9 +25,10 @@ struct RuleRecord {
     kHome = 1u << 3,
     kPinned = 1u << 4,
     kPriority = 1u << 5,
-    kPrefetch = 1u << 6
+    kPrefetch = 1u << 6,
+    kAccount = 1u << 7
   };
-  static constexpr std::uint16_t kAllProperties = 0x7f;
+  static constexpr std::uint16_t kAllProperties = 0xff;
 
   char pattern[kPatternBytes] = {};  // extended glob where `has_numbers`
   std::uint64_t size_min = 0;
@@ -43,6 +44,10 @@ struct RuleRecord {
   std::uint8_t part_pinned = 0;
   std::uint8_t part_priority = 0;
   std::uint8_t part_never_buffered = 0;
+  // The number of the statement that all blocks of the files are of the rule's account; 0: they are
+  // of whoever brings them.
+  std::uint8_t account_statement = 0;
+  std::uint8_t unused[7] = {};
 
   bool speaks_of_part() const {
     return (part_home | part_pinned | part_priority | part_never_buffered) != 0;

@@ -124,6 +124,27 @@ TEST(RuleTable, PartsAreDecidedBlockByBlockAndLeaveTheRestOpen) {
   EXPECT_EQ(parts.of(other.parts, BlockNumber{0}).home, std::nullopt);
 }
 
+TEST(RuleTable, AllBlocksAreOfTheAccountOfTheFirstRuleThatReserves) {
+  Table table;
+  PartTable& parts = table.rules.parts();
+  RuleRecord none = rule("*.log", RuleRecord::kAccount, {});
+  RuleRecord first = rule("in/*", RuleRecord::kAccount, {});
+  first.account_statement = parts.add(blocks(0, UINT32_MAX, PartProperty::kAccount, 50));
+  RuleRecord second = rule("*", RuleRecord::kAccount | RuleRecord::kPinned, {});
+  second.account_statement = parts.add(blocks(0, UINT32_MAX, PartProperty::kAccount, 51));
+  const RuleRecord records[] = {none, first, second};
+  table.rules.publish(records);
+  const auto account = [&](const char* path, const char* below, std::uint32_t number) {
+    const ObjectHandling handling = table.rules.decide(about(path, below), {});
+    return parts.of(handling.parts, static_cast<BlockNumber>(number)).account;
+  };
+  EXPECT_EQ(account("/d/in/a", "in/a", 0), static_cast<AccountId>(50));
+  EXPECT_EQ(account("/d/in/a", "in/a", UINT32_MAX), static_cast<AccountId>(50));
+  EXPECT_EQ(account("/d/a", "a", 0), static_cast<AccountId>(51));
+  EXPECT_EQ(account("/d/in/a.log", "in/a.log", 0), std::nullopt) << "a rule may except files";
+  EXPECT_EQ(table.rules.decide(about("/d/in/a.log", "in/a.log"), {}).parts, 0);
+}
+
 TEST(PartTable, EqualStatementsAndSetsShareANumberUntilThereIsNoRoom) {
   Table table;
   PartTable& parts = table.rules.parts();

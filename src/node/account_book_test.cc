@@ -100,13 +100,53 @@ TEST_F(AccountBookTest, MissesWhatOthersStillHave) {
 }
 
 TEST_F(AccountBookTest, RunsBeyondTheTableShareTheCommonAccount) {
-  for (std::uint32_t run = 1; run < kAccountsMax; ++run)
+  for (std::uint32_t run = 1; run < kRuleAccountsFirst; ++run)
     ASSERT_TRUE(book_->begin_run(run, 100, {}).is_ok());
   EXPECT_TRUE(book_->begin_run(100, 100, {}).is_ok());
   EXPECT_TRUE(book_->holdings_of(100).empty());
   EXPECT_FALSE(book_->begin_run(101, 100, ram(1)).is_ok());
   book_->end_run(7);
   EXPECT_TRUE(book_->begin_run(101, 100, ram(1)).is_ok());
+}
+
+TEST_F(AccountBookTest, RulesReserveBesideRuns) {
+  const RuleKey mine{0, 0, "mine/*"};
+  const auto account = book_->open_for_rule(mine, Reservation{"", 12 * kMiB});
+  ASSERT_TRUE(account.is_ok());
+  EXPECT_TRUE(memory_.accounts().is_of_rule(*account));
+  EXPECT_EQ(memory_.accounts().weight(*account), 0u) << "a rule does not compete with runs";
+  const Status refused = book_->begin_run(72, 100, ram(20));
+  EXPECT_NE(refused.message().find("12 MiB by the rule for mine/*"), std::string::npos)
+      << refused.message();
+  ASSERT_TRUE(book_->begin_run(72, 100, ram(10)).is_ok());
+  EXPECT_FALSE(book_->open_for_rule(mine, Reservation{"ram", 19 * kMiB}).is_ok());
+  ASSERT_EQ(book_->rule_holdings().size(), 1u);
+  EXPECT_EQ(book_->rule_holdings()[0].reserved, 12 * kMiB) << "as before what was refused";
+  const auto again = book_->open_for_rule(mine, Reservation{"ram", 18 * kMiB});
+  ASSERT_TRUE(again.is_ok()) << "what it has counts for it";
+  EXPECT_EQ(*again, *account);
+  EXPECT_FALSE(book_->open_for_rule({0, 1, "b"}, Reservation{"", kMiB}).is_ok());
+  EXPECT_EQ(book_->rule_holdings().size(), 1u);
+  book_->close_for_rule(mine);
+  EXPECT_FALSE(memory_.accounts().is_of_rule(*account));
+  EXPECT_TRUE(book_->rule_holdings().empty());
+  EXPECT_TRUE(book_->begin_run(73, 100, ram(18)).is_ok()) << "it is free again";
+}
+
+TEST_F(AccountBookTest, RulesOfOnePatternComeBackToOneNumber) {
+  const auto first = book_->open_for_rule({7, 1, "a"}, Reservation{"", kMiB});
+  book_->close_for_rule({7, 1, "a"});
+  const auto other = book_->open_for_rule({8, 1, "b"}, Reservation{"", kMiB});
+  const auto again = book_->open_for_rule({9, 1, "a"}, Reservation{"", kMiB});
+  ASSERT_TRUE(first.is_ok() && other.is_ok() && again.is_ok());
+  EXPECT_EQ(*again, *first);
+  EXPECT_NE(*other, *first);
+  unsigned count = 2;
+  while (book_->open_for_rule({9, ++count, "c"}, Reservation{"", kBlockBytes}).is_ok()) {
+  }
+  EXPECT_EQ(book_->rule_holdings().size(), kAccountsMax - kRuleAccountsFirst);
+  EXPECT_TRUE(book_->begin_run(1, 100, {}).is_ok()) << "runs have numbers of their own";
+  EXPECT_FALSE(book_->holdings_of(1).empty());
 }
 
 }  // namespace

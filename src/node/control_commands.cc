@@ -11,6 +11,7 @@
 #include "base/size_text.h"
 #include "node/account_book.h"
 #include "node/explain.h"
+#include "node/reservation_wait.h"
 #include "node/rule_book.h"
 #include "node/rule_json.h"
 #include "node/scratch_space.h"
@@ -130,20 +131,22 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
   if (!context_.runs->begin(std::move(run)))
     return fail(peer, "a run " + id + " is under way already", "");
   Json reply = done();
-  if (const Status status = open_account(peer, number, request); !status) {
+  const auto refuse = [&](const Status& status, const char* remedy) {
     context_.runs->end(id);
-    context_.accounts->end_run(number);
-    return fail(peer, status.message(),
-                "ask for less, wait until other runs have ended, or give the node larger tiers; "
-                "`cairn status` says who has what");
-  }
+    forget_run(number);
+    fail(peer, status.message(), remedy);
+  };
+  constexpr const char* kAskForLess =
+      "ask for less, wait until other runs have ended, or give the node larger tiers; `cairn "
+      "status` says who has what";
+  if (const Status status = open_account(number, request); !status)
+    return refuse(status, kAskForLess);
   if (const Status status = take_settings(number, request, &reply); !status) {
-    context_.runs->end(id);
-    context_.accounts->end_run(number);
-    return fail(peer, status.message(),
-                "`cairn config show --node NAME` and `cairn status` say "
-                "what the node has");
+    return refuse(status,
+                  "`cairn config show --node NAME` and `cairn status` say what the node has");
   }
+  if (const Status status = wait_for_reservations(context_, peer, number); !status)
+    return refuse(status, kAskForLess);
   {
     const std::lock_guard lock(mutex_);
     run_of_session_[session] = id;
@@ -151,33 +154,10 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
   peer.send(reply);
 }
 
-Status ControlCommands::open_account(const ControlPeer& peer, std::uint32_t run,
-                                     const Json& request) const {
+Status ControlCommands::open_account(std::uint32_t run, const Json& request) const {
   const auto reservations = reservations_of(request);
   if (!reservations) return reservations.status();
-  CAIRN_RETURN_IF_ERROR(context_.accounts->begin_run(run, weight_of(request), *reservations));
-  if (reservations->empty()) return Status::ok();
-  // What others have there has to be stored or moved first. As long as it gets less, it is waited
-  // for.
-  constexpr std::int64_t kPatienceNanos = 10'000'000'000;
-  constexpr auto kPause = std::chrono::milliseconds(2);
-  std::uint64_t least = UINT64_MAX;
-  std::int64_t since = monotonic_ns();
-  while (const std::uint64_t missing = context_.accounts->missing_slabs(run)) {
-    if (missing < least) {
-      least = missing;
-      since = monotonic_ns();
-    }
-    if (monotonic_ns() - since > kPatienceNanos || peer.is_gone()) {
-      return Status(StatusCode::kExhausted,
-                    format_size(missing * kBlockBytes) +
-                        " of what is to be reserved cannot be freed: it is pinned, or the backing "
-                        "store does not take it");
-    }
-    context_.memory->wake_organizer();
-    std::this_thread::sleep_for(kPause);
-  }
-  return Status::ok();
+  return context_.accounts->begin_run(run, weight_of(request), *reservations);
 }
 
 // The run's own settings and rules, beside those of the node.

@@ -33,8 +33,8 @@ class ControlCommands final : public ControlHandler {
   void shutdown(ControlPeer& peer, const Json& request);
 
   void forget_run(std::uint32_t run) const;
-  // Opens the run's account in the tiers, and waits until what it reserves is free.
-  Status open_account(const ControlPeer& peer, std::uint32_t run, const Json& request) const;
+  // Opens the run's account in the tiers.
+  Status open_account(std::uint32_t run, const Json& request) const;
   Status take_settings(std::uint32_t run, const Json& request, Json* reply) const;
   DrainOutcome drain_for(ControlPeer& peer, const Json& request);
   // Deaths that the kernel has told of, or is about to tell of, are dealt with when this returns.

@@ -78,6 +78,8 @@ const char* name_of_property(RuleRecord::Property property) {
       return "priority";
     case RuleRecord::kPrefetch:
       return "prefetch";
+    case RuleRecord::kAccount:
+      return "reserve";
   }
   return "";
 }

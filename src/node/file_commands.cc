@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/file_commands.h"
 
+#include <algorithm>
+
 #include "node/explain.h"
+#include "node/reservation_wait.h"
 #include "node/rule_book.h"
 #include "node/rule_json.h"
 #include "node/stager.h"
@@ -73,6 +76,13 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
       return fail(peer, status.message(), "nothing was changed by this rule");
     if (!rule.pinned) continue;
     for (const Json& file : list_of(request, "files")) pin_resident(context_, file, *rule.pinned);
+  }
+  const bool reserves = std::any_of(rules.begin(), rules.end(),
+                                    [](const FileRule& rule) { return rule.reserve.has_value(); });
+  if (const Status status = reserves ? wait_for_reservations(context_, peer, 0) : Status::ok();
+      !status) {
+    return fail(peer, status.message(),
+                "the rule holds, and its files get the room as others leave it; reserve=0 ends it");
   }
   // What is pinned no longer may have been all that could leave.
   context_.memory->wake_organizer();

@@ -25,6 +25,12 @@ std::string place_of(const FileRule& rule) {
   return rule.source.empty() ? name : rule.source + ": " + name;
 }
 
+std::string no_more_statements() {
+  return "a node takes " + std::to_string(PartTable::kStatementsMax) +
+         " different statements about parts of files, and has had them all; end it "
+         "(cairn down) and start it again";
+}
+
 template <typename Value>
 void keep_if_unset(std::optional<Value>* value, const std::optional<Value>& earlier) {
   if (!*value) *value = earlier;
@@ -39,6 +45,7 @@ FileRule merged(const FileRule& rule, const FileRule& earlier) {
   keep_if_unset(&result.pinned, earlier.pinned);
   keep_if_unset(&result.priority, earlier.priority);
   keep_if_unset(&result.prefetch, earlier.prefetch);
+  keep_if_unset(&result.reserve, earlier.reserve);
   return result;
 }
 
@@ -49,9 +56,12 @@ bool same_part(const FileRule& left, const FileRule& right) {
 
 }  // namespace
 
-RuleBook::RuleBook(const NodeMemory& memory, const NodeConfig& config,
+RuleBook::RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountBook& accounts,
                    PolicyNumber number_of_policy)
-    : memory_(memory), config_(config), number_of_policy_(std::move(number_of_policy)) {}
+    : memory_(memory),
+      config_(config),
+      accounts_(accounts),
+      number_of_policy_(std::move(number_of_policy)) {}
 
 Result<TierId> RuleBook::tier_named(const std::string& name) const {
   std::string known;
@@ -96,6 +106,7 @@ Status RuleBook::add_part(const FileRule& rule, const ObjectHandling& handling,
                                       std::pair{rule.trigger.has_value(), "a trigger"},
                                       std::pair{rule.policy.has_value(), "a policy"},
                                       std::pair{rule.prefetch.has_value(), "prefetch"},
+                                      std::pair{rule.reserve.has_value(), "a reservation"},
                                       std::pair{rule.keep.has_value(), "keep"}}) {
     if (!is_set) continue;
     return Status(StatusCode::kInvalid,
@@ -128,10 +139,7 @@ Status RuleBook::add_part(const FileRule& rule, const ObjectHandling& handling,
       &record->part_priority);
   add(is_bypass, PartProperty::kNeverBuffer, 1, &record->part_never_buffered);
   if (!is_full) return Status::ok();
-  return Status(StatusCode::kExhausted,
-                "a node takes " + std::to_string(PartTable::kStatementsMax) +
-                    " different statements about parts of files, and has had them all; end it "
-                    "(cairn down) and start it again");
+  return Status(StatusCode::kExhausted, no_more_statements());
 }
 
 Result<RuleBook::Entry> RuleBook::compile(const FileRule& rule, std::uint32_t run) const {
@@ -168,7 +176,36 @@ Result<RuleBook::Entry> RuleBook::compile(const FileRule& rule, std::uint32_t ru
   decides(rule.pinned.has_value(), RuleRecord::kPinned);
   decides(rule.priority.has_value(), RuleRecord::kPriority);
   decides(rule.prefetch.has_value(), RuleRecord::kPrefetch);
+  decides(rule.reserve.has_value(), RuleRecord::kAccount);
+  entry.key = RuleKey{run, 0, rule.pattern};
   return entry;
+}
+
+// Reserves what the rule says; nothing, and what was reserved by it ends, when that is 0.
+Status RuleBook::open_account(Entry* entry) const {
+  const std::optional<Reservation>& reserve = entry->rule.reserve;
+  if (!reserve || reserve->bytes == 0) {
+    accounts_.close_for_rule(entry->key);
+    return Status::ok();
+  }
+  const std::lock_guard lock(parts_mutex_);
+  const auto account = accounts_.open_for_rule(entry->key, *reserve);
+  if (!account) {
+    return Status(account.status().code(),
+                  place_of(entry->rule) + ": " + account.status().message());
+  }
+  PartStatement all_blocks;
+  all_blocks.property = PartProperty::kAccount;
+  all_blocks.value = static_cast<std::uint8_t>(raw(*account));
+  entry->record.account_statement = memory_.rules().parts().add(all_blocks);
+  if (entry->record.account_statement != 0) return Status::ok();
+  // An account that the rule has had already has its statement too, so this one is new.
+  accounts_.close_for_rule(entry->key);
+  return Status(StatusCode::kExhausted, place_of(entry->rule) + ": " + no_more_statements());
+}
+
+void RuleBook::close_accounts(const std::vector<Entry>& entries) const {
+  for (const Entry& entry : entries) accounts_.close_for_rule(entry.key);
 }
 
 Result<std::vector<RuleBook::Entry>> RuleBook::compile_all(const std::vector<FileRule>& rules,
@@ -180,6 +217,13 @@ Result<std::vector<RuleBook::Entry>> RuleBook::compile_all(const std::vector<Fil
     entries.push_back(std::move(entry.value()));
   }
   CAIRN_RETURN_IF_ERROR(check_parts(entries));
+  for (std::size_t at = 0; at < entries.size(); ++at) {
+    entries[at].key.position = static_cast<std::uint32_t>(at + 1);
+    if (const Status opened = open_account(&entries[at]); !opened) {
+      close_accounts(entries);
+      return opened;
+    }
+  }
   return entries;
 }
 
@@ -192,6 +236,7 @@ Status RuleBook::check_parts(const std::vector<Entry>& entries) {
     for (const std::uint8_t number :
          {record.part_home, record.part_pinned, record.part_priority, record.part_never_buffered})
       count += number != 0 ? 1 : 0;
+    count += entry.rule.reserve ? 1 : 0;
     if (count <= PartSet::kStatementsMax) continue;
     return Status(StatusCode::kInvalid, place_of(entry.rule) + ": the rules for parts of \"" +
                                             entry.rule.pattern + "\" set more than " +
@@ -238,7 +283,13 @@ Status RuleBook::begin_run(std::uint32_t run, const std::vector<FileRule>& rules
 
 void RuleBook::end_run(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
-  if (runs_.erase(run) != 0) publish();
+  const auto found = runs_.find(run);
+  if (found == runs_.end()) return;
+  const std::vector<Entry> ended = std::move(found->second);
+  runs_.erase(found);
+  // First, so that nobody opens a file under a rule whose account is closed.
+  publish();
+  close_accounts(ended);
 }
 
 Status RuleBook::set(const FileRule& rule) {
@@ -252,6 +303,7 @@ Status RuleBook::set(const FileRule& rule) {
   }
   auto entry = compile(whole, 0);
   if (!entry) return entry.status();
+  if (!whole.speaks_of_part()) CAIRN_RETURN_IF_ERROR(open_account(&entry.value()));
   const std::lock_guard lock(mutex_);
   std::erase_if(live_, [&](const Entry& old) { return same_part(old.rule, rule); });
   live_.insert(live_.begin(), std::move(entry.value()));

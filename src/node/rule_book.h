@@ -16,6 +16,7 @@
 #include "base/file_rule.h"
 #include "base/node_config.h"
 #include "base/status.h"
+#include "node/account_book.h"
 #include "node/node_context.h"
 #include "tiers/node_memory.h"
 
@@ -26,9 +27,11 @@ class RuleBook {
   // The number of a placement policy in the node's plans; an error says why there is none.
   using PolicyNumber = std::function<Result<std::uint8_t>(const std::string& name)>;
 
-  RuleBook(const NodeMemory& memory, const NodeConfig& config, PolicyNumber number_of_policy);
+  RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountBook& accounts,
+           PolicyNumber number_of_policy);
 
-  // Takes the node's own rules into force. Errors: names the rule and what is wrong with it.
+  // Takes the node's own rules into force. Errors: names the rule and what is wrong with it; then
+  // none of them holds, and nothing is reserved by them.
   Status load(const std::vector<FileRule>& rules);
   // The rules of one run; they end with it.
   Status begin_run(std::uint32_t run, const std::vector<FileRule>& rules);
@@ -58,6 +61,7 @@ class RuleBook {
   struct Entry {
     FileRule rule;
     RuleRecord record;
+    RuleKey key;  // of its account, if it reserves something
   };
   Status add_part(const FileRule& rule, const ObjectHandling& handling, RuleRecord* record) const;
   static Status check_parts(const std::vector<Entry>& entries);
@@ -65,12 +69,15 @@ class RuleBook {
   Result<std::vector<Entry>> compile_all(const std::vector<FileRule>& rules,
                                          std::uint32_t run) const;
   Result<TierId> tier_named(const std::string& name) const;
+  Status open_account(Entry* entry) const;
+  void close_accounts(const std::vector<Entry>& entries) const;
   Status room_for(std::size_t more) const;
   std::vector<const Entry*> in_order() const;
   void publish() const;
 
   const NodeMemory& memory_;
   const NodeConfig& config_;
+  AccountBook& accounts_;
   const PolicyNumber number_of_policy_;
   mutable std::mutex parts_mutex_;  // one thread at a time adds to the table of parts
   mutable std::mutex mutex_;

@@ -119,7 +119,7 @@ class Service final : public AttachEvents, public StopRequest {
                 [this](const SweepCounts& counts) { after_sweep(counts); }),
         placement_(memory_, figures_of(config),
                    [](const std::string& complaint) { spdlog::warn("{}", complaint); }),
-        rules_(memory_, config,
+        rules_(memory_, config, accounts_,
                [this](const std::string& name) { return placement_.number_of(name); }),
         scratch_(memory_, clients_.service(), config.node_directory + "/scratch"),
         organizer_(memory_, clients_.service(), config, flusher_, placement_),

@@ -148,6 +148,20 @@ Json holdings_json(const NodeContext& context, std::uint32_t run) {
   return list;
 }
 
+// What rules reserve for their files, and what these have there.
+Json reservations_json(const NodeContext& context) {
+  Json list = Json::array();
+  for (const RuleHolding& holding : context.accounts->rule_holdings()) {
+    Json entry = {{"pattern", holding.rule.pattern},
+                  {"tier", tier_name(*context.config, holding.tier)},
+                  {"used_bytes", holding.used},
+                  {"reserved_bytes", holding.reserved}};
+    if (holding.rule.run != 0) entry["run"] = std::to_string(holding.rule.run);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 StatusReport::Sample StatusReport::sample() const {
   const CounterSums sums = context_.clients->totals();
   return Sample{monotonic_ns(), get(sums, Counter::kReadBytes), get(sums, Counter::kWriteBytes),
@@ -244,6 +258,7 @@ Json StatusReport::status() {
           {"errors", errors_json(dirty)},
           {"foreign", foreign_json(context_.clients->foreign_running())},
           {"runs", runs},
+          {"reservations", reservations_json(context_)},
           {"control_bytes", memory.control().size_bytes()},
           {"data_bytes", memory.data().size_bytes()},
           {"objects", memory.objects().live_count()},

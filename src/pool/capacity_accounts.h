@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose slabs a tier's are: one account for each run of the node, with what it uses, what is
+// Whose slabs a tier's are: one account for each run of the node, and for each rule that reserves
+// room for its files, with what it uses, what is
 // reserved for it, and its share against other runs.
 //
 // An account is charged for a slab by the thread that takes it out of the pool (its stock
@@ -21,11 +22,10 @@
 
 namespace cairn {
 
-// Whom capacity is counted for: a run of the node, or 0 for whatever belongs to none.
-enum class AccountId : std::uint8_t { kNobody = 0 };
 inline constexpr unsigned kAccountsMax = 64;
-
-constexpr std::uint32_t raw(AccountId id) { return static_cast<std::uint32_t>(id); }
+// From here on they are of rules. These are few, because each number makes statements and sets of
+// its own in the table of parts (catalog/part_table.h), which forgets none.
+inline constexpr unsigned kRuleAccountsFirst = 48;
 
 // The accounts of one tier, in slabs.
 struct TierAccounts {
@@ -85,10 +85,16 @@ struct TierAccounts {
 struct AccountTable {
   // Bits of the tiers in which anything is reserved.
   std::atomic<std::uint32_t> reserved_tiers;
-  // 0: the account is not in use. Of account 0: what belongs to no run under way, always 0.
+  // Bits of the accounts that rules have. Files that were opened under a rule name its account
+  // until they are opened again, also when the rule is gone.
+  std::atomic<std::uint64_t> of_rules;
+  // 0: no run's. Of account 0, what belongs to no run under way, and of rules: always 0.
   std::atomic<std::uint32_t> weights[kAccountsMax];
   TierAccounts tiers[kTiersMax];
 
+  bool is_of_rule(AccountId account) const {
+    return (of_rules.load(std::memory_order_relaxed) >> raw(account) & 1) != 0;
+  }
   std::uint32_t weight(AccountId account) const {
     return weights[raw(account)].load(std::memory_order_relaxed);
   }

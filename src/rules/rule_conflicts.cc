@@ -73,8 +73,8 @@ class ConflictFinder {
               "mode: never-buffer is the mode bypass already; keep one of the two");
     }
     const bool bypass = never || placed.rule.mode == BufferingMode::kBypass;
-    static constexpr std::array<const char*, 7> kOfBuckets = {
-        "tier", "pin", "trigger", "policy", "priority", "prefetch", "keep"};
+    static constexpr std::array<const char*, 8> kOfBuckets = {
+        "tier", "pin", "trigger", "policy", "priority", "prefetch", "keep", "reserve"};
     bool sets_anything = never || placed.has("mode");
     for (const char* field : kOfBuckets) {
       if (!placed.has(field)) continue;
@@ -112,7 +112,7 @@ class ConflictFinder {
   void check_part(const PlacedRule& placed) {
     if (!placed.rule.speaks_of_part()) return;
     const bool is_bypass = placed.rule.mode == BufferingMode::kBypass;
-    for (const char* field : {"mode", "trigger", "policy", "prefetch", "keep"}) {
+    for (const char* field : {"mode", "trigger", "policy", "prefetch", "keep", "reserve"}) {
       if (!placed.has(field) || (is_bypass && std::string_view(field) == "mode")) continue;
       problem(placed.line_of(field),
               fmt::format("{}: holds for a whole file, but the rule speaks of a part of it; give "
@@ -188,6 +188,20 @@ std::string unknown_tier(const std::string& name, std::span<const TierCapacity> 
                      list.empty() ? "none" : list, hint);
 }
 
+// Returns: empty when a tier of this size can have so much reserved at best. What of it stays for
+// everybody and what others have is the node's to say.
+std::string reservation_problem(const Reservation& reservation,
+                                std::span<const TierCapacity> tiers) {
+  if (reservation.bytes == 0) return "";
+  if (tiers.empty()) return "the node has no tier";
+  const TierCapacity* tier =
+      reservation.tier.empty() ? &tiers.front() : tier_named(tiers, reservation.tier);
+  if (tier == nullptr) return unknown_tier(reservation.tier, tiers);
+  if (reservation.bytes <= tier->capacity_bytes) return "";
+  return fmt::format("tier {} has {}, less than the {} that are to be reserved", tier->name,
+                     format_size_exact(tier->capacity_bytes), format_size_exact(reservation.bytes));
+}
+
 // Returns: empty when the pin can be kept.
 std::string pin_problem(const FileRule& rule, std::span<const TierCapacity> tiers) {
   const std::uint64_t bytes = pinned_bytes(rule);
@@ -231,6 +245,10 @@ std::vector<std::string> check_rules(std::span<const FileRule> rules,
     if (rule.policy) {
       const std::string what = policy_problem(*rule.policy);
       if (!what.empty()) problem("policy: " + what);
+    }
+    if (rule.reserve) {
+      const std::string what = reservation_problem(*rule.reserve, tiers);
+      if (!what.empty()) problem("reserve: " + what);
     }
     if (rule.pinned.value_or(false)) {
       const std::string what = pin_problem(rule, tiers);

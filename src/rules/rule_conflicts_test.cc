@@ -86,5 +86,18 @@ TEST(CheckRules, APinWithoutATierMustFitIntoTheLargest) {
   EXPECT_THAT(check(one), ElementsAre(::testing::HasSubstr("into the largest tier nvme (4M)")));
 }
 
+TEST(CheckRules, AReservationNamesATierThatHasSoMuch) {
+  FileRule one = rule();
+  one.reserve = Reservation{"", 1U << 20};
+  EXPECT_THAT(check(one), IsEmpty());
+  one.reserve = Reservation{"", 2U << 20};
+  EXPECT_THAT(check(one), ElementsAre("f:7: reserve: tier ram has 1M, less than the 2M that are to "
+                                      "be reserved"));
+  one.reserve = Reservation{"nvme", 4U << 20};
+  EXPECT_THAT(check(one), IsEmpty());
+  one.reserve = Reservation{"nvmee", 1};
+  EXPECT_THAT(check(one), ElementsAre(::testing::HasSubstr("did you mean \"nvme\"?")));
+}
+
 }  // namespace
 }  // namespace cairn

@@ -108,6 +108,7 @@ TEST(EffectiveHandling, TheFirstRuleThatSetsAPropertyDecidesIt) {
   rules[2].tier = "ssd";
   rules[2].pinned = true;
   rules[2].priority = 0;
+  rules[2].reserve = Reservation{"", 1 << 20};
   rules[3].keep = 1;
   const EffectiveHandling handling = effective_handling(rules, {.path = "/pfs/a.h5"});
   EXPECT_EQ(handling.properties.mode, BufferingMode::kScratch);
@@ -119,6 +120,8 @@ TEST(EffectiveHandling, TheFirstRuleThatSetsAPropertyDecidesIt) {
   EXPECT_EQ(handling.rule_for(RuleProperty::kTier), &rules[1]);
   EXPECT_EQ(handling.rule_for(RuleProperty::kPin), &rules[1]);
   EXPECT_EQ(handling.rule_for(RuleProperty::kPriority), &rules[2]);
+  EXPECT_EQ(handling.rule_for(RuleProperty::kReserve), &rules[2]);
+  EXPECT_EQ(handling.properties.reserve, rules[2].reserve);
   EXPECT_EQ(handling.rule_for(RuleProperty::kKeep), nullptr);
   EXPECT_FALSE(effective_handling({}, {.path = "/f"}).properties.mode.has_value());
 }

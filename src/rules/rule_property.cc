@@ -11,7 +11,7 @@ namespace cairn {
 namespace {
 
 constexpr std::array<const char*, kRuleProperties> kPropertyNames = {
-    "mode", "trigger", "tier", "pin", "policy", "priority", "prefetch", "keep"};
+    "mode", "trigger", "tier", "pin", "policy", "priority", "prefetch", "keep", "reserve"};
 constexpr std::array<const char*, 4> kAccessNames = {"any", "read", "write", "read-write"};
 constexpr std::array<const char*, 5> kPrefetchNames = {"normal", "sequential", "random",
                                                        "will-need", "none"};
@@ -113,6 +113,9 @@ std::optional<std::string> property_text(const FileRule& rule, RuleProperty prop
     case RuleProperty::kKeep:
       if (rule.keep) return std::to_string(*rule.keep);
       break;
+    case RuleProperty::kReserve:
+      if (rule.reserve) return reservation_text(*rule.reserve);
+      break;
   }
   return std::nullopt;
 }
@@ -138,6 +141,8 @@ void copy_property(const FileRule& from, RuleProperty property, FileRule* to) {
       return copy(from.prefetch, &to->prefetch);
     case RuleProperty::kKeep:
       return copy(from.keep, &to->keep);
+    case RuleProperty::kReserve:
+      return copy(from.reserve, &to->reserve);
   }
 }
 

@@ -22,9 +22,10 @@ enum class RuleProperty : std::uint8_t {
   kPolicy,
   kPriority,
   kPrefetch,
-  kKeep
+  kKeep,
+  kReserve
 };
-inline constexpr unsigned kRuleProperties = 8;
+inline constexpr unsigned kRuleProperties = 9;
 
 // As in schemas: "tier", "pin", "mode".
 const char* name_of(RuleProperty property);

@@ -147,7 +147,8 @@ class Reader {
                  {"policy", &Reader::read_policy},
                  {"priority", &Reader::read_priority},
                  {"prefetch", &Reader::read_prefetch},
-                 {"keep", &Reader::read_keep}});
+                 {"keep", &Reader::read_keep},
+                 {"reserve", &Reader::read_reserve}});
     const bool has_path = std::any_of(entry.entries.begin(), entry.entries.end(),
                                       [](const SchemaEntry& part) { return part.name == "path"; });
     // A misspelt "path" was reported already; that it is missing as well would be noise.
@@ -363,6 +364,17 @@ class Reader {
     placed_.rule.priority = read_number(entry, 0, kPriorityMax);
   }
   void read_keep(const SchemaEntry& entry) { placed_.rule.keep = read_number(entry, 1, kKeepMax); }
+
+  void read_reserve(const SchemaEntry& entry) {
+    const std::string* text = value_of(entry);
+    if (text == nullptr) return;
+    placed_.rule.reserve = parse_reservation(*text);
+    if (placed_.rule.reserve) {
+      given(entry);
+    } else {
+      wrong_value(entry, "a size such as 2G, or a tier's name and a size such as nvme:10G");
+    }
+  }
 
   const bool resolved_;
   PlacedRule placed_;         // the rule being read

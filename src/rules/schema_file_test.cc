@@ -90,6 +90,8 @@ constexpr Mistake kMistakesOfForm[] = {
     {"<priority>8</priority>", "    priority: 8", 3,
      "priority: \"8\" is not a whole number from 0 to 7"},
     {"<priority>-1</priority>", "    priority: -1", 3, "priority: \"-1\" is not"},
+    {"<reserve>ram=1G</reserve>", "    reserve: ram=1G", 3,
+     "reserve: \"ram=1G\" is not a size such as 2G, or a tier's name and a size"},
     {"<place tier=\"a b\"/>", "    place: {tier: a b}", 3, "tier: \"a b\" is not a tier's name"},
     {"<place pin=\"yes\"/>", "    place: {pin: yes}", 3, "pin: \"yes\" is not true or false"},
     {"<place tire=\"ram\"/>", "    place: {tire: ram}", 3,
@@ -410,12 +412,14 @@ TEST(SchemaFile, EveryFieldArrivesFromBothFormats) {
   const ParsedSchema xml = parse_schema_text(
       xml_rule("<size min=\"1K\" max=\"2M\"/>"
                "<access>read-write</access><place tier=\"nvme\" pin=\"true\"/>"
-               "<policy>/opt/p.so</policy><priority>0</priority><prefetch>none</prefetch>"),
+               "<policy>/opt/p.so</policy><priority>0</priority><prefetch>none</prefetch>"
+               "<reserve>nvme:10G</reserve>"),
       "f");
   const ParsedSchema yaml =
       parse_schema_text(yaml_rule("    size: {min: 1K, max: 2M}\n"
                                   "    access: read-write\n    place: {tier: nvme, pin: true}\n"
-                                  "    policy: /opt/p.so\n    priority: 0\n    prefetch: none"),
+                                  "    policy: /opt/p.so\n    priority: 0\n    prefetch: none\n"
+                                  "    reserve: nvme:10G"),
                         "f");
   for (const ParsedSchema& schema : {xml, yaml}) {
     EXPECT_THAT(schema.problems, IsEmpty());
@@ -431,6 +435,7 @@ TEST(SchemaFile, EveryFieldArrivesFromBothFormats) {
     EXPECT_EQ(rule.policy, "/opt/p.so");
     EXPECT_EQ(rule.priority, 0U);
     EXPECT_EQ(rule.prefetch, PrefetchHint::kNone);
+    EXPECT_EQ(rule.reserve, (Reservation{"nvme", std::uint64_t{10} << 30}));
     EXPECT_FALSE(rule.mode || rule.trigger || rule.keep);
     EXPECT_EQ(rule.source, "f:2");
   }
@@ -460,7 +465,8 @@ TEST(SchemaFile, EveryFieldArrivesFromBothFormats) {
 TEST(SchemaFile, ResolvedRulesKeepTheirSource) {
   const ParsedSchema schema = parse_schema_text(
       yaml_rule(
-          "    name: \"a \\\"b\\\"\"\n    place: {tier: nvme, pin: false}\n    mode: scratch"),
+          "    name: \"a \\\"b\\\"\"\n    place: {tier: nvme, pin: false}\n    mode: scratch\n"
+          "    reserve: ram:2M"),
       "odd \"name\"\n.yaml");
   ASSERT_EQ(schema.rules.size(), 1U);
   const std::string text = rules_yaml(schema.rules);

@@ -32,6 +32,7 @@ const std::string kXml =
     "    <mode>scratch</mode>\n"
     "    <keep>2</keep>\n"
     "    <policy>hot-data</policy><prefetch>random</prefetch>\n"
+    "    <reserve>ram:4M</reserve>\n"
     "  </rule>\n"
     "  <rule><path><![CDATA[*.h5]]></path><offset begin=\"4K\" end=\"1M\"/><priority>7</priority>\n"
     "  </rule>\n"
@@ -48,6 +49,7 @@ const std::string kYaml =
     "    mode: scratch\n"
     "    keep: 2\n"
     "    policy: hot-data\n"
+    "    reserve: ram:4M\n"
     "  - {path: \"*.h5\", offset: {begin: 4K, end: 1M}, priority: 7}\n"
     "  - path: '*.log'\n"
     "    never-buffer: true\n";

@@ -12,9 +12,9 @@ MIXED_RULES = """rules:
   - {name: each, path: s3, trigger: per-operation, place: {tier: tier2}}
   - {name: end, path: s4, trigger: on-exit, policy: max-locality}
   - {name: look, path: s5, access: read, never-buffer: true}
-  - {name: readers, path: "p*", access: read, policy: random, priority: 0}
+  - {name: readers, path: "p*", access: read, policy: random, priority: 0, reserve: "tier1:512K"}
   - {name: own, path: "p*_0", mode: persistent-sync, place: {tier: tier1}}
-  - {name: low, path: "d?/*", place: {tier: tier2}, priority: 7, prefetch: none}
+  - {name: low, path: "d?/*", place: {tier: tier2}, priority: 7, prefetch: none, reserve: "tier2:1M"}
 """
 # A file that is scratch once is gone at the end, whatever its name is then.
 SCRATCH_RULES = """rules:

@@ -21,8 +21,10 @@ from scratch_scenes import (  # noqa: E402
     old_generations_end, scratch_by_pattern_goes_at_the_end, scratch_is_never_stored, scratch_of_a_killed_node_goes,
     scratch_of_a_node_is_shared, scratch_overflows_to_the_store)
 from share_scenes import (  # noqa: E402
-    counts_survive_kills, reservation_in_a_file_tier, reservations_that_cannot_be_met, reserved_data_stays_resident,
-    reserved_room_is_made_before_the_run, weights_divide_the_tier)
+    counts_survive_kills, reservation_in_a_file_tier, reservation_of_files, reservation_of_files_makes_its_room,
+    reservations_of_a_schema_end_with_its_run, reservations_of_files_that_cannot_be_met,
+    reservations_that_cannot_be_met, reserved_data_stays_resident, reserved_room_is_made_before_the_run,
+    weights_divide_the_tier)
 
 
 def persistent_sync():
@@ -548,7 +550,9 @@ def pins():
 
 PARTS = {
     "shares": [reserved_data_stays_resident, reserved_room_is_made_before_the_run, reservation_in_a_file_tier,
-               reservations_that_cannot_be_met, counts_survive_kills, weights_divide_the_tier],
+               reservations_that_cannot_be_met, reservation_of_files, reservation_of_files_makes_its_room,
+               reservations_of_files_that_cannot_be_met, reservations_of_a_schema_end_with_its_run,
+               counts_survive_kills, weights_divide_the_tier],
     "scratch": [scratch_is_never_stored, scratch_overflows_to_the_store, scratch_by_pattern_goes_at_the_end,
                 old_generations_end, scratch_of_a_node_is_shared, scratch_of_a_killed_node_goes],
     "triggers": [persistent_sync, periodic, periodic_amount, per_operation, per_file, on_exit, on_exit_fsync,

@@ -93,6 +93,92 @@ def reservations_that_cannot_be_met():
         assert "only 14 MiB can" in said, f"on a node of its own: {said}"
 
 
+def write_blocks(puppet, path, megabytes):
+    file = puppet.call("open", str(path), CREATE)
+    for step in range(megabytes):
+        puppet.call("pwrite", file, pattern(step, 1 << 20), step << 20)
+    puppet.call("close", file)
+
+
+def reservation_of_files():
+    """Whoever writes them, the files of a rule have their room, and other files do not get it."""
+    with Node() as node:
+        mine = node.directory / "mine"
+        node.cairn("set", "--node", "n", f"{mine}/*", "reserve=8M")
+        other = node.puppet()
+        flood(other, node.directory / "flood", 96)  # three times the RAM tier
+        writers = [node.puppet(), other]
+        for index, writer in enumerate(writers):
+            write_blocks(writer, mine / f"file{index}", 3)
+        flood(other, node.directory / "flood-again", 96)
+        for index in range(2):
+            assert node.tiers_of(f"mine/file{index}") == {"ram": 3 << 20}, node.tiers_of(f"mine/file{index}")
+        [held] = node.status()["reservations"]
+        assert held["pattern"] == f"{mine}/*" and held["tier"] == "ram", held
+        assert held["reserved_bytes"] == 8 << 20 and held["used_bytes"] >= 6 << 20, held
+        said = node.cairn("status", "--node", "n")
+        assert "room reserved for files (1)" in said and f"{mine}/*" in said, said
+        said = node.cairn("explain", "--node", "n", mine / "file0")
+        assert f"reserve 8M: rule {mine}/*" in said, said
+        for writer in writers:
+            assert writer.end() == 0, writer.errors
+
+
+def reservation_of_files_makes_its_room():
+    with Node() as node:
+        mine = node.directory / "mine"
+        other = node.puppet()
+        flood(other, node.directory / "flood", 64)
+        node.cairn("set", "--node", "n", f"{mine}/*", "reserve=ram:4M")
+        write_blocks(other, mine / "late", 4)
+        assert node.status()["reservations"][0]["used_bytes"] >= 4 << 20, node.status()["reservations"]
+        flood(other, node.directory / "flood", 96)
+        assert node.tiers_of("mine/late") == {"ram": 4 << 20}, node.tiers_of("mine/late")
+        assert other.end() == 0, other.errors
+
+
+def reservations_of_files_that_cannot_be_met():
+    with Node() as node:
+        name = f"{node.directory}/mine/*"
+
+        def refused(size):
+            return node.cairn("set", "--node", "n", name, f"reserve={size}", status=2)
+        said = refused("30M")
+        assert "30 MiB of tier ram cannot be reserved, only 28 MiB can" in said, said
+        assert node.status()["reservations"] == [], "the rule is not taken"
+        node.cairn("set", "--node", "n", name, "reserve=12M")
+        said = node.cairn("run", "--node", "n", "--reserve", "20M", "--", "true", status=2)
+        assert "only 16 MiB can" in said and f"12 MiB by the rule for {name}" in said, said
+        refused("29M")
+        assert node.status()["reservations"][0]["reserved_bytes"] == 12 << 20, "it is as before"
+        for mistake, words in (("tape:1M", ("tape", "ram, tier1")), ("much", ("reserve=2G",))):
+            said = refused(mistake)
+            assert all(word in said for word in words), f"{mistake}: {said}"
+        node.cairn("set", "--node", "n", name, "reserve=0")
+        assert node.status()["reservations"] == []
+        node.cairn("run", "--no-report", "--node", "n", "--reserve", "28M", "--", "true")
+
+
+def reservations_of_a_schema_end_with_its_run():
+    with Node() as node:
+        schema = node.directory.parent / "reserve.yaml"
+        schema.write_text("rules:\n  - {name: warm, path: \"warm*\", reserve: 6M}\n")
+        run = node.puppet("--schema", schema)
+        write_blocks(run, node.directory / "warm-1", 5)
+        flood(run, node.directory / "flood", 96)
+        assert node.tiers_of("warm-1") == {"ram": 5 << 20}, node.tiers_of("warm-1")
+        [held] = node.status()["reservations"]
+        assert held["run"] == str(run.process.pid) and held["pattern"] == "warm*", held
+        assert held["used_bytes"] >= 5 << 20, held
+        assert "rule warm" in node.cairn("explain", "--node", "n", node.directory / "warm-1")
+        schema.write_text("rules:\n  - {path: \"cold*\", reserve: 2M}\n  - {path: \"warm*\", reserve: 60M}\n")
+        said = node.cairn("run", "--node", "n", "--schema", schema, "--", "true", status=2)
+        assert "60M" in said or "60 MiB" in said, said
+        assert len(node.status()["reservations"]) == 1, "all rules of a run, or none"
+        assert run.end() == 0, run.errors
+        assert node.status()["reservations"] == []
+
+
 def counts_survive_kills():
     """A client that is killed at work leaves what it stored to its run, and nothing of its stock."""
     program = "import os\nf = os.open('a', os.O_RDWR | os.O_CREAT)\nwhile True:\n" \
