@@ -4,7 +4,9 @@
 // Results are a byte count or -errno, as the POSIX call above returns them. A write is visible to
 // every client of the node when the call returns; a dirty byte stays until the backing store has
 // it. With no free bucket, or when the object is in through mode, the call goes to the backing
-// store; it never waits for room.
+// store; it never waits for room. (Only the first piece of a block that is written in pieces waits
+// up to 20 ms for the organizer, where a file tier would take each piece as an operation of its
+// own.)
 //
 // Thread safety: any number of threads and processes at once; one writer per block at a time.
 // Source: pread(2), pwrite(2); consistency as POSIX asks of write(2) followed by read(2).
