@@ -43,13 +43,14 @@ std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView
     History& history = history_[object];
     const std::uint64_t fresh =
         now_measured.accesses - std::min(now_measured.accesses, history.accesses);
-    const double rate = static_cast<double>(fresh) / std::max(seconds, 1e-3);
-    history.per_second =
-        history.accesses == 0 ? rate : history.per_second * (1 - kNewShare) + rate * kNewShare;
     // A block counts as accessed once when it is placed, which is no use of it.
     const std::uint64_t arrived =
         (now_measured.bytes - std::min(now_measured.bytes, history.bytes)) / kBlockBytes;
-    history.is_used = fresh > arrived;
+    const std::uint64_t used = fresh - std::min(fresh, arrived);
+    const double rate = static_cast<double>(used) / std::max(seconds, 1e-3);
+    history.per_second =
+        history.accesses == 0 ? rate : history.per_second * (1 - kNewShare) + rate * kNewShare;
+    history.is_used = used != 0;
     history.accesses = now_measured.accesses;
     history.bytes = now_measured.bytes;
     const double mebibytes = static_cast<double>(now_measured.bytes) / (1 << 20);
@@ -60,7 +61,9 @@ std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView
   for (const HotUnit& unit : units) {
     Object& record = memory_.objects().at(static_cast<ObjectIndex>(unit.id));
     ObjectHandling handling = record.handling();
-    if (handling.home != unit.home) {
+    // Nobody has asked for more than it has: it may be on its way to the tier that it was staged in.
+    const bool is_raised = handling.home && unit.home < *handling.home;
+    if (handling.home != unit.home && (!is_raised || unit.hotness > 0)) {
       handling.home = unit.home;
       record.set_handling(handling);
     }
