@@ -40,6 +40,7 @@ class IdleProfilerTest : public ::testing::Test {
     file_ = "/tmp/cairn-idle-profiler-test-" + std::to_string(::getpid()) + ".json";
   }
   void TearDown() override {
+    profiler_.reset();  // its thread writes to what is destroyed before it
     std::remove(file_.c_str());
     std::remove((file_ + ".lock").c_str());
   }
