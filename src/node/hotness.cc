@@ -61,7 +61,7 @@ std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView
   for (const HotUnit& unit : units) {
     Object& record = memory_.objects().at(static_cast<ObjectIndex>(unit.id));
     ObjectHandling handling = record.handling();
-    // Nobody has asked for more than it has: it may be on its way to the tier that it was staged in.
+    // Nobody has asked for more: it may be on its way to the tier that it is staged in.
     const bool is_raised = handling.home && unit.home < *handling.home;
     if (handling.home != unit.home && (!is_raised || unit.hotness > 0)) {
       handling.home = unit.home;
