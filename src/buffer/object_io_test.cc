@@ -251,8 +251,8 @@ TEST_P(ObjectIo, LargeRequestsToAFileTierStayLarge) {
   ASSERT_EQ(read_object(access(), 0, unaligned.data() + 1, kBytes), static_cast<ssize_t>(kBytes));
   EXPECT_EQ(std::memcmp(unaligned.data() + 1, pages, kBytes), 0);
   const Transfers read = Transfers::now();
-  // It is one; block by block they would be eight. A sanitizer looks at what is called for the first
-  // time with a few writes of its own.
+  // It is one; block by block they would be eight. A sanitizer looks at what is called for the
+  // first time with a few writes of its own.
   EXPECT_LT(written.writes - before.writes, kBytes / kBlockBytes);
   EXPECT_LE(read.reads - written.reads, 2 + kCallsMax);
   EXPECT_EQ(actor_.counters->get(Counter::kHitBytesFile), 2 * kBytes);
