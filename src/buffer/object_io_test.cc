@@ -462,10 +462,13 @@ TEST_P(ObjectIo, AClosedFileOnANetworkIsLeftToTheFlusher) {
   EXPECT_TRUE(access().object().has(kObjectTimesDirty)) << "the flusher sees that it has to";
   ASSERT_EQ(open_object(actor_, *file_, status, true), index_);
   // The test's file has no name, but is none that was deleted.
-  access().object().clear(kObjectRemote | kObjectUnlinked);
+  access().object().clear(kObjectUnlinked);
+  ObjectHandling at_the_end;
+  at_the_end.trigger = FlushTrigger::kOnExit;
+  access().object().set_handling(at_the_end);
   ASSERT_EQ(close_object(access(), true), 0);
   ASSERT_EQ(file_->status(&status), 0);
-  EXPECT_EQ(status.stamp.size, data.size()) << "elsewhere it costs nothing";
+  EXPECT_EQ(status.stamp.size, data.size()) << "the flusher would bring it at the end only";
   ASSERT_EQ(open_object(actor_, *file_, status, true), index_);
   access().object().clear(kObjectUnlinked);
 }

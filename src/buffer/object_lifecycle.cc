@@ -111,10 +111,12 @@ namespace {
 
 // To set a size or a time waits for what is just being written to the file, and on a network file
 // system for all that its client holds: 100 ms of every step that VPIC writes into a shared file on
-// MooseFS. There the flusher stores a file as soon as nobody writes it any more.
+// MooseFS. There the flusher stores a file as soon as nobody writes it any more, but for one that
+// is to be stored at the end.
 bool is_left_to_flusher(const Object& object) {
-  return object.has(kObjectBeingFlushed) ||
-         (object.has(kObjectRemote) && object.dirty_blocks.load(std::memory_order_acquire) != 0);
+  if (object.has(kObjectBeingFlushed)) return true;
+  return object.has(kObjectRemote) && object.handling().trigger != FlushTrigger::kOnExit &&
+         object.dirty_blocks.load(std::memory_order_acquire) != 0;
 }
 
 }  // namespace
