@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/ids.h"
+
 namespace cairn {
 
 enum class Counter : std::uint8_t {
@@ -17,8 +19,9 @@ enum class Counter : std::uint8_t {
   kReadHits,       // read calls that were one plain hit
   kPlainHitBytes,  // their bytes; the other counters of reads do not have them
   kHitBytesMemory,
-  kHitBytesFile,  // bytes served from file tiers
-  kMissBytes,     // bytes that no tier had: kReadBytes is the sum of hits and misses
+  kHitBytesTier1,  // bytes served from file tiers: hit_bytes_counter() says which is whose
+  kHitBytesTierLast = kHitBytesTier1 + kTiersMax - 2,
+  kMissBytes,  // bytes that no tier had: kReadBytes is the sum of hits and misses
   kWrites,
   kWriteBytes,
   kWriteThroughBytes,  // bytes that went to the backing store at once
@@ -32,8 +35,14 @@ enum class Counter : std::uint8_t {
 };
 inline constexpr unsigned kCounters = static_cast<unsigned>(Counter::kCount);
 
+inline Counter hit_bytes_counter(TierId tier) {
+  return tier == TierId::kMemory
+             ? Counter::kHitBytesMemory
+             : static_cast<Counter>(static_cast<unsigned>(Counter::kHitBytesTier1) + raw(tier) - 1);
+}
+
 struct alignas(64) CounterShard {
-  std::atomic<std::uint64_t> values[16];
+  std::atomic<std::uint64_t> values[24];
 
   void add(Counter counter, std::uint64_t amount) {
     // A plain read and write, not a locked instruction: the shard is the thread's own.
@@ -44,6 +53,6 @@ struct alignas(64) CounterShard {
     return values[static_cast<unsigned>(counter)].load(std::memory_order_relaxed);
   }
 };
-static_assert(kCounters <= 16, "a shard is two cache lines");
+static_assert(kCounters <= 24, "a shard is three cache lines");
 
 }  // namespace cairn

@@ -213,7 +213,7 @@ std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset,
   if (memory.file_tier(run.tier()).read_pages(first, target, whole) < 0) return 0;
   const std::size_t good = run.unchanged_bytes();
   if (!is_direct) std::memcpy(out, target + skipped, good);
-  actor.count(Counter::kHitBytesFile, good);
+  actor.count(hit_bytes_counter(run.tier()), good);
   run.note_access();
   return good;
 }
@@ -252,7 +252,7 @@ std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offse
     copy = BounceCopy{access.index, number, in_order ? bucket : BucketIndex::kNone, word};
   }
   std::memcpy(out, actor.bounce + begin, length);
-  actor.count(Counter::kHitBytesFile, length);
+  actor.count(hit_bytes_counter(memory.tier_of(bucket)), length);
   return length;
 }
 

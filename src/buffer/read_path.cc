@@ -51,7 +51,7 @@ int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, co
       memory.pool(tier).offset_of_bucket(block.bucket()) + first, bounce, past - first);
   if (error < 0) return error;
   std::memcpy(part.out, bounce + (part.begin - first), part.length());
-  actor.count(Counter::kHitBytesFile, part.length());
+  actor.count(hit_bytes_counter(tier), part.length());
   return 0;
 }
 
@@ -98,6 +98,10 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   const std::uint64_t start = offset_of(part.number);
   const std::size_t wanted_end =
       size <= start ? part.end : std::min<std::uint64_t>(size - start, kBlockBytes);
+  // A block that moves into memory is counted where it was found.
+  const BucketIndex found = actor.memory->directory().find(access.index, part.number);
+  const TierId source =
+      found == BucketIndex::kNone ? TierId::kMemory : actor.memory->tier_of(found);
   LockedBlock block =
       lock_or_place(access, part.number, std::max(part.end, wanted_end), PlacementReason::kRead,
                     blocks_wanted, Promotion::kIfWorthwhile);
@@ -128,7 +132,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     }
     actor.count(Counter::kMissBytes, part.length());
   } else {
-    actor.count(Counter::kHitBytesMemory, part.length());
+    actor.count(hit_bytes_counter(source), part.length());
   }
   copy_from_shared(part.out, block.bytes() + part.begin, part.length());
   note_access(*actor.memory, block.descriptor());

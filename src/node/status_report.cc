@@ -50,12 +50,19 @@ std::uint64_t used_bytes(const BucketPool& pool) {
          kBlockBytes;
 }
 
+std::uint64_t hit_bytes_of_file_tiers(const CounterSums& sums) {
+  std::uint64_t bytes = 0;
+  for (unsigned tier = 1; tier < kTiersMax; ++tier)
+    bytes += get(sums, hit_bytes_counter(static_cast<TierId>(tier)));
+  return bytes;
+}
+
 Json counters_json(const CounterSums& sums) {
   return {{"reads", get(sums, Counter::kReads)},
           {"read_bytes", get(sums, Counter::kReadBytes)},
           {"read_hits", get(sums, Counter::kReadHits)},
           {"read_hit_bytes_ram", get(sums, Counter::kHitBytesMemory)},
-          {"read_hit_bytes_file", get(sums, Counter::kHitBytesFile)},
+          {"read_hit_bytes_file", hit_bytes_of_file_tiers(sums)},
           {"read_miss_bytes", get(sums, Counter::kMissBytes)},
           {"writes", get(sums, Counter::kWrites)},
           {"write_bytes", get(sums, Counter::kWriteBytes)},
@@ -276,8 +283,9 @@ Json run_report(const NodeContext& context, const Run& run, double drain_seconds
   }
   flushed -= std::min(flushed, run.flushed_bytes_before);
   Json hits = {{"ram", get(sums, Counter::kHitBytesMemory)}};
-  if (!context.config->tiers.empty()) {
-    hits[context.config->tiers.front().name] = get(sums, Counter::kHitBytesFile);
+  for (unsigned tier = 1; tier < context.memory->tier_count(); ++tier) {
+    hits[tier_name(*context.config, tier)] =
+        get(sums, hit_bytes_counter(static_cast<TierId>(tier)));
   }
   return {{"wall_seconds", static_cast<double>(monotonic_ns() - run.began_ns) / 1e9},
           {"io_seconds", static_cast<double>(get(sums, Counter::kIoCycles)) / 1e9},

@@ -318,6 +318,22 @@ def round_robin_uses_all_tiers():
         assert puppet.end() == 0, puppet.errors
 
 
+def report_names_each_tier():
+    with Node("--policy", "round-robin", slower="64M") as node:
+        report = node.work / "report.json"
+        puppet = node.puppet("--report-json", report)
+        write_file(puppet, node.directory / "a", 12)
+        held = node.tiers_of("a")
+        assert set(held) == {"ram", "tier1", "tier2"}, held
+        file = puppet.call("open", str(node.directory / "a"), os.O_RDONLY)
+        puppet.call("pread", file, 12 << 20, 0)
+        assert puppet.end() == 0, puppet.errors
+        hits = json.loads(report.read_text())["report"]["hit_bytes"]
+        # The program reads a few bytes of other files.
+        assert {tier: size >> 20 for tier, size in hits.items()} == {tier: size >> 20 for tier, size in held.items()}, \
+            f"read {hits}, of what lay in {held}"
+
+
 def locality_keeps_files_together():
     with Node("--policy", "max-locality") as node:
         puppet = node.puppet()
@@ -560,7 +576,8 @@ PARTS = {
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers, rules_for_parts,
               buffered_while_the_kernel_has_it, sendfile_to_what_is_not_buffered],
     "files": [stage_in_and_out, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
-    "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers, locality_keeps_files_together,
+    "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers,
+                 report_names_each_tier, locality_keeps_files_together,
                  small_new_files_start_in_memory, hot_files_rise, hot_files_rise_between_file_tiers,
                  policies_by_path_and_run, policies_from_shared_objects, idle_time_is_for_measuring],
 }
