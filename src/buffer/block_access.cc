@@ -60,41 +60,58 @@ LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, AccountId acc
   return take_bucket(actor, TierId::kMemory, size_class, 1, account);
 }
 
-// Waits a moment for the organizer, who moves blocks out of RAM in large operations of the device
-// below. Not again for a while when that was in vain: nothing may be able to leave.
-bool wait_for_memory(const NodeMemory& memory) {
-  constexpr std::int64_t kWaitNanosMax = 20'000'000;
+// A bucket in RAM after a wait for the organizer, who moves blocks out of it in large operations of
+// the devices below: as long as it gets on. Not again for a while when it does not, because nothing
+// may be able to leave.
+LockedBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted,
+                            AccountId account) {
+  constexpr std::uint32_t kStandstillMs = 30;
+  constexpr std::uint32_t kWaitMsMax = 1000;
   constexpr std::uint32_t kNotAgainMs = 200;
   const timespec look_again{0, 50'000};
-  std::atomic<std::uint32_t>& missed_ms = memory.header().room_missed_ms;
-  if (monotonic_coarse_ms() - missed_ms.load(std::memory_order_relaxed) < kNotAgainMs) return false;
-  memory.header().room_wanted_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  const std::int64_t end = monotonic_ns() + kWaitNanosMax;
-  while (memory.pool(TierId::kMemory).common_slabs() == 0) {
-    if (monotonic_ns() >= end) {
-      missed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-      return false;
-    }
+  ControlHeader& header = actor.memory->header();
+  const BucketPool& pool = actor.memory->pool(TierId::kMemory);
+  const std::uint32_t began_ms = monotonic_coarse_ms();
+  if (began_ms - header.room_missed_ms.load(std::memory_order_relaxed) < kNotAgainMs) return {};
+  std::uint32_t now_ms = began_ms;
+  std::uint32_t moved_ms = began_ms;
+  std::uint32_t made = header.room_made.load(std::memory_order_relaxed);
+  while (now_ms - moved_ms < kStandstillMs && now_ms - began_ms < kWaitMsMax) {
+    header.room_wanted_ms.store(now_ms, std::memory_order_relaxed);
     sys::call(SYS_nanosleep, sys::word(&look_again), 0);
+    if (pool.common_slabs() != 0) {
+      LockedBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
+      if (block) return block;
+    }
+    // The room is made for others: this run has its share.
+    const TierAccounts& accounts = pool.accounts();
+    const std::uint32_t some = std::max(pool.free_slabs(), accounts.held_back() + 1);
+    if (accounts.grant(account, 1, some) == 0) return {};
+    now_ms = monotonic_coarse_ms();
+    const std::uint32_t made_now = header.room_made.load(std::memory_order_relaxed);
+    if (made_now != made) moved_ms = now_ms;
+    made = made_now;
   }
-  return true;
+  header.room_missed_ms.store(now_ms, std::memory_order_relaxed);
+  return {};
 }
 
-// A bucket in RAM for a block that is written in pieces, now that there is little room: below, each
-// piece would be an operation of the device (4 KiB records of HACC through an NVMe tier: 16 of them
-// for a block that the organizer moves there in a 64th of one).
-LockedBlock take_for_pieces(Actor& actor, ObjectIndex object, const PartHandling& part,
-                            SizeClass size_class) {
-  const NodeMemory& memory = *actor.memory;
-  const BucketPool& pool = memory.pool(TierId::kMemory);
-  if (pool.slab_count() == 0 || part.home || actor.object(object).handling().home ||
-      pool.common_slabs() > memory.header().low_slabs[0].load(std::memory_order_relaxed)) {
-    return {};
+// Whether what is written is to get into RAM although there is little room. The policy may want
+// that (PlacementStep::kMakeRoom). And below, each piece of a block would be an operation of the
+// device (4 KiB records of HACC through an NVMe tier: 16 of them for a block that the organizer
+// moves there in a 64th of one).
+bool is_worth_waiting(const Actor& actor, ObjectIndex object, const PartHandling& part,
+                      PlacementReason reason, unsigned wanted) {
+  const ControlHeader& header = actor.memory->header();
+  const BucketPool& pool = actor.memory->pool(TierId::kMemory);
+  if (reason != PlacementReason::kWritten || pool.slab_count() == 0 ||
+      pool.common_slabs() > header.low_slabs[0].load(std::memory_order_relaxed)) {
+    return false;
   }
-  const AccountId account = account_for(actor, part);
-  LockedBlock block = take_memory_bucket(actor, size_class, account);
-  return block || !wait_for_memory(memory) ? static_cast<LockedBlock&&>(block)
-                                           : take_memory_bucket(actor, size_class, account);
+  const ObjectHandling handling = actor.memory->objects().at(object).handling();
+  if (part.home || handling.home) return false;
+  const std::uint32_t making_room = header.plans_making_room.load(std::memory_order_relaxed);
+  return wanted == kOnlyAPiece || (making_room >> handling.policy & 1) != 0;
 }
 
 // The first tier above `planned` where something is reserved for the account that it does not use
@@ -114,14 +131,16 @@ unsigned first_reserved(const Actor& actor, ObjectIndex object, AccountId accoun
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
 // next faster one; then `*elsewhere` is set.
 LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber number,
-                                const PartHandling& part, SizeClass size_class, unsigned wanted,
-                                bool* elsewhere) {
+                                const PartHandling& part, SizeClass size_class,
+                                PlacementReason reason, unsigned wanted, bool* elsewhere) {
   const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
-  if (wanted == kOnlyAPiece && count > 1) {
-    if (LockedBlock block = take_for_pieces(actor, object, part, size_class)) return block;
+  const AccountId account = account_for(actor, part);
+  if (count > 1 && is_worth_waiting(actor, object, part, reason, wanted)) {
+    LockedBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
+    if (!block) block = wait_for_memory(actor, size_class, wanted, account);
+    if (block) return block;
   }
   const unsigned planned = std::min(raw(first_tier(actor, object, number, part)), count - 1);
-  const AccountId account = account_for(actor, part);
   const unsigned first = first_reserved(actor, object, account, planned);
   const auto take_in = [&](unsigned tier) {
     return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
@@ -242,8 +261,8 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   // Only a file's first block can stay small; later ones are part of something larger.
   const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
   bool elsewhere = false;
-  LockedBlock block =
-      take_planned_bucket(actor, access.index, number, part, size_class, wanted, &elsewhere);
+  LockedBlock block = take_planned_bucket(actor, access.index, number, part, size_class, reason,
+                                          wanted, &elsewhere);
   if (!block) return Placed::kNoRoom;
   if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
   describe(block.descriptor(), access.index, number, reason);

@@ -255,7 +255,7 @@ TEST_P(ObjectIo, LargeRequestsToAFileTierStayLarge) {
   // first time with a few writes of its own.
   EXPECT_LT(written.writes - before.writes, kBytes / kBlockBytes);
   EXPECT_LE(read.reads - written.reads, 2 + kCallsMax);
-  EXPECT_EQ(actor_.counters->get(Counter::kHitBytesFile), 2 * kBytes);
+  EXPECT_EQ(actor_.counters->get(hit_bytes_counter(static_cast<TierId>(1))), 2 * kBytes);
 
   // From the middle of a page to the middle of another one, and beyond the end.
   ASSERT_EQ(write_object(access(), kBytes, pages, 777), 777);
@@ -422,7 +422,8 @@ TEST_P(ObjectIo, PiecesOfABlockInAFileTierAreReadOnce) {
 }
 
 // With RAM full, a block that is written in pieces waits for the organizer's next move.
-TEST_P(ObjectIo, PiecesAreWrittenToMemoryThatIsAboutToBeFree) {
+// What is written while RAM is full and somebody is about to make room in it.
+TEST_P(ObjectIo, PiecesAndWhatThePlanWantsInMemoryWaitForRoom) {
   if (GetParam().file_slabs == 0 || GetParam().memory_slabs == 0) GTEST_SKIP() << "one tier";
   std::vector<unsigned char> block(kBlockBytes, 3);
   for (unsigned number = 0; number < GetParam().memory_slabs; ++number) {
@@ -430,21 +431,27 @@ TEST_P(ObjectIo, PiecesAreWrittenToMemoryThatIsAboutToBeFree) {
               static_cast<ssize_t>(block.size()));
   }
   ASSERT_EQ(sync_object(access(), false, nullptr), 0);
-  actor_.drop_leases();
-  ASSERT_EQ(memory_.pool(TierId::kMemory).free_slabs(), 0u);
-  const std::uint32_t wakes = memory_.header().organizer_wake.load();
-  memory_.header().organizer_sleeping.store(1);
-  std::thread organizer([&] {
-    while (memory_.header().organizer_wake.load() == wakes) std::this_thread::yield();
-    Actor actor = make_actor();
-    LockedBlock victim = lock_resident(actor, index_, BlockNumber{0});
-    discard_block(actor, victim);
-    actor.drop_leases();
-  });
-  const std::uint32_t next = GetParam().memory_slabs;
-  ASSERT_EQ(write_object(access(), next * kBlockBytes, block.data(), 100), 100);
-  organizer.join();
-  EXPECT_EQ(tier_of(next), TierId::kMemory);
+  std::uint32_t next = GetParam().memory_slabs;
+  const auto write_while_room_is_made = [&](std::size_t length, std::uint32_t victim_number) {
+    actor_.drop_leases();
+    ASSERT_EQ(memory_.pool(TierId::kMemory).free_slabs(), 0u);
+    const std::uint32_t wakes = memory_.header().organizer_wake.load();
+    memory_.header().organizer_sleeping.store(1);
+    std::thread organizer([&] {
+      while (memory_.header().organizer_wake.load() == wakes) std::this_thread::yield();
+      Actor actor = make_actor();
+      LockedBlock victim = lock_resident(actor, index_, static_cast<BlockNumber>(victim_number));
+      discard_block(actor, victim);
+      actor.drop_leases();
+    });
+    ASSERT_EQ(write_object(access(), next * kBlockBytes, block.data(), length),
+              static_cast<ssize_t>(length));
+    organizer.join();
+    EXPECT_EQ(tier_of(next++), TierId::kMemory) << length << " bytes";
+  };
+  write_while_room_is_made(100, 0);
+  memory_.header().plans_making_room.store(1);
+  write_while_room_is_made(kBlockBytes, 1);
 }
 
 // A network file system takes a size only after all data before it: the flusher brings both.

@@ -4,21 +4,17 @@
 #include <gtest/gtest.h>
 
 #include "pool/lease.h"
+#include "tiers/testing/test_memory.h"
 
 namespace cairn::node {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-class AccountBookTest : public testing::Test {
+class AccountBookTest : public ::testing::Test {
  protected:
   AccountBookTest() {
-    MemoryShape shape;
-    shape.tier_bytes[0] = 32 * kMiB;
-    shape.clients_max = 8;
-    shape.objects_max = 64;
-    auto memory = NodeMemory::create(shape, {});
-    memory_ = std::move(memory.value());
+    memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
     clients_.emplace(memory_);
     book_.emplace(memory_, *clients_, config_);
   }

@@ -100,8 +100,8 @@ void OrganizerThread::run() {
     const int rank_again_ms = follow_hotness(organizer, actor);
     reclaim_objects(actor);
     actor.drop_leases();
-    gave_up_ = room == Room::kStuck;
-    if (room == Room::kEnough) {
+    gave_up_ = room == Room::kStuck || room == Room::kGoingOn;
+    if (room == Room::kEnough || room == Room::kGoingOn) {
       again_ms = 0;
       sleep(seen, std::min(rank_again_ms, bursts_again_ms));
     } else if (room == Room::kProgress) {
@@ -180,9 +180,10 @@ int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
 }
 
 OrganizerThread::Room OrganizerThread::make_room(TierMovers& movers) {
-  const RoomMade made = movers.make_room();
+  const RoomMade made = movers.make_room(placement_.rooms_wanted());
   slabs_made_free_ += made.left_memory;
   if (made.dirty_in_the_way != 0) flusher_.kick(true);
+  if (made.is_going_on) return Room::kGoingOn;
   if (!made.is_short) return Room::kEnough;
   return made.dropped + made.demoted != 0 ? Room::kProgress : Room::kStuck;
 }

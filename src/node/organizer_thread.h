@@ -32,6 +32,7 @@ class OrganizerThread {
   enum class Room : std::uint8_t {
     kEnough,
     kProgress,  // still short, but blocks left
+    kGoingOn,   // a slower tier's mover is at work, and wakes us
     kStuck      // still short, and nothing can leave before it is stored
   };
   void run();

@@ -28,6 +28,39 @@ std::uint32_t blocks_of_small_file(std::span<const TierView> tiers) {
       std::max(tiers[0].capacity_bytes / kBlockBytes / kPart, kBlocksMin));
 }
 
+// What part of the time of a move out of RAM a writer waits for (PlacementRequest::move_share): all
+// devices below take part in it, and the writer fills the room while more is made.
+double share_of_moves(std::span<const TierView> tiers) {
+  double below = 0;
+  double fastest_below = 0;
+  for (const TierView& tier : tiers.subspan(1)) {
+    if (tier.usable_bytes() < kBlockBytes) continue;
+    below += tier.bandwidth;
+    fastest_below = std::max(fastest_below, tier.bandwidth);
+  }
+  if (below <= 0) return 1;
+  const double place = 1 / tiers[0].bandwidth;
+  const double move = std::max(1 / below, place);
+  return std::clamp((move - place) * fastest_below, 0.0, 1.0);
+}
+
+// What is made free at once: less would not keep the devices busy.
+std::uint32_t slabs_of_room(const TierView& tier, std::uint64_t wanted_bytes) {
+  constexpr std::uint64_t kRoomBytes = 32 << 20;
+  constexpr std::uint64_t kPartOfTier = 4;
+  const std::uint64_t bytes =
+      std::max(wanted_bytes, std::min(kRoomBytes, tier.capacity_bytes / kPartOfTier));
+  return static_cast<std::uint32_t>(bytes / kBlockBytes);
+}
+
+void set_bit(std::atomic<std::uint32_t>& bits, std::uint32_t bit, bool is_set) {
+  if (is_set) {
+    bits.fetch_or(bit, std::memory_order_relaxed);
+  } else {
+    bits.fetch_and(~bit, std::memory_order_relaxed);
+  }
+}
+
 // lib/cairn beside bin/cairn.
 std::string shipped_plugin(const char* name) {
   std::error_code error;
@@ -53,6 +86,7 @@ PlacementEngine::PlacementEngine(const NodeMemory& memory,
       hotness_(memory) {
   default_policy_ = placement_policies().front();
   slots_.reserve(kPlansMax);
+  announce_bandwidths();
 }
 
 // Requires: the mutex.
@@ -103,6 +137,15 @@ profiler::TierFigures PlacementEngine::figures_of(unsigned tier) const {
 void PlacementEngine::set_figures(unsigned tier, const profiler::TierFigures& figures) {
   const std::lock_guard lock(figures_mutex_);
   if (tier < figures_.size()) figures_[tier] = figures;
+  announce_bandwidths();
+}
+
+// Requires: the figures' mutex, or that nobody else is there yet.
+void PlacementEngine::announce_bandwidths() const {
+  for (unsigned tier = 0; tier < std::min<std::size_t>(figures_.size(), kTiersMax); ++tier) {
+    memory_.header().tier_bandwidth[tier].store(figures_[tier].write_bandwidth,
+                                                std::memory_order_relaxed);
+  }
 }
 
 std::vector<TierView> PlacementEngine::views() const {
@@ -134,17 +177,38 @@ void PlacementEngine::solve(unsigned number, const std::vector<TierView>& tiers)
   const bool by_hotness = places_by_hotness(*slot.policy);
   // What has just been written is used just now.
   if (by_hotness) window.unit.hotness = std::numeric_limits<double>::max();
+  // What a colder block gains by leaving is another question than what a writer waits for.
+  if (!by_hotness && !tiers.empty()) window.move_share = share_of_moves(tiers);
   slot.plan = make_plan(*slot.policy, tiers, window);
   slot.is_solved = true;
+  announce(number, tiers);
+}
+
+// Tells the clients.
+void PlacementEngine::announce(unsigned number, std::span<const TierView> tiers) const {
+  const Slot& slot = slots_[number];
   ControlHeader& header = memory_.header();
   header.plans[number].store(slot.plan.pattern.tiers);
-  header.plan_memory_blocks[number].store(by_hotness ? blocks_of_small_file(tiers) : 0);
+  header.plan_memory_blocks[number].store(
+      places_by_hotness(*slot.policy) ? blocks_of_small_file(tiers) : 0);
   const std::uint32_t bit = 1U << number;
-  if (slot.plan.order == PlanOrder::kPerUnit) {
-    header.plans_by_object.fetch_or(bit, std::memory_order_relaxed);
-  } else {
-    header.plans_by_object.fetch_and(~bit, std::memory_order_relaxed);
+  set_bit(header.plans_by_object, bit, slot.plan.order == PlanOrder::kPerUnit);
+  const auto rooms = slot.plan.rooms_to_make();
+  set_bit(header.plans_making_room, bit,
+          std::any_of(rooms.begin(), rooms.end(),
+                      [](const PlacementStep& step) { return step.tier == TierId::kMemory; }));
+}
+
+std::array<std::uint32_t, kTiersMax> PlacementEngine::rooms_wanted() const {
+  std::array<std::uint32_t, kTiersMax> wanted{};
+  const std::lock_guard lock(mutex_);
+  for (const Slot& slot : slots_) {
+    for (const PlacementStep& step : slot.plan.rooms_to_make()) {
+      const std::uint32_t tier = raw(step.tier);
+      wanted[tier] = std::max(wanted[tier], slabs_of_room(slot.plan.tiers[tier], step.bytes));
+    }
   }
+  return wanted;
 }
 
 void PlacementEngine::refresh() {

@@ -47,6 +47,9 @@ class PlacementEngine {
 
   // Solves anew what no longer fits the room that there is. Cheap when nothing has changed.
   void refresh();
+  // Slabs by tier that the plans want to be made free when the tier runs short; 0: no more than
+  // usual.
+  std::array<std::uint32_t, kTiersMax> rooms_wanted() const;
   // True while a policy in use places by hotness.
   bool ranks() const;
   // Gives the files of such policies the home that they have earned. Returns those that belong
@@ -68,7 +71,9 @@ class PlacementEngine {
     bool is_solved = false;
   };
   void solve(unsigned number, const std::vector<TierView>& tiers);
+  void announce(unsigned number, std::span<const TierView> tiers) const;
   void announce_thresholds(const std::vector<TierView>& tiers);
+  void announce_bandwidths() const;
   Result<const PlacementPolicy*> find(const std::string& name);
 
   const NodeMemory& memory_;

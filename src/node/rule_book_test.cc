@@ -3,21 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include "tiers/testing/test_memory.h"
+
 namespace cairn::node {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
 // Rules that reserve room, on a node with 32 MiB of memory.
-class RuleBookTest : public testing::Test {
+class RuleBookTest : public ::testing::Test {
  protected:
   RuleBookTest() {
-    MemoryShape shape;
-    shape.tier_bytes[0] = 32 * kMiB;
-    shape.clients_max = 8;
-    shape.objects_max = 64;
-    auto memory = NodeMemory::create(shape, {});
-    memory_ = std::move(memory.value());
+    memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
     clients_.emplace(memory_);
     accounts_.emplace(memory_, *clients_, config_);
     book_.emplace(memory_, config_, *accounts_, [](const std::string&) {

@@ -48,35 +48,55 @@ bool TierMovers::has_news(unsigned tier) const {
          is_contended(use_of(memory_.accounts(), static_cast<TierId>(tier)));
 }
 
-RoomMade TierMovers::make_room() {
-  RoomMade sum;
+RoomMade TierMovers::make_room(const Wanted& wanted) {
   std::unique_lock lock(mutex_);
-  bool any = false;
-  for (unsigned tier = 0; tier < tiers_; ++tier) {
-    movers_[tier].made = RoomMade();
-    movers_[tier].is_asked = is_short(tier) || has_news(tier);
-    any = any || movers_[tier].is_asked;
-  }
-  if (!any) return sum;
-  asked_.notify_all();
+  Mover* fastest = nullptr;
   for (unsigned tier = 0; tier < tiers_; ++tier) {
     Mover& mover = movers_[tier];
-    done_.wait(lock, [&] { return !mover.is_asked; });
+    if (!mover.is_asked && (is_short(tier) || has_news(tier))) {
+      mover.is_asked = true;
+      mover.wanted = wanted[tier];
+    }
+    if (mover.is_asked && fastest == nullptr) fastest = &mover;
+  }
+  if (fastest != nullptr) {
+    awaited_ = fastest;
+    asked_.notify_all();
+    done_.wait(lock, [&] { return !fastest->is_asked; });
+    awaited_ = nullptr;
+  }
+  RoomMade sum;
+  for (unsigned tier = 0; tier < tiers_; ++tier) {
+    Mover& mover = movers_[tier];
+    if (mover.is_asked) {
+      sum.is_going_on = true;
+      continue;
+    }
     sum.dropped += mover.made.dropped;
     sum.demoted += mover.made.demoted;
     sum.left_memory += mover.made.left_memory;
     sum.dirty_in_the_way += mover.made.dirty_in_the_way;
     sum.is_short = sum.is_short || mover.made.is_short;
+    mover.made = RoomMade();
   }
   return sum;
 }
 
+bool TierMovers::has_room_below(unsigned tier) const {
+  for (unsigned below = tier + 1; below < tiers_; ++below) {
+    if (!is_short(below)) return true;
+  }
+  return false;
+}
+
 // The room may be some way off: the tier below waits for its own device.
-void TierMovers::wait_for_room_below(unsigned tier) {
+void TierMovers::wait_for_room_below(unsigned tier, std::uint32_t wanted) {
   constexpr std::chrono::milliseconds kLook(1);
   std::unique_lock lock(mutex_);
-  while (tier + 1 < tiers_ && movers_[tier + 1].is_asked && is_short(tier + 1) && !stopping_)
+  while (tier + 1 < tiers_ && movers_[tier + 1].is_asked && is_short(tier + 1) && !stopping_) {
+    if (wanted != 0 && has_room_below(tier)) return;
     done_.wait_for(lock, kLook);
+  }
 }
 
 void TierMovers::work(unsigned tier) {
@@ -87,20 +107,25 @@ void TierMovers::work(unsigned tier) {
   UringWriter writer;
   Organizer organizer(memory_, placement_, replacement_, writer, limits_);
   for (;;) {
+    std::uint32_t wanted = 0;
     {
       std::unique_lock lock(mutex_);
       asked_.wait(lock, [&] { return stopping_ || movers_[tier].is_asked; });
       if (stopping_) return;
+      wanted = movers_[tier].wanted;
     }
-    wait_for_room_below(tier);
-    const RoomMade made = organizer.make_room(actor, static_cast<TierId>(tier));
+    wait_for_room_below(tier, wanted);
+    const RoomMade made = organizer.make_room(actor, static_cast<TierId>(tier), wanted);
     actor.drop_leases();
+    bool is_awaited = false;
     {
       const std::lock_guard lock(mutex_);
       movers_[tier].made = made;
       movers_[tier].is_asked = false;
+      is_awaited = awaited_ == &movers_[tier];
     }
     done_.notify_all();
+    if (!is_awaited) memory_.wake_organizer();
   }
 }
 

@@ -3,7 +3,8 @@
 // who needs it.
 //
 // A tier begins when the one below has room for what leaves it, so that nothing is dropped, or put
-// on a slower device, because of an order of events.
+// on a slower device, because of an order of events. Only when somebody waits for the room, any
+// tier below will do.
 //
 // Thread safety: make_room() by one thread. Ownership: borrows memory and policies, owns its
 // threads and their rings.
@@ -28,19 +29,26 @@ class TierMovers {
   TierMovers(const TierMovers&) = delete;
   TierMovers& operator=(const TierMovers&) = delete;
 
-  // Makes room in every tier that is short of it. Returns what came of all of them together.
-  RoomMade make_room();
+  // Slabs by tier that are to be free after room is made; see Organizer::make_room().
+  using Wanted = std::array<std::uint32_t, kTiersMax>;
+
+  // Makes room in every tier that is short of it. Returns when the fastest of them is through, with
+  // what came of all that have come to an end; who is still at it wakes the organizer's thread at
+  // its end.
+  RoomMade make_room(const Wanted& wanted = {});
 
  private:
   struct Mover {
     std::thread thread;
     bool is_asked = false;  // by make_room(), until it is done
-    RoomMade made;
+    std::uint32_t wanted = 0;
+    RoomMade made;  // since somebody last asked
   };
   void work(unsigned tier);
   bool is_short(unsigned tier) const;
   bool has_news(unsigned tier) const;
-  void wait_for_room_below(unsigned tier);
+  bool has_room_below(unsigned tier) const;
+  void wait_for_room_below(unsigned tier, std::uint32_t wanted);
 
   const NodeMemory& memory_;
   const Owner self_;
@@ -52,6 +60,7 @@ class TierMovers {
   std::condition_variable asked_;
   std::condition_variable done_;
   std::array<Mover, kTiersMax> movers_;
+  const Mover* awaited_ = nullptr;
   bool stopping_ = false;
 };
 

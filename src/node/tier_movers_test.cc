@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "organizer/testing/tier_filler.h"
 #include "placement/policies.h"
 #include "replacement/policies.h"
 #include "tiers/testing/test_memory.h"
@@ -33,22 +34,19 @@ class TierMoversTest : public ::testing::Test {
   }
 
   void fill(TierId tier, std::uint32_t first_number) {
-    Lease::Fresh fresh;
-    for (std::uint32_t at = 0; at < kSlabs; ++at) {
-      const BucketIndex bucket = actor_.leases[raw(tier)].take(
-          memory_.pool(tier), SizeClass::k64KiB, actor_.self, memory_.owners(), 1, &fresh);
-      ASSERT_NE(bucket, BucketIndex::kNone);
-      BlockDescriptor& block = memory_.block(bucket);
-      block.set_identity(object_, static_cast<BlockNumber>(first_number + at));
-      block.enter(BlockState::kFilling);
-      block.valid_pages.store(0xffff);
-      block.recency_ms.store(1000 + at);
-      memory_.directory().publish(bucket, actor_.self, memory_.owners());
-      actor_.object(object_).blocks.fetch_add(1);
-      block.enter(BlockState::kClean);
-      actor_.unlock(block, true);
-    }
+    for (std::uint32_t at = 0; at < kSlabs; ++at)
+      testing::place_block(actor_, object_, tier, first_number + at, 1000 + at);
     actor_.drop_leases();
+  }
+  // Until nobody is at work any more and nothing leaves.
+  RoomMade make_room(TierMovers& movers, const TierMovers::Wanted& wanted = {}) {
+    RoomMade sum;
+    for (;;) {
+      const RoomMade made = movers.make_room(wanted);
+      sum.dropped += made.dropped;
+      sum.demoted += made.demoted;
+      if (!made.is_going_on && made.dropped + made.demoted == 0) return sum;
+    }
   }
 
   NodeMemory memory_;
@@ -62,16 +60,9 @@ TEST_F(TierMoversTest, MakesRoomInAllTiersAndDropsNothing) {
   fill(static_cast<TierId>(1), kSlabs);
   TierMovers movers(memory_, actor_.self, *placement_policies()[0], *replacement_policies()[0],
                     limits_);
-  // What leaves RAM takes the room that was made below it, so that a second call may be needed.
-  std::uint32_t dropped = 0;
-  std::uint32_t moved = 0;
-  for (int call = 0; call < 4; ++call) {
-    const RoomMade made = movers.make_room();
-    dropped += made.dropped;
-    moved += made.demoted;
-  }
-  EXPECT_EQ(dropped, 0u) << "there is room below for everything";
-  EXPECT_GE(moved, limits_[0].high_slabs + limits_[1].high_slabs);
+  const RoomMade made = make_room(movers);
+  EXPECT_EQ(made.dropped, 0u) << "there is room below for everything";
+  EXPECT_GE(made.demoted, limits_[0].high_slabs + limits_[1].high_slabs);
   EXPECT_GE(memory_.pool(TierId::kMemory).free_slabs(), limits_[0].high_slabs);
   EXPECT_GE(memory_.pool(static_cast<TierId>(1)).free_slabs(), limits_[1].low_slabs);
   EXPECT_EQ(actor_.object(object_).blocks.load(), 2 * kSlabs);
@@ -81,6 +72,21 @@ TEST_F(TierMoversTest, MakesRoomInAllTiersAndDropsNothing) {
         << number;
   }
   EXPECT_EQ(movers.make_room().demoted, 0u) << "there is room now";
+}
+
+TEST_F(TierMoversTest, MakesTheRoomThatIsWantedByAllDevicesAtOnce) {
+  fill(TierId::kMemory, 0);
+  memory_.header().tier_bandwidth[1].store(1e9);
+  memory_.header().tier_bandwidth[2].store(1e9);
+  TierMovers movers(memory_, actor_.self, *placement_policies()[0], *replacement_policies()[0],
+                    limits_);
+  constexpr std::uint32_t kWanted = kSlabs - 2;
+  EXPECT_EQ(make_room(movers, {kWanted}).demoted, kWanted);
+  EXPECT_EQ(memory_.pool(TierId::kMemory).free_slabs(), kWanted);
+  for (unsigned tier = 1; tier < 3; ++tier) {
+    const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
+    EXPECT_GE(pool.slab_count() - pool.free_slabs(), kWanted / 3) << "tier " << tier;
+  }
 }
 
 TEST_F(TierMoversTest, EndsWithoutHavingBeenAsked) {

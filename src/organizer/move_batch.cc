@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/system_call.h"
@@ -43,11 +44,17 @@ std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
 
 MoveBatch::MoveBatch(const NodeMemory& memory, BatchWriter& writer)
     : memory_(memory), writer_(writer) {
-  moves_.reserve(kBlocksMax);
+  for (Flight& flight : flights_) {
+    flight.moves.reserve(kBlocksMax);
+    flight.parts.resize(kBlocksMax);
+  }
 }
 
 MoveBatch::~MoveBatch() {
-  if (staging_ != nullptr) sys::munmap(staging_, kBlocksMax * kBlockBytes);
+  for (Flight& flight : flights_) {
+    CAIRN_DCHECK(flight.moves.empty());
+    if (flight.staging != nullptr) sys::munmap(flight.staging, kBlocksMax * kBlockBytes);
+  }
 }
 
 std::size_t MoveBatch::blocks_at_once(TierId tier) const {
@@ -57,7 +64,10 @@ std::size_t MoveBatch::blocks_at_once(TierId tier) const {
   const bool is_read = now - header.device_read_ms[raw(tier)].load() < kRecentlyMs;
   // Who waits for room waits longer than any reader.
   const bool is_wanted = now - header.room_wanted_ms.load() < kRecentlyMs;
-  return is_read && !is_wanted ? kBlocksBesideReads : kBlocksMax;
+  if (is_read && !is_wanted) return kBlocksBesideReads;
+  const double bandwidth = header.tier_bandwidth[raw(tier)].load(std::memory_order_relaxed);
+  const auto blocks = static_cast<std::size_t>(bandwidth * kSecondsInFlight / kBlockBytes);
+  return std::clamp(blocks, kBlocksInFlightMin, kBlocksMax);
 }
 
 // Step 1. False when the block cannot move now.
@@ -90,9 +100,13 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
   move.reason = reason;
   block.flusher.store(actor.self.bits(), std::memory_order_release);
   actor.unlock(block, false);
-  if (moves_.empty()) limit_ = kBlocksMax;
-  limit_ = std::min({limit_, blocks_at_once(memory_.tier_of(from)), blocks_at_once(target)});
-  moves_.push_back(move);
+  std::vector<Move>& moves = flights_[filling_].moves;
+  moves.push_back(move);
+  const std::size_t from_limit = blocks_at_once(memory_.tier_of(from));
+  const std::size_t to_limit = blocks_at_once(target);
+  is_beside_reads_ = is_beside_reads_ || std::min(from_limit, to_limit) == kBlocksBesideReads;
+  const std::size_t to_count = ++blocks_to_[raw(target)];
+  is_full_ = is_full_ || moves.size() >= from_limit || to_count >= to_limit;
   return true;
 }
 
@@ -101,72 +115,70 @@ std::uint64_t MoveBatch::offset_of(BucketIndex bucket) const {
 }
 
 // Where the bytes of the move in `slot` are read to on the way between two file tiers.
-std::byte* MoveBatch::staged(std::size_t slot) {
-  if (staging_ == nullptr) {
+std::byte* MoveBatch::staged(Flight& flight, std::size_t slot) const {
+  if (flight.staging == nullptr) {
     void* mapped = sys::mmap(nullptr, kBlocksMax * kBlockBytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sys::is_error(mapped)) return nullptr;
-    staging_ = static_cast<std::byte*>(mapped);
+    flight.staging = static_cast<std::byte*>(mapped);
   }
-  return staging_ + slot * kBlockBytes;
+  return flight.staging + slot * kBlockBytes;
 }
 
-// The moves [begin, past) lie side by side on their device: one read fetches all of them.
-void MoveBatch::read_run(std::size_t begin, std::size_t past) {
+// The moves lie side by side on their device: one read fetches all of them.
+void MoveBatch::read_run(std::span<Move> run) const {
   std::array<iovec, kBlocksMax> parts;
-  for (std::size_t at = begin; at < past; ++at)
-    parts[at - begin] = {moves_[at].bytes, moves_[at].length};
-  const FileTier& tier = memory_.file_tier(memory_.tier_of(moves_[begin].from));
-  const int error =
-      tier.read_parts(offset_of(moves_[begin].from), std::span(parts.data(), past - begin));
-  for (std::size_t at = begin; at < past && error < 0; ++at) moves_[at].bytes = nullptr;
+  for (std::size_t at = 0; at < run.size(); ++at) parts[at] = {run[at].bytes, run[at].length};
+  const FileTier& tier = memory_.file_tier(memory_.tier_of(run[0].from));
+  const int error = tier.read_parts(offset_of(run[0].from), std::span(parts.data(), run.size()));
+  if (error == 0) return;
+  for (Move& move : run) move.bytes = nullptr;
 }
 
 // Step 2, first half: what lies in file tiers comes into memory, in as few reads as possible. A
 // move whose bytes could not be had is left with none.
-void MoveBatch::fetch() {
-  std::sort(moves_.begin(), moves_.end(),
+void MoveBatch::fetch(Flight& flight) const {
+  std::vector<Move>& moves = flight.moves;
+  std::sort(moves.begin(), moves.end(),
             [](const Move& left, const Move& right) { return raw(left.from) < raw(right.from); });
-  for (std::size_t at = 0; at < moves_.size(); ++at) {
-    Move& move = moves_[at];
+  for (std::size_t at = 0; at < moves.size(); ++at) {
+    Move& move = moves[at];
     if (memory_.in_memory(move.from)) {
       move.bytes = memory_.bytes(move.from);
     } else {
-      move.bytes = memory_.in_memory(move.to) ? memory_.bytes(move.to) : staged(at);
+      move.bytes = memory_.in_memory(move.to) ? memory_.bytes(move.to) : staged(flight, at);
     }
   }
   std::size_t begin = 0;
-  while (begin < moves_.size()) {
+  while (begin < moves.size()) {
     std::size_t past = begin + 1;
-    const Move& first = moves_[begin];
+    const Move& first = moves[begin];
     if (!memory_.in_memory(first.from) && first.bytes != nullptr) {
       const TierId tier = memory_.tier_of(first.from);
-      while (past < moves_.size() && raw(moves_[past].from) == raw(moves_[past - 1].from) + 1 &&
-             memory_.tier_of(moves_[past].from) == tier) {
+      while (past < moves.size() && raw(moves[past].from) == raw(moves[past - 1].from) + 1 &&
+             memory_.tier_of(moves[past].from) == tier) {
         ++past;
       }
-      read_run(begin, past);
+      read_run(std::span(moves).subspan(begin, past - begin));
     }
     begin = past;
   }
 }
 
-// Step 2, second half: to the buckets in file tiers, again side by side where they lie so. Returns
-// with a move's bytes gone when they did not arrive.
-void MoveBatch::put() {
-  std::sort(moves_.begin(), moves_.end(),
+// Step 2, second half: to the buckets in file tiers, again side by side where they lie so.
+void MoveBatch::put(Flight& flight) {
+  std::vector<Move>& moves = flight.moves;
+  std::vector<BatchWrite>& writes = flight.writes;
+  std::sort(moves.begin(), moves.end(),
             [](const Move& left, const Move& right) { return raw(left.to) < raw(right.to); });
-  std::array<iovec, kBlocksMax> parts;
-  std::array<std::size_t, kBlocksMax + 1> begins;
-  std::vector<BatchWrite> writes;
-  for (std::size_t at = 0; at < moves_.size(); ++at) {
-    const Move& move = moves_[at];
+  for (std::size_t at = 0; at < moves.size(); ++at) {
+    const Move& move = moves[at];
     if (move.bytes == nullptr || memory_.in_memory(move.to)) continue;
-    parts[at] = {move.bytes, move.length};
+    flight.parts[at] = {move.bytes, move.length};
     const TierId tier = memory_.tier_of(move.to);
     const std::uint64_t offset = offset_of(move.to);
     const bool continues = !writes.empty() &&
-                           begins[writes.size() - 1] + writes.back().parts.size() == at &&
+                           flight.begins.back() + writes.back().parts.size() == at &&
                            writes.back().tier == &memory_.file_tier(tier) &&
                            writes.back().offset + writes.back().length == offset;
     if (continues) {
@@ -175,34 +187,56 @@ void MoveBatch::put() {
       write.length += move.length;
       continue;
     }
-    begins[writes.size()] = at;
+    flight.begins.push_back(at);
     writes.push_back(BatchWrite{&memory_.file_tier(tier), offset,
-                                std::span<const iovec>(&parts[at], 1), move.length, 0});
+                                std::span<const iovec>(&flight.parts[at], 1), move.length, 0});
   }
-  if (!writes.empty()) writer_.write_all(writes);
-  for (std::size_t index = 0; index < writes.size(); ++index) {
-    if (writes[index].result == 0) continue;
-    for (std::size_t at = 0; at < writes[index].parts.size(); ++at)
-      moves_[begins[index] + at].bytes = nullptr;
-  }
+  if (!writes.empty()) writer_.start(writes);
 }
 
-std::uint32_t MoveBatch::finish(Actor& actor) {
-  if (moves_.empty()) return 0;
-  const std::int64_t began = monotonic_ns();
-  fetch();
-  put();
-  const std::int64_t took = monotonic_ns() - began;
+// The end of step 2, and step 3. A move whose bytes did not arrive is given up.
+std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
+  if (!flight.writes.empty()) writer_.wait(flight.writes);
+  for (std::size_t index = 0; index < flight.writes.size(); ++index) {
+    const BatchWrite& write = flight.writes[index];
+    if (write.result == 0) continue;
+    for (std::size_t at = 0; at < write.parts.size(); ++at)
+      flight.moves[flight.begins[index] + at].bytes = nullptr;
+  }
   std::uint32_t moved = 0;
-  for (const Move& move : moves_) {
+  for (const Move& move : flight.moves) {
     if (move.bytes != nullptr && commit(actor, move)) {
       ++moved;
     } else {
       give_up(actor, move);
     }
   }
-  moves_.clear();
-  if (limit_ == kBlocksBesideReads) rest(kRestsBesideReads * took);
+  flight.moves.clear();
+  flight.writes.clear();
+  flight.begins.clear();
+  return moved;
+}
+
+std::uint32_t MoveBatch::advance(Actor& actor) {
+  if (is_beside_reads_) return finish(actor);
+  Flight& added = flights_[filling_];
+  fetch(added);
+  put(added);
+  blocks_to_.fill(0);
+  is_full_ = false;
+  filling_ = 1 - filling_;
+  return land(actor, flights_[filling_]);
+}
+
+std::uint32_t MoveBatch::finish(Actor& actor) {
+  if (size() == 0) return 0;
+  const bool is_to_rest = is_beside_reads_;
+  is_beside_reads_ = false;
+  const std::int64_t began = monotonic_ns();
+  // Those on their way land; then those that were added do.
+  std::uint32_t moved = advance(actor);
+  moved += land(actor, flights_[1 - filling_]);
+  if (is_to_rest) rest(kRestsBesideReads * (monotonic_ns() - began));
   return moved;
 }
 
@@ -235,6 +269,7 @@ bool MoveBatch::commit(Actor& actor, const Move& move) {
   unpin(old);
   const TierId from = memory_.tier_of(move.from);
   memory_.pool(from).release(move.from, actor.self);
+  if (from == TierId::kMemory) memory_.header().room_made.fetch_add(1, std::memory_order_relaxed);
   futex_wake(old.flusher);
   const TierId to = memory_.tier_of(move.to);
   memory_.journal().note(raw(from), raw(to), move.reason, move.length);

@@ -19,6 +19,9 @@ std::uint32_t mean_frequency(std::span<const BlockView> blocks) {
 // Even a tiny tier keeps so many free.
 constexpr std::uint32_t kSlabsMin = 4;
 
+// What is written to a device in one operation.
+constexpr std::uint32_t kStretchBlocks = Lease::kSlabsMax;
+
 // For so long, accounts above their share get nothing of what others had to give in their place.
 constexpr std::int64_t kStrictNanos = 1'000'000'000;
 
@@ -84,20 +87,21 @@ void Organizer::announce(TierId tier, const TierUse& use, const TierLimits& limi
   accounts.share_floor.store(is_strict ? UINT32_MAX : limits.low_slabs, std::memory_order_relaxed);
 }
 
-RoomMade Organizer::make_room(Actor& actor, TierId tier) {
+RoomMade Organizer::make_room(Actor& actor, TierId tier, std::uint32_t wanted) {
   const BucketPool& pool = memory_.pool(tier);
   if (pool.slab_count() == 0) return {};
   const TierLimits limits = limits_of(tier);
   announce(tier, use_of(memory_.accounts(), tier), limits);
   if (pool.common_slabs() >= limits.low_slabs) return {};
-  RoomMade made = approach(actor, Goal{tier, limits.high_slabs, true});
+  RoomMade made =
+      approach(actor, Goal{tier, std::max(limits.high_slabs, wanted), true, wanted != 0});
   made.is_short = pool.common_slabs() < limits.low_slabs;
   if (tier == TierId::kMemory) made.left_memory = made.dropped + made.demoted;
   return made;
 }
 
 RoomMade Organizer::make_headroom(Actor& actor, TierId tier, std::uint32_t slabs) {
-  return approach(actor, Goal{tier, slabs, false});
+  return approach(actor, Goal{tier, slabs, false, false});
 }
 
 RoomMade Organizer::approach(Actor& actor, const Goal& goal) {
@@ -211,7 +215,7 @@ void Organizer::evict(Actor& actor, const Goal& goal, std::span<BlockView> candi
     const bool is_reserved = reserved != 0 && pool.accounts().used(account) <= reserved;
     if (left_to_give < candidates[at].bytes || is_reserved) continue;
     if (handle_victim(actor, candidates[at], goal, made)) left_to_give -= candidates[at].bytes;
-    if (batch_.is_full()) made->demoted += batch_.finish(actor);
+    if (batch_.is_full()) made->demoted += batch_.advance(actor);
   }
   made->demoted += batch_.finish(actor);
 }
@@ -261,7 +265,7 @@ std::uint32_t Organizer::raise(Actor& actor, std::span<const RisingFile> files) 
     if (room[raw(home)] == 0) continue;
     if (!batch_.add(actor, block.bucket, home, PlacementReason::kHot)) continue;
     --room[raw(home)];
-    if (batch_.is_full()) raised += batch_.finish(actor);
+    if (batch_.is_full()) raised += batch_.advance(actor);
   }
   return raised + batch_.finish(actor);
 }
@@ -278,8 +282,8 @@ void Organizer::lower(Actor& actor, TierId tier, std::size_t blocks) {
   const std::size_t count = replacement_.choose(candidates_, request);
   RoomMade made;
   for (std::size_t at = 0; at < count; ++at) {
-    (void)handle_victim(actor, candidates_[at], Goal{tier, 0, true}, &made);
-    if (batch_.is_full()) made.demoted += batch_.finish(actor);
+    (void)handle_victim(actor, candidates_[at], Goal{tier, 0, true, false}, &made);
+    if (batch_.is_full()) made.demoted += batch_.advance(actor);
   }
   (void)batch_.finish(actor);
   actor.drop_leases();
@@ -295,19 +299,15 @@ bool Organizer::is_above_home(const BlockDescriptor& block, TierId tier) const {
 // Whether it leaves, or is about to.
 bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
                               RoomMade* made) {
-  PlacementRequest request;
-  request.bytes = kBlockBytes;
-  request.fastest = static_cast<TierId>(raw(goal.tier) + 1);
   // Nothing to carry: whoever began to fill the block met an error or died.
   const bool is_empty = !has_bytes(memory_.block(victim.bucket));
   const ObjectIndex object = memory_.block(victim.bucket).object_index();
-  const ObjectHandling handling = memory_.objects().at(object).handling();
+  const BufferingMode mode = memory_.objects().at(object).handling().mode;
   const PlacementReason reason = is_above_home(memory_.block(victim.bucket), goal.tier)
                                      ? PlacementReason::kAboveHome
                                  : goal.may_drop ? PlacementReason::kDemoted
                                                  : PlacementReason::kHeadroom;
-  const auto target =
-      is_empty ? std::nullopt : placement_.choose(views(handling.mode, victim.account), request);
+  const auto target = is_empty ? std::nullopt : target_for(victim, mode, goal);
   if (target && batch_.add(actor, victim.bucket, *target, reason)) return true;
   if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
     ++made->dirty_in_the_way;
@@ -318,8 +318,33 @@ bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal&
   return false;
 }
 
-// With the room that there is for an account.
-std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account) const {
+// Where a victim goes. With devices at work side by side, each takes a stretch of neighbours as
+// large as an operation of its own.
+std::optional<TierId> Organizer::target_for(const BlockView& victim, BufferingMode mode,
+                                            const Goal& goal) {
+  PlacementRequest request;
+  request.bytes = kBlockBytes;
+  request.fastest = static_cast<TierId>(raw(goal.tier) + 1);
+  if (!goal.at_once) return placement_.choose(views(mode, victim.account, false), request);
+  const bool goes_on = stretch_.target && stretch_.blocks_left != 0 && stretch_.mode == mode &&
+                       stretch_.account == victim.account &&
+                       memory_.pool(*stretch_.target).free_slabs() != 0;
+  if (!goes_on) {
+    request.bytes = kStretchBlocks * kBlockBytes;
+    const std::vector<TierView> tiers = views(mode, victim.account, true);
+    stretch_ = {placement_.choose(tiers, request), kStretchBlocks, mode, victim.account};
+    if (!stretch_.target) {
+      request.bytes = kBlockBytes;
+      stretch_ = {placement_.choose(tiers, request), 1, mode, victim.account};
+    }
+  }
+  --stretch_.blocks_left;
+  return stretch_.target;
+}
+
+// With the room that there is for an account. `at_once`: and with what the batch under way has
+// given each device to do.
+std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account, bool at_once) const {
   std::vector<TierView> tiers;
   for (unsigned index = 0; index < memory_.tiers_for(mode); ++index) {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
@@ -328,6 +353,10 @@ std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account) co
     view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
     const std::uint32_t free = pool.accounts().grant(account, pool.slab_count(), pool.free_slabs());
     view.free_bytes = std::uint64_t{free} * kBlockBytes;
+    const double bandwidth = memory_.header().tier_bandwidth[index].load(std::memory_order_relaxed);
+    if (bandwidth > 0) view.bandwidth = bandwidth;
+    if (at_once)
+      view.backlog = static_cast<double>(batch_.blocks_to(view.id) * kBlockBytes) / view.bandwidth;
     tiers.push_back(view);
   }
   return tiers;

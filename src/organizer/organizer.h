@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct RoomMade {
   std::uint32_t dirty_in_the_way = 0;  // blocks that can only leave once they are stored
   std::uint32_t left_memory = 0;       // of dropped and demoted, those from RAM
   bool is_short = false;               // still fewer free slabs than the low mark
+  bool is_going_on = false;            // somebody is still at it: TierMovers
 };
 
 // A file that is to be in a faster tier than some of its blocks are.
@@ -53,8 +55,10 @@ class Organizer {
   Organizer(const Organizer&) = delete;
   Organizer& operator=(const Organizer&) = delete;
 
-  // Makes room in `tier` up to its high mark if it is below its low mark.
-  RoomMade make_room(Actor& actor, TierId tier);
+  // Makes room in `tier` up to its high mark if it is below its low mark. `wanted`: slabs that
+  // writers wait for; room is then made at least up to that, and all devices below take part at
+  // once.
+  RoomMade make_room(Actor& actor, TierId tier, std::uint32_t wanted = 0);
 
   // Moves blocks down until `slabs` of the tier are free, as far as tiers below have room: nothing
   // is dropped for it.
@@ -80,6 +84,14 @@ class Organizer {
     TierId tier{};
     std::uint32_t slabs = 0;
     bool may_drop = true;
+    bool at_once = false;  // to the devices of all tiers below side by side
+  };
+  // Where the next victims go, so that neighbours lie together.
+  struct Stretch {
+    std::optional<TierId> target;
+    std::uint32_t blocks_left = 0;
+    BufferingMode mode{};
+    AccountId account{};
   };
   RoomMade approach(Actor& actor, const Goal& goal);
   void evict_by_shares(Actor& actor, const Goal& goal, TierUse* use, bool clean_only,
@@ -90,7 +102,8 @@ class Organizer {
   void lower(Actor& actor, TierId tier, std::size_t blocks);
   bool is_above_home(const BlockDescriptor& block, TierId tier) const;
   bool drop(Actor& actor, BucketIndex bucket, PlacementReason reason);
-  std::vector<TierView> views(BufferingMode mode, AccountId account) const;
+  std::optional<TierId> target_for(const BlockView& victim, BufferingMode mode, const Goal& goal);
+  std::vector<TierView> views(BufferingMode mode, AccountId account, bool at_once) const;
 
   const NodeMemory& memory_;
   const PlacementPolicy& placement_;
@@ -101,6 +114,7 @@ class Organizer {
   std::array<std::uint64_t, kAccountsMax> bytes_to_give_{};
   std::vector<BlockView> candidates_;
   std::vector<Rising> rising_;
+  Stretch stretch_;
   MoveBatch batch_;
 };
 

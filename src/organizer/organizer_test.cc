@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "flush/dirty_accounting.h"
+#include "organizer/testing/tier_filler.h"
 #include "placement/policies.h"
 #include "replacement/policies.h"
 #include "tiers/testing/test_memory.h"
@@ -37,7 +38,7 @@ TEST(TierLimits, TinyTiersKeepAFewSlabs) {
 
 class FailingWriter final : public BatchWriter {
  public:
-  void write_all(std::span<BatchWrite> writes) override {
+  void start(std::span<BatchWrite> writes) override {
     for (BatchWrite& write : writes) write.result = -5;
   }
 };
@@ -47,8 +48,8 @@ class MeddlingWriter final : public BatchWriter {
  public:
   template <typename Meddle>
   explicit MeddlingWriter(Meddle meddle) : meddle_(std::move(meddle)) {}
-  void write_all(std::span<BatchWrite> writes) override {
-    plain_.write_all(writes);
+  void start(std::span<BatchWrite> writes) override {
+    plain_.start(writes);
     meddle_();
   }
 
@@ -61,12 +62,12 @@ class MeddlingWriter final : public BatchWriter {
 class CountingWriter final : public BatchWriter {
  public:
   explicit CountingWriter(std::size_t* most) : most_(most) {}
-  void write_all(std::span<BatchWrite> writes) override {
+  void start(std::span<BatchWrite> writes) override {
     std::size_t blocks = 0;
     for (const BatchWrite& write : writes) blocks += write.length / kBlockBytes;
     *most_ = std::max(*most_, blocks);
     writes_ += writes.size();
-    plain_.write_all(writes);
+    plain_.start(writes);
   }
   std::size_t writes() const { return writes_; }
 
@@ -96,25 +97,14 @@ class OrganizerTest : public ::testing::Test {
   // A block of the RAM tier filled with its own number, used `age` ago.
   BucketIndex place(std::uint32_t number, std::uint32_t recency_ms, bool dirty,
                     AccountId account = AccountId::kNobody) {
-    Lease::Fresh fresh;
     const BucketIndex bucket =
-        actor_.leases[0].take(memory_.pool(TierId::kMemory), SizeClass::k64KiB, actor_.self,
-                              memory_.owners(), 1, &fresh, account);
-    EXPECT_NE(bucket, BucketIndex::kNone);
+        testing::place_block(actor_, object_, TierId::kMemory, number, recency_ms, account);
     BlockDescriptor& block = memory_.block(bucket);
-    block.set_identity(object_, static_cast<BlockNumber>(number));
-    block.enter(BlockState::kFilling);
     std::memset(memory_.bytes(bucket), static_cast<int>(number), kBlockBytes);
-    block.valid_pages.store(0xffff);
-    block.recency_ms.store(recency_ms);
-    memory_.directory().publish(bucket, actor_.self, memory_.owners());
-    actor_.object(object_).blocks.fetch_add(1);
-    if (dirty) {
-      note_block_dirty(actor_, bucket, object_);
-      block.dirty_pages.store(0xffff);
-    }
-    block.enter(dirty ? BlockState::kDirty : BlockState::kClean);
-    actor_.unlock(block, true);
+    if (!dirty) return bucket;
+    note_block_dirty(actor_, bucket, object_);
+    block.dirty_pages.store(0xffff);
+    block.enter(BlockState::kDirty);
     return bucket;
   }
 
@@ -393,6 +383,47 @@ TEST_F(OrganizerTest, FewBlocksAreInFlightWhileProgramsReadTheDevice) {
   EXPECT_FALSE(batch.is_full());
   EXPECT_EQ(batch.finish(actor_), kSlabs / 2);
   actor_.drop_leases();
+}
+
+TEST_F(OrganizerTest, WhatIsWantedMayBeMoreThanCanLeave) {
+  create(true);
+  // The tier below takes half of it, and what is dirty cannot be dropped.
+  for (std::uint32_t number = 0; number < 3 * kSlabs / 2; ++number)
+    testing::place_block(actor_, object_, static_cast<TierId>(1), 100 + number, 1);
+  fill(true);
+  Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], plain_,
+                      limits_);
+  const RoomMade made = organizer.make_room(actor_, TierId::kMemory, kSlabs);
+  actor_.drop_leases();
+  EXPECT_EQ(made.demoted, kSlabs / 2);
+  EXPECT_NE(made.dirty_in_the_way, 0u);
+  EXPECT_EQ(organizer.make_room(actor_, TierId::kMemory, kSlabs).demoted, 0u);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
+}
+
+// While the devices write one batch, the next is chosen.
+TEST_F(OrganizerTest, TwoBatchesTakeTurns) {
+  create(true);
+  fill(false);
+  const auto target = static_cast<TierId>(1);
+  MoveBatch batch(memory_, plain_);
+  for (std::uint32_t number = 0; number < 4; ++number)
+    EXPECT_TRUE(batch.add(actor_, find(number), target, PlacementReason::kDemoted));
+  EXPECT_EQ(batch.advance(actor_), 0u) << "on their way";
+  EXPECT_EQ(tier_of(0), TierId::kMemory);
+  EXPECT_FALSE(batch.add(actor_, find(0), target, PlacementReason::kDemoted)) << "already";
+  for (std::uint32_t number = 4; number < 6; ++number)
+    EXPECT_TRUE(batch.add(actor_, find(number), target, PlacementReason::kDemoted));
+  EXPECT_EQ(batch.size(), 6u);
+  EXPECT_EQ(batch.blocks_to(target), 2u);
+  EXPECT_EQ(batch.advance(actor_), 4u);
+  EXPECT_EQ(tier_of(0), target);
+  EXPECT_EQ(tier_of(4), TierId::kMemory);
+  EXPECT_EQ(batch.finish(actor_), 2u);
+  EXPECT_EQ(batch.size(), 0u);
+  actor_.drop_leases();
+  for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
+  expect_nothing_leaks();
 }
 
 TEST_F(OrganizerTest, NeighboursAreWrittenInOneOperation) {

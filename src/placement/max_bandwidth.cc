@@ -19,7 +19,7 @@ PlacementProblem MaxBandwidth::problem(std::span<const TierView> tiers,
   for (const TierView& view : tiers) {
     if (at == problem.count || view.id != problem.tiers[at].id) continue;
     SolverTier& tier = problem.tiers[at++];
-    tier.place = cost_(view.bandwidth, view.latency);
+    tier.place = cost_(view.bandwidth, view.latency + view.backlog);
     tier.move = {tier.place.fixed * share, tier.place.per_byte * share};
   }
   problem.store = request.store_bandwidth > 0

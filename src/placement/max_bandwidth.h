@@ -13,6 +13,8 @@
 // latency is measured as 0 would take any number of bytes at once. It is kept for comparison with
 // the paper's figures.
 //
+// A_i is what is measured, and what the device has still to do for others (TierView::backlog).
+//
 // A move costs what writing the bytes to the tiers below costs, times request.move_share. At a
 // share of 1 making room never wins: dividing the request writes the same bytes to the same tiers
 // without writing them to the upper one as well. Below 1 (the organizer moves while the program

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -55,7 +56,8 @@ double least_cost(const Instance& instance, CostOf cost_of, double store_per_blo
   }
   SearchCosts costs;
   costs.place = [&](std::size_t at, unsigned blocks) {
-    return cost_of(allowed[at].bandwidth, allowed[at].latency, blocks * kBlockBytes);
+    const TierView& tier = allowed[at];
+    return cost_of(tier.bandwidth, tier.latency + tier.backlog, blocks * kBlockBytes);
   };
   costs.move = [&](std::size_t at, unsigned blocks) {
     return instance.request.move_share * costs.place(at, blocks);
@@ -144,6 +146,20 @@ TEST(MaxBandwidth, OfEqualTiersTheUpperOneIsTaken) {
   const MaxBandwidth paper("paper", paper_cost_of_access);
   EXPECT_EQ(MaxBandwidth().choose(tiers, PlacementRequest{8 * kMiB}), TierId::kMemory);
   EXPECT_EQ(paper.choose(tiers, PlacementRequest{8 * kMiB}), TierId::kMemory);
+}
+
+TEST(MaxBandwidth, DevicesShareTheWorkByWhatTheyStillHaveToDo) {
+  std::vector<TierView> tiers = {tier(0, 640 * kMiB, 640 * kMiB, 4 * kGB, 1e-5),
+                                 tier(1, 640 * kMiB, 640 * kMiB, 1 * kGB, 1e-5)};
+  std::array<unsigned, 2> requests{};
+  for (int request = 0; request < 100; ++request) {
+    const auto target = MaxBandwidth().choose(tiers, PlacementRequest{kMiB});
+    ASSERT_TRUE(target.has_value());
+    ++requests[raw(*target)];
+    tiers[raw(*target)].backlog += static_cast<double>(kMiB) / tiers[raw(*target)].bandwidth;
+  }
+  EXPECT_NEAR(requests[0], 80, 2) << "four fifths of the bandwidth";
+  EXPECT_NEAR(tiers[0].backlog, tiers[1].backlog, 2e-3);
 }
 
 TEST(MaxBandwidth, RoomIsMadeWhenTheOrganizerMovesMeanwhile) {

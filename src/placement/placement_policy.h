@@ -32,6 +32,9 @@ struct TierView {
   std::uint64_t reserve_bytes = 0;  // to be left free, so that the next write finds room at once
   double bandwidth = 1e9;           // bytes per second of a write, measured
   double latency = 1e-6;            // seconds per access, measured
+  // Seconds that what is placed now waits for what has been placed before; 0 where nobody counts.
+  // Part of the latency for whoever minimises time: devices that work side by side are all used.
+  double backlog = 0;
   // Least hotness (UnitView::hotness) that belongs into this tier; 0 while it need not be rationed.
   // hotness_thresholds() in placement/hot_data.h derives it.
   double hotness_min = 0;

@@ -16,17 +16,26 @@
 namespace cairn {
 
 struct BatchWrite {
+  static constexpr int kInFlight = 1;
+
   const FileTier* tier = nullptr;
   std::uint64_t offset = 0;  // whole pages, like length and the parts
   std::span<const iovec> parts;
   std::size_t length = 0;  // of all parts
-  int result = 0;          // 0 or -errno, set by write_all()
+  int result = 0;          // kInFlight once started, 0 or -errno after wait()
 };
 
 class BatchWriter {
  public:
-  // Returns when every write is done or has failed.
-  virtual void write_all(std::span<BatchWrite> writes) = 0;
+  // Gives the writes to their devices. They, and the bytes, stay where they are until wait().
+  virtual void start(std::span<BatchWrite> writes) = 0;
+  // Returns when each of these writes, all started, is done or has failed.
+  virtual void wait(std::span<BatchWrite> /*writes*/) {}
+
+  void write_all(std::span<BatchWrite> writes) {
+    start(writes);
+    wait(writes);
+  }
 
  protected:
   ~BatchWriter() = default;
@@ -35,7 +44,7 @@ class BatchWriter {
 // One write after the other: for kernels and containers without io_uring, and for tests.
 class PlainBatchWriter final : public BatchWriter {
  public:
-  void write_all(std::span<BatchWrite> writes) override {
+  void start(std::span<BatchWrite> writes) override {
     for (BatchWrite& write : writes) {
       write.result = write.tier->write_parts(write.offset, write.parts);
     }

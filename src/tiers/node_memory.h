@@ -34,7 +34,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 6;
+inline constexpr std::uint32_t kLayoutVersion = 7;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -72,6 +72,11 @@ struct ControlHeader {
   // While a policy rations the RAM tier: of a new file that many blocks may go there, what comes
   // behind them goes below. 0: no limit.
   std::atomic<std::uint32_t> plan_memory_blocks[kPlansMax];
+  // A bit says of a policy that it would rather have room made in RAM than place what is written
+  // below: the organizer is at it, and who writes waits for it.
+  std::atomic<std::uint32_t> plans_making_room;
+  // Bytes per second that the device of a tier takes, measured; 0: nobody has said.
+  std::atomic<double> tier_bandwidth[kTiersMax];
   // What holds for a file that no rule speaks of: bits of an ObjectHandling.
   std::atomic<std::uint32_t> default_handling;
   // Wake the organizer when a tier has fewer (more) free slabs: the plans are to be made anew.
@@ -83,9 +88,11 @@ struct ControlHeader {
   std::atomic<std::uint32_t> rank_wanted;
   alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room
   std::atomic<std::uint32_t> organizer_sleeping;
-  // When a program last began to wait for room in RAM, and when it did so in vain (coarse ms).
+  // When a program last waited for room in RAM, and when it did so in vain (coarse ms); how often
+  // blocks have left it.
   std::atomic<std::uint32_t> room_wanted_ms;
   std::atomic<std::uint32_t> room_missed_ms;
+  std::atomic<std::uint32_t> room_made;
   // wake the organizer below this many free slabs
   std::atomic<std::uint32_t> low_slabs[kTiersMax];
   // With more free slabs of RAM than that, whatever is read moves up into it.

@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <liburing.h>
 
-#include <algorithm>
+#include <array>
 
 namespace cairn {
 
 struct UringWriter::Ring {
   io_uring ring{};
   bool ready = false;
+  unsigned in_flight = 0;  // with those that are queued only
+  std::array<BatchWrite*, kDepth> queued{};
+  unsigned queued_count = 0;
 
   Ring() { ready = io_uring_queue_init(kDepth, &ring, IORING_SETUP_CLAMP) == 0; }
   ~Ring() {
@@ -24,51 +27,58 @@ UringWriter::UringWriter() : ring_(std::make_unique<Ring>()) {
 
 UringWriter::~UringWriter() = default;
 
-void UringWriter::write_all(std::span<BatchWrite> writes) {
-  if (!has_ring()) return plain_.write_all(writes);
-  while (!writes.empty()) {
-    const std::size_t count = std::min<std::size_t>(writes.size(), kDepth);
-    write_some(writes.first(count));
-    writes = writes.subspan(count);
-  }
-}
-
-void UringWriter::write_some(std::span<BatchWrite> writes) {
-  io_uring* ring = &ring_->ring;
-  unsigned queued = 0;
+void UringWriter::start(std::span<BatchWrite> writes) {
   for (BatchWrite& write : writes) {
+    // To be done by wait(), one by one, if there is no ring or none any more.
     write.result = -EAGAIN;
-    io_uring_sqe* entry = io_uring_get_sqe(ring);
-    if (entry == nullptr) break;
+    if (has_ring() && ring_->in_flight == kDepth) submit();
+    if (has_ring() && ring_->in_flight == kDepth) reap_one();
+    io_uring_sqe* entry = has_ring() ? io_uring_get_sqe(&ring_->ring) : nullptr;
+    if (entry == nullptr) continue;
     io_uring_prep_writev(entry, write.tier->fd(), write.parts.data(),
                          static_cast<unsigned>(write.parts.size()), write.offset);
     io_uring_sqe_set_data(entry, &write);
-    ++queued;
+    write.result = BatchWrite::kInFlight;
+    ring_->queued[ring_->queued_count++] = &write;
+    ++ring_->in_flight;
   }
-  const int submitted = io_uring_submit_and_wait(ring, queued);
-  unsigned done = 0;
-  // What the kernel accepted must be waited for: it reads the caller's memory until then.
-  while (submitted > 0 && done < static_cast<unsigned>(submitted)) {
-    io_uring_cqe* completion = nullptr;
-    const int error = io_uring_wait_cqe(ring, &completion);
-    if (error == -EINTR) continue;
-    if (error < 0) break;
-    auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
-    write->result = completion->res < 0 ? completion->res : 0;
-    // A short direct write is rare; the plain writer then does the whole again, which is the same
-    // bytes.
-    if (completion->res >= 0 && static_cast<std::size_t>(completion->res) != write->length)
-      write->result = -EAGAIN;
-    io_uring_cqe_seen(ring, completion);
-    ++done;
-  }
+  if (has_ring()) submit();
+}
+
+void UringWriter::submit() {
+  Ring& ring = *ring_;
+  const int submitted = ring.queued_count != 0 ? io_uring_submit(&ring.ring) : 0;
+  const unsigned taken = submitted > 0 ? static_cast<unsigned>(submitted) : 0;
+  const unsigned left = ring.queued_count - taken;
+  for (unsigned at = taken; at < ring.queued_count; ++at) ring.queued[at]->result = -EAGAIN;
+  ring.in_flight -= left;
+  ring.queued_count = 0;
+  if (left == 0) return;
   // Entries that the kernel did not take would go out with the next batch and read memory that is
-  // another's by then.
-  if (submitted < 0 || static_cast<unsigned>(submitted) < queued) ring_.reset();
+  // another's by then. What it did take must be waited for: it reads the caller's memory.
+  while (ring.in_flight > 0) reap_one();
+  ring_.reset();
+}
+
+void UringWriter::reap_one() {
+  io_uring_cqe* completion = nullptr;
+  // Fails for a signal only.
+  while (io_uring_wait_cqe(&ring_->ring, &completion) < 0) {
+  }
+  auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
+  write->result = completion->res < 0 ? completion->res : 0;
+  // A short direct write is rare; the plain writer then does the whole again, which is the same
+  // bytes.
+  if (completion->res >= 0 && static_cast<std::size_t>(completion->res) != write->length)
+    write->result = -EAGAIN;
+  io_uring_cqe_seen(&ring_->ring, completion);
+  --ring_->in_flight;
+}
+
+void UringWriter::wait(std::span<BatchWrite> writes) {
   for (BatchWrite& write : writes) {
-    if (write.result == -EAGAIN || write.result == -EINTR) {
-      plain_.write_all(std::span(&write, 1));
-    }
+    while (write.result == BatchWrite::kInFlight) reap_one();
+    if (write.result == -EAGAIN || write.result == -EINTR) plain_.write_all(std::span(&write, 1));
   }
 }
 

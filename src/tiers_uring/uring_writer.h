@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batched direct writes to pool files by io_uring: a whole batch is in flight at once, one system
-// call submits it.
+// Batched direct writes to pool files by io_uring: whole batches are in flight at once, one system
+// call submits each.
 //
 // Thread safety: one thread at a time. Ownership: owns the ring.
 #pragma once
@@ -13,7 +13,7 @@ namespace cairn {
 
 class UringWriter final : public BatchWriter {
  public:
-  static constexpr unsigned kDepth = 64;
+  static constexpr unsigned kDepth = 64;  // writes in flight; more wait for the first of them
 
   UringWriter();
   ~UringWriter();
@@ -22,11 +22,13 @@ class UringWriter final : public BatchWriter {
 
   // False where the kernel or a container's filter has no io_uring; writes then go one by one.
   bool has_ring() const { return ring_ != nullptr; }
-  void write_all(std::span<BatchWrite> writes) override;
+  void start(std::span<BatchWrite> writes) override;
+  void wait(std::span<BatchWrite> writes) override;
 
  private:
   struct Ring;
-  void write_some(std::span<BatchWrite> writes);
+  void submit();
+  void reap_one();
 
   std::unique_ptr<Ring> ring_;
   PlainBatchWriter plain_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -53,6 +54,31 @@ TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
   UringWriter writer;
   writer.write_all(writes);
   for (const BatchWrite& write : writes) EXPECT_EQ(write.result, 0);
+  auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);
+    EXPECT_EQ(std::memcmp(read, memory_ + block * kBlockBytes, kBlockBytes), 0) << block;
+  }
+  std::free(read);
+}
+
+TEST_F(UringWriterTest, BatchesAreWaitedForOneByOne) {
+  std::array<std::vector<BatchWrite>, 2> batches;
+  std::vector<iovec> parts;
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    std::memset(memory_ + block * kBlockBytes, static_cast<int>(block + 1), kBlockBytes);
+    parts.push_back({memory_ + block * kBlockBytes, kBlockBytes});
+  }
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    batches[block % 2].push_back(
+        BatchWrite{&tier_, block * kBlockBytes, std::span(&parts[block], 1), kBlockBytes, -1});
+  }
+  UringWriter writer;
+  for (std::vector<BatchWrite>& batch : batches) writer.start(batch);
+  for (std::vector<BatchWrite>& batch : batches) {
+    writer.wait(batch);
+    for (const BatchWrite& write : batch) EXPECT_EQ(write.result, 0);
+  }
   auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
   for (std::size_t block = 0; block < kBlocks; ++block) {
     ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);

@@ -34,6 +34,7 @@ class RandomViews {
       if (!is_uniform) bandwidth /= 0.5 + below(8);
       tier.bandwidth = bandwidth;
       tier.latency = below(4) == 0 ? 0 : 1e-7 * (1 + below(2000));
+      tier.backlog = below(2) == 0 ? 0 : 1e-6 * below(1000);
       tier.hotness_min = below(2) == 0 ? 0 : static_cast<double>(4 * (count - id));
       tiers.push_back(tier);
     }

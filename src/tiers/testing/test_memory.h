@@ -16,6 +16,15 @@
 
 namespace cairn::testing {
 
+// A small node's: RAM only.
+inline MemoryShape memory_only(std::uint64_t bytes) {
+  MemoryShape shape;
+  shape.tier_bytes[0] = bytes;
+  shape.clients_max = 8;
+  shape.objects_max = 64;
+  return shape;
+}
+
 // `name` is part of the pool files' names while they have any.
 inline NodeMemory make_memory(const MemoryShape& shape, const std::string& name) {
   std::array<std::string, kTiersMax> paths;
