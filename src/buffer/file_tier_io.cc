@@ -56,6 +56,8 @@ class ResidentRun {
 
   std::size_t bytes() const { return bytes_; }
   TierId tier() const { return tier_; }
+  bool begins_at(BucketIndex bucket) const { return count_ != 0 && first_ == bucket; }
+  std::uint64_t word(std::size_t at) const { return words_[at]; }
   std::uint64_t tier_offset() const {
     return memory_.pool(tier_).offset_of_bucket(first_) + offset_ % kBlockBytes;
   }
@@ -191,6 +193,65 @@ class FreshRun {
   std::array<LockedBlock, kBlocksMax> blocks_;
 };
 
+bool is_copy_of(const BounceCopy& copy, ObjectIndex object, BlockNumber number, BucketIndex bucket,
+                std::uint64_t word) {
+  if (!copy.has(object, number)) return false;
+  const std::uint32_t at = raw(number) - raw(copy.first);
+  return raw(bucket) == raw(copy.bucket) + at && copy.words[at] == word;
+}
+
+struct PieceOf {
+  BlockNumber number;
+  BucketIndex bucket;
+  std::uint64_t word;  // of its descriptor
+  std::size_t begin;   // in the block
+  std::size_t length;
+};
+
+// How many blocks are read now for the sake of a piece; 0: no more than the piece. Who goes on in
+// order gets twice as many as the last time.
+unsigned blocks_ahead(const BounceCopy& copy, ObjectIndex object, BlockNumber number) {
+  const bool in_order =
+      copy.object == object && (number == copy.number || raw(number) == raw(copy.number) + 1);
+  if (!in_order) return 0;
+  const bool has_changed = copy.has(object, number);
+  return has_changed ? 1 : std::min(std::max(2 * copy.count, 1U), BounceCopy::kBlocksMax);
+}
+
+// Brings the piece, the block or the blocks from it on into the bounce memory. False when somebody
+// was changing them, or the device does not give them.
+bool copy_pieces(const ObjectAccess& access, const PieceOf& piece) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  const unsigned blocks = blocks_ahead(actor.copy, access.index, piece.number);
+  std::byte* bounce = actor.bounce_blocks();
+  if (bounce == nullptr) return false;
+  const std::size_t more = blocks > 1 ? (blocks - 1) * kBlockBytes : 0;
+  const ResidentRun rest(access, offset_of(piece.number) + kBlockBytes, more);
+  const bool is_alone = !rest.begins_at(static_cast<BucketIndex>(raw(piece.bucket) + 1)) ||
+                        rest.tier() != memory.tier_of(piece.bucket);
+  const std::size_t first = blocks == 0 ? piece.begin / kPageBytes * kPageBytes : 0;
+  const std::size_t past = blocks == 0 ? pages_end(piece.begin + piece.length)
+                                       : kBlockBytes + (is_alone ? 0 : rest.bytes());
+  const TierId tier = memory.tier_of(piece.bucket);
+  memory.note_device_read(tier, monotonic_coarse_ms());
+  const std::uint64_t place = memory.pool(tier).offset_of_bucket(piece.bucket);
+  if (memory.file_tier(tier).read_pages(place + first, bounce + first, past - first) < 0)
+    return false;
+  end_shared_copy();
+  if (!is_unchanged(memory.block(piece.bucket), piece.word)) return false;
+  BounceCopy& copy = actor.copy;
+  copy.object = access.index;
+  copy.number = copy.first = piece.number;
+  copy.bucket = piece.bucket;
+  copy.count = 0;
+  if (blocks == 0) return true;
+  copy.words[copy.count++] = piece.word;
+  const std::size_t good = is_alone ? 0 : rest.unchanged_bytes() / kBlockBytes;
+  for (std::size_t at = 0; at < good; ++at) copy.words[copy.count++] = rest.word(at);
+  return true;
+}
+
 }  // namespace
 
 std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
@@ -230,28 +291,18 @@ std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offse
       !is_readable_below(access, number, bucket, pages_touched(begin, begin + length), &word)) {
     return 0;
   }
-  BlockDescriptor& descriptor = memory.block(bucket);
   const SignalGateGuard gate;
   BounceCopy& copy = actor.copy;
-  if (copy.bucket != bucket || copy.word != word) {
-    const bool in_order = copy.object == access.index &&
-                          (number == copy.number || raw(number) == raw(copy.number) + 1);
-    const std::size_t first = in_order ? 0 : begin / kPageBytes * kPageBytes;
-    const std::size_t past = in_order ? kBlockBytes : pages_end(begin + length);
-    std::byte* bounce = actor.bounce_blocks();
-    if (bounce == nullptr) return 0;
-    const TierId tier = memory.tier_of(bucket);
-    memory.note_device_read(tier, monotonic_coarse_ms());
-    const std::uint64_t place = memory.pool(tier).offset_of_bucket(bucket);
-    if (memory.file_tier(tier).read_pages(place + first, bounce + first, past - first) < 0)
-      return 0;
-    end_shared_copy();
-    if (!is_unchanged(descriptor, word)) return 0;
-    // The second piece of a block is part of the same access.
-    if (copy.object != access.index || copy.number != number) note_access(memory, descriptor);
-    copy = BounceCopy{access.index, number, in_order ? bucket : BucketIndex::kNone, word};
+  // The second piece of a block is part of the same access.
+  const bool is_same = copy.object == access.index && copy.number == number;
+  if (!is_copy_of(copy, access.index, number, bucket, word)) {
+    const PieceOf piece{number, bucket, word, begin, length};
+    if (!copy_pieces(access, piece)) return 0;
   }
-  std::memcpy(out, actor.bounce + begin, length);
+  if (!is_same) note_access(memory, memory.block(bucket));
+  copy.number = number;
+  const std::size_t at = copy.count == 0 ? 0 : raw(number) - raw(copy.first);
+  std::memcpy(out, actor.bounce + at * kBlockBytes + begin, length);
   actor.count(hit_bytes_counter(memory.tier_of(bucket)), length);
   return length;
 }

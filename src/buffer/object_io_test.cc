@@ -412,6 +412,14 @@ TEST_P(ObjectIo, PiecesOfABlockInAFileTierAreReadOnce) {
   read_pieces();
   // One for the first piece, one for each block; the rest are the counting library's.
   EXPECT_LE(Transfers::now().reads - before.reads, 3u + 8);
+  // Who goes on in order reads more at once: 1, 2, 4 blocks and what is left.
+  std::vector<unsigned char> many(9 * kBlockBytes);
+  for (unsigned char& byte : many) byte = static_cast<unsigned char>(random());
+  ASSERT_EQ(write_object(access(), 0, many.data(), many.size()), static_cast<ssize_t>(many.size()));
+  data = many;
+  const Transfers before_many = Transfers::now();
+  read_pieces();
+  EXPECT_LE(Transfers::now().reads - before_many.reads, 6u + 2);
   // What another thread writes is seen at once.
   Actor other = make_actor();
   const ObjectAccess others{other, index_, *file_, service_};

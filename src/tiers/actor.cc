@@ -8,7 +8,7 @@
 namespace cairn {
 
 std::byte* Actor::bounce_blocks() {
-  copy.bucket = BucketIndex::kNone;
+  copy.count = 0;
   if (bounce == nullptr) {
     void* mapped = sys::mmap(nullptr, kBounceBlocks * kBlockBytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

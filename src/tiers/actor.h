@@ -14,12 +14,21 @@
 
 namespace cairn {
 
-// What a thread has last read of blocks in file tiers, in pieces.
+// What a thread has last read of blocks in file tiers, in pieces: neighbours in the file that lie
+// side by side.
 struct BounceCopy {
+  static constexpr unsigned kBlocksMax = 16;
+
   ObjectIndex object = ObjectIndex::kNone;
-  BlockNumber number{};
-  BucketIndex bucket = BucketIndex::kNone;  // kNone: the block is not there as a whole
-  std::uint64_t word = 0;                   // of its descriptor: equal means unchanged
+  BlockNumber number{};  // of the last piece
+  BlockNumber first{};
+  BucketIndex bucket{};                           // of the first
+  unsigned count = 0;                             // 0: only a piece was read
+  std::array<std::uint64_t, kBlocksMax> words{};  // of their descriptors: equal means unchanged
+
+  bool has(ObjectIndex of, BlockNumber block) const {
+    return object == of && raw(block) - raw(first) < count;
+  }
 };
 
 struct Actor {
@@ -31,9 +40,9 @@ struct Actor {
   std::uint32_t plan_cursor = 0;
   // kBounceBlocks, page-aligned, for direct I/O on file tiers; made when first needed
   std::byte* bounce = nullptr;
-  BounceCopy copy;  // of a block, at the beginning of `bounce`
+  BounceCopy copy;  // of blocks, at the beginning of `bounce`
 
-  static constexpr std::size_t kBounceBlocks = 16;
+  static constexpr std::size_t kBounceBlocks = BounceCopy::kBlocksMax;
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
   // Whoever asks may write there.
   std::byte* bounce_blocks();
