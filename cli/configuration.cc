@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -18,7 +15,9 @@
 #include "base/size_text.h"
 #include "cli/config_file.h"
 #include "cli/failure.h"
+#include "cli/paths.h"
 #include "cli/run_directory.h"
+#include "cli/tier_settings.h"
 #include "rules/rule_conflicts.h"
 #include "rules/rule_reader.h"
 #include "rules/schema_file.h"
@@ -26,7 +25,6 @@
 namespace cairn::cli {
 namespace {
 
-constexpr uint64_t kTierCapacityMin = uint64_t{1} << 20;
 constexpr const char* kCommandLine = "command line";
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -46,28 +44,18 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
   return text;
 }
 
-std::string absolute_path(const std::string& path) {
-  std::array<char, PATH_MAX> resolved{};
-  if (::realpath(path.c_str(), resolved.data()) != nullptr) return resolved.data();
-  if (!path.empty() && path.front() == '/') return path;
-  if (::getcwd(resolved.data(), resolved.size()) == nullptr) return path;
-  return std::string(resolved.data()) + "/" + path;
-}
-
-std::string working_directory() {
-  std::array<char, PATH_MAX> directory{};
-  if (::getcwd(directory.data(), directory.size()) != nullptr) return directory.data();
-  throw Failure(fmt::format("the working directory is not accessible: {}", std::strerror(errno)),
-                "change to a directory that exists");
-}
-
 // Resolves one configuration. The public entry points are resolve_*; everything else is one step of
 // it.
 class Resolver {
  public:
   Resolver(const CommandLineSettings& command_line, ConfigurationScope scope,
            const MachineRoots& roots)
-      : command_line_(command_line), scope_(scope), roots_(roots) {}
+      : command_line_(command_line),
+        scope_(scope),
+        roots_(roots),
+        tiers_(roots, [this](const std::string& source, const std::string& text) {
+          problem(source, text);
+        }) {}
 
   Configuration resolve() {
     read_file();
@@ -83,7 +71,8 @@ class Resolver {
     if (scope_ == ConfigurationScope::kNode) {
       resolve_name();
       check_buffer_directories();
-      resolve_tiers();
+      result_.node.tiers = tiers_.resolve(result_.node.buffer_directories);
+      if (!tiers_.source().empty()) sources_[OptionId::kTiers] = tiers_.source();
       resolve_ram();
       check_directories(scratch_, &result_.node.scratch_directories);
       resolve_swap();
@@ -182,7 +171,7 @@ class Resolver {
         apply_huge_pages(setting);
         break;
       case OptionId::kTiers:
-        apply_tiers(setting);
+        tiers_.apply(setting);
         break;
       case OptionId::kBufferDirectories:
         buffer_ = setting;
@@ -379,37 +368,6 @@ class Resolver {
     }
   }
 
-  // Form only; what the machine says about the directories is asked once, for the tiers that hold.
-  void apply_tiers(const Setting& setting) {
-    result_.node.tiers.clear();
-    tier_sources_.clear();
-    tiers_are_auto_ = false;
-    for (const SettingItem& item : setting.items) {
-      if (item.text == "auto" || item.text == "none") {
-        tiers_are_auto_ = item.text == "auto";
-        if (setting.items.size() > 1) {
-          problem(item.source,
-                  fmt::format("tiers: \"{}\" cannot stand beside named tiers", item.text));
-        }
-        continue;
-      }
-      const size_t colon = item.text.rfind(':');
-      const std::string directory = item.text.substr(0, std::min(colon, item.text.size()));
-      const std::string size_text = colon == std::string::npos ? "" : item.text.substr(colon + 1);
-      const auto capacity = parse_size(size_text);
-      if (directory.empty() || colon == std::string::npos) {
-        problem(item.source,
-                fmt::format("tiers: \"{}\" is not DIRECTORY:SIZE, such as /local:100G", item.text));
-      } else if (!capacity) {
-        problem(item.source, fmt::format("tiers: capacity \"{}\" of {} is not a size such as 100G",
-                                         size_text, directory));
-      } else {
-        result_.node.tiers.push_back({item.name, absolute_path(directory), *capacity});
-        tier_sources_.push_back(item.source);
-      }
-    }
-  }
-
   void resolve_name() {
     NodeConfig& node = result_.node;
     node.name = option_description(OptionId::kNodeName).default_text;
@@ -476,116 +434,6 @@ class Resolver {
     if (is_set(OptionId::kPlacementPolicy)) result_.run_policy = node.placement_policy;
   }
 
-  void resolve_tiers() {
-    if (tiers_are_auto_) {
-      find_tier();
-      return;
-    }
-    name_tiers();
-    std::map<uint64_t, uint64_t> wanted_by_device;
-    for (size_t index = 0; index < result_.node.tiers.size(); ++index) {
-      check_tier(result_.node.tiers[index], tier_sources_[index], &wanted_by_device);
-    }
-    check_tier_set();
-  }
-
-  void find_tier() {
-    std::vector<std::string> buffered = result_.node.buffer_directories;
-    if (buffered.empty()) buffered.push_back(working_directory());
-    const auto found = find_file_tier(tier_directory_candidates(), buffered, roots_);
-    if (!found) {
-      sources_[OptionId::kTiers] =
-          "found: no local solid-state disk with room besides the buffered one";
-      return;
-    }
-    result_.node.tiers.push_back({"disk", found->directory, found->capacity_bytes});
-    sources_[OptionId::kTiers] = "found: " + found->reason;
-  }
-
-  // A tier that was not named is called by its place: tier1, tier2.
-  void name_tiers() {
-    size_t number = 0;
-    for (FileTierConfig& tier : result_.node.tiers) {
-      ++number;
-      if (tier.name.empty()) tier.name = fmt::format("tier{}", number);
-    }
-  }
-
-  void check_tier(const FileTierConfig& tier, const std::string& source,
-                  std::map<uint64_t, uint64_t>* wanted_by_device) {
-    const auto wrong = [&](const std::string& text) {
-      problem(source, fmt::format("tier {}: {}", tier.name, text));
-    };
-    const bool good_name =
-        std::all_of(tier.name.begin(), tier.name.end(), [](unsigned char letter) {
-          return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
-        });
-    if (!good_name || tier.name.size() > 31) {
-      wrong("a tier's name is made of at most 31 letters, digits, \"_\" and \"-\"");
-    }
-    if (tier.name == "ram" || tier.name == "store") {
-      wrong(fmt::format("the name {} is taken", tier.name));
-    }
-    if (tier.capacity_bytes < kTierCapacityMin) {
-      wrong(fmt::format("a capacity of {} is too small, at least 1 MiB",
-                        format_size(tier.capacity_bytes)));
-    }
-    const DirectoryState state = read_directory_state(tier.directory, roots_);
-    if (!state.exists) {
-      wrong(fmt::format("directory {} does not exist; create it, or name another", tier.directory));
-    } else if (!state.is_directory) {
-      wrong(fmt::format("{} is not a directory", tier.directory));
-    } else if (state.in_memory) {
-      wrong(fmt::format("{} is on {}, which is memory; raise ram.capacity instead", tier.directory,
-                        state.file_system));
-    } else if (state.read_only_mount) {
-      wrong(fmt::format("{} is on a file system that is mounted read-only", tier.directory));
-    } else if (!state.writable) {
-      wrong(fmt::format("you may not write in {}", tier.directory));
-    } else {
-      uint64_t& wanted = (*wanted_by_device)[state.device];
-      const bool already_too_large = wanted > state.free_bytes;
-      wanted += tier.capacity_bytes;
-      if (wanted > state.free_bytes && !already_too_large) {
-        wrong(fmt::format("{} is larger than what is free in {} ({})",
-                          wanted == tier.capacity_bytes
-                              ? format_size(tier.capacity_bytes)
-                              : format_size(wanted) + " together with the tiers above it",
-                          tier.directory, format_size(state.free_bytes)));
-      }
-    }
-  }
-
-  void check_tier_set() {
-    const auto& tiers = result_.node.tiers;
-    if (tiers.size() > option_description(OptionId::kTiers).value_max) {
-      problem(sources_[OptionId::kTiers],
-              fmt::format("tiers: {} file tiers, at most {} are possible", tiers.size(),
-                          option_description(OptionId::kTiers).value_max));
-    }
-    for (size_t index = 0; index < tiers.size(); ++index) {
-      for (size_t other = 0; other < index; ++other) {
-        if (tiers[index].name == tiers[other].name) {
-          problem(tier_sources_[index],
-                  fmt::format("tier {}: the name is used twice", tiers[index].name));
-        }
-        if (tiers[index].directory == tiers[other].directory) {
-          problem(tier_sources_[index],
-                  fmt::format("tier {}: {} is the directory of tier {} too", tiers[index].name,
-                              tiers[index].directory, tiers[other].name));
-        }
-      }
-      for (const std::string& buffered : result_.node.buffer_directories) {
-        const std::string inside = tiers[index].directory + "/";
-        if (buffered == tiers[index].directory || buffered.rfind(inside, 0) == 0) {
-          problem(tier_sources_[index],
-                  fmt::format("tier {}: the buffered directory {} lies in its directory {}",
-                              tiers[index].name, buffered, tiers[index].directory));
-        }
-      }
-    }
-  }
-
   void resolve_ram() {
     const MemoryState memory = read_memory_state(roots_);
     NodeConfig& node = result_.node;
@@ -596,7 +444,7 @@ class Resolver {
     if (ram_) node.ram_capacity_bytes = *ram_;
     const uint64_t capacity = node.ram_capacity_bytes;
     const std::string& source = sources_[OptionId::kRamCapacity];
-    if (ram_ && capacity != 0 && capacity < kTierCapacityMin) {
+    if (ram_ && capacity != 0 && capacity < TierSettings::kCapacityMin) {
       problem(source, fmt::format("ram.capacity: {} is too small; at least 1 MiB, or 0 for no RAM "
                                   "tier",
                                   format_size(capacity)));
@@ -735,8 +583,7 @@ class Resolver {
   std::optional<std::string> resolved_rules_;
   std::optional<uint64_t> ram_;
   bool ram_is_auto_ = true;
-  bool tiers_are_auto_ = true;
-  std::vector<std::string> tier_sources_;  // parallel to result_.node.tiers
+  TierSettings tiers_;
   std::vector<std::string> problems_;
   Configuration result_;
 };

@@ -5,10 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -16,6 +12,7 @@
 #include "cli/configuration.h"
 #include "cli/failure.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "cli/profile_table.h"
 #include "profiler/tier_figures.h"
 
@@ -71,11 +68,6 @@ std::string remedy_for(const Status& status) {
     default:
       return "";
   }
-}
-
-std::string absolute_path(const std::string& path) {
-  std::array<char, PATH_MAX> resolved{};
-  return ::realpath(path.c_str(), resolved.data()) == nullptr ? path : resolved.data();
 }
 
 void say_problems(const ProfileStore& store) {
@@ -182,11 +174,6 @@ class Measuring {
   std::vector<ProfileFailure> failures_;
   bool said_not_kept_ = false;
 };
-
-std::string working_directory() {
-  std::array<char, PATH_MAX> path{};
-  return ::getcwd(path.data(), path.size()) == nullptr ? "." : path.data();
-}
 
 void show(const ProfileOptions& options, const ProfileStore& store,
           const std::vector<ProfiledPlace>& places, const std::vector<ProfileFailure>& failures) {

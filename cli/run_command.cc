@@ -6,9 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -23,6 +21,7 @@
 #include "cli/json_fields.h"
 #include "cli/node_launcher.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "cli/program_check.h"
 #include "cli/program_search.h"
 #include "cli/program_start.h"
@@ -42,15 +41,6 @@ double now_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-std::string working_directory() {
-  std::array<char, PATH_MAX> directory{};
-  if (::getcwd(directory.data(), directory.size()) == nullptr) {
-    throw Failure(fmt::format("the working directory is not accessible: {}", std::strerror(errno)),
-                  "change to a directory that exists, or name one with --buffer DIR");
-  }
-  return directory.data();
 }
 
 // One run from the first check to the last line. The steps are in the order in which they happen.

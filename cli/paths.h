@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of files as the command line gives them.
+//
+// Thread safety: they ask for the process's working directory.
+#pragma once
+
+#include <string>
+
+namespace cairn::cli {
+
+// Without links where the file exists; else the working directory and the path as it is.
+std::string absolute_path(const std::string& path);
+
+// Throws Failure when it is gone or not accessible.
+std::string working_directory();
+
+}  // namespace cairn::cli
