@@ -4,6 +4,7 @@
 RAM is filled with a pinned file; to unpin it is to let all of it leave for the file tier at once, without a program
 that writes. Pinned again it comes back. The readers' own files are pinned in RAM and in the file tier.
 """
+import dataclasses
 import statistics
 import subprocess
 import time
@@ -16,16 +17,30 @@ CONFIG = "evict:\n  low_percent: 5\n  high_percent: 80\n"
 MIB = 1 << 20
 
 
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """MiB of RAM, of the file that moves, and of each file that is read; milliseconds of reading."""
+    ram: int
+    bulk: int
+    hot: int
+    window: int
+
+
+QUICK = Sizes(64, 46, 16, 50)
+# A disk of 240 requests a second moves less, and takes longer for as many reads.
+SIZES = {"nvme": Sizes(1024, 864, 128, 400), "ssd": Sizes(1024, 864, 128, 400), "hdd": Sizes(256, 214, 32, 2000)}
+
+
 def run(bench):
-    for device in ("nvme", "ssd"):
-        _measure(bench, device, bench.directory(device) if bench.quick else bench.testbed(device))
+    for device, sizes in SIZES.items():
+        tier = bench.directory(device) if bench.quick else bench.testbed(device)
+        _measure(bench, device, tier, QUICK if bench.quick else sizes)
 
 
-def _measure(bench, device: str, tier) -> None:
+def _measure(bench, device: str, tier, sizes: Sizes) -> None:
     if not bench.quick:
         bench.need_memory(4, "a RAM tier, and the files that fill it")
-    ram, bulk = (64 * MIB, 46 * MIB) if bench.quick else (1024 * MIB, 864 * MIB)
-    hot = 16 * MIB if bench.quick else 128 * MIB
+    ram, bulk, hot = sizes.ram * MIB, sizes.bulk * MIB, sizes.hot * MIB
     files = bench.directory(f"files-{device}")
     config = bench.scratch / "organizer.yaml"
     config.write_text(CONFIG)
@@ -37,15 +52,14 @@ def _measure(bench, device: str, tier) -> None:
         _pin(bench, node, files / "in-tier", TIER)
         for name, place in (("in-ram", "RAM"), ("in-tier", device)):
             with Reader(bench, node, files / name, files) as reader:
-                rounds = [_round(bench, node, reader, files / "bulk") for _ in range(bench.pairs)]
+                rounds = [_round(bench, node, reader, files / "bulk", sizes.window) for _ in range(bench.pairs)]
             for way in ("down", "up"):
                 _record(bench, f"{place} reads of 4 KiB, moving {way} {'to' if way == 'down' else 'from'} {device}",
                         [(one["idle"], one[way]) for one in rounds])
 
 
-def _round(bench, node, reader, bulk) -> dict:
+def _round(bench, node, reader, bulk, window: int) -> dict:
     """What the reader saw while all was quiet, while the bulk file went down, and while it came up again."""
-    window = 50 if bench.quick else 400
     _pin(bench, node, bulk, "ram")
     node.drain()
     results = {"idle": reader.read_for(window)}

@@ -3,7 +3,8 @@
 //
 // Large requests stay large. A device that is asked for 64 KiB at a time gives a third of its rate,
 // so neighbouring blocks are read and written at once. Small ones become larger: who reads a block
-// in pieces gets the rest of it from the copy that came with the second piece.
+// in pieces gets the rest of it from the copy that came with the second piece, and who goes on in
+// order gets two, four and at last sixteen blocks with one operation.
 //
 // Thread safety: any thread. Reads take no lock: the copy counts if no block's sequence has moved,
 // as for a hit (buffer/read_hit.h). Writes hold the locks of fresh blocks, which nobody else had.
@@ -18,8 +19,8 @@ namespace cairn {
 std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                                std::size_t length);
 
-// Reads a piece of one block in the same way: from the thread's copy of the block if it has one,
-// which it makes when it reads in order. Returns `length`, or 0.
+// Reads a piece of one block in the same way: from the thread's copy (BounceCopy) if that has the
+// block, else with a new copy where it reads in order. Returns `length`, or 0.
 std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                                  std::size_t length);
 
