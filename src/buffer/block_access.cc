@@ -101,10 +101,10 @@ LockedBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted,
 // device (4 KiB records of HACC through an NVMe tier: 16 of them for a block that the organizer
 // moves there in a 64th of one).
 bool is_worth_waiting(const Actor& actor, ObjectIndex object, const PartHandling& part,
-                      PlacementReason reason, unsigned wanted) {
+                      unsigned wanted) {
   const ControlHeader& header = actor.memory->header();
   const BucketPool& pool = actor.memory->pool(TierId::kMemory);
-  if (reason != PlacementReason::kWritten || pool.slab_count() == 0 ||
+  if (pool.slab_count() == 0 ||
       pool.common_slabs() > header.low_slabs[0].load(std::memory_order_relaxed)) {
     return false;
   }
@@ -128,14 +128,18 @@ unsigned first_reserved(const Actor& actor, ObjectIndex object, AccountId accoun
   return planned;
 }
 
+// Who holds the locks of other blocks has none.
+enum class Patience : std::uint8_t { kNone, kForRoom };
+
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
 // next faster one; then `*elsewhere` is set.
 LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber number,
-                                const PartHandling& part, SizeClass size_class,
-                                PlacementReason reason, unsigned wanted, bool* elsewhere) {
+                                const PartHandling& part, SizeClass size_class, unsigned wanted,
+                                Patience patience, bool* elsewhere) {
   const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
   const AccountId account = account_for(actor, part);
-  if (count > 1 && is_worth_waiting(actor, object, part, reason, wanted)) {
+  if (patience == Patience::kForRoom && count > 1 &&
+      is_worth_waiting(actor, object, part, wanted)) {
     LockedBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
     if (!block) block = wait_for_memory(actor, size_class, wanted, account);
     if (block) return block;
@@ -250,7 +254,7 @@ enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
 
 // Gives a block that is not resident its bucket and publishes it.
 Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
-             PlacementReason reason, unsigned wanted, LockedBlock* result) {
+             PlacementReason reason, unsigned wanted, Patience patience, LockedBlock* result) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   Object& object = access.object();
@@ -261,8 +265,8 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   // Only a file's first block can stay small; later ones are part of something larger.
   const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
   bool elsewhere = false;
-  LockedBlock block = take_planned_bucket(actor, access.index, number, part, size_class, reason,
-                                          wanted, &elsewhere);
+  LockedBlock block = take_planned_bucket(actor, access.index, number, part, size_class, wanted,
+                                          patience, &elsewhere);
   if (!block) return Placed::kNoRoom;
   if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
   describe(block.descriptor(), access.index, number, reason);
@@ -304,7 +308,8 @@ LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) 
 LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted) {
   LockedBlock block;
   if (access.actor.memory->directory().find(access.index, number) == BucketIndex::kNone)
-    place(access, number, kBlockBytes, PlacementReason::kWritten, blocks_wanted, &block);
+    place(access, number, kBlockBytes, PlacementReason::kWritten, blocks_wanted, Patience::kNone,
+          &block);
   return block;
 }
 
@@ -326,7 +331,9 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
   for (;;) {
     LockedBlock block = lock_resident(actor, access.index, number);
     if (!block) {
-      const Placed placed = place(access, number, end, reason, blocks_wanted, &block);
+      const Placed placed =
+          place(access, number, end, reason, blocks_wanted,
+                reason == PlacementReason::kWritten ? Patience::kForRoom : Patience::kNone, &block);
       if (placed == Placed::kRetry) continue;
       return block;
     }
