@@ -34,6 +34,7 @@ struct TierView {
   double latency = 1e-6;            // seconds per access, measured
   // Seconds that what is placed now waits for what has been placed before; 0 where nobody counts.
   // Part of the latency for whoever minimises time: devices that work side by side are all used.
+  // Plugins do not see it: theirs may count the latency for each block.
   double backlog = 0;
   // Least hotness (UnitView::hotness) that belongs into this tier; 0 while it need not be rationed.
   // hotness_thresholds() in placement/hot_data.h derives it.

@@ -20,7 +20,7 @@ cairn_tier_view to_plugin(const TierView& tier) {
   view.free_bytes = tier.free_bytes;
   view.reserve_bytes = tier.reserve_bytes;
   view.bandwidth = tier.bandwidth;
-  view.latency = tier.latency + tier.backlog;
+  view.latency = tier.latency;
   view.hotness_min = tier.hotness_min;
   return view;
 }
