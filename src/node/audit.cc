@@ -75,8 +75,8 @@ bool Audit::has_dirty_pages() const {
 }
 
 // With nothing dirty and nobody attached only the organizer changes anything, and it only takes
-// blocks away: a count that did not move while the blocks were counted is compared with what was
-// found.
+// blocks away. Between taking one out of the directory and out of the count it is not at rest, and
+// a count that moved while the blocks were counted is looked at again later.
 bool Audit::correct_blocks(Actor&) {
   const std::uint64_t epoch = clients_.attach_count();
   std::unordered_map<std::uint32_t, std::uint32_t> before;
@@ -91,8 +91,10 @@ bool Audit::correct_blocks(Actor&) {
       if (memory_.directory().find(object, block.block_number()) == bucket) ++found[raw(object)];
     });
   }
-  return clients_.if_nobody(epoch, [&] {
-    if (has_dirty_pages()) return;
+  bool is_right = false;
+  const bool was_nobody = clients_.if_nobody(epoch, [&] {
+    if (has_dirty_pages() || !is_quiet_()) return;
+    is_right = true;
     memory_.header().dirty_bytes.store(0);
     memory_.header().openings.store(0);
     for (const auto& [index, count] : before) {
@@ -100,9 +102,11 @@ bool Audit::correct_blocks(Actor&) {
       object.dirty_blocks.store(0);
       std::uint32_t seen = count;
       const auto counted = found.find(index);
-      object.blocks.compare_exchange_strong(seen, counted == found.end() ? 0 : counted->second);
+      const std::uint32_t blocks = counted == found.end() ? 0 : counted->second;
+      is_right = object.blocks.compare_exchange_strong(seen, blocks) && is_right;
     }
   });
+  return was_nobody && is_right;
 }
 
 }  // namespace cairn::node

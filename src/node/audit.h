@@ -22,10 +22,10 @@ class Audit {
  public:
   enum class Outcome : std::uint8_t {
     kDone,
-    kLater  // clients are attached, or data is still dirty
+    kLater  // clients are attached, data is still dirty, or blocks move
   };
 
-  // `is_quiet` tells whether the flusher has nothing under way.
+  // `is_quiet` tells whether flusher and organizer have nothing under way.
   Audit(const NodeMemory& memory, ClientTable& clients, std::function<bool()> is_quiet)
       : memory_(memory), clients_(clients), is_quiet_(std::move(is_quiet)) {}
 

@@ -101,6 +101,7 @@ void OrganizerThread::run() {
     reclaim_objects(actor);
     actor.drop_leases();
     gave_up_ = room == Room::kStuck || room == Room::kGoingOn;
+    is_at_rest_.store(room != Room::kGoingOn);
     if (room == Room::kEnough || room == Room::kGoingOn) {
       again_ms = 0;
       sleep(seen, std::min(rank_again_ms, bursts_again_ms));
@@ -112,7 +113,9 @@ void OrganizerThread::run() {
       // With nothing dirty in the way only a client can change anything, and it wakes us.
       sleep(seen, header.dirty_bytes.load() != 0 ? again_ms : kIdleMs);
     }
+    is_at_rest_.store(false);
   }
+  is_at_rest_.store(true);  // for good
   actor.drop_leases();
 }
 

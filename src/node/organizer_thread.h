@@ -28,6 +28,9 @@ class OrganizerThread {
   void start();
   void stop();
 
+  // Nothing moves and nothing is dropped, at this instant. Any thread.
+  bool is_at_rest() const { return is_at_rest_.load(); }
+
  private:
   enum class Room : std::uint8_t {
     kEnough,
@@ -56,6 +59,7 @@ class OrganizerThread {
   PlacementEngine& placement_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> is_at_rest_{false};
   std::uint64_t reads_seen_ = 0;
   std::int64_t ranked_ns_ = 0;
   std::int64_t rank_every_ms_ = 0;
