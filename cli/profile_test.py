@@ -3,7 +3,6 @@
 """`cairn profile` as a user meets it: what it measures, keeps, lists and refuses."""
 import json
 import os
-import pty
 import signal
 import subprocess
 import unittest
@@ -138,20 +137,9 @@ class Profile(CommandTest):
         return "(deleted)" in listing.stdout
 
     def test_progress_on_a_terminal(self):
-        master, slave = pty.openpty()
-        process = subprocess.Popen([CAIRN, "profile", *self.QUICK, self.work], env=self.environment, stderr=slave,
-                                   stdout=subprocess.DEVNULL)
-        os.close(slave)
-        text = b""
-        try:
-            while chunk := os.read(master, 4096):
-                text += chunk
-        except OSError:
-            pass
-        os.close(master)
-        self.assertEqual(process.wait(), 0)
-        self.assertRegex(text.decode(), r"cairn: .*: reading 1 MiB x 8 \.\.\. \d+ %")
-        self.assertTrue(text.decode().endswith("\r\033[K"), "the line is removed at the end")
+        text = self.on_terminal("profile", *self.QUICK, self.work)
+        self.assertRegex(text, r"cairn: .*: reading 1 MiB x 8 \.\.\. \d+ %")
+        self.assertTrue(text.endswith("\r\033[K"), "the line is removed at the end")
 
 
 if __name__ == "__main__":

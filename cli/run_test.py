@@ -7,7 +7,6 @@ service.
 """
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -138,18 +137,8 @@ class Run(CommandTest):
 
     def test_progress_on_a_terminal_and_elsewhere(self):
         name = self.node(drain_steps=8)
-        master, slave = pty.openpty()
-        process = subprocess.Popen([CAIRN, "drain"], env=self.environment, stderr=slave)
-        os.close(slave)
-        text = b""
-        try:
-            while chunk := os.read(master, 4096):
-                text += chunk
-        except OSError:
-            pass
-        os.close(master)
-        self.assertEqual(process.wait(), 0)
-        self.assertRegex(text.decode(), r"\r.*cairn: \[#+-+\] +\d+ %  .*left")
+        text = self.on_terminal("drain")
+        self.assertRegex(text, r"\r.*cairn: \[#+-+\] +\d+ %  .*left")
         self.behave(name, drain_steps=3, step_seconds=2.6)
         result = self.cairn("drain", check=0)
         self.assertRegex(result.stderr, r"cairn: storing: 1 MiB in 1 file left, 1 MiB/s, /store/step2\n")

@@ -6,6 +6,7 @@ directory.
 """
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,21 @@ class CommandTest(unittest.TestCase):
         for line in result.stderr.splitlines():
             self.assertTrue(line.startswith("cairn: "), line)
         return result
+
+    def on_terminal(self, *arguments):
+        """What the command, which succeeds, shows of its progress where messages go to a terminal."""
+        master, slave = pty.openpty()
+        process = subprocess.Popen([CAIRN, *arguments], env=self.environment, stderr=slave, stdout=subprocess.DEVNULL)
+        os.close(slave)
+        text = b""
+        try:
+            while chunk := os.read(master, 4096):
+                text += chunk
+        except OSError:
+            pass
+        os.close(master)
+        self.assertEqual(process.wait(), 0)
+        return text.decode()
 
     def node(self, name="n", **behaviour):
         """Starts a test double that answers as the behaviour says."""
