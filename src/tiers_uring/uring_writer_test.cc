@@ -32,6 +32,24 @@ class UringWriterTest : public testing::Test {
     ::unlink(path_.c_str());
   }
 
+  // Each block with its own number.
+  std::vector<iovec> make_blocks() {
+    std::vector<iovec> parts;
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      std::memset(memory_ + block * kBlockBytes, static_cast<int>(block + 1), kBlockBytes);
+      parts.push_back({memory_ + block * kBlockBytes, kBlockBytes});
+    }
+    return parts;
+  }
+  void expect_all_written() {
+    auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);
+      EXPECT_EQ(std::memcmp(read, memory_ + block * kBlockBytes, kBlockBytes), 0) << block;
+    }
+    std::free(read);
+  }
+
   static constexpr std::size_t kBlocks = 150;  // more than two rings full
   std::string path_;
   FileTier tier_;
@@ -40,11 +58,7 @@ class UringWriterTest : public testing::Test {
 
 TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
   std::vector<BatchWrite> writes;
-  std::vector<iovec> parts;
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    std::memset(memory_ + block * kBlockBytes, static_cast<int>(block + 1), kBlockBytes);
-    parts.push_back({memory_ + block * kBlockBytes, kBlockBytes});
-  }
+  std::vector<iovec> parts = make_blocks();
   // Runs of one, two and three blocks.
   for (std::size_t block = 0, run = 1; block < kBlocks; block += run, run = run % 3 + 1) {
     run = std::min(run, kBlocks - block);
@@ -54,21 +68,12 @@ TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
   UringWriter writer;
   writer.write_all(writes);
   for (const BatchWrite& write : writes) EXPECT_EQ(write.result, 0);
-  auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);
-    EXPECT_EQ(std::memcmp(read, memory_ + block * kBlockBytes, kBlockBytes), 0) << block;
-  }
-  std::free(read);
+  expect_all_written();
 }
 
 TEST_F(UringWriterTest, BatchesAreWaitedForOneByOne) {
   std::array<std::vector<BatchWrite>, 2> batches;
-  std::vector<iovec> parts;
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    std::memset(memory_ + block * kBlockBytes, static_cast<int>(block + 1), kBlockBytes);
-    parts.push_back({memory_ + block * kBlockBytes, kBlockBytes});
-  }
+  std::vector<iovec> parts = make_blocks();
   for (std::size_t block = 0; block < kBlocks; ++block) {
     batches[block % 2].push_back(
         BatchWrite{&tier_, block * kBlockBytes, std::span(&parts[block], 1), kBlockBytes, -1});
@@ -79,12 +84,7 @@ TEST_F(UringWriterTest, BatchesAreWaitedForOneByOne) {
     writer.wait(batch);
     for (const BatchWrite& write : batch) EXPECT_EQ(write.result, 0);
   }
-  auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);
-    EXPECT_EQ(std::memcmp(read, memory_ + block * kBlockBytes, kBlockBytes), 0) << block;
-  }
-  std::free(read);
+  expect_all_written();
 }
 
 TEST_F(UringWriterTest, ReportsTheErrorOfOneWriteAndDoesTheOthers) {
