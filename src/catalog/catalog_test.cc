@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -241,6 +244,56 @@ TEST(RecordCursor, NeverForgetsThatTheWholeTableWasUsed) {
     EXPECT_EQ(cursor.load() % kCapacity, (before + 1) % kCapacity);
   }
   EXPECT_LT(cursor.load(), 3 * kCapacity);
+}
+
+TEST(RecordCursor, RunsAcrossTheWrapAreSetBackOnce) {
+  constexpr std::uint32_t kCapacity = 1000;
+  std::atomic<std::uint32_t> cursor{(std::uint32_t{1} << 31) - 10};
+  for (int step = 0; step < 20; ++step) {
+    const std::uint32_t before = cursor.load() % kCapacity;
+    EXPECT_EQ(next_records(cursor, kCapacity, 7), before);
+    EXPECT_EQ(used_records(cursor, kCapacity), kCapacity);
+    EXPECT_EQ(cursor.load() % kCapacity, (before + 7) % kCapacity);
+  }
+  EXPECT_LT(cursor.load(), 3 * kCapacity);
+}
+
+// Two processes' runs share nothing, and what a third one leaves behind is found a round later.
+TEST(RecordRun, HandsOutEveryRecordOnceInARound) {
+  constexpr std::uint32_t kCapacity = 10'000;
+  std::atomic<std::uint32_t> cursor{0};
+  RecordRun left_behind;
+  const std::uint32_t first = left_behind.next(cursor, kCapacity);
+  std::array<RecordRun, 2> runs;
+  std::vector<unsigned> seen(kCapacity, 0);
+  ++seen[first];
+  for (std::uint32_t turn = 0; cursor.load() < kCapacity; ++turn)
+    ++seen[runs[turn % 2].next(cursor, kCapacity)];
+  EXPECT_LE(*std::max_element(seen.begin(), seen.end()), 1U);
+  // What was used of a run of 128 at most is missing, for each of the two.
+  EXPECT_GE(std::accumulate(seen.begin(), seen.end(), 0U), kCapacity - 2 * 128);
+}
+
+TEST(RecordRun, AsksTheCursorSeldomAndALittleAtFirst) {
+  constexpr std::uint32_t kCapacity = 100'000;
+  std::atomic<std::uint32_t> cursor{0};
+  RecordRun run;
+  unsigned asked = 0;
+  for (std::uint32_t before = 0, turn = 0; turn < 10'000; ++turn) {
+    (void)run.next(cursor, kCapacity);
+    if (turn == 2) {
+      EXPECT_LE(cursor.load(), 4U) << "who opens three files takes three or four records";
+    }
+    asked += cursor.load() != before ? 1 : 0;
+    before = cursor.load();
+  }
+  EXPECT_LE(asked, 10'000 / 128 + 8);
+}
+
+TEST(RecordRun, ATinyTableIsUsedRecordByRecord) {
+  std::atomic<std::uint32_t> cursor{0};
+  RecordRun run;
+  for (std::uint32_t turn = 0; turn < 20; ++turn) EXPECT_EQ(run.next(cursor, 8), turn % 8);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "catalog/object_table.h"
 
 #include "base/check.h"
-#include "catalog/record_cursor.h"
 
 namespace cairn {
 
@@ -29,7 +28,7 @@ ObjectIndex ObjectTable::claim_free_record() {
   }
   // The cursor walks the table once around; records behind it were freed or are in use.
   for (std::uint32_t tries = 0; tries < capacity_; ++tries) {
-    const std::uint32_t index = next_record(*cursor_, capacity_);
+    const std::uint32_t index = run_.next(*cursor_, capacity_);
     if (index == 0) continue;  // 0 names no object
     std::uint32_t free = 0;
     if (objects_[index].flags.load(std::memory_order_relaxed) == 0 &&

@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "catalog/hash_lines.h"
 #include "catalog/object.h"
+#include "catalog/record_cursor.h"
 
 namespace cairn {
 
@@ -69,6 +70,7 @@ class ObjectTable {
   std::uint32_t capacity_ = 0;
   HashLines hash_;
   std::atomic<std::uint32_t>* cursor_ = nullptr;
+  RecordRun run_;
   std::atomic<std::uint32_t>* live_count_ = nullptr;
 };
 

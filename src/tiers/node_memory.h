@@ -34,7 +34,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 7;
+inline constexpr std::uint32_t kLayoutVersion = 8;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -105,7 +105,7 @@ struct ControlHeader {
   std::atomic<std::uint32_t> objects_live;
   std::atomic<std::uint32_t> description_cursor;
   std::atomic<std::uint32_t> hold_cursor;
-  std::atomic<std::uint32_t> free_slabs[kTiersMax];
+  alignas(64) std::atomic<std::uint32_t> free_slabs[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> openings;     // of all clients; see client/opening_guard.h
   alignas(64) std::atomic<std::uint64_t> dirty_bytes;  // estimate: dirty pages, all tiers
   // Slabs of the RAM tier below `warm_slabs` have had their memory allocated ahead of use;
