@@ -359,13 +359,23 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
   }
 }
 
+ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                   std::size_t length) {
+  ssize_t got = 0;
+  if (offset < access.object().store_size.load(std::memory_order_acquire))
+    got = access.file.read(offset, out, length);
+  if (got < 0) return got;
+  const auto had = static_cast<std::size_t>(got);
+  if (had < length) zero_shared(out + had, length - had);
+  return got;
+}
+
 int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
                std::uint16_t pages) {
   BlockDescriptor& descriptor = block.descriptor();
   const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
   const auto missing = static_cast<std::uint16_t>(pages & ~valid);
   if (missing == 0) return 0;
-  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
   std::size_t from_store = 0;
   unsigned page = 0;
   while (page < kPagesPerBlock) {
@@ -376,16 +386,10 @@ int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber numbe
     unsigned past = page;
     while (past < kPagesPerBlock && (missing >> past & 1) != 0) ++past;
     const std::uint64_t begin = offset_of(number) + page * kPageBytes;
-    const std::size_t length = (past - page) * kPageBytes;
-    std::byte* target = block.bytes() + page * kPageBytes;
-    std::size_t got = 0;
-    if (begin < stored) {
-      const ssize_t result = access.file.read(begin, target, length);
-      if (result < 0) return static_cast<int>(result);
-      got = static_cast<std::size_t>(result);
-      from_store += got;
-    }
-    if (got < length) zero_shared(target + got, length - got);
+    const ssize_t got =
+        read_store(access, begin, block.bytes() + page * kPageBytes, (past - page) * kPageBytes);
+    if (got < 0) return static_cast<int>(got);
+    from_store += static_cast<std::size_t>(got);
     page = past;
   }
   descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | missing),
@@ -404,22 +408,15 @@ int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumbe
   BlockDescriptor& descriptor = block.descriptor();
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
-  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
-  const std::uint64_t begin = offset_of(number);
-  std::size_t got = 0;
-  if (begin < stored) {
-    const ssize_t result = access.file.read(begin, bounce, kBlockBytes);
-    if (result < 0) return static_cast<int>(result);
-    got = static_cast<std::size_t>(result);
-  }
-  std::memset(bounce + got, 0, kBlockBytes - got);
+  const ssize_t got = read_store(access, offset_of(number), bounce, kBlockBytes);
+  if (got < 0) return static_cast<int>(got);
   const TierId tier = memory.tier_of(block.bucket());
   const int error = memory.file_tier(tier).write_pages(
       memory.pool(tier).offset_of_bucket(block.bucket()), bounce, kBlockBytes);
   if (error < 0) return error;
   descriptor.valid_pages.store(pages_touched(0, kBlockBytes), std::memory_order_release);
   descriptor.enter(BlockState::kClean);
-  note_filled(memory, block, got);
+  note_filled(memory, block, static_cast<std::size_t>(got));
   block.set_changed();
   return 0;
 }

@@ -75,6 +75,11 @@ LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
                         Promotion promotion);
 
+// The store's bytes, and zeros where it has none: behind its end it is not asked, for to ask may
+// mean to open it for reading first. Returns how many it had, or -errno.
+ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                   std::size_t length);
+
 // Makes all of `pages` valid, reading from the store what it has and zeroing the rest. 0 or -errno.
 // Requires: the lock, in memory.
 int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,

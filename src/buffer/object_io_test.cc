@@ -229,6 +229,22 @@ struct Transfers {
   }
 };
 
+// To read behind the end may mean to open the file for reading first, which a network file system
+// makes wait for what is just being stored.
+TEST_P(ObjectIo, WhatLiesBehindTheStoresEndIsNotAskedFor) {
+  if (GetParam().memory_slabs != 0) GTEST_SKIP() << "nothing is read from a file tier";
+  ASSERT_EQ(access().object().store_size.load(), 0U);
+  const std::vector<unsigned char> piece(1000, 7);
+  const Transfers before = Transfers::now();
+  ASSERT_EQ(write_object(access(), kBlockBytes + 100, piece.data(), piece.size()), 1000);
+  EXPECT_LE(Transfers::now().reads - before.reads, 2U) << "what looking costs";
+  std::vector<unsigned char> expected(kBlockBytes + 1100, 0);
+  std::copy(piece.begin(), piece.end(), expected.begin() + kBlockBytes + 100);
+  std::vector<unsigned char> read(expected.size(), 1);
+  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
+  EXPECT_EQ(read, expected);
+}
+
 TEST_P(ObjectIo, LargeRequestsToAFileTierStayLarge) {
   if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
   ObjectHandling handling;

@@ -57,11 +57,10 @@ int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, co
 
 // No bucket for the block: its truth is the backing store.
 ssize_t read_through(const ObjectAccess& access, const Part& part) {
-  const ssize_t got = access.file.read(part.offset(), part.out, part.length());
+  // Within the file's size what the store has not got yet reads as zeros.
+  const ssize_t got = read_store(access, part.offset(), part.out, part.length());
   if (got < 0) return got;
   access.actor.count(Counter::kMissBytes, part.length());
-  // Within the file's size what the store has not got yet reads as zeros.
-  std::memset(part.out + got, 0, part.length() - static_cast<std::size_t>(got));
   return static_cast<ssize_t>(part.length());
 }
 

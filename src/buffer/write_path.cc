@@ -119,9 +119,9 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Par
         return error;
       continue;
     }
-    const ssize_t got = access.file.read(offset_of(part.number) + page, bounce + page, kPageBytes);
+    const ssize_t got =
+        read_store(access, offset_of(part.number) + page, bounce + page, kPageBytes);
     if (got < 0) return static_cast<int>(got);
-    std::memset(bounce + page + got, 0, kPageBytes - static_cast<std::size_t>(got));
   }
   std::memcpy(bounce + part.begin, part.in, part.length());
   const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flush/flush_object.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "tiers/testing/test_memory.h"
+
+namespace cairn {
+namespace {
+
+// A backing file of 10 bytes, and its object.
+class ExtendStore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/var/tmp/cairn-flush-object-XXXXXX";
+    fd_ = mkstemp(path);
+    ASSERT_GE(fd_, 0);
+    unlink(path);
+    ASSERT_EQ(pwrite(fd_, kBytes.data(), kBytes.size(), 0), static_cast<ssize_t>(kBytes.size()));
+    memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes), "flush-object");
+    actor_ = testing::make_actor(memory_);
+    index_ = testing::make_object(actor_, FileKey{1, 2, 3});
+    object().store_size.store(kBytes.size());
+  }
+  void TearDown() override { close(fd_); }
+
+  Object& object() { return memory_.objects().at(index_); }
+  struct stat status() const {
+    struct stat status{};
+    EXPECT_EQ(fstat(fd_, &status), 0);
+    return status;
+  }
+  // What was there is untouched, and zeros follow.
+  void expect_contents() const {
+    std::array<char, 20> read{};
+    read.fill('x');
+    ASSERT_EQ(pread(fd_, read.data(), read.size(), 0), 20);
+    for (std::size_t at = 0; at < read.size(); ++at)
+      EXPECT_EQ(read[at], at < kBytes.size() ? kBytes[at] : 0);
+  }
+
+  static constexpr std::array<char, 10> kBytes = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  static constexpr std::uint64_t kEnd = 1 << 20;
+  int fd_ = -1;
+  NodeMemory memory_;
+  Actor actor_;
+  ObjectIndex index_{};
+};
+
+TEST_F(ExtendStore, LeavesAHole) {
+  const auto blocks = status().st_blocks;
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(extend_store(actor_, index_, fd_, kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd));
+  EXPECT_EQ(status().st_blocks, blocks);
+  EXPECT_EQ(object().store_size.load(), kEnd);
+  expect_contents();
+  ASSERT_EQ(extend_store(actor_, index_, fd_, 100), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd)) << "never shorter";
+}
+
+// There, to set the size waits for the data on its way.
+TEST_F(ExtendStore, WritesAByteOnANetworkWhileThereIsDataToCome) {
+  const auto blocks = status().st_blocks;
+  object().set(kObjectRemote);
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(extend_store(actor_, index_, fd_, kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd));
+  EXPECT_GT(status().st_blocks, blocks);
+  EXPECT_EQ(object().store_size.load(), kEnd);
+  expect_contents();
+  object().dirty_blocks.store(0);
+  const auto more_blocks = status().st_blocks;
+  ASSERT_EQ(extend_store(actor_, index_, fd_, 2 * kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(2 * kEnd));
+  EXPECT_EQ(status().st_blocks, more_blocks) << "nothing is to come: a hole";
+}
+
+}  // namespace
+}  // namespace cairn
