@@ -38,12 +38,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-std::string join(const std::vector<std::string>& parts, const char* separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
-  return text;
-}
-
 // Resolves one configuration. The public entry points are resolve_*; everything else is one step of
 // it.
 class Resolver {
@@ -503,7 +497,7 @@ class Resolver {
       parts.push_back(fmt::format("{}={}:{}", tier.name, tier.directory,
                                   format_size_exact(tier.capacity_bytes)));
     }
-    return parts.empty() ? "none" : join(parts, " ");
+    return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, " "));
   }
 
   std::string value_text(OptionId id) const {
@@ -533,10 +527,12 @@ class Resolver {
       case OptionId::kEvictHigh:
         return fmt::format("{}", node.evict_high_percent);
       case OptionId::kBufferDirectories:
-        return node.buffer_directories.empty() ? "working directory of each run"
-                                               : join(node.buffer_directories, ":");
+        return node.buffer_directories.empty()
+                   ? "working directory of each run"
+                   : fmt::format("{}", fmt::join(node.buffer_directories, ":"));
       case OptionId::kBufferExclude:
-        return node.buffer_exclude.empty() ? "nothing" : join(node.buffer_exclude, ":");
+        return node.buffer_exclude.empty() ? "nothing"
+                                           : fmt::format("{}", fmt::join(node.buffer_exclude, ":"));
       case OptionId::kClientsMax:
         return fmt::format("{}", node.clients_max);
       case OptionId::kObjectsMax:

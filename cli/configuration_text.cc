@@ -16,7 +16,7 @@ namespace cairn::cli {
 namespace {
 
 // Double-quoted YAML, which can hold any bytes of a path.
-std::string quoted(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   std::string result = "\"";
   for (const char letter : text) {
     const auto byte = static_cast<unsigned char>(letter);
@@ -34,7 +34,7 @@ std::string quoted(std::string_view text) {
 
 std::string list_text(const std::vector<std::string>& items) {
   std::string text = "[";
-  for (const std::string& item : items) text += (text.size() > 1 ? ", " : "") + quoted(item);
+  for (const std::string& item : items) text += (text.size() > 1 ? ", " : "") + yaml_quoted(item);
   return text + "]";
 }
 
@@ -42,7 +42,7 @@ std::string tiers_yaml(const NodeConfig& node) {
   std::string text = "[";
   for (const FileTierConfig& tier : node.tiers) {
     text += fmt::format("{}{{name: {}, directory: {}, capacity: {}}}", text.size() > 1 ? ", " : "",
-                        quoted(tier.name), quoted(tier.directory),
+                        yaml_quoted(tier.name), yaml_quoted(tier.directory),
                         format_size_exact(tier.capacity_bytes));
   }
   return text + "]";
@@ -62,9 +62,9 @@ std::string yaml_value(const NodeConfig& node, const OptionDescription& option,
     default:
       break;
   }
-  if (option.type == OptionType::kFile) return quoted(node.schema_file);
+  if (option.type == OptionType::kFile) return yaml_quoted(node.schema_file);
   const bool is_text = option.type == OptionType::kName || option.type == OptionType::kPolicy;
-  return is_text ? quoted(resolved_value) : resolved_value;
+  return is_text ? yaml_quoted(resolved_value) : resolved_value;
 }
 
 // The rules as a text inside the text, so that a schema's own keys need no place among the options.
@@ -154,7 +154,7 @@ std::string configuration_yaml(const NodeConfig& node) {
                                                         : option.name.substr(dot + 1));
     text += fmt::format("{}{}: {}\n", group.empty() ? "" : "  ", key,
                         yaml_value(node, option, resolved.value));
-    provenance += fmt::format("  {}: {}\n", option.name, quoted(resolved.source));
+    provenance += fmt::format("  {}: {}\n", option.name, yaml_quoted(resolved.source));
   }
   return text + resolved_rules_yaml(node) + provenance;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/clock.h"
 #include "base/size_text.h"
 #include "cli/json_fields.h"
 #include "cli/output.h"
@@ -16,12 +17,6 @@ namespace {
 
 constexpr double kPlainLineSeconds = 5;
 constexpr unsigned kBarCells = 20;
-
-double now_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 std::string remaining_text(const DrainProgress& progress) {
   std::string text =
@@ -79,7 +74,7 @@ std::string drain_line(const DrainProgress& progress, const std::string& verb) {
 
 DrainView::DrainView(std::string verb)
     : verb_(std::move(verb)), is_terminal_(stderr_is_terminal()) {
-  started_seconds_ = now_seconds();
+  started_seconds_ = monotonic_seconds();
   printed_seconds_ = started_seconds_;
 }
 
@@ -93,7 +88,7 @@ void DrainView::update(const DrainProgress& progress) {
     bar_is_drawn_ = true;
     return;
   }
-  const double now = now_seconds();
+  const double now = monotonic_seconds();
   if (now - printed_seconds_ < kPlainLineSeconds) return;
   printed_seconds_ = now;
   say(drain_line(progress, verb_));

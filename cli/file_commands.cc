@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/clock.h"
 #include "base/option_table.h"
 #include "base/size_text.h"
 #include "cli/control_client.h"
@@ -30,7 +31,7 @@ bool has_wildcard(const std::string& text) {
 }
 
 // A path as a pattern that matches it alone: fnmatch(3) reads some characters as more.
-std::string quoted(const std::string& path) {
+std::string as_pattern(const std::string& path) {
   std::string pattern;
   for (const char letter : path) {
     if (std::strchr("*?[]\\{}()", letter) != nullptr) pattern += '\\';
@@ -83,10 +84,10 @@ std::string pattern_of(const std::string& path) {
   if (::lstat(path.c_str(), &status) != 0 && has_wildcard(path)) {
     // With a slash it is a place, and relative to here; without, it speaks of names anywhere.
     const bool is_place = path.find('/') != std::string::npos && path.front() != '/';
-    return is_place ? quoted(fs::current_path().string()) + "/" + path : path;
+    return is_place ? as_pattern(fs::current_path().string()) + "/" + path : path;
   }
   const std::string whole = canonical(path);
-  return fs::is_directory(whole) ? quoted(whole) + "/*" : quoted(whole);
+  return fs::is_directory(whole) ? as_pattern(whole) + "/*" : as_pattern(whole);
 }
 
 Json identity_of(const std::string& path) {
@@ -189,12 +190,6 @@ int send_rules(const FileSelection& files, const FileRule& properties, const cha
   return kExitOk;
 }
 
-double now_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 int say_outcome(const StageOptions& options, const Json& reply, double seconds) {
   const Json& failures = member(reply, "failures");
   for (const Json& failure : failures)
@@ -241,7 +236,7 @@ int stage_files(const StageOptions& options) {
   });
   Json request = {{"command", options.in ? "stage-in" : "stage-out"}, {"paths", paths}};
   if (!options.tier.empty()) request["tier"] = options.tier;
-  const double started = now_seconds();
+  const double started = monotonic_seconds();
   DrainView view(options.in ? "staging in" : "staging out");
   ControlClient client(select_node(options.files.node));
   const Json reply = client.request(request, [&](const Json& progress) {
@@ -250,13 +245,14 @@ int stage_files(const StageOptions& options) {
     shown.remaining_bytes = total - std::min(total, done);
     shown.remaining_files =
         unsigned_field(progress, "files_total") - unsigned_field(progress, "files_done");
-    shown.rate_bytes_per_second = static_cast<double>(done) / (now_seconds() - started + 1e-3);
+    shown.rate_bytes_per_second =
+        static_cast<double>(done) / (monotonic_seconds() - started + 1e-3);
     shown.file = printable(text_field(progress, "file"));
     view.update(shown);
     return true;
   });
   view.clear();
-  return say_outcome(options, reply, now_seconds() - started);
+  return say_outcome(options, reply, monotonic_seconds() - started);
 }
 
 }  // namespace cairn::cli

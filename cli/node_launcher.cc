@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "cli/configuration.h"
 #include "cli/control_client.h"
 #include "cli/failure.h"
@@ -41,12 +42,6 @@ constexpr int kReadyDescriptor = 3;
 
 constexpr std::array<const char*, 6> kNodeFiles = {"client.sock", "control.sock", "node.pid",
                                                    "node.log",    "config.yaml",  "ready"};
-
-double now_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Removes the files that a node directory is made of, what was scratch, and the directory; nothing
 // else in it.
@@ -171,10 +166,10 @@ pid_t start_service(const ServiceStart& start) {
 // One line from the service. Returns: empty on end of file or after the timeout.
 std::string read_ready_line(int descriptor) {
   std::string text;
-  const double deadline = now_seconds() + kReadyTimeoutMilliseconds * 1e-3;
+  const double deadline = monotonic_seconds() + kReadyTimeoutMilliseconds * 1e-3;
   while (text.find('\n') == std::string::npos) {
     pollfd ready{.fd = descriptor, .events = POLLIN, .revents = 0};
-    const auto left = static_cast<int>((deadline - now_seconds()) * 1000);
+    const auto left = static_cast<int>((deadline - monotonic_seconds()) * 1000);
     const int count = left > 0 ? ::poll(&ready, 1, left) : 0;
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return "timeout\n";
@@ -276,7 +271,7 @@ LaunchedNode launch_node(const NodeConfig& config) {
 }
 
 bool wait_for_end(const NodePaths& paths, pid_t service, double seconds) {
-  const double deadline = now_seconds() + seconds;
+  const double deadline = monotonic_seconds() + seconds;
   while (true) {
     const pid_t waited = service > 0 ? ::waitpid(service, nullptr, WNOHANG) : -1;
     const bool ended = waited == service || (waited < 0 && has_ended(service));
@@ -284,7 +279,7 @@ bool wait_for_end(const NodePaths& paths, pid_t service, double seconds) {
       remove_node_directory(paths);
       return true;
     }
-    if (now_seconds() > deadline) return false;
+    if (monotonic_seconds() > deadline) return false;
     const timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
     ::nanosleep(&pause, nullptr);
   }

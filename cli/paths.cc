@@ -22,6 +22,8 @@ std::string absolute_path(const std::string& path) {
   return std::string(resolved.data()) + "/" + path;
 }
 
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 std::string working_directory() {
   std::array<char, PATH_MAX> directory{};
   if (::getcwd(directory.data(), directory.size()) != nullptr) return directory.data();

@@ -11,6 +11,9 @@ namespace cairn::cli {
 // Without links where the file exists; else the working directory and the path as it is.
 std::string absolute_path(const std::string& path);
 
+// What comes behind the last slash.
+std::string base_name(const std::string& path);
+
 // Throws Failure when it is gone or not accessible.
 std::string working_directory();
 

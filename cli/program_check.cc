@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "cli/paths.h"
 #include "cli/program_search.h"
 
 namespace cairn::cli {
@@ -48,8 +49,6 @@ constexpr std::string_view kDataSymbols =
 bool contains(const std::vector<std::string>& sorted, const char* name) {
   return std::binary_search(sorted.begin(), sorted.end(), name);
 }
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // The program that runs a script; `env` is looked through.
 std::string interpreter_of(const ElfFile& script) {

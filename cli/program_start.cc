@@ -2,6 +2,7 @@
 #include "cli/program_start.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -44,12 +45,6 @@ constexpr uint32_t kX32Bit = 0x40000000;
 bool is_variable(std::string_view entry, std::string_view name) {
   return entry.size() > name.size() && entry.substr(0, name.size()) == name &&
          entry[name.size()] == '=';
-}
-
-std::string join(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ":") + part;
-  return text;
 }
 
 // Other libraries that were to be preloaded stay, after ours: ours must see the program's calls
@@ -178,8 +173,9 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
   }
   environment.push_back("LD_PRELOAD=" + preload_value(run.preload_library, previous_preload));
   environment.push_back("CAIRN_SOCKET=" + run.client_socket);
-  environment.push_back("CAIRN_BUFFER=" + join(run.buffer_directories));
-  if (!run.exclude.empty()) environment.push_back("CAIRN_EXCLUDE=" + join(run.exclude));
+  environment.push_back(fmt::format("CAIRN_BUFFER={}", fmt::join(run.buffer_directories, ":")));
+  if (!run.exclude.empty())
+    environment.push_back(fmt::format("CAIRN_EXCLUDE={}", fmt::join(run.exclude, ":")));
   environment.push_back("CAIRN_RUN=" + run.run_id);
   if (!run.handling.empty()) environment.push_back("CAIRN_HANDLING=" + run.handling);
   if (run.allow_io_uring) environment.push_back("CAIRN_ALLOW_IO_URING=1");

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/size_text.h"
 #include "cli/config_file.h"
 #include "cli/control_client.h"
@@ -36,12 +37,6 @@ namespace {
 // The service has nothing left to store when it is told to end, but may have gigabytes of memory to
 // give back.
 constexpr double kServiceEndSeconds = 30;
-
-double now_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // One run from the first check to the last line. The steps are in the order in which they happen.
 class Run {
@@ -237,7 +232,7 @@ class Run {
     start.restore_pipe_signal = signals_->pipe_signal_was_default();
     start.allow_io_uring = options_.allow_io_uring;
     start.scratch = scratch_;
-    const double started = now_seconds();
+    const double started = monotonic_seconds();
     const StartedProgram program = start_program(start);
     if (program.process < 0) {
       end_private_node();
@@ -247,7 +242,7 @@ class Run {
       return missing ? kExitNotFound : kExitNotExecutable;
     }
     const int status = wait_for_program(program.process);
-    outcome_.wall_seconds = now_seconds() - started;
+    outcome_.wall_seconds = monotonic_seconds() - started;
     outcome_.killed_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     outcome_.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return 0;

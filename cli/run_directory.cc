@@ -92,12 +92,6 @@ void check_owner(const std::string& directory) {
   }
 }
 
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 }  // namespace
 
 std::string run_root_path() {
@@ -187,7 +181,8 @@ NodePaths select_node(const std::string& requested) {
                     "one for several");
     }
     if (nodes.size() > 1) {
-      throw Failure("several nodes are running: " + join(nodes), "choose one with --node NAME");
+      throw Failure(fmt::format("several nodes are running: {}", fmt::join(nodes, ", ")),
+                    "choose one with --node NAME");
     }
     paths = node_paths(nodes.front());
   }
@@ -206,7 +201,7 @@ void fail_unknown_node(const NodePaths& paths) {
                     : fmt::format("no node named {} in {}", paths.name, paths.run_root),
                 nodes.empty() ? fmt::format("start it with `cairn up --name {}`", paths.name)
                               : fmt::format("running: {}; start it with `cairn up --name {}`",
-                                            join(nodes), paths.name));
+                                            fmt::join(nodes, ", "), paths.name));
 }
 
 std::string executable_path() {

@@ -9,6 +9,7 @@
 #include "base/size_text.h"
 #include "cli/json_fields.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 
 namespace cairn::cli {
 namespace {
@@ -17,8 +18,6 @@ constexpr size_t kUnstoredLinesMax = 20;
 constexpr size_t kForeignNamesMax = 3;
 // A shorter program that did no I/O through Cairn gets no report.
 constexpr double kTrivialSeconds = 1;
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string percent_text(uint64_t part, uint64_t whole) {
   if (whole == 0) return "0 %";

@@ -41,6 +41,7 @@ inline std::int64_t monotonic_ns() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return to_nanos(now);
 }
+inline double monotonic_seconds() { return static_cast<double>(monotonic_ns()) * 1e-9; }
 // The stamp to give at `now` to a file that bears `stamped`. Never back within a few ticks: a fine
 // stamp (base/stamp_clock.h) may be a tick ahead of the coarse clock. A time that was set into the
 // future does go back.

@@ -17,7 +17,7 @@ namespace cairn {
 namespace {
 
 // One block's part of a read.
-struct Part {
+struct ReadPart {
   BlockNumber number;
   std::size_t begin;  // inside the block
   std::size_t end;
@@ -28,7 +28,8 @@ struct Part {
 };
 
 // The block's part of the read if it is resident and at rest, wherever the directory has it.
-bool read_resident(Actor& actor, ObjectIndex object, const Part& part, std::uint32_t weight = 1) {
+bool read_resident(Actor& actor, ObjectIndex object, const ReadPart& part,
+                   std::uint32_t weight = 1) {
   const NodeMemory& memory = *actor.memory;
   const BucketIndex bucket = memory.directory().find(object, part.number);
   if (!copy_resident(memory, bucket, object, part.number, part.begin, part.length(), part.out))
@@ -38,7 +39,8 @@ bool read_resident(Actor& actor, ObjectIndex object, const Part& part, std::uint
 }
 
 // A block that stays in its file tier: read its pages there, without asking anybody.
-int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, const Part& part) {
+int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block,
+                        const ReadPart& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   std::byte* bounce = actor.bounce_blocks();
@@ -56,7 +58,7 @@ int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block, co
 }
 
 // No bucket for the block: its truth is the backing store.
-ssize_t read_through(const ObjectAccess& access, const Part& part) {
+ssize_t read_through(const ObjectAccess& access, const ReadPart& part) {
   // Within the file's size what the store has not got yet reads as zeros.
   const ssize_t got = read_store(access, part.offset(), part.out, part.length());
   if (got < 0) return got;
@@ -66,7 +68,7 @@ ssize_t read_through(const ObjectAccess& access, const Part& part) {
 
 // A fresh block in a file tier, because the tiers above are full: it is filled there for the next
 // reader, and read at once.
-ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, const ReadPart& part) {
   Actor& actor = access.actor;
   const int error = fill_in_file_tier(access, block, part.number);
   if (error < 0) {
@@ -82,7 +84,7 @@ ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, cons
 // A miss brings in the whole block, as far as the file goes: the neighbours are wanted next, and on
 // a disk the seek costs more than the block.
 std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block,
-                            const Part& part) {
+                            const ReadPart& part) {
   const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
   const std::uint64_t start = offset_of(part.number);
   const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
@@ -90,7 +92,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   return pages_touched(0, std::max(end, part.end));
 }
 
-[[gnu::noinline]] ssize_t read_missing(const ObjectAccess& access, const Part& part,
+[[gnu::noinline]] ssize_t read_missing(const ObjectAccess& access, const ReadPart& part,
                                        unsigned blocks_wanted) {
   Actor& actor = access.actor;
   const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
@@ -139,10 +141,10 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
 }
 
 // A small bucket that could not grow: read its bytes and the store's page by page.
-[[gnu::noinline]] ssize_t read_by_pages(const ObjectAccess& access, const Part& part) {
+[[gnu::noinline]] ssize_t read_by_pages(const ObjectAccess& access, const ReadPart& part) {
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
-    const Part page{part.number, at, next, part.out + (at - part.begin)};
+    const ReadPart page{part.number, at, next, part.out + (at - part.begin)};
     if (!read_resident(access.actor, access.index, page)) {
       LockedBlock block = lock_resident(access.actor, access.index, part.number);
       const bool resident =
@@ -172,7 +174,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
 }
 
 // What lies in a file tier and stays there, as much as the device can read at once.
-std::size_t read_below(const ObjectAccess& access, const Part& part, std::size_t length) {
+std::size_t read_below(const ObjectAccess& access, const ReadPart& part, std::size_t length) {
   if (access.actor.memory->tier_count() == 1) return 0;
   const std::size_t run = read_file_tier_run(access, part.offset(), part.out, length);
   return run > 0 ? run : read_file_tier_piece(access, part.offset(), part.out, part.length());
@@ -190,7 +192,7 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
     const std::uint64_t at = offset + done;
     const std::size_t begin = at & (kBlockBytes - 1);
     const std::size_t take = std::min(length - done, kBlockBytes - begin);
-    const Part part{block_of(at), begin, begin + take, out + done};
+    const ReadPart part{block_of(at), begin, begin + take, out + done};
     if (read_resident(access.actor, access.index, part, weight)) {
       *hit_bytes += take;
     } else if (const std::size_t run = read_below(access, part, length - done); run > 0) {

@@ -19,7 +19,7 @@ namespace cairn {
 namespace {
 
 // One block's part of a write.
-struct Part {
+struct WritePart {
   BlockNumber number;
   std::size_t begin;
   std::size_t end;
@@ -31,7 +31,7 @@ struct Part {
 };
 
 // Pages of which the part covers only a piece: their other bytes must be there first.
-std::uint16_t partial_pages(const Part& part) {
+std::uint16_t partial_pages(const WritePart& part) {
   std::uint16_t pages = 0;
   if (part.begin % kPageBytes != 0) pages |= pages_touched(part.begin, part.begin + 1);
   // A tail that ends at or past the end of the file has nothing behind it, but its page must not
@@ -56,7 +56,7 @@ ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const v
 
 // Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes
 // on to put the bytes there as well.
-ssize_t store_part(const ObjectAccess& access, const Part& part) {
+ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
   Object& object = access.object();
   // the kernel stamps the write itself; the application's time is settled later
   object.set(kObjectTimesDirty);
@@ -69,7 +69,7 @@ ssize_t store_part(const ObjectAccess& access, const Part& part) {
 }
 
 // Copies the part into a locked block of the RAM tier and makes it dirty.
-void put_into_block(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+void put_into_block(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
   Actor& actor = access.actor;
   BlockDescriptor& descriptor = block.descriptor();
   const std::uint16_t touched = pages_touched(part.begin, part.end);
@@ -98,7 +98,7 @@ void put_into_block(const ObjectAccess& access, LockedBlock& block, const Part& 
 
 // A block that stays in its file tier: read, change and write its pages there. Requires: the lock,
 // no flush in flight.
-int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   BlockDescriptor& descriptor = block.descriptor();
@@ -147,12 +147,12 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Par
 
 // No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may
 // have been filled from the store before our bytes were there).
-ssize_t write_around(const ObjectAccess& access, const Part& part) {
+ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
   const ssize_t put = store_part(access, part);
   if (put <= 0) return put;
   LockedBlock block = lock_resident(access.actor, access.index, part.number);
   if (!block) return put;
-  Part stored = part;
+  WritePart stored = part;
   stored.end = part.begin + static_cast<std::size_t>(put);
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
   if ((valid & pages_touched(stored.begin, stored.end)) == 0) return put;
@@ -161,7 +161,8 @@ ssize_t write_around(const ObjectAccess& access, const Part& part) {
     for (std::size_t at = stored.begin; at < stored.end;) {
       const std::size_t next = std::min(stored.end, (at / kPageBytes + 1) * kPageBytes);
       if ((valid & pages_touched(at, next)) != 0) {
-        put_into_block(access, block, Part{part.number, at, next, part.in + (at - part.begin)});
+        put_into_block(access, block,
+                       WritePart{part.number, at, next, part.in + (at - part.begin)});
       }
       at = next;
     }
@@ -173,11 +174,11 @@ ssize_t write_around(const ObjectAccess& access, const Part& part) {
 
 // The piece of the block that cannot be resident goes to the store under the block's lock, the rest
 // into the bucket.
-ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part& part) {
+ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
-    const Part page{part.number, at, next, part.in + (at - part.begin)};
+    const WritePart page{part.number, at, next, part.in + (at - part.begin)};
     if ((valid & pages_touched(at, next)) != 0) {
       put_into_block(access, block, page);
     } else if (const ssize_t put = store_part(access, page);
@@ -193,7 +194,7 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Part&
 
 // `length` bytes are to be written from the part's beginning on: where that is one operation of a
 // device, more than the part is done.
-ssize_t write_part(const ObjectAccess& access, const Part& part, std::size_t length) {
+ssize_t write_part(const ObjectAccess& access, const WritePart& part, std::size_t length) {
   const auto blocks_wanted = length < kBlockBytes
                                  ? kOnlyAPiece
                                  : static_cast<unsigned>(std::min<std::size_t>(
@@ -279,7 +280,7 @@ ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std
     const std::uint64_t at = offset + done;
     const std::size_t begin = at & (kBlockBytes - 1);
     const std::size_t take = std::min(length - done, kBlockBytes - begin);
-    const Part part{block_of(at), begin, begin + take, in + done};
+    const WritePart part{block_of(at), begin, begin + take, in + done};
     const ssize_t put =
         around ? write_around(access, part) : write_part(access, part, length - done);
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;

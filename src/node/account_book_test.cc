@@ -9,7 +9,7 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
+using testing::kMiB;
 
 class AccountBookTest : public ::testing::Test {
  protected:

@@ -19,10 +19,6 @@
 namespace cairn::node {
 namespace {
 
-void fail(ControlPeer& peer, const std::string& message, const std::string& remedy) {
-  peer.send({{"kind", "error"}, {"message", message}, {"remedy", remedy}});
-}
-
 std::string text_of(const Json& request, const char* field) {
   const auto found = request.find(field);
   if (found == request.end()) return {};
@@ -78,8 +74,8 @@ void ControlCommands::on_request(ControlPeer& peer, std::uint64_t session, const
   if (command == "config") return config(peer);
   if (command == "shutdown") return shutdown(peer, request);
   if (files_.on_request(peer, command, request)) return;
-  fail(peer, "unknown command \"" + command + "\"",
-       "the node may run another version of Cairn than this command");
+  peer.fail("unknown command \"" + command + "\"",
+            "the node may run another version of Cairn than this command");
 }
 
 void ControlCommands::status(ControlPeer& peer) {
@@ -127,14 +123,14 @@ void ControlCommands::run_begin(ControlPeer& peer, std::uint64_t session, const 
   }
   const std::string id = run.id;
   const std::uint32_t number = run.number();
-  if (id.empty()) return fail(peer, "run-begin without a run", "");
+  if (id.empty()) return peer.fail("run-begin without a run", "");
   if (!context_.runs->begin(std::move(run)))
-    return fail(peer, "a run " + id + " is under way already", "");
+    return peer.fail("a run " + id + " is under way already", "");
   Json reply = done();
   const auto refuse = [&](const Status& status, const char* remedy) {
     context_.runs->end(id);
     forget_run(number);
-    fail(peer, status.message(), remedy);
+    peer.fail(status.message(), remedy);
   };
   constexpr const char* kAskForLess =
       "ask for less, wait until other runs have ended, or give the node larger tiers; `cairn "
@@ -210,7 +206,7 @@ void ControlCommands::settle_deaths(std::uint32_t run) const {
 void ControlCommands::run_end(ControlPeer& peer, std::uint64_t session, const Json& request) {
   const std::string id = text_of(request, "run");
   const std::optional<Run> run = context_.runs->find(id);
-  if (!run) return fail(peer, "no run " + id + " is under way", "");
+  if (!run) return peer.fail("no run " + id + " is under way", "");
   settle_deaths(run->number());
   const DrainOutcome outcome = drain_for(peer, request);
   Json reply = done();
@@ -238,7 +234,7 @@ void ControlCommands::explain(ControlPeer& peer, const Json& request) {
   const auto inode = request.find("inode");
   if (device == request.end() || inode == request.end() || !device->is_number_integer() ||
       !inode->is_number_integer()) {
-    return fail(peer, "explain needs device and inode", "");
+    return peer.fail("explain needs device and inode", "");
   }
   ExplainRequest file;
   file.device = device->get<std::uint64_t>();
@@ -274,8 +270,8 @@ void ControlCommands::shutdown(ControlPeer& peer, const Json& request) {
   } else {
     const DirtyView left = view_dirty(*context_.memory, *context_.files, 100);
     if (!left.files.empty() && !discard) {
-      return fail(peer, std::to_string(left.files.size()) + " files are not stored yet",
-                  "drain first, or discard them");
+      return peer.fail(std::to_string(left.files.size()) + " files are not stored yet",
+                       "drain first, or discard them");
     }
     reply["stored"] = left.files.empty();
     reply["unstored"] = unstored_json(left.files);

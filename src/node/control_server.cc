@@ -24,6 +24,10 @@ bool ControlPeer::send(const Json& line) {
   return true;
 }
 
+void ControlPeer::fail(const std::string& message, const std::string& remedy) {
+  send({{"kind", "error"}, {"message", message}, {"remedy", remedy}});
+}
+
 bool ControlPeer::is_gone() const {
   pollfd entry{socket_, POLLRDHUP, 0};
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;

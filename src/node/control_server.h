@@ -31,6 +31,8 @@ class ControlPeer {
   explicit ControlPeer(int socket) : socket_(socket) {}
   // Sends one line. Returns false when the peer is gone.
   bool send(const Json& line);
+  // Sends the line that ends a request in vain: what is wrong, and what to do.
+  void fail(const std::string& message, const std::string& remedy);
   // True when the peer has closed its end: a drain for it may be given up.
   bool is_gone() const;
 

@@ -11,7 +11,7 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::size_t kPathsMax = 100;
+constexpr std::size_t kPathsNamedMax = 100;
 // Dirty data without a descriptor: its message may still be on the way.
 constexpr std::int64_t kDescriptorWaitNanos = 2'000'000'000;
 constexpr std::uint32_t kAttempts = 2;
@@ -41,7 +41,7 @@ class Drain {
     outcome.sync_error = files_.make_durable();
     files_.drop_idle();
     look();
-    name_files(memory_, files_, kPathsMax, left_);
+    name_files(memory_, files_, kPathsNamedMax, left_);
     outcome.stored = left_.empty() && outcome.sync_error == 0;
     outcome.left = std::move(left_);
     outcome.seconds = static_cast<double>(monotonic_ns() - began_) / 1e9;

@@ -16,10 +16,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kPathsMax = 1'000'000;
 
-void fail(ControlPeer& peer, const std::string& message, const std::string& remedy) {
-  peer.send({{"kind", "error"}, {"message", message}, {"remedy", remedy}});
-}
-
 const Json& list_of(const Json& request, const char* field) {
   static const Json kEmpty = Json::array();
   const auto found = request.find(field);
@@ -68,12 +64,12 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
   std::vector<FileRule> rules;
   for (const Json& object : list_of(request, "rules")) {
     auto rule = rule_from_json(object);
-    if (!rule) return fail(peer, rule.status().message(), "`cairn set --help` lists what there is");
+    if (!rule) return peer.fail(rule.status().message(), "`cairn set --help` lists what there is");
     rules.push_back(std::move(rule.value()));
   }
   for (const FileRule& rule : rules) {
     if (const Status status = context_.rules->set(rule); !status)
-      return fail(peer, status.message(), "nothing was changed by this rule");
+      return peer.fail(status.message(), "nothing was changed by this rule");
     if (!rule.pinned) continue;
     for (const Json& file : list_of(request, "files")) pin_resident(context_, file, *rule.pinned);
   }
@@ -81,8 +77,9 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
                                     [](const FileRule& rule) { return rule.reserve.has_value(); });
   if (const Status status = reserves ? wait_for_reservations(context_, peer, 0) : Status::ok();
       !status) {
-    return fail(peer, status.message(),
-                "the rule holds, and its files get the room as others leave it; reserve=0 ends it");
+    return peer.fail(
+        status.message(),
+        "the rule holds, and its files get the room as others leave it; reserve=0 ends it");
   }
   // What is pinned no longer may have been all that could leave.
   context_.memory->wake_organizer();
@@ -98,7 +95,7 @@ void FileCommands::stage(ControlPeer& peer, const Json& request, bool in) {
     FileRule rule;
     rule.tier = tier->get<std::string>();
     const auto handling = context_.rules->handling_of(rule, ObjectHandling());
-    if (!handling) return fail(peer, handling.status().message(), "`cairn status` lists the tiers");
+    if (!handling) return peer.fail(handling.status().message(), "`cairn status` lists the tiers");
     stage.tier = handling->home;
   }
   stage.progress = [&peer](const StageProgress& progress) {

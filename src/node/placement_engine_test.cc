@@ -10,13 +10,13 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::uint32_t kSlabs = 128;
+constexpr std::uint32_t kMemorySlabs = 128;
 
 class PlacementEngineTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    MemoryShape shape = testing::memory_only(kSlabs * kBlockBytes);
-    shape.tier_bytes[1] = shape.tier_bytes[2] = 2 * kSlabs * kBlockBytes;
+    MemoryShape shape = testing::memory_only(kMemorySlabs * kBlockBytes);
+    shape.tier_bytes[1] = shape.tier_bytes[2] = 2 * kMemorySlabs * kBlockBytes;
     memory_ = testing::make_memory(shape, "placement-engine-test");
     actor_ = testing::make_actor(memory_);
     object_ = testing::make_object(actor_, FileKey{1, 2, 3});
@@ -28,12 +28,12 @@ class PlacementEngineTest : public ::testing::Test {
     engine_.emplace(memory_, figures, nullptr);
   }
   void fill_memory() {
-    for (std::uint32_t number = 0; number < kSlabs; ++number)
+    for (std::uint32_t number = 0; number < kMemorySlabs; ++number)
       testing::place_block(actor_, object_, TierId::kMemory, number, 1000);
     actor_.drop_leases();
   }
   void empty_memory() {
-    for (std::uint32_t number = 0; number < kSlabs; ++number) {
+    for (std::uint32_t number = 0; number < kMemorySlabs; ++number) {
       const BucketIndex bucket =
           memory_.directory().find(object_, static_cast<BlockNumber>(number));
       actor_.lock(memory_.block(bucket));
@@ -60,7 +60,7 @@ TEST_F(PlacementEngineTest, TheDefaultRatherHasRoomMadeInMemoryThanPlacesBelow) 
   engine_->refresh();
   EXPECT_TRUE(makes_room(0));
   EXPECT_FALSE(makes_room(1)) << "round-robin takes what there is";
-  EXPECT_GE(engine_->rooms_wanted()[0], kSlabs / 4);
+  EXPECT_GE(engine_->rooms_wanted()[0], kMemorySlabs / 4);
   EXPECT_EQ(memory_.header().plans[0].at(0), TierId::kMemory);
   empty_memory();
   engine_->refresh();

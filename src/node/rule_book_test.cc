@@ -8,7 +8,7 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
+using testing::kMiB;
 
 // Rules that reserve room, on a node with 32 MiB of memory.
 class RuleBookTest : public ::testing::Test {

@@ -9,8 +9,6 @@
 namespace cairn::profiler {
 namespace {
 
-constexpr uint64_t kGibibyte = uint64_t{1} << 30;
-
 DeviceIdentity local_disk() {
   return {.host = "node17",
           .device_class = DeviceClass::kSsd,

@@ -13,8 +13,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kGibibyte = uint64_t{1} << 30;
-
 class MachineScanTest : public testing::Test {
  protected:
   DeviceClass class_of(DeviceNumber number) {

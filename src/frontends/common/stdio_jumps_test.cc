@@ -26,45 +26,46 @@ struct MemoryFile {
   int reads = 0;
   int fail_with = 0;
 };
-MemoryFile file;
+MemoryFile memory_file;
 
 const StdioCalls kCalls = {
-    .is_ours = [](int fd) { return fd == file.fd; },
+    .is_ours = [](int fd) { return fd == memory_file.fd; },
     .read = [](int, void* buffer, size_t length) -> ssize_t {
-      ++file.reads;
-      if (file.offset >= file.bytes.size()) return 0;
-      const std::size_t part = std::min(length, file.bytes.size() - file.offset);
-      std::memcpy(buffer, file.bytes.data() + file.offset, part);
-      file.offset += part;
+      ++memory_file.reads;
+      if (memory_file.offset >= memory_file.bytes.size()) return 0;
+      const std::size_t part = std::min(length, memory_file.bytes.size() - memory_file.offset);
+      std::memcpy(buffer, memory_file.bytes.data() + memory_file.offset, part);
+      memory_file.offset += part;
       return static_cast<ssize_t>(part);
     },
     .write = [](int, const void* buffer, size_t length) -> ssize_t {
-      if (file.fail_with != 0) {
-        errno = file.fail_with;
+      if (memory_file.fail_with != 0) {
+        errno = memory_file.fail_with;
         return -1;
       }
-      if (file.bytes.size() < file.offset + length) file.bytes.resize(file.offset + length);
-      std::memcpy(file.bytes.data() + file.offset, buffer, length);
-      file.offset += length;
+      if (memory_file.bytes.size() < memory_file.offset + length)
+        memory_file.bytes.resize(memory_file.offset + length);
+      std::memcpy(memory_file.bytes.data() + memory_file.offset, buffer, length);
+      memory_file.offset += length;
       return static_cast<ssize_t>(length);
     },
     .seek = [](int, off_t offset, int whence) -> off_t {
       const auto base = whence == SEEK_SET   ? 0
-                        : whence == SEEK_CUR ? file.offset
-                                             : file.bytes.size();
-      file.offset = base + static_cast<std::size_t>(offset);
-      return static_cast<off_t>(file.offset);
+                        : whence == SEEK_CUR ? memory_file.offset
+                                             : memory_file.bytes.size();
+      memory_file.offset = base + static_cast<std::size_t>(offset);
+      return static_cast<off_t>(memory_file.offset);
     },
     .close =
         [](int fd) {
-          ++file.closes;
-          file.fd = -1;
+          ++memory_file.closes;
+          memory_file.fd = -1;
           return ::close(fd);
         },
     .stat =
         [](int fd, struct stat* status) {
           const int result = ::fstat(fd, status);
-          status->st_size = static_cast<off_t>(file.bytes.size());
+          status->st_size = static_cast<off_t>(memory_file.bytes.size());
           return result;
         },
 };
@@ -73,33 +74,33 @@ class StdioJumpsTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(install_stdio_jumps(kCalls));
-    file = MemoryFile();
+    memory_file = MemoryFile();
     char path[] = "/tmp/cairn_stdio_XXXXXX";
     ::close(::mkstemp(path));
-    file.fd = ::open(path, O_PATH | O_CLOEXEC);
+    memory_file.fd = ::open(path, O_PATH | O_CLOEXEC);
     ::unlink(path);
-    ASSERT_GE(file.fd, 0);
+    ASSERT_GE(memory_file.fd, 0);
   }
   void TearDown() override {
-    if (file.fd >= 0) ::close(file.fd);
-    file.fd = -1;
+    if (memory_file.fd >= 0) ::close(memory_file.fd);
+    memory_file.fd = -1;
   }
 };
 
 TEST_F(StdioJumpsTest, FormattedOutputReachesTheFile) {
-  const int fd = file.fd;
+  const int fd = memory_file.fd;
   FILE* stream = make_stream(fd, "w");
   ASSERT_NE(stream, nullptr);
   EXPECT_EQ(fileno(stream), fd);
   fprintf(stream, "%d-%s", 42, "answer");
-  EXPECT_EQ(file.bytes, "") << "not before a flush";
+  EXPECT_EQ(memory_file.bytes, "") << "not before a flush";
   EXPECT_EQ(fclose(stream), 0);
-  EXPECT_EQ(file.bytes, "42-answer");
-  EXPECT_EQ(file.closes, 1);
+  EXPECT_EQ(memory_file.bytes, "42-answer");
+  EXPECT_EQ(memory_file.closes, 1);
 }
 
 TEST_F(StdioJumpsTest, SmallRecordsSurviveARoundTrip) {
-  FILE* stream = make_stream(file.fd, "w+");
+  FILE* stream = make_stream(memory_file.fd, "w+");
   char record[100];
   for (int index = 0; index < 5000; ++index) {
     std::memset(record, 'a' + index % 26, sizeof record);
@@ -121,35 +122,35 @@ TEST_F(StdioJumpsTest, SmallRecordsSurviveARoundTrip) {
 }
 
 TEST_F(StdioJumpsTest, WideCharactersWork) {
-  FILE* stream = make_stream(file.fd, "w");
+  FILE* stream = make_stream(memory_file.fd, "w");
   EXPECT_GT(fwide(stream, 1), 0);
   EXPECT_GT(fwprintf(stream, L"%ls %d\n", L"wide", 7), 0);
   fclose(stream);
-  EXPECT_EQ(file.bytes, "wide 7\n");
+  EXPECT_EQ(memory_file.bytes, "wide 7\n");
 }
 
 TEST_F(StdioJumpsTest, StandardStreamsFollowTheirDescriptor) {
   fflush(stdout);
   const int saved = ::dup(1);
-  ::dup2(file.fd, 1);
-  ::close(file.fd);
-  file.fd = 1;
+  ::dup2(memory_file.fd, 1);
+  ::close(memory_file.fd);
+  memory_file.fd = 1;
   printf("to the file\n");
   fflush(stdout);
-  file.fd = -1;
+  memory_file.fd = -1;
   ::dup2(saved, 1);
   ::close(saved);
-  EXPECT_EQ(file.bytes, "to the file\n");
+  EXPECT_EQ(memory_file.bytes, "to the file\n");
 }
 
 TEST_F(StdioJumpsTest, DprintfReachesTheFile) {
-  dprintf(file.fd, "%s", "direct");
-  EXPECT_EQ(file.bytes, "direct");
+  dprintf(memory_file.fd, "%s", "direct");
+  EXPECT_EQ(memory_file.bytes, "direct");
 }
 
 TEST_F(StdioJumpsTest, AnErrorOfTheFileIsTheStreams) {
-  FILE* stream = make_stream(file.fd, "w");
-  file.fail_with = ENOSPC;
+  FILE* stream = make_stream(memory_file.fd, "w");
+  memory_file.fail_with = ENOSPC;
   fputs("lost", stream);
   errno = 0;
   EXPECT_EQ(fflush(stream), EOF);
@@ -167,7 +168,7 @@ TEST_F(StdioJumpsTest, OtherStreamsAreLibcsOwn) {
   EXPECT_EQ(fread(text, 1, sizeof text, stream), 6U);
   EXPECT_STREQ(text, "native");
   fclose(stream);
-  EXPECT_EQ(file.reads, 0);
+  EXPECT_EQ(memory_file.reads, 0);
 }
 
 TEST(StreamModeTest, ModesBecomeFlags) {

@@ -11,6 +11,8 @@
 
 namespace cairn::profiler {
 
+inline constexpr uint64_t kGibibyte = uint64_t{1} << 30;
+
 class FakeMachine {
  public:
   FakeMachine();

@@ -16,6 +16,8 @@
 
 namespace cairn::testing {
 
+inline constexpr std::uint64_t kMiB = 1 << 20;
+
 // A small node's: RAM only.
 inline MemoryShape memory_only(std::uint64_t bytes) {
   MemoryShape shape;
