@@ -74,4 +74,6 @@ function(cairn_add_module_tests)
   endforeach()
   get_property(targets GLOBAL PROPERTY CAIRN_UNIT_TEST_TARGETS)
   add_custom_target(unit_tests DEPENDS ${targets})
+  # Each of these writes a policy's costs out anew, under the same names.
+  set_target_properties(test_placement PROPERTIES UNITY_BUILD OFF)
 endfunction()
