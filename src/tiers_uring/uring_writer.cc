@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <liburing.h>
+#include <time.h>
 
 #include <array>
 
@@ -62,8 +63,12 @@ void UringWriter::submit() {
 
 void UringWriter::reap_one() {
   io_uring_cqe* completion = nullptr;
-  // Fails for a signal only.
-  while (io_uring_wait_cqe(&ring_->ring, &completion) < 0) {
+  // Fails for a signal only; should it ever be for something else, the kernel goes on all the same,
+  // and what it has done is found in the ring's memory.
+  constexpr timespec kNap{0, 1'000'000};
+  for (int error = -EINTR; error < 0;) {
+    error = io_uring_wait_cqe(&ring_->ring, &completion);
+    if (error < 0 && error != -EINTR) ::nanosleep(&kNap, nullptr);
   }
   auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
   write->result = completion->res < 0 ? completion->res : 0;
