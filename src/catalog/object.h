@@ -69,7 +69,9 @@ struct Object {
   std::atomic<std::uint64_t> store_size;
   // advances on each failed flush; descriptors report each step once
   std::atomic<std::uint32_t> error_sequence;
-  std::atomic<std::uint32_t> error_number;
+  std::atomic<std::uint16_t> error_number;
+  // the home in the handling is a rule's word, which no policy changes
+  std::atomic<std::uint8_t> home_is_ruled;
   std::atomic<std::uint32_t> dirty_low;   // hint: no dirty block below
   std::atomic<std::uint32_t> dirty_high;  // hint: no dirty block at or above
   std::atomic<std::uint32_t> dirty_since_ms;

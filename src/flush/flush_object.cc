@@ -397,7 +397,7 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
 }
 
 void record_store_error(Object& object, int error_number) {
-  object.error_number.store(static_cast<std::uint32_t>(error_number), std::memory_order_release);
+  object.error_number.store(static_cast<std::uint16_t>(error_number), std::memory_order_release);
   object.error_sequence.fetch_add(1, std::memory_order_acq_rel);
   object.set(kObjectFailing);
 }

@@ -40,6 +40,11 @@ std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView
   std::erase_if(history_, [&](const auto& entry) { return !measured.contains(entry.first); });
   std::vector<HotUnit> units;
   for (const auto& [object, now_measured] : measured) {
+    const Object& record = memory_.objects().at(static_cast<ObjectIndex>(object));
+    if (const auto home = record.handling().home; home && record.home_is_ruled.load() != 0) {
+      if (raw(*home) < tiers.size()) tiers[raw(*home)].reserve_bytes += now_measured.bytes;
+      continue;
+    }
     History& history = history_[object];
     const std::uint64_t fresh =
         now_measured.accesses - std::min(now_measured.accesses, history.accesses);

@@ -24,8 +24,9 @@ class Hotness {
   explicit Hotness(const NodeMemory& memory) : memory_(memory) {}
 
   // Looks at all blocks and sets the home of every object whose policy is in `policies` (a bit
-  // each). `tiers` are the views of all tiers, whose hotness_min is set. Returns files that are in
-  // use and have blocks below their home, the hottest first, at most kRisingMax.
+  // each), but of those that a rule has given one: they take their room from the others. `tiers`
+  // are the views of all tiers, whose hotness_min is set. Returns files that are in use and have
+  // blocks below their home, the hottest first, at most kRisingMax.
   static constexpr std::size_t kRisingMax = 1024;
   std::vector<RisingFile> rank(std::uint32_t policies, std::span<TierView> tiers);
 

@@ -54,7 +54,9 @@ class Stager {
   int read_in(ObjectIndex index, BackingFile& file) {
     Object& object = actor_.object(index);
     if (object.through.load(std::memory_order_acquire) != 0) return -EBUSY;
-    object.set_handling(handling_of(object));
+    const ObjectHandling handling = handling_of(object);
+    object.home_is_ruled.store(handling.home && !request_.tier ? 1 : 0);
+    object.set_handling(handling);
     ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
     const std::uint64_t size = object.size.load(std::memory_order_acquire);
     const ObjectAccess access{actor_, index, file, nobody_};

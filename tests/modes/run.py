@@ -392,6 +392,28 @@ def hot_files_rise():
         assert puppet.end() == 0, puppet.errors
 
 
+def a_rules_tier_is_not_ranked():
+    """Of two files that are read alike the one that a rule has put into a slow tier stays there."""
+    with Node("--policy", "hot-data", ram="0", tier="8M", slower="64M") as node:
+        ruled, free = node.directory / "ruled", node.directory / "free"
+        node.cairn("set", "--node", "n", f"{node.directory}/rul*", "tier=tier2")
+        for path in (ruled, free):
+            path.write_bytes(pattern(1, 1 << 20))
+        node.cairn("stage-in", "--node", "n", ruled)
+        node.cairn("stage-in", "--node", "n", "--tier", "tier2", free)
+        puppet = node.puppet()
+        opened = [puppet.call("open", str(path), os.O_RDONLY) for path in (ruled, free)]
+
+        def tiers_of_both():
+            for descriptor in opened:
+                puppet.call("pread", descriptor, 1 << 20, 0)
+            return [set(node.tiers_of(path.name)) for path in (ruled, free)]
+        assert soon(lambda: tiers_of_both()[1] == {"tier1"}, 30), "what no rule speaks of rises"
+        assert tiers_of_both()[0] == {"tier2"}, tiers_of_both()
+        assert puppet.call("pread", opened[0], 1 << 20, 0) == pattern(1, 1 << 20)
+        assert puppet.end() == 0, puppet.errors
+
+
 def hot_files_rise_between_file_tiers():
     with Node("--policy", "hot-data", ram="0", tier="8M", slower="64M") as node:
         files = [node.directory / f"f{number}" for number in range(16)]
@@ -579,6 +601,7 @@ PARTS = {
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers,
                  report_names_each_tier, locality_keeps_files_together,
                  small_new_files_start_in_memory, hot_files_rise, hot_files_rise_between_file_tiers,
+                 a_rules_tier_is_not_ranked,
                  policies_by_path_and_run, policies_from_shared_objects, idle_time_is_for_measuring],
 }
 

@@ -169,11 +169,14 @@ bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status,
 }
 
 // The latest open decides; the home that a policy has given the file stays while it is that
-// policy's. What is in the buffer of a part that is not to be buffered any more leaves it.
+// policy's and no rule has one. What is in the buffer of a part that is not to be buffered any more
+// leaves it.
 void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
   Object& object = actor.object(file.object);
   const ObjectHandling before = object.handling();
-  if (!handling.home && handling.policy == before.policy) handling.home = before.home;
+  const bool is_ruled = handling.home.has_value();
+  const bool was_ruled = object.home_is_ruled.exchange(is_ruled ? 1 : 0) != 0;
+  if (!is_ruled && !was_ruled && handling.policy == before.policy) handling.home = before.home;
   object.set_handling(handling);
   if (__builtin_expect(handling.parts == before.parts, 1)) return;
   const bool keeps_out = actor.memory->rules().parts().keeps_any_out(handling.parts);
