@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 
+#include "rules/yaml_documents.h"
+
 namespace cairn::cli {
 namespace {
 
@@ -38,6 +40,10 @@ class Reader {
         read_root(root);
       } else if (!root.IsNull()) {
         problem(root, "a map of options is expected, such as \"ram: {capacity: 4G}\"");
+      }
+      if (const auto line = line_of_second_document(text)) {
+        file_.problems.push_back(fmt::format(
+            "{}:{}: another document begins here; put all options into one", path_, *line));
       }
     } catch (const YAML::ParserException& error) {
       file_.problems.push_back(

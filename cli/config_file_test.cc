@@ -68,6 +68,8 @@ TEST(ConfigFile, OtherShapesAreMistakes) {
   EXPECT_THAT(parse_config_text("just words", "f").problems,
               ElementsAre(HasSubstr("a map of options")));
   EXPECT_THAT(parse_config_text("a: [b", "f").problems, ElementsAre(HasSubstr("not valid YAML")));
+  EXPECT_THAT(parse_config_text("ram: {capacity: 4G}\n---\nram: {capacity: 8G}\n", "f").problems,
+              ElementsAre(HasSubstr("f:2: another document begins here")));
   EXPECT_THAT(load_config_file("/no/such/file").problems, ElementsAre(HasSubstr("No such file")));
 }
 

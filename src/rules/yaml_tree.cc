@@ -2,12 +2,12 @@
 #include "rules/yaml_tree.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <optional>
-#include <sstream>
 #include <utility>
+
+#include "rules/yaml_documents.h"
 
 namespace cairn {
 namespace {
@@ -21,38 +21,6 @@ unsigned line_of(const YAML::Mark& mark) {
   return mark.line >= 0 ? static_cast<unsigned>(mark.line) + 1 : 1;
 }
 unsigned line_of(const YAML::Node& node) { return line_of(node.Mark()); }
-
-// Sees only where the documents of a text begin.
-class DocumentStarts : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override { line_ = line_of(mark); }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-
-  unsigned line() const { return line_; }
-
- private:
-  unsigned line_ = 1;
-};
-
-// YAML::Load() drops what follows the first document in silence, and YAML::LoadAll() never ends on
-// a text that begins with a comma (yaml-cpp 0.7): a document of nothing, again and again.
-std::optional<unsigned> line_of_second_document(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  DocumentStarts starts;
-  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return std::nullopt;
-  return starts.line();
-}
 
 class Converter {
  public:
