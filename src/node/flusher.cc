@@ -369,7 +369,11 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
   request.reason = file->why.load();
-  const FlushResult result = flush_object(actor, request);
+  // At the end nobody opens or closes the file any more.
+  const bool is_in_use = request.reason != PlacementReason::kDrained;
+  const FlushResult result = object.has(kObjectRemote) && is_in_use
+                                 ? flush_remote(actor, *file, request)
+                                 : flush_object(actor, request);
   int error = result.error;
   if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
     error = settled;
@@ -387,6 +391,31 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
     note_success(*file, object);
   }
   return result.bytes;
+}
+
+// The client of a network file system keeps what it is given, and whoever closes the file or opens
+// it for reading waits until all of that is sent: it is never given much at a time.
+FlushResult Flusher::flush_remote(Actor& actor, const StoreFile& file, FlushRequest request) {
+  FlushResult sum;
+  const std::uint64_t most = request.bytes_max;
+  request.bytes_max = kUnsentBytesMax;
+  while (sum.bytes < most) {
+    const FlushResult part = flush_object(actor, request);
+    sum.bytes += part.bytes;
+    sum.blocks_left = part.blocks_left;
+    sum.error = part.error;
+    if (sum.error == 0 && part.bytes != 0) sum.error = send(actor, file);
+    if (sum.error != 0 || part.bytes < request.bytes_max) break;
+  }
+  return sum;
+}
+
+int Flusher::send(Actor& actor, const StoreFile& file) {
+  // A file that cannot be synchronised has nothing to wait for.
+  if (::fdatasync(file.fd.get()) == 0 || errno == EINVAL || errno == EROFS) return 0;
+  const int error = -errno;
+  redirty_object(actor, file.object);
+  return error;
 }
 
 void Flusher::note_failure(StoreFile& file, Object& object, int error) {

@@ -33,6 +33,7 @@
 #include <thread>
 #include <vector>
 
+#include "flush/flush_object.h"
 #include "node/fair_share.h"
 #include "node/run_activity.h"
 #include "node/store_files.h"
@@ -52,6 +53,7 @@ class Flusher {
  public:
   static constexpr std::uint32_t kRetryMsMax = 30'000;
   static constexpr std::uint64_t kTurnBytes = 32 << 20;
+  static constexpr std::uint64_t kUnsentBytesMax = 4 << 20;
 
   using Log = std::function<void(const std::string&)>;
   Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options, Log log);
@@ -119,6 +121,9 @@ class Flusher {
   StoreFilePtr take_locked();
   // Returns the bytes stored.
   std::uint64_t flush_turn(Actor& actor, const StoreFilePtr& file);
+  FlushResult flush_remote(Actor& actor, const StoreFile& file, FlushRequest request);
+  // 0 or -errno: what was stored before is then dirty again.
+  int send(Actor& actor, const StoreFile& file);
   void note_failure(StoreFile& file, Object& object, int error);
   void note_success(StoreFile& file, Object& object);
 
