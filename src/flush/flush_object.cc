@@ -315,18 +315,26 @@ class Pass {
   std::byte* staging_ = nullptr;
 };
 
+struct Growth {
+  std::uint64_t known = 0;  // the size that the store had at least
+  std::uint64_t end = 0;    // and is to have
+};
+
 // To set the size on a network file system waits for the data that its client has not sent yet, and
 // whoever opens the file meanwhile waits as well (MooseFS: 150 to 740 ms). A byte behind the end
 // makes the file as long, and goes the way of all data. Only while there is data to come: where
-// there is none, it would cost the store a page.
-int make_longer(const Object& object, int fd, std::uint64_t end) {
+// there is none, it would cost the store a page. And only behind all that we know of, should the
+// file system have said too small a size.
+int make_longer(const Object& object, int fd, const Growth& growth) {
+  const auto end = static_cast<off_t>(growth.end);
   const bool is_dirty = object.dirty_blocks.load(std::memory_order_acquire) != 0;
-  if (!object.has(kObjectRemote) || !is_dirty) return sys::ftruncate(fd, static_cast<off_t>(end));
+  if (!object.has(kObjectRemote) || !is_dirty || growth.end <= growth.known)
+    return sys::ftruncate(fd, end);
   constexpr char kZero = 0;
   const iovec part{const_cast<char*>(&kZero), 1};
   ssize_t put = 0;
   do {
-    put = sys::pwritev(fd, &part, 1, static_cast<off_t>(end - 1));
+    put = sys::pwritev(fd, &part, 1, end - 1);
   } while (put == -EINTR);
   if (put == 0) return -EIO;
   return put < 0 ? static_cast<int>(put) : 0;
@@ -353,7 +361,8 @@ int extend_store(Actor& actor, ObjectIndex index, int fd, std::uint64_t end) {
   StoreStatus status;
   if (const int error = store_status(fd, &status); error < 0) return error;
   if (status.stamp.size < end) {
-    if (const int error = make_longer(actor.object(index), fd, end); error < 0) return error;
+    const Growth growth{store_size.load(std::memory_order_acquire), end};
+    if (const int error = make_longer(actor.object(index), fd, growth); error < 0) return error;
     status.stamp.size = end;
   }
   raise_to(store_size, status.stamp.size);

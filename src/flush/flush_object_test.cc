@@ -82,5 +82,17 @@ TEST_F(ExtendStore, WritesAByteOnANetworkWhileThereIsDataToCome) {
   EXPECT_EQ(status().st_blocks, more_blocks) << "nothing is to come: a hole";
 }
 
+// Should the file system have said too small a size, what is there must not be written over.
+TEST_F(ExtendStore, WritesNoByteWhereThereMayBeData) {
+  const auto blocks = status().st_blocks;
+  object().set(kObjectRemote);
+  object().dirty_blocks.store(1);
+  object().store_size.store(kEnd);
+  ASSERT_EQ(extend_store(actor_, index_, fd_, kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd));
+  EXPECT_EQ(status().st_blocks, blocks);
+  expect_contents();
+}
+
 }  // namespace
 }  // namespace cairn

@@ -144,7 +144,7 @@ Flusher::Plan Flusher::look() const {
     const Object& object = memory_.objects().at(file->object);
     if (file->queued.load()) continue;
     if (!needs_store(object)) {
-      if (file->lingers) plan.note_resting(file, now_ns);
+      if (file->traits.lingers) plan.note_resting(file, now_ns);
       continue;
     }
     const std::int64_t not_before = file->not_before_ns.load();
@@ -267,7 +267,7 @@ StoreFilePtr Flusher::take_locked() {
     const StoreFile& file = *queue_[at];
     const auto found = writing_.find(file.device);
     const unsigned writers = found == writing_.end() ? 0 : found->second;
-    if (writers != 0 && file.rotational) continue;
+    if (writers != 0 && file.traits.rotational) continue;
     if (places.empty() || writers < least_writers) {
       places.clear();
       candidates.clear();
@@ -324,7 +324,7 @@ void Flusher::work(unsigned stream) {
     if (!goes_on) {
       file->rests_since_ns.store(monotonic_ns());
       file->queued.store(false);
-      if (!file->lingers) drop(file);
+      if (!file->traits.lingers) drop(file);
     }
     lock.lock();
     if (goes_on) queue_.push_back(file);
@@ -371,8 +371,8 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   request.reason = file->why.load();
   // At the end nobody opens or closes the file any more.
   const bool is_in_use = request.reason != PlacementReason::kDrained;
-  const FlushResult result = object.has(kObjectRemote) && is_in_use
-                                 ? flush_remote(actor, *file, request)
+  const FlushResult result = file->traits.is_sent_early && is_in_use
+                                 ? flush_and_send(actor, *file, request)
                                  : flush_object(actor, request);
   int error = result.error;
   if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
@@ -393,9 +393,9 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   return result.bytes;
 }
 
-// The client of a network file system keeps what it is given, and whoever closes the file or opens
-// it for reading waits until all of that is sent: it is never given much at a time.
-FlushResult Flusher::flush_remote(Actor& actor, const StoreFile& file, FlushRequest request) {
+// A file system that is a program keeps what it is given, and whoever closes the file or opens it
+// for reading waits until all of that is sent on (MooseFS: 4 s): it is never given much at a time.
+FlushResult Flusher::flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request) {
   FlushResult sum;
   const std::uint64_t most = request.bytes_max;
   request.bytes_max = kUnsentBytesMax;

@@ -121,7 +121,7 @@ class Flusher {
   StoreFilePtr take_locked();
   // Returns the bytes stored.
   std::uint64_t flush_turn(Actor& actor, const StoreFilePtr& file);
-  FlushResult flush_remote(Actor& actor, const StoreFile& file, FlushRequest request);
+  FlushResult flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request);
   // 0 or -errno: what was stored before is then dirty again.
   int send(Actor& actor, const StoreFile& file);
   void note_failure(StoreFile& file, Object& object, int error);

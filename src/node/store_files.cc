@@ -56,6 +56,7 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
   if (created) {
     entry->second.rotational = is_rotational(device);
     entry->second.remote = profiler::is_on_network(fd);
+    entry->second.in_user_space = profiler::is_in_user_space(fd);
     std::string path = path_of_descriptor(fd);
     path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
     UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -88,9 +89,11 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
   const Device& device = device_of(status.st_dev, fd.get());
   if (device.remote) memory_.objects().at(index).set(kObjectRemote);
   constexpr mode_t kExecutable = S_IXUSR | S_IXGRP | S_IXOTH;
-  const bool lingers = device.remote && (status.st_mode & kExecutable) == 0;
-  files_[raw(index)] =
-      std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, device.rotational, lingers);
+  StoreFile::Traits traits;
+  traits.rotational = device.rotational;
+  traits.lingers = device.remote && (status.st_mode & kExecutable) == 0;
+  traits.is_sent_early = device.in_user_space;
+  files_[raw(index)] = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, traits);
   files_[raw(index)]->run.store(run, std::memory_order_relaxed);
   note_room();
   return true;
@@ -143,7 +146,7 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
         device.closed.size() < kClosedMax ? reopen_for_reading(file->fd.get()) : UniqueFd();
     if (parked) {
       device.closed.push_back(std::make_shared<StoreFile>(file->object, std::move(parked),
-                                                          file->device, file->rotational));
+                                                          file->device, file->traits));
     } else {
       device.sync_owed = true;
     }

@@ -30,20 +30,21 @@
 namespace cairn::node {
 
 struct StoreFile {
-  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, bool spins, bool stays = false)
-      : object(object_index),
-        fd(std::move(file)),
-        device(st_dev),
-        rotational(spins),
-        lingers(stays) {}
+  struct Traits {
+    bool rotational = false;
+    // To open it again is dear: it is kept for a while when nobody needs it. Not a program, which
+    // the kernel would not run meanwhile.
+    bool lingers = false;
+    // Its file system is a program, which keeps what it is given: it is sent on in small parts.
+    bool is_sent_early = false;
+  };
+  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, const Traits& its)
+      : object(object_index), fd(std::move(file)), device(st_dev), traits(its) {}
 
   const ObjectIndex object;
   const UniqueFd fd;
   const dev_t device;
-  const bool rotational;
-  // To open it again is dear: it is kept for a while when nobody needs it. Not a program, which the
-  // kernel would not run meanwhile.
-  const bool lingers;
+  const Traits traits;
   // Of the client that wrote it first: whose share of the device it is stored with.
   std::atomic<std::uint32_t> run{0};
 
@@ -89,6 +90,7 @@ class StoreFiles {
   struct Device {
     bool rotational = false;
     bool remote = false;
+    bool in_user_space = false;
     UniqueFd directory;      // any place on the file system, for syncfs
     bool sync_owed = false;  // something was stored whose descriptor is gone
     std::vector<StoreFilePtr>

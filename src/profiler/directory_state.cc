@@ -57,14 +57,20 @@ void read_disk(const MachineRoots& roots, DirectoryState* state) {
   state->rotational = device->rotational.value_or(true);
 }
 
+// Its number; 0 is nobody's.
+long file_system_of(int fd) {
+  struct statfs file_system{};
+  return ::fstatfs(fd, &file_system) == 0 ? static_cast<long>(file_system.f_type) : 0;
+}
+
 }  // namespace
 
 bool is_on_network(int fd) {
-  struct statfs file_system{};
-  if (::fstatfs(fd, &file_system) != 0) return false;
-  const FileSystemName* known = find_file_system(static_cast<long>(file_system.f_type));
+  const FileSystemName* known = find_file_system(file_system_of(fd));
   return known != nullptr && known->network;
 }
+
+bool is_in_user_space(int fd) { return file_system_of(fd) == FUSE_SUPER_MAGIC; }
 
 DirectoryState read_directory_state(const std::string& path, const MachineRoots& roots) {
   DirectoryState state;

@@ -30,6 +30,8 @@ struct DirectoryState {
 
 // Whether an open file is another machine's, or a program's (FUSE).
 bool is_on_network(int fd);
+// A program's.
+bool is_in_user_space(int fd);
 
 DirectoryState read_directory_state(const std::string& path, const MachineRoots& roots = {});
 
