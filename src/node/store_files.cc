@@ -145,8 +145,8 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
     UniqueFd parked =
         device.closed.size() < kClosedMax ? reopen_for_reading(file->fd.get()) : UniqueFd();
     if (parked) {
-      device.closed.push_back(std::make_shared<StoreFile>(file->object, std::move(parked),
-                                                          file->device, file->traits));
+      device.closed.push_back(
+          std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->traits));
     } else {
       device.sync_owed = true;
     }
