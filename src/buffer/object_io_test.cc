@@ -22,6 +22,7 @@
 #include "buffer/object_lifecycle.h"
 #include "flush/flush_object.h"
 #include "tiers/promotion_bar.h"
+#include "tiers/testing/test_memory.h"
 
 namespace cairn {
 namespace {
@@ -42,13 +43,11 @@ struct Tiers {
   unsigned file_slabs;
 };
 
-class ObjectIo : public testing::TestWithParam<Tiers> {
+class ObjectIo : public ::testing::TestWithParam<Tiers> {
  protected:
   void SetUp() override {
-    char path[] = "/var/tmp/cairn-object-io-XXXXXX";
-    fd_ = mkstemp(path);
+    fd_ = testing::make_unnamed_file();
     ASSERT_GE(fd_, 0);
-    unlink(path);
     MemoryShape shape;
     shape.tier_bytes[0] = GetParam().memory_slabs * kBlockBytes;
     shape.tier_bytes[1] = GetParam().file_slabs * kBlockBytes;
@@ -557,8 +556,8 @@ TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ObjectIo,
-                         testing::Values(Tiers{4, 0}, Tiers{16, 0}, Tiers{64, 0}, Tiers{8, 32},
-                                         Tiers{0, 32}));
+                         ::testing::Values(Tiers{4, 0}, Tiers{16, 0}, Tiers{64, 0}, Tiers{8, 32},
+                                           Tiers{0, 32}));
 
 }  // namespace
 }  // namespace cairn

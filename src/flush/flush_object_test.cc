@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 
 #include "tiers/testing/test_memory.h"
 
@@ -18,10 +17,7 @@ namespace {
 class ExtendStore : public ::testing::Test {
  protected:
   void SetUp() override {
-    char path[] = "/var/tmp/cairn-flush-object-XXXXXX";
-    fd_ = mkstemp(path);
-    ASSERT_GE(fd_, 0);
-    unlink(path);
+    fd_ = testing::make_unnamed_file();
     ASSERT_EQ(pwrite(fd_, kBytes.data(), kBytes.size(), 0), static_cast<ssize_t>(kBytes.size()));
     memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes), "flush-object");
     actor_ = testing::make_actor(memory_);

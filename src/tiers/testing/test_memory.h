@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,15 @@ inline MemoryShape memory_only(std::uint64_t bytes) {
   shape.clients_max = 8;
   shape.objects_max = 64;
   return shape;
+}
+
+// An empty file on a disk, open for reading and writing, that has no name any more.
+inline int make_unnamed_file() {
+  char path[] = "/var/tmp/cairn-test-file-XXXXXX";
+  const int descriptor = ::mkstemp(path);
+  EXPECT_GE(descriptor, 0);
+  if (descriptor >= 0) ::unlink(path);
+  return descriptor;
 }
 
 // `name` is part of the pool files' names while they have any.
