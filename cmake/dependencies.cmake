@@ -29,3 +29,10 @@ find_path(LIBURING_INCLUDE_DIR liburing.h REQUIRED)
 find_library(LIBURING_LIBRARY NAMES liburing.a uring REQUIRED)
 add_library(cairn_liburing INTERFACE)
 target_link_libraries(cairn_liburing INTERFACE ${LIBURING_LIBRARY})
+
+# Neither does zstd. Of traces alone (src/trace); xxhash is a header there.
+find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
+add_library(cairn_zstd INTERFACE)
+target_link_libraries(cairn_zstd INTERFACE ${ZSTD_LIBRARY})
