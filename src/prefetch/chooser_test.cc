@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is asked, and what that is worth: the patterns that programs read by, in the model of
+// prefetch/testing/prefetch_model.h.
+#include "prefetch/chooser.h"
+
+#include <gtest/gtest.h>
+
+#include "prefetch/testing/prefetch_model.h"
+
+namespace cairn {
+namespace {
+
+using testing::AccessPattern;
+using testing::PrefetchResult;
+
+constexpr std::int64_t kReadsOfPattern = 20'000;
+// What not knowing which predictor to ask may cost against the best one, in shares of the reads.
+constexpr double kLossMax = 0.03;
+
+unsigned index_of(std::string_view name) {
+  unsigned index = 0;
+  while (name != kPredictorMakers[index].name) ++index;
+  return index;
+}
+
+std::string text_of(const std::string& name, const PrefetchResult& result) {
+  return name + ": coverage " + std::to_string(result.coverage) + ", late " +
+         std::to_string(result.late) + ", accuracy " + std::to_string(result.accuracy) +
+         ", waste " + std::to_string(result.waste);
+}
+
+DeclaredOrder order_of(const AccessPattern& pattern) {
+  std::vector<BlockRun> runs;
+  for (const testing::StreamRead& read : pattern.reads) runs.push_back(read.run);
+  return std::make_shared<const std::vector<BlockRun>>(std::move(runs));
+}
+
+class ChooserTest : public ::testing::Test {
+ protected:
+  void read(const std::vector<std::int64_t>& blocks) {
+    for (const std::int64_t block : blocks) chooser_.observe(BlockRun{block, 1});
+  }
+  void read_strided(std::int64_t from, std::int64_t delta, int reads) {
+    for (int at = 0; at < reads; ++at) chooser_.observe(BlockRun{from + at * delta, 1});
+  }
+  Chooser::Choice choose() {
+    next_.fill(BlockRun{});
+    return chooser_.predict(next_);
+  }
+
+  NodeKnowledge node_;
+  Chooser chooser_{node_.file(1), node_};
+  std::array<BlockRun, 8> next_;
+};
+
+TEST_F(ChooserTest, NobodyIsAskedAboutAStreamWithoutReads) {
+  EXPECT_EQ(choose().count, 0u);
+  EXPECT_EQ(choose().predictor, Chooser::kNobody);
+}
+
+TEST_F(ChooserTest, FollowsAStrideFromTheFourthRead) {
+  read({100, 110, 120});
+  EXPECT_EQ(choose().count, 0u);
+  read({130});
+  ASSERT_EQ(choose().count, 8u);
+  EXPECT_EQ(next_[0], (BlockRun{140, 1}));
+  EXPECT_EQ(next_[7], (BlockRun{210, 1}));
+}
+
+TEST_F(ChooserTest, NoPredictionAfterThePatternHasEnded) {
+  read_strided(0, 5, 100);
+  EXPECT_NE(choose().count, 0u);
+  RandomSource random(3);
+  for (int at = 0; at < 20; ++at) read({random.below(1U << 20)});
+  EXPECT_EQ(choose().count, 0u);
+}
+
+TEST_F(ChooserTest, TellsWhoIsAsked) {
+  for (std::int64_t row = 0; row < 20; ++row) read_strided(1000 * row, 3, 13);
+  EXPECT_EQ(choose().predictor, index_of("loop-nest"));
+  EXPECT_GT(chooser_.score(index_of("loop-nest")), 0.9F);
+  EXPECT_LT(chooser_.score(index_of("stride")), 0.8F);
+}
+
+TEST_F(ChooserTest, ReadsMayShareABlockWithTheOneBefore) {
+  // Records of one and a half blocks: 0 and 1, 1 and 2, 3 and 4, 4 and 5.
+  for (std::int64_t record = 0; record < 20; ++record)
+    chooser_.observe(BlockRun{record * 3 / 2, 2});
+  ASSERT_NE(choose().count, 0u);
+  EXPECT_EQ(next_[0].first, 19 * 3 / 2 + 2);
+}
+
+TEST_F(ChooserTest, TheSameReadAgainIsNoStep) {
+  for (std::int64_t block = 0; block < 20; ++block) read({7 * block, 7 * block, 7 * block});
+  ASSERT_EQ(choose().count, 8u);
+  EXPECT_EQ(next_[0].first, 7 * 20);
+}
+
+TEST_F(ChooserTest, ADeclaredOrderIsBelievedBeforeTheFirstRead) {
+  chooser_.hints().declare(
+      std::make_shared<const std::vector<BlockRun>>(std::vector<BlockRun>{{9, 1}, {2, 1}, {5, 1}}));
+  ASSERT_EQ(choose().count, 3u);
+  EXPECT_EQ(choose().predictor, index_of("declared"));
+  EXPECT_EQ(next_[2].first, 5);
+}
+
+TEST_F(ChooserTest, AWrongDeclarationIsNotFollowedAndDoesNotHideThePattern) {
+  std::vector<BlockRun> runs;
+  for (std::int64_t at = 0; at < 1000; ++at) runs.push_back(BlockRun{100'000 + at * 37 % 1000, 1});
+  chooser_.hints().declare(std::make_shared<const std::vector<BlockRun>>(runs));
+  read_strided(0, 5, 20);
+  EXPECT_TRUE(chooser_.hints().is_order_refuted());
+  ASSERT_EQ(choose().count, 8u);
+  EXPECT_EQ(next_[0].first, 100);
+}
+
+TEST_F(ChooserTest, SequentialAdviceDoesAwayWithWaiting) {
+  chooser_.hints().advise(AccessAdvice::kSequential);
+  read({40});
+  ASSERT_EQ(choose().count, 8u);
+  EXPECT_EQ(choose().predictor, index_of("advised"));
+  EXPECT_EQ(next_[0].first, 41);
+  EXPECT_EQ(chooser_.hints().ahead_factor(), 2u);
+}
+
+TEST_F(ChooserTest, RandomAdviceSilencesAllButTheDeclaredOrder) {
+  chooser_.hints().advise(AccessAdvice::kRandom);
+  read_strided(0, 5, 100);
+  EXPECT_EQ(choose().count, 0u);
+  chooser_.hints().declare(
+      std::make_shared<const std::vector<BlockRun>>(std::vector<BlockRun>{{9, 1}, {2, 1}}));
+  EXPECT_EQ(choose().count, 2u);
+}
+
+TEST(ChooserPatterns, ForeseesWhatLoopsOverArraysRead) {
+  for (const AccessPattern& pattern : testing::array_patterns(kReadsOfPattern)) {
+    const PrefetchResult result = testing::measure_chooser(pattern);
+    EXPECT_GE(result.coverage, 0.95) << text_of(pattern.name, result);
+    EXPECT_GE(result.accuracy, 0.95) << text_of(pattern.name, result);
+  }
+}
+
+TEST(ChooserPatterns, ForeseesTheSameShuffleFromTheSecondEpochOn) {
+  const AccessPattern pattern = testing::repeated_shuffle(kReadsOfPattern);
+  const PrefetchResult result = testing::measure_chooser(pattern);
+  EXPECT_GE(result.coverage, 0.90);
+  EXPECT_GE(result.accuracy, 0.95);
+}
+
+TEST(ChooserPatterns, ForeseesADeclaredOrder) {
+  const AccessPattern pattern = testing::epoch_shuffles(kReadsOfPattern);
+  const PrefetchResult result = testing::measure_chooser(pattern, order_of(pattern));
+  EXPECT_GE(result.coverage, 0.99);
+  EXPECT_GE(result.accuracy, 0.99);
+}
+
+TEST(ChooserPatterns, WastesLittleOnWhatNobodyCanForesee) {
+  for (const AccessPattern& pattern : testing::patternless(kReadsOfPattern)) {
+    const PrefetchResult result = testing::measure_chooser(pattern);
+    EXPECT_LE(result.waste, 0.02) << text_of(pattern.name, result);
+  }
+}
+
+TEST(ChooserPatterns, IsHardlyWorseThanTheBestPredictor) {
+  std::vector<AccessPattern> patterns = testing::array_patterns(6000);
+  patterns.push_back(testing::repeated_shuffle(6000));
+  patterns.push_back(testing::mixed_streams(6000));
+  for (const AccessPattern& pattern : patterns) {
+    PrefetchResult best;
+    std::string name_of_best;
+    for (const PredictorMaker& maker : kPredictorMakers) {
+      const PrefetchResult alone = testing::measure_predictor(pattern, maker);
+      if (alone.coverage - alone.waste <= best.coverage - best.waste) continue;
+      best = alone;
+      name_of_best = maker.name;
+    }
+    const PrefetchResult chosen = testing::measure_chooser(pattern);
+    EXPECT_GE(chosen.coverage - chosen.waste, best.coverage - best.waste - kLossMax)
+        << text_of(pattern.name, chosen) << "\nagainst " << text_of(name_of_best, best);
+  }
+}
+
+}  // namespace
+}  // namespace cairn
