@@ -8,6 +8,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <atomic>
 #include <cstddef>
@@ -35,6 +36,8 @@ class BackingFile {
   // Reads at most `length` bytes; fewer only at the end of the file. -errno on failure; -EBADF when
   // the file was opened for writing only and may not be read.
   ssize_t read(std::uint64_t offset, void* buffer, std::size_t length);
+  // The same into several buffers, in one operation. Changes `parts`.
+  ssize_t read_parts(std::uint64_t offset, iovec* parts, unsigned count);
   // Writes everything or returns -errno.
   ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) const;
   // 0 or -errno.

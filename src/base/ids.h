@@ -4,6 +4,7 @@
 // Thread safety: values, no state.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -70,7 +71,7 @@ struct FileKey {
   std::uint64_t inode = 0;
   std::int64_t birth_ns = 0;
 
-  friend bool operator==(const FileKey&, const FileKey&) = default;
+  friend auto operator<=>(const FileKey&, const FileKey&) = default;
 };
 
 }  // namespace cairn

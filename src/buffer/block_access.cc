@@ -172,6 +172,7 @@ void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber numbe
   descriptor.placed_ms.store(now, std::memory_order_relaxed);
   descriptor.predecessor.store(0, std::memory_order_relaxed);
   descriptor.reason.store(static_cast<std::uint8_t>(reason), std::memory_order_relaxed);
+  descriptor.clear_unread();
 }
 
 void release_unpublished(Actor& actor, LockedBlock& block) {
@@ -252,23 +253,12 @@ void note_filled(const NodeMemory& memory, const LockedBlock& block, std::size_t
 
 enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
 
-// Gives a block that is not resident its bucket and publishes it.
-Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
-             PlacementReason reason, unsigned wanted, Patience patience, LockedBlock* result) {
+// Publishes a fresh bucket as the place of a block that is not resident.
+Placed publish(const ObjectAccess& access, BlockNumber number, PlacementReason reason,
+               LockedBlock block, LockedBlock* result) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   Object& object = access.object();
-  const ObjectHandling handling = object.handling();
-  const PartHandling part = memory.part_of(handling, number);
-  // A scratch file has no other place than the tiers.
-  if (part.never_buffered && handling.mode != BufferingMode::kScratch) return Placed::kNoRoom;
-  // Only a file's first block can stay small; later ones are part of something larger.
-  const SizeClass size_class = raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
-  bool elsewhere = false;
-  LockedBlock block = take_planned_bucket(actor, access.index, number, part, size_class, wanted,
-                                          patience, &elsewhere);
-  if (!block) return Placed::kNoRoom;
-  if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
   describe(block.descriptor(), access.index, number, reason);
   block.descriptor().enter(BlockState::kFilling);
   object.blocks.fetch_add(1, std::memory_order_acq_rel);
@@ -289,6 +279,32 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   return Placed::kReady;
 }
 
+// Whether the block may be in a tier at all: a scratch file has no other place.
+bool is_kept_out(const ObjectHandling& handling, const PartHandling& part) {
+  return part.never_buffered && handling.mode != BufferingMode::kScratch;
+}
+
+// Only a file's first block can stay small; later ones are part of something larger.
+SizeClass class_of_block(BlockNumber number, std::size_t end) {
+  return raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
+}
+
+// Gives a block that is not resident its bucket and publishes it.
+Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
+             PlacementReason reason, unsigned wanted, Patience patience, LockedBlock* result) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  const ObjectHandling handling = access.object().handling();
+  const PartHandling part = memory.part_of(handling, number);
+  if (is_kept_out(handling, part)) return Placed::kNoRoom;
+  bool elsewhere = false;
+  LockedBlock block = take_planned_bucket(
+      actor, access.index, number, part, class_of_block(number, end), wanted, patience, &elsewhere);
+  if (!block) return Placed::kNoRoom;
+  if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
+  return publish(access, number, reason, static_cast<LockedBlock&&>(block), result);
+}
+
 }  // namespace
 
 LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) {
@@ -297,9 +313,12 @@ LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) 
     const BucketIndex bucket = memory.directory().find(object, number);
     if (bucket == BucketIndex::kNone) return {};
     BlockDescriptor& descriptor = memory.block(bucket);
+    const bool waits = BlockDescriptor::is_locked(descriptor.word.load(std::memory_order_relaxed));
     actor.lock(descriptor);
     if (descriptor.holds(object, number) && descriptor.state.load() != BlockState::kFree) {
-      return LockedBlock(actor, bucket);
+      LockedBlock block(actor, bucket);
+      if (waits) block.set_waited();
+      return block;
     }
     actor.unlock(descriptor, false);
   }
@@ -311,6 +330,32 @@ LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned
     place(access, number, kBlockBytes, PlacementReason::kWritten, blocks_wanted, Patience::kNone,
           &block);
   return block;
+}
+
+LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                            unsigned blocks_wanted) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  LockedBlock block;
+  if (memory.directory().find(access.index, number) != BucketIndex::kNone) return block;
+  const ObjectHandling handling = access.object().handling();
+  const PartHandling part = memory.part_of(handling, number);
+  if (is_kept_out(handling, part)) return block;
+  LockedBlock fresh = take_bucket(actor, TierId::kMemory, class_of_block(number, end),
+                                  blocks_wanted, account_for(actor, part));
+  if (fresh)
+    publish(access, number, PlacementReason::kFetched, static_cast<LockedBlock&&>(fresh), &block);
+  return block;
+}
+
+void note_first_use(Actor& actor, const LockedBlock& block) {
+  BlockDescriptor& descriptor = block.descriptor();
+  descriptor.clear_unread();
+  actor.note_met(block.has_waited() ? AccessKind::kLate : AccessKind::kFirstUse);
+  const NodeMemory& memory = *actor.memory;
+  memory.fetches().note_used(descriptor.fetched_by,
+                             bytes_in(static_cast<SizeClass>(descriptor.size_class)),
+                             block.has_waited());
 }
 
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
@@ -339,6 +384,7 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     }
     if (access.object().through.load(std::memory_order_seq_cst) != 0) return {};
     BlockDescriptor& descriptor = block.descriptor();
+    if (__builtin_expect(descriptor.is_unread(), 0)) note_first_use(actor, block);
     const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
     if (block.in_memory() && !is_small) return block;
     if (!block.in_memory() && stays_in_file_tier(access, number, block.bucket(), promotion))
@@ -362,8 +408,14 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
 ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                    std::size_t length) {
   ssize_t got = 0;
-  if (offset < access.object().store_size.load(std::memory_order_acquire))
+  if (offset < access.object().store_size.load(std::memory_order_acquire)) {
+    // What is fetched ahead gives way to a program that waits.
+    std::atomic<std::uint32_t>& demands =
+        access.actor.memory->events(access.actor.self.slot()).demands;
+    demands.fetch_add(1, std::memory_order_relaxed);
     got = access.file.read(offset, out, length);
+    demands.fetch_sub(1, std::memory_order_relaxed);
+  }
   if (got < 0) return got;
   const auto had = static_cast<std::size_t>(got);
   if (had < length) zero_shared(out + had, length - had);
@@ -431,6 +483,7 @@ void discard_block(Actor& actor, LockedBlock& block, PlacementReason reason) {
     note_block_clean(actor, block.bucket(), object);
     if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
   }
+  memory.note_unused(descriptor);
   memory.directory().withdraw(block.bucket(), actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   const TierId tier = memory.tier_of(block.bucket());

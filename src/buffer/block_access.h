@@ -27,6 +27,7 @@ class LockedBlock {
     actor_ = other.actor_;
     bucket_ = other.bucket_;
     changed_ = other.changed_;
+    has_waited_ = other.has_waited_;
     other.actor_ = nullptr;
     return *this;
   }
@@ -38,6 +39,9 @@ class LockedBlock {
   bool in_memory() const { return actor_->memory->in_memory(bucket_); }
   std::byte* bytes() const { return actor_->memory->bytes(bucket_); }
   void set_changed() { changed_ = true; }
+  // Somebody else had the lock when it was asked for.
+  bool has_waited() const { return has_waited_; }
+  void set_waited() { has_waited_ = true; }
   void unlock() {
     if (actor_ != nullptr) actor_->unlock(descriptor(), changed_);
     actor_ = nullptr;
@@ -50,6 +54,7 @@ class LockedBlock {
   Actor* actor_ = nullptr;
   BucketIndex bucket_{};
   bool changed_ = false;
+  bool has_waited_ = false;
 };
 
 // Locks the block if it is resident in any tier.
@@ -70,6 +75,19 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
 // The same for a block that is nowhere yet, all of whose bytes are to be written. Empty when it is
 // resident, or cannot be.
 LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted);
+
+// A bucket in RAM for a block that is nowhere yet, locked and published, that holds at least its
+// first `end` bytes. Empty when it is resident somewhere or RAM has no room; nobody is waited for.
+LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                            unsigned blocks_wanted);
+
+// Takes the mark of a block that was fetched ahead, whose first use this is. Requires: the lock.
+void note_first_use(Actor& actor, const LockedBlock& block);
+
+// Lets the service learn from a program's call, which met Actor::met at the worst, if it wants to
+// know of such calls: `wanted` is one of ControlHeader's.
+void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                 std::uint64_t started, std::uint32_t wanted);
 
 // Whether a block of a file tier is used where it is, as lock_or_place() would decide.
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,

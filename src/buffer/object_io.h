@@ -29,6 +29,8 @@ struct ObjectAccess {
   ObjectIndex index;
   BackingFile& file;
   HandOver& service;
+  // Which of its descriptions the program uses; kNone: the call is not the program's own.
+  DescriptionIndex stream = DescriptionIndex::kNone;
 
   Object& object() const { return actor.object(index); }
 };

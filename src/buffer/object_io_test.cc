@@ -19,24 +19,15 @@
 
 #include "base/clock.h"
 #include "buffer/block_access.h"
+#include "buffer/fetch_ahead.h"
 #include "buffer/object_lifecycle.h"
+#include "buffer/testing/accepting_service.h"
 #include "flush/flush_object.h"
 #include "tiers/promotion_bar.h"
 #include "tiers/testing/test_memory.h"
 
 namespace cairn {
 namespace {
-
-class AcceptingService final : public HandOver {
- public:
-  bool hand_over(ObjectIndex index, int) override {
-    memory->objects().at(index).set(kObjectHandedOver);
-    return true;
-  }
-  int request_flush(ObjectIndex, bool) override { return -EBADF; }
-  void discarded(ObjectIndex) override {}
-  NodeMemory* memory = nullptr;
-};
 
 struct Tiers {
   unsigned memory_slabs;
@@ -124,7 +115,7 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
   std::string pool_path_;
   int fd_ = -1;
   NodeMemory memory_;
-  AcceptingService service_;
+  testing::AcceptingService service_;
   std::optional<BackingFile> file_;
   Actor actor_;
   ObjectIndex index_{};
@@ -179,6 +170,7 @@ TEST_P(ObjectIo, AgreesWithAByteArray) {
         break;
       default:
         evict(random);
+        (void)fetch_ahead(access(), block_of(offset), static_cast<unsigned>(1 + random() % 16), 0);
         if (random() % 4 == 0) place_differently(random);
     }
     ASSERT_EQ(access().object().size.load(), model.size()) << step;

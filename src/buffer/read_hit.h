@@ -27,7 +27,7 @@ namespace cairn {
   if (__builtin_expect(bytes == nullptr, 0)) return false;
   const BlockDescriptor& descriptor = memory.block(bucket);
   const std::uint64_t before = descriptor.word.load(std::memory_order_acquire);
-  if (__builtin_expect(BlockDescriptor::is_locked(before), 0)) return false;
+  if (__builtin_expect(!BlockDescriptor::is_at_rest(before), 0)) return false;
   if (__builtin_expect(!descriptor.holds(object, number), 0)) return false;
   constexpr std::uint16_t kAllPages = 0xffff;
   const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);

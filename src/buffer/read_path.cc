@@ -53,6 +53,7 @@ int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block,
       memory.pool(tier).offset_of_bucket(block.bucket()) + first, bounce, past - first);
   if (error < 0) return error;
   std::memcpy(part.out, bounce + (part.begin - first), part.length());
+  actor.note_met(AccessKind::kBelow);
   actor.count(hit_bytes_counter(tier), part.length());
   return 0;
 }
@@ -62,6 +63,7 @@ ssize_t read_through(const ObjectAccess& access, const ReadPart& part) {
   // Within the file's size what the store has not got yet reads as zeros.
   const ssize_t got = read_store(access, part.offset(), part.out, part.length());
   if (got < 0) return got;
+  access.actor.note_met(AccessKind::kMiss);
   access.actor.count(Counter::kMissBytes, part.length());
   return static_cast<ssize_t>(part.length());
 }
@@ -77,6 +79,7 @@ ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, cons
     return read_through(access, part);
   }
   std::memcpy(part.out, actor.bounce_blocks() + part.begin, part.length());
+  actor.note_met(AccessKind::kMiss);
   actor.count(Counter::kMissBytes, part.length());
   return static_cast<ssize_t>(part.length());
 }
@@ -131,8 +134,10 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
       if (block.descriptor().valid_pages.load() == 0) discard_block(actor, block);
       return error;
     }
+    actor.note_met(AccessKind::kMiss);
     actor.count(Counter::kMissBytes, part.length());
   } else {
+    if (source != TierId::kMemory) actor.note_met(AccessKind::kBelow);
     actor.count(hit_bytes_counter(source), part.length());
   }
   copy_from_shared(part.out, block.bytes() + part.begin, part.length());
@@ -196,6 +201,7 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
     if (read_resident(access.actor, access.index, part, weight)) {
       *hit_bytes += take;
     } else if (const std::size_t run = read_below(access, part, length - done); run > 0) {
+      access.actor.note_met(AccessKind::kBelow);
       done += run;
       continue;
     } else {
@@ -209,6 +215,28 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   }
   return static_cast<ssize_t>(done);
 }
+
+}  // namespace
+
+void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                 std::uint64_t started, std::uint32_t wanted) {
+  const NodeMemory& memory = *access.actor.memory;
+  if (access.stream == DescriptionIndex::kNone ||
+      memory.header().events_wanted.load(std::memory_order_relaxed) < wanted) {
+    return;
+  }
+  AccessEvent event;
+  event.offset = offset;
+  event.cycles = started;
+  event.object = access.index;
+  event.length = static_cast<std::uint32_t>(std::min<std::size_t>(length, UINT32_MAX));
+  event.stream = access.stream;
+  event.descriptor = access.file.fd();
+  event.kind = access.actor.met;
+  memory.tell(access.actor.self.slot(), event);
+}
+
+namespace {
 
 // Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is
 // sampled. Timed.
@@ -230,7 +258,9 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   }
   length = std::min<std::uint64_t>(length, size - offset);
   std::size_t hit_bytes = 0;
+  actor.met = AccessKind::kHit;
   const ssize_t got = read_parts(access, offset, out, length, &hit_bytes);
+  tell_access(access, offset, length, started, ControlHeader::kEventsOfReads);
   std::uint64_t weight = 1;
   if (hit_bytes == length && block_of(offset) == block_of(offset + length - 1)) {
     // A sampled hit stands for those that were not timed.

@@ -319,6 +319,8 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
     if ((object.shape_sequence.load() & 1) != 0) object.shape_sequence.fetch_add(1);
   }
   if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
+  actor.met = AccessKind::kWrite;
+  tell_access(access, offset, length, started, ControlHeader::kEventsOfWrites);
   if (__builtin_expect(object.handling().mode == BufferingMode::kSync, 0) && done > 0)
     done = store_synchronously(access, done);
   actor.count(Counter::kIoCycles, cycle_count() - started);

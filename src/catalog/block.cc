@@ -86,7 +86,7 @@ void BlockDescriptor::unlock(Owner self, bool changed) {
   std::uint64_t next = 0;
   do {
     const std::uint32_t sequence = sequence_in(seen) + (changed ? 1u : 0u);
-    next = static_cast<std::uint64_t>(sequence) << kSequenceShift;
+    next = static_cast<std::uint64_t>(sequence) << kSequenceShift | (seen & kUnread);
   } while (!word.compare_exchange_weak(seen, next, std::memory_order_release,
                                        std::memory_order_relaxed));
   if ((seen & kWaiters) != 0) futex_wake(low_half(word));

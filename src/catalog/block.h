@@ -13,7 +13,10 @@
 //     neither evicted, moved, truncated nor flushed by another: the flusher's device write reads
 //     the memory without the lock.
 //
-//   word:  | sequence : 32 | spare : 7 | waiters : 1 | owner : 24 |
+//   word:  | sequence : 32 | spare : 6 | unread : 1 | waiters : 1 | owner : 24 |
+//
+// `unread`: fetched ahead of its use, and nobody has read it yet. Such a block is no plain hit, so
+// that its first use is seen; whoever uses it takes the mark away (clear_unread()).
 //
 // Thread safety: as above. Death safety: the lock can be taken over from a dead owner; every
 // intermediate state is legal because bits are published after the bytes they speak of.
@@ -49,15 +52,28 @@ struct BlockDescriptor {
   std::atomic<std::uint32_t> placed_ms{0};
   std::atomic<std::uint32_t> predecessor{0};
   std::atomic<std::uint8_t> reason{0};  // a PlacementReason: why the block is where it is
-  std::uint8_t padding[7] = {};
+  std::uint8_t fetched_by = 0;          // while `unread`: the number of the predictor
+  std::uint8_t padding[6] = {};
 
   static constexpr std::uint64_t kWaiters = std::uint64_t{1} << Owner::kBits;
+  static constexpr std::uint64_t kUnread = kWaiters << 1;
   static constexpr unsigned kSequenceShift = 32;
 
   static constexpr Owner owner_in(std::uint64_t word) {
     return Owner::from_bits(static_cast<std::uint32_t>(word));
   }
   static constexpr bool is_locked(std::uint64_t word) { return (word & Owner::kMask) != 0; }
+  // Neither locked nor unread: what a plain hit asks.
+  static constexpr bool is_at_rest(std::uint64_t word) {
+    return (word & (std::uint64_t{Owner::kMask} | kUnread)) == 0;
+  }
+  bool is_unread() const { return (word.load(std::memory_order_relaxed) & kUnread) != 0; }
+  // Requires: the lock.
+  void set_unread(std::uint8_t predictor) {
+    fetched_by = predictor;
+    word.fetch_or(kUnread, std::memory_order_relaxed);
+  }
+  void clear_unread() { word.fetch_and(~kUnread, std::memory_order_relaxed); }
   static constexpr std::uint32_t sequence_in(std::uint64_t word) {
     return static_cast<std::uint32_t>(word >> kSequenceShift);
   }

@@ -55,6 +55,7 @@ enum class PlacementReason : std::uint8_t {
   kAboveHome,  // left a tier above the one where its file belongs
   kHeadroom,   // left its tier ahead of the program's next burst of writing
   kStaged,     // brought in by stage-in or a pin
+  kFetched,    // brought into RAM before it was asked for
   // Of moves only: what leaves the tiers.
   kStagedOut,
   kThrough,   // the kernel works on the file: it is mapped, or executed
@@ -83,7 +84,8 @@ constexpr const char* name_of(PlacementReason reason) {
                                     "its file became hot",
                                     "its file does not belong in the tier above",
                                     "room for the next burst of writing was made above",
-                                    "staged in"};
+                                    "staged in",
+                                    "fetched ahead of its use"};
   constexpr unsigned kPlaces = sizeof kNames / sizeof kNames[0];
   return static_cast<unsigned>(reason) < kPlaces ? kNames[static_cast<unsigned>(reason)] : "-";
 }
@@ -103,6 +105,7 @@ constexpr const char* word_for(PlacementReason reason) {
                                                      "not at home",
                                                      "room ahead",
                                                      "staged in",
+                                                     "ahead of use",
                                                      "staged out",
                                                      "left to the kernel",
                                                      "changed outside",

@@ -99,6 +99,7 @@ void ClientTable::release(std::uint16_t index) {
   }
   memory_.header().openings.fetch_sub(slot.openings.exchange(0));
   slot.has_worked.store(0, std::memory_order_relaxed);
+  memory_.events(index).demands.store(0, std::memory_order_relaxed);
   slot.pid.store(0, std::memory_order_relaxed);
   slot.run.store(0, std::memory_order_relaxed);
   slot.account.store(raw(AccountId::kNobody), std::memory_order_relaxed);

@@ -264,6 +264,12 @@ bool MoveBatch::commit(Actor& actor, const Move& move) {
   fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
   fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
   if (dirty != 0) note_dirty_block_moved(actor, move.from, move.to);
+  memory_.note_unused(old);
+  fresh.clear_unread();
+  if (move.reason == PlacementReason::kFetched && memory_.in_memory(move.to)) {
+    fresh.set_unread(fetched_by_);
+    memory_.fetches().note_fetched(fetched_by_, move.length);
+  }
   memory_.directory().move(move.from, move.to, actor.self, actor.owners());
   actor.unlock(fresh, true);
   unpin(old);

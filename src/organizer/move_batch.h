@@ -46,6 +46,8 @@ class MoveBatch {
 
   // Step 1. False when the block cannot move now. Requires: not full.
   bool add(Actor& actor, BucketIndex from, TierId target, PlacementReason reason);
+  // The predictor that blocks are added for with kFetched.
+  void set_fetched_by(std::uint8_t predictor) { fetched_by_ = predictor; }
   // Blocks that were added and have not moved yet.
   std::size_t size() const { return flights_[0].moves.size() + flights_[1].moves.size(); }
   // To be sent off before another block is added.
@@ -92,6 +94,7 @@ class MoveBatch {
   std::array<Flight, 2> flights_;
   unsigned filling_ = 0;  // which of them takes blocks; the other one is on its way or empty
   std::array<std::size_t, kTiersMax> blocks_to_{};
+  std::uint8_t fetched_by_ = 0;
   bool is_full_ = false;
   bool is_beside_reads_ = false;
 };

@@ -175,6 +175,9 @@ void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
     view.dirty = block.dirty_pages.load(std::memory_order_relaxed) != 0;
     if (part.pinned.value_or(handling.pinned) || (clean_only && view.dirty)) return;
     view.bucket = bucket;
+    view.object = block.object_index();
+    view.number = block.block_number();
+    view.is_unread = block.is_unread();
     view.account = pool.account_of(bucket);
     // What lies above the tier where it belongs leaves first.
     view.priority = is_above_home(block, tier) ? 0 : part.priority.value_or(handling.priority);
@@ -197,6 +200,7 @@ void Organizer::evict(Actor& actor, const Goal& goal, std::span<BlockView> candi
   const BucketPool& pool = memory_.pool(goal.tier);
   const std::uint32_t enough = goal.slabs;
   ReplacementRequest request;
+  request.tier = goal.tier;
   request.bytes_wanted =
       std::uint64_t{enough - std::min(enough, pool.common_slabs())} * kBlockBytes;
   request.now_ms = monotonic_coarse_ms();
@@ -277,6 +281,7 @@ void Organizer::lower(Actor& actor, TierId tier, std::size_t blocks) {
     return !is_above_home(memory_.block(view.bucket), tier);
   });
   ReplacementRequest request;
+  request.tier = tier;
   request.bytes_wanted = blocks * kBlockBytes;
   request.now_ms = monotonic_coarse_ms();
   const std::size_t count = replacement_.choose(candidates_, request);
@@ -376,6 +381,7 @@ bool Organizer::drop(Actor& actor, BucketIndex bucket, PlacementReason reason) {
   const ObjectIndex object = block.object_index();
   memory_.journal().note(raw(memory_.tier_of(bucket)), MoveJournal::kDropped, reason,
                          bucket_bytes(memory_, bucket));
+  memory_.note_unused(block);
   memory_.directory().withdraw(bucket, actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   memory_.pool(memory_.tier_of(bucket)).release(bucket, actor.self);

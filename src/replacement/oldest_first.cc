@@ -16,11 +16,7 @@ std::size_t OldestFirst::choose(std::span<BlockView> candidates,
               if (left.dirty != right.dirty) return right.dirty;
               return raw(left.bucket) < raw(right.bucket);
             });
-  std::uint64_t bytes = 0;
-  std::size_t count = 0;
-  while (count < candidates.size() && bytes < request.bytes_wanted)
-    bytes += candidates[count++].bytes;
-  return count;
+  return count_for(candidates, request.bytes_wanted);
 }
 
 }  // namespace cairn

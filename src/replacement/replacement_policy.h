@@ -27,12 +27,25 @@ struct BlockView {
   bool dirty = false;
   AccountId account = AccountId::kNobody;  // whose share of the tier it is in
   std::uint8_t priority = 4;  // of the file, 0 leaves first; see catalog/object_handling.h
+  ObjectIndex object = ObjectIndex::kNone;  // whose block it is
+  BlockNumber number{};
+  bool is_unread = false;  // fetched ahead, and not used yet
+  bool is_held = false;    // room for a policy's own thoughts
 };
 
 struct ReplacementRequest {
   std::uint64_t bytes_wanted = 0;
   std::uint32_t now_ms = 0;
+  TierId tier = TierId::kMemory;
 };
+
+// How many of the first candidates it takes to reach so many bytes, or all of them.
+inline std::size_t count_for(std::span<const BlockView> candidates, std::uint64_t bytes_wanted) {
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+  while (count < candidates.size() && bytes < bytes_wanted) bytes += candidates[count++].bytes;
+  return count;
+}
 
 class ReplacementPolicy {
  public:

@@ -41,6 +41,8 @@ struct Actor {
   // kBounceBlocks, page-aligned, for direct I/O on file tiers; made when first needed
   std::byte* bounce = nullptr;
   BounceCopy copy;  // of blocks, at the beginning of `bounce`
+  // The worst that a part of the call under way has met; the kinds are in that order.
+  AccessKind met = AccessKind::kHit;
 
   static constexpr std::size_t kBounceBlocks = BounceCopy::kBlocksMax;
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
@@ -54,6 +56,9 @@ struct Actor {
   }
   Object& object(ObjectIndex index) const { return memory->objects().at(index); }
   void count(Counter counter, std::uint64_t amount) { counters->add(counter, amount); }
+  void note_met(AccessKind kind) {
+    if (kind < met) met = kind;
+  }
   void drop_leases();
   static constexpr std::uint32_t kSampleEvery = 64;
   // True for one read hit in kSampleEvery: the one that pays for statistics (recency, frequency,

@@ -28,7 +28,7 @@ std::uint64_t words_for_bits(std::uint64_t bits) { return bits / 64 + 1; }
 struct NodeMemory::Layout {
   std::uint64_t end = 0;
   std::uint64_t rules, journal, accounts, slots, generations, objects, object_lines, descriptions,
-      holds, descriptors, block_lines;
+      holds, descriptors, block_lines, fetches, told, events;
   std::uint64_t dirty_map;
   std::uint64_t slabs[kTiersMax], free_hint[kTiersMax], partial_hint[2];
   std::uint32_t object_count, bucket_count;
@@ -70,6 +70,9 @@ struct NodeMemory::Layout {
       free_hint[tier] = section(8 * words_for_bits(slabs_of(shape, tier)));
     }
     for (auto& hint : partial_hint) hint = section(8 * words_for_bits(slabs_of(shape, 0)));
+    fetches = section(FetchJournal::kBytes);
+    told = section(8 * words_for_bits(shape.clients_max));
+    events = section(sizeof(EventRing) * shape.clients_max);
   }
 };
 
@@ -85,6 +88,9 @@ Status NodeMemory::bind(const MemoryShape& shape) {
   header_ = reinterpret_cast<ControlHeader*>(base);
   rules_ = RuleTable(base + layout.rules);
   journal_ = MoveJournal(base + layout.journal);
+  fetches_ = FetchJournal(base + layout.fetches);
+  told_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + layout.told);
+  events_ = reinterpret_cast<EventRing*>(base + layout.events);
   accounts_ = reinterpret_cast<AccountTable*>(base + layout.accounts);
   slots_ = reinterpret_cast<ClientSlot*>(base + layout.slots);
   owners_ = OwnerTable(reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.generations),
@@ -204,6 +210,27 @@ void NodeMemory::wake_organizer() const {
   if (header_->organizer_sleeping.load(std::memory_order_seq_cst) == 0) return;
   header_->organizer_wake.fetch_add(1, std::memory_order_acq_rel);
   futex_wake(header_->organizer_wake);
+}
+
+void NodeMemory::note_unused(BlockDescriptor& block) const {
+  if (__builtin_expect(!block.is_unread(), 1)) return;
+  block.clear_unread();
+  fetches_.note_evicted_unused(block.fetched_by,
+                               bytes_in(static_cast<SizeClass>(block.size_class)));
+}
+
+// The reader takes the bit before it looks at the ring: who finds it set may rely on being read.
+void NodeMemory::tell(std::uint16_t slot, const AccessEvent& event) const {
+  const bool wakes = events_[slot].put(event);
+  const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
+  std::atomic<std::uint64_t>& word = told_[slot / 64];
+  if ((word.load(std::memory_order_relaxed) & bit) == 0)
+    word.fetch_or(bit, std::memory_order_seq_cst);
+  if (!wakes || header_->events_sleeping.load(std::memory_order_seq_cst) == 0) return;
+  // One of them is enough to wake it.
+  if (header_->events_sleeping.exchange(0) == 0) return;
+  header_->events_wake.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake(header_->events_wake);
 }
 
 void NodeMemory::note_slabs_used(std::uint32_t past) const {

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "arena/client_slot.h"
+#include "arena/event_ring.h"
 #include "arena/owner.h"
 #include "arena/shared_segment.h"
 #include "base/cycle_clock.h"
@@ -27,6 +28,7 @@
 #include "catalog/rule_table.h"
 #include "pool/bucket_pool.h"
 #include "pool/capacity_accounts.h"
+#include "tiers/fetch_journal.h"
 #include "tiers/file_tier.h"
 #include "tiers/move_journal.h"
 #include "tiers/published_plan.h"
@@ -34,7 +36,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 8;
+inline constexpr std::uint32_t kLayoutVersion = 9;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -99,6 +101,12 @@ struct ControlHeader {
   std::atomic<std::uint32_t> roomy_slabs;
   // With fewer, what has been used more often than what had to leave lately: PromotionBar.
   std::atomic<std::uint64_t> promotion_bar;
+  alignas(64) std::atomic<std::uint32_t> events_wake;  // futex: some process has told an event
+  std::atomic<std::uint32_t> events_sleeping;
+  // What the service wants to know of; what is less than that, too. 0: nobody tells it anything.
+  static constexpr std::uint32_t kEventsOfReads = 1;
+  static constexpr std::uint32_t kEventsOfWrites = 2;
+  std::atomic<std::uint32_t> events_wanted;
   // When a program last read from the device of a tier (coarse ms): moves then give way to it.
   alignas(64) std::atomic<std::uint32_t> device_read_ms[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> object_cursor;
@@ -155,6 +163,28 @@ class NodeMemory {
     return rules_.parts().of(handling.parts, number);
   }
   const MoveJournal& journal() const { return journal_; }
+  const FetchJournal& fetches() const { return fetches_; }
+  // Counts a block that was fetched ahead and goes before anybody used it. Requires: its lock.
+  void note_unused(BlockDescriptor& block) const;
+  EventRing& events(std::uint16_t slot) const { return events_[slot]; }
+  // Lets the service know what a process has accessed; see arena/event_ring.h.
+  void tell(std::uint16_t slot, const AccessEvent& event) const;
+  // Calls visit(slot) for every process that has told something since the last call, by one thread.
+  template <typename Visit>
+  void take_told(Visit&& visit) const {
+    for (std::uint32_t word = 0; word <= slot_count() / 64; ++word) {
+      if (told_[word].load(std::memory_order_relaxed) == 0) continue;
+      std::uint64_t bits = told_[word].exchange(0, std::memory_order_seq_cst);
+      for (; bits != 0; bits &= bits - 1)
+        visit(static_cast<std::uint16_t>(word * 64 + static_cast<unsigned>(__builtin_ctzll(bits))));
+    }
+  }
+  bool has_been_told() const {
+    for (std::uint32_t word = 0; word <= slot_count() / 64; ++word) {
+      if (told_[word].load(std::memory_order_seq_cst) != 0) return true;
+    }
+    return false;
+  }
   AccountTable& accounts() const { return *accounts_; }
   DescriptionTable& descriptions() const { return descriptions_; }
   BlockDirectory& directory() const { return directory_; }
@@ -240,6 +270,9 @@ class NodeMemory {
   mutable ObjectTable objects_;
   mutable RuleTable rules_;
   MoveJournal journal_;
+  FetchJournal fetches_;
+  EventRing* events_ = nullptr;
+  std::atomic<std::uint64_t>* told_ = nullptr;  // a bit per slot
   mutable DescriptionTable descriptions_;
   mutable BlockDirectory directory_;
   mutable std::array<BucketPool, kTiersMax> pools_;

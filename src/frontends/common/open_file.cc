@@ -122,6 +122,7 @@ int release_record(OpenFile& file) {
     store_if_loadable(*actor, file);
     DescriptionTable& descriptions = session.memory().descriptions();
     if (descriptions.release(file.hold, actor->self).last) {
+      tell_about(*actor, file, AccessKind::kClose);
       result = close_object(access_of(*actor, file), file.may_write);
       drop_own_locks(*actor, file);
       descriptions.destroy(file.index);
@@ -222,6 +223,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   }
   file->descriptors.store(1, std::memory_order_relaxed);
   take_handling(*actor, *file, handling);
+  tell_about(*actor, *file, AccessKind::kOpen);
   DescriptorTable::set(fd, file);
   return file;
 }
@@ -332,6 +334,22 @@ const Actor* opening_actor(int directory, const char* path, int flags) {
   if (session.is_attached()) return session.actor_if_any();
   const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
   return !is_new && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
+}
+
+void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset,
+                std::uint64_t length, int advice) {
+  const NodeMemory& memory = *actor.memory;
+  if (!file.may_read || memory.header().events_wanted.load(std::memory_order_relaxed) == 0) return;
+  AccessEvent event;
+  event.offset = offset;
+  event.cycles = cycle_count();
+  event.object = file.object;
+  event.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, UINT32_MAX));
+  event.stream = file.index;
+  event.descriptor = file.private_fd();
+  event.kind = kind;
+  event.advice = static_cast<std::uint8_t>(advice);
+  memory.tell(actor.self.slot(), event);
 }
 
 int open_managed(int directory, const char* path, int flags, mode_t mode) {

@@ -64,8 +64,13 @@ struct OpenFile {
 
 // For a call of this thread on `file`. Requires: Session::actor_if_any() gave `actor`.
 inline ObjectAccess access_of(Actor& actor, OpenFile& file) {
-  return ObjectAccess{actor, file.object, *file.backing, Session::instance()};
+  return ObjectAccess{actor, file.object, *file.backing, Session::instance(), file.index};
 }
+
+// Tells the service that the program has opened the file, closes it, or what it says that it will
+// read (POSIX_FADV_*).
+void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset = 0,
+                std::uint64_t length = 0, int advice = 0);
 
 // Opens a path as open(2) does and buffers it if it is managed. Returns a descriptor or -errno.
 int open_managed(int directory, const char* path, int flags, mode_t mode);

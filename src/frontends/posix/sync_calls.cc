@@ -29,9 +29,17 @@ void store_own_files() {
   DescriptorTable::for_each([](int, OpenFile& file) { (void)file_sync(file, false); });
 }
 
+void advise(OpenFile& file, off_t offset, off_t length, int advice) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return;
+  tell_about(*actor, file, AccessKind::kAdvice, static_cast<std::uint64_t>(offset),
+             static_cast<std::uint64_t>(length), advice);
+}
+
 }  // namespace
 }  // namespace cairn
 
+using cairn::advise;
 using cairn::DescriptorTable;
 using cairn::OpenFile;
 using cairn::with_errno;
@@ -79,12 +87,17 @@ CAIRN_HOOK(int, sync_file_range, (int fd, off_t offset, off_t length, unsigned f
 CAIRN_HOOK(int, posix_fadvise, (int fd, off_t offset, off_t length, int advice)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::fadvise(fd, offset, length, advice);
-  return length < 0 || advice < POSIX_FADV_NORMAL || advice > POSIX_FADV_NOREUSE ? EINVAL : 0;
+  if (length < 0 || advice < POSIX_FADV_NORMAL || advice > POSIX_FADV_NOREUSE) return EINVAL;
+  // No length means: to the end of the file.
+  if (offset >= 0) advise(*file, offset, length == 0 ? UINT32_MAX : length, advice);
+  return 0;
 }
 CAIRN_TWIN(posix_fadvise, posix_fadvise64);
 
 CAIRN_HOOK(ssize_t, readahead, (int fd, off_t offset, size_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::readahead(fd, offset, length);
-  return file->may_read ? 0 : with_errno<ssize_t>(-EBADF);
+  if (!file->may_read) return with_errno<ssize_t>(-EBADF);
+  if (offset >= 0) advise(*file, offset, static_cast<off_t>(length), POSIX_FADV_WILLNEED);
+  return 0;
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the threads of one process have accessed, for the service to learn from: a ring that is
+// overwritten when nobody reads it fast enough. Lossy by design: whatever is lost costs speed later
+// on, never data.
+//
+// The writer takes a place, marks its entry as unfinished, writes it and then its tag; the reader
+// copies an entry and believes the copy when the tag was the expected one before and after
+// (H.-J. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012). An
+// entry that a process died over keeps its old tag and counts as lost.
+//
+// Thread safety: put() from the threads of one process, read() from one thread of the service.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/cycle_clock.h"
+#include "base/ids.h"
+
+namespace cairn {
+
+enum class AccessKind : std::uint8_t {
+  kNone = 0,
+  kOpen,
+  kClose,
+  // Of reads, the worst that a part of it met:
+  kMiss,      // it was in no tier
+  kLate,      // it was being fetched ahead, and had to be waited for
+  kBelow,     // it was in a file tier
+  kFirstUse,  // it had been fetched ahead, and was now used for the first time
+  kHit,       // it was in RAM. Plain hits inside of a block are not told, but for a sample
+  kWrite,
+  kAdvice,  // posix_fadvise() and readahead(): `advice` says what
+};
+
+struct AccessEvent {
+  std::uint64_t offset = 0;
+  std::uint64_t cycles = 0;  // cycle_count() when the call began
+  ObjectIndex object = ObjectIndex::kNone;
+  std::uint32_t length = 0;  // UINT32_MAX: to the end
+  DescriptionIndex stream = DescriptionIndex::kNone;
+  std::int32_t descriptor = -1;  // a descriptor of the file in the process
+  AccessKind kind = AccessKind::kNone;
+  std::uint8_t advice = 0;
+};
+
+class EventRing {
+ public:
+  static constexpr std::uint32_t kEntries = 2048;
+
+  // Returns whether the reader is to be woken for it: something is to be done about it at once, or
+  // half of the ring is full since it was woken last.
+  bool put(const AccessEvent& event) {
+    const std::uint32_t place = head_.fetch_add(1, std::memory_order_acq_rel);
+    Entry& entry = entries_[place % kEntries];
+    entry.tag.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    entry.offset.store(event.offset, std::memory_order_relaxed);
+    entry.cycles.store(event.cycles, std::memory_order_relaxed);
+    entry.object.store(raw(event.object), std::memory_order_relaxed);
+    entry.length.store(event.length, std::memory_order_relaxed);
+    entry.stream.store(raw(event.stream), std::memory_order_relaxed);
+    entry.descriptor.store(event.descriptor, std::memory_order_relaxed);
+    entry.tag.store(tag_of(place, event), std::memory_order_release);
+    return is_urgent(event.kind) || place % (kEntries / 2) == 0;
+  }
+
+  std::uint32_t head() const { return head_.load(std::memory_order_acquire); }
+
+  enum class Got : std::uint8_t { kEvent, kUnfinished, kLost };
+  // The event at `place`, one below head().
+  Got read(std::uint32_t place, AccessEvent* event) const {
+    const Entry& entry = entries_[place % kEntries];
+    const std::uint64_t before = entry.tag.load(std::memory_order_acquire);
+    if (before >> 16 != sequence_of(place)) {
+      // What stands there is of an earlier round, or being written; or of a later one.
+      return head() - place > kEntries ? Got::kLost : Got::kUnfinished;
+    }
+    event->offset = entry.offset.load(std::memory_order_relaxed);
+    event->cycles = entry.cycles.load(std::memory_order_relaxed);
+    event->object = static_cast<ObjectIndex>(entry.object.load(std::memory_order_relaxed));
+    event->length = entry.length.load(std::memory_order_relaxed);
+    event->stream = static_cast<DescriptionIndex>(entry.stream.load(std::memory_order_relaxed));
+    event->descriptor = entry.descriptor.load(std::memory_order_relaxed);
+    event->kind = static_cast<AccessKind>(before & 0xff);
+    event->advice = static_cast<std::uint8_t>(before >> 8 & 0xff);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return entry.tag.load(std::memory_order_relaxed) == before ? Got::kEvent : Got::kLost;
+  }
+
+  // Calls of this process that wait for the backing store right now: what is fetched ahead gives
+  // way to them.
+  std::atomic<std::uint32_t> demands;
+
+ private:
+  // |  sequence : 33  | advice : 8 | kind : 8 |, 0 while it is being written.
+  struct Entry {
+    std::atomic<std::uint64_t> tag;
+    std::atomic<std::uint64_t> offset;
+    std::atomic<std::uint64_t> cycles;
+    std::atomic<std::uint32_t> object;
+    std::atomic<std::uint32_t> length;
+    std::atomic<std::uint32_t> stream;
+    std::atomic<std::int32_t> descriptor;
+  };
+
+  static bool is_urgent(AccessKind kind) {
+    return (kind >= AccessKind::kMiss && kind <= AccessKind::kFirstUse) ||
+           kind == AccessKind::kAdvice;
+  }
+  static std::uint64_t sequence_of(std::uint32_t place) { return std::uint64_t{place} + 1; }
+  static std::uint64_t tag_of(std::uint32_t place, const AccessEvent& event) {
+    return sequence_of(place) << 16 | std::uint64_t{event.advice} << 8 |
+           static_cast<std::uint8_t>(event.kind);
+  }
+
+  std::atomic<std::uint32_t> head_;
+  alignas(64) Entry entries_[kEntries];
+};
+static_assert(sizeof(EventRing) == 64 + 40 * EventRing::kEntries, "entries lie without gaps");
+
+}  // namespace cairn

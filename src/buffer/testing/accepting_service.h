@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A service that takes every descriptor, for tests that write without one.
+//
+// Thread safety: any thread. Ownership: borrows the memory.
+#pragma once
+
+#include <errno.h>
+
+#include "buffer/hand_over.h"
+#include "tiers/node_memory.h"
+
+namespace cairn::testing {
+
+class AcceptingService final : public HandOver {
+ public:
+  bool hand_over(ObjectIndex index, int) override {
+    memory->objects().at(index).set(kObjectHandedOver);
+    return true;
+  }
+  int request_flush(ObjectIndex, bool) override { return -EBADF; }
+  void discarded(ObjectIndex) override {}
+  NodeMemory* memory = nullptr;
+};
+
+}  // namespace cairn::testing

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was fetched ahead of its use, by which predictor, and what became of it: one line of
+// counters for each, shared by all processes of a node.
+//
+//   fetched          read from the backing store, or brought up from a file tier, unasked
+//   used             of that: asked for afterwards
+//   late             of what was used: whoever asked had to wait, because it was still on its way
+//   evicted unused   of that: left RAM before anybody asked
+//
+// What was fetched and is neither used nor evicted waits in RAM for its use: unused().
+//
+// Thread safety: any thread of any process. Ownership: the counters live in the control segment.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace cairn {
+
+class FetchJournal {
+ public:
+  // Numbers of predictors; the names are the service's (prefetch/predictors.h).
+  static constexpr unsigned kPredictorsMax = 32;
+
+  struct alignas(64) Line {
+    std::atomic<std::uint64_t> fetched_bytes;
+    std::atomic<std::uint64_t> used_bytes;
+    std::atomic<std::uint64_t> late_bytes;
+    std::atomic<std::uint64_t> evicted_unused_bytes;
+  };
+  static constexpr std::size_t kBytes = sizeof(Line) * kPredictorsMax;
+
+  FetchJournal() = default;
+  explicit FetchJournal(void* lines) : lines_(static_cast<Line*>(lines)) {}
+
+  Line& of(unsigned predictor) const { return lines_[predictor % kPredictorsMax]; }
+  void note_fetched(unsigned predictor, std::uint64_t bytes) const {
+    of(predictor).fetched_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void note_used(unsigned predictor, std::uint64_t bytes, bool was_late) const {
+    of(predictor).used_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    if (was_late) of(predictor).late_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void note_evicted_unused(unsigned predictor, std::uint64_t bytes) const {
+    of(predictor).evicted_unused_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  // Bytes that wait in RAM for their use: an estimate while the counters change.
+  std::uint64_t unused_bytes() const {
+    std::uint64_t fetched = 0;
+    std::uint64_t gone = 0;
+    for (unsigned predictor = 0; predictor < kPredictorsMax; ++predictor) {
+      const Line& line = lines_[predictor];
+      gone += line.used_bytes.load(std::memory_order_relaxed) +
+              line.evicted_unused_bytes.load(std::memory_order_relaxed);
+      fetched += line.fetched_bytes.load(std::memory_order_relaxed);
+    }
+    return fetched > gone ? fetched - gone : 0;
+  }
+
+ private:
+  Line* lines_ = nullptr;
+};
+
+}  // namespace cairn
