@@ -12,12 +12,14 @@
 #include <string_view>
 
 #include "base/option_table.h"
+#include "cli/arguments.h"
 #include "cli/configuration.h"
 #include "cli/control_client.h"
 #include "cli/doctor_command.h"
 #include "cli/failure.h"
 #include "cli/file_commands.h"
 #include "cli/json_fields.h"
+#include "cli/learning_commands.h"
 #include "cli/node_commands.h"
 #include "cli/node_service_command.h"
 #include "cli/output.h"
@@ -30,101 +32,12 @@
 namespace cairn::cli {
 namespace {
 
-using Arguments = std::vector<std::string>;
-
 struct Command {
   std::string_view name;
   std::string_view summary;
   int (*run)(const Arguments& arguments);
   bool hidden = false;
 };
-
-// Throws to end a command whose help was printed.
-struct HelpShown {};
-
-std::string nearest_option(const CLI::App& app, const std::string& given) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  return std::string(nearest_name(given.substr(0, given.find('=')), views));
-}
-
-// What CLI11 objects to, said our way.
-[[noreturn]] void fail_usage(const CLI::App& app, const CLI::ParseError& error,
-                             const Arguments& arguments) {
-  std::string remedy = fmt::format("`{} --help` lists what there is", app.get_name());
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    for (const std::string& argument : arguments) {
-      if (argument.size() < 2 || argument[0] != '-') continue;
-      if (app.get_option_no_throw(argument.substr(0, argument.find('='))) != nullptr) continue;
-      const std::string nearest = nearest_option(app, argument);
-      const std::string hint = nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest);
-      throw Failure(fmt::format("unknown option {}", argument), hint + remedy);
-    }
-  }
-  throw Failure(error.what(), remedy);
-}
-
-// The help as CLI11 formats it, with another usage line where its own would not say enough.
-std::string help_text(const CLI::App& app, const char* usage) {
-  std::string text = app.help();
-  const size_t start = text.find("Usage: ");
-  if (*usage == '\0' || start == std::string::npos) return text;
-  return text.replace(start, text.find('\n', start) - start, usage);
-}
-
-void parse(CLI::App& app, const Arguments& arguments, const char* usage = "") {
-  try {
-    Arguments reversed(arguments.rbegin(), arguments.rend());
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    print(help_text(app, usage));
-    throw HelpShown();
-  } catch (const CLI::ParseError& error) {
-    fail_usage(app, error, arguments);
-  }
-}
-
-// The head of the arguments that belongs to Cairn; what follows is the program and its own
-// arguments.
-size_t program_start(const CLI::App& app, const Arguments& arguments) {
-  size_t index = 0;
-  for (; index < arguments.size(); ++index) {
-    const std::string& argument = arguments[index];
-    if (argument == "--") break;
-    if (argument.size() < 2 || argument[0] != '-') break;
-    const CLI::Option* option = app.get_option_no_throw(argument);
-    const bool takes_value = option != nullptr && option->get_items_expected_min() > 0;
-    if (takes_value) ++index;
-  }
-  return std::min(index, arguments.size());
-}
-
-// Splits "OPTIONS [--] PROGRAM ARGUMENTS", parses the options and returns the rest.
-Arguments parse_before_program(CLI::App& app, const Arguments& arguments, const char* usage) {
-  const size_t split = program_start(app, arguments);
-  parse(app, Arguments(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(split)),
-        usage);
-  const size_t skip = split < arguments.size() && arguments[split] == "--" ? 1 : 0;
-  return {arguments.begin() + static_cast<ptrdiff_t>(split + skip), arguments.end()};
-}
-
-// Flags that may be given several times, one value each, so that a program's name is never taken
-// for one.
-void add_list(CLI::App& app, const char* names, std::vector<std::string>& values, const char* help,
-              const char* type) {
-  app.add_option(names, values, help)
-      ->type_name(type)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-void add_text(CLI::App& app, const char* names, std::string& value, const char* help,
-              const char* type) {
-  app.add_option(names, value, help)->type_name(type);
-}
 
 void add_node_settings(CLI::App& app, CommandLineSettings& settings) {
   add_text(app, "--config", settings.config_file, "YAML file (docs/configuration.md)", "FILE");
@@ -251,8 +164,6 @@ int command_explain(const Arguments& arguments) {
   parse(app, arguments);
   return explain_file(options);
 }
-
-constexpr const char* kNodeHelp = "The node (default: that of this run, else the only one)";
 
 void add_files(CLI::App& app, FileSelection& files) {
   add_text(app, "--node", files.node, kNodeHelp, "NAME");
@@ -478,6 +389,8 @@ constexpr Command kCommands[] = {
     {"status", "tiers, rates, clients, files not yet stored, errors", command_status},
     {"drain", "store everything now and wait", command_drain},
     {"explain", "which bytes of a file are where, and why", command_explain},
+    {"heatmap", "which parts of a file are read most", command_heatmap},
+    {"trace", "record what programs access, look at it, replay it", command_trace},
     {"set", "say how files are treated, on a running node", command_set},
     {"pin", "keep files in their tier", command_pin},
     {"unpin", "let them leave it again", command_unpin},

@@ -25,6 +25,13 @@
 namespace cairn::cli {
 namespace {
 
+// The option's choices are the names of the experts (replacement/experts.h).
+std::optional<std::string> expert_named(std::string_view text) {
+  const auto choices = option_choices(option_description(OptionId::kReplacementExpert));
+  if (std::find(choices.begin(), choices.end(), text) == choices.end()) return std::nullopt;
+  return std::string(text);
+}
+
 constexpr const char* kCommandLine = "command line";
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -194,6 +201,9 @@ class Resolver {
       case OptionId::kPlacementPolicy:
         apply_policy(setting);
         break;
+      case OptionId::kReplacementExpert:
+        apply_choice(setting, expert_named, &result_.node.replacement_expert);
+        break;
       default:
         apply_number(setting);
         break;
@@ -341,6 +351,12 @@ class Resolver {
         break;
       case OptionId::kProfileIdle:
         result_.node.profile_idle_ms = narrow;
+        break;
+      case OptionId::kPrefetchBudget:
+        result_.node.prefetch_percent = narrow;
+        break;
+      case OptionId::kEventsKeep:
+        result_.node.events_keep_percent = narrow;
         break;
       case OptionId::kEvictLow:
         result_.node.evict_low_percent = narrow;
@@ -522,6 +538,10 @@ class Resolver {
         return fmt::format("{}", node.flush_retry_ms);
       case OptionId::kProfileIdle:
         return fmt::format("{}", node.profile_idle_ms);
+      case OptionId::kPrefetchBudget:
+        return fmt::format("{}", node.prefetch_percent);
+      case OptionId::kEventsKeep:
+        return fmt::format("{}", node.events_keep_percent);
       case OptionId::kEvictLow:
         return fmt::format("{}", node.evict_low_percent);
       case OptionId::kEvictHigh:
@@ -553,6 +573,8 @@ class Resolver {
         return format_size_exact(node.flush_amount_bytes);
       case OptionId::kPlacementPolicy:
         return node.placement_policy;
+      case OptionId::kReplacementExpert:
+        return node.replacement_expert;
     }
     return "";
   }

@@ -67,6 +67,19 @@ std::string read_line(const Json& report) {
   return text;
 }
 
+// Of what was fetched ahead on this node. Empty when nothing was.
+std::string fetch_line(const Json& report) {
+  uint64_t fetched = 0;
+  uint64_t used = 0;
+  for (const Json& fetch : member(report, "fetches")) {
+    fetched += unsigned_field(fetch, "fetched_bytes");
+    used += unsigned_field(fetch, "used_bytes");
+  }
+  if (fetched == 0) return "";
+  return fmt::format("  ahead     {} fetched before it was asked for, {} of it used ({})",
+                     format_size(fetched), format_size(used), percent_text(used, fetched));
+}
+
 std::string write_line(const Json& report) {
   std::string text = "  written   " + format_size(unsigned_field(report, "written_bytes"));
   const uint64_t through = unsigned_field(report, "write_through_bytes");
@@ -122,6 +135,8 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
   if (has_io) {
     lines.push_back(io_line(report));
     if (unsigned_field(report, "read_bytes") > 0) lines.push_back(read_line(report));
+    if (const std::string ahead = fetch_line(report); outcome.private_node && !ahead.empty())
+      lines.push_back(ahead);
     if (unsigned_field(report, "written_bytes") > 0) lines.push_back(write_line(report));
     if (unsigned_field(report, "flushed_bytes") > 0) lines.push_back(store_line(report));
   }

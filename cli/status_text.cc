@@ -104,6 +104,34 @@ std::string move_section(const Json& status) {
   return section("moves", std::move(rows), "lllrr", moves.size());
 }
 
+// What was fetched before anybody asked for it, and whether anybody did.
+std::string fetch_section(const Json& status) {
+  Rows rows = {{"predictor", "fetched", "used", "", "late", "unused", "evicted unused"}};
+  const Json& fetches = member(status, "fetches");
+  for (const Json& fetch : fetches) {
+    const uint64_t fetched = unsigned_field(fetch, "fetched_bytes");
+    const uint64_t used = unsigned_field(fetch, "used_bytes");
+    rows.push_back({printable(text_field(fetch, "predictor")), format_size(fetched),
+                    format_size(used), share_text(used, fetched),
+                    format_size(unsigned_field(fetch, "late_bytes")),
+                    format_size(unsigned_field(fetch, "unused_bytes")),
+                    format_size(unsigned_field(fetch, "evicted_unused_bytes"))});
+  }
+  return section("fetched ahead of its use", std::move(rows), "lrrrrrr", fetches.size());
+}
+
+std::string replacement_section(const Json& status) {
+  Rows rows = {{"tier", "expert", "follows", "references", "misses"}};
+  const Json& tiers = member(status, "replacement");
+  for (const Json& tier : tiers) {
+    const uint64_t references = unsigned_field(tier, "references");
+    rows.push_back({printable(text_field(tier, "tier")), printable(text_field(tier, "expert")),
+                    printable(text_field(tier, "follows")), std::to_string(references),
+                    share_text(unsigned_field(tier, "misses"), references)});
+  }
+  return section("what leaves a tier", std::move(rows), "lllrr", tiers.size());
+}
+
 std::string run_text(const Json& client) {
   const auto run = client.find("run");
   if (run == client.end()) return "";
@@ -193,8 +221,9 @@ std::string foreign_section(const Json& status) {
 
 std::string status_text(const Json& status) {
   return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + run_section(status) +
-         reservation_section(status) + move_section(status) + client_section(status) +
-         unstored_section(status) + error_section(status) + foreign_section(status);
+         reservation_section(status) + move_section(status) + fetch_section(status) +
+         replacement_section(status) + client_section(status) + unstored_section(status) +
+         error_section(status) + foreign_section(status);
 }
 
 }  // namespace cairn::cli

@@ -13,7 +13,8 @@ endif()
 # Everything but main() is a library, so that tests beside the sources can link it.
 set(cli_library_sources ${CAIRN_CLI_SOURCES})
 list(FILTER cli_library_sources EXCLUDE REGEX "/main\\.cc$")
-cairn_library(cairn_cli "${cli_library_sources}" "cairn_node;cairn_profiler;cairn_rules;CLI11::CLI11")
+cairn_library(cairn_cli "${cli_library_sources}"
+              "cairn_node;cairn_profiler;cairn_rules;cairn_trace;cairn_replacement;CLI11::CLI11")
 set(cli_scope PUBLIC)
 if(NOT cli_library_sources)
   set(cli_scope INTERFACE)
@@ -31,3 +32,6 @@ set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_cli "${CAIRN_CLI_TESTS}")
 file(GLOB cli_testing_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/testing/*.cc)
 list(FILTER cli_testing_sources EXCLUDE REGEX "_test\\.cc$")
 cairn_library(cairn_cli_testing "${cli_testing_sources}" "cairn_cli;cairn_node_testing;cairn_profiler_testing")
+
+# `cairn heatmap --png` starts it.
+configure_file(${CMAKE_SOURCE_DIR}/share/cairn/heatmap.py ${CMAKE_BINARY_DIR}/share/cairn/heatmap.py COPYONLY)

@@ -78,6 +78,15 @@ struct NodeConfig {
   uint32_t evict_low_percent = 5;
   uint32_t evict_high_percent = 10;
 
+  // Which blocks leave: what this expert of replacement would not hold (replacement/experts.h).
+  std::string replacement_expert = "ws-plus";
+
+  // What programs will read is fetched ahead of its use, as far as no more than so much of RAM
+  // waits for that; 0: nothing is. Of what programs tell about their accesses, events_keep_percent
+  // are looked at.
+  uint32_t prefetch_percent = 25;
+  uint32_t events_keep_percent = 100;
+
   // Sizes of the fixed tables. objects_max 0: the service derives it from the capacities.
   uint32_t clients_max = 1024;
   uint64_t objects_max = 0;

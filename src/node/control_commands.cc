@@ -74,6 +74,7 @@ void ControlCommands::on_request(ControlPeer& peer, std::uint64_t session, const
   if (command == "config") return config(peer);
   if (command == "shutdown") return shutdown(peer, request);
   if (files_.on_request(peer, command, request)) return;
+  if (learning_.on_request(peer, command, request)) return;
   peer.fail("unknown command \"" + command + "\"",
             "the node may run another version of Cairn than this command");
 }

@@ -11,6 +11,7 @@
 
 #include "node/control_server.h"
 #include "node/file_commands.h"
+#include "node/learning_commands.h"
 #include "node/status_report.h"
 
 namespace cairn::node {
@@ -18,7 +19,7 @@ namespace cairn::node {
 class ControlCommands final : public ControlHandler {
  public:
   explicit ControlCommands(const NodeContext& context)
-      : context_(context), status_(context), files_(context) {}
+      : context_(context), status_(context), files_(context), learning_(context) {}
 
   void on_request(ControlPeer& peer, std::uint64_t session, const Json& request) override;
   void on_close(std::uint64_t session) override;
@@ -43,6 +44,7 @@ class ControlCommands final : public ControlHandler {
   const NodeContext& context_;
   StatusReport status_;
   FileCommands files_;
+  LearningCommands learning_;
   std::mutex mutex_;
   std::map<std::uint64_t, std::string> run_of_session_;
 };

@@ -27,9 +27,13 @@ class StopRequest {
 };
 
 class AccountBook;
+class EventReader;
+class HeatBook;
+class LearnedReplacement;
 class PlacementEngine;
 class RuleBook;
 class ScratchSpace;
+class TraceRecorder;
 
 struct NodeContext {
   const NodeConfig* config = nullptr;
@@ -43,6 +47,10 @@ struct NodeContext {
   RuleBook* rules = nullptr;
   ScratchSpace* scratch = nullptr;
   PlacementEngine* placement = nullptr;
+  EventReader* events = nullptr;
+  HeatBook* heat = nullptr;
+  TraceRecorder* recorder = nullptr;
+  const LearnedReplacement* learned = nullptr;  // null: nothing is learned
   StopRequest* stop = nullptr;
   std::int64_t started_ns = 0;
 };

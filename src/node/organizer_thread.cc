@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "organizer/organizer.h"
-#include "replacement/policies.h"
 #include "tiers_uring/uring_writer.h"
 
 namespace cairn::node {
@@ -38,12 +37,14 @@ std::array<TierLimits, kTiersMax> watermarks_of(const NodeMemory& memory,
 }  // namespace
 
 OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config,
-                                 Flusher& flusher, PlacementEngine& placement)
+                                 Flusher& flusher, PlacementEngine& placement,
+                                 const ReplacementPolicy& replacement)
     : memory_(memory),
       self_(self),
       config_(config),
       flusher_(flusher),
       placement_(placement),
+      replacement_(replacement),
       headroom_(memory.pool(TierId::kMemory).slab_count()),
       free_slabs_before_(memory.pool(TierId::kMemory).free_slabs()) {
   const auto limits = watermarks_of(memory, config);
@@ -86,9 +87,9 @@ void OrganizerThread::run() {
   actor.self = self_;
   actor.counters = &memory_.slot(self_.slot()).shards[0];
   UringWriter writer;
-  Organizer organizer(memory_, placement_.default_policy(), *replacement_policies()[0], writer,
+  Organizer organizer(memory_, placement_.default_policy(), replacement_, writer,
                       watermarks_of(memory_, config_));
-  TierMovers movers(memory_, self_, placement_.default_policy(), *replacement_policies()[0],
+  TierMovers movers(memory_, self_, placement_.default_policy(), replacement_,
                     watermarks_of(memory_, config_));
   ControlHeader& header = memory_.header();
   int again_ms = 0;

@@ -22,7 +22,7 @@ namespace cairn::node {
 class OrganizerThread {
  public:
   OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config, Flusher& flusher,
-                  PlacementEngine& placement);
+                  PlacementEngine& placement, const ReplacementPolicy& replacement);
   ~OrganizerThread();
 
   void start();
@@ -57,6 +57,7 @@ class OrganizerThread {
   const NodeConfig& config_;
   Flusher& flusher_;
   PlacementEngine& placement_;
+  const ReplacementPolicy& replacement_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> is_at_rest_{false};

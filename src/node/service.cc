@@ -23,16 +23,22 @@
 #include "node/attach_server.h"
 #include "node/control_commands.h"
 #include "node/descriptor_limit.h"
+#include "node/event_reader.h"
 #include "node/generations.h"
+#include "node/heat_book.h"
 #include "node/idle_profiler.h"
+#include "node/learned_replacement.h"
 #include "node/log_file.h"
 #include "node/node_directory.h"
 #include "node/organizer_thread.h"
 #include "node/page_warmer.h"
 #include "node/placement_engine.h"
+#include "node/prefetcher.h"
 #include "node/request_worker.h"
 #include "node/rule_book.h"
 #include "node/scratch_space.h"
+#include "node/trace_recorder.h"
+#include "replacement/policies.h"
 
 namespace cairn::node {
 namespace {
@@ -90,6 +96,14 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
   return memory;
 }
 
+// Null when blocks leave in the order of their last use, which nobody has to learn.
+std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory,
+                                                        const NodeConfig& config) {
+  if (config.replacement_expert == replacement_policies()[0]->name()) return nullptr;
+  return std::make_unique<LearnedReplacement>(memory, config.replacement_expert,
+                                              config.evict_high_percent);
+}
+
 FlushOptions flush_options(const NodeConfig& config) {
   return FlushOptions{config.flush_delay_ms, config.flush_streams, config.flush_dirty_high_percent,
                       config.flush_retry_ms, config.flush_amount_bytes};
@@ -123,10 +137,17 @@ class Service final : public AttachEvents, public StopRequest {
         rules_(memory_, config, accounts_,
                [this](const std::string& name) { return placement_.number_of(name); }),
         scratch_(memory_, clients_.service(), config.node_directory + "/scratch"),
-        organizer_(memory_, clients_.service(), config, flusher_, placement_),
+        learned_(learned_replacement(memory_, config)),
+        organizer_(memory_, clients_.service(), config, flusher_, placement_,
+                   learned_ ? static_cast<const ReplacementPolicy&>(*learned_)
+                            : *replacement_policies()[0]),
         warmer_(memory_),
         profiler_(memory_, config, placement_,
                   [](const std::string& text) { spdlog::info("{}", text); }),
+        events_(memory_, config.events_keep_percent),
+        prefetcher_(memory_, clients_, config),
+        heat_(memory_, config.node_directory),
+        recorder_(memory_, events_),
         requests_(flusher_),
         commands_(context_),
         attach_(memory_, clients_, files_, *this),
@@ -142,6 +163,10 @@ class Service final : public AttachEvents, public StopRequest {
     context_.rules = &rules_;
     context_.scratch = &scratch_;
     context_.placement = &placement_;
+    context_.events = &events_;
+    context_.heat = &heat_;
+    context_.recorder = &recorder_;
+    context_.learned = learned_.get();
     context_.stop = this;
     context_.started_ns = monotonic_ns();
     stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -154,6 +179,7 @@ class Service final : public AttachEvents, public StopRequest {
     organizer_.start();
     warmer_.start();
     profiler_.start();
+    start_learning();
     requests_.start();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory.client_socket()));
     return control_.start(directory.control_socket());
@@ -214,9 +240,22 @@ class Service final : public AttachEvents, public StopRequest {
                    counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
     }
     files_.drop_idle();
+    prefetcher_.forget_dead();
     if (unwanted_) wake();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
     if (files_.count() != 0) flusher_.kick(false);
+  }
+
+  // Who learns from what programs access: the most urgent first.
+  void start_learning() {
+    if (prefetcher_.is_wanted())
+      events_.add([this](std::span<const ToldAccess> batch) { prefetcher_.take(batch); });
+    if (learned_ != nullptr)
+      events_.add([this](std::span<const ToldAccess> batch) { learned_->take(batch); });
+    events_.add([this](std::span<const ToldAccess> batch) { heat_.take(batch); });
+    events_.add([this](std::span<const ToldAccess> batch) { recorder_.take(batch); });
+    prefetcher_.start();
+    events_.start();
   }
 
   // The node's own policy, mode and trigger, and its schema.
@@ -294,6 +333,8 @@ class Service final : public AttachEvents, public StopRequest {
     control_.stop();
     requests_.stop();
     scratch_.forget_strays(files_);
+    events_.stop();
+    prefetcher_.stop();
     profiler_.stop();
     warmer_.stop();
     organizer_.stop();
@@ -314,9 +355,14 @@ class Service final : public AttachEvents, public StopRequest {
   PlacementEngine placement_;
   RuleBook rules_;
   ScratchSpace scratch_;
+  std::unique_ptr<LearnedReplacement> learned_;  // null: oldest first
   OrganizerThread organizer_;
   PageWarmer warmer_;
   IdleProfiler profiler_;
+  EventReader events_;
+  Prefetcher prefetcher_;
+  HeatBook heat_;
+  TraceRecorder recorder_;
   RequestWorker requests_;
   RunTable runs_;
   NodeContext context_;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "node/account_book.h"
+#include "node/learning_report.h"
 #include "node/sweep.h"
 
 namespace cairn::node {
@@ -259,6 +260,9 @@ Json StatusReport::status() {
             {"write_bytes_per_second", per_second(now.write_bytes, before.write_bytes, seconds)}}},
           {"counters", counters_json(sums)},
           {"moves", moves_json(context_)},
+          {"fetches", fetches_json(memory)},
+          {"replacement", replacement_json(context_)},
+          {"events", events_json(context_)},
           {"clients", clients},
           {"unstored", unstored_json(dirty.files)},
           {"unstored_total", dirty.files.size()},
@@ -294,6 +298,7 @@ Json run_report(const NodeContext& context, const Run& run, double drain_seconds
           {"hit_bytes", hits},
           {"miss_bytes", get(sums, Counter::kMissBytes)},
           {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},
+          {"fetches", fetches_json(*context.memory)},
           {"flushed_bytes", flushed},
           {"drain_seconds", drain_seconds},
           {"attached", context.clients->has_run_attached(run.number())},

@@ -34,6 +34,8 @@ class Expert {
   Expert& operator=(const Expert&) = delete;
 
   virtual const char* name() const = 0;
+  // Whose decisions it takes at the moment: its own, or those of one of several that it compares.
+  virtual const char* followed() const { return name(); }
   // The page is asked for, and held from now on if the expert thinks so; evicted() is what left for
   // it. Returns: whether it was held before.
   virtual bool reference(PageId page) = 0;

@@ -30,6 +30,7 @@ class WsPlus final : public Expert {
   WsPlus(std::uint32_t capacity, std::vector<std::unique_ptr<Expert>> experts);
 
   const char* name() const override { return "ws-plus"; }
+  const char* followed() const override { return leader().name(); }
   bool reference(PageId page) override;
   bool holds(PageId page) const override { return held_.is_on_any(page); }
   bool remembers(PageId page) const override;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/heat_book.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "heat/heat_file.h"
+#include "node/event_clock.h"
+
+namespace cairn::node {
+
+HeatBook::HeatBook(const NodeMemory& memory, const std::string& node_directory)
+    : memory_(memory), directory_(node_directory + "/heat") {
+  // Of a node of this name that was killed.
+  (void)remove_heat_files(directory_);
+}
+
+HeatBook::~HeatBook() {
+  (void)remove_heat_files(directory_);
+  ::rmdir(directory_.c_str());
+}
+
+std::string HeatBook::path_of(const FileKey& key) const {
+  return directory_ + "/" + heat_file_name(key);
+}
+
+void HeatBook::load(Map* map) const {
+  auto state = load_heat(path_of(map->key), map->key, map->heat.pace());
+  if (!state) {
+    if (state.status().code() != StatusCode::kNotFound)
+      spdlog::warn("{}: begun anew", state.status().message());
+    return;
+  }
+  (void)map->heat.restore(std::move(state.value()));
+}
+
+void HeatBook::save(const Map& map) const {
+  ::mkdir(directory_.c_str(), 0700);
+  if (const Status status = save_heat(path_of(map.key), map.key, map.heat.state()); !status)
+    spdlog::warn("{}", status.message());
+}
+
+void HeatBook::make_room_for_one() {
+  if (maps_.size() < kMapsMax) return;
+  const auto oldest = std::min_element(
+      maps_.begin(), maps_.end(),
+      [](const auto& left, const auto& right) { return left.second.used < right.second.used; });
+  save(oldest->second);
+  maps_.erase(oldest);
+}
+
+HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
+  const FileKey key = memory_.objects().at(object).key();
+  auto found = maps_.find(raw(object));
+  // The record may be another file's by now.
+  if (found != maps_.end() && found->second.key != key) {
+    maps_.erase(found);
+    found = maps_.end();
+  }
+  if (found == maps_.end()) {
+    make_room_for_one();
+    found = maps_.try_emplace(raw(object)).first;
+    found->second.key = key;
+    load(&found->second);
+    found->second.heat.resize(memory_.objects().at(object).size.load());
+  }
+  found->second.used = ++events_;
+  return found->second;
+}
+
+void HeatBook::take(std::span<const ToldAccess> batch) {
+  const std::lock_guard lock(mutex_);
+  const EventClock clock(memory_.header().started);
+  for (const ToldAccess& told : batch) {
+    const AccessEvent& event = told.event;
+    if (event.object == ObjectIndex::kNone) continue;
+    const std::int64_t now = clock.nanos(event.cycles);
+    if (event.kind == AccessKind::kOpen) {
+      map_of(event.object).heat.open(now);
+    } else if (event.kind == AccessKind::kClose) {
+      Map& map = map_of(event.object);
+      if (map.heat.openers() != 0 && map.heat.close(now)) save(map);
+    } else if (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kHit) {
+      Map& map = map_of(event.object);
+      if (map.heat.openers() == 0) map.heat.open(now);  // its open was lost
+      map.heat.access({event.offset, event.length}, now);
+    }
+  }
+}
+
+std::optional<HeatPicture> HeatBook::picture_of(ObjectIndex object, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  Map& map = map_of(object);
+  if (map.heat.epochs() == 0) return std::nullopt;
+  return ::cairn::picture_of(map.heat, name, monotonic_ns());
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heat maps of the files that programs read (heat/file_heat.h): made from their accesses, kept
+// beside the node's state from a file's last close to its next open, deleted when the node ends.
+//
+// Thread safety: take() by one thread, picture_of() by any. Ownership: its maps, and the directory
+// "heat" of the node, which is removed with it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "heat/file_heat.h"
+#include "heat/heat_text.h"
+#include "node/event_reader.h"
+
+namespace cairn::node {
+
+class HeatBook {
+ public:
+  // In memory at once; what was used longest ago is kept in its file alone.
+  static constexpr std::size_t kMapsMax = 256;
+
+  HeatBook(const NodeMemory& memory, const std::string& node_directory);
+  ~HeatBook();
+  HeatBook(const HeatBook&) = delete;
+  HeatBook& operator=(const HeatBook&) = delete;
+
+  // An EventReader::Sink.
+  void take(std::span<const ToldAccess> batch);
+
+  // The map of an object as it is now, under that name. Nothing when it was never read.
+  std::optional<HeatPicture> picture_of(ObjectIndex object, const std::string& name);
+
+ private:
+  struct Map {
+    FileKey key;
+    FileHeat heat;
+    std::uint64_t used = 0;
+  };
+  Map& map_of(ObjectIndex object);
+  void load(Map* map) const;
+  void save(const Map& map) const;
+  void make_room_for_one();
+  std::string path_of(const FileKey& key) const;
+
+  const NodeMemory& memory_;
+  const std::string directory_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, Map> maps_;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/learning_commands.h"
+
+#include "node/event_reader.h"
+#include "node/explain.h"
+#include "node/heat_book.h"
+#include "node/trace_recorder.h"
+
+namespace cairn::node {
+namespace {
+
+std::uint64_t unsigned_of(const Json& request, const char* field) {
+  const auto found = request.find(field);
+  return found != request.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+std::string path_in(const Json& request) {
+  const auto found = request.find("path");
+  return found != request.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+bool LearningCommands::on_request(ControlPeer& peer, const std::string& command,
+                                  const Json& request) {
+  if (command == "heatmap") {
+    heatmap(peer, request);
+  } else if (command == "trace-start") {
+    trace_start(peer, request);
+  } else if (command == "trace-stop") {
+    trace_stop(peer);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void LearningCommands::heatmap(ControlPeer& peer, const Json& request) const {
+  context_.events->settle();
+  const ObjectIndex object =
+      find_file(*context_.memory, unsigned_of(request, "device"), unsigned_of(request, "inode"));
+  const auto picture = object == ObjectIndex::kNone
+                           ? std::nullopt
+                           : context_.heat->picture_of(object, path_in(request));
+  Json reply = {{"kind", "done"}, {"known", picture.has_value()}};
+  if (picture) {
+    reply["text"] = heat_text(*picture);
+    reply["lines"] = heat_json_lines(*picture);
+  }
+  peer.send(reply);
+}
+
+void LearningCommands::trace_start(ControlPeer& peer, const Json& request) const {
+  const std::string path = path_in(request);
+  if (path.empty() || path.front() != '/')
+    return peer.fail("trace-start needs an absolute path", "name the file to record to");
+  if (const Status status = context_.recorder->start(path); !status)
+    return peer.fail(status.message(), "stop the other recording, or name another file");
+  peer.send({{"kind", "done"}});
+}
+
+void LearningCommands::trace_stop(ControlPeer& peer) const {
+  context_.events->settle();
+  const auto recorded = context_.recorder->stop();
+  if (!recorded) return peer.fail(recorded.status().message(), "see whether the disk is full");
+  const TraceRecorder::Recorded& what = recorded.value();
+  peer.send({{"kind", "done"},
+             {"path", what.path},
+             {"events", what.events},
+             {"bytes", what.bytes},
+             {"lost", what.lost}});
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/learning_report.h"
+
+#include "node/event_reader.h"
+#include "node/learned_replacement.h"
+#include "node/prefetcher.h"
+
+namespace cairn::node {
+
+Json fetches_json(const NodeMemory& memory) {
+  Json list = Json::array();
+  for (unsigned number = 0; number < FetchJournal::kPredictorsMax; ++number) {
+    const FetchJournal::Line& line = memory.fetches().of(number);
+    const std::uint64_t fetched = line.fetched_bytes.load(std::memory_order_relaxed);
+    if (fetched == 0) continue;
+    const std::uint64_t used = line.used_bytes.load(std::memory_order_relaxed);
+    const std::uint64_t evicted = line.evicted_unused_bytes.load(std::memory_order_relaxed);
+    list.push_back({{"predictor", Prefetcher::predictor_name(number)},
+                    {"fetched_bytes", fetched},
+                    {"used_bytes", used},
+                    {"late_bytes", line.late_bytes.load(std::memory_order_relaxed)},
+                    {"evicted_unused_bytes", evicted},
+                    {"unused_bytes", fetched > used + evicted ? fetched - used - evicted : 0}});
+  }
+  return list;
+}
+
+Json replacement_json(const NodeContext& context) {
+  Json list = Json::array();
+  if (context.learned == nullptr) return list;
+  for (unsigned tier = 0; tier < context.memory->tier_count(); ++tier) {
+    const auto report = context.learned->report(static_cast<TierId>(tier));
+    if (report.references == 0) continue;
+    list.push_back({{"tier", tier_name(*context.config, tier)},
+                    {"expert", context.learned->name()},
+                    {"follows", report.follows},
+                    {"references", report.references},
+                    {"misses", report.misses}});
+  }
+  return list;
+}
+
+Json events_json(const NodeContext& context) {
+  const EventReader::Counts counts = context.events->counts();
+  return {{"passed_on", counts.passed_on}, {"lost", counts.lost}};
+}
+
+}  // namespace cairn::node

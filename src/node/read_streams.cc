@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/read_streams.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/file_rule.h"
+#include "prefetch/predictors.h"
+
+namespace cairn::node {
+namespace {
+
+// After so many calls in a row that found everything in RAM, further ones are not learned from
+// until something is missed: there is nothing to fetch, and each would cost the service 1 us.
+constexpr std::uint32_t kHitsFollowed = 64;
+// Of one call, so that a read of gigabytes is not taken for as many blocks ahead.
+constexpr std::uint32_t kBlocksPerReadMax = 256;
+
+constexpr std::uint8_t predictor_named(std::string_view name) {
+  std::uint8_t number = 0;
+  while (name != kPredictorMakers[number].name) ++number;
+  return number;
+}
+constexpr std::uint8_t kAdvised = predictor_named("advised");
+
+bool is_read(AccessKind kind) { return kind >= AccessKind::kMiss && kind <= AccessKind::kHit; }
+
+std::int64_t blocks_of(const Object& object) {
+  const std::uint64_t size = std::min(object.size.load(std::memory_order_relaxed),
+                                      object.store_size.load(std::memory_order_relaxed));
+  return static_cast<std::int64_t>((size + kBlockBytes - 1) / kBlockBytes);
+}
+
+BlockRun run_of(const AccessEvent& event) {
+  const auto first = static_cast<std::int64_t>(event.offset / kBlockBytes);
+  const std::uint64_t end = event.offset + std::max<std::uint64_t>(event.length, 1);
+  const auto past = static_cast<std::int64_t>((end + kBlockBytes - 1) / kBlockBytes);
+  return BlockRun{first, static_cast<std::uint32_t>(past - first)};
+}
+
+// What of a run lies in a file of so many blocks.
+BlockRun cut_to(const BlockRun& run, std::int64_t blocks) {
+  const std::int64_t first = std::max<std::int64_t>(run.first, 0);
+  const std::int64_t end = std::min(run.end(), blocks);
+  return first < end ? BlockRun{first, static_cast<std::uint32_t>(end - first)} : BlockRun{0, 0};
+}
+
+// 64 bits of what the file is, mixed (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
+std::uint64_t key_of(const FileKey& key) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+  std::uint64_t mixed = key.device * kGolden;
+  mixed = (mixed ^ (mixed >> 32) ^ key.inode) * kGolden;
+  return (mixed ^ (mixed >> 32) ^ static_cast<std::uint64_t>(key.birth_ns)) * kGolden;
+}
+
+}  // namespace
+
+void ReadStreams::take(const ToldAccess& told) {
+  ++events_;
+  const AccessKind kind = told.event.kind;
+  if (kind == AccessKind::kClose) return close(number_of(told));
+  if (kind == AccessKind::kOpen) {
+    list(open(told), number_of(told));
+    return;
+  }
+  if (!is_read(kind) && kind != AccessKind::kAdvice) return;
+  Stream* stream = stream_of(told);
+  if (stream == nullptr || stream->is_silenced) return;
+  stream->used = events_;
+  if (kind == AccessKind::kAdvice) {
+    advise(*stream, told.event);
+  } else {
+    read(*stream, told.event);
+  }
+  list(*stream, number_of(told));
+}
+
+// Streams are known from their open on; one whose open was lost, or that a child has taken over, is
+// met when it reads.
+ReadStreams::Stream* ReadStreams::stream_of(const ToldAccess& told) {
+  const auto found = streams_.find(number_of(told));
+  const bool is_known = found != streams_.end() && found->second->object == told.event.object;
+  if (!is_known && told.event.kind == AccessKind::kHit) return nullptr;
+  Stream& stream = is_known ? *found->second : open(told);
+  stream.descriptor = told.event.descriptor;
+  return &stream;
+}
+
+ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
+  make_room_for_one();
+  auto fresh = std::make_unique<Stream>();
+  fresh->object = told.event.object;
+  fresh->owner = memory_.owners().current(told.slot);
+  fresh->descriptor = told.event.descriptor;
+  fresh->used = events_;
+  std::unique_ptr<Stream>& place = streams_[number_of(told)];
+  if (place != nullptr) closed_.push_back(place->object);
+  place = std::move(fresh);
+  Stream& stream = *place;
+  const Object& object = memory_.objects().at(stream.object);
+  const PrefetchHint hint = object.handling().prefetch;
+  stream.is_silenced = hint == PrefetchHint::kNone || hint == PrefetchHint::kRandom;
+  if (hint == PrefetchHint::kSequential)
+    chooser_of(stream).hints().advise(AccessAdvice::kSequential);
+  if (hint == PrefetchHint::kWillNeed)
+    stream.needed.push_back(BlockRun{0, static_cast<std::uint32_t>(blocks_of(object))});
+  return stream;
+}
+
+void ReadStreams::close(std::uint64_t number) {
+  const auto found = streams_.find(number);
+  if (found == streams_.end()) return;
+  closed_.push_back(found->second->object);
+  streams_.erase(found);
+}
+
+void ReadStreams::forget_dead() {
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    if (!memory_.owners().is_alive(at->second->owner)) {
+      closed_.push_back(at->second->object);
+      at = streams_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+void ReadStreams::make_room_for_one() {
+  if (streams_.size() < kStreamsMax) return;
+  const auto oldest = std::min_element(
+      streams_.begin(), streams_.end(),
+      [](const auto& left, const auto& right) { return left.second->used < right.second->used; });
+  close(oldest->first);
+}
+
+Chooser& ReadStreams::chooser_of(Stream& stream) {
+  if (stream.chooser == nullptr) {
+    const std::uint64_t key = key_of(memory_.objects().at(stream.object).key());
+    stream.chooser = std::make_unique<Chooser>(node_.file(key), node_);
+  }
+  return *stream.chooser;
+}
+
+void ReadStreams::advise(Stream& stream, const AccessEvent& event) {
+  StreamHints& hints = chooser_of(stream).hints();
+  switch (event.advice) {
+    case POSIX_FADV_RANDOM:
+      hints.advise(AccessAdvice::kRandom);
+      stream.wanted.clear();
+      break;
+    case POSIX_FADV_NORMAL:
+      hints.advise(AccessAdvice::kNormal);
+      break;
+    case POSIX_FADV_SEQUENTIAL:
+      hints.advise(AccessAdvice::kSequential);
+      break;
+    case POSIX_FADV_WILLNEED:
+      hints.will_need(cut_to(run_of(event), blocks_of(memory_.objects().at(stream.object))));
+      collect_needed(stream);
+      break;
+    default:
+      break;
+  }
+}
+
+void ReadStreams::collect_needed(Stream& stream) {
+  std::array<BlockRun, StreamHints::kRangesMax> ranges;
+  const std::size_t count = stream.chooser->hints().take_wanted(ranges, UINT32_MAX);
+  for (std::size_t at = 0; at < count; ++at) stream.needed.push_back(ranges[at]);
+}
+
+void ReadStreams::read(Stream& stream, const AccessEvent& event) {
+  const bool is_quiet = event.kind == AccessKind::kHit;
+  stream.hits_in_a_row = is_quiet ? stream.hits_in_a_row + 1 : 0;
+  if (stream.hits_in_a_row > kHitsFollowed) return;
+  const BlockRun run = run_of(event);
+  // The next piece of the same block.
+  if (run == stream.last && run.count == 1) return;
+  stream.last = run;
+  if (stream.chooser == nullptr && is_quiet) return;
+  Chooser& chooser = chooser_of(stream);
+  judge(stream, event.kind, run);
+  chooser.hints().observe(run);
+  chooser.observe(run);
+  foresee(stream, std::min(run.count, kBlocksPerReadMax));
+}
+
+// Whether what was foreseen came in time.
+void ReadStreams::judge(Stream& stream, AccessKind kind, BlockRun run) const {
+  if (kind == AccessKind::kLate) stream.lookahead.on_late(run.count);
+  if (kind != AccessKind::kMiss) return;
+  const bool was_foreseen = std::any_of(
+      stream.wanted.begin(), stream.wanted.end(),
+      [&](const BlockRun& wanted) { return wanted.first < run.end() && run.first < wanted.end(); });
+  if (was_foreseen) stream.lookahead.on_late(run.count);
+}
+
+void ReadStreams::foresee(Stream& stream, std::uint32_t blocks_per_read) {
+  const unsigned factor = stream.chooser->hints().ahead_factor();
+  const std::uint32_t blocks_max = stream.lookahead.blocks_ahead(factor);
+  stream.wanted.clear();
+  room_.resize(stream.lookahead.runs_ahead(blocks_per_read, factor));
+  const Chooser::Choice choice = stream.chooser->predict(room_);
+  if (choice.count == 0) return;
+  stream.predictor = static_cast<std::uint8_t>(choice.predictor);
+  const std::int64_t blocks = blocks_of(memory_.objects().at(stream.object));
+  std::uint64_t foreseen = 0;
+  for (std::size_t at = 0; at < choice.count && foreseen < blocks_max; ++at) {
+    const BlockRun run = cut_to(room_[at], blocks);
+    if (run.count == 0) continue;
+    foreseen += run.count;
+    stream.wanted.push_back(run);
+  }
+}
+
+void ReadStreams::list(Stream& stream, std::uint64_t number) {
+  if (stream.is_listed || (stream.wanted.empty() && stream.needed.empty())) return;
+  stream.is_listed = true;
+  active_.push_back(number);
+}
+
+bool ReadStreams::is_resident(const Stream& stream, std::int64_t block) const {
+  return memory_.directory().find(stream.object, static_cast<BlockNumber>(block)) !=
+         BucketIndex::kNone;
+}
+
+// The first blocks of `runs` that are not resident, as far as they lie side by side in whichever
+// order. What is resident on the way is taken as well.
+BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs,
+                               unsigned count_max) const {
+  BlockRun taken{0, 0};
+  while (!runs->empty() && taken.count < count_max) {
+    BlockRun& front = runs->front();
+    const bool joins =
+        taken.count == 0 || front.first == taken.end() || front.first + 1 == taken.first;
+    if (!is_resident(stream, front.first)) {
+      if (!joins) break;
+      const bool is_before = taken.count != 0 && front.first < taken.first;
+      taken = BlockRun{taken.count == 0 || is_before ? front.first : taken.first, taken.count + 1};
+    } else if (taken.count != 0) {
+      break;
+    }
+    ++front.first;
+    if (--front.count == 0) runs->pop_front();
+  }
+  return taken;
+}
+
+bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
+  while (!active_.empty()) {
+    const std::uint64_t number = active_.front();
+    active_.pop_front();
+    const auto found = streams_.find(number);
+    if (found == streams_.end()) continue;
+    Stream& stream = *found->second;
+    stream.is_listed = false;
+    std::uint8_t predictor = stream.predictor;
+    BlockRun run = take_run(stream, &stream.wanted, count_max);
+    if (run.count == 0) {
+      run = take_run(stream, &stream.needed, count_max);
+      predictor = kAdvised;
+    }
+    list(stream, number);
+    if (run.count == 0) continue;
+    *wanted = WantedBlocks{number,
+                           stream.object,
+                           stream.owner.slot(),
+                           stream.descriptor,
+                           static_cast<BlockNumber>(run.first),
+                           run.count,
+                           predictor};
+    return true;
+  }
+  return false;
+}
+
+void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
+  const auto found = streams_.find(wanted.stream);
+  if (found == streams_.end()) return;
+  Stream& stream = *found->second;
+  if (for_good) {
+    stream.is_silenced = true;
+    stream.wanted.clear();
+    stream.needed.clear();
+    return;
+  }
+  const BlockRun run{static_cast<std::int64_t>(raw(wanted.first)), wanted.count};
+  (wanted.predictor == kAdvised ? stream.needed : stream.wanted).push_front(run);
+  list(stream, wanted.stream);
+}
+
+void ReadStreams::note_evicted_unused() {
+  for (auto& [number, stream] : streams_) stream->lookahead.on_evicted_unused();
+}
+
+}  // namespace cairn::node

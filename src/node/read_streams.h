@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs are reading, stream by stream, and what they will read next: events in, blocks that
+// are to be fetched out. A stream is one open description of a file in one process.
+//
+// Every stream has predictors of its own (prefetch/chooser.h) and a distance of its own
+// (prefetch/lookahead.h); what streams teach each other is kept by file and for the node.
+//
+// Thread safety: none. Ownership: borrows the memory, whose directory says what is resident.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "node/event_reader.h"
+#include "prefetch/chooser.h"
+#include "prefetch/knowledge.h"
+#include "prefetch/lookahead.h"
+
+namespace cairn::node {
+
+// Blocks side by side that one stream wants, and from where.
+struct WantedBlocks {
+  std::uint64_t stream = 0;  // a number of ReadStreams
+  ObjectIndex object = ObjectIndex::kNone;
+  std::uint16_t slot = 0;
+  std::int32_t descriptor = -1;
+  BlockNumber first{};
+  unsigned count = 0;
+  std::uint8_t predictor = 0;
+};
+
+class ReadStreams {
+ public:
+  // More streams than that at once: the one that was used longest ago is forgotten.
+  static constexpr std::size_t kStreamsMax = 4096;
+
+  explicit ReadStreams(const NodeMemory& memory) : memory_(memory) {}
+
+  void take(const ToldAccess& told);
+  // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
+  // nothing is wanted.
+  bool next(unsigned count_max, WantedBlocks* wanted);
+  // It could not be fetched: again later, or (`for_good`) never of this stream.
+  void give_back(const WantedBlocks& wanted, bool for_good);
+  // What was fetched for streams like these left before it was used.
+  void note_evicted_unused();
+  // Processes have died: what they read is not waited for any more.
+  void forget_dead();
+  // Calls forget(ObjectIndex) for each object of which a stream has ended since the last call.
+  template <typename Forget>
+  void take_closed(Forget&& forget) {
+    for (const ObjectIndex object : closed_) forget(object);
+    closed_.clear();
+  }
+  std::size_t size() const { return streams_.size(); }
+
+ private:
+  struct Stream {
+    ObjectIndex object = ObjectIndex::kNone;
+    Owner owner;
+    std::int32_t descriptor = -1;
+    std::unique_ptr<Chooser> chooser;  // null until something was not in RAM
+    Lookahead lookahead;
+    BlockRun last{-1, 0};
+    std::deque<BlockRun> wanted;  // what is foreseen, the soonest first
+    std::deque<BlockRun> needed;  // what the program says that it needs
+    std::uint8_t predictor = 0;   // who foresees it
+    std::uint32_t hits_in_a_row = 0;
+    std::uint64_t used = 0;
+    bool is_silenced = false;  // by a rule, or because its file cannot be opened
+    bool is_listed = false;    // in active_
+  };
+
+  static std::uint64_t number_of(const ToldAccess& told) {
+    return std::uint64_t{told.slot} << 32 | raw(told.event.stream);
+  }
+  Stream* stream_of(const ToldAccess& told);
+  Stream& open(const ToldAccess& told);
+  void close(std::uint64_t number);
+  Chooser& chooser_of(Stream& stream);
+  void advise(Stream& stream, const AccessEvent& event);
+  void read(Stream& stream, const AccessEvent& event);
+  void judge(Stream& stream, AccessKind kind, BlockRun run) const;
+  void foresee(Stream& stream, std::uint32_t blocks_per_read);
+  void collect_needed(Stream& stream);
+  void list(Stream& stream, std::uint64_t number);
+  bool is_resident(const Stream& stream, std::int64_t block) const;
+  BlockRun take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max) const;
+  void make_room_for_one();
+
+  const NodeMemory& memory_;
+  NodeKnowledge node_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
+  std::deque<std::uint64_t> active_;  // streams that want something
+  std::vector<ObjectIndex> closed_;
+  std::vector<BlockRun> room_;  // for predictions
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/source_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+namespace cairn::node {
+namespace {
+
+bool is_of(const Object& object, int fd) {
+  StoreStatus status;
+  return store_status(fd, &status) == 0 && status.key == object.key();
+}
+
+}  // namespace
+
+SourceFile::SourceFile(UniqueFd descriptor) : fd(std::move(descriptor)), file(fd.get(), O_RDONLY) {
+  // What is fetched is known; the kernel's own reading ahead would only get in its way.
+  (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
+}
+
+SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(raw(object));
+    // The record may be another file's by now.
+    if (found != files_.end()) {
+      if (is_of(memory_.objects().at(object), found->second->fd.get())) return found->second;
+      files_.erase(found);
+    }
+  }
+  // Looked at before it is opened for reading: the number may be a device's by now, and to open one
+  // may do something.
+  const std::string path = fmt::format("/proc/{}/fd/{}", pid, descriptor);
+  const UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!seen || !is_of(memory_.objects().at(object), seen.get())) return nullptr;
+  const std::string own = fmt::format("/proc/self/fd/{}", seen.get());
+  UniqueFd fd(::open(own.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return nullptr;
+  auto file = std::make_shared<SourceFile>(std::move(fd));
+  const std::lock_guard lock(mutex_);
+  if (files_.size() >= kFilesMax) files_.erase(files_.begin());
+  return files_.try_emplace(raw(object), std::move(file)).first->second;
+}
+
+void SourceFiles::forget(ObjectIndex object) {
+  const std::lock_guard lock(mutex_);
+  files_.erase(raw(object));
+}
+
+void SourceFiles::forget_all() {
+  const std::lock_guard lock(mutex_);
+  files_.clear();
+}
+
+}  // namespace cairn::node
