@@ -18,6 +18,7 @@
 #include "cli/paths.h"
 #include "cli/run_directory.h"
 #include "cli/tier_settings.h"
+#include "node/order_book.h"
 #include "rules/rule_conflicts.h"
 #include "rules/rule_reader.h"
 #include "rules/schema_file.h"
@@ -192,6 +193,9 @@ class Resolver {
       case OptionId::kSchema:
         schema_ = setting;
         break;
+      case OptionId::kPrefetchOrders:
+        apply_orders(setting);
+        break;
       case OptionId::kBufferMode:
         apply_choice(setting, buffering_mode_named, &result_.node.mode);
         break;
@@ -256,6 +260,18 @@ class Resolver {
     const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
     problem(setting.items.front().source, fmt::format("{}: \"{}\" is not one of {}{}", option.name,
                                                       text, fmt::join(choices, ", "), hint));
+  }
+
+  // Read here only to be checked; the service reads them again.
+  void apply_orders(const Setting& setting) {
+    const std::string path = setting.items.front().text;
+    if (path.empty() || path == "none") return;
+    const auto orders = node::OrderBook::load(absolute_path(path), {});
+    if (orders) {
+      result_.node.orders_file = absolute_path(path);
+    } else {
+      problem(setting.items.front().source, "prefetch.orders: " + orders.status().message());
+    }
   }
 
   void apply_policy(const Setting& setting) {
@@ -559,6 +575,8 @@ class Resolver {
         return node.objects_max == 0 ? "auto" : fmt::format("{}", node.objects_max);
       case OptionId::kReport:
         return result_.report ? "on" : "off";
+      case OptionId::kPrefetchOrders:
+        return node.orders_file.empty() ? "none" : node.orders_file;
       case OptionId::kSchema:
         return node.schema_file.empty() ? "none" : node.schema_file;
       case OptionId::kBufferMode:

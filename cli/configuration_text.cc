@@ -62,7 +62,8 @@ std::string yaml_value(const NodeConfig& node, const OptionDescription& option,
     default:
       break;
   }
-  if (option.type == OptionType::kFile) return yaml_quoted(node.schema_file);
+  if (option.id == OptionId::kSchema) return yaml_quoted(node.schema_file);
+  if (option.id == OptionId::kPrefetchOrders) return yaml_quoted(node.orders_file);
   const bool is_text = option.type == OptionType::kName || option.type == OptionType::kPolicy;
   return is_text ? yaml_quoted(resolved_value) : resolved_value;
 }

@@ -53,7 +53,7 @@ int record(const Arguments& arguments) {
   add_text(app, "--node", node, kNodeHelp, "NAME");
   app.add_option("--seconds", seconds, "Stop by itself after SECONDS")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e7));
+      ->check(CLI::Range(0.0, 2e6));
   app.footer("Example:\n  cairn trace record --node job --seconds 60 job.trace");
   parse(app, arguments);
   ControlClient client(select_node(node));
@@ -152,7 +152,7 @@ int replay_trace(const Arguments& arguments) {
     throw Failure(table.status().message(),
                   fmt::format("the experts are {}", fmt::join(names, ", ")));
   }
-  print(replay_text(const_cast<Result<ReplayTable>&>(table).value(), options));
+  print(replay_text(table.value(), options));
   say_warning(*trace);
   return kExitOk;
 }

@@ -4,7 +4,7 @@
 // with caches of several sizes, beside the best that is possible (MIN; Belady, "A study of
 // replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966).
 //
-// Thread safety: pure function. Ownership: a table of numbers. Memory: eight bytes a reference.
+// Thread safety: pure function. Ownership: a table of numbers. Memory: about 30 bytes a reference.
 #pragma once
 
 #include <cstdint>

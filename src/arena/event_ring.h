@@ -42,6 +42,7 @@ struct AccessEvent {
   std::int32_t descriptor = -1;  // a descriptor of the file in the process
   AccessKind kind = AccessKind::kNone;
   std::uint8_t advice = 0;
+  bool is_urgent = false;  // of an open or a close: the service has to do something about it
 };
 
 class EventRing {
@@ -62,7 +63,7 @@ class EventRing {
     entry.stream.store(raw(event.stream), std::memory_order_relaxed);
     entry.descriptor.store(event.descriptor, std::memory_order_relaxed);
     entry.tag.store(tag_of(place, event), std::memory_order_release);
-    return is_urgent(event.kind) || place % (kEntries / 2) == 0;
+    return is_urgent(event) || place % (kEntries / 2) == 0;
   }
 
   std::uint32_t head() const { return head_.load(std::memory_order_acquire); }
@@ -104,9 +105,9 @@ class EventRing {
     std::atomic<std::int32_t> descriptor;
   };
 
-  static bool is_urgent(AccessKind kind) {
-    return (kind >= AccessKind::kMiss && kind <= AccessKind::kFirstUse) ||
-           kind == AccessKind::kAdvice;
+  static bool is_urgent(const AccessEvent& event) {
+    return (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kFirstUse) ||
+           event.kind == AccessKind::kAdvice || event.is_urgent;
   }
   static std::uint64_t sequence_of(std::uint32_t place) { return std::uint64_t{place} + 1; }
   static std::uint64_t tag_of(std::uint32_t place, const AccessEvent& event) {

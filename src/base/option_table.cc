@@ -332,6 +332,21 @@ constexpr OptionDescription kOptionTable[] = {
      .advice = "0 where the backing store must be asked for nothing that no program asks for. A "
                "rule's `prefetch: none` does that for single files.",
      .hot_changeable = false},
+    {.id = OptionId::kPrefetchOrders,
+     .name = "prefetch.orders",
+     .environment = "CAIRN_PREFETCH_ORDERS",
+     .flag = "",
+     .type = OptionType::kFile,
+     .default_text = "",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "",
+     .unit = "a file of declarations (docs/orders.md)",
+     .description = "In which order training loops read which files: the seeds of their shuffles, "
+                    "or lists. Empty: nothing is declared.",
+     .advice = "What is known is fetched in the right order from the first epoch on. A declaration "
+               "that does not match what is read is dropped, and node.log says so.",
+     .hot_changeable = false},
     {.id = OptionId::kEventsKeep,
      .name = "events.keep",
      .environment = "CAIRN_EVENTS_KEEP",

@@ -39,6 +39,7 @@ enum class OptionId : uint8_t {
   kProfileIdle,
   kReplacementExpert,
   kPrefetchBudget,
+  kPrefetchOrders,
   kEventsKeep,
   kSchema,
   kClientsMax,

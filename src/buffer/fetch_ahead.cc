@@ -95,6 +95,7 @@ Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned coun
     if (offset_of(number) >= size) break;
     const auto length =
         static_cast<std::size_t>(std::min<std::uint64_t>(size - offset_of(number), kBlockBytes));
+    if (memory.part_of(object.handling(), number).never_buffered) break;
     LockedBlock block = place_in_memory(access, number, length, count - run.count());
     if (!block) {
       result.has_no_room = memory.directory().find(access.index, number) == BucketIndex::kNone;

@@ -72,6 +72,8 @@ struct Object {
   std::atomic<std::uint16_t> error_number;
   // the home in the handling is a rule's word, which no policy changes
   std::atomic<std::uint8_t> home_is_ruled;
+  // the service has a descriptor of the file to fetch from, and closes it when nobody reads it
+  std::atomic<std::uint8_t> is_fetched_from;
   std::atomic<std::uint32_t> dirty_low;   // hint: no dirty block below
   std::atomic<std::uint32_t> dirty_high;  // hint: no dirty block at or above
   std::atomic<std::uint32_t> dirty_since_ms;

@@ -15,6 +15,7 @@
 #include "node/rule_book.h"
 #include "node/rule_json.h"
 #include "node/scratch_space.h"
+#include "node/trace_recorder.h"
 
 namespace cairn::node {
 namespace {
@@ -74,7 +75,7 @@ void ControlCommands::on_request(ControlPeer& peer, std::uint64_t session, const
   if (command == "config") return config(peer);
   if (command == "shutdown") return shutdown(peer, request);
   if (files_.on_request(peer, command, request)) return;
-  if (learning_.on_request(peer, command, request)) return;
+  if (learning_.on_request(peer, session, command, request)) return;
   peer.fail("unknown command \"" + command + "\"",
             "the node may run another version of Cairn than this command");
 }
@@ -285,6 +286,7 @@ void ControlCommands::shutdown(ControlPeer& peer, const Json& request) {
 }
 
 void ControlCommands::on_close(std::uint64_t session) {
+  context_.recorder->on_close(session);
   std::string id;
   {
     const std::lock_guard lock(mutex_);

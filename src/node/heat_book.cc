@@ -12,6 +12,13 @@
 #include "node/event_clock.h"
 
 namespace cairn::node {
+namespace {
+
+std::uint64_t number_of(const ToldAccess& told) {
+  return std::uint64_t{told.slot} << 32 | raw(told.event.stream);
+}
+
+}  // namespace
 
 HeatBook::HeatBook(const NodeMemory& memory, const std::string& node_directory)
     : memory_(memory), directory_(node_directory + "/heat") {
@@ -79,16 +86,42 @@ void HeatBook::take(std::span<const ToldAccess> batch) {
     const AccessEvent& event = told.event;
     if (event.object == ObjectIndex::kNone) continue;
     const std::int64_t now = clock.nanos(event.cycles);
-    if (event.kind == AccessKind::kOpen) {
-      map_of(event.object).heat.open(now);
-    } else if (event.kind == AccessKind::kClose) {
-      Map& map = map_of(event.object);
-      if (map.heat.openers() != 0 && map.heat.close(now)) save(map);
+    if (event.kind == AccessKind::kClose) {
+      if (open_.erase(number_of(told)) != 0) close(event.object, now);
+    } else if (event.kind == AccessKind::kOpen) {
+      open(told, now);
     } else if (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kHit) {
-      Map& map = map_of(event.object);
-      if (map.heat.openers() == 0) map.heat.open(now);  // its open was lost
-      map.heat.access({event.offset, event.length}, now);
+      open(told, now);  // its open may have been lost
+      map_of(event.object).heat.access({event.offset, event.length}, now);
     }
+  }
+}
+
+void HeatBook::open(const ToldAccess& told, std::int64_t now_ns) {
+  const auto [found, is_new] =
+      open_.try_emplace(number_of(told), memory_.owners().current(told.slot), told.event.object);
+  if (!is_new && found->second.second == told.event.object) return;
+  if (!is_new) {  // its close was lost
+    close(found->second.second, now_ns);
+    found->second = {memory_.owners().current(told.slot), told.event.object};
+  }
+  map_of(told.event.object).heat.open(now_ns);
+}
+
+void HeatBook::close(ObjectIndex object, std::int64_t now_ns) {
+  Map& map = map_of(object);
+  if (map.heat.openers() != 0 && map.heat.close(now_ns)) save(map);
+}
+
+void HeatBook::forget_dead() {
+  const std::lock_guard lock(mutex_);
+  for (auto at = open_.begin(); at != open_.end();) {
+    if (memory_.owners().is_alive(at->second.first)) {
+      ++at;
+      continue;
+    }
+    close(at->second.second, monotonic_ns());
+    at = open_.erase(at);
   }
 }
 

@@ -32,6 +32,9 @@ class HeatBook {
   // An EventReader::Sink.
   void take(std::span<const ToldAccess> batch);
 
+  // Processes have died: their descriptions are closed.
+  void forget_dead();
+
   // The map of an object as it is now, under that name. Nothing when it was never read.
   std::optional<HeatPicture> picture_of(ObjectIndex object, const std::string& name);
 
@@ -42,6 +45,8 @@ class HeatBook {
     std::uint64_t used = 0;
   };
   Map& map_of(ObjectIndex object);
+  void open(const ToldAccess& told, std::int64_t now_ns);
+  void close(ObjectIndex object, std::int64_t now_ns);
   void load(Map* map) const;
   void save(const Map& map) const;
   void make_room_for_one();
@@ -51,6 +56,8 @@ class HeatBook {
   const std::string directory_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, Map> maps_;
+  // Open descriptions by process and stream: whose they are, and of what.
+  std::unordered_map<std::uint64_t, std::pair<Owner, ObjectIndex>> open_;
   std::uint64_t events_ = 0;
 };
 

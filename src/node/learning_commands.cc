@@ -21,12 +21,12 @@ std::string path_in(const Json& request) {
 
 }  // namespace
 
-bool LearningCommands::on_request(ControlPeer& peer, const std::string& command,
-                                  const Json& request) {
+bool LearningCommands::on_request(ControlPeer& peer, std::uint64_t session,
+                                  const std::string& command, const Json& request) {
   if (command == "heatmap") {
     heatmap(peer, request);
   } else if (command == "trace-start") {
-    trace_start(peer, request);
+    trace_start(peer, session, request);
   } else if (command == "trace-stop") {
     trace_stop(peer);
   } else {
@@ -50,11 +50,12 @@ void LearningCommands::heatmap(ControlPeer& peer, const Json& request) const {
   peer.send(reply);
 }
 
-void LearningCommands::trace_start(ControlPeer& peer, const Json& request) const {
+void LearningCommands::trace_start(ControlPeer& peer, std::uint64_t session,
+                                   const Json& request) const {
   const std::string path = path_in(request);
   if (path.empty() || path.front() != '/')
     return peer.fail("trace-start needs an absolute path", "name the file to record to");
-  if (const Status status = context_.recorder->start(path); !status)
+  if (const Status status = context_.recorder->start(path, session); !status)
     return peer.fail(status.message(), "stop the other recording, or name another file");
   peer.send({{"kind", "done"}});
 }

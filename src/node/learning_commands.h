@@ -16,11 +16,12 @@ class LearningCommands {
   explicit LearningCommands(const NodeContext& context) : context_(context) {}
 
   // True when `command` is one of these; it has been answered then.
-  bool on_request(ControlPeer& peer, const std::string& command, const nlohmann::json& request);
+  bool on_request(ControlPeer& peer, std::uint64_t session, const std::string& command,
+                  const nlohmann::json& request);
 
  private:
   void heatmap(ControlPeer& peer, const nlohmann::json& request) const;
-  void trace_start(ControlPeer& peer, const nlohmann::json& request) const;
+  void trace_start(ControlPeer& peer, std::uint64_t session, const nlohmann::json& request) const;
   void trace_stop(ControlPeer& peer) const;
 
   const NodeContext& context_;

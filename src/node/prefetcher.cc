@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/prefetcher.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 
 #include "buffer/fetch_ahead.h"
 #include "buffer/object_lifecycle.h"
+#include "node/stager.h"
+#include "node/store_files.h"
+#include "organizer/move_batch.h"
 #include "prefetch/predictors.h"
 
 namespace cairn::node {
@@ -17,6 +24,11 @@ namespace {
 constexpr long kLookAgainNanos = 100'000;
 constexpr int kLooksMax = 200;  // 20 ms: a program that never stops asking does not stop all others
 constexpr auto kRoomAgain = std::chrono::milliseconds(2);
+// Of many files in a declared order.
+constexpr std::size_t kFilesAhead = 32;
+constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetched once it is read
+constexpr std::uint8_t kDeclared = 0;
+static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
 
 void nap(long nanos) {
   const timespec time{0, nanos};
@@ -25,9 +37,21 @@ void nap(long nanos) {
 
 }  // namespace
 
-Prefetcher::Prefetcher(const NodeMemory& memory, const ClientTable& clients,
-                       const NodeConfig& config)
-    : memory_(memory), clients_(clients), config_(config), sources_(memory), streams_(memory) {}
+Prefetcher::Prefetcher(const NodeContext& context, const NodeMemory& memory)
+    : context_(context),
+      memory_(memory),
+      sources_(memory),
+      streams_(memory, &orders_, [this](const ToldAccess& told) {
+        return path_of_descriptor(memory_.slot(told.slot).pid.load(), told.event.descriptor);
+      }) {}
+
+Status Prefetcher::load_orders() {
+  auto orders = OrderBook::load(context_.config->orders_file,
+                                [](const std::string& text) { spdlog::warn("{}", text); });
+  if (!orders) return orders.status();
+  orders_ = std::move(orders.value());
+  return Status::ok();
+}
 
 std::string Prefetcher::predictor_name(unsigned number) {
   return number < kPredictorMakers.size() ? kPredictorMakers[number].name : "";
@@ -35,6 +59,7 @@ std::string Prefetcher::predictor_name(unsigned number) {
 
 void Prefetcher::start() {
   if (!is_wanted()) return;
+  memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
   for (unsigned worker = 0; worker < kWorkers; ++worker) threads_.emplace_back([this] { work(); });
 }
 
@@ -53,6 +78,7 @@ void Prefetcher::take(std::span<const ToldAccess> batch) {
     const std::lock_guard lock(mutex_);
     for (const ToldAccess& told : batch) {
       streams_.take(told);
+      if (told.event.kind == AccessKind::kOpen && !orders_.is_empty()) want_files_after(told);
       slots_.insert(told.slot);
     }
     std::uint64_t evicted = 0;
@@ -74,41 +100,73 @@ void Prefetcher::forget_dead() {
   streams_.take_closed([this](ObjectIndex object) { sources_.forget(object); });
 }
 
+// The files that a declared order has behind the one that was opened.
+void Prefetcher::want_files_after(const ToldAccess& told) {
+  const FileKey key = memory_.objects().at(told.event.object).key();
+  const auto known = names_.find(key);
+  const std::string path =
+      known != names_.end()
+          ? known->second
+          : path_of_descriptor(memory_.slot(told.slot).pid.load(), told.event.descriptor);
+  for (std::string& next : orders_.files_after(path, kFilesAhead)) {
+    if (!files_seen_.insert(next).second) continue;
+    files_.push_back(std::move(next));
+  }
+  // What was read is wanted anew in the next epoch.
+  files_seen_.erase(path);
+}
+
 void Prefetcher::work() {
   pthread_setname_np(pthread_self(), "cairn-prefetch");
   Actor actor;
   actor.memory = &memory_;
-  actor.self = clients_.service();
+  actor.self = context_.clients->service();
   actor.counters = &memory_.slot(actor.self.slot()).shards[0];
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    WantedBlocks wanted;
-    if (!has_budget() || !streams_.next(kFetchBlocksMax, &wanted)) {
-      actor.drop_leases();
-      changed_.wait(lock);
-      continue;
-    }
-    const std::vector<std::uint16_t> slots(slots_.begin(), slots_.end());
-    lock.unlock();
-    wait_for_demand(slots);
-    const Outcome outcome = fetch(actor, wanted);
-    lock.lock();
-    if (outcome == Outcome::kDone) continue;
-    streams_.give_back(wanted, outcome == Outcome::kBroken);
-    if (outcome != Outcome::kNoRoom) continue;
-    // The organizer makes room, as for programs that read.
+    if (work_once(actor, lock)) continue;
     actor.drop_leases();
-    memory_.wake_organizer();
-    changed_.wait_for(lock, kRoomAgain);
+    changed_.wait(lock);
   }
   lock.unlock();
   actor.drop_leases();
 }
 
+// False when there is nothing to do.
+bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
+  WantedBlocks wanted;
+  std::string path;
+  if (!has_budget()) return false;
+  streams_.set_brings_up(memory_.pool(TierId::kMemory).common_slabs() >
+                         memory_.header().roomy_slabs.load(std::memory_order_relaxed));
+  if (!streams_.next(kFetchBlocksMax, &wanted)) {
+    if (files_.empty()) return false;
+    path = std::move(files_.front());
+    files_.pop_front();
+  }
+  const std::vector<std::uint16_t> slots(slots_.begin(), slots_.end());
+  lock.unlock();
+  wait_for_demand(slots);
+  const Outcome outcome = path.empty() ? fetch(actor, wanted) : fetch_file(actor, path);
+  lock.lock();
+  if (outcome == Outcome::kDone) return true;
+  if (path.empty()) {
+    streams_.give_back(wanted, outcome == Outcome::kBroken);
+  } else if (outcome == Outcome::kNoRoom) {
+    files_.push_front(std::move(path));
+  }
+  if (outcome != Outcome::kNoRoom) return true;
+  // The organizer makes room, as for programs that read.
+  actor.drop_leases();
+  memory_.wake_organizer();
+  changed_.wait_for(lock, kRoomAgain);
+  return true;
+}
+
 bool Prefetcher::has_budget() const {
   const BucketPool& pool = memory_.pool(TierId::kMemory);
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
-  const std::uint64_t budget = room / 100 * config_.prefetch_percent;
+  const std::uint64_t budget = room / 100 * context_.config->prefetch_percent;
   const bool has_plenty = std::uint64_t{pool.common_slabs()} * 2 > pool.slab_count();
   return has_plenty || memory_.fetches().unused_bytes() < budget;
 }
@@ -120,6 +178,60 @@ void Prefetcher::wait_for_demand(std::span<const std::uint16_t> slots) const {
     });
   };
   for (int look = 0; look < kLooksMax && is_demanded(); ++look) nap(kLookAgainNanos);
+}
+
+// A whole file that no program has open yet, as if it were being opened for reading.
+Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  StoreStatus status;
+  if (!fd || store_status(fd.get(), &status) < 0 || !S_ISREG(status.mode)) return Outcome::kDone;
+  const ObjectHandling handling = handling_for_reader(context_, path, status.stamp.size);
+  if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone)
+    return Outcome::kDone;
+  {
+    const std::lock_guard lock(mutex_);
+    names_.insert_or_assign(status.key, path);
+  }
+  BackingFile file(fd.get(), O_RDONLY);
+  const ObjectIndex index = open_object(actor, file, status, false);
+  if (index == ObjectIndex::kNone) return Outcome::kDone;
+  NoService nobody;
+  const ObjectAccess access{actor, index, file, nobody};
+  if (actor.object(index).opens.load() == 1) actor.object(index).set_handling(handling);
+  const std::uint64_t blocks = (status.stamp.size + kBlockBytes - 1) / kBlockBytes;
+  Outcome outcome = Outcome::kDone;
+  for (std::uint64_t block = 0; block < std::min(blocks, kFileBlocksMax);) {
+    const auto number = static_cast<BlockNumber>(block);
+    if (memory_.directory().find(index, number) != BucketIndex::kNone) {
+      ++block;
+      continue;
+    }
+    const Fetched fetched = fetch_ahead(access, number, kFetchBlocksMax, kDeclared);
+    block += fetched.blocks;
+    if (fetched.blocks != 0) continue;
+    if (fetched.has_no_room) outcome = Outcome::kNoRoom;
+    break;
+  }
+  (void)close_object(access, false);
+  return outcome;
+}
+
+// From file tiers, whose devices the organizer's batches keep from being flooded.
+void Prefetcher::bring_up(Actor& actor, const WantedBlocks& wanted) {
+  PlainBatchWriter writer;
+  MoveBatch batch(memory_, writer);
+  batch.set_fetched_by(wanted.predictor);
+  for (unsigned at = 0; at < wanted.count; ++at) {
+    const auto number = static_cast<BlockNumber>(raw(wanted.first) + at);
+    const BucketIndex bucket = memory_.directory().find(wanted.object, number);
+    const ObjectHandling handling = memory_.objects().at(wanted.object).handling();
+    const PartHandling part = memory_.part_of(handling, number);
+    const auto home = part.home ? part.home : handling.home;
+    if (bucket == BucketIndex::kNone || memory_.in_memory(bucket) || home.has_value()) continue;
+    (void)batch.add(actor, bucket, TierId::kMemory, PlacementReason::kFetched);
+    if (batch.is_full()) (void)batch.advance(actor);
+  }
+  (void)batch.finish(actor);
 }
 
 Prefetcher::Outcome Prefetcher::fetch(Actor& actor, const WantedBlocks& wanted) {
@@ -134,9 +246,12 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, const WantedBlocks& wanted) 
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
   const ObjectAccess access{actor, index, source->file, nobody};
   Fetched fetched;
-  if (index == wanted.object)
+  if (index == wanted.object && !wanted.is_below)
     fetched = fetch_ahead(access, wanted.first, wanted.count, wanted.predictor);
+  if (index == wanted.object && wanted.is_below) bring_up(actor, wanted);
   (void)close_object(access, false);
+  // Closed meanwhile: nobody else would drop our descriptor.
+  if (memory_.objects().at(wanted.object).opens.load() == 0) sources_.forget(wanted.object);
   if (index != wanted.object || fetched.error < 0) return Outcome::kBroken;
   return fetched.has_no_room && fetched.blocks == 0 ? Outcome::kNoRoom : Outcome::kDone;
 }

@@ -7,18 +7,20 @@
 // waits in RAM for its use is bounded to a part of RAM, unless there is plenty of room.
 //
 // Thread safety: start() and stop() by the composing thread, take() by one thread, the rest by any.
-// Ownership: borrows memory and clients; owns its threads.
+// Ownership: borrows the context, whose pointers are set by start(); owns its threads.
 #pragma once
 
 #include <condition_variable>
+#include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
-#include "base/node_config.h"
-#include "node/client_table.h"
+#include "node/node_context.h"
 #include "node/read_streams.h"
 #include "node/source_files.h"
 #include "tiers/actor.h"
@@ -29,12 +31,14 @@ class Prefetcher {
  public:
   static constexpr unsigned kWorkers = 2;
 
-  Prefetcher(const NodeMemory& memory, const ClientTable& clients, const NodeConfig& config);
+  Prefetcher(const NodeContext& context, const NodeMemory& memory);
   ~Prefetcher() { stop(); }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  bool is_wanted() const { return config_.prefetch_percent > 0; }
+  // Reads the declared orders that the configuration names. Before start().
+  Status load_orders();
+  bool is_wanted() const { return context_.config->prefetch_percent > 0; }
   void start();
   void stop();
 
@@ -49,18 +53,27 @@ class Prefetcher {
  private:
   enum class Outcome : std::uint8_t { kDone, kNoRoom, kBroken };
   void work();
+  bool work_once(Actor& actor, std::unique_lock<std::mutex>& lock);
   Outcome fetch(Actor& actor, const WantedBlocks& wanted);
+  void bring_up(Actor& actor, const WantedBlocks& wanted);
+  void want_files_after(const ToldAccess& told);
+  Outcome fetch_file(Actor& actor, const std::string& path);
   void wait_for_demand(std::span<const std::uint16_t> slots) const;
   bool has_budget() const;
 
+  const NodeContext& context_;
   const NodeMemory& memory_;
-  const ClientTable& clients_;
-  const NodeConfig& config_;
   SourceFiles sources_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  OrderBook orders_;
   ReadStreams streams_;
+  std::deque<std::string> files_;               // that a declared order says are opened soon
+  std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
+  // Of files that were fetched: who reads them from RAM has closed them again before the kernel
+  // can be asked for the name.
+  std::map<FileKey, std::string> names_;
   std::set<std::uint16_t> slots_;     // that have ever told something
   std::uint64_t evicted_unused_ = 0;  // bytes, when last looked at
   bool stopping_ = false;

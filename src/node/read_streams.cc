@@ -18,6 +18,11 @@ namespace {
 constexpr std::uint32_t kHitsFollowed = 64;
 // Of one call, so that a read of gigabytes is not taken for as many blocks ahead.
 constexpr std::uint32_t kBlocksPerReadMax = 256;
+// Of a stream, that are compared with the beginnings of declared orders: a header may come before
+// the first item.
+constexpr unsigned kFirstReads = 4;
+// So often in a row something that finds no room is tried again.
+constexpr unsigned kTriesMax = 50;
 
 constexpr std::uint8_t predictor_named(std::string_view name) {
   std::uint8_t number = 0;
@@ -39,6 +44,13 @@ BlockRun run_of(const AccessEvent& event) {
   const std::uint64_t end = event.offset + std::max<std::uint64_t>(event.length, 1);
   const auto past = static_cast<std::int64_t>((end + kBlockBytes - 1) / kBlockBytes);
   return BlockRun{first, static_cast<std::uint32_t>(past - first)};
+}
+
+// The same of advice, which may go to the end of the file.
+BlockRun advised_run(const AccessEvent& event) {
+  BlockRun run = run_of(event);
+  if (event.length == UINT32_MAX) run.count = UINT32_MAX;
+  return run;
 }
 
 // What of a run lies in a file of so many blocks.
@@ -73,7 +85,7 @@ void ReadStreams::take(const ToldAccess& told) {
   if (kind == AccessKind::kAdvice) {
     advise(*stream, told.event);
   } else {
-    read(*stream, told.event);
+    read(*stream, told);
   }
   list(*stream, number_of(told));
 }
@@ -158,7 +170,7 @@ void ReadStreams::advise(Stream& stream, const AccessEvent& event) {
       hints.advise(AccessAdvice::kSequential);
       break;
     case POSIX_FADV_WILLNEED:
-      hints.will_need(cut_to(run_of(event), blocks_of(memory_.objects().at(stream.object))));
+      hints.will_need(cut_to(advised_run(event), blocks_of(memory_.objects().at(stream.object))));
       collect_needed(stream);
       break;
     default:
@@ -172,7 +184,27 @@ void ReadStreams::collect_needed(Stream& stream) {
   for (std::size_t at = 0; at < count; ++at) stream.needed.push_back(ranges[at]);
 }
 
-void ReadStreams::read(Stream& stream, const AccessEvent& event) {
+// Which epoch of which declared order the stream is at shows in what it reads first.
+void ReadStreams::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
+  if (orders_ == nullptr || orders_->is_empty() || stream.reads_looked_at >= kFirstReads) return;
+  if (stream.reads_looked_at++ == 0) stream.declared_path = path_of_(told);
+  if (!orders_->has_order_of(stream.declared_path)) {
+    stream.declared_path.clear();
+    stream.reads_looked_at = kFirstReads;
+    return;
+  }
+  DeclaredOrder order = orders_->order_from(stream.declared_path, run);
+  if (order != nullptr) {
+    chooser_of(stream).hints().declare(std::move(order));
+    stream.reads_looked_at = kFirstReads;
+  } else if (stream.reads_looked_at == kFirstReads) {
+    orders_->refute(stream.declared_path);
+    stream.declared_path.clear();
+  }
+}
+
+void ReadStreams::read(Stream& stream, const ToldAccess& told) {
+  const AccessEvent& event = told.event;
   const bool is_quiet = event.kind == AccessKind::kHit;
   stream.hits_in_a_row = is_quiet ? stream.hits_in_a_row + 1 : 0;
   if (stream.hits_in_a_row > kHitsFollowed) return;
@@ -180,11 +212,15 @@ void ReadStreams::read(Stream& stream, const AccessEvent& event) {
   // The next piece of the same block.
   if (run == stream.last && run.count == 1) return;
   stream.last = run;
+  look_for_order(stream, told, run);
   if (stream.chooser == nullptr && is_quiet) return;
   Chooser& chooser = chooser_of(stream);
   judge(stream, event.kind, run);
-  chooser.hints().observe(run);
   chooser.observe(run);
+  if (!stream.declared_path.empty() && chooser.hints().is_order_refuted()) {
+    orders_->refute(stream.declared_path);
+    stream.declared_path.clear();
+  }
   foresee(stream, std::min(run.count, kBlocksPerReadMax));
 }
 
@@ -222,22 +258,27 @@ void ReadStreams::list(Stream& stream, std::uint64_t number) {
   active_.push_back(number);
 }
 
-bool ReadStreams::is_resident(const Stream& stream, std::int64_t block) const {
-  return memory_.directory().find(stream.object, static_cast<BlockNumber>(block)) !=
-         BucketIndex::kNone;
+ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block) const {
+  const BucketIndex bucket =
+      memory_.directory().find(stream.object, static_cast<BlockNumber>(block));
+  if (bucket == BucketIndex::kNone) return Place::kStore;
+  // Without room in RAM it is as well where it is.
+  return memory_.in_memory(bucket) || !brings_up_ ? Place::kMemory : Place::kBelow;
 }
 
-// The first blocks of `runs` that are not resident, as far as they lie side by side in whichever
-// order. What is resident on the way is taken as well.
-BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs,
-                               unsigned count_max) const {
+// The first blocks of `runs` that are not in RAM, as far as they lie side by side in whichever
+// order and in the same place. What is in RAM on the way is taken as well.
+BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max,
+                               Place* place) const {
   BlockRun taken{0, 0};
   while (!runs->empty() && taken.count < count_max) {
     BlockRun& front = runs->front();
     const bool joins =
         taken.count == 0 || front.first == taken.end() || front.first + 1 == taken.first;
-    if (!is_resident(stream, front.first)) {
-      if (!joins) break;
+    const Place where = place_of(stream, front.first);
+    if (where != Place::kMemory) {
+      if (!joins || (taken.count != 0 && where != *place)) break;
+      *place = where;
       const bool is_before = taken.count != 0 && front.first < taken.first;
       taken = BlockRun{taken.count == 0 || is_before ? front.first : taken.first, taken.count + 1};
     } else if (taken.count != 0) {
@@ -258,9 +299,10 @@ bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
     Stream& stream = *found->second;
     stream.is_listed = false;
     std::uint8_t predictor = stream.predictor;
-    BlockRun run = take_run(stream, &stream.wanted, count_max);
+    Place place = Place::kStore;
+    BlockRun run = take_run(stream, &stream.wanted, count_max, &place);
     if (run.count == 0) {
-      run = take_run(stream, &stream.needed, count_max);
+      run = take_run(stream, &stream.needed, count_max, &place);
       predictor = kAdvised;
     }
     list(stream, number);
@@ -271,7 +313,8 @@ bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
                            stream.descriptor,
                            static_cast<BlockNumber>(run.first),
                            run.count,
-                           predictor};
+                           predictor,
+                           place == Place::kBelow};
     return true;
   }
   return false;
@@ -285,6 +328,11 @@ void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
     stream.is_silenced = true;
     stream.wanted.clear();
     stream.needed.clear();
+    return;
+  }
+  // Room may never come, such as for a run that has its share: then something else is tried.
+  if (++stream.tries > kTriesMax) {
+    stream.tries = 0;
     return;
   }
   const BlockRun run{static_cast<std::int64_t>(raw(wanted.first)), wanted.count};

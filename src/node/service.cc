@@ -145,7 +145,7 @@ class Service final : public AttachEvents, public StopRequest {
         profiler_(memory_, config, placement_,
                   [](const std::string& text) { spdlog::info("{}", text); }),
         events_(memory_, config.events_keep_percent),
-        prefetcher_(memory_, clients_, config),
+        prefetcher_(context_, memory_),
         heat_(memory_, config.node_directory),
         recorder_(memory_, events_),
         requests_(flusher_),
@@ -174,6 +174,7 @@ class Service final : public AttachEvents, public StopRequest {
 
   Status start(const NodeDirectory& directory) {
     CAIRN_RETURN_IF_ERROR(take_rules());
+    CAIRN_RETURN_IF_ERROR(prefetcher_.load_orders());
     flusher_.start();
     reaper_.start();
     organizer_.start();
@@ -241,6 +242,7 @@ class Service final : public AttachEvents, public StopRequest {
     }
     files_.drop_idle();
     prefetcher_.forget_dead();
+    heat_.forget_dead();
     if (unwanted_) wake();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
     if (files_.count() != 0) flusher_.kick(false);

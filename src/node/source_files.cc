@@ -38,6 +38,7 @@ SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
   UniqueFd fd(::open(own.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return nullptr;
   auto file = std::make_shared<SourceFile>(std::move(fd));
+  memory_.objects().at(object).is_fetched_from.store(1, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   if (files_.size() >= kFilesMax) files_.erase(files_.begin());
   return files_.try_emplace(raw(object), std::move(file)).first->second;
@@ -46,11 +47,6 @@ SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
 void SourceFiles::forget(ObjectIndex object) {
   const std::lock_guard lock(mutex_);
   files_.erase(raw(object));
-}
-
-void SourceFiles::forget_all() {
-  const std::lock_guard lock(mutex_);
-  files_.clear();
 }
 
 }  // namespace cairn::node

@@ -41,7 +41,6 @@ class SourceFiles {
   // that file any more, or may not be read.
   SourceFilePtr open(ObjectIndex object, pid_t pid, int descriptor);
   void forget(ObjectIndex object);
-  void forget_all();
 
  private:
   const NodeMemory& memory_;

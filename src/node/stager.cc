@@ -90,15 +90,8 @@ class Stager {
  private:
   // As an open for reading would have it, but for the tier that was asked for.
   ObjectHandling handling_of(const Object& object) const {
-    const NodeMemory& memory = *context_.memory;
-    RuleQuestion question;
-    question.path = progress_.file.c_str();
-    question.size = object.size.load(std::memory_order_acquire);
-    question.reads = true;
-    const std::vector<std::string> directories = buffered_directories(context_);
-    question.below = part_below(progress_.file, directories);
-    const std::uint32_t otherwise = memory.header().default_handling.load();
-    ObjectHandling handling = memory.rules().decide(question, ObjectHandling::from_bits(otherwise));
+    ObjectHandling handling =
+        handling_for_reader(context_, progress_.file, object.size.load(std::memory_order_acquire));
     if (request_.tier) handling.home = request_.tier;
     return handling;
   }
@@ -168,6 +161,19 @@ class Stager {
 };
 
 }  // namespace
+
+ObjectHandling handling_for_reader(const NodeContext& context, const std::string& path,
+                                   std::uint64_t size) {
+  const NodeMemory& memory = *context.memory;
+  RuleQuestion question;
+  question.path = path.c_str();
+  question.size = size;
+  question.reads = true;
+  const std::vector<std::string> directories = buffered_directories(context);
+  question.below = part_below(path, directories);
+  const std::uint32_t otherwise = memory.header().default_handling.load();
+  return memory.rules().decide(question, ObjectHandling::from_bits(otherwise));
+}
 
 StageOutcome stage_in(const NodeContext& context, const StageRequest& request) {
   return Stager(context, request).run(&Stager::read_in);

@@ -42,6 +42,10 @@ struct StageRequest {
 };
 
 // Reads the files into the tiers. What is resident in `tier` or above stays where it is.
+// How a file is treated that is opened for reading only, as rules and the node's defaults say.
+ObjectHandling handling_for_reader(const NodeContext& context, const std::string& path,
+                                   std::uint64_t size);
+
 StageOutcome stage_in(const NodeContext& context, const StageRequest& request);
 
 // Stores the files durably and takes them out of the tiers.

@@ -43,6 +43,14 @@ std::string path_of_descriptor(int fd) {
                     : std::string("(unknown)");
 }
 
+std::string path_of_descriptor(pid_t pid, int fd) {
+  char link[48];
+  std::snprintf(link, sizeof link, "/proc/%d/fd/%d", static_cast<int>(pid), fd);
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink(link, path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
 StoreFiles::StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit)
     : memory_(memory),
       // Two descriptors per client (connection, pidfd), kept-for-sync ones, and 256 for everything

@@ -109,5 +109,7 @@ class StoreFiles {
 
 // The path that the kernel knows for `fd`; the text for people, "(deleted)" included.
 std::string path_of_descriptor(int fd);
+// The same for a descriptor of another process; empty when that has none.
+std::string path_of_descriptor(pid_t pid, int fd);
 
 }  // namespace cairn::node

@@ -38,7 +38,15 @@ TraceKind trace_kind_of(AccessKind kind) {
 
 }  // namespace
 
-Status TraceRecorder::start(const std::string& path) {
+void TraceRecorder::on_close(std::uint64_t session) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (writer_ == nullptr || session_ != session) return;
+  }
+  (void)stop();
+}
+
+Status TraceRecorder::start(const std::string& path, std::uint64_t session) {
   const std::lock_guard lock(mutex_);
   if (writer_ != nullptr)
     return Status(StatusCode::kInvalid, "a trace is being recorded already, to " + path_);
@@ -51,6 +59,7 @@ Status TraceRecorder::start(const std::string& path) {
   if (!writer) return writer.status();
   writer_ = std::move(writer.value());
   path_ = path;
+  session_ = session;
   status_ = Status::ok();
   began_ns_ = monotonic_ns();
   lost_before_ = events_.counts().lost;

@@ -22,8 +22,10 @@ class TraceRecorder {
   TraceRecorder(const NodeMemory& memory, const EventReader& events)
       : memory_(memory), events_(events) {}
 
-  // Errors: one is being recorded; the file cannot be made.
-  Status start(const std::string& path);
+  // For a connection, with whose end the recording ends. Errors: one is being recorded; the file
+  // cannot be made.
+  Status start(const std::string& path, std::uint64_t session);
+  void on_close(std::uint64_t session);
   struct Recorded {
     std::string path;
     std::uint64_t events = 0;
@@ -46,6 +48,7 @@ class TraceRecorder {
   std::mutex mutex_;
   std::unique_ptr<TraceWriter> writer_;  // null: nothing is being recorded
   std::string path_;
+  std::uint64_t session_ = 0;
   Status status_;  // the first error
   std::int64_t began_ns_ = 0;
   std::uint64_t lost_before_ = 0;

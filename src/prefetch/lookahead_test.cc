@@ -18,30 +18,18 @@ TEST(Lookahead, BeginsWithEightBlocks) {
   EXPECT_EQ(lookahead.runs_ahead(100), 1u);
 }
 
-TEST(Lookahead, LateFetchesRaiseTheDistance) {
+TEST(Lookahead, LateFetchesRaiseIt) {
   Lookahead lookahead;
   lookahead.on_late();
-  EXPECT_EQ(lookahead.distance_blocks(), 5u);
+  EXPECT_EQ(lookahead.blocks_ahead(), 9u);
   lookahead.on_late(16);
-  EXPECT_EQ(lookahead.distance_blocks(), 21u);
-  EXPECT_EQ(lookahead.degree_blocks(), 4u);
-  EXPECT_TRUE(lookahead.wants_more(21));
-  EXPECT_FALSE(lookahead.wants_more(22));
+  EXPECT_EQ(lookahead.blocks_ahead(), 25u);
 }
 
-TEST(Lookahead, ADegreeUsedInFullRaisesItself) {
-  Lookahead lookahead;
-  for (int block = 0; block < 3; ++block) lookahead.on_used();
-  EXPECT_EQ(lookahead.degree_blocks(), 4u);
-  lookahead.on_used();
-  EXPECT_EQ(lookahead.degree_blocks(), 5u);
-}
-
-TEST(Lookahead, EvictionLowersBoth) {
+TEST(Lookahead, EvictionLowersIt) {
   Lookahead lookahead;
   lookahead.on_evicted_unused();
-  EXPECT_EQ(lookahead.degree_blocks(), 3u);
-  EXPECT_EQ(lookahead.distance_blocks(), 3u);
+  EXPECT_EQ(lookahead.blocks_ahead(), 7u);
 }
 
 TEST(Lookahead, StaysWithinItsBounds) {
@@ -49,15 +37,11 @@ TEST(Lookahead, StaysWithinItsBounds) {
   for (int round = 0; round < 20; ++round) {
     Lookahead lookahead;
     const std::uint32_t late = random.below(10);
-    const std::uint32_t evicted = random.below(10);
     for (int event = 0; event < 5000; ++event) {
-      const std::uint32_t drawn = random.below(20);
-      if (drawn < late) {
+      if (random.below(10) < late) {
         lookahead.on_late(1 + random.below(300));
-      } else if (drawn < late + evicted) {
-        lookahead.on_evicted_unused();
       } else {
-        lookahead.on_used();
+        lookahead.on_evicted_unused();
       }
       ASSERT_GE(lookahead.blocks_ahead(), Lookahead::kBlocksMin);
       ASSERT_LE(lookahead.blocks_ahead(2), Lookahead::kBlocksMax);
@@ -66,7 +50,6 @@ TEST(Lookahead, StaysWithinItsBounds) {
   Lookahead lookahead;
   for (int event = 0; event < 1000; ++event) lookahead.on_evicted_unused();
   EXPECT_EQ(lookahead.blocks_ahead(), Lookahead::kBlocksMin);
-  for (int event = 0; event < 100'000; ++event) lookahead.on_used();
   lookahead.on_late(10'000);
   EXPECT_EQ(lookahead.blocks_ahead(), Lookahead::kBlocksMax);
 }

@@ -107,6 +107,8 @@ struct ControlHeader {
   static constexpr std::uint32_t kEventsOfReads = 1;
   static constexpr std::uint32_t kEventsOfWrites = 2;
   std::atomic<std::uint32_t> events_wanted;
+  // Which files are opened decides what is fetched next: the service is woken for each.
+  std::atomic<std::uint32_t> opens_are_urgent;
   // When a program last read from the device of a tier (coarse ms): moves then give way to it.
   alignas(64) std::atomic<std::uint32_t> device_read_ms[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> object_cursor;

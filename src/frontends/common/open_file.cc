@@ -349,6 +349,13 @@ void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t off
   event.descriptor = file.private_fd();
   event.kind = kind;
   event.advice = static_cast<std::uint8_t>(advice);
+  const Object& object = actor.object(file.object);
+  if (kind == AccessKind::kOpen) {
+    event.is_urgent = memory.header().opens_are_urgent.load(std::memory_order_relaxed) != 0 ||
+                      object.handling().prefetch == PrefetchHint::kWillNeed;
+  } else if (kind == AccessKind::kClose) {
+    event.is_urgent = object.is_fetched_from.load(std::memory_order_relaxed) != 0;
+  }
   memory.tell(actor.self.slot(), event);
 }
 

@@ -98,6 +98,7 @@ CAIRN_HOOK(ssize_t, readahead, (int fd, off_t offset, size_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::readahead(fd, offset, length);
   if (!file->may_read) return with_errno<ssize_t>(-EBADF);
-  if (offset >= 0) advise(*file, offset, static_cast<off_t>(length), POSIX_FADV_WILLNEED);
+  if (offset >= 0 && length > 0)
+    advise(*file, offset, static_cast<off_t>(length), POSIX_FADV_WILLNEED);
   return 0;
 }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/order_book.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "base/ids.h"
+
+namespace cairn::node {
+namespace {
+
+// So many items at the beginning of an epoch are looked through for what a program reads first.
+constexpr std::size_t kFirstItems = 4;
+// A file that was opened is looked for among so many that come next.
+constexpr std::size_t kItemsAhead = 256;
+
+}  // namespace
+
+Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
+  OrderBook book;
+  book.complain_ = std::move(complain);
+  if (path.empty()) return book;
+  std::ifstream file(path);
+  if (!file) return Status::from_errno(errno, "cannot read the orders in " + path);
+  std::string line;
+  for (unsigned number = 1; std::getline(file, line); ++number) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    const std::string place = path + ":" + std::to_string(number);
+    if (const Status status = book.add(place, line.substr(begin)); !status) return status;
+  }
+  return book;
+}
+
+Status OrderBook::add(const std::string& place, const std::string& line) {
+  const std::size_t end = line.find_first_of(" \t");
+  if (end == std::string::npos) {
+    return Status(StatusCode::kInvalid,
+                  place +
+                      ": a pattern without a declaration; write such as: /data/train.bin "
+                      "torch-random seed=42 items=60000 epochs=10 item-bytes=110K");
+  }
+  const auto declaration = parse_order(line.substr(end + 1));
+  if (!declaration)
+    return Status(StatusCode::kInvalid, place + ": " + declaration.status().message());
+  OrderDeclaration said = declaration.value();
+  const bool is_of_files = said.layout.is_files() || said.is_list_of_files;
+  if (!is_of_files && !said.layout.is_packed()) {
+    return Status(StatusCode::kInvalid, place +
+                                            ": it does not say where the items are; add "
+                                            "item-bytes=SIZE for one packed file, or "
+                                            "item-files=FILE");
+  }
+  auto order = EpochOrder::make(said);
+  if (!order) return Status(StatusCode::kInvalid, place + ": " + order.status().message());
+  Entry entry{place, line.substr(0, end), std::move(order.value()), 0, false, {}, {}, 0};
+  const std::vector<std::string>& files = entry.order.item_files();
+  for (std::uint32_t item = 0; item < files.size(); ++item)
+    entry.item_of.emplace(files[item], item);
+  entries_.push_back(std::move(entry));
+  return Status::ok();
+}
+
+bool OrderBook::has_order_of(const std::string& path) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return !entry.is_refuted && entry.item_of.empty() &&
+           ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) == 0;
+  });
+}
+
+BlockRun OrderBook::run_of(const Entry& entry, std::uint32_t item) {
+  const ItemRange range = entry.order.declaration().layout.range_of(item);
+  const auto first = static_cast<std::int64_t>(range.offset / kBlockBytes);
+  const std::uint64_t end = range.offset + std::max<std::uint64_t>(range.bytes, 1);
+  const auto past = static_cast<std::int64_t>((end + kBlockBytes - 1) / kBlockBytes);
+  return BlockRun{first, static_cast<std::uint32_t>(past - first)};
+}
+
+bool OrderBook::begins_with(const Entry& entry, const std::vector<std::uint32_t>& items,
+                            BlockRun first) {
+  const std::size_t count = std::min(items.size(), kFirstItems);
+  return std::any_of(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](std::uint32_t item) {
+                       const BlockRun run = run_of(entry, item);
+                       return first.first >= run.first && first.first < run.end();
+                     });
+}
+
+DeclaredOrder OrderBook::order_of_epochs(Entry* entry, std::uint32_t first_epoch) {
+  auto runs = std::make_shared<std::vector<BlockRun>>();
+  for (std::uint32_t epoch = first_epoch; epoch < entry->order.epochs(); ++epoch) {
+    if (runs->size() + entry->order.items_per_epoch() > kRunsMax && epoch != first_epoch) break;
+    const auto items = entry->order.order(epoch);
+    if (!items) break;
+    for (const std::uint32_t item : items.value()) runs->push_back(run_of(*entry, item));
+  }
+  return runs;
+}
+
+DeclaredOrder OrderBook::order_from(const std::string& path, BlockRun first) {
+  for (Entry& entry : entries_) {
+    if (entry.is_refuted || !entry.item_of.empty() ||
+        ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) != 0) {
+      continue;
+    }
+    // The next epoch, the one before it (another process is at it), or the first.
+    const std::uint32_t next = entry.next_epoch;
+    for (const std::uint32_t epoch : {next, next == 0 ? 0 : next - 1, 0U}) {
+      auto items = entry.order.order(epoch);
+      if (!items || !begins_with(entry, items.value(), first)) continue;
+      entry.next_epoch = epoch + 1;
+      return order_of_epochs(&entry, epoch);
+    }
+  }
+  return nullptr;
+}
+
+void OrderBook::refute(const std::string& path) {
+  for (Entry& entry : entries_) {
+    if (entry.is_refuted || !entry.item_of.empty() ||
+        ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) != 0) {
+      continue;
+    }
+    entry.is_refuted = true;
+    if (complain_)
+      complain_(entry.place + ": the order declared for " + path +
+                " is not the one in which it is read; it is not followed any more");
+  }
+}
+
+bool OrderBook::find(Entry* entry, std::uint32_t item) {
+  const std::size_t end = std::min(entry->at + kItemsAhead, entry->epoch_items.size());
+  for (std::size_t at = entry->at; at < end; ++at) {
+    if (entry->epoch_items[at] != item) continue;
+    entry->at = at + 1;
+    return true;
+  }
+  return false;
+}
+
+bool OrderBook::move_to(Entry* entry, std::uint32_t item) {
+  if (find(entry, item)) return true;
+  auto items = entry->order.order(entry->next_epoch);
+  if (!items) return false;
+  std::vector<std::uint32_t> before = std::move(entry->epoch_items);
+  const std::size_t at_before = entry->at;
+  entry->epoch_items = std::move(items.value());
+  entry->at = 0;
+  if (find(entry, item)) {
+    ++entry->next_epoch;
+    return true;
+  }
+  entry->epoch_items = std::move(before);
+  entry->at = at_before;
+  return false;
+}
+
+std::vector<std::string> OrderBook::files_after(const std::string& path, std::size_t count) {
+  std::vector<std::string> files;
+  for (Entry& entry : entries_) {
+    const auto found = entry.item_of.find(path);
+    if (found == entry.item_of.end() || !move_to(&entry, found->second)) continue;
+    const std::vector<std::string>& names = entry.order.item_files();
+    for (std::size_t at = entry.at; at < entry.epoch_items.size() && files.size() < count; ++at)
+      files.push_back(names[entry.epoch_items[at]]);
+    return files;
+  }
+  return files;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/order_book.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace cairn::node {
+namespace {
+
+class OrderBookTest : public ::testing::Test {
+ protected:
+  ~OrderBookTest() override {
+    for (const std::string& path : written_) ::unlink(path.c_str());
+  }
+
+  std::string write(const std::string& text) {
+    const std::string path = "/var/tmp/cairn-orders-" + std::to_string(::getpid()) + "-" +
+                             std::to_string(written_.size());
+    std::ofstream(path) << text;
+    written_.push_back(path);
+    return path;
+  }
+  OrderBook load(const std::string& text) {
+    auto book = OrderBook::load(
+        write(text), [this](const std::string& complaint) { complaints_.push_back(complaint); });
+    EXPECT_TRUE(book.is_ok()) << book.status().message();
+    return book ? std::move(book.value()) : OrderBook();
+  }
+
+  std::vector<std::string> written_;
+  std::vector<std::string> complaints_;
+};
+
+TEST_F(OrderBookTest, SaysWhichLineIsWrong) {
+  const auto fails = [this](const std::string& text, const std::string& said) {
+    const std::string path = write(text);
+    const auto book = OrderBook::load(path, {});
+    ASSERT_FALSE(book.is_ok()) << text;
+    EXPECT_NE(book.status().message().find(path), std::string::npos) << book.status().message();
+    EXPECT_NE(book.status().message().find(said), std::string::npos) << book.status().message();
+  };
+  fails("# a comment\n\n/data/x\n", ":3");
+  fails("/data/x torch-random seed=1 items=10\n", ":1");
+  fails("/data/x torch-random seed=1 items=ten item-bytes=64K\n", "items");
+  fails("/data/x no-such-thing items=10\n", "no-such-thing");
+  EXPECT_FALSE(OrderBook::load("/nowhere/orders", {}).is_ok());
+  EXPECT_TRUE(OrderBook::load("", {}).is_ok());
+}
+
+TEST_F(OrderBookTest, AStreamIsToldWhatFollowsItsFirstRead) {
+  OrderBook book = load("*/packed numpy-permutation seed=3 items=50 epochs=3 item-bytes=128K\n");
+  EXPECT_TRUE(book.has_order_of("/data/packed"));
+  EXPECT_FALSE(book.has_order_of("/data/other"));
+  auto declaration = parse_order("numpy-permutation seed=3 items=50 epochs=3 item-bytes=128K");
+  auto epochs = EpochOrder::make(declaration.value());
+  const std::vector<std::uint32_t> first = epochs.value().order(0).value();
+  const std::vector<std::uint32_t> second = epochs.value().order(1).value();
+  const DeclaredOrder told = book.order_from("/data/packed", BlockRun{2 * first[0], 2});
+  ASSERT_NE(told, nullptr);
+  ASSERT_EQ(told->size(), 150U);
+  EXPECT_EQ((*told)[1], (BlockRun{2 * static_cast<std::int64_t>(first[1]), 2}));
+  // The file is opened anew for the second epoch.
+  const DeclaredOrder next = book.order_from("/data/packed", BlockRun{2 * second[0], 1});
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(next->size(), 100U);
+  EXPECT_EQ((*next)[0].first, 2 * static_cast<std::int64_t>(second[0]));
+}
+
+TEST_F(OrderBookTest, WhatDoesNotMatchIsDroppedAndSaidOnce) {
+  OrderBook book = load("*/packed numpy-permutation seed=3 items=1000 epochs=1 item-bytes=64K\n");
+  EXPECT_EQ(book.order_from("/data/packed", BlockRun{5000, 1}), nullptr);
+  book.refute("/data/packed");
+  book.refute("/data/packed");
+  EXPECT_EQ(complaints_.size(), 1U);
+  EXPECT_NE(complaints_[0].find(":1"), std::string::npos);
+  EXPECT_FALSE(book.has_order_of("/data/packed"));
+}
+
+TEST_F(OrderBookTest, OfManyFilesThoseAreNamedThatComeNext) {
+  std::string list;
+  for (int item = 0; item < 20; ++item) list += "/data/" + std::to_string(item) + "\n";
+  const std::string files = write(list);
+  OrderBook book =
+      load("/data/* numpy-permutation seed=9 items=20 epochs=2 item-files=" + files + "\n");
+  auto declaration = parse_order("numpy-permutation seed=9 items=20 epochs=2 item-files=" + files);
+  auto epochs = EpochOrder::make(declaration.value());
+  for (unsigned epoch = 0; epoch < 2; ++epoch) {
+    const std::vector<std::uint32_t> items = epochs.value().order(epoch).value();
+    for (std::size_t at = 0; at + 3 < items.size(); ++at) {
+      const auto next = book.files_after("/data/" + std::to_string(items[at]), 3);
+      ASSERT_EQ(next.size(), 3U) << epoch << " " << at;
+      for (std::size_t ahead = 0; ahead < 3; ++ahead)
+        EXPECT_EQ(next[ahead], "/data/" + std::to_string(items[at + 1 + ahead]));
+    }
+  }
+  EXPECT_TRUE(book.files_after("/data/none", 3).empty());
+}
+
+}  // namespace
+}  // namespace cairn::node
