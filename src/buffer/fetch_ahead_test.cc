@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <optional>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -164,6 +166,54 @@ TEST_F(FetchAhead, AnErrorOfTheStoreLeavesNothingBehind) {
   EXPECT_EQ(memory_.objects().at(index_).blocks.load(), 0U);
   EXPECT_EQ(line().fetched_bytes.load(), 0U);
   EXPECT_EQ(read(0, 100), AccessKind::kMiss);
+}
+
+// What another thread fetches never shows a byte that is not the file's, whatever is written, cut
+// off and evicted meanwhile.
+TEST_F(FetchAhead, FetchesBesideWritesAndTruncationsChangeNothing) {
+  std::mt19937_64 random(7);
+  std::atomic<bool> stopping{false};
+  std::thread fetcher([&] {
+    Actor other = testing::make_actor(memory_);
+    other.self = memory_.owners().current(2);
+    BackingFile file(fd_, O_RDONLY);
+    const ObjectAccess fetches{other, index_, file, nobody_};
+    std::mt19937_64 draws(8);
+    while (!stopping.load()) {
+      const auto first = static_cast<BlockNumber>(draws() % kFileBlocks);
+      (void)fetch_ahead(fetches, first, static_cast<unsigned>(1 + draws() % kFetchBlocksMax),
+                        kPredictor);
+    }
+    other.drop_leases();
+  });
+  testing::AcceptingService service;
+  service.memory = &memory_;
+  const ObjectAccess writes{actor_, index_, *file_, service};
+  std::vector<unsigned char> bytes(100'000);
+  for (int step = 0; step < 3000; ++step) {
+    const std::uint64_t offset = random() % (kFileBlocks * kBlockBytes);
+    const std::size_t length = 1 + random() % bytes.size();
+    const std::uint64_t kind = random() % 10;
+    if (kind < 5 && offset < content_.size()) {
+      const std::size_t got = std::min<std::size_t>(length, content_.size() - offset);
+      ASSERT_EQ(read_object(writes, offset, bytes.data(), length), static_cast<ssize_t>(got));
+      ASSERT_TRUE(std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(got),
+                             content_.begin() + static_cast<std::ptrdiff_t>(offset)))
+          << step;
+    } else if (kind < 8) {
+      for (std::size_t at = 0; at < length; ++at) bytes[at] = static_cast<unsigned char>(random());
+      ASSERT_EQ(write_object(writes, offset, bytes.data(), length), static_cast<ssize_t>(length));
+      if (content_.size() < offset + length) content_.resize(offset + length);
+      std::copy_n(bytes.begin(), length, content_.begin() + static_cast<std::ptrdiff_t>(offset));
+    } else if (kind == 8) {
+      ASSERT_EQ(truncate_object(writes, offset), 0);
+      content_.resize(offset);
+    } else {
+      ASSERT_EQ(drop_blocks(writes, 0, UINT64_MAX, false, PlacementReason::kStagedOut), 0);
+    }
+  }
+  stopping.store(true);
+  fetcher.join();
 }
 
 TEST_F(FetchAhead, NothingIsFetchedWhileTheKernelHasTheFile) {

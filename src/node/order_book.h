@@ -11,8 +11,8 @@
 // Which epoch a program begins with shows in what it reads first. A declaration that does not match
 // what is read is dropped, and that is said once.
 //
-// Thread safety: none. Ownership: the orders. Memory: sixteen bytes for each item of the epochs that
-// a stream was told of, at most kRunsMax of them.
+// Thread safety: none. Ownership: the orders. Memory: sixteen bytes for each item of the epochs
+// that a stream was told of, at most kRunsMax of them.
 // Errors: kInvalid with FILE:LINE and what to write instead.
 #pragma once
 
