@@ -125,6 +125,16 @@ std::string replay_text(const ReplayTable& table, const ReplayOptions& options) 
   return text + format_table(rows, std::string(head.size(), 'r'));
 }
 
+void check_experts(const std::vector<std::string>& experts) {
+  for (const std::string& name : experts) {
+    if (make_expert_named(name, 1) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const ExpertMaker& maker : kExpertMakers) names.emplace_back(maker.name);
+    throw Failure(fmt::format("no expert is called \"{}\"", name),
+                  fmt::format("the experts are {}", fmt::join(names, ", ")));
+  }
+}
+
 int replay_trace(const Arguments& arguments) {
   CLI::App app("Puts a trace through policies of replacement and counts what each would miss.",
                "cairn trace replay");
@@ -144,14 +154,10 @@ int replay_trace(const Arguments& arguments) {
     options.page_bytes = *bytes;
   }
   if (options.experts.empty()) options.experts = {"ws-plus", "learned", "s3-fifo", "lirs", "lru"};
+  check_experts(options.experts);
   const auto trace = open_or_fail(path);
   const auto table = replay(*trace, options);
-  if (!table) {
-    std::vector<std::string> names;
-    for (const ExpertMaker& maker : kExpertMakers) names.emplace_back(maker.name);
-    throw Failure(table.status().message(),
-                  fmt::format("the experts are {}", fmt::join(names, ", ")));
-  }
+  if (!table) throw Failure(table.status().message(), "record it again, or cut it off before that");
   print(replay_text(table.value(), options));
   say_warning(*trace);
   return kExitOk;

@@ -15,6 +15,7 @@ from harness.patterns import BLOCK, write_list
 MIB = 1 << 20
 PROGRAMS = 4
 COMPUTE_US = 8000
+BATCH = 16  # blocks are read together, then computed on
 
 
 def run(bench):
@@ -53,7 +54,7 @@ def _run(bench, data, blocks: int, budget: int) -> dict:
     with bench.node("--ram", blocks * BLOCK // 2, "--config", settings) as node:
         programs = [subprocess.Popen(
             node.command(bench.worker("read_list", data, "--list", bench.scratch / f"shared-{number}", "--compute-us",
-                                      pause), data.parent),
+                                      pause, "--batch", BATCH), data.parent),
             env=bench.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             for number in range(PROGRAMS)]
         results = []

@@ -2,8 +2,9 @@
 //
 // Reads whole files in a given order, computing in between, and compares every byte.
 //   read_files DIRECTORY --make 2000 --bytes 100K          writes the files 0, 1, 2, ...
-//   read_files DIRECTORY --list LIST [--compute-us 4000]   reads them
-// LIST has the number of a file on each line.
+//   read_files DIRECTORY --list LIST [--compute-us 4000] [--batch 1]   reads them
+// LIST has the number of a file on each line. After each batch of files it computes so long for
+// each of them.
 // Prints {"reads", "bytes", "io_ns", "wall_ns"}.
 #include <fstream>
 
@@ -60,14 +61,17 @@ int main(int count, char** words) {
   }
   std::ifstream list(options.text("--list", ""));
   worker::require(static_cast<bool>(list), "cannot read the list");
-  const auto pause_ns = static_cast<long>(options.number("--compute-us", 4000) * 1000);
+  const auto pause_ns = static_cast<int64_t>(options.number("--compute-us", 4000) * 1000);
+  const uint64_t batch = options.number("--batch", 1);
   const worker::Content content(2);
   const worker::Buffer buffer(worker::Content::kLargestRequest);
   Sums sums;
   const int64_t began = worker::now_ns();
   for (uint64_t number = 0; list >> number;) {
     read_one(path_of(directory, number), number, content, buffer.data(), &sums);
-    const timespec time{0, pause_ns};
+    if (sums.reads % batch != 0) continue;
+    const auto pause = pause_ns * static_cast<int64_t>(batch);
+    const timespec time{pause / 1'000'000'000, pause % 1'000'000'000};
     nanosleep(&time, nullptr);
   }
   printf("{\"reads\": %llu, \"bytes\": %llu, \"io_ns\": %lld, \"wall_ns\": %lld}\n",

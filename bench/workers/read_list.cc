@@ -2,7 +2,8 @@
 //
 // Reads pieces of a file in a given order, computing in between, and compares every byte.
 //   read_list FILE --make 256M                     writes the file and drops it from the page cache
-//   read_list FILE --list LIST [--compute-us 4000]  reads it
+//   read_list FILE --list LIST [--compute-us 4000] [--batch 1]   reads it
+// After each batch of reads it computes so long for each of them.
 // LIST has one line per read, "OFFSET LENGTH" in bytes; "=" opens the file anew (the next epoch).
 // Prints {"reads", "bytes", "io_ns", "wall_ns", "slow_reads"}: slow ones took more than 1 ms.
 #include <fstream>
@@ -74,6 +75,8 @@ int main(int count, char** words) {
   const auto pause_ns = static_cast<int64_t>(options.number("--compute-us", 4000) * 1000);
   const worker::Content content(1);
   const worker::Buffer buffer(worker::Content::kLargestRequest);
+  const uint64_t batch = options.number("--batch", 1);
+  uint64_t reads = 0;
   uint64_t bytes = 0;
   int64_t io_ns = 0;
   int slow = 0;
@@ -96,13 +99,13 @@ int main(int count, char** words) {
     io_ns += took;
     slow += took > 1'000'000;
     bytes += piece.length;
-    compute(pause_ns);
+    if (++reads % batch == 0) compute(pause_ns * static_cast<int64_t>(batch));
   }
   close(descriptor);
   printf(
-      "{\"reads\": %zu, \"bytes\": %llu, \"io_ns\": %lld, \"wall_ns\": %lld, "
+      "{\"reads\": %llu, \"bytes\": %llu, \"io_ns\": %lld, \"wall_ns\": %lld, "
       "\"slow_reads\": %d}\n",
-      pieces.size(), static_cast<unsigned long long>(bytes), static_cast<long long>(io_ns),
-      static_cast<long long>(worker::now_ns() - began), slow);
+      static_cast<unsigned long long>(reads), static_cast<unsigned long long>(bytes),
+      static_cast<long long>(io_ns), static_cast<long long>(worker::now_ns() - began), slow);
   return 0;
 }

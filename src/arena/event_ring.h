@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "arena/owner.h"
 #include "base/cycle_clock.h"
 #include "base/ids.h"
 
@@ -40,6 +41,7 @@ struct AccessEvent {
   std::uint32_t length = 0;  // UINT32_MAX: to the end
   DescriptionIndex stream = DescriptionIndex::kNone;
   std::int32_t descriptor = -1;  // a descriptor of the file in the process
+  Owner owner;                   // who tells it
   AccessKind kind = AccessKind::kNone;
   std::uint8_t advice = 0;
   bool is_urgent = false;  // of an open or a close: the service has to do something about it
@@ -62,6 +64,7 @@ class EventRing {
     entry.length.store(event.length, std::memory_order_release);
     entry.stream.store(raw(event.stream), std::memory_order_release);
     entry.descriptor.store(event.descriptor, std::memory_order_release);
+    entry.owner.store(event.owner.bits(), std::memory_order_release);
     entry.tag.store(tag_of(place, event), std::memory_order_release);
     return is_urgent(event) || place % (kEntries / 2) == 0;
   }
@@ -83,6 +86,7 @@ class EventRing {
     event->length = entry.length.load(std::memory_order_acquire);
     event->stream = static_cast<DescriptionIndex>(entry.stream.load(std::memory_order_acquire));
     event->descriptor = entry.descriptor.load(std::memory_order_acquire);
+    event->owner = Owner::from_bits(entry.owner.load(std::memory_order_acquire));
     event->kind = static_cast<AccessKind>(before & 0xff);
     event->advice = static_cast<std::uint8_t>(before >> 8 & 0xff);
     return entry.tag.load(std::memory_order_relaxed) == before ? Got::kEvent : Got::kLost;
@@ -102,6 +106,8 @@ class EventRing {
     std::atomic<std::uint32_t> length;
     std::atomic<std::uint32_t> stream;
     std::atomic<std::int32_t> descriptor;
+    std::atomic<std::uint32_t> owner;
+    std::uint32_t spare;
   };
 
   static bool is_urgent(const AccessEvent& event) {
@@ -117,6 +123,6 @@ class EventRing {
   std::atomic<std::uint32_t> head_;
   alignas(64) Entry entries_[kEntries];
 };
-static_assert(sizeof(EventRing) == 64 + 40 * EventRing::kEntries, "entries lie without gaps");
+static_assert(sizeof(EventRing) == 64 + 48 * EventRing::kEntries, "entries lie without gaps");
 
 }  // namespace cairn

@@ -233,7 +233,8 @@ void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t l
   event.stream = access.stream;
   event.descriptor = access.file.fd();
   event.kind = access.actor.met;
-  memory.tell(access.actor.self.slot(), event);
+  event.owner = access.actor.self;
+  memory.tell(event);
 }
 
 namespace {

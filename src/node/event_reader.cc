@@ -37,9 +37,18 @@ void EventReader::stop() {
   if (!thread_.joinable()) return;
   memory_.header().events_wanted.store(0, std::memory_order_release);
   stopping_.store(true);
+  wake();
+  thread_.join();
+}
+
+void EventReader::wake() {
   memory_.header().events_wake.fetch_add(1, std::memory_order_acq_rel);
   futex_wake(memory_.header().events_wake);
-  thread_.join();
+}
+
+void EventReader::note_deaths() {
+  has_deaths_.store(true);
+  wake();
 }
 
 void EventReader::run() {
@@ -47,7 +56,11 @@ void EventReader::run() {
   ControlHeader& header = memory_.header();
   while (!stopping_.load()) {
     const std::uint32_t seen = header.events_wake.load(std::memory_order_acquire);
+    const bool has_deaths = has_deaths_.exchange(false);
     const bool has_come = take();
+    if (has_deaths) {
+      for (const auto& forget : forgetters_) forget();
+    }
     {
       const std::lock_guard lock(mutex_);
       ++rounds_;
@@ -58,7 +71,7 @@ void EventReader::run() {
       if (take()) continue;
     }
     header.events_sleeping.store(1, std::memory_order_seq_cst);
-    if (!stopping_.load() && !memory_.has_been_told())
+    if (!stopping_.load() && !memory_.has_been_told() && !has_deaths_.load())
       futex_wait(header.events_wake, seen, kSleepMs);
     header.events_sleeping.store(0, std::memory_order_seq_cst);
   }
@@ -71,8 +84,7 @@ void EventReader::settle() {
   // The round under way may have passed a ring already.
   const std::uint64_t enough = rounds_ + 2;
   while (rounds_ < enough && !stopping_.load()) {
-    memory_.header().events_wake.fetch_add(1, std::memory_order_acq_rel);
-    futex_wake(memory_.header().events_wake);
+    wake();
     changed_.wait_for(lock, std::chrono::milliseconds(10));
   }
 }
@@ -98,7 +110,6 @@ void EventReader::read_ring(std::uint16_t slot) {
   }
   for (; tail != head; ++tail) {
     ToldAccess told;
-    told.slot = slot;
     EventRing::Got got = ring.read(tail, &told.event);
     for (int look = 1; got == EventRing::Got::kUnfinished && look < kLooksMax; ++look) {
       nap(kLookAgainNanos);

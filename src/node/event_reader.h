@@ -25,8 +25,13 @@
 namespace cairn::node {
 
 struct ToldAccess {
-  std::uint16_t slot = 0;  // of the process that told it
   AccessEvent event;
+
+  std::uint16_t slot() const { return event.owner.slot(); }
+  // Of the open description, in the process that told it: another one's has another number.
+  std::uint64_t stream() const {
+    return std::uint64_t{event.owner.bits()} << 32 | raw(event.stream);
+  }
 };
 
 class EventReader {
@@ -42,6 +47,11 @@ class EventReader {
 
   // `sink` is called by the reader's thread with what has come since its last call.
   void add(Sink sink) { sinks_.push_back(std::move(sink)); }
+  // `forget` is called by the same thread after note_deaths(), when all that the dead have told has
+  // been passed on.
+  void add_forgetter(std::function<void()> forget) { forgetters_.push_back(std::move(forget)); }
+  // Processes have died. Any thread.
+  void note_deaths();
   // Without a sink nobody tells anything.
   void start();
   void stop();
@@ -61,10 +71,13 @@ class EventReader {
   void run();
   void read_ring(std::uint16_t slot);
   bool is_kept();
+  void wake();
 
   const NodeMemory& memory_;
   const unsigned keep_percent_;
   std::vector<Sink> sinks_;
+  std::vector<std::function<void()>> forgetters_;
+  std::atomic<bool> has_deaths_{false};
   std::vector<std::uint32_t> tails_;  // by slot: the first place that was not read
   std::vector<ToldAccess> batch_;
   std::uint32_t draw_ = 0;

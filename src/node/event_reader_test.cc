@@ -28,7 +28,8 @@ class EventReaderTest : public ::testing::Test {
     AccessEvent event;
     event.offset = offset;
     event.kind = kind;
-    memory_.tell(slot, event);
+    event.owner = memory_.owners().current(slot);
+    memory_.tell(event);
   }
 
   NodeMemory memory_;
@@ -45,7 +46,7 @@ TEST_F(EventReaderTest, ReadsAllRingsInTheOrderOfEach) {
   EXPECT_TRUE(reader.take());
   ASSERT_EQ(seen_.size(), 10U);
   for (std::size_t at = 0; at < 5; ++at) {
-    EXPECT_EQ(seen_[at].slot, 2);
+    EXPECT_EQ(seen_[at].slot(), 2);
     EXPECT_EQ(seen_[at].event.offset, 2 * at);
     EXPECT_EQ(seen_[5 + at].event.offset, 2 * at + 1);
   }
@@ -86,6 +87,27 @@ TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
   }
   reader.stop();
   EXPECT_EQ(memory_.header().events_wanted.load(), 0U);
+}
+
+TEST_F(EventReaderTest, WhatTheDeadHaveToldIsPassedOnBeforeTheyAreForgotten) {
+  EventReader reader(memory_);
+  reader.add(sink());
+  std::size_t seen_when_forgotten = 0;
+  reader.add_forgetter([&] {
+    const std::lock_guard lock(mutex_);
+    seen_when_forgotten = seen_.size();
+    come_.notify_all();
+  });
+  reader.start();
+  for (std::uint64_t at = 1; at < 10; ++at) tell(3, at, AccessKind::kHit);
+  memory_.owners().advance(3);
+  reader.note_deaths();
+  std::unique_lock lock(mutex_);
+  come_.wait(lock, [&] { return seen_when_forgotten != 0; });
+  EXPECT_EQ(seen_when_forgotten, 9U);
+  EXPECT_FALSE(memory_.owners().is_alive(seen_.back().event.owner));
+  lock.unlock();
+  reader.stop();
 }
 
 }  // namespace

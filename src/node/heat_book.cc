@@ -12,14 +12,6 @@
 #include "node/event_clock.h"
 
 namespace cairn::node {
-namespace {
-
-std::uint64_t number_of(const ToldAccess& told) {
-  return std::uint64_t{told.slot} << 32 | raw(told.event.stream);
-}
-
-}  // namespace
-
 HeatBook::HeatBook(const NodeMemory& memory, const std::string& node_directory)
     : memory_(memory), directory_(node_directory + "/heat") {
   // Of a node of this name that was killed.
@@ -87,7 +79,7 @@ void HeatBook::take(std::span<const ToldAccess> batch) {
     if (event.object == ObjectIndex::kNone) continue;
     const std::int64_t now = clock.nanos(event.cycles);
     if (event.kind == AccessKind::kClose) {
-      if (open_.erase(number_of(told)) != 0) close(event.object, now);
+      if (open_.erase(told.stream()) != 0) close(event.object, now);
     } else if (event.kind == AccessKind::kOpen) {
       open(told, now);
     } else if (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kHit) {
@@ -99,11 +91,11 @@ void HeatBook::take(std::span<const ToldAccess> batch) {
 
 void HeatBook::open(const ToldAccess& told, std::int64_t now_ns) {
   const auto [found, is_new] =
-      open_.try_emplace(number_of(told), memory_.owners().current(told.slot), told.event.object);
+      open_.try_emplace(told.stream(), told.event.owner, told.event.object);
   if (!is_new && found->second.second == told.event.object) return;
   if (!is_new) {  // its close was lost
     close(found->second.second, now_ns);
-    found->second = {memory_.owners().current(told.slot), told.event.object};
+    found->second = {told.event.owner, told.event.object};
   }
   map_of(told.event.object).heat.open(now_ns);
 }

@@ -42,7 +42,7 @@ Prefetcher::Prefetcher(const NodeContext& context, const NodeMemory& memory)
       memory_(memory),
       sources_(memory),
       streams_(memory, &orders_, [this](const ToldAccess& told) {
-        return path_of_descriptor(memory_.slot(told.slot).pid.load(), told.event.descriptor);
+        return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
       }) {}
 
 Status Prefetcher::load_orders() {
@@ -79,7 +79,7 @@ void Prefetcher::take(std::span<const ToldAccess> batch) {
     for (const ToldAccess& told : batch) {
       streams_.take(told);
       if (told.event.kind == AccessKind::kOpen && !orders_.is_empty()) want_files_after(told);
-      slots_.insert(told.slot);
+      slots_.insert(told.slot());
     }
     std::uint64_t evicted = 0;
     for (unsigned number = 0; number < FetchJournal::kPredictorsMax; ++number)
@@ -107,7 +107,7 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
   const std::string path =
       known != names_.end()
           ? known->second
-          : path_of_descriptor(memory_.slot(told.slot).pid.load(), told.event.descriptor);
+          : path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
   for (std::string& next : orders_.files_after(path, kFilesAhead)) {
     if (!files_seen_.insert(next).second) continue;
     files_.push_back(std::move(next));

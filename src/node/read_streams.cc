@@ -73,9 +73,11 @@ std::uint64_t key_of(const FileKey& key) {
 void ReadStreams::take(const ToldAccess& told) {
   ++events_;
   const AccessKind kind = told.event.kind;
-  if (kind == AccessKind::kClose) return close(number_of(told));
+  if (kind == AccessKind::kClose) return close(told.stream());
+  // What the dead have told last is of no use.
+  if (!memory_.owners().is_alive(told.event.owner)) return;
   if (kind == AccessKind::kOpen) {
-    list(open(told), number_of(told));
+    list(open(told), told.stream());
     return;
   }
   if (!is_read(kind) && kind != AccessKind::kAdvice) return;
@@ -87,13 +89,13 @@ void ReadStreams::take(const ToldAccess& told) {
   } else {
     read(*stream, told);
   }
-  list(*stream, number_of(told));
+  list(*stream, told.stream());
 }
 
 // Streams are known from their open on; one whose open was lost, or that a child has taken over, is
 // met when it reads.
 ReadStreams::Stream* ReadStreams::stream_of(const ToldAccess& told) {
-  const auto found = streams_.find(number_of(told));
+  const auto found = streams_.find(told.stream());
   const bool is_known = found != streams_.end() && found->second->object == told.event.object;
   if (!is_known && told.event.kind == AccessKind::kHit) return nullptr;
   Stream& stream = is_known ? *found->second : open(told);
@@ -105,10 +107,10 @@ ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
   make_room_for_one();
   auto fresh = std::make_unique<Stream>();
   fresh->object = told.event.object;
-  fresh->owner = memory_.owners().current(told.slot);
+  fresh->owner = told.event.owner;
   fresh->descriptor = told.event.descriptor;
   fresh->used = events_;
-  std::unique_ptr<Stream>& place = streams_[number_of(told)];
+  std::unique_ptr<Stream>& place = streams_[told.stream()];
   if (place != nullptr) closed_.push_back(place->object);
   place = std::move(fresh);
   Stream& stream = *place;

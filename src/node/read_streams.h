@@ -88,9 +88,6 @@ class ReadStreams {
     bool is_listed = false;    // in active_
   };
 
-  static std::uint64_t number_of(const ToldAccess& told) {
-    return std::uint64_t{told.slot} << 32 | raw(told.event.stream);
-  }
   Stream* stream_of(const ToldAccess& told);
   Stream& open(const ToldAccess& told);
   void close(std::uint64_t number);

@@ -30,7 +30,7 @@ class ReadStreamsTest : public ::testing::Test {
 
   ToldAccess told(AccessKind kind, std::uint64_t offset = 0, std::uint32_t length = 0) {
     ToldAccess access;
-    access.slot = kSlot;
+    access.event.owner = memory_.owners().current(kSlot);
     access.event.object = object_;
     access.event.stream = static_cast<DescriptionIndex>(stream_);
     access.event.descriptor = 7;

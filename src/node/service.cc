@@ -241,8 +241,7 @@ class Service final : public AttachEvents, public StopRequest {
                    counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
     }
     files_.drop_idle();
-    prefetcher_.forget_dead();
-    heat_.forget_dead();
+    events_.note_deaths();
     if (unwanted_) wake();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
     if (files_.count() != 0) flusher_.kick(false);
@@ -256,6 +255,8 @@ class Service final : public AttachEvents, public StopRequest {
       events_.add([this](std::span<const ToldAccess> batch) { learned_->take(batch); });
     events_.add([this](std::span<const ToldAccess> batch) { heat_.take(batch); });
     events_.add([this](std::span<const ToldAccess> batch) { recorder_.take(batch); });
+    events_.add_forgetter([this] { prefetcher_.forget_dead(); });
+    events_.add_forgetter([this] { heat_.forget_dead(); });
     prefetcher_.start();
     events_.start();
   }

@@ -102,7 +102,7 @@ Result<std::uint32_t> TraceRecorder::file_of(const ToldAccess& told) {
   const FileKey key = memory_.objects().at(told.event.object).key();
   const auto found = files_.find(raw(told.event.object));
   if (found != files_.end() && found->second.first == key) return found->second.second;
-  const std::int32_t pid = memory_.slot(told.slot).pid.load(std::memory_order_relaxed);
+  const std::int32_t pid = memory_.slot(told.slot()).pid.load(std::memory_order_relaxed);
   const UniqueFd fd(::open(fmt::format("/proc/{}/fd/{}", pid, told.event.descriptor).c_str(),
                            O_PATH | O_CLOEXEC));
   StoreStatus status;
@@ -113,21 +113,20 @@ Result<std::uint32_t> TraceRecorder::file_of(const ToldAccess& told) {
   return number;
 }
 
-Result<std::uint32_t> TraceRecorder::process_of(std::uint16_t index) {
-  const Owner owner = memory_.owners().current(index);
-  const auto found = processes_.find(index);
+Result<std::uint32_t> TraceRecorder::process_of(Owner owner) {
+  const auto found = processes_.find(owner.slot());
   if (found != processes_.end() && found->second.first == owner) return found->second.second;
-  const ClientSlot& slot = memory_.slot(index);
+  const ClientSlot& slot = memory_.slot(owner.slot());
   const std::string command(slot.command, ::strnlen(slot.command, sizeof slot.command));
   auto number = writer_->process(fmt::format("{} {}", slot.pid.load(), command));
-  if (number) processes_.insert_or_assign(index, std::pair(owner, number.value()));
+  if (number) processes_.insert_or_assign(owner.slot(), std::pair(owner, number.value()));
   return number;
 }
 
 Status TraceRecorder::append(const ToldAccess& told, std::int64_t at_ns) {
   const auto file = file_of(told);
   if (!file) return file.status();
-  const auto process = process_of(told.slot);
+  const auto process = process_of(told.event.owner);
   if (!process) return process.status();
   TraceEvent event;
   event.time_ns = static_cast<std::uint64_t>(at_ns);

@@ -41,7 +41,7 @@ class TraceRecorder {
  private:
   Status append(const ToldAccess& told, std::int64_t at_ns);
   Result<std::uint32_t> file_of(const ToldAccess& told);
-  Result<std::uint32_t> process_of(std::uint16_t slot);
+  Result<std::uint32_t> process_of(Owner owner);
 
   const NodeMemory& memory_;
   const EventReader& events_;

@@ -220,7 +220,8 @@ void NodeMemory::note_unused(BlockDescriptor& block) const {
 }
 
 // The reader takes the bit before it looks at the ring: who finds it set may rely on being read.
-void NodeMemory::tell(std::uint16_t slot, const AccessEvent& event) const {
+void NodeMemory::tell(const AccessEvent& event) const {
+  const std::uint16_t slot = event.owner.slot();
   const bool wakes = events_[slot].put(event);
   const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
   std::atomic<std::uint64_t>& word = told_[slot / 64];

@@ -170,7 +170,7 @@ class NodeMemory {
   void note_unused(BlockDescriptor& block) const;
   EventRing& events(std::uint16_t slot) const { return events_[slot]; }
   // Lets the service know what a process has accessed; see arena/event_ring.h.
-  void tell(std::uint16_t slot, const AccessEvent& event) const;
+  void tell(const AccessEvent& event) const;
   // Calls visit(slot) for every process that has told something since the last call, by one thread.
   template <typename Visit>
   void take_told(Visit&& visit) const {

@@ -24,7 +24,9 @@ struct TextAccess {
   bool is_write = false;
 
   // Whether its last byte is below 2^63, where a file may have one.
-  bool is_possible() const { return offset <= INT64_MAX && length <= INT64_MAX - offset; }
+  // Nobody reads more than a tebibyte with one call, and each of its pages is a reference later.
+  static constexpr std::uint64_t kLengthMax = std::uint64_t{1} << 40;
+  bool is_possible() const { return offset <= INT64_MAX - kLengthMax && length <= kLengthMax; }
   // Takes the next part off, of kTransferBytesMax at most. An access without any is one event too:
   // take while the length is not zero afterwards.
   TraceEvent take_part();

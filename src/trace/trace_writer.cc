@@ -30,7 +30,7 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const std::string& path
                                             std::to_string(kCompressionLevelMin) + " to " +
                                             std::to_string(kCompressionLevelMax));
   }
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd < 0) return Status::from_errno(errno, "trace: cannot create " + path);
   std::unique_ptr<TraceWriter> writer(new TraceWriter(path, fd, options));
   CAIRN_RETURN_IF_ERROR(writer->write_bytes(make_trace_header(options.start_unix_ns)));

@@ -94,7 +94,8 @@ void store_if_loadable(Actor& actor, OpenFile& file) {
     return;
   }
   unsigned char head[sizeof(Elf64_Ehdr::e_ident) + sizeof(Elf64_Ehdr::e_type)];
-  const ObjectAccess access = access_of(actor, file);
+  ObjectAccess access = access_of(actor, file);
+  access.stream = DescriptionIndex::kNone;  // the program reads nothing
   if (read_object(access, 0, head, sizeof head) != static_cast<ssize_t>(sizeof head)) return;
   const bool is_loadable = head[EI_NIDENT] == ET_EXEC || head[EI_NIDENT] == ET_DYN;
   if (is_loadable && std::memcmp(head, ELFMAG, SELFMAG) == 0) sync_object(access, false, nullptr);
@@ -339,7 +340,9 @@ const Actor* opening_actor(int directory, const char* path, int flags) {
 void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset,
                 std::uint64_t length, int advice) {
   const NodeMemory& memory = *actor.memory;
-  if (!file.may_read || memory.header().events_wanted.load(std::memory_order_relaxed) == 0) return;
+  const std::uint32_t wanted = memory.header().events_wanted.load(std::memory_order_relaxed);
+  if (wanted < (file.may_read ? ControlHeader::kEventsOfReads : ControlHeader::kEventsOfWrites))
+    return;
   AccessEvent event;
   event.offset = offset;
   event.cycles = cycle_count();
@@ -356,7 +359,8 @@ void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t off
   } else if (kind == AccessKind::kClose) {
     event.is_urgent = object.is_fetched_from.load(std::memory_order_relaxed) != 0;
   }
-  memory.tell(actor.self.slot(), event);
+  event.owner = actor.self;
+  memory.tell(event);
 }
 
 int open_managed(int directory, const char* path, int flags, mode_t mode) {

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is fetched ahead of programs that read in an order that can be learned, and of those that do not."""
+
+import random
+
+from stage import BLOCK, MIB, Stage
+
+BLOCKS_READ = 240
+# Of what is read, that was there before it was asked for, on a machine that has other things to do as well.
+COVERAGE_MIN = 0.8
+ORDERS = {
+    "sequential": list(range(BLOCKS_READ)),
+    "strided": [3 * at for at in range(BLOCKS_READ)],
+    "reverse": list(range(BLOCKS_READ - 1, -1, -1)),
+    "nested": [outer * 40 + inner * 3 for outer in range(BLOCKS_READ // 12) for inner in range(12)],
+}
+NO_BUDGET = "prefetch:\n  budget: 0\n"
+
+
+def megabytes_of(order):
+    return (max(order) + 1) * BLOCK // MIB + 1
+
+
+def orders_are_learned():
+    """Each on a node of its own, which has not learned anything else."""
+    for name, order in ORDERS.items():
+        with Stage() as stage:
+            path = stage.make(name, megabytes_of(order))
+            stage.read_in_order(path, order, compute_us=3000)
+            status = stage.status()
+            read = len(order) * BLOCK
+            used = sum(line["used_bytes"] for line in status["fetches"])
+            fetched = sum(line["fetched_bytes"] for line in status["fetches"])
+            assert used >= COVERAGE_MIN * read, f"{name}: {used} of {read} bytes: {status['fetches']}"
+            assert used >= 0.8 * fetched, f"{name}: fetched in vain: {status['fetches']}"
+            missed = status["counters"]["read_miss_bytes"]
+            assert missed <= read - used, f"{name}: {missed} missed of {read}, of which {used} were fetched ahead"
+            for line in status["fetches"]:
+                assert line["predictor"] and line["late_bytes"] <= line["used_bytes"], line
+                gone = line["used_bytes"] + line["evicted_unused_bytes"] + line["unused_bytes"]
+                assert gone == line["fetched_bytes"], f"the sums do not agree: {line}"
+
+
+def without_a_budget_nothing_is_fetched():
+    with Stage(config=NO_BUDGET) as stage:
+        order = ORDERS["sequential"]
+        path = stage.make("sequential", megabytes_of(order))
+        stage.read_in_order(path, order, compute_us=500)
+        status = stage.status()
+        assert status["fetches"] == [], status["fetches"]
+        assert status["counters"]["read_miss_bytes"] == len(order) * BLOCK, status["counters"]
+
+
+def random_reads_fetch_nothing_in_vain():
+    with Stage() as stage:
+        draw = random.Random(11)
+        order = [draw.randrange(48 * MIB // BLOCK) for _ in range(300)]
+        path = stage.make("random", 48)
+        stage.read_in_order(path, order, compute_us=1000)
+        fetched = stage.fetched()
+        assert fetched["fetched_bytes"] - fetched["used_bytes"] <= 0.03 * len(order) * BLOCK, fetched
+
+
+def second_epoch_is_replayed():
+    """The same shuffle again, of a file twice as large as RAM: only its history tells what comes next."""
+    with Stage(ram="16M") as stage:
+        blocks = 32 * MIB // BLOCK
+        shuffle = list(range(blocks))
+        random.Random(5).shuffle(shuffle)
+        path = stage.make("shuffled", 32)
+        stage.read_in_order(path, [*shuffle, None, *shuffle], compute_us=2000)
+        replayed = stage.fetched("history-replay")
+        # What lies between RAM and the file is a miss again in the second epoch, if nobody remembers the first.
+        assert replayed["used_bytes"] >= COVERAGE_MIN * 16 * MIB, stage.status()["fetches"]
+        assert stage.counter("read_miss_bytes") <= (32 + 0.2 * 32) * MIB, stage.status()["counters"]
+
+
+SCENES = [orders_are_learned, without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain,
+          second_epoch_is_replayed]
