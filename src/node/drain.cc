@@ -49,12 +49,16 @@ class Drain {
   }
 
  private:
-  // What was dirty at the beginning and has not been stored since.
+  // What was dirty at the beginning and has not been stored since. What has been is done with: it
+  // may have turned dirty again, and its descriptor, with which its times are kept, may be a new one.
   void look() {
     left_ = view_dirty(memory_, files_, 0).files;
     std::erase_if(left_, [this](const UnstoredFile& file) {
-      return !wanted_.contains(raw(file.object)) || file.passed_ns > began_;
+      return !wanted_.contains(raw(file.object)) || stored_.contains(raw(file.object)) ||
+             file.passed_ns > began_;
     });
+    stored_ = wanted_;
+    for (const UnstoredFile& file : left_) stored_.erase(raw(file.object));
     bytes_ = 0;
     for (const UnstoredFile& file : left_) bytes_ += file.dirty_bytes;
   }
@@ -102,6 +106,7 @@ class Drain {
   Flusher& flusher_;
   const DrainOptions& options_;
   std::unordered_set<std::uint32_t> wanted_;
+  std::unordered_set<std::uint32_t> stored_;  // of them
   std::vector<UnstoredFile> left_;
   std::uint64_t bytes_ = 0;
   const std::int64_t began_ = monotonic_ns();
