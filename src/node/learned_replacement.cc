@@ -24,7 +24,7 @@ std::uint32_t segment_blocks_for(std::uint32_t blocks) {
 
 LearnedReplacement::LearnedReplacement(const NodeMemory& memory, const std::string& expert,
                                        unsigned kept_free_percent)
-    : memory_(memory), name_(expert) {
+    : name_(expert) {
   std::uint32_t blocks = 0;
   for (unsigned index = 0; index < memory.tiers_for(BufferingMode::kAsync); ++index) {
     const std::uint32_t slabs = memory.pool(static_cast<TierId>(index)).slab_count();

@@ -9,7 +9,7 @@
 //
 // Blocks that were fetched ahead and wait for their use are not known to it yet, and stay.
 //
-// Thread safety: all functions from any thread. Ownership: its experts; borrows the memory.
+// Thread safety: all functions from any thread. Ownership: its experts.
 #pragma once
 
 #include <array>
@@ -62,7 +62,6 @@ class LearnedReplacement final : public ReplacementPolicy {
   }
   void reference(Tier& tier, const AccessEvent& event);
 
-  const NodeMemory& memory_;
   const std::string name_;
   mutable std::mutex mutex_;
   std::array<Tier, kTiersMax> tiers_;

@@ -47,7 +47,7 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   const auto declaration = parse_order(line.substr(end + 1));
   if (!declaration)
     return Status(StatusCode::kInvalid, place + ": " + declaration.status().message());
-  OrderDeclaration said = declaration.value();
+  const OrderDeclaration& said = declaration.value();
   const bool is_of_files = said.layout.is_files() || said.is_list_of_files;
   if (!is_of_files && !said.layout.is_packed()) {
     return Status(StatusCode::kInvalid, place +

@@ -30,9 +30,9 @@ template <typename Kind>
 std::unique_ptr<Expert> make_expert(std::uint32_t capacity) {
   return std::make_unique<Kind>(capacity);
 }
-template <RecencyExpert::Order kOrder>
+template <RecencyExpert::Order Ordered>
 std::unique_ptr<Expert> make_recency_expert(std::uint32_t capacity) {
-  return std::make_unique<RecencyExpert>(kOrder, capacity);
+  return std::make_unique<RecencyExpert>(Ordered, capacity);
 }
 
 // The first is the default.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -51,9 +52,7 @@ class DxtText {
       CAIRN_RETURN_IF_ERROR(line.front() == '#' ? read_heading(line) : read_access(line));
     }
     CAIRN_RETURN_IF_ERROR(input_->status());
-    std::stable_sort(
-        trace_->events_.begin(), trace_->events_.end(),
-        [](const TraceEvent& a, const TraceEvent& b) { return a.time_ns < b.time_ns; });
+    sort_by_time();
     if (left_out_ > 0) {
       trace_->warning_ = "trace: " + input_->path() + ": " + std::to_string(left_out_) +
                          " accesses of other modules than POSIX were left out";
@@ -62,6 +61,21 @@ class DxtText {
   }
 
  private:
+  // Accesses of the same time stay in the order of the text. (std::stable_sort() would do, but for
+  // its use of what C++17 calls deprecated.)
+  void sort_by_time() {
+    const std::vector<TraceEvent> events = std::move(trace_->events_);
+    std::vector<std::uint32_t> order(events.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
+      const std::uint64_t left_ns = events[left].time_ns;
+      const std::uint64_t right_ns = events[right].time_ns;
+      return left_ns != right_ns ? left_ns < right_ns : left < right;
+    });
+    trace_->events_.clear();
+    for (const std::uint32_t at : order) trace_->events_.push_back(events[at]);
+  }
+
   Status refusal(const std::string& reason) const {
     return Status(StatusCode::kInvalid, "trace: " + input_->place() + reason);
   }
