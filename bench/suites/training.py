@@ -18,7 +18,7 @@ BATCH = 32  # items are read together, then the batch is computed on
 
 
 def run(bench):
-    items, epochs = (24, 2) if bench.quick else (600, 3)
+    items, epochs = (64, 2) if bench.quick else (600, 3)
     directory = bench.directory("hdd") if bench.quick else bench.testbed("hdd")
     orders = [random.Random(epoch).sample(range(items), items) for epoch in range(epochs)]
     _packed(bench, directory, items, orders)

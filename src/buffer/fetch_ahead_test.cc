@@ -133,6 +133,14 @@ TEST_F(FetchAhead, WhatGoesUnusedIsCounted) {
   EXPECT_EQ(line().used_bytes.load(), kBlockBytes);
 }
 
+TEST_F(FetchAhead, TakesTheRoomOfWhomItIsFor) {
+  memory_.slot(4).account.store(7);
+  actor_.works_for = 4;
+  ASSERT_EQ(fetch(0, 1).blocks, 1U);
+  const BucketIndex bucket = memory_.directory().find(index_, BlockNumber{0});
+  EXPECT_EQ(raw(memory_.pool(TierId::kMemory).account_of(bucket)), 7U);
+}
+
 TEST_F(FetchAhead, AWriteUsesTheBlockToo) {
   fetch(0, 2);
   const unsigned char byte = 1;

@@ -50,7 +50,11 @@ bool Audit::correct_references(Actor& actor) {
   for_each_object([&](ObjectIndex index) {
     if (is_referred_to(memory_.objects().at(index))) objects.push_back(index);
   });
-  return clients_.if_nobody(epoch, [&] {
+  bool was_still = false;
+  const bool was_nobody = clients_.if_nobody(epoch, [&] {
+    const Stillness still = hold_still_();
+    if (!still) return;
+    was_still = true;
     for (const DescriptionIndex description : descriptions) {
       memory_.descriptions().at(description).references.store(0);
       memory_.descriptions().destroy(description);
@@ -64,6 +68,7 @@ bool Audit::correct_references(Actor& actor) {
       abandon_object(actor, index, false);
     }
   });
+  return was_nobody && was_still;
 }
 
 bool Audit::has_dirty_pages() const {
@@ -74,9 +79,10 @@ bool Audit::has_dirty_pages() const {
   return dirty;
 }
 
-// With nothing dirty and nobody attached only the organizer changes anything, and it only takes
-// blocks away. Between taking one out of the directory and out of the count it is not at rest, and
-// a count that moved while the blocks were counted is looked at again later.
+// With nothing dirty and nobody attached only the organizer and the prefetcher change anything. The
+// prefetcher is kept still while counts are set, and the organizer only takes blocks away. Between
+// taking one out of the directory and out of the count it is not at rest, and a count that moved
+// while the blocks were counted is looked at again later.
 bool Audit::correct_blocks(Actor&) {
   const std::uint64_t epoch = clients_.attach_count();
   std::unordered_map<std::uint32_t, std::uint32_t> before;
@@ -93,7 +99,8 @@ bool Audit::correct_blocks(Actor&) {
   }
   bool is_right = false;
   const bool was_nobody = clients_.if_nobody(epoch, [&] {
-    if (has_dirty_pages() || !is_quiet_()) return;
+    const Stillness still = hold_still_();
+    if (!still || has_dirty_pages() || !is_quiet_()) return;
     is_right = true;
     memory_.header().dirty_bytes.store(0);
     memory_.header().openings.store(0);

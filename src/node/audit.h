@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <shared_mutex>
 
 #include "node/client_table.h"
 #include "tiers/actor.h"
@@ -25,9 +27,17 @@ class Audit {
     kLater  // clients are attached, data is still dirty, or blocks move
   };
 
+  // Keeps those who open objects and fetch blocks for the service still while it exists, if it
+  // holds: somebody may be at work.
+  using Stillness = std::unique_lock<std::shared_mutex>;
+
   // `is_quiet` tells whether flusher and organizer have nothing under way.
-  Audit(const NodeMemory& memory, ClientTable& clients, std::function<bool()> is_quiet)
-      : memory_(memory), clients_(clients), is_quiet_(std::move(is_quiet)) {}
+  Audit(const NodeMemory& memory, ClientTable& clients, std::function<bool()> is_quiet,
+        std::function<Stillness()> hold_still)
+      : memory_(memory),
+        clients_(clients),
+        is_quiet_(std::move(is_quiet)),
+        hold_still_(std::move(hold_still)) {}
 
   Outcome run(Actor& actor);
 
@@ -41,6 +51,7 @@ class Audit {
   const NodeMemory& memory_;
   ClientTable& clients_;
   const std::function<bool()> is_quiet_;
+  const std::function<Stillness()> hold_still_;
 };
 
 }  // namespace cairn::node

@@ -50,15 +50,24 @@ class Drain {
 
  private:
   // What was dirty at the beginning and has not been stored since. What has been is done with: it
-  // may have turned dirty again, and its descriptor, with which its times are kept, may be a new one.
+  // may have turned dirty again, and its descriptor, which knows when it was stored, may be a new
+  // one. That nothing dirty was found of it is not enough: a block may have been on its way from
+  // one tier to another.
   void look() {
     left_ = view_dirty(memory_, files_, 0).files;
     std::erase_if(left_, [this](const UnstoredFile& file) {
       return !wanted_.contains(raw(file.object)) || stored_.contains(raw(file.object)) ||
              file.passed_ns > began_;
     });
-    stored_ = wanted_;
-    for (const UnstoredFile& file : left_) stored_.erase(raw(file.object));
+    for (const std::uint32_t index : wanted_) {
+      const auto object = static_cast<ObjectIndex>(index);
+      const Object& record = memory_.objects().at(object);
+      const StoreFilePtr file = files_.find(object);
+      const bool has_passed = file != nullptr && file->passed_ns.load() > began_;
+      const bool is_clean =
+          record.dirty_blocks.load() == 0 && !record.has(kObjectFailing | kObjectTimesDirty);
+      if (has_passed || is_clean) stored_.insert(index);
+    }
     bytes_ = 0;
     for (const UnstoredFile& file : left_) bytes_ += file.dirty_bytes;
   }

@@ -56,6 +56,7 @@ void EventReader::run() {
   ControlHeader& header = memory_.header();
   while (!stopping_.load()) {
     const std::uint32_t seen = header.events_wake.load(std::memory_order_acquire);
+    header.events_are_urgent.store(0, std::memory_order_seq_cst);
     const bool has_deaths = has_deaths_.exchange(false);
     const bool has_come = take();
     if (has_deaths) {
@@ -66,12 +67,10 @@ void EventReader::run() {
       ++rounds_;
     }
     changed_.notify_all();
-    if (has_come) {
-      nap(kNapNanos);
-      if (take()) continue;
-    }
+    if (has_come) nap(kNapNanos);
+    // Hits alone are read when there are many of them.
     header.events_sleeping.store(1, std::memory_order_seq_cst);
-    if (!stopping_.load() && !memory_.has_been_told() && !has_deaths_.load())
+    if (!stopping_.load() && header.events_are_urgent.load() == 0 && !has_deaths_.load())
       futex_wait(header.events_wake, seen, kSleepMs);
     header.events_sleeping.store(0, std::memory_order_seq_cst);
   }
@@ -115,7 +114,10 @@ void EventReader::read_ring(std::uint16_t slot) {
       nap(kLookAgainNanos);
       got = ring.read(tail, &told.event);
     }
-    if (got == EventRing::Got::kEvent && is_kept()) {
+    // What stands in a client's ring is looked at before it is used as an index.
+    const bool is_sound = got == EventRing::Got::kEvent && told.slot() == slot &&
+                          raw(told.event.object) < memory_.objects().capacity();
+    if (is_sound && is_kept()) {
       batch_.push_back(told);
     } else {
       lost_.fetch_add(1, std::memory_order_relaxed);

@@ -12,6 +12,13 @@
 #include "node/event_clock.h"
 
 namespace cairn::node {
+namespace {
+
+constexpr std::uint64_t kSavedBytesMin = 1 << 20;
+constexpr std::size_t kSavedMax = 16'384;
+
+}  // namespace
+
 HeatBook::HeatBook(const NodeMemory& memory, const std::string& node_directory)
     : memory_(memory), directory_(node_directory + "/heat") {
   // Of a node of this name that was killed.
@@ -28,6 +35,7 @@ std::string HeatBook::path_of(const FileKey& key) const {
 }
 
 void HeatBook::load(Map* map) const {
+  if (!saved_.contains(map->key)) return;
   auto state = load_heat(path_of(map->key), map->key, map->heat.pace());
   if (!state) {
     if (state.status().code() != StatusCode::kNotFound)
@@ -37,7 +45,10 @@ void HeatBook::load(Map* map) const {
   (void)map->heat.restore(std::move(state.value()));
 }
 
-void HeatBook::save(const Map& map) const {
+// Not those of small files, of which there may be millions: they are one segment or a few.
+void HeatBook::save(const Map& map) {
+  if (map.heat.file_bytes() < kSavedBytesMin || saved_.size() >= kSavedMax) return;
+  saved_.insert(map.key);
   ::mkdir(directory_.c_str(), 0700);
   if (const Status status = save_heat(path_of(map.key), map.key, map.heat.state()); !status)
     spdlog::warn("{}", status.message());

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -48,7 +49,7 @@ class HeatBook {
   void open(const ToldAccess& told, std::int64_t now_ns);
   void close(ObjectIndex object, std::int64_t now_ns);
   void load(Map* map) const;
-  void save(const Map& map) const;
+  void save(const Map& map);
   void make_room_for_one();
   std::string path_of(const FileKey& key) const;
 
@@ -58,6 +59,7 @@ class HeatBook {
   std::unordered_map<std::uint32_t, Map> maps_;
   // Open descriptions by process and stream: whose they are, and of what.
   std::unordered_map<std::uint64_t, std::pair<Owner, ObjectIndex>> open_;
+  std::set<FileKey> saved_;  // that have a file
   std::uint64_t events_ = 0;
 };
 

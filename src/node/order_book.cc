@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kFirstItems = 4;
 // A file that was opened is looked for among so many that come next.
 constexpr std::size_t kItemsAhead = 256;
+// So many files in a row that are not where the order has them refute it.
+constexpr unsigned kNotFoundMax = 64;
 
 }  // namespace
 
@@ -57,7 +59,7 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   }
   auto order = EpochOrder::make(said);
   if (!order) return Status(StatusCode::kInvalid, place + ": " + order.status().message());
-  Entry entry{place, line.substr(0, end), std::move(order.value()), 0, false, {}, {}, 0};
+  Entry entry{place, line.substr(0, end), std::move(order.value()), 0, false, {}, {}, 0, 0};
   const std::vector<std::string>& files = entry.order.item_files();
   for (std::uint32_t item = 0; item < files.size(); ++item)
     entry.item_of.emplace(files[item], item);
@@ -125,11 +127,15 @@ void OrderBook::refute(const std::string& path) {
         ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) != 0) {
       continue;
     }
-    entry.is_refuted = true;
-    if (complain_)
-      complain_(entry.place + ": the order declared for " + path +
-                " is not the one in which it is read; it is not followed any more");
+    drop(&entry, path);
   }
+}
+
+void OrderBook::drop(Entry* entry, const std::string& path) const {
+  entry->is_refuted = true;
+  if (complain_)
+    complain_(entry->place + ": the order declared for " + path +
+              " is not the one in which it is read; it is not followed any more");
 }
 
 bool OrderBook::find(Entry* entry, std::uint32_t item) {
@@ -163,7 +169,12 @@ std::vector<std::string> OrderBook::files_after(const std::string& path, std::si
   std::vector<std::string> files;
   for (Entry& entry : entries_) {
     const auto found = entry.item_of.find(path);
-    if (found == entry.item_of.end() || !move_to(&entry, found->second)) continue;
+    if (found == entry.item_of.end() || entry.is_refuted) continue;
+    if (!move_to(&entry, found->second)) {
+      if (++entry.not_found >= kNotFoundMax) drop(&entry, path);
+      continue;
+    }
+    entry.not_found = 0;
     const std::vector<std::string>& names = entry.order.item_files();
     for (std::size_t at = entry.at; at < entry.epoch_items.size() && files.size() < count; ++at)
       files.push_back(names[entry.epoch_items[at]]);

@@ -60,6 +60,7 @@ class OrderBook {
     std::unordered_map<std::string, std::uint32_t> item_of;
     std::vector<std::uint32_t> epoch_items;
     std::size_t at = 0;
+    unsigned not_found = 0;  // in a row
   };
   Status add(const std::string& place, const std::string& line);
   static bool begins_with(const Entry& entry, const std::vector<std::uint32_t>& items,
@@ -68,6 +69,7 @@ class OrderBook {
   static DeclaredOrder order_of_epochs(Entry* entry, std::uint32_t first_epoch);
   static bool find(Entry* entry, std::uint32_t item);
   bool move_to(Entry* entry, std::uint32_t item);
+  void drop(Entry* entry, const std::string& path) const;
 
   std::vector<Entry> entries_;
   Complain complain_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/prefetcher.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
@@ -26,9 +27,27 @@ constexpr int kLooksMax = 200;  // 20 ms: a program that never stops asking does
 constexpr auto kRoomAgain = std::chrono::milliseconds(2);
 // Of many files in a declared order.
 constexpr std::size_t kFilesAhead = 32;
+constexpr std::size_t kNamesMax = 1'000'000;
 constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetched once it is read
 constexpr std::uint8_t kDeclared = 0;
 static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
+
+// Of a file that the service has closed last, because its program did so while it was being
+// fetched: the descriptor for storing it is dropped as when the program tells that it is gone.
+class DiscardingService final : public HandOver {
+ public:
+  explicit DiscardingService(const NodeContext& context) : context_(context) {}
+  bool hand_over(ObjectIndex, int) override { return false; }
+  int request_flush(ObjectIndex, bool) override { return -EBADF; }
+  void discarded(ObjectIndex object) override {
+    if (const StoreFilePtr file = context_.files->find(object)) context_.files->drop_if_idle(file);
+    (void)context_.memory->objects().reclaim(object, context_.clients->service(),
+                                             context_.memory->owners());
+  }
+
+ private:
+  const NodeContext& context_;
+};
 
 void nap(long nanos) {
   const timespec time{0, nanos};
@@ -60,13 +79,14 @@ std::string Prefetcher::predictor_name(unsigned number) {
 void Prefetcher::start() {
   if (!is_wanted()) return;
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
-  for (unsigned worker = 0; worker < kWorkers; ++worker) threads_.emplace_back([this] { work(); });
+  for (unsigned worker = 0; worker < kWorkers; ++worker)
+    threads_.emplace_back([this, worker] { work(worker); });
 }
 
 void Prefetcher::stop() {
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    stopping_.store(true);
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -87,6 +107,7 @@ void Prefetcher::take(std::span<const ToldAccess> batch) {
     if (evicted != evicted_unused_) streams_.note_evicted_unused();
     evicted_unused_ = evicted;
     streams_.take_closed([this](ObjectIndex object) { sources_.forget(object); });
+    if (!streams_.wants_any() && files_.empty()) return;
   }
   changed_.notify_all();
 }
@@ -94,6 +115,10 @@ void Prefetcher::take(std::span<const ToldAccess> batch) {
 void Prefetcher::forget_dead() {
   const std::lock_guard lock(mutex_);
   streams_.forget_dead();
+  if (streams_.size() == 0) {
+    files_.clear();
+    files_seen_.clear();
+  }
   std::erase_if(slots_, [this](std::uint16_t slot) {
     return memory_.slot(slot).state.load(std::memory_order_acquire) != SlotState::kActive;
   });
@@ -114,16 +139,18 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
   }
   // What was read is wanted anew in the next epoch.
   files_seen_.erase(path);
+  if (names_.size() > kNamesMax) names_.clear();
 }
 
-void Prefetcher::work() {
+void Prefetcher::work(unsigned worker) {
   pthread_setname_np(pthread_self(), "cairn-prefetch");
   Actor actor;
   actor.memory = &memory_;
   actor.self = context_.clients->service();
-  actor.counters = &memory_.slot(actor.self.slot()).shards[0];
+  // Not the shard that the service's other threads count in.
+  actor.counters = &memory_.slot(actor.self.slot()).shards[1 + worker];
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
+  while (!stopping_.load()) {
     if (work_once(actor, lock)) continue;
     actor.drop_leases();
     changed_.wait(lock);
@@ -147,14 +174,19 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   const std::vector<std::uint16_t> slots(slots_.begin(), slots_.end());
   lock.unlock();
   wait_for_demand(slots);
-  const Outcome outcome = path.empty() ? fetch(actor, wanted) : fetch_file(actor, path);
-  lock.lock();
-  if (outcome == Outcome::kDone) return true;
-  if (path.empty()) {
-    streams_.give_back(wanted, outcome == Outcome::kBroken);
-  } else if (outcome == Outcome::kNoRoom) {
-    files_.push_front(std::move(path));
+  Outcome outcome = Outcome::kDone;
+  {
+    const std::shared_lock<std::shared_mutex> fetching(fetching_);
+    if (path.empty()) {
+      outcome = fetch(actor, &wanted);
+    } else {
+      fetch_file(actor, path, slots);
+    }
   }
+  lock.lock();
+  if (outcome == Outcome::kDone) streams_.note_fetched(wanted.stream);
+  if (outcome == Outcome::kDone) return true;
+  streams_.give_back(wanted, outcome == Outcome::kBroken);
   if (outcome != Outcome::kNoRoom) return true;
   // The organizer makes room, as for programs that read.
   actor.drop_leases();
@@ -167,8 +199,15 @@ bool Prefetcher::has_budget() const {
   const BucketPool& pool = memory_.pool(TierId::kMemory);
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
   const std::uint64_t budget = room / 100 * context_.config->prefetch_percent;
-  const bool has_plenty = std::uint64_t{pool.common_slabs()} * 2 > pool.slab_count();
+  const bool has_plenty = std::uint64_t{pool.common_slabs()} * 4 > pool.slab_count();
   return has_plenty || memory_.fetches().unused_bytes() < budget;
+}
+
+// Not the last of what the organizer keeps free: half of it is for programs. (Less than its low
+// mark must be left now and then, or it would never make room.)
+bool Prefetcher::has_room() const {
+  const std::uint32_t low = memory_.header().low_slabs[0].load(std::memory_order_relaxed);
+  return memory_.pool(TierId::kMemory).common_slabs() > low / 2;
 }
 
 void Prefetcher::wait_for_demand(std::span<const std::uint16_t> slots) const {
@@ -181,26 +220,30 @@ void Prefetcher::wait_for_demand(std::span<const std::uint16_t> slots) const {
 }
 
 // A whole file that no program has open yet, as if it were being opened for reading.
-Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+void Prefetcher::fetch_file(Actor& actor, const std::string& path,
+                            std::span<const std::uint16_t> slots) {
+  // Looked at before it is opened for reading: to open a device or a pipe may do something.
+  const UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
   StoreStatus status;
-  if (!fd || store_status(fd.get(), &status) < 0 || !S_ISREG(status.mode)) return Outcome::kDone;
+  if (!seen || store_status(seen.get(), &status) < 0 || !S_ISREG(status.mode)) return;
+  const std::string own = "/proc/self/fd/" + std::to_string(seen.get());
+  const UniqueFd fd(::open(own.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return;
   const ObjectHandling handling = handling_for_reader(context_, path, status.stamp.size);
-  if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone)
-    return Outcome::kDone;
+  if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone) return;
   {
     const std::lock_guard lock(mutex_);
     names_.insert_or_assign(status.key, path);
   }
   BackingFile file(fd.get(), O_RDONLY);
   const ObjectIndex index = open_object(actor, file, status, false);
-  if (index == ObjectIndex::kNone) return Outcome::kDone;
-  NoService nobody;
-  const ObjectAccess access{actor, index, file, nobody};
-  if (actor.object(index).opens.load() == 1) actor.object(index).set_handling(handling);
+  if (index == ObjectIndex::kNone) return;
+  DiscardingService service(context_);
+  const ObjectAccess access{actor, index, file, service};
   const std::uint64_t blocks = (status.stamp.size + kBlockBytes - 1) / kBlockBytes;
-  Outcome outcome = Outcome::kDone;
   for (std::uint64_t block = 0; block < std::min(blocks, kFileBlocksMax);) {
+    if (stopping_.load() || !has_budget() || !has_room()) break;
+    if (block != 0) wait_for_demand(slots);
     const auto number = static_cast<BlockNumber>(block);
     if (memory_.directory().find(index, number) != BucketIndex::kNone) {
       ++block;
@@ -208,12 +251,19 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
     }
     const Fetched fetched = fetch_ahead(access, number, kFetchBlocksMax, kDeclared);
     block += fetched.blocks;
-    if (fetched.blocks != 0) continue;
-    if (fetched.has_no_room) outcome = Outcome::kNoRoom;
-    break;
+    // Without room the rest is left to the program.
+    if (fetched.blocks == 0) break;
   }
+  close_fetched(access);
+}
+
+// The program may have unlinked the file since, and closed it before us.
+void Prefetcher::close_fetched(const ObjectAccess& access) {
+  Object& object = access.object();
+  StoreStatus status;
+  if (access.file.status(&status) == 0 && status.links == 0) object.set(kObjectUnlinked);
   (void)close_object(access, false);
-  return outcome;
+  if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) context_.flusher->kick(false);
 }
 
 // From file tiers, whose devices the organizer's batches keep from being flooded.
@@ -234,26 +284,35 @@ void Prefetcher::bring_up(Actor& actor, const WantedBlocks& wanted) {
   (void)batch.finish(actor);
 }
 
-Prefetcher::Outcome Prefetcher::fetch(Actor& actor, const WantedBlocks& wanted) {
-  const pid_t pid = memory_.slot(wanted.slot).pid.load(std::memory_order_relaxed);
+// What of it could not be fetched for want of room is left in `wanted`.
+Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks) {
+  WantedBlocks& wanted = *wanted_blocks;
+  if (!memory_.owners().is_alive(wanted.owner)) return Outcome::kBroken;
+  if (!has_room()) return Outcome::kNoRoom;
+  const pid_t pid = memory_.slot(wanted.owner.slot()).pid.load(std::memory_order_relaxed);
   const SourceFilePtr source = sources_.open(wanted.object, pid, wanted.descriptor);
   if (source == nullptr) return Outcome::kBroken;
   StoreStatus status;
   if (source->file.status(&status) < 0) return Outcome::kBroken;
-  NoService nobody;
+  DiscardingService service(context_);
   // Held open, so that the record stays this file's.
   const ObjectIndex index = open_object(actor, source->file, status, false);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
-  const ObjectAccess access{actor, index, source->file, nobody};
+  const ObjectAccess access{actor, index, source->file, service};
   Fetched fetched;
+  actor.works_for = wanted.owner.slot();
   if (index == wanted.object && !wanted.is_below)
     fetched = fetch_ahead(access, wanted.first, wanted.count, wanted.predictor);
   if (index == wanted.object && wanted.is_below) bring_up(actor, wanted);
-  (void)close_object(access, false);
+  actor.works_for = 0;
+  close_fetched(access);
   // Closed meanwhile: nobody else would drop our descriptor.
   if (memory_.objects().at(wanted.object).opens.load() == 0) sources_.forget(wanted.object);
   if (index != wanted.object || fetched.error < 0) return Outcome::kBroken;
-  return fetched.has_no_room && fetched.blocks == 0 ? Outcome::kNoRoom : Outcome::kDone;
+  if (!fetched.has_no_room) return Outcome::kDone;
+  wanted.first = static_cast<BlockNumber>(raw(wanted.first) + fetched.blocks);
+  wanted.count -= fetched.blocks;
+  return Outcome::kNoRoom;
 }
 
 }  // namespace cairn::node

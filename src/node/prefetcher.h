@@ -10,16 +10,19 @@
 // Ownership: borrows the context, whose pointers are set by start(); owns its threads.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <unordered_set>
 #include <vector>
 
+#include "buffer/object_io.h"
 #include "node/node_context.h"
 #include "node/read_streams.h"
 #include "node/source_files.h"
@@ -44,6 +47,10 @@ class Prefetcher {
 
   // An EventReader::Sink.
   void take(std::span<const ToldAccess> batch);
+  // Nothing is being fetched while the lock exists, if it holds.
+  std::unique_lock<std::shared_mutex> hold_still() {
+    return std::unique_lock<std::shared_mutex>(fetching_, std::try_to_lock);
+  }
   // Processes have died: what they read is not waited for any more.
   void forget_dead();
 
@@ -52,12 +59,14 @@ class Prefetcher {
 
  private:
   enum class Outcome : std::uint8_t { kDone, kNoRoom, kBroken };
-  void work();
+  void work(unsigned worker);
   bool work_once(Actor& actor, std::unique_lock<std::mutex>& lock);
-  Outcome fetch(Actor& actor, const WantedBlocks& wanted);
+  Outcome fetch(Actor& actor, WantedBlocks* wanted);
+  void close_fetched(const ObjectAccess& access);
   void bring_up(Actor& actor, const WantedBlocks& wanted);
   void want_files_after(const ToldAccess& told);
-  Outcome fetch_file(Actor& actor, const std::string& path);
+  void fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
+  bool has_room() const;
   void wait_for_demand(std::span<const std::uint16_t> slots) const;
   bool has_budget() const;
 
@@ -76,7 +85,8 @@ class Prefetcher {
   std::map<FileKey, std::string> names_;
   std::set<std::uint16_t> slots_;     // that have ever told something
   std::uint64_t evicted_unused_ = 0;  // bytes, when last looked at
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
+  std::shared_mutex fetching_;  // shared by those who fetch
   std::vector<std::thread> threads_;
 };
 

@@ -258,6 +258,10 @@ void ReadStreams::list(Stream& stream, std::uint64_t number) {
   if (stream.is_listed || (stream.wanted.empty() && stream.needed.empty())) return;
   stream.is_listed = true;
   active_.push_back(number);
+  // Streams that have ended leave their numbers behind while nothing is taken.
+  if (active_.size() > 2 * kStreamsMax) {
+    std::erase_if(active_, [this](std::uint64_t listed) { return !streams_.contains(listed); });
+  }
 }
 
 ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block) const {
@@ -311,7 +315,7 @@ bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
     if (run.count == 0) continue;
     *wanted = WantedBlocks{number,
                            stream.object,
-                           stream.owner.slot(),
+                           stream.owner,
                            stream.descriptor,
                            static_cast<BlockNumber>(run.first),
                            run.count,
@@ -335,11 +339,18 @@ void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
   // Room may never come, such as for a run that has its share: then something else is tried.
   if (++stream.tries > kTriesMax) {
     stream.tries = 0;
+    stream.wanted.clear();
+    stream.needed.clear();
     return;
   }
   const BlockRun run{static_cast<std::int64_t>(raw(wanted.first)), wanted.count};
   (wanted.predictor == kAdvised ? stream.needed : stream.wanted).push_front(run);
   list(stream, wanted.stream);
+}
+
+void ReadStreams::note_fetched(std::uint64_t number) {
+  const auto found = streams_.find(number);
+  if (found != streams_.end()) found->second->tries = 0;
 }
 
 void ReadStreams::note_evicted_unused() {

@@ -28,7 +28,7 @@ namespace cairn::node {
 struct WantedBlocks {
   std::uint64_t stream = 0;  // a number of ReadStreams
   ObjectIndex object = ObjectIndex::kNone;
-  std::uint16_t slot = 0;
+  Owner owner;  // who reads it
   std::int32_t descriptor = -1;
   BlockNumber first{};
   unsigned count = 0;
@@ -56,6 +56,9 @@ class ReadStreams {
   void set_brings_up(bool brings_up) { brings_up_ = brings_up; }
   // It could not be fetched: again later, or (`for_good`) never of this stream.
   void give_back(const WantedBlocks& wanted, bool for_good);
+  // Something of the stream was fetched.
+  void note_fetched(std::uint64_t stream);
+  bool wants_any() const { return !active_.empty(); }
   // What was fetched for streams like these left before it was used.
   void note_evicted_unused();
   // Processes have died: what they read is not waited for any more.

@@ -53,7 +53,7 @@ class ReadStreamsTest : public ::testing::Test {
     WantedBlocks next;
     while (streams_.next(count_max, &next)) {
       EXPECT_EQ(next.object, object_);
-      EXPECT_EQ(next.slot, kSlot);
+      EXPECT_EQ(next.owner.slot(), kSlot);
       EXPECT_EQ(next.descriptor, 7);
       EXPECT_LE(next.count, count_max);
       for (unsigned at = 0; at < next.count; ++at) blocks.push_back(raw(next.first) + at);

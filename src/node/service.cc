@@ -128,8 +128,9 @@ class Service final : public AttachEvents, public StopRequest {
         files_(memory_, descriptor_limit),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
-        audit_(memory_, clients_,
-               [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); }),
+        audit_(
+            memory_, clients_, [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
+            [this] { return prefetcher_.hold_still(); }),
         reaper_(memory_, clients_, audit_,
                 [this](const SweepCounts& counts) { after_sweep(counts); }),
         placement_(memory_, figures_of(config),
@@ -171,6 +172,15 @@ class Service final : public AttachEvents, public StopRequest {
     context_.started_ns = monotonic_ns();
     stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   }
+
+  // Of a start that failed: threads that call each other end before any of them is gone.
+  ~Service() override {
+    reaper_.stop();
+    events_.stop();
+    prefetcher_.stop();
+  }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   Status start(const NodeDirectory& directory) {
     CAIRN_RETURN_IF_ERROR(take_rules());

@@ -45,8 +45,13 @@ SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
 }
 
 void SourceFiles::forget(ObjectIndex object) {
+  memory_.objects().at(object).is_fetched_from.store(0, std::memory_order_relaxed);
+  SourceFilePtr closed;  // without the lock: to close may wait for the store
   const std::lock_guard lock(mutex_);
-  files_.erase(raw(object));
+  const auto found = files_.find(raw(object));
+  if (found == files_.end()) return;
+  closed = std::move(found->second);
+  files_.erase(found);
 }
 
 }  // namespace cairn::node

@@ -268,6 +268,7 @@ bool MoveBatch::commit(Actor& actor, const Move& move) {
   fresh.clear_unread();
   if (move.reason == PlacementReason::kFetched && memory_.in_memory(move.to)) {
     fresh.set_unread(fetched_by_);
+    fresh.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
     memory_.fetches().note_fetched(fetched_by_, move.length);
   }
   memory_.directory().move(move.from, move.to, actor.self, actor.owners());

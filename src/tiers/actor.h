@@ -49,10 +49,12 @@ struct Actor {
   // Whoever asks may write there.
   std::byte* bounce_blocks();
   const OwnerTable& owners() const { return memory->owners(); }
-  // Whom what it takes of the tiers is counted for: its process's run.
+  // The process for which it works, when that is another one: the service fetches for readers.
+  std::uint16_t works_for = 0;
+  // Whom what it takes of the tiers is counted for: the process's run.
   AccountId account() const {
-    return static_cast<AccountId>(
-        memory->slot(self.slot()).account.load(std::memory_order_relaxed));
+    const std::uint16_t slot = works_for == 0 ? self.slot() : works_for;
+    return static_cast<AccountId>(memory->slot(slot).account.load(std::memory_order_relaxed));
   }
   Object& object(ObjectIndex index) const { return memory->objects().at(index); }
   void count(Counter counter, std::uint64_t amount) { counters->add(counter, amount); }

@@ -227,7 +227,10 @@ void NodeMemory::tell(const AccessEvent& event) const {
   std::atomic<std::uint64_t>& word = told_[slot / 64];
   if ((word.load(std::memory_order_relaxed) & bit) == 0)
     word.fetch_or(bit, std::memory_order_seq_cst);
-  if (!wakes || header_->events_sleeping.load(std::memory_order_seq_cst) == 0) return;
+  if (!wakes) return;
+  if (header_->events_are_urgent.load(std::memory_order_relaxed) == 0)
+    header_->events_are_urgent.store(1, std::memory_order_seq_cst);
+  if (header_->events_sleeping.load(std::memory_order_seq_cst) == 0) return;
   // One of them is enough to wake it.
   if (header_->events_sleeping.exchange(0) == 0) return;
   header_->events_wake.fetch_add(1, std::memory_order_acq_rel);

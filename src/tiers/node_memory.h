@@ -103,6 +103,7 @@ struct ControlHeader {
   std::atomic<std::uint64_t> promotion_bar;
   alignas(64) std::atomic<std::uint32_t> events_wake;  // futex: some process has told an event
   std::atomic<std::uint32_t> events_sleeping;
+  std::atomic<std::uint32_t> events_are_urgent;  // some that were told since the last look
   // What the service wants to know of; what is less than that, too. 0: nobody tells it anything.
   static constexpr std::uint32_t kEventsOfReads = 1;
   static constexpr std::uint32_t kEventsOfWrites = 2;
@@ -180,12 +181,6 @@ class NodeMemory {
       for (; bits != 0; bits &= bits - 1)
         visit(static_cast<std::uint16_t>(word * 64 + static_cast<unsigned>(__builtin_ctzll(bits))));
     }
-  }
-  bool has_been_told() const {
-    for (std::uint32_t word = 0; word <= slot_count() / 64; ++word) {
-      if (told_[word].load(std::memory_order_seq_cst) != 0) return true;
-    }
-    return false;
   }
   AccountTable& accounts() const { return *accounts_; }
   DescriptionTable& descriptions() const { return descriptions_; }
