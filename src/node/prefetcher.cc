@@ -242,7 +242,9 @@ void Prefetcher::fetch_file(Actor& actor, const std::string& path,
   const ObjectAccess access{actor, index, file, service};
   const std::uint64_t blocks = (status.stamp.size + kBlockBytes - 1) / kBlockBytes;
   for (std::uint64_t block = 0; block < std::min(blocks, kFileBlocksMax);) {
-    if (stopping_.load() || !has_budget() || !has_room()) break;
+    if (stopping_.load() || !has_room()) break;
+    // The budget was looked at for the file: small ones are not cut in two by it.
+    if (block >= kFetchBlocksMax && !has_budget()) break;
     if (block != 0) wait_for_demand(slots);
     const auto number = static_cast<BlockNumber>(block);
     if (memory_.directory().find(index, number) != BucketIndex::kNone) {
