@@ -82,11 +82,7 @@ std::size_t LearnedReplacement::choose(std::span<BlockView> candidates,
             [&](const BlockView& left, const BlockView& right) {
               if (left.priority != right.priority) return left.priority < right.priority;
               if (left.is_held != right.is_held) return right.is_held;
-              const std::uint32_t left_age = request.now_ms - left.recency_ms;
-              const std::uint32_t right_age = request.now_ms - right.recency_ms;
-              if (left_age != right_age) return left_age > right_age;
-              if (left.dirty != right.dirty) return right.dirty;
-              return raw(left.bucket) < raw(right.bucket);
+              return is_older(left, right, request.now_ms);
             });
   return count_for(candidates, request.bytes_wanted);
 }

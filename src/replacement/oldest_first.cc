@@ -10,11 +10,7 @@ std::size_t OldestFirst::choose(std::span<BlockView> candidates,
   std::sort(candidates.begin(), candidates.end(),
             [&](const BlockView& left, const BlockView& right) {
               if (left.priority != right.priority) return left.priority < right.priority;
-              const std::uint32_t left_age = request.now_ms - left.recency_ms;
-              const std::uint32_t right_age = request.now_ms - right.recency_ms;
-              if (left_age != right_age) return left_age > right_age;
-              if (left.dirty != right.dirty) return right.dirty;
-              return raw(left.bucket) < raw(right.bucket);
+              return is_older(left, right, request.now_ms);
             });
   return count_for(candidates, request.bytes_wanted);
 }

@@ -39,6 +39,15 @@ struct ReplacementRequest {
   TierId tier = TierId::kMemory;
 };
 
+// Of blocks of one priority: the one unused longest first, and clean ones before dirty ones.
+inline bool is_older(const BlockView& left, const BlockView& right, std::uint32_t now_ms) {
+  const std::uint32_t left_age = now_ms - left.recency_ms;
+  const std::uint32_t right_age = now_ms - right.recency_ms;
+  if (left_age != right_age) return left_age > right_age;
+  if (left.dirty != right.dirty) return right.dirty;
+  return raw(left.bucket) < raw(right.bucket);
+}
+
 // How many of the first candidates it takes to reach so many bytes, or all of them.
 inline std::size_t count_for(std::span<const BlockView> candidates, std::uint64_t bytes_wanted) {
   std::uint64_t bytes = 0;
