@@ -106,7 +106,7 @@ std::string move_section(const Json& status) {
 
 // What was fetched before anybody asked for it, and whether anybody did.
 std::string fetch_section(const Json& status) {
-  Rows rows = {{"predictor", "fetched", "used", "", "late", "unused", "evicted unused"}};
+  Rows rows = {{"predictor", "fetched", "used", "", "late", "unused", "below", "evicted unused"}};
   const Json& fetches = member(status, "fetches");
   for (const Json& fetch : fetches) {
     const uint64_t fetched = unsigned_field(fetch, "fetched_bytes");
@@ -115,9 +115,10 @@ std::string fetch_section(const Json& status) {
                     format_size(used), share_text(used, fetched),
                     format_size(unsigned_field(fetch, "late_bytes")),
                     format_size(unsigned_field(fetch, "unused_bytes")),
+                    format_size(unsigned_field(fetch, "below_bytes")),
                     format_size(unsigned_field(fetch, "evicted_unused_bytes"))});
   }
-  return section("fetched ahead of its use", std::move(rows), "lrrrrrr", fetches.size());
+  return section("fetched ahead of its use", std::move(rows), "lrrrrrrr", fetches.size());
 }
 
 std::string replacement_section(const Json& status) {

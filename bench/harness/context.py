@@ -138,6 +138,14 @@ class Context(contextlib.ExitStack):
         self.callback(shutil.rmtree, directory, ignore_errors=True)
         return directory
 
+    def drop_caches(self) -> None:
+        """The kernel forgets what it has of files, so that the disk is asked for them."""
+        if self.quick:
+            return
+        self.need_root("dropping the kernel's caches")
+        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
+            file.write("3")
+
     # ---- results --------------------------------------------------------------------------------------
 
     def in_turns(self, first, second) -> list:

@@ -325,10 +325,10 @@ constexpr OptionDescription kOptionTable[] = {
      .value_min = 0,
      .value_max = 90,
      .choices = "",
-     .unit = "percent of RAM tier; 0: nothing is fetched ahead",
+     .unit = "percent of each tier; 0: nothing is fetched ahead",
      .description = "What programs will read next is fetched ahead of its use. So much of the RAM "
-                    "tier may hold what was fetched and not used yet; more while half of the tier "
-                    "is free.",
+                    "tier may hold what was fetched and not used yet; more while a quarter of the "
+                    "tier is free. The same part of the file tiers may hold what is wanted later.",
      .advice = "0 where the backing store must be asked for nothing that no program asks for. A "
                "rule's `prefetch: none` does that for single files.",
      .hot_changeable = false},

@@ -349,13 +349,8 @@ LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std:
 }
 
 void note_first_use(Actor& actor, const LockedBlock& block) {
-  BlockDescriptor& descriptor = block.descriptor();
-  descriptor.clear_unread();
+  if (!actor.memory->note_used(block.bucket(), block.has_waited())) return;
   actor.note_met(block.has_waited() ? AccessKind::kLate : AccessKind::kFirstUse);
-  const NodeMemory& memory = *actor.memory;
-  memory.fetches().note_used(descriptor.fetched_by,
-                             bytes_in(static_cast<SizeClass>(descriptor.size_class)),
-                             block.has_waited());
 }
 
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
@@ -483,7 +478,7 @@ void discard_block(Actor& actor, LockedBlock& block, PlacementReason reason) {
     note_block_clean(actor, block.bucket(), object);
     if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
   }
-  memory.note_unused(descriptor);
+  memory.note_unused(block.bucket());
   memory.directory().withdraw(block.bucket(), actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   const TierId tier = memory.tier_of(block.bucket());

@@ -42,7 +42,13 @@ bool is_readable_below(const ObjectAccess& access, BlockNumber number, BucketInd
 // Requires: the bytes have been copied.
 bool is_unchanged(const BlockDescriptor& descriptor, std::uint64_t word) {
   const std::uint64_t now = descriptor.word.load(std::memory_order_relaxed);
-  return ((word ^ now) & ~BlockDescriptor::kWaiters) == 0;
+  return ((word ^ now) & ~(BlockDescriptor::kWaiters | BlockDescriptor::kUnread)) == 0;
+}
+
+// It has been read where it is.
+void note_use(const NodeMemory& memory, BucketIndex bucket) {
+  (void)memory.note_used(bucket, false);
+  note_access(memory, memory.block(bucket));
 }
 
 // Blocks that lie side by side in one file tier, as they were before their bytes were read.
@@ -72,7 +78,7 @@ class ResidentRun {
     return good;
   }
   void note_access() const {
-    for (std::size_t at = 0; at < count_; ++at) cairn::note_access(memory_, block(at));
+    for (std::size_t at = 0; at < count_; ++at) note_use(memory_, bucket(at));
   }
 
  private:
@@ -197,7 +203,8 @@ bool is_copy_of(const BounceCopy& copy, ObjectIndex object, BlockNumber number, 
                 std::uint64_t word) {
   if (!copy.has(object, number)) return false;
   const std::uint32_t at = raw(number) - raw(copy.first);
-  return raw(bucket) == raw(copy.bucket) + at && copy.words[at] == word;
+  const std::uint64_t changes = (copy.words[at] ^ word) & ~BlockDescriptor::kUnread;
+  return raw(bucket) == raw(copy.bucket) + at && changes == 0;
 }
 
 struct PieceOf {
@@ -299,7 +306,7 @@ std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offse
     const PieceOf piece{number, bucket, word, begin, length};
     if (!copy_pieces(access, piece)) return 0;
   }
-  if (!is_same) note_access(memory, memory.block(bucket));
+  if (!is_same) note_use(memory, bucket);
   copy.number = number;
   const std::size_t at = copy.count == 0 ? 0 : raw(number) - raw(copy.first);
   std::memcpy(out, actor.bounce + at * kBlockBytes + begin, length);

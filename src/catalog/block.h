@@ -51,8 +51,8 @@ struct BlockDescriptor {
   std::atomic<std::uint32_t> dirty_since_ms{0};
   std::atomic<std::uint32_t> placed_ms{0};
   std::atomic<std::uint32_t> predecessor{0};
-  std::atomic<std::uint8_t> reason{0};  // a PlacementReason: why the block is where it is
-  std::uint8_t fetched_by = 0;          // while `unread`: the number of the predictor
+  std::atomic<std::uint8_t> reason{0};      // a PlacementReason: why the block is where it is
+  std::atomic<std::uint8_t> fetched_by{0};  // while `unread`: the number of the predictor
   std::uint8_t padding[6] = {};
 
   static constexpr std::uint64_t kWaiters = std::uint64_t{1} << Owner::kBits;
@@ -70,10 +70,14 @@ struct BlockDescriptor {
   bool is_unread() const { return (word.load(std::memory_order_relaxed) & kUnread) != 0; }
   // Requires: the lock.
   void set_unread(std::uint8_t predictor) {
-    fetched_by = predictor;
+    fetched_by.store(predictor, std::memory_order_relaxed);
     word.fetch_or(kUnread, std::memory_order_relaxed);
   }
   void clear_unread() { word.fetch_and(~kUnread, std::memory_order_relaxed); }
+  // Takes the mark; false when it was not there, or somebody else has just taken it.
+  bool take_unread() {
+    return (word.fetch_and(~kUnread, std::memory_order_relaxed) & kUnread) != 0;
+  }
   static constexpr std::uint32_t sequence_in(std::uint64_t word) {
     return static_cast<std::uint32_t>(word >> kSequenceShift);
   }

@@ -20,6 +20,7 @@ Json fetches_json(const NodeMemory& memory) {
                     {"used_bytes", used},
                     {"late_bytes", line.late_bytes.load(std::memory_order_relaxed)},
                     {"evicted_unused_bytes", evicted},
+                    {"below_bytes", line.below_bytes.load(std::memory_order_relaxed)},
                     {"unused_bytes", fetched > used + evicted ? fetched - used - evicted : 0}});
   }
   return list;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <string_view>
 
 #include "buffer/fetch_ahead.h"
@@ -159,18 +160,27 @@ void Prefetcher::work(unsigned worker) {
   actor.drop_leases();
 }
 
+// What is wanted soonest goes into RAM, the rest below it.
+bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
+  if (has_budget()) {
+    streams_.set_brings_up(memory_.pool(TierId::kMemory).common_slabs() >
+                           memory_.header().roomy_slabs.load(std::memory_order_relaxed));
+    if (streams_.next(kFetchBlocksMax, wanted)) return true;
+    if (!files_.empty()) {
+      *path = std::move(files_.front());
+      files_.pop_front();
+      return true;
+    }
+  }
+  const std::uint32_t blocks = blocks_beyond();
+  return blocks != 0 && streams_.next_beyond(kFetchBlocksMax, blocks, wanted);
+}
+
 // False when there is nothing to do.
 bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   WantedBlocks wanted;
   std::string path;
-  if (!has_budget()) return false;
-  streams_.set_brings_up(memory_.pool(TierId::kMemory).common_slabs() >
-                         memory_.header().roomy_slabs.load(std::memory_order_relaxed));
-  if (!streams_.next(kFetchBlocksMax, &wanted)) {
-    if (files_.empty()) return false;
-    path = std::move(files_.front());
-    files_.pop_front();
-  }
+  if (!pick(&wanted, &path)) return false;
   const std::vector<std::uint16_t> slots(slots_.begin(), slots_.end());
   lock.unlock();
   wait_for_demand(slots);
@@ -200,7 +210,29 @@ bool Prefetcher::has_budget() const {
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
   const std::uint64_t budget = room / 100 * context_.config->prefetch_percent;
   const bool has_plenty = std::uint64_t{pool.common_slabs()} * 4 > pool.slab_count();
-  return has_plenty || memory_.fetches().unused_bytes() < budget;
+  const FetchJournal& fetches = memory_.fetches();
+  return has_plenty || fetches.unused_bytes() < budget + fetches.below_bytes();
+}
+
+// How far ahead of its reader a stream may be fetched into file tiers; 0: there is no room.
+std::uint32_t Prefetcher::blocks_beyond() const {
+  std::uint64_t slabs = 0;
+  for (unsigned tier = 1; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier)
+    slabs += memory_.pool(static_cast<TierId>(tier)).slab_count();
+  const std::uint64_t budget = slabs * context_.config->prefetch_percent / 100;
+  if (memory_.fetches().below_bytes() / kBlockBytes >= budget || !tier_below()) return 0;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      Lookahead::kBlocksMax + budget, std::numeric_limits<std::uint32_t>::max()));
+}
+
+// The fastest with room, as has_room() says of RAM.
+std::optional<TierId> Prefetcher::tier_below() const {
+  for (unsigned index = 1; index < memory_.tiers_for(BufferingMode::kAsync); ++index) {
+    const auto tier = static_cast<TierId>(index);
+    const std::uint32_t low = memory_.header().low_slabs[index].load(std::memory_order_relaxed);
+    if (memory_.pool(tier).common_slabs() > low / 2 + kFetchBlocksMax) return tier;
+  }
+  return std::nullopt;
 }
 
 // Not the last of what the organizer keeps free: half of it is for programs. (Less than its low
@@ -268,22 +300,28 @@ void Prefetcher::close_fetched(const ObjectAccess& access) {
   if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) context_.flusher->kick(false);
 }
 
-// From file tiers, whose devices the organizer's batches keep from being flooded.
-void Prefetcher::bring_up(Actor& actor, const WantedBlocks& wanted) {
+// Up from file tiers or down to one, whose devices the organizer's batches keep from being flooded.
+void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target) {
+  const bool is_up = target == TierId::kMemory;
   PlainBatchWriter writer;
   MoveBatch batch(memory_, writer);
   batch.set_fetched_by(wanted.predictor);
-  for (unsigned at = 0; at < wanted.count; ++at) {
+  for (unsigned at = 0; at < count; ++at) {
     const auto number = static_cast<BlockNumber>(raw(wanted.first) + at);
     const BucketIndex bucket = memory_.directory().find(wanted.object, number);
     const ObjectHandling handling = memory_.objects().at(wanted.object).handling();
     const PartHandling part = memory_.part_of(handling, number);
     const auto home = part.home ? part.home : handling.home;
-    if (bucket == BucketIndex::kNone || memory_.in_memory(bucket) || home.has_value()) continue;
-    (void)batch.add(actor, bucket, TierId::kMemory, PlacementReason::kFetched);
+    if (bucket == BucketIndex::kNone || memory_.in_memory(bucket) == is_up || home.has_value())
+      continue;
+    // It has been asked for sooner than was thought.
+    if (!is_up && !memory_.block(bucket).is_unread()) continue;
+    (void)batch.add(actor, bucket, target, PlacementReason::kFetched);
     if (batch.is_full()) (void)batch.advance(actor);
   }
   (void)batch.finish(actor);
+  const auto low = memory_.header().low_slabs[raw(target)].load(std::memory_order_relaxed);
+  if (memory_.pool(target).common_slabs() < low) memory_.wake_organizer();
 }
 
 // What of it could not be fetched for want of room is left in `wanted`.
@@ -305,7 +343,10 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   actor.works_for = wanted.owner.slot();
   if (index == wanted.object && !wanted.is_below)
     fetched = fetch_ahead(access, wanted.first, wanted.count, wanted.predictor);
-  if (index == wanted.object && wanted.is_below) bring_up(actor, wanted);
+  if (index == wanted.object && wanted.is_below) move(actor, wanted, wanted.count, TierId::kMemory);
+  if (wanted.is_for_below) {
+    if (const auto tier = tier_below()) move(actor, wanted, fetched.blocks, *tier);
+  }
   actor.works_for = 0;
   close_fetched(access);
   // Closed meanwhile: nobody else would drop our descriptor.

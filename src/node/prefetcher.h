@@ -6,6 +6,10 @@
 // time; and each fetch is one operation of at most 1 MiB, so that nobody waits long behind it. What
 // waits in RAM for its use is bounded to a part of RAM, unless there is plenty of room.
 //
+// What a program that reads in bursts will want later than that waits in the fastest file tier with
+// room, in the same part of it, and comes up to RAM when its turn is near: through RAM on its way
+// down, 1 MiB at a time.
+//
 // Thread safety: start() and stop() by the composing thread, take() by one thread, the rest by any.
 // Ownership: borrows the context, whose pointers are set by start(); owns its threads.
 #pragma once
@@ -15,6 +19,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <string>
@@ -61,14 +66,17 @@ class Prefetcher {
   enum class Outcome : std::uint8_t { kDone, kNoRoom, kBroken };
   void work(unsigned worker);
   bool work_once(Actor& actor, std::unique_lock<std::mutex>& lock);
+  bool pick(WantedBlocks* wanted, std::string* path);
   Outcome fetch(Actor& actor, WantedBlocks* wanted);
   void close_fetched(const ObjectAccess& access);
-  void bring_up(Actor& actor, const WantedBlocks& wanted);
+  void move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target);
   void want_files_after(const ToldAccess& told);
   void fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
   bool has_room() const;
   void wait_for_demand(std::span<const std::uint16_t> slots) const;
   bool has_budget() const;
+  std::uint32_t blocks_beyond() const;
+  std::optional<TierId> tier_below() const;
 
   const NodeContext& context_;
   const NodeMemory& memory_;

@@ -23,6 +23,11 @@ constexpr std::uint32_t kBlocksPerReadMax = 256;
 constexpr unsigned kFirstReads = 4;
 // So often in a row something that finds no room is tried again.
 constexpr unsigned kTriesMax = 50;
+// What is wanted for file tiers is looked for again when so much more has been read: each time takes
+// some 100 us.
+constexpr std::uint32_t kBeyondStep = 64;
+constexpr std::size_t kBeyondRunsMax = 4096;
+constexpr std::uint32_t kBeyondBlocksMax = 16'384;
 
 constexpr std::uint8_t predictor_named(std::string_view name) {
   std::uint8_t number = 0;
@@ -164,6 +169,7 @@ void ReadStreams::advise(Stream& stream, const AccessEvent& event) {
     case POSIX_FADV_RANDOM:
       hints.advise(AccessAdvice::kRandom);
       stream.wanted.clear();
+      stream.beyond.clear();
       break;
     case POSIX_FADV_NORMAL:
       hints.advise(AccessAdvice::kNormal);
@@ -223,7 +229,9 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
     orders_->refute(stream.declared_path);
     stream.declared_path.clear();
   }
-  foresee(stream, std::min(run.count, kBlocksPerReadMax));
+  stream.blocks_per_read = std::min(run.count, kBlocksPerReadMax);
+  foresee(stream);
+  read_on(stream, told.stream(), stream.blocks_per_read);
 }
 
 // Whether what was foreseen came in time.
@@ -236,11 +244,32 @@ void ReadStreams::judge(Stream& stream, AccessKind kind, BlockRun run) const {
   if (was_foreseen) stream.lookahead.on_late(run.count);
 }
 
-void ReadStreams::foresee(Stream& stream, std::uint32_t blocks_per_read) {
+void ReadStreams::foresee(Stream& stream) {
   const unsigned factor = stream.chooser->hints().ahead_factor();
-  const std::uint32_t blocks_max = stream.lookahead.blocks_ahead(factor);
-  stream.wanted.clear();
-  room_.resize(stream.lookahead.runs_ahead(blocks_per_read, factor));
+  predict(stream, stream.lookahead.runs_ahead(stream.blocks_per_read, factor),
+          stream.lookahead.blocks_ahead(factor), &stream.wanted);
+}
+
+// What is left of what was wanted later may have been read by now.
+void ReadStreams::read_on(Stream& stream, std::uint64_t number, std::uint32_t blocks) {
+  stream.blocks_read_on += blocks;
+  if (stream.blocks_read_on < kBeyondStep) return;
+  stream.beyond.clear();
+  if (stream.lookahead.is_at_most()) list_beyond(stream, number);
+}
+
+void ReadStreams::look_beyond(Stream& stream, std::uint32_t blocks_max) {
+  const std::uint32_t blocks = std::min(blocks_max, kBeyondBlocksMax);
+  const std::size_t runs = std::max<std::size_t>(blocks / stream.blocks_per_read, 1);
+  predict(stream, std::min(runs, kBeyondRunsMax), blocks, &stream.beyond);
+  stream.blocks_read_on = 0;
+}
+
+// The soonest first.
+void ReadStreams::predict(Stream& stream, std::size_t runs_max, std::uint64_t blocks_max,
+                          std::deque<BlockRun>* into) {
+  into->clear();
+  room_.resize(runs_max);
   const Chooser::Choice choice = stream.chooser->predict(room_);
   if (choice.count == 0) return;
   stream.predictor = static_cast<std::uint8_t>(choice.predictor);
@@ -250,7 +279,7 @@ void ReadStreams::foresee(Stream& stream, std::uint32_t blocks_per_read) {
     const BlockRun run = cut_to(room_[at], blocks);
     if (run.count == 0) continue;
     foreseen += run.count;
-    stream.wanted.push_back(run);
+    into->push_back(run);
   }
 }
 
@@ -258,22 +287,34 @@ void ReadStreams::list(Stream& stream, std::uint64_t number) {
   if (stream.is_listed || (stream.wanted.empty() && stream.needed.empty())) return;
   stream.is_listed = true;
   active_.push_back(number);
-  // Streams that have ended leave their numbers behind while nothing is taken.
-  if (active_.size() > 2 * kStreamsMax) {
-    std::erase_if(active_, [this](std::uint64_t listed) { return !streams_.contains(listed); });
-  }
+  drop_ended(&active_);
 }
 
-ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block) const {
+void ReadStreams::list_beyond(Stream& stream, std::uint64_t number) {
+  if (stream.is_listed_beyond) return;
+  stream.is_listed_beyond = true;
+  beyond_.push_back(number);
+  drop_ended(&beyond_);
+}
+
+// Streams that have ended leave their numbers behind while nothing is taken.
+void ReadStreams::drop_ended(std::deque<std::uint64_t>* listed) const {
+  if (listed->size() <= 2 * kStreamsMax) return;
+  std::erase_if(*listed, [this](std::uint64_t number) { return !streams_.contains(number); });
+}
+
+ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block,
+                                         bool is_for_below) const {
   const BucketIndex bucket =
       memory_.directory().find(stream.object, static_cast<BlockNumber>(block));
   if (bucket == BucketIndex::kNone) return Place::kStore;
-  // Without room in RAM it is as well where it is.
-  return memory_.in_memory(bucket) || !brings_up_ ? Place::kMemory : Place::kBelow;
+  if (is_for_below || memory_.in_memory(bucket)) return Place::kGoodEnough;
+  // Without much room in RAM it is as well where it is, unless it has been waiting there.
+  return brings_up_ || memory_.block(bucket).is_unread() ? Place::kBelow : Place::kGoodEnough;
 }
 
-// The first blocks of `runs` that are not in RAM, as far as they lie side by side in whichever
-// order and in the same place. What is in RAM on the way is taken as well.
+// The first blocks of `runs` that are not where they are wanted, as far as they lie side by side in
+// whichever order and in the same place. What is good enough on the way is taken as well.
 BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max,
                                Place* place) const {
   BlockRun taken{0, 0};
@@ -281,8 +322,8 @@ BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs,
     BlockRun& front = runs->front();
     const bool joins =
         taken.count == 0 || front.first == taken.end() || front.first + 1 == taken.first;
-    const Place where = place_of(stream, front.first);
-    if (where != Place::kMemory) {
+    const Place where = place_of(stream, front.first, runs == &stream.beyond);
+    if (where != Place::kGoodEnough) {
       if (!joins || (taken.count != 0 && where != *place)) break;
       *place = where;
       const bool is_before = taken.count != 0 && front.first < taken.first;
@@ -294,6 +335,19 @@ BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs,
     if (--front.count == 0) runs->pop_front();
   }
   return taken;
+}
+
+WantedBlocks ReadStreams::wanted_of(const Stream& stream, std::uint64_t number, BlockRun run,
+                                    std::uint8_t predictor) {
+  WantedBlocks wanted;
+  wanted.stream = number;
+  wanted.object = stream.object;
+  wanted.owner = stream.owner;
+  wanted.descriptor = stream.descriptor;
+  wanted.first = static_cast<BlockNumber>(run.first);
+  wanted.count = run.count;
+  wanted.predictor = predictor;
+  return wanted;
 }
 
 bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
@@ -313,14 +367,29 @@ bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
     }
     list(stream, number);
     if (run.count == 0) continue;
-    *wanted = WantedBlocks{number,
-                           stream.object,
-                           stream.owner,
-                           stream.descriptor,
-                           static_cast<BlockNumber>(run.first),
-                           run.count,
-                           predictor,
-                           place == Place::kBelow};
+    *wanted = wanted_of(stream, number, run, predictor);
+    wanted->is_below = place == Place::kBelow;
+    return true;
+  }
+  return false;
+}
+
+bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted) {
+  while (!beyond_.empty()) {
+    const std::uint64_t number = beyond_.front();
+    beyond_.pop_front();
+    const auto found = streams_.find(number);
+    if (found == streams_.end()) continue;
+    Stream& stream = *found->second;
+    stream.is_listed_beyond = false;
+    if (stream.blocks_read_on >= kBeyondStep && stream.lookahead.is_at_most())
+      look_beyond(stream, blocks_max);
+    Place place = Place::kStore;
+    const BlockRun run = take_run(stream, &stream.beyond, count_max, &place);
+    if (!stream.beyond.empty()) list_beyond(stream, number);
+    if (run.count == 0) continue;
+    *wanted = wanted_of(stream, number, run, stream.predictor);
+    wanted->is_for_below = true;
     return true;
   }
   return false;
@@ -332,18 +401,20 @@ void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
   Stream& stream = *found->second;
   if (for_good) {
     stream.is_silenced = true;
-    stream.wanted.clear();
-    stream.needed.clear();
+    stream.forget_wanted();
     return;
   }
   // Room may never come, such as for a run that has its share: then something else is tried.
   if (++stream.tries > kTriesMax) {
     stream.tries = 0;
-    stream.wanted.clear();
-    stream.needed.clear();
+    stream.forget_wanted();
     return;
   }
   const BlockRun run{static_cast<std::int64_t>(raw(wanted.first)), wanted.count};
+  if (wanted.is_for_below) {
+    stream.beyond.push_front(run);
+    return list_beyond(stream, wanted.stream);
+  }
   (wanted.predictor == kAdvised ? stream.needed : stream.wanted).push_front(run);
   list(stream, wanted.stream);
 }

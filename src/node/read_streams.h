@@ -33,7 +33,8 @@ struct WantedBlocks {
   BlockNumber first{};
   unsigned count = 0;
   std::uint8_t predictor = 0;
-  bool is_below = false;  // they are in file tiers, and are to be brought up
+  bool is_below = false;      // they are in file tiers, and are to be brought up
+  bool is_for_below = false;  // they are wanted so late that a file tier is good enough
 };
 
 class ReadStreams {
@@ -52,13 +53,17 @@ class ReadStreams {
   // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
   // nothing is wanted.
   bool next(unsigned count_max, WantedBlocks* wanted);
+  // The same of what is wanted after that, at most `blocks_max` blocks ahead of the reader, or has no
+  // room in RAM for now. Only of streams that were late although they are read as far ahead as RAM is
+  // for.
+  bool next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted);
   // More blocks that lie in file tiers are to be brought up: RAM has room.
   void set_brings_up(bool brings_up) { brings_up_ = brings_up; }
   // It could not be fetched: again later, or (`for_good`) never of this stream.
   void give_back(const WantedBlocks& wanted, bool for_good);
   // Something of the stream was fetched.
   void note_fetched(std::uint64_t stream);
-  bool wants_any() const { return !active_.empty(); }
+  bool wants_any() const { return !active_.empty() || !beyond_.empty(); }
   // What was fetched for streams like these left before it was used.
   void note_evicted_unused();
   // Processes have died: what they read is not waited for any more.
@@ -81,14 +86,24 @@ class ReadStreams {
     BlockRun last{-1, 0};
     std::deque<BlockRun> wanted;  // what is foreseen, the soonest first
     std::deque<BlockRun> needed;  // what the program says that it needs
+    std::deque<BlockRun> beyond;  // what is foreseen for file tiers, the soonest first
     std::uint8_t predictor = 0;   // who foresees it
     std::uint32_t hits_in_a_row = 0;
+    std::uint32_t blocks_per_read = 1;
+    std::uint32_t blocks_read_on = 0;  // since `beyond` was looked for
     std::string declared_path;     // of a file of which an order is declared, while it is followed
     unsigned reads_looked_at = 0;  // for where in a declared order the stream begins
     std::uint64_t used = 0;
     unsigned tries = 0;        // in a row that found no room
     bool is_silenced = false;  // by a rule, or because its file cannot be opened
     bool is_listed = false;    // in active_
+    bool is_listed_beyond = false;
+
+    void forget_wanted() {
+      wanted.clear();
+      needed.clear();
+      beyond.clear();
+    }
   };
 
   Stream* stream_of(const ToldAccess& told);
@@ -99,12 +114,20 @@ class ReadStreams {
   void read(Stream& stream, const ToldAccess& told);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
   void judge(Stream& stream, AccessKind kind, BlockRun run) const;
-  void foresee(Stream& stream, std::uint32_t blocks_per_read);
+  void foresee(Stream& stream);
+  void read_on(Stream& stream, std::uint64_t number, std::uint32_t blocks);
+  void look_beyond(Stream& stream, std::uint32_t blocks_max);
+  void predict(Stream& stream, std::size_t runs_max, std::uint64_t blocks_max,
+               std::deque<BlockRun>* into);
+  void list_beyond(Stream& stream, std::uint64_t number);
+  static WantedBlocks wanted_of(const Stream& stream, std::uint64_t number, BlockRun run,
+                                std::uint8_t predictor);
+  void drop_ended(std::deque<std::uint64_t>* listed) const;
   void collect_needed(Stream& stream);
   void list(Stream& stream, std::uint64_t number);
-  // Where a block that is wanted is: nowhere, in a file tier, or in RAM.
-  enum class Place : std::uint8_t { kStore, kBelow, kMemory };
-  Place place_of(const Stream& stream, std::int64_t block) const;
+  // Where a block that is wanted is: nowhere, in a file tier, or where it may stay.
+  enum class Place : std::uint8_t { kStore, kBelow, kGoodEnough };
+  Place place_of(const Stream& stream, std::int64_t block, bool is_for_below) const;
   BlockRun take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max,
                     Place* place) const;
   void make_room_for_one();
@@ -115,6 +138,7 @@ class ReadStreams {
   NodeKnowledge node_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
   std::deque<std::uint64_t> active_;  // streams that want something
+  std::deque<std::uint64_t> beyond_;  // those that may want something for file tiers
   std::vector<ObjectIndex> closed_;
   std::vector<BlockRun> room_;  // for predictions
   std::uint64_t events_ = 0;

@@ -264,13 +264,7 @@ bool MoveBatch::commit(Actor& actor, const Move& move) {
   fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
   fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
   if (dirty != 0) note_dirty_block_moved(actor, move.from, move.to);
-  memory_.note_unused(old);
-  fresh.clear_unread();
-  if (move.reason == PlacementReason::kFetched && memory_.in_memory(move.to)) {
-    fresh.set_unread(fetched_by_);
-    fresh.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-    memory_.fetches().note_fetched(fetched_by_, move.length);
-  }
+  carry_mark(move);
   memory_.directory().move(move.from, move.to, actor.self, actor.owners());
   actor.unlock(fresh, true);
   unpin(old);
@@ -283,6 +277,32 @@ bool MoveBatch::commit(Actor& actor, const Move& move) {
   const bool is_up = to < from;
   actor.count(is_up ? Counter::kPromotedBlocks : Counter::kDemotedBlocks, 1);
   return true;
+}
+
+// What was fetched ahead and goes where it is wanted waits there for its use; if it goes for any
+// other reason it was fetched in vain.
+void MoveBatch::carry_mark(const Move& move) const {
+  BlockDescriptor& old = memory_.block(move.from);
+  BlockDescriptor& fresh = memory_.block(move.to);
+  const FetchJournal& fetches = memory_.fetches();
+  const std::uint8_t waits_for = old.fetched_by.load(std::memory_order_relaxed);
+  const bool is_up = memory_.in_memory(move.to);
+  fresh.clear_unread();
+  if (move.reason != PlacementReason::kFetched || move.length != kBlockBytes) {
+    memory_.note_unused(move.from);
+  } else if (old.take_unread()) {
+    fresh.set_unread(waits_for);
+    if (is_up) {
+      fetches.note_left_below(waits_for, kBlockBytes);
+    } else if (memory_.in_memory(move.from)) {
+      fetches.note_sent_below(waits_for, kBlockBytes);
+    }
+  } else if (is_up) {
+    fresh.set_unread(fetched_by_);
+    fetches.note_fetched(fetched_by_, kBlockBytes);
+  }
+  if (is_up && fresh.is_unread())
+    fresh.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
 }
 
 void MoveBatch::give_up(Actor& actor, const Move& move) {

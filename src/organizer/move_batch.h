@@ -46,7 +46,8 @@ class MoveBatch {
 
   // Step 1. False when the block cannot move now. Requires: not full.
   bool add(Actor& actor, BucketIndex from, TierId target, PlacementReason reason);
-  // The predictor that blocks are added for with kFetched.
+  // The predictor that blocks are brought up for with kFetched, unless they have been fetched for
+  // another one already and wait for their use.
   void set_fetched_by(std::uint8_t predictor) { fetched_by_ = predictor; }
   // Blocks that were added and have not moved yet.
   std::size_t size() const { return flights_[0].moves.size() + flights_[1].moves.size(); }
@@ -87,6 +88,7 @@ class MoveBatch {
   void put(Flight& flight);
   std::uint32_t land(Actor& actor, Flight& flight);
   bool commit(Actor& actor, const Move& move);
+  void carry_mark(const Move& move) const;
   void give_up(Actor& actor, const Move& move);
 
   const NodeMemory& memory_;

@@ -381,7 +381,7 @@ bool Organizer::drop(Actor& actor, BucketIndex bucket, PlacementReason reason) {
   const ObjectIndex object = block.object_index();
   memory_.journal().note(raw(memory_.tier_of(bucket)), MoveJournal::kDropped, reason,
                          bucket_bytes(memory_, bucket));
-  memory_.note_unused(block);
+  memory_.note_unused(bucket);
   memory_.directory().withdraw(bucket, actor.self, actor.owners());
   actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   memory_.pool(memory_.tier_of(bucket)).release(bucket, actor.self);

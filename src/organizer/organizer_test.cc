@@ -117,9 +117,10 @@ class OrganizerTest : public ::testing::Test {
   BucketIndex find(std::uint32_t number) const {
     return memory_.directory().find(object_, static_cast<BlockNumber>(number));
   }
-  void move(std::uint32_t number, TierId target) {
+  void move(std::uint32_t number, TierId target,
+            PlacementReason reason = PlacementReason::kDemoted) {
     MoveBatch batch(memory_, plain_);
-    EXPECT_TRUE(batch.add(actor_, find(number), target, PlacementReason::kDemoted));
+    EXPECT_TRUE(batch.add(actor_, find(number), target, reason));
     EXPECT_EQ(batch.finish(actor_), 1u);
     actor_.drop_leases();
   }
@@ -193,6 +194,43 @@ TEST_F(OrganizerTest, DropsTheOldestCleanBlocksWithoutATierBelow) {
   EXPECT_EQ(find(0), BucketIndex::kNone);
   EXPECT_NE(find(kSlabs - 1), BucketIndex::kNone);
   expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, WhatIsFetchedForLaterWaitsBelow) {
+  create(true);
+  constexpr std::uint8_t kPredictor = 3;
+  const FetchJournal& fetches = memory_.fetches();
+  const FetchJournal::Line& line = fetches.of(kPredictor);
+  memory_.block(place(1, 5, false)).set_unread(kPredictor);
+  actor_.drop_leases();
+  fetches.note_fetched(kPredictor, kBlockBytes);
+  move(1, TierId{1}, PlacementReason::kFetched);
+  EXPECT_EQ(fetches.below_bytes(), kBlockBytes);
+  EXPECT_TRUE(memory_.block(find(1)).is_unread());
+  move(1, TierId::kMemory, PlacementReason::kFetched);
+  EXPECT_EQ(fetches.below_bytes(), 0u);
+  EXPECT_EQ(line.fetched_bytes.load(), kBlockBytes) << "it is the same fetch";
+  move(1, TierId{1}, PlacementReason::kFetched);
+  EXPECT_TRUE(memory_.note_used(find(1), false));
+  EXPECT_FALSE(memory_.note_used(find(1), false)) << "only the first use counts";
+  EXPECT_EQ(fetches.below_bytes(), 0u);
+  EXPECT_EQ(line.used_bytes.load(), kBlockBytes);
+  EXPECT_EQ(line.evicted_unused_bytes.load(), 0u);
+  EXPECT_EQ(fetches.unused_bytes(), 0u);
+}
+
+TEST_F(OrganizerTest, WhatLeavesForAnotherReasonWasFetchedInVain) {
+  create(true, true);
+  constexpr std::uint8_t kPredictor = 3;
+  const FetchJournal& fetches = memory_.fetches();
+  memory_.block(place(1, 5, false)).set_unread(kPredictor);
+  actor_.drop_leases();
+  fetches.note_fetched(kPredictor, kBlockBytes);
+  move(1, TierId{1}, PlacementReason::kFetched);
+  move(1, TierId{2});
+  EXPECT_FALSE(memory_.block(find(1)).is_unread());
+  EXPECT_EQ(fetches.of(kPredictor).evicted_unused_bytes.load(), kBlockBytes);
+  EXPECT_EQ(fetches.below_bytes(), 0u);
 }
 
 TEST_F(OrganizerTest, NeverDropsDirtyBlocks) {

@@ -24,6 +24,10 @@ class Lookahead {
   // A block left RAM, and nobody had read it.
   void on_evicted_unused();
 
+  // As far as it goes, and that was not far enough: whoever reads like this, in bursts, is helped by
+  // what waits for it in slower tiers.
+  bool is_at_most() const { return blocks_ == kBlocksMax; }
+
   // What may be ahead of the reader at most. `factor`: StreamHints::ahead_factor().
   std::uint32_t blocks_ahead(unsigned factor = 1) const;
   // The same in reads of so many blocks; at least one. Requires: blocks_per_read > 0.

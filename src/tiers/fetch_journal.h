@@ -5,9 +5,10 @@
 //   fetched          read from the backing store, or brought up from a file tier, unasked
 //   used             of that: asked for afterwards
 //   late             of what was used: whoever asked had to wait, because it was still on its way
-//   evicted unused   of that: left RAM before anybody asked
+//   evicted unused   of that: left before anybody asked
+//   below            of what waits for its use: in file tiers, because it is wanted later
 //
-// What was fetched and is neither used nor evicted waits in RAM for its use: unused().
+// What was fetched and is neither used nor evicted waits for its use: unused_bytes().
 //
 // Thread safety: any thread of any process. Ownership: the counters live in the control segment.
 #pragma once
@@ -28,6 +29,7 @@ class FetchJournal {
     std::atomic<std::uint64_t> used_bytes;
     std::atomic<std::uint64_t> late_bytes;
     std::atomic<std::uint64_t> evicted_unused_bytes;
+    std::atomic<std::uint64_t> below_bytes;
   };
   static constexpr std::size_t kBytes = sizeof(Line) * kPredictorsMax;
 
@@ -45,7 +47,21 @@ class FetchJournal {
   void note_evicted_unused(unsigned predictor, std::uint64_t bytes) const {
     of(predictor).evicted_unused_bytes.fetch_add(bytes, std::memory_order_relaxed);
   }
-  // Bytes that wait in RAM for their use: an estimate while the counters change.
+  // What waits for its use has gone to a file tier.
+  void note_sent_below(unsigned predictor, std::uint64_t bytes) const {
+    of(predictor).below_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  // It has come up from there, was used there, or does not wait any more.
+  void note_left_below(unsigned predictor, std::uint64_t bytes) const {
+    of(predictor).below_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+  std::uint64_t below_bytes() const {
+    std::uint64_t below = 0;
+    for (unsigned predictor = 0; predictor < kPredictorsMax; ++predictor)
+      below += lines_[predictor].below_bytes.load(std::memory_order_relaxed);
+    return below;
+  }
+  // Bytes that wait for their use, in RAM or below: an estimate while the counters change.
   std::uint64_t unused_bytes() const {
     std::uint64_t fetched = 0;
     std::uint64_t gone = 0;

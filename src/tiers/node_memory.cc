@@ -212,11 +212,25 @@ void NodeMemory::wake_organizer() const {
   futex_wake(header_->organizer_wake);
 }
 
-void NodeMemory::note_unused(BlockDescriptor& block) const {
-  if (__builtin_expect(!block.is_unread(), 1)) return;
-  block.clear_unread();
-  fetches_.note_evicted_unused(block.fetched_by,
-                               bytes_in(static_cast<SizeClass>(block.size_class)));
+// The bytes that were counted when they were fetched; 0 when the block has no mark.
+std::size_t NodeMemory::take_mark(BucketIndex bucket) const {
+  BlockDescriptor& descriptor = block(bucket);
+  if (__builtin_expect(!descriptor.is_unread(), 1) || !descriptor.take_unread()) return 0;
+  if (in_memory(bucket)) return bytes_in(static_cast<SizeClass>(descriptor.size_class));
+  fetches_.note_left_below(descriptor.fetched_by, kBlockBytes);
+  return kBlockBytes;
+}
+
+bool NodeMemory::note_used(BucketIndex bucket, bool was_late) const {
+  const std::size_t bytes = take_mark(bucket);
+  if (bytes != 0) fetches_.note_used(block(bucket).fetched_by, bytes, was_late);
+  return bytes != 0;
+}
+
+bool NodeMemory::note_unused(BucketIndex bucket) const {
+  const std::size_t bytes = take_mark(bucket);
+  if (bytes != 0) fetches_.note_evicted_unused(block(bucket).fetched_by, bytes);
+  return bytes != 0;
 }
 
 // The reader takes the bit before it looks at the ring: who finds it set may rely on being read.

@@ -36,7 +36,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 9;
+inline constexpr std::uint32_t kLayoutVersion = 10;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -167,8 +167,10 @@ class NodeMemory {
   }
   const MoveJournal& journal() const { return journal_; }
   const FetchJournal& fetches() const { return fetches_; }
-  // Counts a block that was fetched ahead and goes before anybody used it. Requires: its lock.
-  void note_unused(BlockDescriptor& block) const;
+  // Count a block that was fetched ahead and is used for the first time, or goes before anybody used
+  // it; of others, and of one that has just been counted, nothing. Return whether it was counted.
+  bool note_used(BucketIndex bucket, bool was_late) const;
+  bool note_unused(BucketIndex bucket) const;
   EventRing& events(std::uint16_t slot) const { return events_[slot]; }
   // Lets the service know what a process has accessed; see arena/event_ring.h.
   void tell(const AccessEvent& event) const;
@@ -257,6 +259,7 @@ class NodeMemory {
  private:
   struct Layout;
   Status bind(const MemoryShape& shape);
+  std::size_t take_mark(BucketIndex bucket) const;
 
   SharedSegment control_;
   SharedSegment data_;

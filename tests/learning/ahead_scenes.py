@@ -75,5 +75,22 @@ def second_epoch_is_replayed():
         assert stage.counter("read_miss_bytes") <= (32 + 0.2 * 32) * MIB, stage.status()["counters"]
 
 
-SCENES = [orders_are_learned, without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain,
-          second_epoch_is_replayed]
+def later_bursts_wait_in_the_file_tier():
+    """A program that reads more at once than RAM has room for finds the rest below, and computes meanwhile."""
+    burst, bursts = 512, 5
+    with Stage(ram="16M", tier="128M") as stage:
+        path = stage.make("bursts", burst * bursts * BLOCK // MIB)
+        order = list(range(burst * bursts))
+        stage.read_in_order(path, order, compute_us=2000, batch=burst)
+        status = stage.status()
+        below = sum(move["bytes"] for move in status["moves"]
+                    if (move["from"], move["to"], move["reason"]) == ("ram", "tier1", "ahead of use"))
+        assert below >= burst * BLOCK // 2, f"{below} bytes: {status['moves']}"
+        fetched = stage.fetched()
+        assert fetched["used_bytes"] >= 0.9 * fetched["fetched_bytes"], status["fetches"]
+        for line in status["fetches"]:
+            assert line["below_bytes"] == 0, f"all of it has been read: {line}"
+
+
+SCENES = [orders_are_learned, later_bursts_wait_in_the_file_tier, without_a_budget_nothing_is_fetched,
+          random_reads_fetch_nothing_in_vain, second_epoch_is_replayed]

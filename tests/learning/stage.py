@@ -61,11 +61,14 @@ class Stage(Node):
         return subprocess.Popen([str(word) for word in line], cwd=self.directory, env=self.environment,
                                 text=True, stdin=subprocess.DEVNULL, **streams)
 
-    def read_in_order(self, path, order, compute_us=2000):
-        """Reads blocks in this order, None opening the file anew, and compares each byte."""
+    def read_in_order(self, path, order, compute_us=2000, batch=1):
+        """Reads blocks in this order, None opening the file anew, and compares each byte.
+
+        After `batch` blocks it computes so long for each of them.
+        """
         order_file = self.work / "order"
         order_file.write_text("".join("=\n" if block is None else f"{block * BLOCK} {BLOCK}\n" for block in order))
-        self.run(READ_LIST, path, "--list", order_file, "--compute-us", compute_us)
+        self.run(READ_LIST, path, "--list", order_file, "--compute-us", compute_us, "--batch", batch)
 
     def reader(self):
         """A puppet that knows of advice, too."""
