@@ -60,6 +60,7 @@ void HeatBook::make_room_for_one() {
       maps_.begin(), maps_.end(),
       [](const auto& left, const auto& right) { return left.second.used < right.second.used; });
   save(oldest->second);
+  if (placer_ != nullptr) placer_->forget(static_cast<ObjectIndex>(oldest->first));
   maps_.erase(oldest);
 }
 
@@ -68,6 +69,7 @@ HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
   auto found = maps_.find(raw(object));
   // The record may be another file's by now.
   if (found != maps_.end() && found->second.key != key) {
+    if (placer_ != nullptr) placer_->forget(object);
     maps_.erase(found);
     found = maps_.end();
   }
@@ -85,10 +87,11 @@ HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
 void HeatBook::take(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   const EventClock clock(memory_.header().started);
+  std::int64_t now = monotonic_ns();
   for (const ToldAccess& told : batch) {
     const AccessEvent& event = told.event;
     if (event.object == ObjectIndex::kNone) continue;
-    const std::int64_t now = clock.nanos(event.cycles);
+    now = clock.nanos(event.cycles);
     if (event.kind == AccessKind::kClose) {
       if (open_.erase(told.stream()) != 0) close(event.object, now);
     } else if (event.kind == AccessKind::kOpen) {
@@ -96,8 +99,19 @@ void HeatBook::take(std::span<const ToldAccess> batch) {
     } else if (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kHit) {
       open(told, now);  // its open may have been lost
       map_of(event.object).heat.access({event.offset, event.length}, now);
+      if (placer_ != nullptr) touched_.insert(event.object);
     }
   }
+  if (placer_ != nullptr) place(now);
+}
+
+void HeatBook::place(std::int64_t now_ns) {
+  for (const ObjectIndex object : touched_) {
+    Map& map = map_of(object);
+    if (map.heat.openers() != 0) placer_->note(object, map.heat, false);
+  }
+  touched_.clear();
+  placer_->place(now_ns);
 }
 
 void HeatBook::open(const ToldAccess& told, std::int64_t now_ns) {
@@ -108,12 +122,17 @@ void HeatBook::open(const ToldAccess& told, std::int64_t now_ns) {
     close(found->second.second, now_ns);
     found->second = {told.event.owner, told.event.object};
   }
-  map_of(told.event.object).heat.open(now_ns);
+  Map& map = map_of(told.event.object);
+  map.heat.open(now_ns);
+  if (placer_ != nullptr && map.heat.openers() == 1)
+    placer_->note(told.event.object, map.heat, true);
 }
 
 void HeatBook::close(ObjectIndex object, std::int64_t now_ns) {
   Map& map = map_of(object);
-  if (map.heat.openers() != 0 && map.heat.close(now_ns)) save(map);
+  if (map.heat.openers() == 0 || !map.heat.close(now_ns)) return;
+  save(map);
+  if (placer_ != nullptr) placer_->forget(object);
 }
 
 void HeatBook::forget_dead() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 #include "heat/file_heat.h"
 #include "heat/heat_text.h"
 #include "node/event_reader.h"
+#include "node/heat_placer.h"
 
 namespace cairn::node {
 
@@ -29,6 +31,9 @@ class HeatBook {
   ~HeatBook();
   HeatBook(const HeatBook&) = delete;
   HeatBook& operator=(const HeatBook&) = delete;
+
+  // Lets segments be placed by their scores as well. Before the first event.
+  void set_placer(std::unique_ptr<HeatPlacer> placer) { placer_ = std::move(placer); }
 
   // An EventReader::Sink.
   void take(std::span<const ToldAccess> batch);
@@ -48,6 +53,7 @@ class HeatBook {
   Map& map_of(ObjectIndex object);
   void open(const ToldAccess& told, std::int64_t now_ns);
   void close(ObjectIndex object, std::int64_t now_ns);
+  void place(std::int64_t now_ns);
   void load(Map* map) const;
   void save(const Map& map);
   void make_room_for_one();
@@ -61,6 +67,8 @@ class HeatBook {
   std::unordered_map<std::uint64_t, std::pair<Owner, ObjectIndex>> open_;
   std::set<FileKey> saved_;  // that have a file
   std::uint64_t events_ = 0;
+  std::unique_ptr<HeatPlacer> placer_;  // null: nothing is placed by score
+  std::set<ObjectIndex> touched_;       // in this batch
 };
 
 }  // namespace cairn::node

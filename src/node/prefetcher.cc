@@ -28,6 +28,8 @@ constexpr int kLooksMax = 200;  // 20 ms: a program that never stops asking does
 constexpr auto kRoomAgain = std::chrono::milliseconds(2);
 // Of many files in a declared order.
 constexpr std::size_t kFilesAhead = 32;
+// Of segments that are to go down for hotter ones: more of them is what the organizer is for.
+constexpr std::size_t kColdMax = 256;
 constexpr std::size_t kNamesMax = 1'000'000;
 constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetched once it is read
 constexpr std::uint8_t kDeclared = 0;
@@ -74,6 +76,7 @@ Status Prefetcher::load_orders() {
 }
 
 std::string Prefetcher::predictor_name(unsigned number) {
+  if (number == ReadStreams::kByHeat) return "heat";
   return number < kPredictorMakers.size() ? kPredictorMakers[number].name : "";
 }
 
@@ -109,6 +112,26 @@ void Prefetcher::take(std::span<const ToldAccess> batch) {
     evicted_unused_ = evicted;
     streams_.take_closed([this](ObjectIndex object) { sources_.forget(object); });
     if (!streams_.wants_any() && files_.empty()) return;
+  }
+  changed_.notify_all();
+}
+
+void Prefetcher::carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes,
+                               TierId to, bool is_promotion) {
+  const auto first = static_cast<std::int64_t>(offset / kBlockBytes);
+  const auto count = static_cast<std::uint32_t>((bytes + kBlockBytes - 1) / kBlockBytes);
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_promotion) {
+      streams_.want_hot(object, BlockRun{first, count}, to != TierId::kMemory);
+    } else if (cold_.size() < kColdMax) {
+      WantedBlocks cold;
+      cold.object = object;
+      cold.first = static_cast<BlockNumber>(first);
+      cold.count = count;
+      cold.is_cold = true;
+      cold_.push_back(cold);
+    }
   }
   changed_.notify_all();
 }
@@ -171,6 +194,11 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
       files_.pop_front();
       return true;
     }
+  }
+  if (!cold_.empty()) {
+    *wanted = cold_.front();
+    cold_.pop_front();
+    return true;
   }
   const std::uint32_t blocks = blocks_beyond();
   return blocks != 0 && streams_.next_beyond(kFetchBlocksMax, blocks, wanted);
@@ -301,7 +329,8 @@ void Prefetcher::close_fetched(const ObjectAccess& access) {
 }
 
 // Up from file tiers or down to one, whose devices the organizer's batches keep from being flooded.
-void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target) {
+void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
+                      PlacementReason reason) {
   const bool is_up = target == TierId::kMemory;
   PlainBatchWriter writer;
   MoveBatch batch(memory_, writer);
@@ -315,8 +344,8 @@ void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, 
     if (bucket == BucketIndex::kNone || memory_.in_memory(bucket) == is_up || home.has_value())
       continue;
     // It has been asked for sooner than was thought.
-    if (!is_up && !memory_.block(bucket).is_unread()) continue;
-    (void)batch.add(actor, bucket, target, PlacementReason::kFetched);
+    if (wanted.is_for_below && !memory_.block(bucket).is_unread()) continue;
+    (void)batch.add(actor, bucket, target, reason);
     if (batch.is_full()) (void)batch.advance(actor);
   }
   (void)batch.finish(actor);
@@ -327,6 +356,11 @@ void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, 
 // What of it could not be fetched for want of room is left in `wanted`.
 Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks) {
   WantedBlocks& wanted = *wanted_blocks;
+  if (wanted.is_cold) {
+    if (const auto tier = tier_below())
+      move(actor, wanted, wanted.count, *tier, PlacementReason::kDemoted);
+    return Outcome::kDone;
+  }
   if (!memory_.owners().is_alive(wanted.owner)) return Outcome::kBroken;
   if (!has_room()) return Outcome::kNoRoom;
   const pid_t pid = memory_.slot(wanted.owner.slot()).pid.load(std::memory_order_relaxed);
@@ -343,9 +377,11 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   actor.works_for = wanted.owner.slot();
   if (index == wanted.object && !wanted.is_below)
     fetched = fetch_ahead(access, wanted.first, wanted.count, wanted.predictor);
-  if (index == wanted.object && wanted.is_below) move(actor, wanted, wanted.count, TierId::kMemory);
+  if (index == wanted.object && wanted.is_below)
+    move(actor, wanted, wanted.count, TierId::kMemory, PlacementReason::kFetched);
   if (wanted.is_for_below) {
-    if (const auto tier = tier_below()) move(actor, wanted, fetched.blocks, *tier);
+    if (const auto tier = tier_below())
+      move(actor, wanted, fetched.blocks, *tier, PlacementReason::kFetched);
   }
   actor.works_for = 0;
   close_fetched(access);

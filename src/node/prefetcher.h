@@ -52,6 +52,9 @@ class Prefetcher {
 
   // An EventReader::Sink.
   void take(std::span<const ToldAccess> batch);
+  // What a HeatPlacer decides: a part of a file that a program has open is to be in this tier.
+  void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,
+                     bool is_promotion);
   // Nothing is being fetched while the lock exists, if it holds.
   std::unique_lock<std::shared_mutex> hold_still() {
     return std::unique_lock<std::shared_mutex>(fetching_, std::try_to_lock);
@@ -69,7 +72,8 @@ class Prefetcher {
   bool pick(WantedBlocks* wanted, std::string* path);
   Outcome fetch(Actor& actor, WantedBlocks* wanted);
   void close_fetched(const ObjectAccess& access);
-  void move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target);
+  void move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
+            PlacementReason reason);
   void want_files_after(const ToldAccess& told);
   void fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
   bool has_room() const;
@@ -86,6 +90,7 @@ class Prefetcher {
   std::condition_variable changed_;
   OrderBook orders_;
   ReadStreams streams_;
+  std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
   // Of files that were fetched: who reads them from RAM has closed them again before the kernel

@@ -284,7 +284,8 @@ void ReadStreams::predict(Stream& stream, std::size_t runs_max, std::uint64_t bl
 }
 
 void ReadStreams::list(Stream& stream, std::uint64_t number) {
-  if (stream.is_listed || (stream.wanted.empty() && stream.needed.empty())) return;
+  if (stream.is_listed) return;
+  if (stream.wanted.empty() && stream.needed.empty() && stream.hot.empty()) return;
   stream.is_listed = true;
   active_.push_back(number);
   drop_ended(&active_);
@@ -303,26 +304,26 @@ void ReadStreams::drop_ended(std::deque<std::uint64_t>* listed) const {
   std::erase_if(*listed, [this](std::uint64_t number) { return !streams_.contains(number); });
 }
 
-ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block,
-                                         bool is_for_below) const {
+ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block, Aim aim) const {
   const BucketIndex bucket =
       memory_.directory().find(stream.object, static_cast<BlockNumber>(block));
   if (bucket == BucketIndex::kNone) return Place::kStore;
-  if (is_for_below || memory_.in_memory(bucket)) return Place::kGoodEnough;
+  if (aim == Aim::kBelow || memory_.in_memory(bucket)) return Place::kGoodEnough;
   // Without much room in RAM it is as well where it is, unless it has been waiting there.
-  return brings_up_ || memory_.block(bucket).is_unread() ? Place::kBelow : Place::kGoodEnough;
+  const bool comes_up = brings_up_ || aim == Aim::kMemory || memory_.block(bucket).is_unread();
+  return comes_up ? Place::kBelow : Place::kGoodEnough;
 }
 
 // The first blocks of `runs` that are not where they are wanted, as far as they lie side by side in
 // whichever order and in the same place. What is good enough on the way is taken as well.
 BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max,
-                               Place* place) const {
+                               Aim aim, Place* place) const {
   BlockRun taken{0, 0};
   while (!runs->empty() && taken.count < count_max) {
     BlockRun& front = runs->front();
     const bool joins =
         taken.count == 0 || front.first == taken.end() || front.first + 1 == taken.first;
-    const Place where = place_of(stream, front.first, runs == &stream.beyond);
+    const Place where = place_of(stream, front.first, aim);
     if (where != Place::kGoodEnough) {
       if (!joins || (taken.count != 0 && where != *place)) break;
       *place = where;
@@ -360,10 +361,14 @@ bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
     stream.is_listed = false;
     std::uint8_t predictor = stream.predictor;
     Place place = Place::kStore;
-    BlockRun run = take_run(stream, &stream.wanted, count_max, &place);
+    BlockRun run = take_run(stream, &stream.wanted, count_max, Aim::kSoon, &place);
     if (run.count == 0) {
-      run = take_run(stream, &stream.needed, count_max, &place);
+      run = take_run(stream, &stream.needed, count_max, Aim::kSoon, &place);
       predictor = kAdvised;
+    }
+    if (run.count == 0) {
+      run = take_run(stream, &stream.hot, count_max, Aim::kMemory, &place);
+      predictor = kByHeat;
     }
     list(stream, number);
     if (run.count == 0) continue;
@@ -385,10 +390,15 @@ bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max, Want
     if (stream.blocks_read_on >= kBeyondStep && stream.lookahead.is_at_most())
       look_beyond(stream, blocks_max);
     Place place = Place::kStore;
-    const BlockRun run = take_run(stream, &stream.beyond, count_max, &place);
-    if (!stream.beyond.empty()) list_beyond(stream, number);
+    std::uint8_t predictor = stream.predictor;
+    BlockRun run = take_run(stream, &stream.beyond, count_max, Aim::kBelow, &place);
+    if (run.count == 0) {
+      run = take_run(stream, &stream.warm, count_max, Aim::kBelow, &place);
+      predictor = kByHeat;
+    }
+    if (!stream.beyond.empty() || !stream.warm.empty()) list_beyond(stream, number);
     if (run.count == 0) continue;
-    *wanted = wanted_of(stream, number, run, stream.predictor);
+    *wanted = wanted_of(stream, number, run, predictor);
     wanted->is_for_below = true;
     return true;
   }
@@ -411,12 +421,24 @@ void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
     return;
   }
   const BlockRun run{static_cast<std::int64_t>(raw(wanted.first)), wanted.count};
+  const bool is_by_heat = wanted.predictor == kByHeat;
   if (wanted.is_for_below) {
-    stream.beyond.push_front(run);
+    (is_by_heat ? stream.warm : stream.beyond).push_front(run);
     return list_beyond(stream, wanted.stream);
   }
-  (wanted.predictor == kAdvised ? stream.needed : stream.wanted).push_front(run);
+  std::deque<BlockRun>& asked = wanted.predictor == kAdvised ? stream.needed : stream.wanted;
+  (is_by_heat ? stream.hot : asked).push_front(run);
   list(stream, wanted.stream);
+}
+
+void ReadStreams::want_hot(ObjectIndex object, BlockRun run, bool is_for_below) {
+  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    return entry.second->object == object && !entry.second->is_silenced;
+  });
+  if (found == streams_.end() || run.count == 0) return;
+  Stream& stream = *found->second;
+  (is_for_below ? stream.warm : stream.hot).push_back(run);
+  is_for_below ? list_beyond(stream, found->first) : list(stream, found->first);
 }
 
 void ReadStreams::note_fetched(std::uint64_t number) {

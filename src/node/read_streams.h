@@ -35,10 +35,13 @@ struct WantedBlocks {
   std::uint8_t predictor = 0;
   bool is_below = false;      // they are in file tiers, and are to be brought up
   bool is_for_below = false;  // they are wanted so late that a file tier is good enough
+  bool is_cold = false;       // they are to leave RAM for hotter ones
 };
 
 class ReadStreams {
  public:
+  // Whom what is wanted for its score is counted for, beside the predictors.
+  static constexpr std::uint8_t kByHeat = FetchJournal::kPredictorsMax - 1;
   // More streams than that at once: the one that was used longest ago is forgotten.
   static constexpr std::size_t kStreamsMax = 4096;
 
@@ -59,6 +62,9 @@ class ReadStreams {
   bool next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted);
   // More blocks that lie in file tiers are to be brought up: RAM has room.
   void set_brings_up(bool brings_up) { brings_up_ = brings_up; }
+  // A part of a file is wanted for its score, in RAM or (`is_for_below`) in a file tier. Nothing
+  // happens unless a program has the file open.
+  void want_hot(ObjectIndex object, BlockRun run, bool is_for_below);
   // It could not be fetched: again later, or (`for_good`) never of this stream.
   void give_back(const WantedBlocks& wanted, bool for_good);
   // Something of the stream was fetched.
@@ -87,6 +93,8 @@ class ReadStreams {
     std::deque<BlockRun> wanted;  // what is foreseen, the soonest first
     std::deque<BlockRun> needed;  // what the program says that it needs
     std::deque<BlockRun> beyond;  // what is foreseen for file tiers, the soonest first
+    std::deque<BlockRun> hot;     // wanted for its score, the hottest first
+    std::deque<BlockRun> warm;    // the same for file tiers
     std::uint8_t predictor = 0;   // who foresees it
     std::uint32_t hits_in_a_row = 0;
     std::uint32_t blocks_per_read = 1;
@@ -103,6 +111,8 @@ class ReadStreams {
       wanted.clear();
       needed.clear();
       beyond.clear();
+      hot.clear();
+      warm.clear();
     }
   };
 
@@ -127,8 +137,10 @@ class ReadStreams {
   void list(Stream& stream, std::uint64_t number);
   // Where a block that is wanted is: nowhere, in a file tier, or where it may stay.
   enum class Place : std::uint8_t { kStore, kBelow, kGoodEnough };
-  Place place_of(const Stream& stream, std::int64_t block, bool is_for_below) const;
-  BlockRun take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max,
+  // Where a file tier is good enough, where only as long as RAM is short, and where never.
+  enum class Aim : std::uint8_t { kBelow, kSoon, kMemory };
+  Place place_of(const Stream& stream, std::int64_t block, Aim aim) const;
+  BlockRun take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max, Aim aim,
                     Place* place) const;
   void make_room_for_one();
 

@@ -72,6 +72,34 @@ def hot_parts_are_seen():
         assert "█" in hottest.split("|")[1][:len(HOT)], text
 
 
+READ_LATER = """
+import os, sys, time
+file = os.open(sys.argv[1], os.O_RDONLY)
+os.pread(file, 100, 0)
+time.sleep(1.5)
+for block in range(64, 96):
+    os.pread(file, 4096, block * 65536)
+os.close(file)
+"""
+
+
+def hot_parts_come_back():
+    """Of a file that is opened again and has left the tiers, what was hot is there before it is asked for."""
+    for switch in ("on", "off"):
+        with Stage(ram="16M", config=f"prefetch:\n  by_heat: {switch}\n") as stage:
+            path = stage.make("hot", FILE_MIB)
+            read_mostly_the_hot_part(stage, path)
+            stage.cairn("stage-out", "--node", "n", path)
+            before = stage.fetched("heat")["used_bytes"]
+            stage.run(sys.executable, "-c", READ_LATER, path)
+            fetched = stage.fetched("heat")
+            came_back = fetched["used_bytes"] - before
+            if switch == "on":
+                assert came_back >= 0.8 * len(HOT) * BLOCK, f"{came_back}: {fetched}"
+            else:
+                assert fetched["fetched_bytes"] == 0, fetched
+
+
 def maps_survive_a_close():
     with Stage() as stage:
         path = stage.make("hot", FILE_MIB)
@@ -219,6 +247,6 @@ def maps_end_with_the_node():
         assert not directory.exists(), list(directory.iterdir())
 
 
-SCENES = [hot_parts_are_seen, maps_survive_a_close, never_read_is_said, writing_is_not_reading,
+SCENES = [hot_parts_are_seen, hot_parts_come_back, maps_survive_a_close, never_read_is_said, writing_is_not_reading,
           maps_of_evicted_files_are_shown, epochs_end_with_their_programs, epochs_of_killed_readers_end,
           what_was_told_last_is_of_the_same_epoch, damaged_maps_are_ignored, maps_end_with_the_node]
