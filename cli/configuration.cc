@@ -188,10 +188,16 @@ class Resolver {
         swap_ = setting.items.front().text == "auto" ? std::nullopt : number(setting);
         break;
       case OptionId::kReport:
-        apply_report(setting);
+        apply_switch(setting, &result_.report);
         break;
       case OptionId::kSchema:
         schema_ = setting;
+        break;
+      case OptionId::kBalanceReads:
+        apply_switch(setting, &result_.node.balances_reads);
+        break;
+      case OptionId::kPrefetchByHeat:
+        apply_switch(setting, &result_.node.prefetches_by_heat);
         break;
       case OptionId::kPrefetchOrders:
         apply_orders(setting);
@@ -332,15 +338,15 @@ class Resolver {
     }
   }
 
-  void apply_report(const Setting& setting) {
+  void apply_switch(const Setting& setting, bool* into) {
     const std::string& text = setting.items.front().text;
     if (text == "on" || text == "true" || text == "yes" || text == "1") {
-      result_.report = true;
+      *into = true;
     } else if (text == "off" || text == "false" || text == "no" || text == "0") {
-      result_.report = false;
+      *into = false;
     } else {
-      problem(setting.items.front().source,
-              fmt::format("report: \"{}\" is not one of on, off", text));
+      problem(setting.items.front().source, fmt::format("{}: \"{}\" is not one of on, off",
+                                                        option_description(setting.id).name, text));
     }
   }
 
@@ -575,6 +581,10 @@ class Resolver {
         return node.objects_max == 0 ? "auto" : fmt::format("{}", node.objects_max);
       case OptionId::kReport:
         return result_.report ? "on" : "off";
+      case OptionId::kBalanceReads:
+        return node.balances_reads ? "on" : "off";
+      case OptionId::kPrefetchByHeat:
+        return node.prefetches_by_heat ? "on" : "off";
       case OptionId::kPrefetchOrders:
         return node.orders_file.empty() ? "none" : node.orders_file;
       case OptionId::kSchema:

@@ -10,6 +10,7 @@ import time
 from .errors import BenchError
 
 STOP_SECONDS = 20
+TOGETHER_SECONDS = 600
 
 
 class Node:
@@ -54,6 +55,18 @@ class Node:
     def run(self, command, buffer, flags=()) -> dict:
         """Runs a worker under this node; returns what it printed."""
         return json.loads(self._bench.output(self.command(command, buffer, flags)) or "{}")
+
+    def run_together(self, commands, buffer) -> list:
+        """Runs workers at the same time under this node; returns what each printed."""
+        programs = [subprocess.Popen(self.command(command, buffer), env=self._bench.environment, text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for command in commands]
+        results = []
+        for program in programs:
+            said, _ = program.communicate(timeout=TOGETHER_SECONDS)
+            if program.returncode != 0:
+                raise BenchError(f"one of {len(programs)} programs ended with {program.returncode}")
+            results.append(json.loads(said))
+        return results
 
     def status(self) -> dict:
         text = self._bench.output([self._bench.cairn, "status", "--node", self.name, "--json"])

@@ -4,12 +4,9 @@
 The case of the Hermes paper's figure 12: what two programs read is to be fetched once, and none is to evict what
 another one will read. In the irregular case no order can be foreseen: it must not be worse than without.
 """
-import json
 import random
 import statistics
-import subprocess
 
-from harness.errors import BenchError
 from harness.patterns import BLOCK, write_list
 
 MIB = 1 << 20
@@ -49,17 +46,9 @@ def _run(bench, data, blocks: int, budget: int) -> dict:
     bench.drop_caches()
     pause = 200 if bench.quick else COMPUTE_US
     with bench.node("--ram", blocks * BLOCK // 2, "--config", settings) as node:
-        programs = [subprocess.Popen(
-            node.command(bench.worker("read_list", data, "--list", bench.scratch / f"shared-{number}", "--compute-us",
-                                      pause, "--batch", BATCH), data.parent),
-            env=bench.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            for number in range(PROGRAMS)]
-        results = []
-        for program in programs:
-            said, _ = program.communicate(timeout=600)
-            if program.returncode != 0:
-                raise BenchError("a reader failed")
-            results.append(json.loads(said))
+        results = node.run_together(
+            [bench.worker("read_list", data, "--list", bench.scratch / f"shared-{number}", "--compute-us", pause,
+                          "--batch", BATCH) for number in range(PROGRAMS)], data.parent)
         moves = node.status()["moves"]
     return {"io_s": sum(result["io_ns"] for result in results) / 1e9,
             "stored": sum(move["bytes"] for move in moves if move["from"] == "backing store")}

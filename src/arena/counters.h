@@ -21,7 +21,8 @@ enum class Counter : std::uint8_t {
   kHitBytesMemory,
   kHitBytesTier1,  // bytes served from file tiers: hit_bytes_counter() says which is whose
   kHitBytesTierLast = kHitBytesTier1 + kTiersMax - 2,
-  kMissBytes,  // bytes that no tier had: kReadBytes is the sum of hits and misses
+  kAroundBytes,  // of the misses: what a saturated file tier had as well
+  kMissBytes,    // bytes that no tier had: kReadBytes is the sum of hits and misses
   kWrites,
   kWriteBytes,
   kWriteThroughBytes,  // bytes that went to the backing store at once

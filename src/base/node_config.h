@@ -85,6 +85,8 @@ struct NodeConfig {
   // waits for that; 0: nothing is. Of what programs tell about their accesses, events_keep_percent
   // are looked at.
   uint32_t prefetch_percent = 25;
+  bool balances_reads = false;
+  bool prefetches_by_heat = false;
   std::string orders_file;  // absolute; of declared orders (node/order_book.h); empty: none
   uint32_t events_keep_percent = 100;
 

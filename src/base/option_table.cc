@@ -273,11 +273,11 @@ constexpr OptionDescription kOptionTable[] = {
      .default_text = "max-bandwidth",
      .value_min = 0,
      .value_max = 0,
-     .choices = "max-bandwidth|max-bandwidth-paper|max-locality|hot-data|round-robin|random|"
+     .choices = "max-bandwidth|maxbw-paper|max-locality|hot-data|round-robin|random|"
                 "minimize-io-time|fastest-with-room",
      .unit = "a policy's name, or the path of a plugin",
      .description =
-         "Which tier takes new data: `max-bandwidth`, `max-bandwidth-paper`, `max-locality`, "
+         "Which tier takes new data: `max-bandwidth`, `maxbw-paper`, `max-locality`, "
          "`hot-data`, `round-robin`, `random`, `minimize-io-time`, `fastest-with-room`, or a "
          "shared object that brings a policy.",
      .advice = "`hot-data` when a small part of the data is read again and again, `max-locality` "
@@ -316,6 +316,20 @@ constexpr OptionDescription kOptionTable[] = {
                     "would have missed least so far; `oldest-first` learns nothing.",
      .advice = "`./dev bench replacement` compares them over traces.",
      .hot_changeable = false},
+    {.id = OptionId::kBalanceReads,
+     .name = "replacement.balance_reads",
+     .environment = "CAIRN_REPLACEMENT_BALANCE_READS",
+     .flag = "",
+     .type = OptionType::kSwitch,
+     .default_text = "off",
+     .value_min = 0,
+     .value_max = 1,
+     .choices = "on|off",
+     .unit = "`on` or `off`",
+     .description = "Whether a part of what file tiers hold is read from the backing store while "
+                    "the tier's device is saturated, as much as makes reading faster in all.",
+     .advice = "On where the store is about as fast as a file tier and nobody else needs it.",
+     .hot_changeable = false},
     {.id = OptionId::kPrefetchBudget,
      .name = "prefetch.budget",
      .environment = "CAIRN_PREFETCH_BUDGET",
@@ -346,6 +360,22 @@ constexpr OptionDescription kOptionTable[] = {
                     "or lists. Empty: nothing is declared.",
      .advice = "What is known is fetched in the right order from the first epoch on. A declaration "
                "that does not match what is read is dropped, and node.log says so.",
+     .hot_changeable = false},
+    {.id = OptionId::kPrefetchByHeat,
+     .name = "prefetch.by_heat",
+     .environment = "CAIRN_PREFETCH_BY_HEAT",
+     .flag = "",
+     .type = OptionType::kSwitch,
+     .default_text = "off",
+     .value_min = 0,
+     .value_max = 1,
+     .choices = "on|off",
+     .unit = "`on` or `off`",
+     .description = "Whether the segments of open files that have the highest scores (`cairn "
+                    "heatmap`) are fetched and brought up, and those that they displace moved "
+                    "down, in the part of the tiers that `prefetch.budget` names.",
+     .advice = "On where programs come back to the same parts of files in no order that could be "
+               "foreseen. What is read evenly is fetched in vain by it.",
      .hot_changeable = false},
     {.id = OptionId::kEventsKeep,
      .name = "events.keep",

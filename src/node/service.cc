@@ -34,6 +34,7 @@
 #include "node/page_warmer.h"
 #include "node/placement_engine.h"
 #include "node/prefetcher.h"
+#include "node/read_balancer.h"
 #include "node/request_worker.h"
 #include "node/rule_book.h"
 #include "node/scratch_space.h"
@@ -147,6 +148,8 @@ class Service final : public AttachEvents, public StopRequest {
                   [](const std::string& text) { spdlog::info("{}", text); }),
         events_(memory_, config.events_keep_percent),
         prefetcher_(context_, memory_),
+        balancer_(memory_, clients_,
+                  [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
         heat_(memory_, config.node_directory),
         recorder_(memory_, events_),
         requests_(flusher_),
@@ -259,16 +262,33 @@ class Service final : public AttachEvents, public StopRequest {
 
   // Who learns from what programs access: the most urgent first.
   void start_learning() {
+    if (config_.prefetches_by_heat && prefetcher_.is_wanted()) place_by_heat();
     if (prefetcher_.is_wanted())
       events_.add([this](std::span<const ToldAccess> batch) { prefetcher_.take(batch); });
     if (learned_ != nullptr)
       events_.add([this](std::span<const ToldAccess> batch) { learned_->take(batch); });
+    if (config_.balances_reads)
+      events_.add([this](std::span<const ToldAccess> batch) { balancer_.take(batch); });
     events_.add([this](std::span<const ToldAccess> batch) { heat_.take(batch); });
     events_.add([this](std::span<const ToldAccess> batch) { recorder_.take(batch); });
     events_.add_forgetter([this] { prefetcher_.forget_dead(); });
     events_.add_forgetter([this] { heat_.forget_dead(); });
     prefetcher_.start();
     events_.start();
+  }
+
+  // The part of each tier that is for what was fetched ahead is for what is hot as well.
+  void place_by_heat() {
+    std::vector<std::uint64_t> capacities;
+    for (unsigned tier = 0; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier) {
+      const std::uint64_t slabs = memory_.pool(static_cast<TierId>(tier)).slab_count();
+      capacities.push_back(slabs * kBlockBytes * config_.prefetch_percent / 100);
+    }
+    heat_.set_placer(std::make_unique<HeatPlacer>(
+        capacities, HeatTrigger::Limits{}, monotonic_ns(),
+        [this](ObjectIndex object, const HeatRange& range, std::optional<TierId> to, bool rises) {
+          if (to) prefetcher_.carry_by_heat(object, range.offset, range.bytes, *to, rises);
+        }));
   }
 
   // The node's own policy, mode and trigger, and its schema.
@@ -374,6 +394,7 @@ class Service final : public AttachEvents, public StopRequest {
   IdleProfiler profiler_;
   EventReader events_;
   Prefetcher prefetcher_;
+  ReadBalancer balancer_;
   HeatBook heat_;
   TraceRecorder recorder_;
   RequestWorker requests_;

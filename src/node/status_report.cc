@@ -65,6 +65,7 @@ Json counters_json(const CounterSums& sums) {
           {"read_hit_bytes_ram", get(sums, Counter::kHitBytesMemory)},
           {"read_hit_bytes_file", hit_bytes_of_file_tiers(sums)},
           {"read_miss_bytes", get(sums, Counter::kMissBytes)},
+          {"read_around_bytes", get(sums, Counter::kAroundBytes)},
           {"writes", get(sums, Counter::kWrites)},
           {"write_bytes", get(sums, Counter::kWriteBytes)},
           {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},

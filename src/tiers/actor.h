@@ -40,7 +40,8 @@ struct Actor {
   std::uint32_t plan_cursor = 0;
   // kBounceBlocks, page-aligned, for direct I/O on file tiers; made when first needed
   std::byte* bounce = nullptr;
-  BounceCopy copy;  // of blocks, at the beginning of `bounce`
+  BounceCopy copy;          // of blocks, at the beginning of `bounce`
+  std::uint32_t draws = 0;  // reads of file tiers that might have gone around them
   // The worst that a part of the call under way has met; the kinds are in that order.
   AccessKind met = AccessKind::kHit;
 

@@ -112,6 +112,8 @@ struct ControlHeader {
   std::atomic<std::uint32_t> opens_are_urgent;
   // When a program last read from the device of a tier (coarse ms): moves then give way to it.
   alignas(64) std::atomic<std::uint32_t> device_read_ms[kTiersMax];
+  // Of 256 reads of a file tier, how many go to the backing store: its device is saturated.
+  std::atomic<std::uint32_t> read_around[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> object_cursor;
   std::atomic<std::uint32_t> objects_live;
   std::atomic<std::uint32_t> description_cursor;
