@@ -94,7 +94,8 @@ Json identity_of(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
   return {{"device", static_cast<uint64_t>(status.st_dev)},
-          {"inode", static_cast<uint64_t>(status.st_ino)}};
+          {"inode", static_cast<uint64_t>(status.st_ino)},
+          {"bytes", static_cast<uint64_t>(status.st_size)}};
 }
 
 // Calls visit(path) for each regular file that is named or lies below a named directory.

@@ -127,7 +127,10 @@ Json explain_file(const NodeContext& context, const ExplainRequest& request) {
     return {{"kind", "done"}, {"known", false}, {"rules", rules_json(context, request)}};
   }
   const Object& object = memory.objects().at(index);
-  const std::uint64_t size = object.size.load();
+  // Of what goes past the tiers nobody here knows the size.
+  const bool is_past =
+      object.through.load() != 0 || object.handling().mode == BufferingMode::kBypass;
+  const std::uint64_t size = is_past ? request.size : object.size.load();
   const std::uint64_t blocks = std::min((size + kBlockBytes - 1) / kBlockBytes, kBlocksMax);
   const std::uint32_t now_ms = monotonic_coarse_ms();
   std::vector<Range> ranges;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/file_commands.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/size_text.h"
 #include "node/explain.h"
 #include "node/reservation_wait.h"
 #include "node/rule_book.h"
@@ -36,6 +39,27 @@ void pin_resident(const NodeContext& context, const Json& file, bool pinned) {
   object.set_handling(handling);
 }
 
+// What is pinned can never leave: more than its tier has room for would fill that for good.
+Status check_pins(const NodeContext& context, const FileRule& rule, const Json& files) {
+  if (!rule.pinned.value_or(false) || !rule.tier) return Status::ok();
+  const auto handling = context.rules->handling_of(rule, ObjectHandling());
+  if (!handling) return handling.status();
+  std::uint64_t bytes = 0;
+  for (const Json& file : files) {
+    const auto size = file.is_object() ? file.find("bytes") : file.end();
+    if (size != file.end() && size->is_number_unsigned()) bytes += size->get<std::uint64_t>();
+  }
+  const TierId tier = *handling->home;
+  const std::uint32_t slabs = context.memory->pool(tier).slab_count();
+  const std::uint32_t kept_free = context.memory->header().low_slabs[raw(tier)].load();
+  const std::uint64_t room = std::uint64_t{slabs - std::min(slabs, kept_free)} * kBlockBytes;
+  if (bytes <= room) return Status::ok();
+  return Status(
+      StatusCode::kExhausted,
+      fmt::format("{} cannot be pinned to tier {}: at most {} of its {} can", format_size(bytes),
+                  *rule.tier, format_size(room), format_size(std::uint64_t{slabs} * kBlockBytes)));
+}
+
 Json to_json(const StageOutcome& outcome) {
   Json failures = Json::array();
   for (const StageFailure& failure : outcome.failures)
@@ -67,11 +91,17 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
     if (!rule) return peer.fail(rule.status().message(), "`cairn set --help` lists what there is");
     rules.push_back(std::move(rule.value()));
   }
+  const Json& files = list_of(request, "files");
+  for (const FileRule& rule : rules) {
+    if (const Status status = check_pins(context_, rule, files); !status)
+      return peer.fail(status.message(),
+                       "pin fewer files, or to a larger tier; nothing was changed");
+  }
   for (const FileRule& rule : rules) {
     if (const Status status = context_.rules->set(rule); !status)
       return peer.fail(status.message(), "nothing was changed by this rule");
     if (!rule.pinned) continue;
-    for (const Json& file : list_of(request, "files")) pin_resident(context_, file, *rule.pinned);
+    for (const Json& file : files) pin_resident(context_, file, *rule.pinned);
   }
   const bool reserves = std::any_of(rules.begin(), rules.end(),
                                     [](const FileRule& rule) { return rule.reserve.has_value(); });

@@ -6,7 +6,7 @@
 // (placement/placement_solver.h). Two members differ in what an access of s bytes costs:
 //
 //   max-bandwidth         A_i + s / BW_i    latency and transfer, in seconds
-//   max-bandwidth-paper   (s / BW_i) * A_i  as equation 2 prints it
+//   maxbw-paper           (s / BW_i) * A_i    as equation 2 prints it
 //
 // The printed form is dimensionally odd: seconds times seconds. It multiplies what adds up in time
 // (a tier of half the latency would take a long transfer in half the time), and a tier whose

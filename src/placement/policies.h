@@ -19,7 +19,7 @@ namespace cairn {
 // The first is the default.
 inline std::array<const PlacementPolicy*, 7> placement_policies() {
   static constexpr MaxBandwidth kMaxBandwidth{};
-  static constexpr MaxBandwidth kMaxBandwidthPaper("max-bandwidth-paper", paper_cost_of_access);
+  static constexpr MaxBandwidth kMaxBandwidthPaper("maxbw-paper", paper_cost_of_access);
   static constexpr MaxLocality kMaxLocality{};
   static constexpr HotData kHotData{};
   static constexpr RoundRobin kRoundRobin{};

@@ -581,6 +581,15 @@ def pins():
             puppet.call("pwrite", file, other, step << 20)
         assert soon(lambda: node.tiers_of("kept") != {"ram": len(kept)}), "unpinned blocks leave when they are oldest"
         assert puppet.end() == 0, puppet.errors
+        # More than the tier has room for would fill it for good.
+        large = [node.directory / f"large{number}" for number in range(2)]
+        for path in large:
+            path.write_bytes(bytes(20 << 20))
+        node.cairn("pin", "--node", "n", "--tier", "ram", large[0])
+        node.cairn("unpin", "--node", "n", large[0])
+        said = node.cairn("pin", "--node", "n", "--tier", "ram", *large, status=2)
+        assert "40 MiB cannot be pinned to tier ram: at most" in said and "nothing was changed" in said, said
+        assert node.tiers_of("large1") == {}, "nothing was changed"
 
 
 # ---- scratch ----------------------------------------------------------------------------------------------
