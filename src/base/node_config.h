@@ -85,7 +85,8 @@ struct NodeConfig {
   // waits for that; 0: nothing is. Of what programs tell about their accesses, events_keep_percent
   // are looked at.
   uint32_t prefetch_percent = 25;
-  std::string orders_file;  // absolute; of declared orders (node/order_book.h); empty: none
+  std::string orders_file;     // absolute; of declared orders (node/order_book.h); empty: none
+  std::string predictor_file;  // absolute; a plugin (plugins/predictor_plugin.h); empty: none
   uint32_t events_keep_percent = 100;
 
   // Sizes of the fixed tables. objects_max 0: the service derives it from the capacities.

@@ -347,6 +347,24 @@ constexpr OptionDescription kOptionTable[] = {
      .advice = "What is known is fetched in the right order from the first epoch on. A declaration "
                "that does not match what is read is dropped, and node.log says so.",
      .hot_changeable = false},
+    {.id = OptionId::kPrefetchPlugin,
+     .name = "prefetch.plugin",
+     .environment = "CAIRN_PREFETCH_PLUGIN",
+     .flag = "",
+     .type = OptionType::kFile,
+     .default_text = "",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "",
+     .unit = "the path of a plugin (include/cairn/predictor_plugin.h)",
+     .description =
+         "A shared object that brings a predictor: what it foresees of a program's reads "
+         "is fetched ahead while it is right more often than the predictors that are "
+         "built in. Empty: those alone.",
+     .advice = "For programs that read by a rule which only their authors know; "
+               "examples/predictor_plugin/ is one to copy. A plugin that throws or does not return "
+               "is not asked any more, and node.log says so.",
+     .hot_changeable = false},
     {.id = OptionId::kEventsKeep,
      .name = "events.keep",
      .environment = "CAIRN_EVENTS_KEEP",

@@ -40,6 +40,7 @@ enum class OptionId : uint8_t {
   kReplacementExpert,
   kPrefetchBudget,
   kPrefetchOrders,
+  kPrefetchPlugin,
   kEventsKeep,
   kSchema,
   kClientsMax,
