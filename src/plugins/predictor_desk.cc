@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <limits>
 #include <system_error>
 #include <utility>
