@@ -175,6 +175,12 @@ class Schemas(CommandTest):
                            'placement.policy: "fast" is not max-bandwidth', "schema: /none: No such file"])
         self.refused("config", "show", "--policy", "./none.so", says=["placement.policy: plugin ", "No such file"])
 
+    def test_a_predictor_that_is_not_there(self):
+        with open(os.path.join(self.work, "cairn.yaml"), "w", encoding="utf-8") as file:
+            file.write("prefetch:\n  budget: 10\n  plugin: ./none.so\n")
+        self.refused("config", "show", "--config", "cairn.yaml",
+                     says=["cairn.yaml:3: prefetch.plugin: plugin ", "/none.so: No such file"])
+
 
 class BadInput(CommandTest):
     def test_program_that_cannot_be_started(self):

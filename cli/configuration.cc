@@ -202,6 +202,9 @@ class Resolver {
       case OptionId::kPrefetchOrders:
         apply_orders(setting);
         break;
+      case OptionId::kPrefetchPlugin:
+        apply_predictor(setting);
+        break;
       case OptionId::kBufferMode:
         apply_choice(setting, buffering_mode_named, &result_.node.mode);
         break;
@@ -282,18 +285,32 @@ class Resolver {
 
   void apply_policy(const Setting& setting) {
     std::string policy = setting.items.front().text;
-    const std::string& source = setting.items.front().source;
     // A plugin is named relative to where the command is typed; the service works elsewhere.
     const bool is_plugin = policy.find('/') != std::string::npos;
     if (is_plugin) policy = absolute_path(policy);
     const std::string what = policy_problem(policy);
     if (!what.empty()) {
-      problem(source, "placement.policy: " + what);
-    } else if (is_plugin && ::access(policy.c_str(), R_OK) != 0) {
-      problem(source, fmt::format("placement.policy: plugin {}: {}", policy, std::strerror(errno)));
-    } else {
+      problem(setting.items.front().source, "placement.policy: " + what);
+    } else if (!is_plugin || is_readable_plugin(setting, policy)) {
       result_.node.placement_policy = policy;
     }
+  }
+
+  void apply_predictor(const Setting& setting) {
+    const std::string& text = setting.items.front().text;
+    result_.node.predictor_file.clear();
+    if (text.empty() || text == "none") return;
+    const std::string path = absolute_path(text);
+    if (is_readable_plugin(setting, path)) result_.node.predictor_file = path;
+  }
+
+  // Only the service loads it, and says then what else is wrong with it.
+  bool is_readable_plugin(const Setting& setting, const std::string& path) {
+    if (::access(path.c_str(), R_OK) == 0) return true;
+    problem(setting.items.front().source,
+            fmt::format("{}: plugin {}: {}", option_description(setting.id).name, path,
+                        std::strerror(errno)));
+    return false;
   }
 
   // The rules themselves: what the service is given were read and checked by who started it.
@@ -587,6 +604,8 @@ class Resolver {
         return node.prefetches_by_heat ? "on" : "off";
       case OptionId::kPrefetchOrders:
         return node.orders_file.empty() ? "none" : node.orders_file;
+      case OptionId::kPrefetchPlugin:
+        return node.predictor_file.empty() ? "none" : node.predictor_file;
       case OptionId::kSchema:
         return node.schema_file.empty() ? "none" : node.schema_file;
       case OptionId::kBufferMode:

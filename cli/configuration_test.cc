@@ -143,6 +143,8 @@ TEST_F(ConfigurationTest, TheResolvedFileCarriesTheRules) {
   settings.mode = "persistent-sync";
   settings.trigger = "per-file";
   settings.policy = directory_ + "/plugin.so";
+  write("/settings.yaml", "prefetch:\n  plugin: " + directory_ + "/plugin.so\n");
+  settings.config_file = directory_ + "/settings.yaml";
   const NodeConfig first = resolve(settings);
   ASSERT_EQ(first.rules.size(), 2U);
   EXPECT_EQ(first.schema_file, settings.schema);
@@ -158,6 +160,8 @@ TEST_F(ConfigurationTest, TheResolvedFileCarriesTheRules) {
   EXPECT_EQ(second.mode, first.mode);
   EXPECT_EQ(second.trigger, first.trigger);
   EXPECT_EQ(second.placement_policy, settings.policy);
+  EXPECT_EQ(first.predictor_file, settings.policy);
+  EXPECT_EQ(second.predictor_file, settings.policy);
   write("/other.yaml", "rules: []");
   const NodeConfig other =
       resolve({.config_file = directory_ + "/out.yaml", .schema = directory_ + "/other.yaml"});

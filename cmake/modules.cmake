@@ -34,7 +34,7 @@ cairn_module(heat        DEPS base)
 cairn_module(orders      DEPS base)
 cairn_module(trace       DEPS base LIBRARIES cairn_zstd)
 cairn_module(rules       DEPS base LIBRARIES fmt::fmt-header-only cairn_yaml)
-cairn_module(plugins     DEPS placement LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
+cairn_module(plugins     DEPS prefetch LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
 cairn_module(node        DEPS buffer tiers_uring profiler plugins rules heat orders trace MAY_INCLUDE client/protocol.h
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only cairn_yaml nlohmann_json::nlohmann_json
              cairn_liburing Threads::Threads)

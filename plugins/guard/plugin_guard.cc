@@ -23,10 +23,10 @@ Value guarded(Call&& call, Value otherwise, PluginGuard::Thrown* thrown) {
   return otherwise;
 }
 
-const cairn_placement_policy* describe(PluginGuard::Describe function,
-                                       PluginGuard::Thrown* thrown) {
-  const cairn_placement_policy* none = nullptr;
-  return guarded([&] { return function(); }, none, thrown);
+template <typename Description>
+const Description* describe(PluginGuard::Entry<Description> entry, PluginGuard::Thrown* thrown) {
+  const Description* none = nullptr;
+  return guarded([&] { return entry(); }, none, thrown);
 }
 
 int solve(PluginGuard::Solve function, const cairn_tier_view* tiers, std::uint32_t tier_count,
@@ -35,7 +35,32 @@ int solve(PluginGuard::Solve function, const cairn_tier_view* tiers, std::uint32
   return guarded([&] { return function(tiers, tier_count, request, answer); }, -1, thrown);
 }
 
-constexpr PluginGuard kGuard = {describe, solve};
+void* create(const cairn_predictor& predictor, const cairn_read_stream& stream,
+             PluginGuard::Thrown* thrown) {
+  void* none = nullptr;
+  return guarded([&] { return predictor.create(&stream); }, none, thrown);
+}
+
+void destroy(const cairn_predictor& predictor, void* state, PluginGuard::Thrown* thrown) {
+  const auto call = [&] {
+    predictor.destroy(state);
+    return 0;
+  };
+  (void)guarded(call, 0, thrown);
+}
+
+std::uint32_t foresee(const cairn_predictor& predictor, const PluginGuard::Question& question,
+                      PluginGuard::Thrown* thrown) {
+  const auto call = [&] {
+    for (std::size_t at = 0; at < question.read_count; ++at)
+      predictor.observe(question.state, &question.reads[at]);
+    return predictor.predict(question.state, &question.stream, question.next, question.next_max);
+  };
+  return guarded(call, 0U, thrown);
+}
+
+constexpr PluginGuard kGuard = {
+    describe<cairn_placement_policy>, solve, describe<cairn_predictor>, create, destroy, foresee};
 
 }  // namespace
 }  // namespace cairn

@@ -377,6 +377,24 @@ constexpr OptionDescription kOptionTable[] = {
      .advice = "On where programs come back to the same parts of files in no order that could be "
                "foreseen. What is read evenly is fetched in vain by it.",
      .hot_changeable = false},
+    {.id = OptionId::kPrefetchPlugin,
+     .name = "prefetch.plugin",
+     .environment = "CAIRN_PREFETCH_PLUGIN",
+     .flag = "",
+     .type = OptionType::kFile,
+     .default_text = "",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "",
+     .unit = "the path of a plugin (include/cairn/predictor_plugin.h)",
+     .description =
+         "A shared object that brings a predictor: what it foresees of a program's reads "
+         "is fetched ahead while it is right more often than the predictors that are "
+         "built in. Empty: those alone.",
+     .advice = "For programs that read by a rule which only their authors know; "
+               "examples/predictor_plugin/ is one to copy. A plugin that throws or does not return "
+               "is not asked any more, and node.log says so.",
+     .hot_changeable = false},
     {.id = OptionId::kEventsKeep,
      .name = "events.keep",
      .environment = "CAIRN_EVENTS_KEEP",

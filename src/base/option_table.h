@@ -42,6 +42,7 @@ enum class OptionId : uint8_t {
   kPrefetchBudget,
   kPrefetchOrders,
   kPrefetchByHeat,
+  kPrefetchPlugin,
   kEventsKeep,
   kSchema,
   kClientsMax,

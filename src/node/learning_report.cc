@@ -4,18 +4,30 @@
 #include "node/event_reader.h"
 #include "node/learned_replacement.h"
 #include "node/prefetcher.h"
+#include "plugins/predictor_plugin.h"
+#include "prefetch/chooser.h"
 
 namespace cairn::node {
 
-Json fetches_json(const NodeMemory& memory) {
+namespace {
+
+std::string predictor_name(const NodeContext& context, unsigned number) {
+  if (number == Chooser::kSupplied && context.predictor != nullptr)
+    return context.predictor->name();
+  return Prefetcher::predictor_name(number);
+}
+
+}  // namespace
+
+Json fetches_json(const NodeContext& context) {
   Json list = Json::array();
   for (unsigned number = 0; number < FetchJournal::kPredictorsMax; ++number) {
-    const FetchJournal::Line& line = memory.fetches().of(number);
+    const FetchJournal::Line& line = context.memory->fetches().of(number);
     const std::uint64_t fetched = line.fetched_bytes.load(std::memory_order_relaxed);
     if (fetched == 0) continue;
     const std::uint64_t used = line.used_bytes.load(std::memory_order_relaxed);
     const std::uint64_t evicted = line.evicted_unused_bytes.load(std::memory_order_relaxed);
-    list.push_back({{"predictor", Prefetcher::predictor_name(number)},
+    list.push_back({{"predictor", predictor_name(context, number)},
                     {"fetched_bytes", fetched},
                     {"used_bytes", used},
                     {"late_bytes", line.late_bytes.load(std::memory_order_relaxed)},

@@ -10,7 +10,7 @@
 namespace cairn::node {
 
 // One entry per predictor that had something fetched.
-Json fetches_json(const NodeMemory& memory);
+Json fetches_json(const NodeContext& context);
 // One entry per tier; empty when nothing is learned.
 Json replacement_json(const NodeContext& context);
 Json events_json(const NodeContext& context);

@@ -14,6 +14,10 @@
 #include "node/run_table.h"
 #include "node/store_files.h"
 
+namespace cairn {
+class PredictorPlugin;
+}  // namespace cairn
+
 namespace cairn::node {
 
 // How the service was asked to end.
@@ -51,6 +55,7 @@ struct NodeContext {
   HeatBook* heat = nullptr;
   TraceRecorder* recorder = nullptr;
   const LearnedReplacement* learned = nullptr;  // null: nothing is learned
+  const PredictorPlugin* predictor = nullptr;   // null: only those that are built in
   StopRequest* stop = nullptr;
   std::int64_t started_ns = 0;
 };

@@ -44,6 +44,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
+  // A predictor that is not built in takes part. Before start(); outlives this.
+  void add(PredictorSupply& supply) { streams_.set_supply(&supply); }
   // Reads the declared orders that the configuration names. Before start().
   Status load_orders();
   bool is_wanted() const { return context_.config->prefetch_percent > 0; }

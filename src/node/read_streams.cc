@@ -158,7 +158,7 @@ void ReadStreams::make_room_for_one() {
 Chooser& ReadStreams::chooser_of(Stream& stream) {
   if (stream.chooser == nullptr) {
     const std::uint64_t key = key_of(memory_.objects().at(stream.object).key());
-    stream.chooser = std::make_unique<Chooser>(node_.file(key), node_);
+    stream.chooser = std::make_unique<Chooser>(node_.file(key), node_, supply_);
   }
   return *stream.chooser;
 }
@@ -224,6 +224,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   if (stream.chooser == nullptr && is_quiet) return;
   Chooser& chooser = chooser_of(stream);
   judge(stream, event.kind, run);
+  chooser.set_file_blocks(blocks_of(memory_.objects().at(stream.object)));
   chooser.observe(run);
   if (!stream.declared_path.empty() && chooser.hints().is_order_refuted()) {
     orders_->refute(stream.declared_path);

@@ -52,6 +52,8 @@ class ReadStreams {
   explicit ReadStreams(const NodeMemory& memory, OrderBook* orders = nullptr, PathOf path_of = {})
       : memory_(memory), orders_(orders), path_of_(std::move(path_of)) {}
 
+  // A predictor for each stream besides those of the table. Before the first event; may be null.
+  void set_supply(PredictorSupply* supply) { supply_ = supply; }
   void take(const ToldAccess& told);
   // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
   // nothing is wanted.
@@ -147,6 +149,7 @@ class ReadStreams {
   const NodeMemory& memory_;
   OrderBook* const orders_;
   const PathOf path_of_;
+  PredictorSupply* supply_ = nullptr;
   NodeKnowledge node_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
   std::deque<std::uint64_t> active_;  // streams that want something

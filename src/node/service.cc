@@ -39,6 +39,7 @@
 #include "node/rule_book.h"
 #include "node/scratch_space.h"
 #include "node/trace_recorder.h"
+#include "plugins/predictor_plugin.h"
 #include "replacement/policies.h"
 
 namespace cairn::node {
@@ -187,6 +188,7 @@ class Service final : public AttachEvents, public StopRequest {
 
   Status start(const NodeDirectory& directory) {
     CAIRN_RETURN_IF_ERROR(take_rules());
+    CAIRN_RETURN_IF_ERROR(load_predictor());
     CAIRN_RETURN_IF_ERROR(prefetcher_.load_orders());
     flusher_.start();
     reaper_.start();
@@ -291,6 +293,20 @@ class Service final : public AttachEvents, public StopRequest {
         }));
   }
 
+  // The predictor that the configuration names takes part in fetching ahead.
+  Status load_predictor() {
+    if (config_.predictor_file.empty()) return Status::ok();
+    auto loaded = PredictorPlugin::load(config_.predictor_file, [](const std::string& complaint) {
+      spdlog::warn("{}", complaint);
+    });
+    if (!loaded) return {loaded.status().code(), "prefetch.plugin: " + loaded.status().message()};
+    predictor_ = std::move(loaded.value());
+    context_.predictor = predictor_.get();
+    prefetcher_.add(*predictor_);
+    spdlog::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);
+    return Status::ok();
+  }
+
   // The node's own policy, mode and trigger, and its schema.
   Status take_rules() {
     const auto policy = placement_.number_of(config_.placement_policy);
@@ -393,6 +409,7 @@ class Service final : public AttachEvents, public StopRequest {
   PageWarmer warmer_;
   IdleProfiler profiler_;
   EventReader events_;
+  std::unique_ptr<PredictorPlugin> predictor_;  // null: only those that are built in
   Prefetcher prefetcher_;
   ReadBalancer balancer_;
   HeatBook heat_;

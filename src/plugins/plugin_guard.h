@@ -17,22 +17,43 @@
 #include <cstdint>
 
 #include "cairn/policy_plugin.h"
+#include "cairn/predictor_plugin.h"
 
 namespace cairn {
 
+// Each function is null or zero when the plugin threw, and says what in `thrown`.
 struct PluginGuard {
   static constexpr const char* kEntryPoint = "cairn_plugin_guard";
 
-  using Describe = decltype(&cairn_placement_policy_v1);
+  // What the entry point of a kind of plugins is.
+  template <typename Description>
+  using Entry = const Description* (*)();
   using Solve = decltype(cairn_placement_policy::solve);
   // Where what was thrown is described; empty: nothing was.
   struct Thrown {
     char text[256] = "";
   };
+  // One trip to a predictor: all that was read, then what comes next.
+  struct Question {
+    void* state = nullptr;
+    cairn_read_stream stream{};
+    const cairn_block_run* reads = nullptr;
+    std::size_t read_count = 0;
+    cairn_block_run* next = nullptr;
+    std::uint32_t next_max = 0;
+  };
 
-  const cairn_placement_policy* (*describe)(Describe describe, Thrown* thrown);
+  const cairn_placement_policy* (*describe_policy)(Entry<cairn_placement_policy> entry,
+                                                   Thrown* thrown);
   int (*solve)(Solve solve, const cairn_tier_view* tiers, std::uint32_t tier_count,
                const cairn_placement_request* request, cairn_placement* answer, Thrown* thrown);
+
+  const cairn_predictor* (*describe_predictor)(Entry<cairn_predictor> entry, Thrown* thrown);
+  void* (*create)(const cairn_predictor& predictor, const cairn_read_stream& stream,
+                  Thrown* thrown);
+  void (*destroy)(const cairn_predictor& predictor, void* state, Thrown* thrown);
+  std::uint32_t (*foresee)(const cairn_predictor& predictor, const Question& question,
+                           Thrown* thrown);
 };
 
 }  // namespace cairn

@@ -37,7 +37,8 @@ float share_read(BlockRun foreseen, BlockRun run) {
 
 }  // namespace
 
-Chooser::Chooser(FileKnowledgePtr file, NodeKnowledge& node) : file_(std::move(file)), node_(node) {
+Chooser::Chooser(FileKnowledgePtr file, NodeKnowledge& node, PredictorSupply* supply)
+    : file_(std::move(file)), node_(node) {
   const PredictorSources sources{*file_, node_, hints_};
   for (unsigned index = 0; index < kPredictors; ++index) {
     Member& member = members_[index];
@@ -45,10 +46,15 @@ Chooser::Chooser(FileKnowledgePtr file, NodeKnowledge& node) : file_(std::move(f
     member.is_told = kPredictorMakers[index].is_told;
     member.near_score = member.is_told ? kScoreOfTold : file_->scores[index];
   }
+  if (supply == nullptr) return;
+  Member& member = members_[kSupplied];
+  member.predictor = supply->make(file_blocks_);
+  member.near_score = file_->scores[kSupplied];
+  ++member_count_;
 }
 
 void Chooser::leave_scores() {
-  for (unsigned index = 0; index < kPredictors; ++index) {
+  for (unsigned index = 0; index < member_count_; ++index) {
     const Member& member = members_[index];
     if (member.is_told || member.spoken < kSpokenMin) continue;
     const float found = std::clamp(member.score(), kScoreInheritedMin, kScoreInheritedMax);
@@ -111,7 +117,7 @@ void Chooser::observe(BlockRun run) {
   last_ = run;
   hints_.observe(run);
   if (++reads_ % kReadsPerDeposit == 0) leave_scores();
-  for (unsigned index = 0; index < kPredictors; ++index) {
+  for (unsigned index = 0; index < member_count_; ++index) {
     Member& member = members_[index];
     judge_near(member, news);
     judge_far(member, news);
@@ -137,7 +143,7 @@ unsigned Chooser::best() const {
   const bool only_told = hints_.advice() == AccessAdvice::kRandom;
   unsigned best = kNobody;
   float worth_to_beat = 0;
-  for (unsigned index = 0; index < kPredictors; ++index) {
+  for (unsigned index = 0; index < member_count_; ++index) {
     const Member& member = members_[index];
     if (only_told && !member.is_told) continue;
     if (member.score() < kScoreMin || member.worth() < worth_to_beat) continue;

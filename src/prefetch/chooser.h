@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which predictor of the table a stream is read ahead by: all of them follow it, what each foresaw
-// is compared with what came, and the one that was right most often lately is asked. When none is
-// right often enough, nobody is.
+// Which predictor a stream is read ahead by: all those of the table follow it, and one that a
+// plugin brings. What each foresaw is compared with what came, and the one that was right most
+// often lately is asked. When none is right often enough, nobody is.
 //
 // A predictor's score is the mean of two running shares of blocks that were read after it had said
 // so: of its next two reads, and of reads as far ahead as kFarReads. What is fetched is what it
@@ -12,9 +12,10 @@
 // found.
 //
 // Bounds: some 3 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
-// file's knowledge; borrows the node's, which outlives it.
+// file's knowledge; borrows the node's and the supply, which outlive it.
 #pragma once
 
+#include "prefetch/predictor_supply.h"
 #include "prefetch/predictors.h"
 
 namespace cairn {
@@ -24,21 +25,26 @@ class Chooser {
   // A prediction that is expected to be right less often is not made.
   static constexpr float kScoreMin = 0.4F;
   static constexpr unsigned kFarReads = 8;
-  static constexpr unsigned kNobody = kPredictors;
+  // The number of the predictor that stands in no table: behind all that do.
+  static constexpr unsigned kSupplied = kPredictors;
+  static constexpr unsigned kNobody = kPredictors + 1;
 
-  Chooser(FileKnowledgePtr file, NodeKnowledge& node);
+  // `supply`: of one predictor more; may be null.
+  Chooser(FileKnowledgePtr file, NodeKnowledge& node, PredictorSupply* supply = nullptr);
   ~Chooser() { leave_scores(); }
   Chooser(const Chooser&) = delete;
   Chooser& operator=(const Chooser&) = delete;
 
   StreamHints& hints() { return hints_; }
+  // How long the file is now, for those who ask.
+  void set_file_blocks(std::int64_t blocks) { file_blocks_ = blocks; }
 
   // The program reads this. Within what it has just read it is no step.
   void observe(BlockRun run);
 
   struct Choice {
     std::size_t count = 0;         // of the runs that are filled
-    unsigned predictor = kNobody;  // which one foresees them: an index of kPredictorMakers
+    unsigned predictor = kNobody;  // an index of kPredictorMakers, or kSupplied
   };
   Choice predict(std::span<BlockRun> next) const;
 
@@ -70,6 +76,8 @@ class Chooser {
     float worth() const { return score() * (1 + reach) / 2; }
   };
 
+  static_assert(kNobody <= kPredictorsMax, "each has its place among the scores");
+
   BlockRun news_of(BlockRun run) const;
   void leave_scores();
   void judge_near(Member& member, BlockRun run);
@@ -81,7 +89,9 @@ class Chooser {
   const FileKnowledgePtr file_;
   NodeKnowledge& node_;
   StreamHints hints_;
-  std::array<Member, kPredictors> members_;
+  std::int64_t file_blocks_ = 0;
+  std::array<Member, kNobody> members_;
+  unsigned member_count_ = kPredictors;
   BlockRun last_{-1, 0};
   std::uint32_t reads_ = 0;
 };

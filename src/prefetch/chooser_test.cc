@@ -35,6 +35,49 @@ DeclaredOrder order_of(const AccessPattern& pattern) {
   return std::make_shared<const std::vector<BlockRun>>(std::move(runs));
 }
 
+// Of a predictor that knows how far behind the one before each read begins, a distance that never
+// comes again, and is right so often in a hundred times.
+class SteppingSupply final : public PredictorSupply {
+ public:
+  static constexpr std::array<std::int64_t, 4> kSteps = {3, 17, 5, 1031};
+
+  explicit SteppingSupply(int right_percent) : right_percent_(right_percent) {}
+  const char* name() const override { return "stepping"; }
+  std::unique_ptr<Predictor> make(const std::int64_t& file_blocks) override {
+    return std::make_unique<Stepping>(right_percent_, file_blocks);
+  }
+
+ private:
+  class Stepping final : public Predictor {
+   public:
+    Stepping(int right_percent, const std::int64_t& file_blocks)
+        : right_percent_(right_percent), file_blocks_(file_blocks) {}
+    const char* name() const override { return "stepping"; }
+    void observe(BlockRun run) override {
+      last_ = run.first;
+      ++reads_;
+    }
+    std::size_t predict(std::span<BlockRun> next) const override {
+      std::int64_t block = last_;
+      for (std::size_t at = 0; at < next.size(); ++at) {
+        const std::size_t read = reads_ + at;
+        block = (block + kSteps[read % 4] + static_cast<std::int64_t>(read * read)) % file_blocks_;
+        const bool is_right = static_cast<int>(read * 37 % 100) < right_percent_;
+        next[at] = BlockRun{is_right ? block : block + file_blocks_, 1};
+      }
+      return next.size();
+    }
+
+   private:
+    const int right_percent_;
+    const std::int64_t& file_blocks_;
+    std::int64_t last_ = 0;
+    std::size_t reads_ = 0;
+  };
+
+  const int right_percent_;
+};
+
 class ChooserTest : public ::testing::Test {
  protected:
   void read(const std::vector<std::int64_t>& blocks) {
@@ -52,6 +95,31 @@ class ChooserTest : public ::testing::Test {
   Chooser chooser_{node_.file(1), node_};
   std::array<BlockRun, 8> next_;
 };
+
+// Under the same gate as all others, and under a number of its own.
+TEST_F(ChooserTest, ASuppliedPredictorIsAskedWhileItIsRight) {
+  for (const int right_percent : {100, 70, 20}) {
+    SteppingSupply supply(right_percent);
+    NodeKnowledge node;  // that has not heard of the order before
+    Chooser chooser(node.file(1), node, &supply);
+    constexpr std::int64_t kBlocks = 100'003;
+    chooser.set_file_blocks(kBlocks);
+    std::int64_t block = 0;
+    unsigned asked = 0;
+    constexpr std::size_t kReads = 400;
+    for (std::size_t read = 0; read < kReads; ++read) {
+      block = (block + SteppingSupply::kSteps[read % 4] + static_cast<std::int64_t>(read * read)) %
+              kBlocks;
+      chooser.observe(BlockRun{block, 1});
+      asked += chooser.predict(next_).predictor == Chooser::kSupplied ? 1 : 0;
+    }
+    if (right_percent >= 70) {
+      EXPECT_GE(asked, kReads * 8 / 10) << right_percent;
+    } else {
+      EXPECT_LE(asked, kReads / 10) << right_percent;
+    }
+  }
+}
 
 TEST_F(ChooserTest, NobodyIsAskedAboutAStreamWithoutReads) {
   EXPECT_EQ(choose().count, 0u);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A predictor in a shared object: it is told what a program reads of a file, and says what will be
+ * read next. The interface between it and the node service. Plain C.
+ *
+ * The object exports one function, cairn_predictor_v1(), which returns a description that lives as
+ * long as the object is loaded. For each stream (what one process reads through one open
+ * description) the service makes a state with create(), when something of it was not in RAM. From
+ * then on it calls observe() for each read, in order, and predict() now and then. What was foreseen
+ * is compared with what is read, as with the predictors that are built in: a predictor that is
+ * right less often than two times in five has nothing fetched, and of several the best is asked.
+ *
+ * Nobody waits for a predictor: what it says is used when the program has read on. So it is asked
+ * for many reads at once, and again before they are used up, or when something else was read; after
+ * the first 16 reads of a stream no more than after every fourth, and of one about which it is
+ * wrong or silent, down to every 64th. Until then reads are gathered, at most 64 of them. Some may
+ * be missing, since programs tell of them through a ring that forgets when it is full. A read of
+ * what is in RAM may not be told, and neither is a second one of the same blocks in a row.
+ *
+ * Errors: a predictor that throws or does not return within 500 ms is not asked again, and the
+ * service's log says so. Of what it foresees, runs that are no blocks of the file are left out, and
+ * so is an answer that counts more runs than there is room for; the log says so once. A crash is a
+ * crash of the service.
+ *
+ * Thread safety: all functions are called by one thread of the service at a time, which is not
+ * always the same. Ownership: a state belongs to the predictor, and the service gives it back with
+ * destroy() when the stream has ended; not when the predictor is not asked any more. Everything
+ * else that is passed in belongs to the caller and is valid during the call. Versions: a change of
+ * any structure is a new CAIRN_PREDICTOR_ABI_VERSION and a new name of the function.
+ *
+ * An example: examples/predictor_plugin/.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAIRN_PREDICTOR_ABI_VERSION 1u
+/* As many reads are asked for at once. */
+#define CAIRN_PREDICTOR_RUNS_MAX 256u
+
+/* The names are those of a C interface. NOLINTBEGIN(readability-identifier-naming) */
+/* Blocks that one call reads, in whole or in part: first, first + 1, ... of the file, from 0. */
+struct cairn_block_run {
+  int64_t first;
+  uint32_t count; /* at least 1 */
+  uint32_t unused;
+};
+
+struct cairn_read_stream {
+  uint64_t file_blocks; /* of the file as it is now; the last may be a short one */
+  uint32_t block_bytes; /* 65536 */
+  uint32_t unused;
+};
+
+struct cairn_predictor {
+  uint32_t abi_version; /* CAIRN_PREDICTOR_ABI_VERSION */
+  uint32_t unused;
+  const char* name; /* letters, digits and dashes, at most 63; not that of a built-in predictor */
+  /* The state of a new stream; null when the predictor has nothing to say about streams of such a
+   * file: it is not asked about this one then. */
+  void* (*create)(const struct cairn_read_stream* stream);
+  void (*destroy)(void* state);
+  /* The program has asked for these blocks. */
+  void (*observe)(void* state, const struct cairn_block_run* read);
+  /* Fills `next` with what it will ask for after the last read observed, in order, read by read,
+   * at most `max` of them. Returns how many it has filled: fewer when no more is known, 0 when
+   * nothing is. What is filled comes zeroed. */
+  uint32_t (*predict)(void* state, const struct cairn_read_stream* stream,
+                      struct cairn_block_run* next, uint32_t max);
+};
+
+/* What the shared object defines. */
+#define CAIRN_PREDICTOR_ENTRY_POINT "cairn_predictor_v1"
+__attribute__((visibility("default"))) const struct cairn_predictor* cairn_predictor_v1(void);
+/* NOLINTEND(readability-identifier-naming) */
+
+#ifdef __cplusplus
+}
+#endif
