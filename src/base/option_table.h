@@ -38,6 +38,7 @@ enum class OptionId : uint8_t {
   kPlacementPolicy,
   kProfileIdle,
   kReplacementExpert,
+  kReplacementAdmission,
   kPrefetchBudget,
   kPrefetchOrders,
   kEventsKeep,
