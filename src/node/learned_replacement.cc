@@ -12,6 +12,17 @@ namespace {
 constexpr std::uint32_t kSegmentsMin = 32;
 // What was fetched ahead and nobody used for so long is not waited for any more.
 constexpr std::uint32_t kUnreadMs = 30'000;
+// References between two looks for files that are gone, at least.
+constexpr std::uint64_t kLookAgainMin = 4096;
+
+// Of two files, almost never the same, and never 0 (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
+std::uint32_t short_of(const FileKey& key) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+  const std::uint64_t mixed = (key.device * kGolden ^ key.inode) * kGolden;
+  return static_cast<std::uint32_t>((mixed ^ static_cast<std::uint64_t>(key.birth_ns)) * kGolden >>
+                                    32) |
+         1U;
+}
 
 std::uint32_t segment_blocks_for(std::uint32_t blocks) {
   std::uint32_t segment = LearnedReplacement::kSegmentBlocksMin;
@@ -39,7 +50,7 @@ bool leaves_before(const BlockView& left, const BlockView& right, std::uint32_t 
 
 LearnedReplacement::LearnedReplacement(const NodeMemory& memory, const std::string& expert,
                                        unsigned kept_free_percent)
-    : memory_(memory), name_(expert) {
+    : memory_(memory), name_(expert), files_(memory.objects().capacity(), 0) {
   kept_within_.fill(BlockView::kUseFarAway);
   std::uint32_t blocks = 0;
   for (unsigned index = 0; index < memory.tiers_for(BufferingMode::kAsync); ++index) {
@@ -73,12 +84,54 @@ void LearnedReplacement::take(std::span<const ToldAccess> batch) {
     const AccessKind kind = told.event.kind;
     const bool is_use = kind >= AccessKind::kMiss && kind <= AccessKind::kWrite;
     if (!is_use || told.event.object == ObjectIndex::kNone) continue;
+    note_file(told.event.object);
     for (Tier& tier : tiers_) {
       if (tier.expert != nullptr) reference(tier, told.event);
     }
   }
+  for (Tier& tier : tiers_) {
+    if (tier.references - tier.looked_at >=
+        std::max<std::uint64_t>(kLookAgainMin, tier.pages.size()))
+      forget_gone(tier);
+  }
   memory_.header().reads_stay_above.store(is_worth_no_tier_below() ? 1 : 0,
                                           std::memory_order_relaxed);
+}
+
+// The record may have been another file's before. What is found of that one side by side from its
+// beginning on is forgotten; the rest fades with time.
+void LearnedReplacement::note_file(ObjectIndex object) {
+  const std::uint32_t file = short_of(memory_.objects().at(object).key());
+  std::uint32_t& known = files_[raw(object)];
+  const std::uint32_t before = known;
+  known = file;
+  if (before == file || before == 0) return;
+  for (Tier& tier : tiers_) {
+    std::uint64_t key = key_of(object, 0, 1);
+    while (tier.pages.find(key) != kNoPage) forget_segment(tier, key++);
+  }
+}
+
+bool LearnedReplacement::is_gone(ObjectIndex object) const {
+  const Object& record = memory_.objects().at(object);
+  const bool has_no_name = record.has(kObjectUnlinked) || record.has(kObjectRetired);
+  return !record.has(kObjectLive) || (has_no_name && record.opens.load() == 0);
+}
+
+void LearnedReplacement::forget_segment(Tier& tier, std::uint64_t key) {
+  tier.expert->forget(tier.pages.find(key));
+  if (tier.returns != nullptr) tier.returns->forget(key);
+  tier.pages.take_back(key);
+  if (tier.last_key == key) tier.last_key = UINT64_MAX;
+}
+
+void LearnedReplacement::forget_gone(Tier& tier) const {
+  tier.looked_at = tier.references;
+  std::vector<std::uint64_t> gone;
+  tier.pages.for_each([&](std::uint64_t key, PageId) {
+    if (is_gone(static_cast<ObjectIndex>(key >> 32))) gone.push_back(key);
+  });
+  for (const std::uint64_t key : gone) forget_segment(tier, key);
 }
 
 void LearnedReplacement::reference(Tier& tier, const AccessEvent& event) {
@@ -191,6 +244,7 @@ LearnedReplacement::TierReport LearnedReplacement::report(TierId index) const {
   report.references = tier.references;
   report.misses = tier.misses;
   report.known_ahead = known_ahead;
+  report.segments = tier.pages.size();
   return report;
 }
 

@@ -17,6 +17,9 @@
 // A clean block leaves to the next tier if it is worth that (replacement/admission.h); what has
 // left a tier and whether it came back is what its expert would have seen.
 //
+// Of files that are gone nothing stays remembered: they are looked for once for as many references
+// as segments are remembered, and when their record is given to another file.
+//
 // Thread safety: all functions from any thread. Ownership: its experts.
 #pragma once
 
@@ -27,6 +30,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "node/event_reader.h"
 #include "node/future_book.h"
@@ -64,6 +68,7 @@ class LearnedReplacement final : public ReplacementPolicy {
     std::string follows;  // the expert that is followed
     std::uint64_t references = 0;
     std::uint64_t misses = 0;       // of them, as the expert would have had them
+    std::uint64_t segments = 0;     // that are remembered
     std::uint64_t known_ahead = 0;  // reads of blocks that are known beforehand
   };
   TierReport report(TierId tier) const;
@@ -82,6 +87,7 @@ class LearnedReplacement final : public ReplacementPolicy {
     std::uint64_t last_key = UINT64_MAX;  // neighbours in one segment are one reference
     std::uint64_t references = 0;
     std::uint64_t misses = 0;
+    std::uint64_t looked_at = 0;  // references, when files that are gone were looked for
   };
   static std::uint64_t key_of(ObjectIndex object, std::uint32_t block, std::uint32_t segment) {
     return std::uint64_t{raw(object)} << 32 | block / segment;
@@ -89,6 +95,10 @@ class LearnedReplacement final : public ReplacementPolicy {
   void reference(Tier& tier, const AccessEvent& event);
   void reference(Tier& tier, std::uint64_t key);
   static void follow_returns(Tier& tier, PageId page, std::uint64_t key, bool is_hit);
+  void note_file(ObjectIndex object);
+  bool is_gone(ObjectIndex object) const;
+  static void forget_segment(Tier& tier, std::uint64_t key);
+  void forget_gone(Tier& tier) const;
   void look_up(std::span<BlockView> candidates, const ReplacementRequest& request) const;
   void note_chosen(std::span<const BlockView> victims, TierId tier) const;
   static double chance_of(const Tier& tier, const BlockView& block);
@@ -99,6 +109,7 @@ class LearnedReplacement final : public ReplacementPolicy {
   const FutureBook* future_ = nullptr;
   CostsOf costs_of_;
   mutable std::mutex mutex_;
+  std::vector<std::uint32_t> files_;  // by object: whose record it was, in short; 0: nobody's
   std::array<Tier, kTiersMax> tiers_;
   // Of the blocks whose next use is known and that left a tier last, the soonest of those uses.
   mutable std::array<std::uint32_t, kTiersMax> kept_within_;

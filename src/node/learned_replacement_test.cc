@@ -135,6 +135,33 @@ TEST_F(LearnedReplacementTest, OfAKnownOrderTheLastToBeWantedLeavesFirst) {
   ::unlink(said.c_str());
 }
 
+TEST_F(LearnedReplacementTest, FilesThatAreGoneAreForgotten) {
+  const auto segments = [this] { return learned_->report(TierId::kMemory).segments; };
+  const ObjectIndex kept = object_;
+  const Actor actor = testing::make_actor(memory_);
+  const ObjectIndex gone = testing::make_object(actor, FileKey{1, 2, 4});
+  object_ = gone;
+  read(0, 80);
+  memory_.objects().at(gone).set(kObjectUnlinked);
+  object_ = kept;
+  for (int round = 0; round < 600; ++round) read(0, 80);
+  EXPECT_EQ(segments(), 20U) << "somebody has it open still";
+  memory_.objects().at(gone).opens.store(0);
+  for (int round = 0; round < 600; ++round) read(0, 80);
+  EXPECT_EQ(segments(), 10U);
+}
+
+TEST_F(LearnedReplacementTest, ARecordOfAnotherFileIsNotTakenForTheOldOne) {
+  by_value();
+  read(0, 80);
+  memory_.objects().at(object_).inode = 77;
+  read(800, 8);
+  EXPECT_EQ(learned_->report(TierId::kMemory).segments, 1U);
+  EXPECT_EQ(learned_->report(kBelow).segments, 1U);
+  read(0, 80);
+  EXPECT_EQ(learned_->report(TierId::kMemory).misses, 21U) << "nothing of it was known";
+}
+
 TEST(AdmissionCosts, AreThoseOfTheDevices) {
   using profiler::DeviceClass;
   const auto disk = profiler::tier_figures(DeviceClass::kHdd);
