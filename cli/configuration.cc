@@ -33,6 +33,12 @@ std::optional<std::string> expert_named(std::string_view text) {
   return std::string(text);
 }
 
+std::optional<bool> admits_by_value_named(std::string_view text) {
+  if (text == "value") return true;
+  if (text == "always") return false;
+  return std::nullopt;
+}
+
 constexpr const char* kCommandLine = "command line";
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -216,6 +222,9 @@ class Resolver {
         break;
       case OptionId::kReplacementExpert:
         apply_choice(setting, expert_named, &result_.node.replacement_expert);
+        break;
+      case OptionId::kReplacementAdmission:
+        apply_choice(setting, admits_by_value_named, &result_.node.admits_by_value);
         break;
       default:
         apply_number(setting);
@@ -622,6 +631,8 @@ class Resolver {
         return node.placement_policy;
       case OptionId::kReplacementExpert:
         return node.replacement_expert;
+      case OptionId::kReplacementAdmission:
+        return node.admits_by_value ? "value" : "always";
     }
     return "";
   }

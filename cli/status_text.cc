@@ -122,15 +122,16 @@ std::string fetch_section(const Json& status) {
 }
 
 std::string replacement_section(const Json& status) {
-  Rows rows = {{"tier", "expert", "follows", "references", "misses"}};
+  Rows rows = {{"tier", "expert", "follows", "references", "misses", "known ahead"}};
   const Json& tiers = member(status, "replacement");
   for (const Json& tier : tiers) {
     const uint64_t references = unsigned_field(tier, "references");
     rows.push_back({printable(text_field(tier, "tier")), printable(text_field(tier, "expert")),
                     printable(text_field(tier, "follows")), std::to_string(references),
-                    share_text(unsigned_field(tier, "misses"), references)});
+                    share_text(unsigned_field(tier, "misses"), references),
+                    std::to_string(unsigned_field(tier, "known_ahead"))});
   }
-  return section("what leaves a tier", std::move(rows), "lllrr", tiers.size());
+  return section("what leaves a tier", std::move(rows), "lllrrr", tiers.size());
 }
 
 std::string run_text(const Json& client) {

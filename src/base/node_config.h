@@ -80,6 +80,8 @@ struct NodeConfig {
 
   // Which blocks leave: what this expert of replacement would not hold (replacement/experts.h).
   std::string replacement_expert = "ws-plus";
+  // Clean blocks that leave a tier go to the next one if that is worth it; false: in any case.
+  bool admits_by_value = true;
 
   // What programs will read is fetched ahead of its use, as far as no more than so much of RAM
   // waits for that; 0: nothing is. Of what programs tell about their accesses, events_keep_percent

@@ -330,6 +330,24 @@ constexpr OptionDescription kOptionTable[] = {
                     "the tier's device is saturated, as much as makes reading faster in all.",
      .advice = "On where the store is about as fast as a file tier and nobody else needs it.",
      .hot_changeable = false},
+    {.id = OptionId::kReplacementAdmission,
+     .name = "replacement.admission",
+     .environment = "CAIRN_REPLACEMENT_ADMISSION",
+     .flag = "",
+     .type = OptionType::kChoice,
+     .default_text = "value",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "value|always",
+     .unit = "how it is decided",
+     .description = "Which clean blocks go to the next tier when they leave one, instead of being "
+                    "dropped. `value`: those that will probably be read there often enough to be "
+                    "worth the write and its wear, as far as the node has seen which blocks come "
+                    "back; until it has, all. `always`: all that there is room for.",
+     .advice = "`always` where the tiers below are to be filled whatever it costs, such as for a "
+               "later run on the same node. What is dirty, staged in, of a priority above 4, in "
+               "reserved room or in a home of its own is moved in any case.",
+     .hot_changeable = false},
     {.id = OptionId::kPrefetchBudget,
      .name = "prefetch.budget",
      .environment = "CAIRN_PREFETCH_BUDGET",
@@ -358,8 +376,10 @@ constexpr OptionDescription kOptionTable[] = {
      .unit = "a file of declarations (docs/orders.md)",
      .description = "In which order training loops read which files: the seeds of their shuffles, "
                     "or lists. Empty: nothing is declared.",
-     .advice = "What is known is fetched in the right order from the first epoch on. A declaration "
-               "that does not match what is read is dropped, and node.log says so.",
+     .advice =
+         "What is known is fetched in the right order from the first epoch on, and of what is "
+         "in the tiers already, what will be read soonest stays. A declaration that does not "
+         "match what is read is dropped, and node.log says so.",
      .hot_changeable = false},
     {.id = OptionId::kPrefetchByHeat,
      .name = "prefetch.by_heat",

@@ -39,6 +39,7 @@ enum class OptionId : uint8_t {
   kProfileIdle,
   kReplacementExpert,
   kBalanceReads,
+  kReplacementAdmission,
   kPrefetchBudget,
   kPrefetchOrders,
   kPrefetchByHeat,

@@ -289,6 +289,15 @@ SizeClass class_of_block(BlockNumber number, std::size_t end) {
   return raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
 }
 
+// Whether what is read is placed in RAM or not at all. What a rule or a policy has given a home is
+// theirs, and a scratch file has no other place.
+bool stays_above(const NodeMemory& memory, const ObjectHandling& handling, const PartHandling& part,
+                 PlacementReason reason) {
+  return reason == PlacementReason::kRead && !part.home && !handling.home &&
+         handling.mode != BufferingMode::kScratch &&
+         memory.header().reads_stay_above.load(std::memory_order_relaxed) != 0;
+}
+
 // Gives a block that is not resident its bucket and publishes it.
 Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
              PlacementReason reason, unsigned wanted, Patience patience, LockedBlock* result) {
@@ -298,8 +307,12 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   const PartHandling part = memory.part_of(handling, number);
   if (is_kept_out(handling, part)) return Placed::kNoRoom;
   bool elsewhere = false;
-  LockedBlock block = take_planned_bucket(
-      actor, access.index, number, part, class_of_block(number, end), wanted, patience, &elsewhere);
+  const SizeClass size_class = class_of_block(number, end);
+  LockedBlock block =
+      stays_above(memory, handling, part, reason)
+          ? take_bucket(actor, TierId::kMemory, size_class, wanted, account_for(actor, part))
+          : take_planned_bucket(actor, access.index, number, part, size_class, wanted, patience,
+                                &elsewhere);
   if (!block) return Placed::kNoRoom;
   if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
   return publish(access, number, reason, static_cast<LockedBlock&&>(block), result);

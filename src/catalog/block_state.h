@@ -58,10 +58,11 @@ enum class PlacementReason : std::uint8_t {
   kFetched,    // brought into RAM before it was asked for
   // Of moves only: what leaves the tiers.
   kStagedOut,
-  kThrough,   // the kernel works on the file: it is mapped, or executed
-  kOutdated,  // somebody outside changed the file
-  kCut,       // truncated, or a hole was punched
-  kRemoved,   // the file is gone
+  kThrough,      // the kernel works on the file: it is mapped, or executed
+  kOutdated,     // somebody outside changed the file
+  kCut,          // truncated, or a hole was punched
+  kRemoved,      // the file is gone
+  kNotAdmitted,  // not worth its place in the tier below, and the backing store has it
   // Of moves only: what is stored and stays.
   kDue,      // by the file's trigger
   kDrained,  // everything was to be stored
@@ -111,6 +112,7 @@ constexpr const char* word_for(PlacementReason reason) {
                                                      "changed outside",
                                                      "cut",
                                                      "removed",
+                                                     "not admitted",
                                                      "due",
                                                      "drain",
                                                      "asked for"};

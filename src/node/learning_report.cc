@@ -48,7 +48,8 @@ Json replacement_json(const NodeContext& context) {
                     {"expert", context.learned->name()},
                     {"follows", report.follows},
                     {"references", report.references},
-                    {"misses", report.misses}});
+                    {"misses", report.misses},
+                    {"known_ahead", report.known_ahead}});
   }
   return list;
 }

@@ -59,7 +59,7 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   }
   auto order = EpochOrder::make(said);
   if (!order) return Status(StatusCode::kInvalid, place + ": " + order.status().message());
-  Entry entry{place, line.substr(0, end), std::move(order.value()), 0, false, {}, {}, 0, 0};
+  Entry entry{place, line.substr(0, end), std::move(order.value()), {}, {}, 0, false, {}, {}, 0, 0};
   const std::vector<std::string>& files = entry.order.item_files();
   for (std::uint32_t item = 0; item < files.size(); ++item)
     entry.item_of.emplace(files[item], item);
@@ -93,6 +93,8 @@ bool OrderBook::begins_with(const Entry& entry, const std::vector<std::uint32_t>
 }
 
 DeclaredOrder OrderBook::order_of_epochs(Entry* entry, std::uint32_t first_epoch) {
+  if (DeclaredOrder made = entry->made.lock(); made != nullptr && entry->made_from == first_epoch)
+    return made;
   auto runs = std::make_shared<std::vector<BlockRun>>();
   for (std::uint32_t epoch = first_epoch; epoch < entry->order.epochs(); ++epoch) {
     if (runs->size() + entry->order.items_per_epoch() > kRunsMax && epoch != first_epoch) break;
@@ -100,21 +102,24 @@ DeclaredOrder OrderBook::order_of_epochs(Entry* entry, std::uint32_t first_epoch
     if (!items) break;
     for (const std::uint32_t item : items.value()) runs->push_back(run_of(*entry, item));
   }
+  entry->made = runs;
+  entry->made_from = first_epoch;
   return runs;
 }
 
-DeclaredOrder OrderBook::order_from(const std::string& path, BlockRun first) {
+DeclaredOrder OrderBook::order_from(const std::string& path, BlockRun first, OrderReader reader) {
   for (Entry& entry : entries_) {
     if (entry.is_refuted || !entry.item_of.empty() ||
         ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) != 0) {
       continue;
     }
     // The next epoch, the one before it (another process is at it), or the first.
-    const std::uint32_t next = entry.next_epoch;
+    std::uint32_t& next_epoch = entry.next_epoch[static_cast<std::size_t>(reader)];
+    const std::uint32_t next = next_epoch;
     for (const std::uint32_t epoch : {next, next == 0 ? 0 : next - 1, 0U}) {
       auto items = entry.order.order(epoch);
       if (!items || !begins_with(entry, items.value(), first)) continue;
-      entry.next_epoch = epoch + 1;
+      next_epoch = epoch + 1;
       return order_of_epochs(&entry, epoch);
     }
   }
@@ -131,8 +136,9 @@ void OrderBook::refute(const std::string& path) {
   }
 }
 
-void OrderBook::drop(Entry* entry, const std::string& path) const {
+void OrderBook::drop(Entry* entry, const std::string& path) {
   entry->is_refuted = true;
+  ++refuted_;
   if (complain_)
     complain_(entry->place + ": the order declared for " + path +
               " is not the one in which it is read; it is not followed any more");
@@ -150,14 +156,14 @@ bool OrderBook::find(Entry* entry, std::uint32_t item) {
 
 bool OrderBook::move_to(Entry* entry, std::uint32_t item) {
   if (find(entry, item)) return true;
-  auto items = entry->order.order(entry->next_epoch);
+  auto items = entry->order.order(entry->next_epoch[0]);
   if (!items) return false;
   std::vector<std::uint32_t> before = std::move(entry->epoch_items);
   const std::size_t at_before = entry->at;
   entry->epoch_items = std::move(items.value());
   entry->at = 0;
   if (find(entry, item)) {
-    ++entry->next_epoch;
+    ++entry->next_epoch[0];
     return true;
   }
   entry->epoch_items = std::move(before);

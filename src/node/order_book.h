@@ -12,12 +12,14 @@
 // what is read is dropped, and that is said once.
 //
 // Thread safety: none. Ownership: the orders. Memory: sixteen bytes for each item of the epochs
-// that a stream was told of, at most kRunsMax of them.
+// that a stream was told of, at most kRunsMax of them; who asks for the same epochs shares them.
 // Errors: kInvalid with FILE:LINE and what to write instead.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +29,9 @@
 #include "prefetch/stream_hints.h"
 
 namespace cairn::node {
+
+// Who is told of orders, each in its own way through the epochs.
+enum class OrderReader : std::uint8_t { kFetching = 0, kReplacement };
 
 class OrderBook {
  public:
@@ -42,9 +47,12 @@ class OrderBook {
   bool has_order_of(const std::string& path) const;
   // What is read of a packed file from the run `first` on, which must be among the first few of an
   // epoch. Null when no declaration has an epoch that begins so.
-  DeclaredOrder order_from(const std::string& path, BlockRun first);
+  DeclaredOrder order_from(const std::string& path, BlockRun first,
+                           OrderReader reader = OrderReader::kFetching);
   // The stream does not keep to any declaration of the file.
   void refute(const std::string& path);
+  // How many declarations have been dropped.
+  unsigned refuted() const { return refuted_; }
 
   // The files that are read after this one, in order; none when nothing is declared about it.
   std::vector<std::string> files_after(const std::string& path, std::size_t count);
@@ -54,7 +62,10 @@ class OrderBook {
     std::string place;    // FILE:LINE
     std::string pattern;  // of a packed file
     EpochOrder order;
-    std::uint32_t next_epoch = 0;
+    std::array<std::uint32_t, 2> next_epoch{};  // of each reader
+    // What was made last, from which epoch on.
+    std::weak_ptr<const std::vector<BlockRun>> made;
+    std::uint32_t made_from = 0;
     bool is_refuted = false;
     // Of many files: which item each is, the epoch that is being read and where it has got to.
     std::unordered_map<std::string, std::uint32_t> item_of;
@@ -69,10 +80,11 @@ class OrderBook {
   static DeclaredOrder order_of_epochs(Entry* entry, std::uint32_t first_epoch);
   static bool find(Entry* entry, std::uint32_t item);
   bool move_to(Entry* entry, std::uint32_t item);
-  void drop(Entry* entry, const std::string& path) const;
+  void drop(Entry* entry, const std::string& path);
 
   std::vector<Entry> entries_;
   Complain complain_;
+  unsigned refuted_ = 0;
 };
 
 }  // namespace cairn::node

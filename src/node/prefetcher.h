@@ -48,6 +48,8 @@ class Prefetcher {
   void add(PredictorSupply& supply) { streams_.set_supply(&supply); }
   // Reads the declared orders that the configuration names. Before start().
   Status load_orders();
+  // Used by the thread that calls take(), once it has begun.
+  OrderBook& orders() { return orders_; }
   bool is_wanted() const { return context_.config->prefetch_percent > 0; }
   void start();
   void stop();

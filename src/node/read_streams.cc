@@ -215,7 +215,8 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   const AccessEvent& event = told.event;
   const bool is_quiet = event.kind == AccessKind::kHit;
   stream.hits_in_a_row = is_quiet ? stream.hits_in_a_row + 1 : 0;
-  if (stream.hits_in_a_row > kHitsFollowed) return;
+  // Who follows a declared order must not lose its place in it.
+  if (stream.hits_in_a_row > kHitsFollowed && stream.declared_path.empty()) return;
   const BlockRun run = run_of(event);
   // The next piece of the same block.
   if (run == stream.last && run.count == 1) return;

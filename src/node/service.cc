@@ -20,10 +20,12 @@
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "node/account_book.h"
+#include "node/admission_costs.h"
 #include "node/attach_server.h"
 #include "node/control_commands.h"
 #include "node/descriptor_limit.h"
 #include "node/event_reader.h"
+#include "node/future_book.h"
 #include "node/generations.h"
 #include "node/heat_book.h"
 #include "node/idle_profiler.h"
@@ -38,6 +40,7 @@
 #include "node/request_worker.h"
 #include "node/rule_book.h"
 #include "node/scratch_space.h"
+#include "node/store_files.h"
 #include "node/trace_recorder.h"
 #include "plugins/predictor_plugin.h"
 #include "replacement/policies.h"
@@ -140,6 +143,7 @@ class Service final : public AttachEvents, public StopRequest {
         rules_(memory_, config, accounts_,
                [this](const std::string& name) { return placement_.number_of(name); }),
         scratch_(memory_, clients_.service(), config.node_directory + "/scratch"),
+        future_(memory_),
         learned_(learned_replacement(memory_, config)),
         organizer_(memory_, clients_.service(), config, flusher_, placement_,
                    learned_ ? static_cast<const ReplacementPolicy&>(*learned_)
@@ -190,6 +194,7 @@ class Service final : public AttachEvents, public StopRequest {
     CAIRN_RETURN_IF_ERROR(take_rules());
     CAIRN_RETURN_IF_ERROR(load_predictor());
     CAIRN_RETURN_IF_ERROR(prefetcher_.load_orders());
+    start_replacement();
     flusher_.start();
     reaper_.start();
     organizer_.start();
@@ -262,13 +267,30 @@ class Service final : public AttachEvents, public StopRequest {
     if (files_.count() != 0) flusher_.kick(false);
   }
 
+  // Before the organizer asks for anything.
+  void start_replacement() {
+    if (learned_ == nullptr) return;
+    future_.follow(&prefetcher_.orders(), [this](const ToldAccess& told) {
+      return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
+    });
+    learned_->set_future(&future_);
+    if (!config_.admits_by_value) return;
+    learned_->admit_by_value(
+        [this, store = store_figures(config_.buffer_directories)](TierId tier) {
+          return admission_costs(store, placement_.figures_of(raw(tier)));
+        });
+  }
+
   // Who learns from what programs access: the most urgent first.
   void start_learning() {
     if (config_.prefetches_by_heat && prefetcher_.is_wanted()) place_by_heat();
     if (prefetcher_.is_wanted())
       events_.add([this](std::span<const ToldAccess> batch) { prefetcher_.take(batch); });
-    if (learned_ != nullptr)
+    if (learned_ != nullptr) {
+      events_.add([this](std::span<const ToldAccess> batch) { future_.take(batch); });
       events_.add([this](std::span<const ToldAccess> batch) { learned_->take(batch); });
+      events_.add_forgetter([this] { future_.forget_dead(); });
+    }
     if (config_.balances_reads)
       events_.add([this](std::span<const ToldAccess> batch) { balancer_.take(batch); });
     events_.add([this](std::span<const ToldAccess> batch) { heat_.take(batch); });
@@ -404,6 +426,7 @@ class Service final : public AttachEvents, public StopRequest {
   PlacementEngine placement_;
   RuleBook rules_;
   ScratchSpace scratch_;
+  FutureBook future_;
   std::unique_ptr<LearnedReplacement> learned_;  // null: oldest first
   OrganizerThread organizer_;
   PageWarmer warmer_;

@@ -301,6 +301,24 @@ bool Organizer::is_above_home(const BlockDescriptor& block, TierId tier) const {
   return home && tier < *home;
 }
 
+// Whether a block is dropped although there is room below. Only what the backing store has may be,
+// of which nobody has said that it is to be kept: by a stage-in, a priority or a reservation, or by
+// having it fetched ahead.
+bool Organizer::is_turned_away(const BlockView& victim, TierId target, const Goal& goal) const {
+  const BlockDescriptor& block = memory_.block(victim.bucket);
+  const bool is_clean = block.dirty_pages.load(std::memory_order_relaxed) == 0;
+  if (!goal.may_drop || !is_clean || victim.is_unread || is_above_home(block, goal.tier))
+    return false;
+  const auto reason = static_cast<PlacementReason>(block.reason.load(std::memory_order_relaxed));
+  if (reason == PlacementReason::kStaged || victim.priority > ObjectHandling::kPriorityNormal)
+    return false;
+  const bool is_scratch =
+      memory_.objects().at(victim.object).handling().mode == BufferingMode::kScratch;
+  const bool is_reserved = memory_.pool(target).accounts().unused(victim.account) != 0;
+  if (is_scratch || is_reserved) return false;
+  return !replacement_.admits(victim, goal.tier, target);
+}
+
 // Whether it leaves, or is about to.
 bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
                               RoomMade* made) {
@@ -313,6 +331,11 @@ bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal&
                                  : goal.may_drop ? PlacementReason::kDemoted
                                                  : PlacementReason::kHeadroom;
   const auto target = is_empty ? std::nullopt : target_for(victim, mode, goal);
+  if (target && is_turned_away(victim, *target, goal)) {
+    const bool is_gone = drop(actor, victim.bucket, PlacementReason::kNotAdmitted);
+    if (is_gone) ++made->dropped;
+    return is_gone;
+  }
   if (target && batch_.add(actor, victim.bucket, *target, reason)) return true;
   if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
     ++made->dirty_in_the_way;

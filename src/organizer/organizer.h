@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps room in the tiers, from the runs that have more than their share (organizer/tier_shares.h):
 // moves the blocks that the replacement policy names to the tier that the placement policy names,
-// or drops them when they are clean and no tier below has room. It never decides alone.
+// or drops them when they are clean and no tier below has room, or the replacement policy finds
+// them not worth it. It never decides alone.
 //
 // Blocks of pinned files and parts stay where they are. How a block moves is in
 // organizer/move_batch.h.
@@ -98,6 +99,7 @@ class Organizer {
                        RoomMade* made);
   void evict(Actor& actor, const Goal& goal, std::span<BlockView> candidates, RoomMade* made);
   bool handle_victim(Actor& actor, const BlockView& victim, const Goal& goal, RoomMade* made);
+  bool is_turned_away(const BlockView& victim, TierId target, const Goal& goal) const;
   void collect_rising(std::span<const RisingFile> files);
   void lower(Actor& actor, TierId tier, std::size_t blocks);
   bool is_above_home(const BlockDescriptor& block, TierId tier) const;

@@ -77,6 +77,17 @@ class CountingWriter final : public BatchWriter {
   std::size_t writes_ = 0;
 };
 
+// Oldest first, and nothing is worth a place below.
+class NothingIsAdmitted final : public ReplacementPolicy {
+ public:
+  const char* name() const override { return "nothing-is-admitted"; }
+  std::size_t choose(std::span<BlockView> candidates,
+                     const ReplacementRequest& request) const override {
+    return replacement_policies()[0]->choose(candidates, request);
+  }
+  bool admits(const BlockView&, TierId, TierId) const override { return false; }
+};
+
 class OrganizerTest : public ::testing::Test {
  protected:
   void create(bool with_file_tier, bool with_slow_tier = false) {
@@ -146,6 +157,14 @@ class OrganizerTest : public ::testing::Test {
   RoomMade make_room(BatchWriter& writer) {
     Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], writer,
                         limits_);
+    const RoomMade made = organizer.make_room(actor_, TierId::kMemory);
+    actor_.drop_leases();
+    return made;
+  }
+
+  RoomMade make_room_admitting_nothing() {
+    const NothingIsAdmitted policy;
+    Organizer organizer(memory_, *placement_policies()[0], policy, plain_, limits_);
     const RoomMade made = organizer.make_room(actor_, TierId::kMemory);
     actor_.drop_leases();
     return made;
@@ -273,6 +292,62 @@ TEST_F(OrganizerTest, DirtyBlocksStayDirtyWhereTheyArrive) {
   EXPECT_EQ(marked, kSlabs);
   for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
   expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, CleanBlocksThatAreNotWorthItAreDropped) {
+  create(true);
+  fill(false);
+  const RoomMade made = make_room_admitting_nothing();
+  EXPECT_EQ(made.dropped, limits_[0].high_slabs);
+  EXPECT_EQ(made.demoted, 0u);
+  EXPECT_FALSE(made.is_short);
+  EXPECT_EQ(journaled(0, MoveJournal::kDropped, PlacementReason::kNotAdmitted), made.dropped);
+  EXPECT_EQ(memory_.pool(static_cast<TierId>(1)).free_slabs(), 2 * kSlabs);
+  expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, WhatTheStoreHasNotIsNeverTurnedAway) {
+  create(true);
+  fill(true);
+  const RoomMade made = make_room_admitting_nothing();
+  EXPECT_EQ(made.dropped, 0u);
+  EXPECT_EQ(made.demoted, limits_[0].high_slabs);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
+  expect_nothing_leaks();
+}
+
+TEST_F(OrganizerTest, WhatSomebodyWantsToKeepIsNotTurnedAway) {
+  const auto handle = [this](auto&& set) {
+    ObjectHandling handling;
+    set(handling);
+    actor_.object(object_).set_handling(handling);
+  };
+  for (int what = 0; what < 4; ++what) {
+    create(true);
+    fill(false);
+    for (std::uint32_t number = 0; number < kSlabs; ++number) {
+      BlockDescriptor& block = memory_.block(find(number));
+      if (what == 0) block.reason.store(static_cast<std::uint8_t>(PlacementReason::kStaged));
+      if (what == 1) block.set_unread(1);
+    }
+    if (what == 2) handle([](ObjectHandling& handling) { handling.priority = 7; });
+    if (what == 3)
+      handle([](ObjectHandling& handling) { handling.mode = BufferingMode::kScratch; });
+    const RoomMade made = make_room_admitting_nothing();
+    EXPECT_EQ(made.dropped, 0u) << what;
+    EXPECT_EQ(made.demoted, limits_[0].high_slabs) << what;
+  }
+}
+
+TEST_F(OrganizerTest, HeadroomDropsNothingThatIsNotWorthIt) {
+  create(true);
+  fill(false);
+  const NothingIsAdmitted policy;
+  Organizer organizer(memory_, *placement_policies()[0], policy, plain_, limits_);
+  const RoomMade made = organizer.make_headroom(actor_, TierId::kMemory, kSlabs / 2);
+  actor_.drop_leases();
+  EXPECT_EQ(made.dropped, 0u);
+  EXPECT_EQ(made.demoted, kSlabs / 2);
 }
 
 TEST_F(OrganizerTest, AFailedWriteLeavesTheBlockWhereItWas) {

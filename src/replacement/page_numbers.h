@@ -40,6 +40,18 @@ class PageNumbers {
   }
 
   std::size_t size() const { return pages_.size(); }
+  // visit(key, page), in no order; it must change nothing.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [key, page] : pages_) visit(key, page);
+  }
+  // Takes the key's number back. Requires: nobody remembers the page.
+  void take_back(std::uint64_t key) {
+    const auto found = pages_.find(key);
+    if (found == pages_.end()) return;
+    free_.push_back(found->second);
+    pages_.erase(found);
+  }
 
  private:
   static constexpr std::size_t kSweepAtMin = 1024;

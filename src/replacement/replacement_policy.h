@@ -30,7 +30,13 @@ struct BlockView {
   ObjectIndex object = ObjectIndex::kNone;  // whose block it is
   BlockNumber number{};
   bool is_unread = false;  // fetched ahead, and not used yet
-  bool is_held = false;    // room for a policy's own thoughts
+  // Room for a policy's own thoughts.
+  bool is_held = false;
+  std::uint32_t until_use = kUseUnknown;  // reads until it is wanted, where that is known
+
+  static constexpr std::uint32_t kUseUnknown = UINT32_MAX;
+  static constexpr std::uint32_t kUseNever = UINT32_MAX - 1;
+  static constexpr std::uint32_t kUseFarAway = UINT32_MAX - 2;  // behind all that is known
 };
 
 struct ReplacementRequest {
@@ -64,6 +70,11 @@ class ReplacementPolicy {
   // for it.
   virtual std::size_t choose(std::span<BlockView> candidates,
                              const ReplacementRequest& request) const = 0;
+  // Whether a clean block that leaves `from` is worth its place in the slower tier `to`; else it is
+  // dropped, for the backing store has it.
+  virtual bool admits(const BlockView& /*block*/, TierId /*from*/, TierId /*to*/) const {
+    return true;
+  }
 
  protected:
   ~ReplacementPolicy() = default;

@@ -99,6 +99,9 @@ struct ControlHeader {
   std::atomic<std::uint32_t> low_slabs[kTiersMax];
   // With more free slabs of RAM than that, whatever is read moves up into it.
   std::atomic<std::uint32_t> roomy_slabs;
+  // What is read for the first time is not worth a write to any tier below: without room in RAM it
+  // is not placed.
+  std::atomic<std::uint32_t> reads_stay_above;
   // With fewer, what has been used more often than what had to leave lately: PromotionBar.
   std::atomic<std::uint64_t> promotion_bar;
   alignas(64) std::atomic<std::uint32_t> events_wake;  // futex: some process has told an event

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which blocks leave RAM: an expert that has learned how programs read keeps more of what they come back to."""
+"""Which blocks leave a tier, and where to: an expert that has learned how programs read keeps more of what they come
+back to, a declared order says what they come back to first, and what nobody comes back to is written nowhere."""
 
+import random
 import subprocess
 
-from stage import BLOCK, MIB, Stage, under_cairn
+from stage import BLOCK, MIB, READ_LIST, Stage, under_cairn
 
 NO_PREFETCH = "prefetch:\n  budget: 0\n"
 ROUNDS = 8
@@ -34,6 +36,94 @@ def a_loop_larger_than_ram():
            f"of {read / MIB:.0f} MiB"
     print(said, flush=True)
     assert learned >= 1.3 * oldest and learned - oldest >= 0.1 * read, said
+
+
+SHUFFLED_MIB = 64
+EPOCHS = 4
+
+
+def kept_of_a_shuffle(declared, budget, item=BLOCK):
+    """The part of the later epochs of a shuffle that was still in RAM from those before, and was not read again."""
+    items = SHUFFLED_MIB * MIB // item
+    shuffle = random.Random(11)
+    order = [number for _ in range(EPOCHS) for number in shuffle.sample(range(items), items)]
+    work = under_cairn.work_directory("learning-order")
+    (work / "list").write_text("".join(f"{number}\n" for number in order))
+    (work / "orders").write_text(f"*/shuffled list {work / 'list'} items={items} item-bytes={item}\n")
+    config = f"prefetch:\n  budget: {budget}\n" + (f"  orders: {work / 'orders'}\n" if declared else "")
+    with Stage(config=config, ram=f"{RAM_MIB}M") as stage:
+        path = stage.make("shuffled", SHUFFLED_MIB)
+        pieces = work / "pieces"
+        pieces.write_text("".join(f"{number * item} {item}\n" for number in order))
+        stage.run(READ_LIST, path, "--list", pieces, "--compute-us", 300)
+        moves = stage.status()["moves"]
+        from_store = sum(move["bytes"] for move in moves if move["from"] == "backing store")
+        assert "is not followed any more" not in stage.log(), stage.log()
+    under_cairn.remove(work)
+    file = SHUFFLED_MIB * MIB
+    return 1 - (from_store - file) / (file * (EPOCHS - 1))
+
+
+def a_declared_shuffle_larger_than_ram():
+    """What will be read soonest stays, as much as there is room for; without the order that is anybody's guess."""
+    room = RAM_MIB * 0.9 / SHUFFLED_MIB  # the rest is kept free
+    guessed, known = (kept_of_a_shuffle(declared, 0) for declared in (False, True))
+    ahead = kept_of_a_shuffle(True, 25)
+    print(f"of later epochs still in RAM: {known:.0%} with the order declared, {ahead:.0%} with fetching ahead too, "
+          f"{guessed:.0%} without; there is room for {room:.0%}", flush=True)
+    assert known >= 0.9 * room and known >= 1.25 * guessed
+    assert ahead >= 0.6 * room and ahead > guessed
+
+
+def bytes_put_into(stage, tier):
+    return sum(move["bytes"] for move in stage.status()["moves"] if move["to"] == tier)
+
+
+def admission(how):
+    return f"replacement:\n  admission: {how}\n"
+
+
+def a_scan_wears_no_tier():
+    """Nobody comes back to what is read once: after it has been seen for a while, it is dropped instead of written."""
+    put = {}
+    for how in ("always", "value"):
+        with Stage(config=admission(how), ram="16M", tier="128M") as stage:
+            path = stage.make("scanned", 192)
+            stage.read_in_order(path, range(192 * MIB // BLOCK), compute_us=200)
+            put[how] = bytes_put_into(stage, "tier1")
+            reasons = {move["reason"] for move in stage.status()["moves"]}
+            assert ("not admitted" in reasons) == (how == "value"), reasons
+            assert ("not admitted" in stage.cairn("status", "--node", "n")) == (how == "value")
+    said = f"written to the tier below: {put['value'] / MIB:.1f} MiB of {put['always'] / MIB:.1f} MiB"
+    print(said, flush=True)
+    assert put["always"] >= 120 * MIB and put["value"] <= 0.2 * put["always"], said
+
+
+def a_loop_keeps_the_tier_below():
+    """What is come back to is worth its place there, and is not read from the backing store again."""
+    from_store = {}
+    for how in ("always", "value"):
+        with Stage(config=admission(how), ram=f"{RAM_MIB}M", tier="64M") as stage:
+            path = stage.make("looped", FILE_MIB)
+            stage.read_in_order(path, list(range(FILE_MIB * MIB // BLOCK)) * ROUNDS, compute_us=200)
+            from_store[how] = stage.counter("read_miss_bytes") + stage.fetched()["fetched_bytes"]
+            hits = stage.counter("read_hit_bytes_file")
+            assert bytes_put_into(stage, "tier1") > 0 and hits > 0, stage.status()["moves"]
+    said = f"from the store: {from_store['value'] / MIB:.0f} MiB by value, {from_store['always'] / MIB:.0f} MiB always"
+    print(said, flush=True)
+    assert from_store["value"] <= 1.25 * from_store["always"] + 8 * MIB, said
+
+
+def unknown_admission_is_refused():
+    work = under_cairn.work_directory("learning-refused")
+    (work / "cairn.yaml").write_text(admission("never"))
+    words = [under_cairn.CAIRN, "up", "--name", "n", "--ram", "16M", "--tier", "none", "--config", work / "cairn.yaml"]
+    done = subprocess.run([str(word) for word in words], cwd=work, env=under_cairn.clean_environment(), text=True,
+                          capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2, f"{done.returncode}: {done.stderr}"
+    for word in ("replacement.admission", "never", "value, always", "cairn.yaml"):
+        assert word in done.stderr, done.stderr
+    under_cairn.remove(work)
 
 
 def experts_are_reported():
@@ -82,4 +172,5 @@ def unknown_expert_is_refused():
     under_cairn.remove(work)
 
 
-SCENES = [a_loop_larger_than_ram, experts_are_reported, unknown_expert_is_refused]
+SCENES = [a_loop_larger_than_ram, a_declared_shuffle_larger_than_ram, a_scan_wears_no_tier, a_loop_keeps_the_tier_below,
+          unknown_admission_is_refused, experts_are_reported, unknown_expert_is_refused]

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/future_book.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tiers/testing/test_memory.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr std::uint32_t kNever = BlockView::kUseNever;
+constexpr std::uint32_t kUnknown = BlockView::kUseUnknown;
+
+class FutureBookTest : public ::testing::Test {
+ protected:
+  FutureBookTest()
+      : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes), "future-book")),
+        future_(memory_) {
+    const Actor actor = testing::make_actor(memory_);
+    object_ = testing::make_object(actor, FileKey{1, 2, 3});
+  }
+  ~FutureBookTest() override {
+    for (const std::string& path : written_) ::unlink(path.c_str());
+  }
+
+  std::string write(const std::string& text) {
+    written_.push_back("/var/tmp/cairn-future-" + std::to_string(::getpid()) + "-" +
+                       std::to_string(written_.size()));
+    std::ofstream(written_.back()) << text;
+    return written_.back();
+  }
+  // Items of a block each.
+  void declare(const std::vector<unsigned>& items, unsigned all) {
+    std::string list;
+    for (const unsigned item : items) list += std::to_string(item) + "\n";
+    const std::string said =
+        "/data/packed list " + write(list) + " items=" + std::to_string(all) + " item-bytes=64K\n";
+    auto book = OrderBook::load(write(said), [this](const std::string&) { ++complaints_; });
+    ASSERT_TRUE(book.is_ok()) << book.status().message();
+    orders_ = std::move(book.value());
+    future_.follow(&orders_, [](const ToldAccess&) { return std::string("/data/packed"); });
+  }
+  void tell(AccessKind kind, unsigned block, std::uint32_t stream = 9) {
+    ToldAccess told;
+    told.event.owner = memory_.owners().current(1);
+    told.event.object = object_;
+    told.event.stream = static_cast<DescriptionIndex>(stream);
+    told.event.kind = kind;
+    told.event.offset = std::uint64_t{block} * kBlockBytes;
+    told.event.length = kBlockBytes;
+    future_.take(std::span(&told, 1));
+  }
+  void read(unsigned block, std::uint32_t stream = 9) { tell(AccessKind::kMiss, block, stream); }
+  std::uint32_t until_use(unsigned block) const {
+    BlockView view;
+    view.object = object_;
+    view.number = static_cast<BlockNumber>(block);
+    future_.look_up(std::span(&view, 1));
+    return view.until_use;
+  }
+
+  NodeMemory memory_;
+  OrderBook orders_;
+  FutureBook future_;
+  ObjectIndex object_{};
+  std::vector<std::string> written_;
+  unsigned complaints_ = 0;
+};
+
+TEST_F(FutureBookTest, WithoutAnOrderNothingIsKnown) {
+  read(3);
+  EXPECT_EQ(until_use(3), kUnknown);
+  future_.follow(&orders_, [](const ToldAccess&) { return std::string(); });
+  read(3);
+  EXPECT_EQ(until_use(3), kUnknown);
+  EXPECT_EQ(future_.known_ahead(), 0U);
+}
+
+TEST_F(FutureBookTest, FollowsAReaderThroughItsOrder) {
+  declare({3, 1, 2, 0, 2, 3}, 4);
+  EXPECT_EQ(until_use(1), kUnknown) << "nobody reads it";
+  read(3);
+  EXPECT_EQ(until_use(1), 0U);
+  EXPECT_EQ(until_use(2), 1U);
+  EXPECT_EQ(until_use(3), 4U);
+  EXPECT_EQ(until_use(7), kNever);
+  EXPECT_EQ(future_.known_ahead(), 5U);
+  read(1);
+  EXPECT_EQ(until_use(1), kNever);
+  // Of the hit on 2 nobody was told.
+  read(0);
+  EXPECT_EQ(until_use(2), 0U);
+  EXPECT_EQ(until_use(3), 1U);
+  tell(AccessKind::kClose, 0);
+  EXPECT_EQ(until_use(3), kUnknown) << "nobody reads it any more";
+}
+
+TEST_F(FutureBookTest, AReadThatIsToldLateIsPastAlready) {
+  declare({5, 6, 7, 8, 5, 6, 7, 8}, 9);
+  read(5);
+  read(7);
+  read(6);
+  EXPECT_EQ(until_use(8), 0U);
+  EXPECT_EQ(until_use(6), 2U) << "not its next use, but the one that was passed over";
+}
+
+TEST_F(FutureBookTest, ABlockIsWantedByTheFirstOfItsReaders) {
+  declare({0, 1, 2, 3, 4, 5}, 6);
+  read(0, 1);
+  read(1, 1);
+  read(2, 1);
+  read(0, 2);
+  EXPECT_EQ(until_use(1), 0U) << "the second reader's";
+  EXPECT_EQ(until_use(4), 1U) << "the first reader's";
+  tell(AccessKind::kClose, 0, 2);
+  EXPECT_EQ(until_use(1), kNever);
+}
+
+TEST_F(FutureBookTest, WhoKeepsToNoOrderIsNotFollowed) {
+  std::vector<unsigned> order;
+  for (unsigned item = 0; item < 400; ++item) order.push_back(item);
+  declare(order, 2000);
+  read(0);
+  EXPECT_EQ(until_use(1), 0U);
+  for (unsigned block = 1000; block < 1100; ++block) read(block);
+  EXPECT_EQ(until_use(1), kUnknown);
+  EXPECT_EQ(complaints_, 1U);
+}
+
+// 16 blocks of RAM: 48 uses are known of however long an order.
+TEST_F(FutureBookTest, KnowsABoundedWindow) {
+  std::vector<unsigned> order;
+  for (unsigned item = 0; item < 5000; ++item) order.push_back(item);
+  declare(order, 5000);
+  read(0);
+  EXPECT_EQ(future_.known_ahead(), 48U);
+  EXPECT_EQ(until_use(48), 47U);
+  EXPECT_EQ(until_use(49), BlockView::kUseFarAway);
+  read(0, 2);
+  EXPECT_EQ(future_.known_ahead(), 48U + 24U) << "each has half of it, and more is given up slowly";
+  for (unsigned block = 1; block < 100; ++block) read(block);
+  EXPECT_EQ(future_.known_ahead(), 48U);
+  EXPECT_EQ(until_use(100), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::node
