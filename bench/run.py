@@ -33,7 +33,7 @@ environment:
   CAIRN_PAPER_SCALE  sizes of the benchmark "paper" (default 0.5, about 25 minutes; 1 is those of the papers' table)
   CAIRN_PAPER_ROUNDS how often "paper" runs each of its systems (default 1)
   CAIRN_PAPER_ONLY   experiments of "paper", with commas: alternating, repetitive, vpic, hacc
-  CAIRN_TRACES       traces of real I/O for "replacement": *.csv, *.lis, *.trace, *.u32, packed or not
+  CAIRN_TRACES       traces of real I/O for "replacement" and "traces": *.csv, *.lis, *.trace, *.u32, packed or not
 """
 
 

@@ -11,5 +11,7 @@ namespace cairn::cli {
 
 int command_heatmap(const Arguments& arguments);
 int command_trace(const Arguments& arguments);
+// `cairn trace replay`, without these words.
+int replay_trace(const Arguments& arguments);
 
 }  // namespace cairn::cli

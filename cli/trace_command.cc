@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `cairn trace record | info | replay`: what programs access, recorded on a node; looked at; put
-// through the policies.
+// through the policies, or done again (cli/trace_replay_command.cc).
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -17,25 +17,10 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/signal_watch.h"
-#include "cli/trace_replay.h"
-#include "replacement/experts.h"
-#include "trace/open_trace.h"
+#include "cli/trace_input.h"
 
 namespace cairn::cli {
 namespace {
-
-std::unique_ptr<TraceSource> open_or_fail(const std::string& path) {
-  auto trace = open_trace(path);
-  if (!trace)
-    throw Failure(trace.status().message(),
-                  "traces are what `cairn trace record` writes, the text of darshan-dxt-parser, "
-                  "or CSV");
-  return std::move(trace.value());
-}
-
-void say_warning(const TraceSource& trace) {
-  if (const std::string warning = trace.warning(); !warning.empty()) say(warning);
-}
 
 // Until a signal comes, or so many seconds have passed.
 void wait_for_end(SignalWatch& signals, double seconds) {
@@ -75,7 +60,7 @@ int info(const Arguments& arguments) {
   app.add_option("path", path, "The trace")->type_name("TRACE")->required();
   app.footer("Example:\n  cairn trace info job.trace");
   parse(app, arguments);
-  const auto trace = open_or_fail(path);
+  const auto trace = open_trace_or_fail(path);
   std::array<uint64_t, kTraceKinds> events{};
   std::array<uint64_t, kTraceKinds> bytes{};
   uint64_t total = 0;
@@ -87,7 +72,7 @@ int info(const Arguments& arguments) {
     bytes[static_cast<unsigned>(event.kind)] += event.length;
     end_ns = std::max(end_ns, event.time_ns);
   }
-  if (!trace->status()) throw Failure(trace->status().message(), "what comes before it was read");
+  require_whole(*trace, "what comes before it was read");
   std::string text = fmt::format("{}: {} events in {}, {} files, {} processes\n", printable(path),
                                  total, format_duration(static_cast<double>(end_ns) / 1e9),
                                  trace->names().files.count(), trace->names().processes.count());
@@ -104,65 +89,6 @@ int info(const Arguments& arguments) {
   return kExitOk;
 }
 
-std::string replay_text(const ReplayTable& table, const ReplayOptions& options) {
-  std::string text =
-      fmt::format("{} references to {} pages of {}; misses in percent\n", table.references,
-                  table.footprint_pages, format_size(options.page_bytes));
-  std::vector<std::string> head = {"cache", "pages", "best possible"};
-  head.insert(head.end(), options.experts.begin(), options.experts.end());
-  std::vector<std::vector<std::string>> rows = {head};
-  const auto percent = [&](uint64_t misses) {
-    const auto of = static_cast<double>(std::max<uint64_t>(table.references, 1));
-    return fmt::format("{:.1f}", 100 * static_cast<double>(misses) / of);
-  };
-  for (std::size_t at = 0; at < table.rows.size(); ++at) {
-    const ReplayRow& row = table.rows[at];
-    std::vector<std::string> cells = {fmt::format("{:g} %", options.percents[at]),
-                                      std::to_string(row.pages), percent(row.misses_min)};
-    for (const uint64_t misses : row.misses) cells.push_back(percent(misses));
-    rows.push_back(std::move(cells));
-  }
-  return text + format_table(rows, std::string(head.size(), 'r'));
-}
-
-void check_experts(const std::vector<std::string>& experts) {
-  for (const std::string& name : experts) {
-    if (make_expert_named(name, 1) != nullptr) continue;
-    std::vector<std::string> names;
-    for (const ExpertMaker& maker : kExpertMakers) names.emplace_back(maker.name);
-    throw Failure(fmt::format("no expert is called \"{}\"", name),
-                  fmt::format("the experts are {}", fmt::join(names, ", ")));
-  }
-}
-
-int replay_trace(const Arguments& arguments) {
-  CLI::App app("Puts a trace through policies of replacement and counts what each would miss.",
-               "cairn trace replay");
-  std::string path;
-  std::string page;
-  ReplayOptions options;
-  app.add_option("path", path, "The trace")->type_name("TRACE")->required();
-  add_list(app, "--expert", options.experts, "An expert of replacement (default: the usual ones)",
-           "NAME");
-  add_text(app, "--page", page, "Bytes that are one reference (default: 512K)", "SIZE");
-  app.footer("Example:\n  cairn trace replay --expert ws-plus --expert lru job.trace");
-  parse(app, arguments);
-  if (!page.empty()) {
-    const auto bytes = parse_size(page);
-    if (!bytes || *bytes == 0)
-      throw Failure(fmt::format("--page: \"{}\" is not a size", page), "write one such as 64K");
-    options.page_bytes = *bytes;
-  }
-  if (options.experts.empty()) options.experts = {"ws-plus", "learned", "s3-fifo", "lirs", "lru"};
-  check_experts(options.experts);
-  const auto trace = open_or_fail(path);
-  const auto table = replay(*trace, options);
-  if (!table) throw Failure(table.status().message(), "record it again, or cut it off before that");
-  print(replay_text(table.value(), options));
-  say_warning(*trace);
-  return kExitOk;
-}
-
 }  // namespace
 
 int command_trace(const Arguments& arguments) {
@@ -174,10 +100,11 @@ int command_trace(const Arguments& arguments) {
   if (verb == "replay") return replay_trace(rest);
   if (verb == "--help" || verb == "-h") {
     print(
-        "What programs access, recorded, looked at, and put through the policies.\n\n"
-        "  cairn trace record TRACE   record on a running node\n"
-        "  cairn trace info TRACE     what is in a trace\n"
-        "  cairn trace replay TRACE   what policies of replacement would have missed\n\n"
+        "What programs access, recorded, looked at, put through the policies, and done again.\n\n"
+        "  cairn trace record TRACE               record on a running node\n"
+        "  cairn trace info TRACE                 what is in a trace\n"
+        "  cairn trace replay TRACE               what policies of replacement would have missed\n"
+        "  cairn trace replay --files DIR TRACE   do what is in it on files below DIR\n\n"
         "Example:\n  cairn trace record --node job --seconds 60 job.trace\n");
     return kExitOk;
   }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a node learns from the accesses of programs, and what it does with it, from outside.
 
-    run.py [ahead | hints | races | plugins | replacement | heat | traces]
+    run.py [ahead | hints | races | plugins | replacement | heat | traces | plays]
 """
 
 import subprocess
@@ -12,6 +12,7 @@ import time
 import ahead_scenes
 import heat_scenes
 import hint_scenes
+import play_scenes
 import plugin_scenes
 import race_scenes
 import replacement_scenes
@@ -20,7 +21,7 @@ from stage import READ_LIST, under_cairn
 
 PARTS = {"ahead": ahead_scenes.SCENES, "hints": hint_scenes.SCENES, "races": race_scenes.SCENES,
          "plugins": plugin_scenes.SCENES, "replacement": replacement_scenes.SCENES, "heat": heat_scenes.SCENES,
-         "traces": trace_scenes.SCENES}
+         "traces": trace_scenes.SCENES, "plays": play_scenes.SCENES}
 
 
 def main():
