@@ -11,7 +11,7 @@
 // not arrive in time. A new stream begins with what other streams of the file, or of the node, have
 // found.
 //
-// Bounds: some 3 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
+// Bounds: some 7 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
 // file's knowledge; borrows the node's and the supply, which outlive it.
 #pragma once
 

@@ -16,6 +16,9 @@ using testing::PrefetchResult;
 constexpr std::int64_t kReadsOfPattern = 20'000;
 // What not knowing which predictor to ask may cost against the best one, in shares of the reads.
 constexpr double kLossMax = 0.03;
+// Of an array of a few tiles, most of which are at an edge and have to be learned each.
+constexpr double kCoverageOfAShapeMin = 0.80;
+constexpr double kAccuracyOfAShapeMin = 0.80;
 
 unsigned index_of(std::string_view name) {
   unsigned index = 0;
@@ -206,6 +209,34 @@ TEST(ChooserPatterns, ForeseesWhatLoopsOverArraysRead) {
     EXPECT_GE(result.coverage, 0.95) << text_of(pattern.name, result);
     EXPECT_GE(result.accuracy, 0.95) << text_of(pattern.name, result);
   }
+}
+
+// Tiles of 3 to 12 blocks a side that need not divide the array, ghost cells one or two deep, block
+// by block or a row at a time.
+TEST(ChooserPatterns, ForeseesTilesOfArraysOfManyShapes) {
+  constexpr int kShapes = 60;
+  PrefetchResult mean{0, 0, 0, 0};
+  for (int seed = 1; seed <= kShapes; ++seed) {
+    RandomSource random(static_cast<std::uint64_t>(seed));
+    testing::TiledArray array;
+    array.tile_side = 3 + random.below(10);
+    array.ghost = 1 + random.below(2);
+    array.rows = array.tile_side * (2 + random.below(10)) + random.below(12);
+    array.columns = array.tile_side * (8 + random.below(30)) + random.below(12);
+    array.reads_whole_rows = random.below(3) == 0;
+    const PrefetchResult result = testing::measure_chooser(
+        testing::one_stream("tiles", testing::front_of(tile_runs(array), kReadsOfPattern)));
+    const std::string shape = "seed " + std::to_string(seed) + ", " + std::to_string(array.rows) +
+                              " x " + std::to_string(array.columns) + " by " +
+                              std::to_string(array.tile_side) + " with " +
+                              std::to_string(array.ghost);
+    EXPECT_GE(result.coverage, kCoverageOfAShapeMin) << text_of(shape, result);
+    EXPECT_GE(result.accuracy, kAccuracyOfAShapeMin) << text_of(shape, result);
+    mean.coverage += result.coverage / kShapes;
+    mean.accuracy += result.accuracy / kShapes;
+  }
+  EXPECT_GE(mean.coverage, 0.95) << text_of("mean", mean);
+  EXPECT_GE(mean.accuracy, 0.95) << text_of("mean", mean);
 }
 
 TEST(ChooserPatterns, ForeseesTheSameShuffleFromTheSecondEpochOn) {

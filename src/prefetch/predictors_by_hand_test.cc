@@ -67,6 +67,37 @@ TEST(Stride, GoesBackwardsPastTheBeginning) {
   EXPECT_EQ(foreseen_by(stride, 2), single_blocks({0, -4}));
 }
 
+TEST(NamedRecently, GivesNoNameTwice) {
+  NamedRecently<int, 2> named;
+  const std::uint32_t ten = named.name(10);
+  const std::uint32_t twenty = named.name(20);
+  EXPECT_EQ(named.name(10), ten);
+  // 20 was not named for longest.
+  const std::uint32_t thirty = named.name(30);
+  EXPECT_EQ(named.find(twenty), nullptr);
+  ASSERT_NE(named.find(thirty), nullptr);
+  EXPECT_EQ(*named.find(thirty), 30);
+  EXPECT_NE(named.name(20), twenty);
+  EXPECT_EQ(named.find(ten), nullptr);
+  EXPECT_EQ(named.find(NamedRecently<int, 2>::kNone), nullptr);
+}
+
+TEST(NamedRecently, KnowsWhatCameBehindIt) {
+  using Names = NamedRecently<int, 2>;
+  Names named;
+  const Names::Name ten = named.name(10);
+  const Names::Name twenty = named.name(20);
+  EXPECT_EQ(named.next_of(ten), Names::kNone);
+  named.note_next(ten, twenty);
+  EXPECT_EQ(named.next_of(ten), twenty);
+  EXPECT_EQ(named.latest([](int value) { return value < 100; }), twenty);
+  EXPECT_EQ(named.latest([](int value) { return value < 20; }), ten);
+  EXPECT_EQ(named.latest([](int value) { return value < 10; }), Names::kNone);
+  named.name(30);
+  named.note_next(ten, twenty);
+  EXPECT_EQ(named.next_of(ten), Names::kNone);
+}
+
 TEST(LoopNest, OneLapTeachesABound) {
   // Three reads 10 apart, then a step of 80 to the next row: 0 10 20, 100 110 120, 200.
   LoopNest nest;
@@ -90,6 +121,56 @@ TEST(LoopNest, KeepsTheLengthOfTheReadsOfEachLoop) {
     nest.observe(BlockRun{row + 16, 4});
   }
   EXPECT_EQ(foreseen_by(nest, 3), (RunList{{300, 1}, {308, 4}, {316, 4}}));
+}
+
+TEST(LoopNest, LapsOfSeveralKindsTakeTurns) {
+  // Three tiles of rows of six blocks, with ghost cells where there are neighbours: 0 to 2, 1 to 4
+  // and 3 to 5; the next row begins 10 further.
+  LoopNest nest;
+  read_blocks(nest, {0, 1, 2, 1, 2, 3, 4, 3, 4, 5});
+  read_blocks(nest, {10, 11, 12, 11, 12, 13, 14, 13, 14, 15, 20});
+  EXPECT_EQ(foreseen_by(nest, 10), single_blocks({21, 22, 21, 22, 23, 24, 23, 24, 25, 30}));
+}
+
+TEST(LoopNest, ARowOfTilesTeachesTheNextOne) {
+  // Rows of an array of 100 blocks a row; two in each tile. Tiles at the edge are two wide, the two
+  // inside three: 0 1 | 10 11 12 | 20 21 22 | 30 31, and then the same 1000 further.
+  LoopNest nest;
+  const auto read_row_of_tiles = [&](std::int64_t first) {
+    read_blocks(nest, {first, first + 1, first + 100, first + 101});
+    for (const std::int64_t tile : {first + 10, first + 20})
+      read_blocks(nest, {tile, tile + 1, tile + 2, tile + 100, tile + 101, tile + 102});
+    read_blocks(nest, {first + 30, first + 31, first + 130, first + 131});
+  };
+  read_row_of_tiles(0);
+  read_row_of_tiles(1000);
+  read_blocks(nest, {2000, 2001, 2100});
+  EXPECT_EQ(foreseen_by(nest, 9),
+            single_blocks({2101, 2010, 2011, 2012, 2110, 2111, 2112, 2020, 2021}));
+}
+
+TEST(LoopNest, TheLengthOfReadsTellsLapsApart) {
+  // Rows of tiles in one read each; those at the edges are shorter.
+  LoopNest nest;
+  for (std::int64_t first = 0; first < 300; first += 100) {
+    for (const BlockRun& tile : {BlockRun{0, 5}, BlockRun{3, 6}, BlockRun{7, 5}}) {
+      for (std::int64_t row = 0; row < 3; ++row)
+        nest.observe(BlockRun{first + 20 * row + tile.first, tile.count});
+    }
+  }
+  EXPECT_EQ(foreseen_by(nest, 7),
+            (RunList{{300, 5}, {320, 5}, {340, 5}, {303, 6}, {323, 6}, {343, 6}, {307, 5}}));
+}
+
+TEST(LoopNest, LearnsAgainWhatWasPushedOut) {
+  LoopNest nest;
+  read_blocks(nest, {0, 10, 20, 100, 110, 120, 200});
+  // More distances than it keeps, each of them new.
+  std::int64_t block = 1'000'000;
+  for (std::int64_t step = 1; step < 1000; ++step) read_blocks(nest, {block += 1000 * step});
+  EXPECT_TRUE(foreseen_by(nest, 4).empty());
+  for (std::int64_t row = 0; row < 400; row += 100) read_blocks(nest, {row, row + 10, row + 20});
+  EXPECT_EQ(foreseen_by(nest, 4), single_blocks({400, 410, 420, 500}));
 }
 
 TEST(LoopNest, IsSilentWhileItsExpectationsFail) {

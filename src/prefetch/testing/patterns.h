@@ -54,6 +54,11 @@ inline AccessPattern interleaved(std::string name, const std::vector<Runs>& stre
   return pattern;
 }
 
+inline Runs front_of(Runs runs, std::size_t count) {
+  runs.resize(std::min(runs.size(), count));
+  return runs;
+}
+
 // One loop: so many steps, each so many blocks further.
 struct Loop {
   std::int64_t steps = 0;
@@ -75,21 +80,39 @@ inline Runs loop_nest_runs(const std::vector<Loop>& loops, std::uint32_t read_bl
   }
 }
 
-// A square array by square tiles, each with `ghost` cells of its neighbours around it.
-inline Runs tile_runs(std::int64_t array_side, std::int64_t tile_side, std::int64_t ghost) {
+// An array of so many rows of blocks by square tiles, each with `ghost` cells of its neighbours
+// around it as far as it has any; tiles at the end may be smaller.
+struct TiledArray {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t tile_side = 0;
+  std::int64_t ghost = 0;
+  bool reads_whole_rows = false;  // of a tile, in one go; else block by block
+};
+
+inline Runs tile_runs(const TiledArray& array) {
   Runs runs;
-  const auto is_inside = [&](std::int64_t at) { return at >= 0 && at < array_side; };
-  for (std::int64_t top = 0; top < array_side; top += tile_side) {
-    for (std::int64_t left = 0; left < array_side; left += tile_side) {
-      for (std::int64_t row = top - ghost; row < top + tile_side + ghost; ++row) {
-        for (std::int64_t column = left - ghost; column < left + tile_side + ghost; ++column) {
-          if (is_inside(row) && is_inside(column))
-            runs.push_back(BlockRun{row * array_side + column, 1});
-        }
+  const std::int64_t reach = array.tile_side + array.ghost;
+  for (std::int64_t top = 0; top < array.rows; top += array.tile_side) {
+    for (std::int64_t left = 0; left < array.columns; left += array.tile_side) {
+      const std::int64_t begin = std::max<std::int64_t>(0, left - array.ghost);
+      const std::int64_t end = std::min(array.columns, left + reach);
+      const std::int64_t read_blocks = array.reads_whole_rows ? end - begin : 1;
+      for (std::int64_t row = std::max<std::int64_t>(0, top - array.ghost);
+           row < std::min(array.rows, top + reach); ++row) {
+        for (std::int64_t column = begin; column < end; column += read_blocks)
+          runs.push_back(
+              BlockRun{row * array.columns + column, static_cast<std::uint32_t>(read_blocks)});
       }
     }
   }
   return runs;
+}
+
+// As `./dev bench prefetch` has them read (bench/harness/patterns.py): a flat array, of whose tiles
+// half are at an edge.
+inline AccessPattern flat_ghost_tiles() {
+  return one_stream("tiles-2d-with-ghost-flat", front_of(tile_runs({16, 128, 4, 1}), 3600));
 }
 
 // All of `blocks`, in an order of no pattern.
@@ -122,11 +145,6 @@ inline Runs skewed_runs(std::size_t count, std::int64_t blocks, RandomSource& ra
 inline Runs joined(std::vector<Runs> parts) {
   Runs runs;
   for (const Runs& part : parts) runs.insert(runs.end(), part.begin(), part.end());
-  return runs;
-}
-
-inline Runs front_of(Runs runs, std::size_t count) {
-  runs.resize(std::min(runs.size(), count));
   return runs;
 }
 
@@ -171,8 +189,10 @@ inline std::vector<AccessPattern> array_patterns(std::int64_t count) {
       cut("nested-2-reads-of-4", loop_nest_runs({{count / 13, 1000}, {13, 12}}, 4)),
       cut("rows-of-unaligned-reads", loop_nest_runs({{count / 11, 1000}, {11, 8}}, 9)),
       cut("nested-3", loop_nest_runs({{count / 36, 10000}, {4, 700}, {9, 11}})),
-      cut("tiles-2d", tile_runs(256, 8, 0)),
-      cut("tiles-2d-with-ghost", tile_runs(256, 4, 1)),
+      cut("tiles-2d", tile_runs({256, 256, 8, 0})),
+      cut("tiles-2d-with-ghost", tile_runs({256, 256, 4, 1})),
+      cut("tiles-2d-with-ghost-by-rows", tile_runs({256, 256, 4, 1, true})),
+      flat_ghost_tiles(),
       cut("sub-volume-3d", loop_nest_runs({{64, 64 * 64}, {32, 64}, {16, 1}}, 1, 16 * 64 + 16)),
       cut("columns-of-chunks", loop_nest_runs({{256, 1}, {256, 256}})),
   };
