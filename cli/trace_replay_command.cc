@@ -210,7 +210,7 @@ void add_play_options(CLI::App& app, ReplayWords& words) {
   add_text(app, "--call", words.call, "Longer accesses become several calls of SIZE", "SIZE");
   app.add_option("--first", words.first, "Play the first NUMBER accesses only")
       ->type_name("NUMBER")
-      ->check(CLI::Range(std::uint64_t{1}, UINT64_MAX / 2));
+      ->check(CLI::PositiveNumber);
   app.add_option("--processes", words.processes,
                  "So many processes share the ranks (default: one plays all, in the trace's order)")
       ->type_name("NUMBER")
