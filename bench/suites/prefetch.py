@@ -56,18 +56,10 @@ def _run(bench, file, blocks: int, words, config: str = ""):
     # Where epochs repeat, RAM holds a quarter of them, so that what is read again was not simply kept.
     settings = bench.scratch / "prefetch.yaml"
     settings.write_text(config or "prefetch:\n  budget: 25\n")
-    _drop_caches(bench)
+    bench.drop_caches()
     with bench.node("--ram", blocks * BLOCK // 4, "--config", settings) as node:
         result = node.run(words, file.parent)
         status = node.status()
     sums = {key: sum(entry[key] for entry in status["fetches"])
             for key in ("fetched_bytes", "used_bytes", "late_bytes", "evicted_unused_bytes")}
     return result, sums, status["counters"]["read_miss_bytes"]
-
-
-def _drop_caches(bench) -> None:
-    if bench.quick:
-        return
-    bench.need_root("dropping the kernel's caches")
-    with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
-        file.write("3")

@@ -46,10 +46,7 @@ def run(bench):
 def _run(bench, data, blocks: int, budget: int) -> dict:
     settings = bench.scratch / "shared.yaml"
     settings.write_text(f"prefetch:\n  budget: {budget}\n")
-    if not bench.quick:
-        bench.need_root("dropping the kernel's caches")
-        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
-            file.write("3")
+    bench.drop_caches()
     pause = 200 if bench.quick else COMPUTE_US
     with bench.node("--ram", blocks * BLOCK // 2, "--config", settings) as node:
         programs = [subprocess.Popen(

@@ -69,10 +69,7 @@ def _compare(bench, name: str, buffer, words, footprint: int, orders_file, files
 def _run(bench, buffer, words, ram: int, config: str, stage_in=()) -> dict:
     settings = bench.scratch / "training.yaml"
     settings.write_text(config)
-    if not bench.quick:
-        bench.need_root("dropping the kernel's caches")
-        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
-            file.write("3")
+    bench.drop_caches()
     with bench.node("--ram", ram, "--config", settings) as node:
         if stage_in:
             bench.output([bench.cairn, "stage-in", "--node", node.name, *stage_in])
