@@ -57,6 +57,8 @@ class Context(contextlib.ExitStack):
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith("CAIRN_")}
         self.environment["CAIRN_RUN_ROOT"] = str(self.run_root)
+        # Workers in Python leave nothing beside their sources.
+        self.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 
     def _make_scratch(self, parent: str) -> pathlib.Path:
         """A directory of this process; those of processes that died are removed on the way."""
@@ -82,6 +84,10 @@ class Context(contextlib.ExitStack):
     def worker(self, name: str, *arguments) -> list:
         """The command line of a worker; run it with native() or with a node's run()."""
         return [str(self._workers / name), *map(str, arguments)]
+
+    def python_worker(self, python: str, name: str, *arguments) -> list:
+        """The same of a worker written in Python, for an interpreter that has what it imports."""
+        return [python, str(REPOSITORY / "bench/workers" / f"{name}.py"), *map(str, arguments)]
 
     def native(self, command, **more) -> dict:
         return json.loads(self.output(command, **more) or "{}")
@@ -120,6 +126,14 @@ class Context(contextlib.ExitStack):
         if available < gibibytes:
             raise Skip(f"{what} needs {gibibytes:g} GiB of free memory; there are {available:.1f}")
 
+    def drop_caches(self) -> None:
+        """What was read before comes from its device again; --quick does without."""
+        if self.quick:
+            return
+        self.need_root("dropping the kernel's caches")
+        os.sync()
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
+
     def testbed(self, device: str) -> pathlib.Path:
         """A directory on a device of bench/testbed, which is brought up and down when it is not up."""
         self.need_root(f"the throttled '{device}' of bench/testbed")
@@ -137,14 +151,6 @@ class Context(contextlib.ExitStack):
         directory.mkdir()
         self.callback(shutil.rmtree, directory, ignore_errors=True)
         return directory
-
-    def drop_caches(self) -> None:
-        """The kernel forgets what it has of files, so that the disk is asked for them."""
-        if self.quick:
-            return
-        self.need_root("dropping the kernel's caches")
-        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
-            file.write("3")
 
     # ---- results --------------------------------------------------------------------------------------
 

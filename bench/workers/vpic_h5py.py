@@ -11,13 +11,14 @@ datasets (x y z px py pz: float32, id1 id2: int32). --bytes are those of a step,
 """
 import argparse
 import json
-import multiprocessing
 import os
 import sys
 import time
 
 import h5py
 import numpy
+
+import process_team
 
 VARIABLES = (*((name, numpy.float32) for name in ("x", "y", "z", "px", "py", "pz")),
              ("id1", numpy.int32), ("id2", numpy.int32))
@@ -57,33 +58,11 @@ def write_steps(plan, process: int, barrier) -> list:
     return times
 
 
-def run_process(plan, process: int, barrier, sink) -> None:
-    try:
-        sink.send(write_steps(plan, process, barrier))
-    except BaseException:
-        # The others would wait for this process for ever.
-        barrier.abort()
-        raise
-
-
 def run_team(plan) -> dict:
-    # Forked, as the other workers do; h5py has no threads that a fork would lose.
-    context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(plan.processes)
     begin = time.monotonic_ns()
-    team = []
-    for process in range(plan.processes):
-        source, sink = context.Pipe(duplex=False)
-        child = context.Process(target=run_process, args=(plan, process, barrier, sink))
-        child.start()
-        sink.close()
-        team.append((child, source))
-    for child, _ in team:
-        child.join()
+    times = process_team.run(plan.processes, lambda process, barrier: write_steps(plan, process, barrier))
     wall = time.monotonic_ns() - begin
-    if any(child.exitcode != 0 for child, _ in team):
-        sys.exit("a writing process failed")
-    io = sum(max(step) for step in zip(*(source.recv() for _, source in team)))
+    io = sum(max(step) for step in zip(*times))
     return {"io_ns": io, "wall_ns": wall, "write_ns": io, "read_ns": 0}
 
 
