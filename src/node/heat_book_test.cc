@@ -13,9 +13,6 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::uint16_t kParent = 3;
-constexpr std::uint16_t kChild = 4;
-
 class HeatBookTest : public ::testing::Test {
  protected:
   HeatBookTest()
@@ -54,6 +51,8 @@ class HeatBookTest : public ::testing::Test {
     return picture ? picture->epochs : 0;
   }
 
+  static constexpr std::uint16_t kParent = 3;
+  static constexpr std::uint16_t kChild = 4;
   std::string directory_;
   NodeMemory memory_;
   HeatBook book_;
