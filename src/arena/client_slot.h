@@ -20,6 +20,7 @@ enum class SlotState : std::uint32_t { kFree = 0, kActive, kReaping };
 
 struct ClientSlot {
   static constexpr unsigned kShards = 8;
+  static constexpr std::uint16_t kOfService = 1;  // the slot of the service itself
 
   std::atomic<SlotState> state;
   std::atomic<std::int32_t> pid;

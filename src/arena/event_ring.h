@@ -8,6 +8,10 @@
 // (H.-J. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012). An
 // entry that a process died over keeps its old tag and counts as lost.
 //
+// A writer that is put off the processor while the others go once around the ring writes into an
+// entry that is not its own any more, whose tag may be whole. So each entry has a check over its
+// place and all of it, too: a mixture of two events has another one, but for one in 2^31.
+//
 // Thread safety: put() from the threads of one process, read() from one thread of the service.
 #pragma once
 
@@ -65,6 +69,7 @@ class EventRing {
     entry.stream.store(raw(event.stream), std::memory_order_release);
     entry.descriptor.store(event.descriptor, std::memory_order_release);
     entry.owner.store(event.owner.bits(), std::memory_order_release);
+    entry.check.store(check_of(place, event), std::memory_order_release);
     entry.tag.store(tag_of(place, event), std::memory_order_release);
     return is_urgent(event) || place % (kEntries / 2) == 0;
   }
@@ -89,7 +94,9 @@ class EventRing {
     event->owner = Owner::from_bits(entry.owner.load(std::memory_order_acquire));
     event->kind = static_cast<AccessKind>(before & 0xff);
     event->advice = static_cast<std::uint8_t>(before >> 8 & 0xff);
-    return entry.tag.load(std::memory_order_relaxed) == before ? Got::kEvent : Got::kLost;
+    const bool is_whole = entry.check.load(std::memory_order_acquire) == check_of(place, *event);
+    return is_whole && entry.tag.load(std::memory_order_relaxed) == before ? Got::kEvent
+                                                                           : Got::kLost;
   }
 
   // Calls of this process that wait for the backing store right now: what is fetched ahead gives
@@ -107,7 +114,7 @@ class EventRing {
     std::atomic<std::uint32_t> stream;
     std::atomic<std::int32_t> descriptor;
     std::atomic<std::uint32_t> owner;
-    std::uint32_t spare;
+    std::atomic<std::uint32_t> check;
   };
 
   static bool is_urgent(const AccessEvent& event) {
@@ -118,6 +125,20 @@ class EventRing {
   static std::uint64_t tag_of(std::uint32_t place, const AccessEvent& event) {
     return sequence_of(place) << 16 | std::uint64_t{event.advice} << 8 |
            static_cast<std::uint8_t>(event.kind);
+  }
+
+  // Multiply-shift over the words of the entry, whose products do not wait for each other (M.
+  // Dietzfelbinger, "Universal hashing and k-wise independent random variables via integer
+  // arithmetic without primes", STACS 1996). The factors are odd and otherwise arbitrary.
+  static std::uint32_t check_of(std::uint32_t place, const AccessEvent& event) {
+    const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
+    const std::uint64_t sum =
+        sequence_of(place) * 0x9e3779b97f4a7c15 + event.offset * 0xbf58476d1ce4e5b9 +
+        event.cycles * 0x94d049bb133111eb +
+        pair(raw(event.object), event.length) * 0xd6e8feb86659fd93 +
+        pair(raw(event.stream), static_cast<std::uint32_t>(event.descriptor)) * 0xa0761d6478bd642f +
+        (tag_of(0, event) ^ std::uint64_t{event.owner.bits()} << 32) * 0xe7037ed1a0b428db;
+    return static_cast<std::uint32_t>(sum >> 32);
   }
 
   std::atomic<std::uint32_t> head_;

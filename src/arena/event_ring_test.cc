@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -67,6 +68,31 @@ TEST_F(EventRingTest, TheReaderIsWokenForMissesAndForHalfARing) {
   unsigned wakes = 0;
   for (std::uint32_t at = 5; at < 5 + EventRing::kEntries; ++at) wakes += ring_->put(event_at(at));
   EXPECT_EQ(wakes, 2U);
+}
+
+// The writer of place 0 wakes up a round later, and goes on where it was: what it still writes are
+// fields of an entry that is another's by now, in any order from the first to the last.
+TEST_F(EventRingTest, WhatALateWriterMixesIsLost) {
+  constexpr std::size_t kHeadBytes = 64;
+  constexpr std::size_t kTagBytes = 8;
+  constexpr std::size_t kEntryBytes = (sizeof(EventRing) - kHeadBytes) / EventRing::kEntries;
+  const auto entry = [](EventRing& ring) { return reinterpret_cast<char*>(&ring) + kHeadBytes; };
+  const auto old = std::make_unique<EventRing>();
+  old->put(event_at(1000));
+  for (std::size_t from = kTagBytes; from < kEntryBytes; from += sizeof(std::uint32_t)) {
+    const auto ring = std::make_unique<EventRing>();
+    for (std::uint64_t at = 0; at <= EventRing::kEntries; ++at) ring->put(event_at(at));
+    const std::size_t length = kEntryBytes - from;
+    const bool differs = std::memcmp(entry(*ring) + from, entry(*old) + from, length) != 0;
+    std::memcpy(entry(*ring) + from, entry(*old) + from, length);
+    AccessEvent event;
+    EXPECT_EQ(ring->read(EventRing::kEntries, &event),
+              differs ? EventRing::Got::kLost : EventRing::Got::kEvent)
+        << "from byte " << from;
+    // The tag comes last; the entry then is of a place that has been overwritten.
+    std::memcpy(entry(*ring), entry(*old), kTagBytes);
+    EXPECT_NE(ring->read(EventRing::kEntries, &event), EventRing::Got::kEvent);
+  }
 }
 
 // Every event that is read is one that was written, whoever writes at the same time.

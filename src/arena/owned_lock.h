@@ -7,7 +7,7 @@
 //     compare-and-swap. The new holder is told (`Acquired::kStolen`) and repairs what the lock
 //     protects before it goes on.
 //  3. No wait is unbounded in the kernel: every sleep ends after kSleepMs and the owner's life is
-//     checked again.
+//     checked again, and after sleeps in vain it is asked for (OwnerTable::look_after()).
 //
 // The lock is not recursive, and two threads of one process exclude each other although they share
 // an owner.
@@ -84,6 +84,7 @@ class OwnedLock {
   static constexpr std::uint32_t kWaiters = std::uint32_t{1} << 31;
   static constexpr int kSpins = 100;
   static constexpr int kSleepMs = 20;
+  static constexpr int kSleepsMax = 64;  // until the owner's life is asked for
 
   Acquired lock_slow(Owner self, const OwnerTable& owners) {
     for (int spin = 0;; ++spin) {
@@ -111,7 +112,9 @@ class OwnedLock {
           !word_.compare_exchange_weak(seen, seen | kWaiters, std::memory_order_relaxed)) {
         continue;
       }
-      futex_wait(word_, seen | kWaiters, kSleepMs);
+      // Signals may end every sleep before its time.
+      const bool is_woken = futex_wait(word_, seen | kWaiters, kSleepMs);
+      if (!is_woken || spin % kSleepsMax == 0) owners.look_after(Owner::from_bits(seen));
     }
   }
 

@@ -3,7 +3,8 @@
 //
 // Rule 4 of the design: a client can be killed by SIGKILL at any instruction, so everything that
 // can be held names its holder. The node service declares a client dead by advancing the generation
-// of its slot; from that instant everybody may take over what the old generation held.
+// of its slot; from that instant everybody may take over what the old generation held. Nobody is
+// left to declare the service itself dead: whoever waits for it looks after it (OwnerWatch).
 //
 // Thread safety: Owner is a value; OwnerTable is lock-free.
 #pragma once
@@ -39,6 +40,17 @@ class Owner {
   std::uint32_t bits_ = 0;
 };
 
+// Tells of an owner whether it is gone although nobody has declared it dead.
+class OwnerWatch {
+ public:
+  // Asked by one who has waited for what `owner` holds; may take a few system calls. True only if
+  // nothing of the owner can touch the arena any more.
+  virtual bool is_gone(Owner owner) const = 0;
+
+ protected:
+  ~OwnerWatch() = default;
+};
+
 // The generation of every slot, in shared memory.
 class OwnerTable {
  public:
@@ -59,8 +71,22 @@ class OwnerTable {
   }
   std::uint32_t count() const { return count_; }
 
+  // Of this process; must outlive the table.
+  void watch_with(const OwnerWatch* watch) { watch_ = watch; }
+  // For who has waited in vain for what `owner` holds: if it is gone, it counts as dead from here
+  // on, for everybody.
+  void look_after(Owner owner) const {
+    if (watch_ == nullptr || !is_alive(owner) || !watch_->is_gone(owner)) return;
+    std::atomic<std::uint32_t>& generation = generations_[owner.slot()];
+    std::uint32_t seen = generation.load(std::memory_order_acquire);
+    // Once only, whoever else has looked.
+    if (static_cast<std::uint8_t>(seen) == owner.generation())
+      generation.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel);
+  }
+
  private:
   std::atomic<std::uint32_t>* generations_ = nullptr;
+  const OwnerWatch* watch_ = nullptr;
   std::uint32_t count_ = 0;
 };
 

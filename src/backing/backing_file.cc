@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/io_parts.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -79,27 +80,18 @@ ssize_t BackingFile::read(std::uint64_t offset, void* buffer, std::size_t length
   return static_cast<ssize_t>(done);
 }
 
-ssize_t BackingFile::read_parts(std::uint64_t offset, iovec* parts, unsigned count) {
+ssize_t BackingFile::read_parts(std::uint64_t offset, std::span<iovec> parts) {
   const int fd = readable_fd();
   if (fd < 0) return fd;
   std::size_t done = 0;
-  while (count > 0) {
-    const ssize_t got =
-        sys::preadv(fd, parts, static_cast<int>(count), static_cast<off_t>(offset + done));
+  while (!parts.empty()) {
+    const ssize_t got = sys::preadv(fd, parts.data(), static_cast<int>(parts.size()),
+                                    static_cast<off_t>(offset + done));
     if (got == -EINTR) continue;
     if (got < 0) return got;
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
-    auto left = static_cast<std::size_t>(got);
-    while (count > 0 && left >= parts->iov_len) {
-      left -= parts->iov_len;
-      ++parts;
-      --count;
-    }
-    if (count > 0) {
-      parts->iov_base = static_cast<char*>(parts->iov_base) + left;
-      parts->iov_len -= left;
-    }
+    parts = parts_after(parts, static_cast<std::size_t>(got));
   }
   return static_cast<ssize_t>(done);
 }

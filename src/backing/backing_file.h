@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/ids.h"
 #include "catalog/object_table.h"
@@ -37,7 +38,7 @@ class BackingFile {
   // the file was opened for writing only and may not be read.
   ssize_t read(std::uint64_t offset, void* buffer, std::size_t length);
   // The same into several buffers, in one operation. Changes `parts`.
-  ssize_t read_parts(std::uint64_t offset, iovec* parts, unsigned count);
+  ssize_t read_parts(std::uint64_t offset, std::span<iovec> parts);
   // Writes everything or returns -errno.
   ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) const;
   // 0 or -errno.

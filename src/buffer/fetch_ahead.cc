@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
@@ -28,7 +29,7 @@ class FetchRun {
   int read() {
     std::array<iovec, kFetchBlocksMax> parts;
     for (unsigned at = 0; at < count_; ++at) parts[at] = {blocks_[at].bytes(), bytes_of(at)};
-    const ssize_t got = access_.file.read_parts(offset_of(first_), parts.data(), count_);
+    const ssize_t got = access_.file.read_parts(offset_of(first_), std::span(parts.data(), count_));
     if (got < 0) return static_cast<int>(got);
     auto left = static_cast<std::size_t>(got);
     for (unsigned at = 0; at < count_; ++at) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kSpins = 200;
 constexpr int kSleepMs = 20;
+// Sleeps that signals or wakes ended, until the owner's life is asked for.
+constexpr int kSleepsMax = 64;
 
 // The futex word is the low half of the 64-bit word: owner and waiters bit.
 const std::atomic<std::uint32_t>& low_half(const std::atomic<std::uint64_t>& word) {
@@ -75,7 +77,9 @@ bool BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
         !word.compare_exchange_weak(seen, seen | kWaiters, std::memory_order_relaxed)) {
       continue;
     }
-    futex_wait(low_half(word), static_cast<std::uint32_t>(seen | kWaiters), kSleepMs);
+    const auto low = static_cast<std::uint32_t>(seen | kWaiters);
+    if (!futex_wait(low_half(word), low, kSleepMs) || spin % kSleepsMax == 0)
+      owners.look_after(owner_in(seen));
   }
 }
 
@@ -99,10 +103,11 @@ bool BlockDescriptor::is_flushing(const OwnerTable& owners) const {
 }
 
 void BlockDescriptor::wait_for_flusher(const OwnerTable& owners) const {
-  for (;;) {
+  for (int sleep = 1;; ++sleep) {
     const std::uint32_t bits = flusher.load(std::memory_order_acquire);
     if (bits == 0 || !owners.is_alive(Owner::from_bits(bits))) return;
-    futex_wait(flusher, bits, kSleepMs);
+    if (!futex_wait(flusher, bits, kSleepMs) || sleep % kSleepsMax == 0)
+      owners.look_after(Owner::from_bits(bits));
   }
 }
 

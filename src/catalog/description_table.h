@@ -75,6 +75,14 @@ class DescriptionTable {
   // Frees the hold if `owner` still has it.
   Released release(HoldIndex hold, Owner owner);
 
+  // Whether anybody holds a description of `object` with this number. Any number may be asked for.
+  bool is_held(DescriptionIndex index, ObjectIndex object) const {
+    if (raw(index) >= capacity_) return false;
+    const OpenDescription& record = at(index);
+    return record.object.load(std::memory_order_acquire) == raw(object) &&
+           record.references.load(std::memory_order_acquire) != 0;
+  }
+
   // For the sweep after a death.
   struct HoldView {
     HoldKind kind;

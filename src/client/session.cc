@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/system_call.h"
+#include "client/descriptor_identity.h"
 #include "client/message_socket.h"
 
 namespace cairn {
@@ -51,12 +52,6 @@ int move_high(int fd) {
   if (high < 0) return fd;
   sys::close(fd);
   return high;
-}
-
-std::uint64_t inode_of(int fd) {
-  struct ::statx status;
-  if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_INO, &status) < 0) return 0;
-  return status.stx_ino;
 }
 
 void wipe_page_on_fork() {
@@ -145,6 +140,7 @@ bool Session::connect_and_attach() {
     return false;
   }
   socket_ = socket;
+  socket_inode_ = inode_of(socket);
   inherited_owner_ = parent;
   publish(Owner(static_cast<std::uint16_t>(welcome.slot),
                 static_cast<std::uint8_t>(welcome.generation)));
@@ -174,6 +170,7 @@ bool Session::adopt_memory(const protocol::Welcome& welcome, const int* descript
   Result<NodeMemory> memory = NodeMemory::attach(welcome.shape, control, data, tiers);
   if (!memory) return false;
   memory_ = std::move(memory.value());
+  memory_.owners().watch_with(this);
   memory_inode_ = inode;
   has_memory_ = true;
   for (unsigned tier = 1; tier < kTiersMax; ++tier) tier_fds_[tier] = tiers[tier];
@@ -272,6 +269,10 @@ int Session::request_flush(ObjectIndex object, bool durable) {
   }
   sys::close(socket);
   return result;
+}
+
+bool Session::is_gone(Owner owner) const {
+  return is_gone_with_service(memory_, {socket_, socket_inode_}, self(), owner);
 }
 
 void Session::notify(const protocol::ObjectMessage& message) {

@@ -19,13 +19,14 @@
 
 #include "base/system_call.h"
 #include "buffer/hand_over.h"
+#include "client/dead_service.h"
 #include "client/process_page.h"
 #include "client/protocol.h"
 #include "tiers/actor.h"
 
 namespace cairn {
 
-class Session final : public HandOver {
+class Session final : public HandOver, public OwnerWatch {
  public:
   // The process's session. Does not attach.
   static Session& instance();
@@ -88,6 +89,8 @@ class Session final : public HandOver {
   void discarded(ObjectIndex object) override;
   // Asks the service to store an object that this process can only read. 0 or -errno.
   int request_flush(ObjectIndex object, bool durable) override;
+  // For who waits for what others of the node hold.
+  bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command);
@@ -123,6 +126,7 @@ class Session final : public HandOver {
   bool is_test_ = false;
   bool test_takes_descriptors_ = false;
   int socket_ = -1;
+  std::uint64_t socket_inode_ = 0;
   std::atomic<bool> has_lent_{false};
   std::uint64_t memory_inode_ =
       0;  // of the control segment: tells whether a child meets the same node

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "backing/backing_file.h"
 #include "base/atomic_max.h"
 #include "base/clock.h"
+#include "base/io_parts.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "flush/dirty_accounting.h"
@@ -211,7 +213,7 @@ class Pass {
     if (claim_count_ == 0) return;
     const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
     std::array<iovec, kBlocksPerBatch + kRunsPerBlock> parts;
-    int part_count = 0;
+    unsigned part_count = 0;
     std::uint64_t run_begin = 0;
     std::uint64_t run_end = 0;
     for (unsigned at = 0; at < claim_count_; ++at) {
@@ -228,20 +230,18 @@ class Pass {
         const std::uint64_t end =
             std::min<std::uint64_t>(offset_of(claim.number) + past * kPageBytes, size);
         if (begin < end) {
-          if (part_count > 0 &&
-              (begin != run_end || part_count >= static_cast<int>(kBlocksPerBatch))) {
-            write_run(parts.data(), part_count, run_begin, run_end);
+          if (part_count > 0 && (begin != run_end || part_count >= kBlocksPerBatch)) {
+            write_run(std::span(parts.data(), part_count), run_begin, run_end);
             part_count = 0;
           }
           if (part_count == 0) run_begin = begin;
-          parts[static_cast<unsigned>(part_count++)] = {claim.bytes + page * kPageBytes,
-                                                        end - begin};
+          parts[part_count++] = {claim.bytes + page * kPageBytes, end - begin};
           run_end = end;
         }
         page = past;
       }
     }
-    if (part_count > 0) write_run(parts.data(), part_count, run_begin, run_end);
+    if (part_count > 0) write_run(std::span(parts.data(), part_count), run_begin, run_end);
     // Somebody may have settled the times since we began: the store bears the time of this write
     // now.
     actor_.object(request_.object).set(kObjectTimesDirty);
@@ -252,14 +252,15 @@ class Pass {
     batch_bytes_ = 0;
   }
 
-  void write_run(iovec* parts, int count, std::uint64_t offset, std::uint64_t end) {
+  void write_run(std::span<iovec> parts, std::uint64_t offset, std::uint64_t end) {
     // Before any of the blocks may turn clean and be evicted: whoever fills them again must look
     // into the store. And only extend_store() may make the file longer.
     if (end > actor_.object(request_.object).store_size.load(std::memory_order_acquire)) {
       result_.error = extend_store(actor_, request_.object, request_.fd, end);
     }
-    while (offset < end && result_.error == 0) {
-      const ssize_t put = sys::pwritev(request_.fd, parts, count, static_cast<off_t>(offset));
+    while (!parts.empty() && result_.error == 0) {
+      const ssize_t put = sys::pwritev(request_.fd, parts.data(), static_cast<int>(parts.size()),
+                                       static_cast<off_t>(offset));
       if (put == -EINTR) continue;
       if (put <= 0) {
         result_.error = put == 0 ? -EIO : static_cast<int>(put);
@@ -267,16 +268,7 @@ class Pass {
       }
       offset += static_cast<std::uint64_t>(put);
       result_.bytes += static_cast<std::uint64_t>(put);
-      auto left = static_cast<std::size_t>(put);
-      while (count > 0 && left >= parts->iov_len) {
-        left -= parts->iov_len;
-        ++parts;
-        --count;
-      }
-      if (count > 0) {
-        parts->iov_base = static_cast<char*>(parts->iov_base) + left;
-        parts->iov_len -= left;
-      }
+      parts = parts_after(parts, static_cast<std::size_t>(put));
     }
   }
 

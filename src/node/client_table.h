@@ -41,7 +41,7 @@ struct ForeignProgram {
 class ClientTable {
  public:
   // The slot of the service itself.
-  static constexpr std::uint16_t kServiceSlot = 1;
+  static constexpr std::uint16_t kServiceSlot = ClientSlot::kOfService;
 
   explicit ClientTable(NodeMemory& memory);
 

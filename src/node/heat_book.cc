@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "heat/heat_file.h"
@@ -93,11 +94,11 @@ void HeatBook::take(std::span<const ToldAccess> batch) {
     if (event.object == ObjectIndex::kNone) continue;
     now = clock.nanos(event.cycles);
     if (event.kind == AccessKind::kClose) {
-      if (open_.erase(told.stream()) != 0) close(event.object, now);
+      close(event, now);
     } else if (event.kind == AccessKind::kOpen) {
-      open(told, now);
+      open(event, now);
     } else if (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kHit) {
-      open(told, now);  // its open may have been lost
+      open(event, now);  // its open may have been lost
       map_of(event.object).heat.access({event.offset, event.length}, now);
       if (placer_ != nullptr) touched_.insert(event.object);
     }
@@ -114,21 +115,25 @@ void HeatBook::place(std::int64_t now_ns) {
   placer_->place(now_ns);
 }
 
-void HeatBook::open(const ToldAccess& told, std::int64_t now_ns) {
-  const auto [found, is_new] =
-      open_.try_emplace(told.stream(), told.event.owner, told.event.object);
-  if (!is_new && found->second.second == told.event.object) return;
-  if (!is_new) {  // its close was lost
-    close(found->second.second, now_ns);
-    found->second = {told.event.owner, told.event.object};
-  }
-  Map& map = map_of(told.event.object);
+void HeatBook::open(const AccessEvent& event, std::int64_t now_ns) {
+  if (raw(event.stream) >= memory_.descriptions().capacity()) return;
+  const auto [found, is_new] = open_.try_emplace(raw(event.stream), event.object);
+  if (!is_new && found->second == event.object) return;
+  if (!is_new) end(std::exchange(found->second, event.object), now_ns);  // its close was lost
+  Map& map = map_of(event.object);
   map.heat.open(now_ns);
-  if (placer_ != nullptr && map.heat.openers() == 1)
-    placer_->note(told.event.object, map.heat, true);
+  if (placer_ != nullptr && map.heat.openers() == 1) placer_->note(event.object, map.heat, true);
 }
 
-void HeatBook::close(ObjectIndex object, std::int64_t now_ns) {
+void HeatBook::close(const AccessEvent& event, std::int64_t now_ns) {
+  const auto found = open_.find(raw(event.stream));
+  // Another process may have told of the next description of this number before.
+  if (found == open_.end() || found->second != event.object) return;
+  open_.erase(found);
+  end(event.object, now_ns);
+}
+
+void HeatBook::end(ObjectIndex object, std::int64_t now_ns) {
   Map& map = map_of(object);
   if (map.heat.openers() == 0 || !map.heat.close(now_ns)) return;
   save(map);
@@ -138,13 +143,18 @@ void HeatBook::close(ObjectIndex object, std::int64_t now_ns) {
 void HeatBook::forget_dead() {
   const std::lock_guard lock(mutex_);
   for (auto at = open_.begin(); at != open_.end();) {
-    if (memory_.owners().is_alive(at->second.first)) {
+    if (memory_.descriptions().is_held(static_cast<DescriptionIndex>(at->first), at->second)) {
       ++at;
       continue;
     }
-    close(at->second.second, monotonic_ns());
+    end(at->second, monotonic_ns());
     at = open_.erase(at);
   }
+}
+
+std::size_t HeatBook::open_count() const {
+  const std::lock_guard lock(mutex_);
+  return open_.size();
 }
 
 std::optional<HeatPicture> HeatBook::picture_of(ObjectIndex object, const std::string& name) {

@@ -38,8 +38,11 @@ class HeatBook {
   // An EventReader::Sink.
   void take(std::span<const ToldAccess> batch);
 
-  // Processes have died: their descriptions are closed.
+  // Processes have died: descriptions that were theirs alone are closed.
   void forget_dead();
+
+  // Descriptions that are followed: at most as many as the node has records of them.
+  std::size_t open_count() const;
 
   // The map of an object as it is now, under that name. Nothing when it was never read.
   std::optional<HeatPicture> picture_of(ObjectIndex object, const std::string& name);
@@ -51,8 +54,9 @@ class HeatBook {
     std::uint64_t used = 0;
   };
   Map& map_of(ObjectIndex object);
-  void open(const ToldAccess& told, std::int64_t now_ns);
-  void close(ObjectIndex object, std::int64_t now_ns);
+  void open(const AccessEvent& event, std::int64_t now_ns);
+  void close(const AccessEvent& event, std::int64_t now_ns);
+  void end(ObjectIndex object, std::int64_t now_ns);
   void place(std::int64_t now_ns);
   void load(Map* map) const;
   void save(const Map& map);
@@ -63,8 +67,9 @@ class HeatBook {
   const std::string directory_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, Map> maps_;
-  // Open descriptions by process and stream: whose they are, and of what.
-  std::unordered_map<std::uint64_t, std::pair<Owner, ObjectIndex>> open_;
+  // Open descriptions, and of what. Not by process: a description ends with its last close, and a
+  // child may do that for its parent.
+  std::unordered_map<std::uint32_t, ObjectIndex> open_;
   std::set<FileKey> saved_;  // that have a file
   std::uint64_t events_ = 0;
   std::unique_ptr<HeatPlacer> placer_;  // null: nothing is placed by score

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "orders/testing/order_texts.h"
+
 namespace cairn::node {
 namespace {
 
@@ -53,10 +55,10 @@ TEST_F(OrderBookTest, AStreamIsToldWhatFollowsItsFirstRead) {
   OrderBook book = load("*/packed numpy-permutation seed=3 items=50 epochs=3 item-bytes=128K\n");
   EXPECT_TRUE(book.has_order_of("/data/packed"));
   EXPECT_FALSE(book.has_order_of("/data/other"));
-  auto declaration = parse_order("numpy-permutation seed=3 items=50 epochs=3 item-bytes=128K");
-  auto epochs = EpochOrder::make(declaration.value());
-  const std::vector<std::uint32_t> first = epochs.value().order(0).value();
-  const std::vector<std::uint32_t> second = epochs.value().order(1).value();
+  EpochOrder epochs =
+      testing::order_of("numpy-permutation seed=3 items=50 epochs=3 item-bytes=128K");
+  const std::vector<std::uint32_t> first = epochs.order(0).value();
+  const std::vector<std::uint32_t> second = epochs.order(1).value();
   const DeclaredOrder told = book.order_from("/data/packed", BlockRun{2 * first[0], 2});
   ASSERT_NE(told, nullptr);
   ASSERT_EQ(told->size(), 150U);
@@ -84,10 +86,10 @@ TEST_F(OrderBookTest, OfManyFilesThoseAreNamedThatComeNext) {
   const std::string files = write(list);
   OrderBook book =
       load("/data/* numpy-permutation seed=9 items=20 epochs=2 item-files=" + files + "\n");
-  auto declaration = parse_order("numpy-permutation seed=9 items=20 epochs=2 item-files=" + files);
-  auto epochs = EpochOrder::make(declaration.value());
+  EpochOrder epochs =
+      testing::order_of("numpy-permutation seed=9 items=20 epochs=2 item-files=" + files);
   for (unsigned epoch = 0; epoch < 2; ++epoch) {
-    const std::vector<std::uint32_t> items = epochs.value().order(epoch).value();
+    const std::vector<std::uint32_t> items = epochs.order(epoch).value();
     for (std::size_t at = 0; at + 3 < items.size(); ++at) {
       const auto next = book.files_after("/data/" + std::to_string(items[at]), 3);
       ASSERT_EQ(next.size(), 3U) << epoch << " " << at;

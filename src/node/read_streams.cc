@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "base/file_rule.h"
@@ -73,12 +74,15 @@ std::uint64_t key_of(const FileKey& key) {
   return (mixed ^ (mixed >> 32) ^ static_cast<std::uint64_t>(key.birth_ns)) * kGolden;
 }
 
+// The open description of a stream (ToldAccess::stream()).
+std::uint32_t description_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream); }
+
 }  // namespace
 
 void ReadStreams::take(const ToldAccess& told) {
   ++events_;
   const AccessKind kind = told.event.kind;
-  if (kind == AccessKind::kClose) return close(told.stream());
+  if (kind == AccessKind::kClose) return close(told);
   // What the dead have told last is of no use.
   if (!memory_.owners().is_alive(told.event.owner)) return;
   if (kind == AccessKind::kOpen) {
@@ -116,7 +120,11 @@ ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
   fresh->descriptor = told.event.descriptor;
   fresh->used = events_;
   std::unique_ptr<Stream>& place = streams_[told.stream()];
-  if (place != nullptr) closed_.push_back(place->object);
+  if (place != nullptr) {
+    closed_.push_back(place->object);
+  } else {
+    of_description_.emplace(description_of(told.stream()), told.stream());
+  }
   place = std::move(fresh);
   Stream& stream = *place;
   const Object& object = memory_.objects().at(stream.object);
@@ -129,30 +137,41 @@ ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
   return stream;
 }
 
-void ReadStreams::close(std::uint64_t number) {
-  const auto found = streams_.find(number);
-  if (found == streams_.end()) return;
-  closed_.push_back(found->second->object);
-  streams_.erase(found);
+void ReadStreams::close(const ToldAccess& told) {
+  std::vector<std::uint64_t> ended;
+  const auto [first, past] = of_description_.equal_range(raw(told.event.stream));
+  std::for_each(first, past, [&](const auto& entry) { ended.push_back(entry.second); });
+  for (const std::uint64_t number : ended) {
+    const auto found = streams_.find(number);
+    // Another process may have described another file with the same number since.
+    if (number == told.stream() || found->second->object == told.event.object) end(found);
+  }
 }
 
+ReadStreams::Streams::iterator ReadStreams::end(Streams::iterator stream) {
+  closed_.push_back(stream->second->object);
+  const auto [first, past] = of_description_.equal_range(description_of(stream->first));
+  of_description_.erase(
+      std::find_if(first, past, [&](const auto& entry) { return entry.second == stream->first; }));
+  return streams_.erase(stream);
+}
+
+// Who is killed closes nothing, and may have been the last to hold what another process reads no
+// more.
 void ReadStreams::forget_dead() {
   for (auto at = streams_.begin(); at != streams_.end();) {
-    if (!memory_.owners().is_alive(at->second->owner)) {
-      closed_.push_back(at->second->object);
-      at = streams_.erase(at);
-    } else {
-      ++at;
-    }
+    const auto description = static_cast<DescriptionIndex>(description_of(at->first));
+    const bool goes_on = memory_.owners().is_alive(at->second->owner) &&
+                         memory_.descriptions().is_held(description, at->second->object);
+    at = goes_on ? std::next(at) : end(at);
   }
 }
 
 void ReadStreams::make_room_for_one() {
   if (streams_.size() < kStreamsMax) return;
-  const auto oldest = std::min_element(
-      streams_.begin(), streams_.end(),
-      [](const auto& left, const auto& right) { return left.second->used < right.second->used; });
-  close(oldest->first);
+  end(std::min_element(streams_.begin(), streams_.end(), [](const auto& left, const auto& right) {
+    return left.second->used < right.second->used;
+  }));
 }
 
 Chooser& ReadStreams::chooser_of(Stream& stream) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs are reading, stream by stream, and what they will read next: events in, blocks that
-// are to be fetched out. A stream is one open description of a file in one process.
+// are to be fetched out. A stream is one open description of a file in one process. All those of a
+// description end when it does, whichever process closes it last: a parent that opens files for its
+// children is not told of their ends.
 //
 // Every stream has predictors of its own (prefetch/chooser.h) and a distance of its own
 // (prefetch/lookahead.h); what streams teach each other is kept by file and for the node.
@@ -74,7 +76,7 @@ class ReadStreams {
   bool wants_any() const { return !active_.empty() || !beyond_.empty(); }
   // What was fetched for streams like these left before it was used.
   void note_evicted_unused();
-  // Processes have died: what they read is not waited for any more.
+  // Processes have died: what they read, and what they were the last to hold, is not waited for.
   void forget_dead();
   // Calls forget(ObjectIndex) for each object of which a stream has ended since the last call.
   template <typename Forget>
@@ -120,7 +122,9 @@ class ReadStreams {
 
   Stream* stream_of(const ToldAccess& told);
   Stream& open(const ToldAccess& told);
-  void close(std::uint64_t number);
+  void close(const ToldAccess& told);
+  using Streams = std::unordered_map<std::uint64_t, std::unique_ptr<Stream>>;
+  Streams::iterator end(Streams::iterator stream);
   Chooser& chooser_of(Stream& stream);
   void advise(Stream& stream, const AccessEvent& event);
   void read(Stream& stream, const ToldAccess& told);
@@ -151,7 +155,9 @@ class ReadStreams {
   const PathOf path_of_;
   PredictorSupply* supply_ = nullptr;
   NodeKnowledge node_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
+  Streams streams_;
+  // The streams of each open description.
+  std::unordered_multimap<std::uint32_t, std::uint64_t> of_description_;
   std::deque<std::uint64_t> active_;  // streams that want something
   std::deque<std::uint64_t> beyond_;  // those that may want something for file tiers
   std::vector<ObjectIndex> closed_;

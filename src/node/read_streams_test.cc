@@ -28,9 +28,10 @@ class ReadStreamsTest : public ::testing::Test {
         memory_.objects().acquire(FileKey{1, 2, 3}, stamp, actor.self, actor.owners(), &created);
   }
 
-  ToldAccess told(AccessKind kind, std::uint64_t offset = 0, std::uint32_t length = 0) {
+  ToldAccess told(AccessKind kind, std::uint64_t offset = 0, std::uint32_t length = 0,
+                  std::uint16_t slot = kSlot) {
     ToldAccess access;
-    access.event.owner = memory_.owners().current(kSlot);
+    access.event.owner = memory_.owners().current(slot);
     access.event.object = object_;
     access.event.stream = static_cast<DescriptionIndex>(stream_);
     access.event.descriptor = 7;
@@ -176,6 +177,41 @@ TEST_F(ReadStreamsTest, AStreamEndsWithItsDescriptionOrItsProcess) {
   EXPECT_EQ(closed, 1U);
   streams_.take(told(AccessKind::kOpen));
   memory_.owners().advance(kSlot);
+  streams_.forget_dead();
+  EXPECT_EQ(streams_.size(), 0U);
+}
+
+TEST_F(ReadStreamsTest, AStreamEndsWhicheverProcessClosesItsDescriptionLast) {
+  constexpr std::uint16_t kChild = kSlot + 1;
+  for (stream_ = 1; stream_ <= 3; ++stream_) {
+    streams_.take(told(AccessKind::kOpen));
+    // The second one is read by both.
+    if (stream_ == 2) streams_.take(told(AccessKind::kMiss, 0, kBlockBytes, kChild));
+  }
+  EXPECT_EQ(streams_.size(), 4U);
+  stream_ = 2;
+  streams_.take(told(AccessKind::kClose, 0, 0, kChild));
+  EXPECT_EQ(streams_.size(), 2U);
+  stream_ = 1;
+  ToldAccess other = told(AccessKind::kClose, 0, 0, kChild);
+  other.event.object = static_cast<ObjectIndex>(raw(object_) + 1);
+  streams_.take(other);
+  EXPECT_EQ(streams_.size(), 2U) << "that is another file, whose description has the same number";
+  streams_.take(told(AccessKind::kClose, 0, 0, kChild));
+  EXPECT_EQ(streams_.size(), 1U);
+}
+
+TEST_F(ReadStreamsTest, AStreamEndsWhenTheLastHolderOfItsDescriptionIsKilled) {
+  DescriptionTable& descriptions = memory_.descriptions();
+  const DescriptionIndex description = descriptions.create(object_, 0);
+  const Owner child = memory_.owners().current(kSlot + 1);
+  const HoldIndex hold = descriptions.hold(description, child, HoldKind::kDescription);
+  stream_ = raw(description);
+  streams_.take(told(AccessKind::kOpen));
+  streams_.forget_dead();
+  EXPECT_EQ(streams_.size(), 1U);
+  ASSERT_TRUE(descriptions.release(hold, child).last);
+  descriptions.destroy(description);
   streams_.forget_dead();
   EXPECT_EQ(streams_.size(), 0U);
 }

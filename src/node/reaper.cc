@@ -156,6 +156,7 @@ void Reaper::release_holds(const std::vector<Owner>& dead) {
 
 void Reaper::release_expired() {
   const std::int64_t now = monotonic_ns();
+  const std::size_t before = transit_.size();
   while (!transit_.empty() && transit_.front().release_at_ns <= now) {
     const Owner owner = transit_.front().hold.owner;
     release_transit(actor_, transit_.front().hold);
@@ -165,6 +166,7 @@ void Reaper::release_expired() {
     });
     if (last) release_slot(owner);
   }
+  if (transit_.size() != before) after_sweep_(SweepCounts{});
 }
 
 void Reaper::release_slot(Owner dead) {

@@ -30,7 +30,8 @@ class Reaper {
   // over.
   static constexpr std::int64_t kTransitGraceNanos = 5'000'000'000;
 
-  // `after_sweep` runs in the reaper's thread after each batch and each audit.
+  // `after_sweep` runs in the reaper's thread after each batch, each audit, and when holds in
+  // transit were released.
   Reaper(const NodeMemory& memory, ClientTable& clients, Audit& audit,
          std::function<void(const SweepCounts&)> after_sweep);
   ~Reaper();

@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <string>
-#include <utility>
+
+#include "orders/testing/order_texts.h"
 
 namespace cairn {
 namespace {
+
+using testing::order_of;
 
 // A list that is only in memory but has a path.
 class ListFile {
@@ -27,53 +30,41 @@ class ListFile {
   int fd_;
 };
 
-Result<EpochOrder> made(const std::string& text) {
-  auto declaration = parse_order(text);
-  if (!declaration) return declaration.status();
-  return EpochOrder::make(*declaration);
-}
-
 void expect_no_order(const std::string& text, const std::string& part) {
-  const auto order = made(text);
-  ASSERT_FALSE(order) << text;
-  EXPECT_NE(order.status().message().find(part), std::string::npos) << order.status().message();
+  testing::expect_refusal(testing::try_order(text), text, part);
 }
 
 using Numbers = std::vector<std::uint32_t>;
 
 TEST(EpochOrder, AListIsTheOrderOfEveryEpoch) {
   const ListFile list("# the warm-up\n3\n0\r\n\n3\n7");
-  auto order = made("list " + list.path() + " epochs=2");
-  ASSERT_TRUE(order) << order.status().message();
-  EXPECT_EQ(order->items(), 8U);
-  EXPECT_EQ(order->items_per_epoch(), 4U);
-  EXPECT_EQ(*order->order(0), (Numbers{3, 0, 3, 7}));
-  EXPECT_EQ(*order->order(1), (Numbers{3, 0, 3, 7}));
-  EXPECT_TRUE(order->item_files().empty());
+  EpochOrder order = order_of("list " + list.path() + " epochs=2");
+  EXPECT_EQ(order.items(), 8U);
+  EXPECT_EQ(order.items_per_epoch(), 4U);
+  EXPECT_EQ(*order.order(0), (Numbers{3, 0, 3, 7}));
+  EXPECT_EQ(*order.order(1), (Numbers{3, 0, 3, 7}));
+  EXPECT_TRUE(order.item_files().empty());
 }
 
 TEST(EpochOrder, AListOfFilesNumbersThemAsTheyAppear) {
   const ListFile list("/data/b\n/data/a\n/data/b\n");
-  auto order = made("list " + list.path() + " lines=files");
-  ASSERT_TRUE(order) << order.status().message();
-  EXPECT_EQ(*order->order(0), (Numbers{0, 1, 0}));
-  EXPECT_EQ(order->item_files(), (std::vector<std::string>{"/data/b", "/data/a"}));
-  EXPECT_EQ(order->items(), 2U);
+  EpochOrder order = order_of("list " + list.path() + " lines=files");
+  EXPECT_EQ(*order.order(0), (Numbers{0, 1, 0}));
+  EXPECT_EQ(order.item_files(), (std::vector<std::string>{"/data/b", "/data/a"}));
+  EXPECT_EQ(order.items(), 2U);
   expect_no_order("list " + list.path() + " lines=files items=3", "names 2 different files");
 }
 
 TEST(EpochOrder, ItemsMayBeFilesOfAnotherList) {
   const ListFile files("/data/b\n/data/a\n/data/c\n");
-  auto order = made("torch-random seed=1 items=3 item-files=" + files.path());
-  ASSERT_TRUE(order) << order.status().message();
-  EXPECT_EQ(order->item_files()[2], "/data/c");
+  EpochOrder order = order_of("torch-random seed=1 items=3 item-files=" + files.path());
+  EXPECT_EQ(order.item_files()[2], "/data/c");
   expect_no_order("torch-random seed=1 items=4 item-files=" + files.path(),
                   "names 3 files for items=4");
   const ListFile numbers("2\n1\n");
-  auto listed = made("list " + numbers.path() + " item-files=" + files.path());
-  ASSERT_TRUE(listed) << listed.status().message();
-  EXPECT_EQ(listed->items(), 3U);
-  EXPECT_EQ(*listed->order(0), (Numbers{2, 1}));
+  EpochOrder listed = order_of("list " + numbers.path() + " item-files=" + files.path());
+  EXPECT_EQ(listed.items(), 3U);
+  EXPECT_EQ(*listed.order(0), (Numbers{2, 1}));
   const ListFile too_high("2\n3\n");
   expect_no_order("list " + too_high.path() + " item-files=" + files.path(), "has item 3");
 }
@@ -98,10 +89,9 @@ TEST(EpochOrder, AWrongLineIsNamed) {
 }
 
 TEST(EpochOrder, AnEpochThatWasNotDeclaredIsRefused) {
-  auto order = made("numpy-generator seed=1 items=3 epochs=2");
-  ASSERT_TRUE(order);
-  EXPECT_TRUE(order->order(1));
-  const auto beyond = order->order(2);
+  EpochOrder order = order_of("numpy-generator seed=1 items=3 epochs=2");
+  EXPECT_TRUE(order.order(1));
+  const auto beyond = order.order(2);
   EXPECT_EQ(beyond.status().code(), StatusCode::kInvalid);
   EXPECT_NE(beyond.status().message().find("no epoch 2"), std::string::npos);
 }
@@ -110,10 +100,9 @@ TEST(EpochOrder, ReplicasTogetherReadEverything) {
   for (const char* rest : {"", " drop-last"}) {
     std::vector<unsigned> times(103);
     for (int rank = 0; rank < 8; ++rank) {
-      auto order =
-          made("torch-distributed seed=5 items=103 replicas=8 rank=" + std::to_string(rank) + rest);
-      ASSERT_TRUE(order);
-      const auto items = order->order(0);
+      EpochOrder order = order_of(
+          "torch-distributed seed=5 items=103 replicas=8 rank=" + std::to_string(rank) + rest);
+      const auto items = order.order(0);
       ASSERT_TRUE(items);
       for (const std::uint32_t item : *items) ++times[item];
     }
@@ -124,10 +113,9 @@ TEST(EpochOrder, ReplicasTogetherReadEverything) {
 }
 
 TEST(EpochOrder, FewerItemsThanReplicasMayBeNone) {
-  auto order = made("torch-distributed items=3 replicas=8 rank=0 drop-last");
-  ASSERT_TRUE(order);
-  EXPECT_EQ(order->items_per_epoch(), 0U);
-  EXPECT_TRUE(order->order(0)->empty());
+  EpochOrder order = order_of("torch-distributed items=3 replicas=8 rank=0 drop-last");
+  EXPECT_EQ(order.items_per_epoch(), 0U);
+  EXPECT_TRUE(order.order(0)->empty());
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "orders/epoch_order.h"
+#include "orders/testing/order_texts.h"
 
 namespace cairn {
 namespace {
@@ -148,8 +148,8 @@ const LongOrder kLongOrders[] = {
     {"numpy-generator seed=1 items=1281167 epochs=2 in-place", 1, 1281167, 0xbe864228e51deb29ULL},
 };
 
-class ShortOrders : public testing::TestWithParam<ShortOrder> {};
-class LongOrders : public testing::TestWithParam<LongOrder> {};
+class ShortOrders : public ::testing::TestWithParam<ShortOrder> {};
+class LongOrders : public ::testing::TestWithParam<LongOrder> {};
 
 std::string name_of_order(const std::string& declaration) {
   std::string name;
@@ -160,16 +160,8 @@ std::string name_of_order(const std::string& declaration) {
   return name;
 }
 
-EpochOrder order_of(const char* text) {
-  auto declaration = parse_order(text);
-  EXPECT_TRUE(declaration) << declaration.status().message();
-  auto order = EpochOrder::make(*declaration);
-  EXPECT_TRUE(order) << order.status().message();
-  return std::move(*order);
-}
-
 TEST_P(ShortOrders, EveryEpochIsTheLibrarys) {
-  EpochOrder order = order_of(GetParam().declaration);
+  EpochOrder order = testing::order_of(GetParam().declaration);
   ASSERT_EQ(order.epochs(), GetParam().epochs.size());
   for (std::uint32_t epoch = 0; epoch < order.epochs(); ++epoch) {
     EXPECT_EQ(*order.order(epoch), GetParam().epochs[epoch]) << "epoch " << epoch;
@@ -179,7 +171,7 @@ TEST_P(ShortOrders, EveryEpochIsTheLibrarys) {
 
 // Whatever was asked before.
 TEST_P(ShortOrders, EpochsMayBeAskedForInAnyOrder) {
-  EpochOrder order = order_of(GetParam().declaration);
+  EpochOrder order = testing::order_of(GetParam().declaration);
   for (std::uint32_t epoch = order.epochs(); epoch-- > 0;) {
     EXPECT_EQ(*order.order(epoch), GetParam().epochs[epoch]) << "epoch " << epoch;
     EXPECT_EQ(*order.order(epoch), GetParam().epochs[epoch]) << "epoch " << epoch << " again";
@@ -188,7 +180,7 @@ TEST_P(ShortOrders, EpochsMayBeAskedForInAnyOrder) {
 }
 
 TEST_P(LongOrders, TheEpochIsTheLibrarys) {
-  EpochOrder order = order_of(GetParam().declaration);
+  EpochOrder order = testing::order_of(GetParam().declaration);
   const auto items = order.order(GetParam().epoch);
   ASSERT_TRUE(items) << items.status().message();
   EXPECT_EQ(items->size(), GetParam().count);
@@ -196,11 +188,13 @@ TEST_P(LongOrders, TheEpochIsTheLibrarys) {
   EXPECT_EQ(checksum_of(*items), GetParam().checksum);
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, ShortOrders, testing::ValuesIn(kShortOrders),
+INSTANTIATE_TEST_SUITE_P(Golden, ShortOrders, ::testing::ValuesIn(kShortOrders),
                          [](const auto& order) { return name_of_order(order.param.declaration); });
-INSTANTIATE_TEST_SUITE_P(Golden, LongOrders, testing::ValuesIn(kLongOrders), [](const auto& order) {
-  return name_of_order(order.param.declaration) + "_epoch_" + std::to_string(order.param.epoch);
-});
+INSTANTIATE_TEST_SUITE_P(Golden, LongOrders, ::testing::ValuesIn(kLongOrders),
+                         [](const auto& order) {
+                           return name_of_order(order.param.declaration) + "_epoch_" +
+                                  std::to_string(order.param.epoch);
+                         });
 
 }  // namespace
 }  // namespace cairn

@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include "orders/testing/order_texts.h"
+
 namespace cairn {
 namespace {
 
@@ -19,10 +21,8 @@ OrderDeclaration parsed(const std::string& text) {
 
 void expect_refused(const std::string& text, const std::string& part) {
   const auto declaration = parse_order(text);
-  ASSERT_FALSE(declaration) << text;
+  testing::expect_refusal(declaration, text, part);
   EXPECT_EQ(declaration.status().code(), StatusCode::kInvalid);
-  EXPECT_NE(declaration.status().message().find(part), std::string::npos)
-      << declaration.status().message();
 }
 
 TEST(OrderDeclaration, EachKindIsRead) {

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from stage import BLOCK, MIB, Stage, eventually
+from stage import BLOCK, MIB, READ_AGAIN_AND_END, Stage, eventually
 
 HOT = range(64, 96)  # blocks
 FILE_MIB = 16
@@ -172,19 +172,6 @@ def epochs_of_killed_readers_end():
         touch(stage, path)
         head, _ = map_of(stage, path)
         assert head["epochs"] == 3, f"the reader that was killed has it open for ever: epoch {head['epochs']}"
-
-
-# Hits are not urgent: the node sleeps through them, and finds them when the program has ended.
-READ_AGAIN_AND_END = """
-import os, random, sys, time
-file = os.open(sys.argv[1], os.O_RDONLY)
-for block in range(16):
-    os.pread(file, 65536, block * 65536)
-time.sleep(0.2)
-for at in range(500):
-    os.pread(file, 4096, at * 7 % 16 * 65536)
-os._exit(0)
-"""
 
 
 def what_was_told_last_is_of_the_same_epoch():

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import racer
-from stage import BLOCK, HERE, LONG_SECONDS, MIB, READ_LIST, Stage, eventually
+from stage import BLOCK, HERE, LONG_SECONDS, MIB, Stage, eventually
 
 SIZE = 12 * MIB
 READERS = 2
@@ -151,12 +151,10 @@ def nothing_is_left(stage, name):
 def killed_readers_leave_nothing():
     with Stage() as stage:
         path = stage.make("read", 48)
-        order = stage.work / "order"
-        order.write_text("".join(f"{at * BLOCK} {BLOCK}\n" for at in range(48 * MIB // BLOCK)))
+        words = stage.reading(path, range(48 * MIB // BLOCK), compute_us=4000)
         for _ in range(4):
             before = stage.fetched()["used_bytes"]
-            readers = [stage.start(READ_LIST, path, "--list", order, "--compute-us", 4000, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL) for _ in range(2)]
+            readers = [stage.start(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
             assert eventually(lambda: stage.fetched()["used_bytes"] > before + MIB), stage.status()["fetches"]
             for reader in readers:
                 kill_program_of(reader)
@@ -200,8 +198,47 @@ def closed_files_are_closed_in_the_service():
         assert puppet.end() == 0, puppet.errors
 
 
+# A parent reads the file, and its child is the last to have it open, which ends as it is told to; the parent lives on.
+LEAVE_TO_CHILD = """
+import os, sys, time
+path, leave, until = sys.argv[1:]
+file = os.open(path, os.O_RDONLY)
+for at in range(40):
+    os.pread(file, 65536, at * 65536)
+    time.sleep(0.002)
+told, tells = os.pipe()
+if os.fork() == 0:
+    os.close(tells)
+    os.fstat(file)
+    os.read(told, 1)
+    if leave == "close":
+        os.close(file)
+    os.kill(os.getpid(), 9)
+os.close(file)
+os.close(tells)
+while not os.path.exists(until):
+    time.sleep(0.01)
+"""
+
+
+def files_that_children_close_last_are_closed_in_the_service():
+    with Stage() as stage:
+        for leave in ("close", "kill"):
+            path, until = stage.make(f"left-{leave}", 16), stage.work / f"until-{leave}"
+            before = stage.fetched()["fetched_bytes"]
+            parent = stage.start(sys.executable, "-c", LEAVE_TO_CHILD, path, leave, until, stderr=subprocess.PIPE)
+            word = f"/data/left-{leave}"
+            try:
+                assert eventually(lambda: stage.fetched()["fetched_bytes"] > before), "the service has not opened it"
+                assert eventually(lambda: not stage.open_in_service(word)), f"{leave}: {stage.open_in_service(word)}"
+                assert parent.poll() is None, parent.communicate()
+            finally:
+                until.touch()
+            assert parent.wait(LONG_SECONDS) == 0, parent.communicate()
+
+
 SCENES = [writers_race_readers, writers_race_readers_in_little_ram, truncations_race_readers,
           truncations_race_readers_in_little_ram, replacements_race_readers,
           replacements_race_readers_in_little_ram, few_events_cost_no_data, some_events_cost_no_data,
           killed_readers_leave_nothing, killed_readers_among_writers,
-          closed_files_are_closed_in_the_service]
+          closed_files_are_closed_in_the_service, files_that_children_close_last_are_closed_in_the_service]

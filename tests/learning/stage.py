@@ -20,6 +20,17 @@ KIB, MIB, BLOCK = 1 << 10, 1 << 20, 1 << 16
 READ_LIST = under_cairn.BUILD / "bench/read_list"
 # Nothing of this takes so long; only then is something lost for good.
 LONG_SECONDS = 30
+# A program whose last hits the node finds when it has ended: hits are not urgent, it sleeps through them.
+READ_AGAIN_AND_END = """
+import os, sys, time
+file = os.open(sys.argv[1], os.O_RDONLY)
+for at in range(16):
+    os.pread(file, 65536, at * 65536)
+time.sleep(0.2)
+for at in range(500):
+    os.pread(file, 4096, at * 7 % 16 * 65536)
+os._exit(0)
+"""
 
 
 class Stage(Node):
@@ -55,20 +66,27 @@ class Stage(Node):
     def run(self, *words, options=(), status=0):
         return self.cairn("run", "--no-report", "--node", "n", *options, "--", *words, status=status)
 
-    def start(self, *words, **streams):
-        """A program under Cairn that goes on; the caller waits for it."""
-        line = [under_cairn.CAIRN, "run", "--no-report", "--node", "n", "--", *words]
+    def begin(self, *words, **streams):
+        """A command of Cairn that goes on; the caller waits for it."""
+        line = [under_cairn.CAIRN, *words]
         return subprocess.Popen([str(word) for word in line], cwd=self.directory, env=self.environment,
                                 text=True, stdin=subprocess.DEVNULL, **streams)
 
-    def read_in_order(self, path, order, compute_us=2000, batch=1):
-        """Reads blocks in this order, None opening the file anew, and compares each byte.
+    def start(self, *words, **streams):
+        """The same of a program under Cairn."""
+        return self.begin("run", "--no-report", "--node", "n", "--", *words, **streams)
 
-        After `batch` blocks it computes so long for each of them.
+    def reading(self, path, order, compute_us=2000, batch=1):
+        """The words that read blocks in this order, None opening the file anew, and compare each byte.
+
+        After `batch` blocks the program computes so long for each of them.
         """
         order_file = self.work / "order"
         order_file.write_text("".join("=\n" if block is None else f"{block * BLOCK} {BLOCK}\n" for block in order))
-        self.run(READ_LIST, path, "--list", order_file, "--compute-us", compute_us, "--batch", batch)
+        return READ_LIST, path, "--list", order_file, "--compute-us", compute_us, "--batch", batch
+
+    def read_in_order(self, path, order, compute_us=2000, batch=1):
+        self.run(*self.reading(path, order, compute_us, batch))
 
     def reader(self):
         """A puppet that knows of advice, too."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from stage import BLOCK, LONG_SECONDS, MIB, Stage, eventually, under_cairn
+from stage import BLOCK, LONG_SECONDS, MIB, READ_AGAIN_AND_END, Stage, eventually
 
 NO_PREFETCH = "prefetch:\n  budget: 0\n"
 BEST, CACHE = "best possible", "cache"
@@ -18,9 +18,8 @@ class Recording:
 
     def __init__(self, stage, name="job.trace"):
         self.path = stage.work / name
-        words = [under_cairn.CAIRN, "trace", "record", "--node", "n", self.path]
-        self.process = subprocess.Popen([str(word) for word in words], cwd=stage.work, env=stage.environment, text=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = stage.begin("trace", "record", "--node", "n", self.path, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         assert eventually(lambda: self.path.exists() or self.process.poll() is not None)
         assert self.process.poll() is None, self.process.communicate()
 
@@ -101,19 +100,6 @@ def a_trace_ends_after_its_seconds():
         said = stage.cairn("trace", "record", "--node", "n", "--seconds", "0.2", path)
         assert f"{path}: 0 events" in said, said
         assert "0 events" in info(stage, path)[1]
-
-
-# Hits are not urgent: the node sleeps through them, and finds them when the program has ended.
-READ_AGAIN_AND_END = """
-import os, sys, time
-file = os.open(sys.argv[1], os.O_RDONLY)
-for at in range(16):
-    os.pread(file, 65536, at * 65536)
-time.sleep(0.2)
-for at in range(500):
-    os.pread(file, 4096, at * 7 % 16 * 65536)
-os._exit(0)
-"""
 
 
 def what_was_told_last_is_of_the_same_process():
@@ -222,9 +208,8 @@ def recordings_to_pipes_are_refused():
     with Stage() as stage:
         pipe = stage.work / "pipe"
         os.mkfifo(pipe)
-        words = [under_cairn.CAIRN, "trace", "record", "--node", "n", "--seconds", "0.1", pipe]
-        with subprocess.Popen([str(word) for word in words], cwd=stage.work, env=stage.environment, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as recorder:
+        with stage.begin("trace", "record", "--node", "n", "--seconds", "0.1", pipe, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE) as recorder:
             ended = eventually(lambda: recorder.poll() is not None)
             if not ended:
                 os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))  # so that the node can end

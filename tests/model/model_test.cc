@@ -18,6 +18,7 @@
 
 #include "buffer/block_access.h"
 #include "buffer/object_lifecycle.h"
+#include "buffer/testing/accepting_service.h"
 #include "flush/flush_object.h"
 #include "reference_store.h"
 
@@ -37,17 +38,6 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
-
-class AcceptingService final : public HandOver {
- public:
-  bool hand_over(ObjectIndex index, int) override {
-    memory->objects().at(index).set(kObjectHandedOver);
-    return true;
-  }
-  int request_flush(ObjectIndex, bool) override { return -EBADF; }
-  void discarded(ObjectIndex) override {}
-  const NodeMemory* memory = nullptr;
-};
 
 // One client's open file.
 struct Handle {
@@ -116,7 +106,7 @@ class Stack {
  private:
   std::string directory_;
   NodeMemory memory_;
-  AcceptingService service_;
+  cairn::testing::AcceptingService service_;
 };
 
 std::vector<std::byte> random_bytes(Generator& random, std::size_t length) {
@@ -274,7 +264,7 @@ struct Tiers {
   unsigned file_slabs;
 };
 
-class Model : public testing::TestWithParam<Tiers> {};
+class Model : public ::testing::TestWithParam<Tiers> {};
 
 TEST_P(Model, ClientsInTurn) {
   const std::uint64_t seed = number_from_environment("CAIRN_SEED", 7);
@@ -378,7 +368,7 @@ TEST_P(Model, ThreadsShareTheTiers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiers, Model,
-                         testing::Values(Tiers{3, 0}, Tiers{12, 0}, Tiers{200, 0}, Tiers{6, 24}));
+                         ::testing::Values(Tiers{3, 0}, Tiers{12, 0}, Tiers{200, 0}, Tiers{6, 24}));
 
 }  // namespace
 }  // namespace cairn::model

@@ -2,19 +2,15 @@
 // Clients killed with SIGKILL at random instants, over and over, on tiers so small that blocks are
 // evicted, flushed and read again all the time.
 //
-// Every file is written by one process at a time, two threads each, in cells of one repeated number
-// that only grows. Memory shared by all processes of the test says, per cell, which number was
-// written for sure and which may have been under way. So whoever reads a cell, at any time, must
-// find only numbers between the two; and so must the backing store after the drain.
+// What was written is judged by a ledger (cell_ledger.h), and so is the backing store after the
+// drain.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -23,30 +19,13 @@
 #include <thread>
 #include <vector>
 
+#include "multiprocess/cell_ledger.h"
 #include "multiprocess/node_process.h"
 #include "multiprocess/test_client.h"
 #include "node/sweep.h"
 
 namespace cairn::testing {
 namespace {
-
-constexpr unsigned kFiles = 4;
-constexpr unsigned kCells = 400;
-constexpr std::size_t kCellWords = 375;  // 3000 bytes: cells cross pages and blocks
-constexpr std::size_t kCellBytes = kCellWords * sizeof(std::uint64_t);
-
-struct Cell {
-  std::atomic<std::uint64_t> intended;
-  std::atomic<std::uint64_t> written;
-};
-
-struct Ledger {
-  Cell cells[kFiles][kCells];
-  std::atomic<std::uint64_t> reads;
-  std::atomic<std::uint64_t> writes;
-  std::atomic<std::uint32_t> violations;
-  std::atomic<std::uint32_t> attach_failures;
-};
 
 unsigned deaths_wanted() {
   const char* text = std::getenv("CAIRN_DEATHS");
@@ -65,50 +44,6 @@ unsigned life_us_max() {
 #else
   return 8000;
 #endif
-}
-
-Ledger* make_ledger() {
-  void* memory =
-      ::mmap(nullptr, sizeof(Ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<Ledger*>(memory);
-}
-
-std::string path_of(const NodeProcess& node, unsigned file) {
-  return node.data_directory() + "/file-" + std::to_string(file);
-}
-
-// Every word must be one that was written there for sure or may have been under way.
-bool is_in_order(const std::vector<std::uint64_t>& words, std::size_t count, std::uint64_t least,
-                 std::uint64_t most) {
-  for (std::size_t at = 0; at < count; ++at) {
-    if (words[at] < least || words[at] > most) return false;
-  }
-  return true;
-}
-
-void write_cell(Ledger& ledger, OpenFile& file, unsigned number, unsigned cell) {
-  Cell& entry = ledger.cells[number][cell];
-  const std::uint64_t next = entry.intended.load() + 1;
-  const std::vector<std::uint64_t> words(kCellWords, next);
-  entry.intended.store(next);
-  if (file.write(cell * kCellBytes, words.data(), kCellBytes) == static_cast<ssize_t>(kCellBytes)) {
-    entry.written.store(next);
-    ledger.writes.fetch_add(1);
-  }
-}
-
-void read_cell(Ledger& ledger, OpenFile& file, unsigned number, unsigned cell) {
-  const Cell& entry = ledger.cells[number][cell];
-  std::vector<std::uint64_t> words(kCellWords);
-  const std::uint64_t least = entry.written.load();
-  const ssize_t got = file.read(cell * kCellBytes, words.data(), kCellBytes);
-  const std::uint64_t most = entry.intended.load();
-  ledger.reads.fetch_add(1);
-  const bool short_read = got < static_cast<ssize_t>(kCellBytes) && least != 0;
-  if (got < 0 || short_read ||
-      !is_in_order(words, static_cast<std::size_t>(got) / 8, least, most)) {
-    ledger.violations.fetch_add(1);
-  }
 }
 
 // Writes its own file and reads all, until it is killed.

@@ -78,6 +78,8 @@ bool TestClient::attach_as(const std::string& socket_path, const protocol::Hello
     return false;
   }
   memory_ = std::move(memory.value());
+  memory_.owners().watch_with(this);
+  connection_ = ServiceConnection::of(socket_);
   self_ = Owner(static_cast<std::uint16_t>(welcome.slot),
                 static_cast<std::uint8_t>(welcome.generation));
   return true;
@@ -139,6 +141,10 @@ void TestClient::discarded(ObjectIndex object) {
   message.header.type = Type::kDiscarded;
   message.object = raw(object);
   (void)send(&message, sizeof message, -1);
+}
+
+bool TestClient::is_gone(Owner owner) const {
+  return is_gone_with_service(memory_, connection_, self_, owner);
 }
 
 void TestClient::send_inherited() {

@@ -14,14 +14,19 @@
 #include "backing/backing_file.h"
 #include "buffer/object_io.h"
 #include "buffer/object_lifecycle.h"
+#include "client/dead_service.h"
 #include "client/protocol.h"
 #include "tiers/actor.h"
 
 namespace cairn::testing {
 
-class TestClient final : public HandOver {
+class TestClient final : public HandOver, public OwnerWatch {
  public:
+  TestClient() = default;
   ~TestClient();
+  // Its memory knows where it is.
+  TestClient(const TestClient&) = delete;
+  TestClient& operator=(const TestClient&) = delete;
 
   // Returns false when refused; see refusal().
   bool attach(const std::string& socket_path, std::uint32_t run = 0);
@@ -35,6 +40,7 @@ class TestClient final : public HandOver {
   bool hand_over(ObjectIndex object, int fd) override;
   int request_flush(ObjectIndex object, bool durable) override;
   void discarded(ObjectIndex object) override;
+  bool is_gone(Owner owner) const override;
   void send_inherited();
   void send_foreign(const char* command);
 
@@ -45,6 +51,7 @@ class TestClient final : public HandOver {
   std::string socket_path_;
   std::string refusal_;
   int socket_ = -1;
+  ServiceConnection connection_;
   Owner self_;
   NodeMemory memory_;
 };

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The node service killed with SIGKILL at random instants while it fetches ahead, flushes and moves blocks for
+programs: they go on with what is in the tiers and with the backing store, and none waits for good.
+
+    kill_service.py [--rounds 6] [--seed S]
+
+Several programs read a file that is larger than RAM, over and over, and write records into files of their own. After
+the death of the service each of them reads and writes for a while, reads its records back, and stores them with fsync.
+Then every byte that they have read was right, and what is stored is what they wrote.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import under_cairn  # noqa: E402
+
+BLOCK, BLOCKS = 1 << 16, 640  # 40 MiB
+PROGRAMS = 3
+# Nothing of this takes so long; only then does somebody wait for good.
+LONG_SECONDS = 60
+EXIT_NOT_CONFIRMED = 74
+
+PROGRAM = textwrap.dedent("""
+    import os, random, sys
+    source, own, dead, number = *sys.argv[1:4], int(sys.argv[4])
+    BLOCK, BLOCKS, RECORD, RECORDS = 65536, 640, 3000, 1200
+    draw = random.Random(number)
+    file = os.open(source, os.O_RDONLY)
+    records = os.open(own, os.O_RDWR | os.O_CREAT, 0o644)
+    written = {}
+
+    def pass_over():
+        for at in range(BLOCKS):
+            data = os.pread(file, BLOCK, at * BLOCK)
+            assert data == at.to_bytes(8, 'little') * (BLOCK // 8), f'block {at} of the source is wrong'
+            place, value = draw.randrange(RECORDS), draw.randrange(1, 256)
+            assert os.pwrite(records, bytes([value]) * RECORD, place * RECORD) == RECORD
+            written[place] = value
+            known = draw.choice(list(written))
+            data = os.pread(records, RECORD, known * RECORD)
+            assert data == bytes([written[known]]) * RECORD, f'record {known} is not what was written'
+
+    pass_over()
+    print('at work', flush=True)
+    while not os.path.exists(dead):
+        pass_over()
+    pass_over()
+    for place, value in written.items():
+        assert os.pread(records, RECORD, place * RECORD) == bytes([value]) * RECORD, f'record {place} is lost'
+    os.fsync(records)
+    for place, value in sorted(written.items()):
+        print(place, value)
+    """)
+
+
+class Node:
+    """A node of its own, whose service is going to be killed."""
+
+    def __init__(self, work):
+        self.work, self.directory, self.tier = work, work / "data", work / "tier"
+        self.directory.mkdir()
+        self.tier.mkdir()
+        (work / "run").mkdir(mode=0o700)
+        self.environment = under_cairn.clean_environment(
+            {"CAIRN_RUN_ROOT": str(work / "run"), "XDG_STATE_HOME": str(work / "state")})
+
+    def cairn(self, *words):
+        outcome = under_cairn.execute([under_cairn.CAIRN, *words], self.directory, 60, self.environment)
+        if outcome.status != 0:
+            raise AssertionError(f"cairn {' '.join(map(str, words))}: {outcome} {outcome.errors[-600:]}")
+        return outcome.output
+
+    def up(self):
+        """Also where another one of the same name was killed before."""
+        self.cairn("up", "--name", "n", "--ram", "16M", "--tier", f"{self.tier}:16M", "--buffer", self.directory)
+
+    def service(self):
+        return int(next((self.work / "run").rglob("node.pid")).read_text().split()[0])
+
+    def start(self, *words):
+        line = [under_cairn.CAIRN, "run", "--no-report", "--node", "n", "--", *words]
+        return subprocess.Popen([str(word) for word in line], cwd=self.directory, env=self.environment, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                start_new_session=True)
+
+
+def make_source(path):
+    with open(path, "wb") as file:
+        for at in range(BLOCKS):
+            file.write(at.to_bytes(8, "little") * (BLOCK // 8))
+
+
+def drop_from_page_cache(path):
+    """So that what is fetched takes a while."""
+    file = os.open(path, os.O_RDONLY)
+    os.fsync(file)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+
+
+def end_of(program, own):
+    try:
+        out, err = program.communicate(timeout=LONG_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        raise AssertionError(f"{own.name}: waits for good for what the service held when it died") from None
+    # Whose service is dead is told that nobody can confirm that all is stored.
+    assert program.returncode == EXIT_NOT_CONFIRMED, f"{own.name}: {program.returncode}: {err[-800:]}"
+    assert "NOT CONFIRMED" in err, f"{own.name}: {err[-800:]}"
+    stored = own.read_bytes()
+    for line in out.splitlines():
+        place, value = map(int, line.split())
+        assert stored[place * 3000:(place + 1) * 3000] == bytes([value]) * 3000, f"{own.name}: record {place}"
+
+
+def one_death(node, draw, number):
+    source, dead = node.directory / "source", node.work / f"dead-{number}"
+    node.up()
+    drop_from_page_cache(source)
+    owns = [node.directory / f"own-{number}-{at}" for at in range(PROGRAMS)]
+    programs = [node.start(sys.executable, "-c", PROGRAM, source, own, dead, at) for at, own in enumerate(owns)]
+    try:
+        for program in programs:
+            line = program.stdout.readline()
+            assert line == "at work\n", f"{line!r}: {program.stderr.read()[-800:]}"
+        drop_from_page_cache(source)
+        time.sleep(draw.random() * 0.3)
+        os.kill(node.service(), signal.SIGKILL)
+        dead.touch()
+        for program, own in zip(programs, owns):
+            end_of(program, own)
+    finally:
+        for program in programs:
+            if program.poll() is None:
+                os.killpg(program.pid, signal.SIGKILL)
+                program.communicate()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    if not under_cairn.have_cairn():
+        print(f"skipped: {under_cairn.CAIRN} is not built")
+        return under_cairn.SKIPPED
+    print(f"seed {options.seed}")
+    draw, work = random.Random(options.seed), under_cairn.work_directory("faults-service")
+    node = Node(work)
+    make_source(node.directory / "source")
+    try:
+        for number in range(options.rounds):
+            began = time.monotonic()
+            one_death(node, draw, number)
+            print(f"death {number} ({time.monotonic() - began:.1f} s)", flush=True)
+    except AssertionError as problem:
+        print(f"FAILED (seed {options.seed}), kept: {work}\n  {problem}")
+        return 1
+    under_cairn.remove(work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
