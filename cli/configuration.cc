@@ -564,6 +564,10 @@ class Resolver {
     return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, " "));
   }
 
+  static std::string joined_or(const std::vector<std::string>& list, const char* instead) {
+    return list.empty() ? instead : fmt::format("{}", fmt::join(list, ":"));
+  }
+
   std::string value_text(OptionId id) const {
     const NodeConfig& node = result_.node;
     switch (id) {
@@ -595,12 +599,9 @@ class Resolver {
       case OptionId::kEvictHigh:
         return fmt::format("{}", node.evict_high_percent);
       case OptionId::kBufferDirectories:
-        return node.buffer_directories.empty()
-                   ? "working directory of each run"
-                   : fmt::format("{}", fmt::join(node.buffer_directories, ":"));
+        return joined_or(node.buffer_directories, "working directory of each run");
       case OptionId::kBufferExclude:
-        return node.buffer_exclude.empty() ? "nothing"
-                                           : fmt::format("{}", fmt::join(node.buffer_exclude, ":"));
+        return joined_or(node.buffer_exclude, "nothing");
       case OptionId::kClientsMax:
         return fmt::format("{}", node.clients_max);
       case OptionId::kObjectsMax:

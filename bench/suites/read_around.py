@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads of what lies in a saturated file tier: a part of them left to the backing store, against all from the tier.
 
-Several programs read pieces of 1 MiB, in random order, of files that are staged into a tier on the testbed's ssd; the store
-is its hdd, a fifth as fast. At best both together are read from.
+Several programs read pieces of 1 MiB, in random order, of files that are staged into a tier on the testbed's ssd;
+the store is its hdd, a fifth as fast. At best both together are read from.
 """
 import random
 import statistics

@@ -24,8 +24,8 @@ constexpr std::uint32_t kBlocksPerReadMax = 256;
 constexpr unsigned kFirstReads = 4;
 // So often in a row something that finds no room is tried again.
 constexpr unsigned kTriesMax = 50;
-// What is wanted for file tiers is looked for again when so much more has been read: each time takes
-// some 100 us.
+// What is wanted for file tiers is looked for again when so much more has been read: each time
+// takes some 100 us.
 constexpr std::uint32_t kBeyondStep = 64;
 constexpr std::size_t kBeyondRunsMax = 4096;
 constexpr std::uint32_t kBeyondBlocksMax = 16'384;

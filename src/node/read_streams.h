@@ -60,9 +60,9 @@ class ReadStreams {
   // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
   // nothing is wanted.
   bool next(unsigned count_max, WantedBlocks* wanted);
-  // The same of what is wanted after that, at most `blocks_max` blocks ahead of the reader, or has no
-  // room in RAM for now. Only of streams that were late although they are read as far ahead as RAM is
-  // for.
+  // The same of what is wanted after that, at most `blocks_max` blocks ahead of the reader, or has
+  // no room in RAM for now. Only of streams that were late although they are read as far ahead as
+  // RAM is for.
   bool next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted);
   // More blocks that lie in file tiers are to be brought up: RAM has room.
   void set_brings_up(bool brings_up) { brings_up_ = brings_up; }

@@ -172,8 +172,9 @@ class NodeMemory {
   }
   const MoveJournal& journal() const { return journal_; }
   const FetchJournal& fetches() const { return fetches_; }
-  // Count a block that was fetched ahead and is used for the first time, or goes before anybody used
-  // it; of others, and of one that has just been counted, nothing. Return whether it was counted.
+  // Count a block that was fetched ahead and is used for the first time, or goes before anybody
+  // used it; of others, and of one that has just been counted, nothing. Return whether it was
+  // counted.
   bool note_used(BucketIndex bucket, bool was_late) const;
   bool note_unused(BucketIndex bucket) const;
   EventRing& events(std::uint16_t slot) const { return events_[slot]; }
