@@ -3,7 +3,7 @@
 // place, and the name that came behind it last. A name is never given again, so that one whose
 // value has gone finds nothing.
 //
-// Bounds: kPlaces values; the one that was not named for longest makes room. Looking a value up
+// Bounds: Places values; the one that was not named for longest makes room. Looking a value up
 // costs a walk over them, a name one comparison.
 //
 // Thread safety: none.
@@ -14,7 +14,7 @@
 
 namespace cairn {
 
-template <typename Value, std::uint32_t kPlaces>
+template <typename Value, std::uint32_t Places>
 class NamedRecently {
  public:
   using Name = std::uint32_t;
@@ -30,13 +30,13 @@ class NamedRecently {
       if (place.named_at < oldest->named_at) oldest = &place;
     }
     const auto at = static_cast<std::uint32_t>(oldest - places_.data());
-    const Name name = oldest->name == kNone ? kPlaces + at : oldest->name + kPlaces;
+    const Name name = oldest->name == kNone ? Places + at : oldest->name + Places;
     *oldest = Place{value, name, kNone, ++namings_};
     return name;
   }
   // Returns: nullptr when it has none (any more).
   const Value* find(Name name) const {
-    const Place& place = places_[name % kPlaces];
+    const Place& place = places_[name % Places];
     return name != kNone && place.name == name ? &place.value : nullptr;
   }
   // Returns: kNone when it has no name (any more).
@@ -48,11 +48,11 @@ class NamedRecently {
   }
   // Behind the one came the other.
   void note_next(Name name, Name next) {
-    if (find(name) != nullptr) places_[name % kPlaces].next = next;
+    if (find(name) != nullptr) places_[name % Places].next = next;
   }
   // What came behind it last, or kNone.
   Name next_of(Name name) const {
-    return find(name) == nullptr ? kNone : places_[name % kPlaces].next;
+    return find(name) == nullptr ? kNone : places_[name % Places].next;
   }
   // The one named last of those that `fits` accepts, or kNone.
   template <typename Fits>
@@ -74,7 +74,7 @@ class NamedRecently {
     Name next = kNone;
     std::uint64_t named_at = 0;  // 0: free
   };
-  std::array<Place, kPlaces> places_{};
+  std::array<Place, Places> places_{};
   std::uint64_t namings_ = 0;
 };
 
