@@ -12,9 +12,9 @@ namespace cairn {
 namespace {
 
 // Loading reads files, so it may take longer than a question.
-constexpr int kLoadLimits = 2;
+constexpr int kPredictorLoadLimits = 2;
 
-constexpr PluginKind<cairn_predictor> kKind = {
+constexpr PluginKind<cairn_predictor> kPredictorKind = {
     CAIRN_PREDICTOR_ENTRY_POINT, CAIRN_PREDICTOR_ABI_VERSION, &PluginGuard::describe_predictor};
 
 // Of a new stream each read is told at once, so that a pattern is known as soon as it can be.
@@ -26,13 +26,13 @@ constexpr std::size_t kNewsEnough = 64;
 // The plugin does not keep up: it is not told all.
 constexpr std::size_t kNewsMax = 256;
 
-struct Plugin : PluginObject {
-  explicit Plugin(const std::string& path) : PluginObject("predictor", path) {}
+struct LoadedPredictor : PluginObject {
+  explicit LoadedPredictor(const std::string& path) : PluginObject("predictor", path) {}
 
   const cairn_predictor* predictor = nullptr;
 
   Status read() {
-    const auto found = description(kKind);
+    const auto found = description(kPredictorKind);
     if (!found) return found.status();
     predictor = *found;
     if (predictor->create == nullptr || predictor->destroy == nullptr)
@@ -123,9 +123,9 @@ class StreamPredictor final : public Predictor {
 
 Result<std::unique_ptr<PredictorPlugin>> PredictorPlugin::load(
     const std::string& path, Listener listener, std::chrono::milliseconds time_limit) {
-  const auto plugin = std::make_shared<Plugin>(path);
+  const auto plugin = std::make_shared<LoadedPredictor>(path);
   CAIRN_RETURN_IF_ERROR(
-      plugin->load(time_limit * kLoadLimits, [plugin] { return plugin->read(); }));
+      plugin->load(time_limit * kPredictorLoadLimits, [plugin] { return plugin->read(); }));
   auto desk =
       std::make_shared<PredictorDesk>(plugin, *plugin->predictor, std::move(listener), time_limit);
   CAIRN_RETURN_IF_ERROR(desk->start());
