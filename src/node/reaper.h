@@ -10,6 +10,7 @@
 // Thread safety: the notifying functions from any thread. Ownership: borrows everything.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,8 @@ class Reaper {
   // Waits until everything notified so far was swept, holds in transit excepted. Returns false
   // after `timeout_ms`.
   bool wait_until_idle(int timeout_ms);
+  // Counts that a death may have left wrong are still to be set right, once nobody is attached.
+  bool owes_audit() const { return audit_owed_.load(); }
 
  private:
   struct Transit {
@@ -83,7 +86,7 @@ class Reaper {
   // The thread's own.
   std::vector<Transit> transit_;
   std::uint32_t released_since_full_sweep_ = 0;
-  bool audit_owed_ = false;
+  std::atomic<bool> audit_owed_{false};
   std::int64_t audit_pause_ns_ = 0;
 };
 

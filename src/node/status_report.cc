@@ -275,6 +275,7 @@ Json StatusReport::status() {
           {"data_bytes", memory.data().size_bytes()},
           {"objects", memory.objects().live_count()},
           {"open_store_files", context_.files->count()},
+          {"audit_owed", context_.reaper->owes_audit()},
           {"leased_slabs", leased},
           {"locks_held_by_dead", count_dead_locks(memory)},
           {"slots_in_use", context_.clients->busy_count()}};

@@ -178,7 +178,11 @@ TEST_P(Deaths, LoseNothingAndLeakNothing) {
   EXPECT_EQ(drained["stored"], true) << drained.dump(1) << node.log();
   expect_store_in_order(*ledger, node);
   // The last counts are set right when nobody is attached and nothing is dirty.
-  for (int attempt = 0; attempt < 1000 && node.status()["open_store_files"] != 0; ++attempt) {
+  const auto is_settled = [&] {
+    const nlohmann::json status = node.status();
+    return status["open_store_files"] == 0 && status["audit_owed"] == false;
+  };
+  for (int attempt = 0; attempt < 1000 && !is_settled(); ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   expect_nothing_leaked(node);
