@@ -87,6 +87,9 @@ inline int dup3(int from, int to, int flags) {
 }
 inline off_t lseek(int fd, off_t offset, int whence) { return call(SYS_lseek, fd, offset, whence); }
 inline int ftruncate(int fd, off_t size) { return static_cast<int>(call(SYS_ftruncate, fd, size)); }
+inline int truncate(const char* path, off_t size) {
+  return static_cast<int>(call(SYS_truncate, word(path), size));
+}
 inline int fallocate(int fd, int mode, off_t offset, off_t length) {
   return static_cast<int>(call(SYS_fallocate, fd, mode, offset, length));
 }

@@ -273,6 +273,21 @@ def buffered_while_the_kernel_has_it():
         assert holds(plain, pattern(20))
 
 
+def cut_by_an_open_past_the_buffer():
+    """open(O_RDONLY | O_TRUNC) by a rule past the buffer, of a file that the buffer still has to store."""
+    with Node() as node:
+        node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
+        puppet = node.puppet()
+        buffered = puppet.call("open", str(node.directory / "a.dat"), CREATE)
+        puppet.call("pwrite", buffered, pattern(1), 0)
+        puppet.call("close", buffered)
+        puppet.call("rename", str(node.directory / "a.dat"), str(node.directory / "a.raw"))
+        cut = puppet.call("open", str(node.directory / "a.raw"), os.O_RDONLY | os.O_TRUNC)
+        assert puppet.call("size", cut) == 0, "as if it had not been cut"
+        assert puppet.end() == 0, puppet.errors
+        assert os.path.getsize(node.directory / "a.raw") == 0, "stored after it was cut"
+
+
 def sendfile_to_what_is_not_buffered():
     with Node() as node:
         node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
@@ -605,7 +620,7 @@ PARTS = {
     "triggers": [persistent_sync, periodic, periodic_amount, per_operation, per_file, on_exit, on_exit_fsync,
                  on_exit_without_room, bypass],
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers, rules_for_parts,
-              buffered_while_the_kernel_has_it, sendfile_to_what_is_not_buffered],
+              buffered_while_the_kernel_has_it, cut_by_an_open_past_the_buffer, sendfile_to_what_is_not_buffered],
     "files": [stage_in_and_out, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers,
                  report_names_each_tier, locality_keeps_files_together,

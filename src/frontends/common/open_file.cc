@@ -229,9 +229,15 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   return file;
 }
 
+struct DescriptorPath {
+  explicit DescriptorPath(int fd) { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
+  char text[32];
+};
+
 // A file that is not to be buffered may still have something in the buffer, from before the rule:
-// that is stored first. While others have it open as a buffered file, all have.
-bool can_bypass(Session& session, ObjectIndex known) {
+// that is stored first. While others have it open as a buffered file, all have. What is stored after
+// open(O_RDONLY | O_TRUNC) has cut the file is cut away as well.
+bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
   if (known == ObjectIndex::kNone) return true;
   const Object& object = session.memory().objects().at(known);
   if (object.opens.load(std::memory_order_acquire) != 0) return false;
@@ -239,7 +245,10 @@ bool can_bypass(Session& session, ObjectIndex known) {
     return object.dirty_blocks.load(std::memory_order_acquire) == 0 &&
            !object.has(kObjectTimesDirty);
   };
-  return is_stored() || (session.request_flush(known, false) == 0 && is_stored());
+  if (is_stored()) return true;
+  if (session.request_flush(known, false) != 0 || !is_stored()) return false;
+  const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
+  return !is_cut || sys::truncate(DescriptorPath(fd).text, 0) == 0;
 }
 
 OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
@@ -253,7 +262,7 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   if (!session.attach()) return nullptr;
   ObjectHandling handling = FileHandling::of(session.memory(), fd, raw.stx_size, flags);
   if (handling.mode == BufferingMode::kBypass) {
-    if (can_bypass(session, known)) {
+    if (can_bypass(session, known, fd, flags)) {
       KernelFiles::share(fd, status, known);
       return nullptr;
     }
@@ -267,9 +276,7 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
 void follow_truncation(OpenFile& file, int fd) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return;
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const int writable = sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+  const int writable = sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_WRONLY | O_CLOEXEC);
   if (writable < 0) return;
   BackingFile backing(writable, O_WRONLY);
   (void)truncate_object(ObjectAccess{*actor, file.object, backing, Session::instance()}, 0);
