@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input data of the workloads: the same bytes, names and times on every machine, made once."""
 
+import fcntl
 import os
 import random
 import shutil
@@ -17,12 +18,27 @@ def text(generator, lines):
 
 
 def make(directory):
-    """Returns a directory with: words.txt, data.bin, sparse.bin and the folder `tree`."""
+    """Returns a directory with: words.txt, data.bin, sparse.bin and the folder `tree`.
+
+    Safe to call from several processes at once: one makes it beside its place while the others wait.
+    """
     directory = Path(directory)
     stamp = directory / ".made"
-    if stamp.exists() and stamp.read_text() == VERSION:
-        return directory
-    shutil.rmtree(directory, ignore_errors=True)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with open(directory.with_name(directory.name + ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == VERSION:
+            return directory
+        half_made = directory.with_name(directory.name + ".half-made")
+        for left in (directory, half_made):
+            shutil.rmtree(left, ignore_errors=True)
+        fill(half_made)
+        (half_made / ".made").write_text(VERSION)
+        half_made.rename(directory)
+    return directory
+
+
+def fill(directory):
     tree = directory / "tree"
     tree.mkdir(parents=True)
     generator = random.Random(20260101)
@@ -48,5 +64,3 @@ def make(directory):
     for number, path in enumerate(sorted(directory.rglob("*"))):
         if not path.is_symlink():
             os.utime(path, ns=(1_100_000_000_000_000_000, 1_200_000_000_123_456_789 + number * 10**9))
-    stamp.write_text(VERSION)
-    return directory
