@@ -15,9 +15,10 @@ set(cli_library_sources ${CAIRN_CLI_SOURCES})
 list(FILTER cli_library_sources EXCLUDE REGEX "/main\\.cc$")
 cairn_library(cairn_cli "${cli_library_sources}"
               "cairn_node;cairn_profiler;cairn_rules;cairn_trace;cairn_replacement;CLI11::CLI11")
-set(cli_scope PUBLIC)
-if(NOT cli_library_sources)
-  set(cli_scope INTERFACE)
+set(cli_scope INTERFACE)
+if(cli_library_sources)
+  set(cli_scope PUBLIC)
+  cairn_compile_together(cairn_cli)
 endif()
 target_include_directories(cairn_cli ${cli_scope} ${CMAKE_SOURCE_DIR})
 
