@@ -266,8 +266,6 @@ bool copy_pieces(const ObjectAccess& access, const PieceOf& piece) {
   return true;
 }
 
-}  // namespace
-
 // Whether this read is one of those that a saturated tier leaves to the store. Evenly spread
 // (Knuth, TAOCP 3, 6.4: multiples of the golden ratio).
 bool goes_around(Actor& actor, TierId tier) {
@@ -287,6 +285,8 @@ std::size_t read_around(const ObjectAccess& access, const ResidentRun& run, std:
   run.note_access();
   return good;
 }
+
+}  // namespace
 
 std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                                std::size_t length) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/future_book.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+
+#include "backing/backing_file.h"
+#include "node/read_events.h"
 
 namespace cairn::node {
 namespace {
 
-// Of a stream, that are compared with the beginnings of declared orders: as for fetching ahead
-// (node/read_streams.h).
-constexpr unsigned kFirstReads = 4;
 // Uses that the window grows by with each read, until it is full: 10 us.
 constexpr std::size_t kUsesPerRead = 256;
 // An order of which more than one in so many blocks was unexpected is not followed any more, once
@@ -18,15 +20,6 @@ constexpr unsigned kUnexpectedMax = 32;
 // Of one call that reads very much.
 constexpr std::uint32_t kBlocksPerReadMax = 4096;
 constexpr std::uint32_t kNoBlock = UINT32_MAX;
-
-bool is_read(AccessKind kind) { return kind >= AccessKind::kMiss && kind <= AccessKind::kHit; }
-
-BlockRun run_of(const AccessEvent& event) {
-  const auto first = static_cast<std::int64_t>(event.offset / kBlockBytes);
-  const std::uint64_t end = event.offset + std::max<std::uint64_t>(event.length, 1);
-  const auto past = static_cast<std::int64_t>((end + kBlockBytes - 1) / kBlockBytes);
-  return BlockRun{first, static_cast<std::uint32_t>(past - first)};
-}
 
 std::size_t uses_for(const NodeMemory& memory) {
   std::size_t blocks = 0;
@@ -46,15 +39,24 @@ void FutureBook::follow(OrderBook* orders, PathOf path_of) {
 
 void FutureBook::take(std::span<const ToldAccess> batch) {
   if (orders_ == nullptr || orders_->is_empty()) return;
-  const std::lock_guard lock(mutex_);
-  if (refuted_seen_ != orders_->refuted()) drop_refuted();
   for (const ToldAccess& told : batch) {
-    if (told.event.kind == AccessKind::kClose) {
+    if (told.event.object == ObjectIndex::kNone) continue;
+    // Nobody who evicts waits for what is asked of a slow store.
+    const bool is_open = told.event.kind == AccessKind::kOpen && orders_->has_files();
+    const auto place = is_open ? place_of(told) : std::nullopt;
+    const std::lock_guard lock(mutex_);
+    if (refuted_seen_ != orders_->refuted()) drop_refuted();
+    if (place) {
+      opened(told, *place);
+    } else if (is_open) {
+      // A file without an order may have the number of one that had.
+      files_.erase(told.event.object);
+    } else if (told.event.kind == AccessKind::kClose) {
       const auto found = streams_.find(told.stream());
       if (found == streams_.end()) continue;
-      end_stream(found->second);
+      end(found->second.followed);
       streams_.erase(found);
-    } else if (is_read(told.event.kind) && told.event.object != ObjectIndex::kNone) {
+    } else if (is_read(told.event.kind)) {
       read(told);
     }
   }
@@ -66,7 +68,7 @@ FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
     std::erase_if(streams_, [](const auto& entry) { return entry.second.followed == nullptr; });
   Stream& stream = streams_[told.stream()];
   if (stream.object != told.event.object) {
-    end_stream(stream);
+    end(stream.followed);
     stream.object = told.event.object;
     stream.owner = told.event.owner;
     stream.reads_looked_at = 0;
@@ -78,12 +80,14 @@ void FutureBook::read(const ToldAccess& told) {
   Stream& stream = stream_of(told);
   const BlockRun run = run_of(told.event);
   if (stream.followed == nullptr) look_for_order(stream, told, run);
-  if (stream.followed == nullptr) return;
-  Followed& followed = *stream.followed;
+  if (stream.followed != nullptr) go_on(*stream.followed, run);
+}
+
+void FutureBook::go_on(Followed& followed, BlockRun run) {
   pass(followed, run);
   look_ahead(followed);
   if (followed.doubt < kUnexpectedMax * kBlocksPerUnexpected) return;
-  orders_->refute(followed.path);
+  orders_->refute(std::string(followed.path));
   drop_refuted();
 }
 
@@ -97,25 +101,74 @@ void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun
   }
   DeclaredOrder order = orders_->order_from(stream.path, run, OrderReader::kReplacement);
   if (order != nullptr) {
-    follow_order(stream, std::move(order));
+    stream.followed = begin(stream.path, std::move(order));
+    if (stream.followed != nullptr) stream.followed->object = stream.object;
     stream.reads_looked_at = kFirstReads;
   } else if (stream.reads_looked_at == kFirstReads) {
     orders_->refute(stream.path);
   }
 }
 
-void FutureBook::follow_order(Stream& stream, DeclaredOrder order) {
-  if (followed_.size() >= kFollowedMax) return;
-  stream.followed = std::make_unique<Followed>();
-  Followed& fresh = *stream.followed;
-  fresh.object = stream.object;
-  fresh.path = stream.path;
-  fresh.order = std::move(order);
-  fresh.passed.fill(kNoBlock);
-  fresh.skipped.fill(kNoBlock);
-  followed_.push_back(&fresh);
+std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told) {
+  const FileKey key = memory_.objects().at(told.event.object).key();
+  for (auto& [declaration, followed] : orders_of_files_) {
+    if (followed != nullptr) look_up_files(declaration, *followed);
+  }
+  if (!places_.contains(key)) {
+    const auto place = orders_->place_of_file(path_of_(told));
+    if (place) note_file(*place);
+  }
+  const auto found = places_.find(key);
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void FutureBook::look_up_files(std::size_t declaration, Followed& followed) {
+  const auto count = std::min<std::size_t>(kFilesAhead, followed.future.size());
+  for (std::uint32_t at = 0; at < count; ++at) {
+    const std::uint32_t item = followed.future.block_after(at);
+    if (item >= followed.items_seen.size()) followed.items_seen.resize(item + 1);
+    if (followed.items_seen[item]) continue;
+    followed.items_seen[item] = true;
+    note_file({declaration, item});
+  }
+}
+
+void FutureBook::note_file(const OrderBook::FilePlace& place) {
+  StoreStatus status;
+  const std::string& path = orders_->file_of(place);
+  if (store_status_at(AT_FDCWD, path.c_str(), 0, &status) == 0)
+    places_.insert_or_assign(status.key, place);
+}
+
+void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& place) {
+  const std::uint64_t bytes = memory_.objects().at(told.event.object).size.load();
+  files_[told.event.object] = {place, run_of_bytes(0, bytes).count};
+  Followed* followed = files_followed(place);
+  if (followed != nullptr) go_on(*followed, BlockRun{place.item, 1});
+}
+
+FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& place) {
+  if (orders_->is_refuted(place.declaration)) return nullptr;
+  std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
+  if (followed != nullptr) return followed.get();
+  DeclaredOrder order = orders_->files_from(place, OrderReader::kReplacement);
+  if (order != nullptr) followed = begin(orders_->file_of(place), std::move(order));
+  return followed.get();
+}
+
+// Null when too many are followed already.
+std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
+                                                        DeclaredOrder order) {
+  if (followed_.size() >= kFollowedMax) return nullptr;
+  auto fresh = std::make_unique<Followed>();
+  fresh->path = path;
+  fresh->order = std::move(order);
+  fresh->passed.fill(kNoBlock);
+  fresh->skipped.fill(kNoBlock);
+  followed_.push_back(fresh.get());
   share_window();
-  look_ahead(fresh);
+  look_ahead(*fresh);
+  return fresh;
 }
 
 // Who knows more than its part now learns no more until it does not.
@@ -186,10 +239,10 @@ void FutureBook::pass_block(Followed& followed, std::uint32_t block) {
   followed.stray_at = KnownFuture::kNever;
 }
 
-void FutureBook::end_stream(Stream& stream) {
-  if (stream.followed == nullptr) return;
-  std::erase(followed_, stream.followed.get());
-  stream.followed.reset();
+void FutureBook::end(std::unique_ptr<Followed>& followed) {
+  if (followed == nullptr) return;
+  std::erase(followed_, followed.get());
+  followed.reset();
   share_window();
 }
 
@@ -197,8 +250,11 @@ void FutureBook::drop_refuted() {
   refuted_seen_ = orders_->refuted();
   for (auto& [number, stream] : streams_) {
     if (stream.followed == nullptr || orders_->has_order_of(stream.followed->path)) continue;
-    end_stream(stream);
+    end(stream.followed);
     stream.reads_looked_at = kFirstReads;
+  }
+  for (auto& [declaration, followed] : orders_of_files_) {
+    if (orders_->is_refuted(declaration)) end(followed);
   }
 }
 
@@ -209,36 +265,48 @@ void FutureBook::forget_dead() {
       ++at;
       continue;
     }
-    end_stream(at->second);
+    end(at->second.followed);
     at = streams_.erase(at);
   }
 }
 
-std::uint32_t FutureBook::until_use(ObjectIndex object, std::uint32_t block) const {
+std::uint32_t FutureBook::until_use_of(const Followed& followed, std::uint32_t block) {
+  const std::uint32_t after = followed.future.until_use(block);
+  if (after != KnownFuture::kNever) return std::min(after, BlockView::kUseFarAway - 1);
+  if (followed.is_at_its_end()) return BlockView::kUseNever;
+  // A window that is still growing says nothing of what is not in it.
+  return followed.future.is_full() ? BlockView::kUseFarAway : BlockView::kUseUnknown;
+}
+
+// A file is wanted as long as a program has it open, and then as a whole.
+std::uint32_t FutureBook::until_use_of_file(ObjectIndex object, const OpenedFile& file) const {
+  if (memory_.objects().at(object).opens.load(std::memory_order_relaxed) != 0) return 0;
+  const auto found = orders_of_files_.find(file.place.declaration);
+  if (found == orders_of_files_.end() || found->second == nullptr) return BlockView::kUseUnknown;
+  const std::uint64_t until = until_use_of(*found->second, file.place.item);
+  if (until >= BlockView::kUseFarAway) return static_cast<std::uint32_t>(until);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(until * file.blocks, BlockView::kUseFarAway - 1));
+}
+
+std::uint32_t FutureBook::until_use(const BlockView& view) const {
+  const auto file = files_.find(view.object);
+  if (file != files_.end()) return until_use_of_file(view.object, file->second);
   std::uint32_t soonest = BlockView::kUseUnknown;
   bool may_be_soon = false;
   for (const Followed* followed : followed_) {
-    if (followed->object != object) continue;
-    const std::uint32_t after = followed->future.until_use(block);
-    if (after != KnownFuture::kNever) {
-      soonest = std::min({soonest, after, BlockView::kUseFarAway - 1});
-    } else if (followed->is_at_its_end()) {
-      soonest = std::min(soonest, BlockView::kUseNever);
-    } else {
-      soonest = std::min(soonest, BlockView::kUseFarAway);
-      // A window that is still growing says nothing of what is not in it.
-      may_be_soon = may_be_soon || !followed->future.is_full();
-    }
+    if (followed->object != view.object) continue;
+    const std::uint32_t until = until_use_of(*followed, raw(view.number));
+    may_be_soon = may_be_soon || until == BlockView::kUseUnknown;
+    soonest = std::min(soonest, until);
   }
   return may_be_soon && soonest >= BlockView::kUseFarAway ? BlockView::kUseUnknown : soonest;
 }
 
 void FutureBook::look_up(std::span<BlockView> blocks) const {
   const std::lock_guard lock(mutex_);
-  for (BlockView& view : blocks) {
-    view.until_use =
-        followed_.empty() ? BlockView::kUseUnknown : until_use(view.object, raw(view.number));
-  }
+  for (BlockView& view : blocks)
+    view.until_use = followed_.empty() ? BlockView::kUseUnknown : until_use(view);
 }
 
 std::size_t FutureBook::known_ahead() const {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs are known to read next, block by block: follows those that read a file of which an
-// order is declared (node/order_book.h) through it, so that whoever evicts can ask when a block is
-// wanted (replacement/known_future.h).
+// order is declared (node/order_book.h) through it, or open one after the other the files of an
+// order, so that whoever evicts can ask when a block is wanted (replacement/known_future.h).
 //
-// Each stream is followed by itself; a block is wanted when the first of them wants it. Uses that
-// are not heard of, hits above all, are passed over when a later one is, up to kSkipsMax of them at
-// once. A stream that does not keep to its order is not followed any more.
+// Each stream of a packed file is followed by itself; a block is wanted when the first of them
+// wants it. Of an order of files the opens are followed, by whomever; a file's blocks are wanted
+// when it is. Uses that are not heard of, hits above all, are passed over when a later one is, up
+// to kSkipsMax of them at once. What does not keep to its order is not followed any more.
+//
+// A program may have closed a file, and have another one under the same descriptor, before its open
+// is heard of: so files are told by their keys, and those of the files that come next are looked up
+// beforehand.
 //
 // Known is a window of three times as many blocks as all tiers have room for, kUsesMax at most, of
 // all streams together; that takes 0.15 % of the tiers' bytes.
@@ -17,8 +22,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -37,6 +44,7 @@ class FutureBook {
   static constexpr std::size_t kFollowedMax = 32;
   static constexpr std::size_t kStreamsMax = 4096;
   static constexpr std::uint32_t kSkipsMax = 256;
+  static constexpr std::uint32_t kFilesAhead = 32;
 
   // The path of the file that a process accesses; empty when it is not known.
   using PathOf = std::function<std::string(const ToldAccess& told)>;
@@ -56,9 +64,10 @@ class FutureBook {
   std::size_t known_ahead() const;
 
  private:
-  // What one stream reads, and where it has got to.
+  // What one stream reads, or which files are opened, and where it has got to. Of files, what is
+  // called a block is the number of an item.
   struct Followed {
-    ObjectIndex object = ObjectIndex::kNone;
+    ObjectIndex object = ObjectIndex::kNone;  // none: of files
     std::string path;
     DeclaredOrder order;
     std::size_t run = 0;              // the first that the window does not reach
@@ -72,6 +81,7 @@ class FutureBook {
     std::uint32_t skipped_count = 0;
     std::uint32_t stray_at = KnownFuture::kNever;  // where an unexpected read stands in the window
     unsigned doubt = 0;
+    std::vector<bool> items_seen;  // of files, whose keys have been looked up
 
     bool is_at_its_end() const { return run == order->size(); }
   };
@@ -83,27 +93,44 @@ class FutureBook {
     std::unique_ptr<Followed> followed;  // null: nothing is known of it
   };
 
+  // A file that was opened, and how many blocks it has.
+  struct OpenedFile {
+    OrderBook::FilePlace place;
+    std::uint32_t blocks = 1;
+  };
+
   void read(const ToldAccess& told);
+  std::optional<OrderBook::FilePlace> place_of(const ToldAccess& told);
+  void look_up_files(std::size_t declaration, Followed& followed);
+  void note_file(const OrderBook::FilePlace& place);
+  void opened(const ToldAccess& told, const OrderBook::FilePlace& place);
+  Followed* files_followed(const OrderBook::FilePlace& place);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
-  void follow_order(Stream& stream, DeclaredOrder order);
+  std::unique_ptr<Followed> begin(const std::string& path, DeclaredOrder order);
+  void go_on(Followed& followed, BlockRun run);
   static void pass(Followed& followed, BlockRun run);
   static void pass_block(Followed& followed, std::uint32_t block);
   static void move_on(Followed& followed, std::uint32_t uses);
   static void look_ahead(Followed& followed);
   void share_window();
   void drop_refuted();
-  void end_stream(Stream& stream);
+  void end(std::unique_ptr<Followed>& followed);
   Stream& stream_of(const ToldAccess& told);
-  std::uint32_t until_use(ObjectIndex object, std::uint32_t block) const;
+  static std::uint32_t until_use_of(const Followed& followed, std::uint32_t block);
+  std::uint32_t until_use_of_file(ObjectIndex object, const OpenedFile& file) const;
+  std::uint32_t until_use(const BlockView& view) const;
 
   const NodeMemory& memory_;
   const std::size_t uses_max_;
+  std::map<FileKey, OrderBook::FilePlace> places_;  // of the one thread
   OrderBook* orders_ = nullptr;
   PathOf path_of_;
   unsigned refuted_seen_ = 0;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint64_t, Stream> streams_;
-  std::vector<Followed*> followed_;  // those of the streams
+  std::unordered_map<std::size_t, std::unique_ptr<Followed>> orders_of_files_;  // by declaration
+  std::unordered_map<ObjectIndex, OpenedFile> files_;
+  std::vector<Followed*> followed_;  // those of the streams and of files
 };
 
 }  // namespace cairn::node

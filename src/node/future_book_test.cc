@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/future_book.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "backing/backing_file.h"
 #include "tiers/testing/test_memory.h"
 
 namespace cairn::node {
@@ -130,6 +133,53 @@ TEST_F(FutureBookTest, WhoKeepsToNoOrderIsNotFollowed) {
   for (unsigned block = 1000; block < 1100; ++block) read(block);
   EXPECT_EQ(until_use(1), kUnknown);
   EXPECT_EQ(complaints_, 1U);
+}
+
+// Of files two blocks long each, that are opened one after the other.
+TEST_F(FutureBookTest, FilesAreWantedInTheOrderOfTheirOpens) {
+  const Actor actor = testing::make_actor(memory_);
+  std::vector<std::string> names;
+  std::vector<ObjectIndex> files;
+  for (int file = 0; file < 3; ++file) {
+    names.push_back(write("two blocks"));
+    StoreStatus status;
+    ASSERT_EQ(store_status_at(AT_FDCWD, names.back().c_str(), 0, &status), 0);
+    files.push_back(testing::make_object(actor, status.key));
+    memory_.objects().at(files.back()).size.store(2 * kBlockBytes);
+    memory_.objects().at(files.back()).opens.store(0);
+  }
+  std::string list;
+  for (const unsigned file : {2, 0, 1, 2, 1, 0}) list += names[file] + "\n";
+  auto book = OrderBook::load(write("* list " + write(list) + " lines=files\n"),
+                              [this](const std::string&) { ++complaints_; });
+  ASSERT_TRUE(book.is_ok()) << book.status().message();
+  orders_ = std::move(book.value());
+  // By the time that an open is heard of, another file has the descriptor, but for the first.
+  future_.follow(&orders_, [&](const ToldAccess&) { return names[2]; });
+  const auto open = [&](ObjectIndex file) {
+    object_ = file;
+    tell(AccessKind::kOpen, 0);
+  };
+  const auto until = [&](std::size_t file) {
+    object_ = files[file];
+    return until_use(0);
+  };
+  open(files[2]);
+  EXPECT_EQ(until(2), 4U) << "two files of two blocks come before it is opened again";
+  EXPECT_EQ(until(0), kUnknown) << "not opened yet: nobody knows which object it is";
+  open(files[0]);
+  EXPECT_EQ(until(2), 2U);
+  EXPECT_EQ(until(0), 6U);
+  open(files[1]);
+  EXPECT_EQ(until(1), 2U);
+  memory_.objects().at(files[0]).opens.store(1);
+  EXPECT_EQ(until(0), 0U) << "a program has it open";
+  memory_.objects().at(files[0]).opens.store(0);
+  // Of another file nothing is declared.
+  files.push_back(testing::make_object(actor, FileKey{1, 10, 3}));
+  open(files[3]);
+  EXPECT_EQ(until(3), kUnknown);
+  EXPECT_EQ(complaints_, 0U);
 }
 
 // 16 blocks of RAM: 48 uses are known of however long an order.

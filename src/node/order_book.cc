@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "base/ids.h"
+#include "node/read_events.h"
 
 namespace cairn::node {
 namespace {
@@ -49,8 +49,10 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   const auto declaration = parse_order(line.substr(end + 1));
   if (!declaration)
     return Status(StatusCode::kInvalid, place + ": " + declaration.status().message());
-  const OrderDeclaration& said = declaration.value();
+  OrderDeclaration said = declaration.value();
   const bool is_of_files = said.layout.is_files() || said.is_list_of_files;
+  // Which of the workers opens a file does not matter.
+  if (is_of_files) said.workers = 1;
   if (!is_of_files && !said.layout.is_packed()) {
     return Status(StatusCode::kInvalid, place +
                                             ": it does not say where the items are; add "
@@ -59,7 +61,7 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   }
   auto order = EpochOrder::make(said);
   if (!order) return Status(StatusCode::kInvalid, place + ": " + order.status().message());
-  Entry entry{place, line.substr(0, end), std::move(order.value()), {}, {}, 0, false, {}, {}, 0, 0};
+  Entry entry{place, line.substr(0, end), std::move(order.value()), {}, {}, false, {}, {}, 0, 0};
   const std::vector<std::string>& files = entry.order.item_files();
   for (std::uint32_t item = 0; item < files.size(); ++item)
     entry.item_of.emplace(files[item], item);
@@ -76,34 +78,58 @@ bool OrderBook::has_order_of(const std::string& path) const {
 
 BlockRun OrderBook::run_of(const Entry& entry, std::uint32_t item) {
   const ItemRange range = entry.order.declaration().layout.range_of(item);
-  const auto first = static_cast<std::int64_t>(range.offset / kBlockBytes);
-  const std::uint64_t end = range.offset + std::max<std::uint64_t>(range.bytes, 1);
-  const auto past = static_cast<std::int64_t>((end + kBlockBytes - 1) / kBlockBytes);
-  return BlockRun{first, static_cast<std::uint32_t>(past - first)};
+  return run_of_bytes(range.offset, range.bytes);
 }
 
-bool OrderBook::begins_with(const Entry& entry, const std::vector<std::uint32_t>& items,
-                            BlockRun first) {
-  const std::size_t count = std::min(items.size(), kFirstItems);
-  return std::any_of(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count),
-                     [&](std::uint32_t item) {
-                       const BlockRun run = run_of(entry, item);
-                       return first.first >= run.first && first.first < run.end();
-                     });
+// The worker whose part of the epoch has `first` nearest to its beginning, if that is nearer than
+// what was found before.
+void OrderBook::find_worker(const Entry& entry, const std::vector<std::uint32_t>& items,
+                            std::uint32_t epoch, BlockRun first, Beginning* found) {
+  const auto is_there = [&](std::uint64_t place) {
+    if (place >= items.size()) return false;
+    const BlockRun run = run_of(entry, items[place]);
+    return first.first >= run.first && first.first < run.end();
+  };
+  for (std::uint32_t worker = 0; worker < entry.order.workers(); ++worker) {
+    const std::size_t end = std::min(found->at, kFirstItems);
+    for (std::size_t at = 0; at < end; ++at) {
+      if (!is_there(entry.order.place_of(worker, at))) continue;
+      *found = {epoch, worker, at};
+      break;
+    }
+  }
 }
 
-DeclaredOrder OrderBook::order_of_epochs(Entry* entry, std::uint32_t first_epoch) {
-  if (DeclaredOrder made = entry->made.lock(); made != nullptr && entry->made_from == first_epoch)
-    return made;
+OrderBook::Beginning OrderBook::find_beginning(Entry* entry, BlockRun first,
+                                               std::uint32_t next_epoch) {
+  Beginning found;
+  // The next epoch, the one before it (another process is at it), or the first.
+  for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1, 0U}) {
+    const auto items = entry->order.order(epoch);
+    if (items) find_worker(*entry, items.value(), epoch, first, &found);
+    if (found.at == 0) break;
+  }
+  return found;
+}
+
+DeclaredOrder OrderBook::order_of_epochs(Entry* entry, const Beginning& beginning) {
+  const EpochOrder& order = entry->order;
+  entry->made.resize(order.workers());
+  Made& made = entry->made[beginning.worker];
+  if (DeclaredOrder runs = made.runs.lock(); runs != nullptr && made.epoch == beginning.epoch)
+    return runs;
+  const std::uint64_t runs_of_epoch = order.items_per_epoch() / order.workers();
   auto runs = std::make_shared<std::vector<BlockRun>>();
-  for (std::uint32_t epoch = first_epoch; epoch < entry->order.epochs(); ++epoch) {
-    if (runs->size() + entry->order.items_per_epoch() > kRunsMax && epoch != first_epoch) break;
+  for (std::uint32_t epoch = beginning.epoch; epoch < order.epochs(); ++epoch) {
+    if (runs->size() + runs_of_epoch > kRunsMax && epoch != beginning.epoch) break;
     const auto items = entry->order.order(epoch);
     if (!items) break;
-    for (const std::uint32_t item : items.value()) runs->push_back(run_of(*entry, item));
+    std::uint64_t place = order.place_of(beginning.worker, 0);
+    for (std::uint64_t at = 0; place < items->size();
+         place = order.place_of(beginning.worker, ++at))
+      runs->push_back(run_or_item(*entry, (*items)[place]));
   }
-  entry->made = runs;
-  entry->made_from = first_epoch;
+  made = {runs, beginning.epoch};
   return runs;
 }
 
@@ -113,35 +139,57 @@ DeclaredOrder OrderBook::order_from(const std::string& path, BlockRun first, Ord
         ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) != 0) {
       continue;
     }
-    // The next epoch, the one before it (another process is at it), or the first.
     std::uint32_t& next_epoch = entry.next_epoch[static_cast<std::size_t>(reader)];
-    const std::uint32_t next = next_epoch;
-    for (const std::uint32_t epoch : {next, next == 0 ? 0 : next - 1, 0U}) {
-      auto items = entry.order.order(epoch);
-      if (!items || !begins_with(entry, items.value(), first)) continue;
-      next_epoch = epoch + 1;
-      return order_of_epochs(&entry, epoch);
-    }
+    const Beginning found = find_beginning(&entry, first, next_epoch);
+    if (found.at == SIZE_MAX) continue;
+    next_epoch = found.epoch + 1;
+    return order_of_epochs(&entry, found);
+  }
+  return nullptr;
+}
+
+std::optional<OrderBook::FilePlace> OrderBook::place_of_file(const std::string& path) const {
+  for (std::size_t number = 0; number < entries_.size(); ++number) {
+    const Entry& entry = entries_[number];
+    const auto found = entry.item_of.find(path);
+    if (found != entry.item_of.end() && !entry.is_refuted) return FilePlace{number, found->second};
+  }
+  return std::nullopt;
+}
+
+DeclaredOrder OrderBook::files_from(const FilePlace& place, OrderReader reader) {
+  Entry& entry = entries_[place.declaration];
+  std::uint32_t& next_epoch = entry.next_epoch[static_cast<std::size_t>(reader)];
+  for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1}) {
+    const auto items = entry.order.order(epoch);
+    if (!items) continue;
+    const auto count = std::min(items->size(), kItemsAhead);
+    const auto end = items->begin() + static_cast<std::ptrdiff_t>(count);
+    if (std::find(items->begin(), end, place.item) == end) continue;
+    next_epoch = epoch + 1;
+    return order_of_epochs(&entry, Beginning{epoch, 0, 0});
   }
   return nullptr;
 }
 
 void OrderBook::refute(const std::string& path) {
   for (Entry& entry : entries_) {
-    if (entry.is_refuted || !entry.item_of.empty() ||
-        ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) != 0) {
-      continue;
-    }
-    drop(&entry, path);
+    const bool speaks_of_it = entry.item_of.empty()
+                                  ? ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) == 0
+                                  : entry.item_of.contains(path);
+    if (speaks_of_it && !entry.is_refuted) drop(&entry, path);
   }
 }
 
 void OrderBook::drop(Entry* entry, const std::string& path) {
   entry->is_refuted = true;
   ++refuted_;
-  if (complain_)
-    complain_(entry->place + ": the order declared for " + path +
-              " is not the one in which it is read; it is not followed any more");
+  if (!complain_) return;
+  const bool may_have_workers = entry->item_of.empty() && entry->order.workers() == 1;
+  complain_(entry->place + ": the order declared for " + path +
+            " is not the one in which it is read; it is not followed any more" +
+            (may_have_workers ? ". If a DataLoader has num_workers=N, say workers=N and its batch="
+                              : ""));
 }
 
 bool OrderBook::find(Entry* entry, std::uint32_t item) {

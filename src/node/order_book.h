@@ -16,10 +16,12 @@
 // Errors: kInvalid with FILE:LINE and what to write instead.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,13 +45,33 @@ class OrderBook {
   static Result<OrderBook> load(const std::string& path, Complain complain);
 
   bool is_empty() const { return entries_.empty(); }
+  // Whether a declaration is of files.
+  bool has_files() const {
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [](const Entry& entry) { return !entry.item_of.empty(); });
+  }
   // Whether a declaration speaks of the blocks of the file at `path`.
   bool has_order_of(const std::string& path) const;
-  // What is read of a packed file from the run `first` on, which must be among the first few of an
-  // epoch. Null when no declaration has an epoch that begins so.
+  // What a process reads of a packed file from the run `first` on, which must be among the first
+  // few of an epoch, or of the part that one of its workers has. Null when no declaration has an
+  // epoch that begins so.
   DeclaredOrder order_from(const std::string& path, BlockRun first,
                            OrderReader reader = OrderReader::kFetching);
-  // The stream does not keep to any declaration of the file.
+  // Which item of which declaration a file is; none when no declaration speaks of it.
+  struct FilePlace {
+    std::size_t declaration = 0;
+    std::uint32_t item = 0;
+  };
+  std::optional<FilePlace> place_of_file(const std::string& path) const;
+  const std::string& file_of(const FilePlace& place) const {
+    return entries_[place.declaration].order.item_files()[place.item];
+  }
+  // The items of the declaration in the order in which their files are opened, each as a run of
+  // one, from the beginning of the epoch on that has `place` near it. Null when none has.
+  DeclaredOrder files_from(const FilePlace& place, OrderReader reader);
+  bool is_refuted(std::size_t declaration) const { return entries_[declaration].is_refuted; }
+
+  // What is read does not keep to any declaration of the file.
   void refute(const std::string& path);
   // How many declarations have been dropped.
   unsigned refuted() const { return refuted_; }
@@ -58,14 +80,23 @@ class OrderBook {
   std::vector<std::string> files_after(const std::string& path, std::size_t count);
 
  private:
+  // What was made last of the blocks that a worker reads, and from which epoch on.
+  struct Made {
+    std::weak_ptr<const std::vector<BlockRun>> runs;
+    std::uint32_t epoch = 0;
+  };
+  // Where in the declared epochs a stream begins: with the item number `at` of a worker.
+  struct Beginning {
+    std::uint32_t epoch = 0;
+    std::uint32_t worker = 0;
+    std::size_t at = SIZE_MAX;
+  };
   struct Entry {
     std::string place;    // FILE:LINE
     std::string pattern;  // of a packed file
     EpochOrder order;
     std::array<std::uint32_t, 2> next_epoch{};  // of each reader
-    // What was made last, from which epoch on.
-    std::weak_ptr<const std::vector<BlockRun>> made;
-    std::uint32_t made_from = 0;
+    std::vector<Made> made;                     // of each worker
     bool is_refuted = false;
     // Of many files: which item each is, the epoch that is being read and where it has got to.
     std::unordered_map<std::string, std::uint32_t> item_of;
@@ -74,10 +105,14 @@ class OrderBook {
     unsigned not_found = 0;  // in a row
   };
   Status add(const std::string& place, const std::string& line);
-  static bool begins_with(const Entry& entry, const std::vector<std::uint32_t>& items,
-                          BlockRun first);
+  static Beginning find_beginning(Entry* entry, BlockRun first, std::uint32_t next_epoch);
+  static void find_worker(const Entry& entry, const std::vector<std::uint32_t>& items,
+                          std::uint32_t epoch, BlockRun first, Beginning* found);
   static BlockRun run_of(const Entry& entry, std::uint32_t item);
-  static DeclaredOrder order_of_epochs(Entry* entry, std::uint32_t first_epoch);
+  static DeclaredOrder order_of_epochs(Entry* entry, const Beginning& beginning);
+  static BlockRun run_or_item(const Entry& entry, std::uint32_t item) {
+    return entry.item_of.empty() ? run_of(entry, item) : BlockRun{item, 1};
+  }
   static bool find(Entry* entry, std::uint32_t item);
   bool move_to(Entry* entry, std::uint32_t item);
   void drop(Entry* entry, const std::string& path);

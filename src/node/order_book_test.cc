@@ -70,6 +70,27 @@ TEST_F(OrderBookTest, AStreamIsToldWhatFollowsItsFirstRead) {
   EXPECT_EQ((*next)[0].first, 2 * static_cast<std::int64_t>(second[0]));
 }
 
+TEST_F(OrderBookTest, WorkersReadEveryOtherBatch) {
+  const std::string said =
+      "numpy-permutation seed=3 items=50 epochs=2 item-bytes=128K workers=3 batch=4";
+  OrderBook book = load("*/packed " + said + "\n");
+  EpochOrder epochs = testing::order_of(said);
+  for (std::uint32_t worker = 0; worker < 3; ++worker) {
+    std::vector<BlockRun> expected;
+    for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+      const std::vector<std::uint32_t> items = epochs.order(epoch).value();
+      for (std::size_t at = 0; at < items.size(); ++at) {
+        if (at / 4 % 3 == worker) expected.push_back(BlockRun{2 * std::int64_t{items[at]}, 2});
+      }
+    }
+    for (const OrderReader reader : {OrderReader::kFetching, OrderReader::kReplacement}) {
+      const DeclaredOrder told = book.order_from("/data/packed", expected[0], reader);
+      ASSERT_NE(told, nullptr) << worker;
+      EXPECT_EQ(*told, expected) << worker;
+    }
+  }
+}
+
 TEST_F(OrderBookTest, WhatDoesNotMatchIsDroppedAndSaidOnce) {
   OrderBook book = load("*/packed numpy-permutation seed=3 items=1000 epochs=1 item-bytes=64K\n");
   EXPECT_EQ(book.order_from("/data/packed", BlockRun{5000, 1}), nullptr);
@@ -77,6 +98,7 @@ TEST_F(OrderBookTest, WhatDoesNotMatchIsDroppedAndSaidOnce) {
   book.refute("/data/packed");
   EXPECT_EQ(complaints_.size(), 1U);
   EXPECT_NE(complaints_[0].find(":1"), std::string::npos);
+  EXPECT_NE(complaints_[0].find("workers="), std::string::npos);
   EXPECT_FALSE(book.has_order_of("/data/packed"));
 }
 

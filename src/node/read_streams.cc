@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/file_rule.h"
+#include "node/read_events.h"
 #include "prefetch/predictors.h"
 
 namespace cairn::node {
@@ -19,9 +20,6 @@ namespace {
 constexpr std::uint32_t kHitsFollowed = 64;
 // Of one call, so that a read of gigabytes is not taken for as many blocks ahead.
 constexpr std::uint32_t kBlocksPerReadMax = 256;
-// Of a stream, that are compared with the beginnings of declared orders: a header may come before
-// the first item.
-constexpr unsigned kFirstReads = 4;
 // So often in a row something that finds no room is tried again.
 constexpr unsigned kTriesMax = 50;
 // What is wanted for file tiers is looked for again when so much more has been read: each time
@@ -37,19 +35,10 @@ constexpr std::uint8_t predictor_named(std::string_view name) {
 }
 constexpr std::uint8_t kAdvised = predictor_named("advised");
 
-bool is_read(AccessKind kind) { return kind >= AccessKind::kMiss && kind <= AccessKind::kHit; }
-
 std::int64_t blocks_of(const Object& object) {
   const std::uint64_t size = std::min(object.size.load(std::memory_order_relaxed),
                                       object.store_size.load(std::memory_order_relaxed));
   return static_cast<std::int64_t>((size + kBlockBytes - 1) / kBlockBytes);
-}
-
-BlockRun run_of(const AccessEvent& event) {
-  const auto first = static_cast<std::int64_t>(event.offset / kBlockBytes);
-  const std::uint64_t end = event.offset + std::max<std::uint64_t>(event.length, 1);
-  const auto past = static_cast<std::int64_t>((end + kBlockBytes - 1) / kBlockBytes);
-  return BlockRun{first, static_cast<std::uint32_t>(past - first)};
 }
 
 // The same of advice, which may go to the end of the file.
@@ -177,7 +166,9 @@ void ReadStreams::make_room_for_one() {
 Chooser& ReadStreams::chooser_of(Stream& stream) {
   if (stream.chooser == nullptr) {
     const std::uint64_t key = key_of(memory_.objects().at(stream.object).key());
-    stream.chooser = std::make_unique<Chooser>(node_.file(key), node_, supply_);
+    stream.knowledge = node_.file(key);
+    stream.chooser = std::make_unique<Chooser>(stream.knowledge, node_, supply_);
+    stream.lookahead = stream.knowledge->lookahead.begin();
   }
   return *stream.chooser;
 }
@@ -256,13 +247,16 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
 }
 
 // Whether what was foreseen came in time.
-void ReadStreams::judge(Stream& stream, AccessKind kind, BlockRun run) const {
-  if (kind == AccessKind::kLate) stream.lookahead.on_late(run.count);
-  if (kind != AccessKind::kMiss) return;
-  const bool was_foreseen = std::any_of(
-      stream.wanted.begin(), stream.wanted.end(),
-      [&](const BlockRun& wanted) { return wanted.first < run.end() && run.first < wanted.end(); });
-  if (was_foreseen) stream.lookahead.on_late(run.count);
+void ReadStreams::judge(Stream& stream, AccessKind kind, BlockRun run) {
+  const auto was_foreseen = [&] {
+    return std::any_of(stream.wanted.begin(), stream.wanted.end(), [&](const BlockRun& wanted) {
+      return wanted.first < run.end() && run.first < wanted.end();
+    });
+  };
+  const bool is_late = kind == AccessKind::kLate || (kind == AccessKind::kMiss && was_foreseen());
+  if (!is_late) return;
+  stream.lookahead.on_late(run.count);
+  stream.knowledge->lookahead.learn(stream.lookahead);
 }
 
 void ReadStreams::foresee(Stream& stream) {
@@ -468,7 +462,10 @@ void ReadStreams::note_fetched(std::uint64_t number) {
 }
 
 void ReadStreams::note_evicted_unused() {
-  for (auto& [number, stream] : streams_) stream->lookahead.on_evicted_unused();
+  for (auto& [number, stream] : streams_) {
+    stream->lookahead.on_evicted_unused();
+    if (stream->knowledge != nullptr) stream->knowledge->lookahead.learn(stream->lookahead);
+  }
 }
 
 }  // namespace cairn::node

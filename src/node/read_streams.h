@@ -92,6 +92,7 @@ class ReadStreams {
     Owner owner;
     std::int32_t descriptor = -1;
     std::unique_ptr<Chooser> chooser;  // null until something was not in RAM
+    FileKnowledgePtr knowledge;        // not null together with it
     Lookahead lookahead;
     BlockRun last{-1, 0};
     std::deque<BlockRun> wanted;  // what is foreseen, the soonest first
@@ -129,7 +130,7 @@ class ReadStreams {
   void advise(Stream& stream, const AccessEvent& event);
   void read(Stream& stream, const ToldAccess& told);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
-  void judge(Stream& stream, AccessKind kind, BlockRun run) const;
+  static void judge(Stream& stream, AccessKind kind, BlockRun run);
   void foresee(Stream& stream);
   void read_on(Stream& stream, std::uint64_t number, std::uint32_t blocks);
   void look_beyond(Stream& stream, std::uint32_t blocks_max);

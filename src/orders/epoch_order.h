@@ -34,6 +34,14 @@ class EpochOrder {
   // epoch that was not declared.
   Result<std::vector<std::uint32_t>> order(std::uint32_t epoch);
 
+  // Where in the order of an epoch the worker's item number `at` stands, counted from 0: workers
+  // take whole batches in turn (torch/utils/data/dataloader.py, _try_put_index()).
+  std::uint64_t place_of(std::uint32_t worker, std::uint64_t at) const {
+    const std::uint64_t batch = declaration_.batch;
+    return (at / batch * declaration_.workers + worker) * batch + at % batch;
+  }
+  std::uint32_t workers() const { return declaration_.workers; }
+
   const OrderDeclaration& declaration() const { return declaration_; }
   // Items of the data set: numbers are less than this.
   std::uint32_t items() const { return declaration_.items; }

@@ -169,6 +169,14 @@ constexpr OrderField kFields[] = {
      [](std::string_view text, OrderDeclaration* order) {
        return set_choice("lines", text, "numbers", "files", &order->is_list_of_files);
      }},
+    {"workers", kAnyKind, 0, false,
+     [](std::string_view text, OrderDeclaration* order) {
+       return set_number("workers", text, 1, kOrderWorkersMax, &order->workers);
+     }},
+    {"batch", kAnyKind, 0, false,
+     [](std::string_view text, OrderDeclaration* order) {
+       return set_number("batch", text, 1, kOrderItemsMax, &order->batch);
+     }},
     {"item-bytes", kAnyKind, 0, false,
      [](std::string_view text, OrderDeclaration* order) {
        CAIRN_RETURN_IF_ERROR(set_size("item-bytes", text, &order->layout.item_bytes));
@@ -250,6 +258,12 @@ Status check_together(const OrderDeclaration& order, GivenFields given) {
   }
   if (order.layout.is_files() && order.layout.is_packed()) {
     return refusal("item-bytes= and item-files= contradict each other; leave one out");
+  }
+  if (was_given(given, "batch") && !was_given(given, "workers")) {
+    return refusal(
+        "batch= is of workers that take turns; say workers= too, or leave it out: one process "
+        "reads "
+        "the items in their order whatever the batches are");
   }
   if (was_given(given, "header") && !order.layout.is_packed()) {
     return refusal("header= is of a packed file; say item-bytes= too, or leave it out");

@@ -8,8 +8,9 @@
 //   numpy-generator    seed=7 items=60000 epochs=10
 //   list FILE          [items=60000] [epochs=10] [lines=files]
 //
-// Each may end with where the items are: item-bytes=SIZE [header=SIZE], or item-files=FILE. A value
-// with blanks in it stands in double quotes; a switch without a value is a yes; `_` is `-`.
+// Each may end with who reads the items, workers=N [batch=N], and with where they are:
+// item-bytes=SIZE [header=SIZE], or item-files=FILE. A value with blanks in it stands in double
+// quotes; a switch without a value is a yes; `_` is `-`.
 //
 // Thread safety: pure functions, values. Errors: kInvalid; the message names the field and what to
 // write instead.
@@ -44,6 +45,7 @@ enum class TorchLoader : std::uint8_t {
 
 inline constexpr std::uint64_t kOrderItemsMax = std::uint64_t{1} << 31;
 inline constexpr std::uint32_t kOrderEpochsMax = std::uint32_t{1} << 20;
+inline constexpr std::uint32_t kOrderWorkersMax = 4096;
 
 struct OrderDeclaration {
   OrderKind kind = OrderKind::kList;
@@ -72,6 +74,11 @@ struct OrderDeclaration {
   // list. A line is the number of an item, or, with lines=files, the name of its file.
   std::string list_path;
   bool is_list_of_files = false;
+
+  // Processes that read the items in batches, taking turns, as those of
+  // DataLoader(num_workers=N, batch_size=N).
+  std::uint32_t workers = 1;
+  std::uint32_t batch = 1;
 
   ItemLayout layout;
 };

@@ -97,6 +97,8 @@ TEST(OrderDeclaration, WhatIsWrongIsNamedWithWhatToDo) {
   expect_refused("list \"a", "a quotation mark is missing");
   expect_refused("torch-random seed=1 items=5 item-bytes=1 item-files=a", "contradict");
   expect_refused("torch-random seed=1 items=5 header=1", "say item-bytes= too");
+  expect_refused("torch-random seed=1 items=5 batch=2", "say workers= too");
+  expect_refused("torch-random seed=1 items=5 workers=0", "from 1 to");
   expect_refused("torch-random seed=1 items=5 item-bytes=0", "at least one byte");
   expect_refused("torch-random seed=1 items=5 item-bytes=big", "write a size in bytes");
   expect_refused("list a lines=files item-bytes=5", "leave item-files= and item-bytes= out");

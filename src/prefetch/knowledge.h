@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What streams learn together: of a file the order in which it was read and which segment follows
-// which, of the node which distance between reads follows which, and everywhere which predictors
-// were right, so that a stream does not begin from nothing.
+// which and how far ahead it has to be read, of the node which distance between reads follows
+// which, and everywhere which predictors were right, so that a stream does not begin from nothing.
 //
 // Bounds: the node's tables are of fixed size; all files together take no more than
 // Options::file_bytes_max, and of no more than files_max anything is known. The files that were
@@ -18,6 +18,7 @@
 
 #include "prefetch/access_history.h"
 #include "prefetch/delta_paths.h"
+#include "prefetch/lookahead.h"
 #include "prefetch/segment_chain.h"
 
 namespace cairn {
@@ -45,6 +46,7 @@ struct FileKnowledge {
   AccessHistory history;
   SegmentChain segments;
   PredictorScores scores;
+  CommonLookahead lookahead;
 };
 using FileKnowledgePtr = std::shared_ptr<FileKnowledge>;
 

@@ -19,4 +19,8 @@ std::uint32_t Lookahead::runs_ahead(std::uint32_t blocks_per_read, unsigned fact
   return std::max(1U, blocks_ahead(factor) / blocks_per_read);
 }
 
+void CommonLookahead::learn(const Lookahead& stream) {
+  blocks_ += kRate * (static_cast<float>(stream.blocks_ahead()) - blocks_);
+}
+
 }  // namespace cairn

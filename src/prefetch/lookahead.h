@@ -18,6 +18,11 @@ class Lookahead {
  public:
   static constexpr std::uint32_t kBlocksMin = 2;
   static constexpr std::uint32_t kBlocksMax = 256;
+  static constexpr std::uint32_t kBlocksFirst = 8;
+
+  Lookahead() = default;
+  // Requires: kBlocksMin <= blocks <= kBlocksMax.
+  explicit Lookahead(std::uint32_t blocks) : blocks_(blocks) {}
 
   // A read waited for blocks that were on their way, or had not been asked for yet: so many.
   void on_late(std::uint32_t blocks = 1);
@@ -34,9 +39,21 @@ class Lookahead {
   std::uint32_t runs_ahead(std::uint32_t blocks_per_read, unsigned factor = 1) const;
 
  private:
-  static constexpr std::uint32_t kBlocksFirst = 8;
-
   std::uint32_t blocks_ = kBlocksFirst;
+};
+
+// How far ahead streams of a file have come to be read, in the mean: others begin with it, so that
+// not each of a thousand ranks waits until it has found that out for itself.
+class CommonLookahead {
+ public:
+  // The stream's has changed.
+  void learn(const Lookahead& stream);
+  Lookahead begin() const { return Lookahead(static_cast<std::uint32_t>(blocks_)); }
+
+ private:
+  static constexpr float kRate = 0.125F;
+
+  float blocks_ = Lookahead::kBlocksFirst;
 };
 
 }  // namespace cairn

@@ -32,6 +32,21 @@ TEST(Lookahead, EvictionLowersIt) {
   EXPECT_EQ(lookahead.blocks_ahead(), 7u);
 }
 
+TEST(Lookahead, NewStreamsBeginWithWhatOthersNeeded) {
+  CommonLookahead common;
+  EXPECT_EQ(common.begin().blocks_ahead(), Lookahead::kBlocksFirst);
+  Lookahead stream;
+  stream.on_late(92);
+  for (int times = 0; times < 50; ++times) common.learn(stream);
+  EXPECT_NEAR(common.begin().blocks_ahead(), 100, 1);
+  for (int times = 0; times < 50; ++times) {
+    stream.on_evicted_unused();
+    common.learn(stream);
+  }
+  EXPECT_LT(common.begin().blocks_ahead(), 60u);
+  EXPECT_GE(common.begin().blocks_ahead(), 50u);
+}
+
 TEST(Lookahead, StaysWithinItsBounds) {
   RandomSource random(3);
   for (int round = 0; round < 20; ++round) {

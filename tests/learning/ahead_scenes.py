@@ -3,7 +3,7 @@
 
 import random
 
-from stage import BLOCK, MIB, Stage
+from stage import BLOCK, MIB, Stage, under_cairn
 
 BLOCKS_READ = 240
 # Of what is read, that was there before it was asked for, on a machine that has other things to do as well.
@@ -75,6 +75,28 @@ def second_epoch_is_replayed():
         assert stage.counter("read_miss_bytes") <= (32 + 0.2 * 32) * MIB, stage.status()["counters"]
 
 
+def workers_take_batches_in_turn():
+    """A loader's processes, each of which reads its part of the order that is declared for all of them."""
+    workers, batch, blocks = 3, 8, 600
+    shuffle = random.Random(3).sample(range(blocks), blocks)
+    work = under_cairn.work_directory("learning-order")
+    (work / "list").write_text("".join(f"{item}\n" for item in shuffle))
+    declaration = f"list {work / 'list'} item-bytes={BLOCK} workers={workers} batch={batch}"
+    (work / "orders").write_text(f"*/packed {declaration}\n")
+    with Stage(config=f"prefetch:\n  orders: {work / 'orders'}\n") as stage:
+        path = stage.make("packed", blocks * BLOCK // MIB + 1)
+        batches = [shuffle[at:at + batch] for at in range(0, blocks, batch)]
+        running = []
+        for worker in range(workers):
+            part = [block for taken in batches[worker::workers] for block in taken]
+            running.append(stage.start(*stage.reading(path, part, 6000, name=f"order{worker}")))
+        assert [process.wait() for process in running] == [0] * workers
+        assert "is not followed any more" not in stage.log(), stage.log()
+        used = stage.fetched("declared")["used_bytes"]
+        assert used >= COVERAGE_MIN * blocks * BLOCK, f"{used / BLOCK} of {blocks} blocks: {stage.status()['fetches']}"
+    under_cairn.remove(work)
+
+
 def later_bursts_wait_in_the_file_tier():
     """A program that reads more at once than RAM has room for finds the rest below, and computes meanwhile."""
     burst, bursts = 512, 5
@@ -92,5 +114,5 @@ def later_bursts_wait_in_the_file_tier():
             assert line["below_bytes"] == 0, f"all of it has been read: {line}"
 
 
-SCENES = [orders_are_learned, later_bursts_wait_in_the_file_tier, without_a_budget_nothing_is_fetched,
-          random_reads_fetch_nothing_in_vain, second_epoch_is_replayed]
+SCENES = [orders_are_learned, workers_take_batches_in_turn, later_bursts_wait_in_the_file_tier,
+          without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain, second_epoch_is_replayed]

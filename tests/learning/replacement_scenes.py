@@ -4,6 +4,7 @@ back to, a declared order says what they come back to first, and what nobody com
 
 import random
 import subprocess
+import sys
 
 from stage import BLOCK, MIB, READ_LIST, Stage, under_cairn
 
@@ -73,6 +74,45 @@ def a_declared_shuffle_larger_than_ram():
           f"{guessed:.0%} without; there is room for {room:.0%}", flush=True)
     assert known >= 0.9 * room and known >= 1.25 * guessed
     assert ahead >= 0.6 * room and ahead > guessed
+
+
+READ_FILES = """
+import sys, time
+for line in open(sys.argv[1]):
+    with open(line.strip(), "rb") as file:
+        file.read()
+    time.sleep(0.0005)
+"""
+
+
+def kept_of_shuffled_files(declared):
+    """The same of many files that are opened one after the other."""
+    size = 2 * BLOCK
+    work = under_cairn.work_directory("learning-files")
+    (work / "files").mkdir()
+    names = [work / "files" / str(number) for number in range(SHUFFLED_MIB * MIB // size)]
+    for name in names:
+        name.write_bytes(random.randbytes(size))
+    shuffle = random.Random(12)
+    order = [name for _ in range(EPOCHS) for name in shuffle.sample(names, len(names))]
+    (work / "list").write_text("".join(f"{name}\n" for name in order))
+    (work / "orders").write_text(f"* list {work / 'list'} lines=files\n")
+    config = NO_PREFETCH + (f"  orders: {work / 'orders'}\n" if declared else "")
+    with Stage(config=config, ram=f"{RAM_MIB}M", also_buffered=work / "files") as stage:
+        stage.run(sys.executable, "-c", READ_FILES, work / "list")
+        missed = stage.counter("read_miss_bytes")
+        assert missed + stage.counter("read_hit_bytes_ram") == size * len(order), stage.status()["counters"]
+        assert "is not followed any more" not in stage.log(), stage.log()
+    under_cairn.remove(work)
+    return 1 - (missed - size * len(names)) / (size * len(names) * (EPOCHS - 1))
+
+
+def a_declared_order_of_files():
+    room = RAM_MIB * 0.9 / SHUFFLED_MIB
+    guessed, known = (kept_of_shuffled_files(declared) for declared in (False, True))
+    print(f"of later epochs still in RAM: {known:.0%} with the order of the files declared, {guessed:.0%} without; "
+          f"there is room for {room:.0%}", flush=True)
+    assert known >= 0.8 * room and known >= 1.25 * guessed
 
 
 def bytes_put_into(stage, tier):
@@ -172,5 +212,6 @@ def unknown_expert_is_refused():
     under_cairn.remove(work)
 
 
-SCENES = [a_loop_larger_than_ram, a_declared_shuffle_larger_than_ram, a_scan_wears_no_tier, a_loop_keeps_the_tier_below,
+SCENES = [a_loop_larger_than_ram, a_declared_shuffle_larger_than_ram, a_declared_order_of_files,
+          a_scan_wears_no_tier, a_loop_keeps_the_tier_below,
           unknown_admission_is_refused, experts_are_reported, unknown_expert_is_refused]

@@ -34,11 +34,11 @@ os._exit(0)
 
 
 class Stage(Node):
-    """A node of its own, without file tiers if none is asked for."""
+    """A node of its own, without file tiers if none is asked for. `also_buffered`: another directory."""
 
-    def __init__(self, config="", schema="", ram="64M", tier=None):
+    def __init__(self, config="", schema="", ram="64M", tier=None, also_buffered=None):
         self.settings = under_cairn.work_directory("learning-settings")
-        options = []
+        options = ["--buffer", also_buffered] if also_buffered else []
         for flag, name, text in (("--config", "cairn.yaml", config), ("--schema", "rules.yaml", schema)):
             if text:
                 (self.settings / name).write_text(text)
@@ -76,12 +76,12 @@ class Stage(Node):
         """The same of a program under Cairn."""
         return self.begin("run", "--no-report", "--node", "n", "--", *words, **streams)
 
-    def reading(self, path, order, compute_us=2000, batch=1):
+    def reading(self, path, order, compute_us=2000, batch=1, name="order"):
         """The words that read blocks in this order, None opening the file anew, and compare each byte.
 
-        After `batch` blocks the program computes so long for each of them.
+        After `batch` blocks the program computes so long for each of them. `name`: of the file with the order.
         """
-        order_file = self.work / "order"
+        order_file = self.work / name
         order_file.write_text("".join("=\n" if block is None else f"{block * BLOCK} {BLOCK}\n" for block in order))
         return READ_LIST, path, "--list", order_file, "--compute-us", compute_us, "--batch", batch
 

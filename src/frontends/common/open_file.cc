@@ -235,8 +235,8 @@ struct DescriptorPath {
 };
 
 // A file that is not to be buffered may still have something in the buffer, from before the rule:
-// that is stored first. While others have it open as a buffered file, all have. What is stored after
-// open(O_RDONLY | O_TRUNC) has cut the file is cut away as well.
+// that is stored first. While others have it open as a buffered file, all have. What is stored
+// after open(O_RDONLY | O_TRUNC) has cut the file is cut away as well.
 bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
   if (known == ObjectIndex::kNone) return true;
   const Object& object = session.memory().objects().at(known);
