@@ -124,7 +124,10 @@ Json explain_file(const NodeContext& context, const ExplainRequest& request) {
   const NodeMemory& memory = *context.memory;
   const ObjectIndex index = find_file(memory, request.device, request.inode);
   if (index == ObjectIndex::kNone) {
-    return {{"kind", "done"}, {"known", false}, {"rules", rules_json(context, request)}};
+    return {{"kind", "done"},
+            {"known", false},
+            {"size", request.size},
+            {"rules", rules_json(context, request)}};
   }
   const Object& object = memory.objects().at(index);
   // Of what goes past the tiers nobody here knows the size.

@@ -254,7 +254,9 @@ def buffered_while_the_kernel_has_it():
         raw, plain = node.directory / "a.raw", node.directory / "a.dat"
         kernel = first.call("open", str(raw), CREATE)
         first.call("pwrite", kernel, pattern(1), 0)
-        assert json.loads(node.cairn("explain", "--node", "n", "--json", raw))["size"] == PATTERN_BYTES
+        (node.directory / "nobody-opened.it").write_bytes(bytes(1000))
+        for path, size in ((raw, PATTERN_BYTES), (node.directory / "nobody-opened.it", 1000)):
+            assert json.loads(node.cairn("explain", "--node", "n", "--json", path))["size"] == size, path
         first.call("rename", str(raw), str(plain))
         buffered = second.call("open", str(plain), CREATE)
         assert second.call("pread", buffered, PATTERN_BYTES, 0) == pattern(1)
