@@ -111,20 +111,26 @@ void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun
 
 std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told) {
   const FileKey key = memory_.objects().at(told.event.object).key();
-  for (auto& [declaration, followed] : orders_of_files_) {
-    if (followed != nullptr) look_up_files(declaration, *followed);
-  }
-  if (!places_.contains(key)) {
-    const auto place = orders_->place_of_file(path_of_(told));
-    if (place) note_file(*place);
-  }
+  if (!places_.contains(key)) look_up(key, path_of_(told));
   const auto found = places_.find(key);
   return found == places_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void FutureBook::look_up_files(std::size_t declaration, Followed& followed) {
+// Asks the store for nothing that the program has not just opened itself, as far as it is read in
+// order: who waits for a disk here is late for everything else.
+void FutureBook::look_up(const FileKey& key, const std::string& path) {
+  const auto place = orders_->place_of_file(path);
+  if (!place && !path.empty()) return;
+  if (place) note_file(*place);
+  for (auto& [declaration, followed] : orders_of_files_) {
+    if (places_.contains(key)) return;
+    if (followed != nullptr) look_up(key, declaration, *followed);
+  }
+}
+
+void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& followed) {
   const auto count = std::min<std::size_t>(kFilesAhead, followed.future.size());
-  for (std::uint32_t at = 0; at < count; ++at) {
+  for (std::uint32_t at = 0; at < count && !places_.contains(key); ++at) {
     const std::uint32_t item = followed.future.block_after(at);
     if (item >= followed.items_seen.size()) followed.items_seen.resize(item + 1);
     if (followed.items_seen[item]) continue;

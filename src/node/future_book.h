@@ -9,8 +9,7 @@
 // to kSkipsMax of them at once. What does not keep to its order is not followed any more.
 //
 // A program may have closed a file, and have another one under the same descriptor, before its open
-// is heard of: so files are told by their keys, and those of the files that come next are looked up
-// beforehand.
+// is heard of: so files are told by their keys, which are looked up among the files that come next.
 //
 // Known is a window of three times as many blocks as all tiers have room for, kUsesMax at most, of
 // all streams together; that takes 0.15 % of the tiers' bytes.
@@ -101,7 +100,8 @@ class FutureBook {
 
   void read(const ToldAccess& told);
   std::optional<OrderBook::FilePlace> place_of(const ToldAccess& told);
-  void look_up_files(std::size_t declaration, Followed& followed);
+  void look_up(const FileKey& key, const std::string& path);
+  void look_up(const FileKey& key, std::size_t declaration, Followed& followed);
   void note_file(const OrderBook::FilePlace& place);
   void opened(const ToldAccess& told, const OrderBook::FilePlace& place);
   Followed* files_followed(const OrderBook::FilePlace& place);
