@@ -42,7 +42,8 @@ void FutureBook::take(std::span<const ToldAccess> batch) {
   for (const ToldAccess& told : batch) {
     if (told.event.object == ObjectIndex::kNone) continue;
     // Nobody who evicts waits for what is asked of a slow store.
-    const bool is_open = told.event.kind == AccessKind::kOpen && orders_->has_files();
+    const bool is_open =
+        told.event.kind == AccessKind::kOpen && follows_files_ && orders_->has_files();
     const auto place = is_open ? place_of(told) : std::nullopt;
     const std::lock_guard lock(mutex_);
     if (refuted_seen_ != orders_->refuted()) drop_refuted();

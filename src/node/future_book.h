@@ -51,6 +51,9 @@ class FutureBook {
   explicit FutureBook(const NodeMemory& memory);
   // Before the first take(). Without orders nothing is known of any block.
   void follow(OrderBook* orders, PathOf path_of);
+  // For nodes that fetch ahead: files that were fetched are not known here before a program opens
+  // them, and would have to leave for others that are wanted later.
+  void leave_out_files() { follows_files_ = false; }
 
   // An EventReader::Sink.
   void take(std::span<const ToldAccess> batch);
@@ -124,6 +127,7 @@ class FutureBook {
   const std::size_t uses_max_;
   std::map<FileKey, OrderBook::FilePlace> places_;  // of the one thread
   OrderBook* orders_ = nullptr;
+  bool follows_files_ = true;
   PathOf path_of_;
   unsigned refuted_seen_ = 0;
   mutable std::mutex mutex_;

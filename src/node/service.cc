@@ -225,6 +225,7 @@ class Service final : public AttachEvents, public StopRequest {
     future_.follow(&prefetcher_.orders(), [this](const ToldAccess& told) {
       return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
     });
+    if (prefetcher_.is_wanted()) future_.leave_out_files();
     learned_->set_future(&future_);
     if (!config_.admits_by_value) return;
     learned_->admit_by_value(
