@@ -2,6 +2,7 @@
 #include "cli/configuration.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "base/option_table.h"
 #include "base/size_text.h"
+#include "base/state_directory.h"
 #include "cli/config_file.h"
 #include "cli/failure.h"
 #include "cli/paths.h"
@@ -84,6 +86,7 @@ class Resolver {
       resolve_ram();
       check_directories(scratch_, &result_.node.scratch_directories);
       resolve_swap();
+      resolve_remembered();
       resolve_schema();
       check_rules_of_node();
       check_contradictions();
@@ -208,6 +211,9 @@ class Resolver {
       case OptionId::kPrefetchOrders:
         apply_orders(setting);
         break;
+      case OptionId::kPrefetchRemember:
+        remember_ = setting;
+        break;
       case OptionId::kPrefetchPlugin:
         apply_predictor(setting);
         break;
@@ -311,6 +317,24 @@ class Resolver {
     if (text.empty() || text == "none") return;
     const std::string path = absolute_path(text);
     if (is_readable_plugin(setting, path)) result_.node.predictor_file = path;
+  }
+
+  // A directory that is not there yet is made when there is something to keep.
+  void resolve_remembered() {
+    std::string& directory = result_.node.remember_directory;
+    const std::string text = remember_ ? remember_->items.front().text : "auto";
+    if (text.empty() || text == "none") return;
+    if (text == "auto") {
+      directory = state_directory();
+      if (!directory.empty()) directory += "/orders";
+      return;
+    }
+    directory = absolute_path(text);
+    struct stat status{};
+    if (::stat(directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+      problem(remember_->items.front().source,
+              fmt::format("prefetch.remember: {} is not a directory", directory));
+    }
   }
 
   // Only the service loads it, and says then what else is wrong with it.
@@ -564,6 +588,13 @@ class Resolver {
     return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, " "));
   }
 
+  static std::string or_none(const std::string& path) { return path.empty() ? "none" : path; }
+
+  static const char* huge_pages_text(HugePages pages) {
+    if (pages == HugePages::kNever) return "never";
+    return pages == HugePages::kHugetlb ? "hugetlb" : "auto";
+  }
+
   static std::string joined_or(const std::vector<std::string>& list, const char* instead) {
     return list.empty() ? instead : fmt::format("{}", fmt::join(list, ":"));
   }
@@ -576,8 +607,7 @@ class Resolver {
       case OptionId::kRamCapacity:
         return format_size_exact(node.ram_capacity_bytes);
       case OptionId::kRamHugePages:
-        if (node.huge_pages == HugePages::kNever) return "never";
-        return node.huge_pages == HugePages::kHugetlb ? "hugetlb" : "auto";
+        return huge_pages_text(node.huge_pages);
       case OptionId::kTiers:
         return tiers_text();
       case OptionId::kFlushDelay:
@@ -613,11 +643,13 @@ class Resolver {
       case OptionId::kPrefetchByHeat:
         return node.prefetches_by_heat ? "on" : "off";
       case OptionId::kPrefetchOrders:
-        return node.orders_file.empty() ? "none" : node.orders_file;
+        return or_none(node.orders_file);
+      case OptionId::kPrefetchRemember:
+        return or_none(node.remember_directory);
       case OptionId::kPrefetchPlugin:
-        return node.predictor_file.empty() ? "none" : node.predictor_file;
+        return or_none(node.predictor_file);
       case OptionId::kSchema:
-        return node.schema_file.empty() ? "none" : node.schema_file;
+        return or_none(node.schema_file);
       case OptionId::kBufferMode:
         return name_of(node.mode);
       case OptionId::kBufferScratch:
@@ -657,6 +689,7 @@ class Resolver {
   std::optional<Setting> scratch_;
   std::optional<uint64_t> swap_;
   std::optional<Setting> schema_;
+  std::optional<Setting> remember_;
   std::optional<std::string> resolved_rules_;
   std::optional<uint64_t> ram_;
   bool ram_is_auto_ = true;

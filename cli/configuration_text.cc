@@ -65,6 +65,7 @@ std::string yaml_value(const NodeConfig& node, const OptionDescription& option,
   if (option.id == OptionId::kSchema) return yaml_quoted(node.schema_file);
   if (option.id == OptionId::kPrefetchOrders) return yaml_quoted(node.orders_file);
   if (option.id == OptionId::kPrefetchPlugin) return yaml_quoted(node.predictor_file);
+  if (option.id == OptionId::kPrefetchRemember) return yaml_quoted(resolved_value);
   const bool is_text = option.type == OptionType::kName || option.type == OptionType::kPolicy;
   return is_text ? yaml_quoted(resolved_value) : resolved_value;
 }

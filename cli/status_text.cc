@@ -118,7 +118,11 @@ std::string fetch_section(const Json& status) {
                     format_size(unsigned_field(fetch, "below_bytes")),
                     format_size(unsigned_field(fetch, "evicted_unused_bytes"))});
   }
-  return section("fetched ahead of its use", std::move(rows), "lrrrrrrr", fetches.size());
+  std::string text =
+      section("fetched ahead of its use", std::move(rows), "lrrrrrrr", fetches.size());
+  const uint64_t known = unsigned_field(member(status, "remembered"), "files");
+  if (known != 0) text += fmt::format("known from earlier nodes: the orders of {} files\n", known);
+  return text;
 }
 
 std::string replacement_section(const Json& status) {

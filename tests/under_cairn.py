@@ -38,9 +38,9 @@ def remove(directory):
 
 
 def clean_environment(extra=None):
-    """The environment without what an outer run of Cairn would have left in it."""
+    """The environment without what an outer run of Cairn would have left in it. No test knows what others read."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CAIRN_")}
-    environment.update({"LC_ALL": "C.UTF-8", "TZ": "UTC"})
+    environment.update({"LC_ALL": "C.UTF-8", "TZ": "UTC", "CAIRN_PREFETCH_REMEMBER": "none"})
     environment.update(extra or {})
     return environment
 

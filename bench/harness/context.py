@@ -57,6 +57,8 @@ class Context(contextlib.ExitStack):
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith("CAIRN_")}
         self.environment["CAIRN_RUN_ROOT"] = str(self.run_root)
+        # No round knows what the one before it read.
+        self.environment["CAIRN_PREFETCH_REMEMBER"] = "none"
         # Workers in Python leave nothing beside their sources.
         self.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 

@@ -89,8 +89,9 @@ struct NodeConfig {
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;
-  std::string orders_file;     // absolute; of declared orders (node/order_book.h); empty: none
-  std::string predictor_file;  // absolute; a plugin (plugins/predictor_plugin.h); empty: none
+  std::string orders_file;         // absolute; of declared orders (node/order_book.h); empty: none
+  std::string predictor_file;      // absolute; a plugin (plugins/predictor_plugin.h); empty: none
+  std::string remember_directory;  // absolute; of orders of reads for the next node; empty: none
   uint32_t events_keep_percent = 100;
 
   // Sizes of the fixed tables. objects_max 0: the service derives it from the capacities.

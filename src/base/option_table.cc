@@ -381,6 +381,24 @@ constexpr OptionDescription kOptionTable[] = {
          "in the tiers already, what will be read soonest stays. A declaration that does not "
          "match what is read is dropped, and node.log says so.",
      .hot_changeable = false},
+    {.id = OptionId::kPrefetchRemember,
+     .name = "prefetch.remember",
+     .environment = "CAIRN_PREFETCH_REMEMBER",
+     .flag = "",
+     .type = OptionType::kFile,
+     .default_text = "auto",
+     .value_min = 0,
+     .value_max = 0,
+     .choices = "",
+     .unit = "a directory; `auto`; `none`",
+     .description =
+         "Where the order in which files were read is kept when a node ends, so that a program "
+         "that reads them in the same order is served ahead from its second run on, whichever "
+         "node it runs on. `auto` is `$XDG_STATE_HOME/cairn/orders`, else `/var/lib/cairn/orders` "
+         "for root and `~/.local/state/cairn/orders` for others.",
+     .advice = "At most 64 MiB in 1024 files, without the names of what was read; what was used "
+               "longest ago goes first. `none` where each run must begin knowing nothing.",
+     .hot_changeable = false},
     {.id = OptionId::kPrefetchByHeat,
      .name = "prefetch.by_heat",
      .environment = "CAIRN_PREFETCH_BY_HEAT",

@@ -42,6 +42,7 @@ enum class OptionId : uint8_t {
   kReplacementAdmission,
   kPrefetchBudget,
   kPrefetchOrders,
+  kPrefetchRemember,
   kPrefetchByHeat,
   kPrefetchPlugin,
   kEventsKeep,

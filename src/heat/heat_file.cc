@@ -2,27 +2,20 @@
 #include "heat/heat_file.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <optional>
+
+#include "base/kept_file.h"
 
 namespace cairn {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
-
-constexpr std::string_view kMagic = "CAIRNHEA";
-constexpr std::uint32_t kHeatVersion = 1;
 constexpr std::string_view kSuffix = ".heat";
-constexpr std::string_view kBeside = ".new";
 
 // What follows the magic and the version. Fixed by them.
 struct HeatHeader {
@@ -40,56 +33,20 @@ struct HeatHeader {
 };
 static_assert(sizeof(HeatHeader) == 72);
 static_assert(sizeof(HeatScore::Run) == 24, "runs are stored as they are");
-static_assert(kMagic.size() + 4 + sizeof(HeatHeader) + 8 +
+constexpr KeptKind kKind{.noun = "heat map",
+                         .magic = "CAIRNHEA",
+                         .version = 1,
+                         .value_min = sizeof(HeatHeader),
+                         .bytes_max = kHeatFileBytesMax};
+static_assert(kKind.magic.size() + 4 + sizeof(HeatHeader) + 8 +
                   FileHeat::kSegmentsMax * (1 + HeatScore::kRunsMax * sizeof(HeatScore::Run) + 4) <=
               kHeatFileBytesMax);
-
-// Fowler, Noll, Vo: draft-eastlake-fnv, 64 bits, variant 1a.
-std::uint64_t fnv1a(std::string_view bytes) {
-  std::uint64_t sum = 0xcbf29ce484222325ULL;
-  for (const char byte : bytes) sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
-  return sum;
-}
-
-template <typename T>
-void append(std::string* bytes, const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  std::array<char, sizeof(T)> raw_bytes;
-  std::memcpy(raw_bytes.data(), &value, sizeof(T));
-  bytes->append(raw_bytes.data(), raw_bytes.size());
-}
-
-// Takes values off the front; remembers when there was not enough.
-class HeatReader {
- public:
-  explicit HeatReader(std::string_view bytes) : rest_(bytes) {}
-
-  template <typename T>
-  T take() {
-    static_assert(std::is_trivially_copyable_v<T>);
-    T value{};
-    if (rest_.size() < sizeof(T)) {
-      is_short_ = true;
-      rest_ = {};
-      return value;
-    }
-    std::memcpy(&value, rest_.data(), sizeof(T));
-    rest_.remove_prefix(sizeof(T));
-    return value;
-  }
-  bool is_short() const { return is_short_; }
-  bool is_at_end() const { return rest_.empty() && !is_short_; }
-
- private:
-  std::string_view rest_;
-  bool is_short_ = false;
-};
 
 Status invalid(const char* what) { return {StatusCode::kInvalid, what}; }
 Status incompatible(std::string what) { return {StatusCode::kIncompatible, std::move(what)}; }
 
 // Nothing when these bytes are no score.
-std::optional<HeatScore> take_score(HeatReader* reader) {
+std::optional<HeatScore> take_score(KeptReader* reader) {
   const auto count = reader->take<std::uint8_t>();
   if (count > HeatScore::kRunsMax) return std::nullopt;
   std::array<HeatScore::Run, HeatScore::kRunsMax> runs;
@@ -100,7 +57,7 @@ std::optional<HeatScore> take_score(HeatReader* reader) {
   return score;
 }
 
-Result<FileHeat::State> take_state(HeatReader* reader, const HeatHeader& header) {
+Result<FileHeat::State> take_state(KeptReader* reader, const HeatHeader& header) {
   FileHeat::State state;
   state.pace = {{header.log_base}, header.step_ns};
   state.file_bytes = header.file_bytes;
@@ -117,51 +74,9 @@ Result<FileHeat::State> take_state(HeatReader* reader, const HeatHeader& header)
   return state;
 }
 
-int write_whole(const std::string& path, std::string_view bytes) {
-  const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) return errno;
-  int error_number = 0;
-  while (!bytes.empty() && error_number == 0) {
-    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno != EINTR) {
-      error_number = errno;
-    }
-  }
-  if (::close(descriptor) != 0 && error_number == 0) error_number = errno;
-  return error_number;
-}
-
-// At most one byte more than a map can have, so that what is too long is seen to be.
-Result<std::string> read_whole(const std::string& path) {
-  // Whatever else bears the name, opening it is not to wait for it.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) return Status::from_errno(errno, path);
-  std::string bytes(kHeatFileBytesMax + 1, '\0');
-  std::size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t count = ::read(descriptor, bytes.data() + filled, bytes.size() - filled);
-    if (count == 0) break;
-    if (count > 0) {
-      filled += static_cast<std::size_t>(count);
-    } else if (errno != EINTR) {
-      const int error_number = errno;
-      ::close(descriptor);
-      return Status::from_errno(error_number, path);
-    }
-  }
-  ::close(descriptor);
-  bytes.resize(filled);
-  return bytes;
-}
-
 }  // namespace
 
 std::string encode_heat(const FileKey& key, const FileHeat::State& state) {
-  std::string bytes(kMagic);
-  append(&bytes, kHeatVersion);
   HeatHeader header;
   header.device = key.device;
   header.inode = key.inode;
@@ -173,36 +88,21 @@ std::string encode_heat(const FileKey& key, const FileHeat::State& state) {
   header.epochs = state.epochs;
   header.segment_shift = state.segment_shift;
   header.segment_count = static_cast<std::uint32_t>(state.scores.size());
-  append(&bytes, header);
+  std::string bytes;
+  append_bytes(&bytes, header);
   for (const HeatScore& score : state.scores) {
-    append(&bytes, static_cast<std::uint8_t>(score.runs().size()));
-    for (const HeatScore::Run& run : score.runs()) append(&bytes, run);
-    if (!score.is_cold()) append(&bytes, score.references());
+    append_bytes(&bytes, static_cast<std::uint8_t>(score.runs().size()));
+    for (const HeatScore::Run& run : score.runs()) append_bytes(&bytes, run);
+    if (!score.is_cold()) append_bytes(&bytes, score.references());
   }
-  append(&bytes, fnv1a(bytes));
-  return bytes;
+  return seal(kKind, bytes);
 }
 
 Result<FileHeat::State> decode_heat(std::string_view bytes, const FileKey& key,
                                     const HeatPace& pace) {
-  if (bytes.size() > kHeatFileBytesMax) return invalid("is larger than any heat map");
-  if (!bytes.starts_with(kMagic)) return invalid("is not a heat map");
-  HeatReader whole(bytes.substr(kMagic.size()));
-  // Before the sum: another version may be summed up in another way.
-  const auto version = whole.take<std::uint32_t>();
-  if (whole.is_short()) return invalid("is cut off");
-  if (version != kHeatVersion) {
-    return incompatible("has version " + std::to_string(version) + " where this Cairn writes " +
-                        std::to_string(kHeatVersion));
-  }
-  const std::size_t head_bytes = kMagic.size() + sizeof(version);
-  std::uint64_t sum = 0;
-  if (bytes.size() < head_bytes + sizeof(HeatHeader) + sizeof(sum)) return invalid("is cut off");
-  const std::string_view summed = bytes.substr(0, bytes.size() - sizeof(sum));
-  std::memcpy(&sum, bytes.data() + summed.size(), sizeof(sum));
-  if (sum != fnv1a(summed)) return invalid("is damaged: its sum is wrong");
-
-  HeatReader reader(summed.substr(head_bytes));
+  const auto value = unseal(kKind, bytes);
+  if (!value) return value.status();
+  KeptReader reader(*value);
   const auto header = reader.take<HeatHeader>();
   if (!(FileKey{header.device, header.inode, header.birth_ns} == key))
     return incompatible("is the map of another file");
@@ -225,17 +125,12 @@ std::string heat_file_name(const FileKey& key) {
 }
 
 Status save_heat(const std::string& path, const FileKey& key, const FileHeat::State& state) {
-  const std::string beside = path + std::string(kBeside);
-  int error_number = write_whole(beside, encode_heat(key, state));
-  if (error_number == 0 && ::rename(beside.c_str(), path.c_str()) != 0) error_number = errno;
-  if (error_number == 0) return Status::ok();
-  ::unlink(beside.c_str());
-  return Status::from_errno(error_number, path);
+  return save_kept(path, encode_heat(key, state));
 }
 
 Result<FileHeat::State> load_heat(const std::string& path, const FileKey& key,
                                   const HeatPace& pace) {
-  const auto bytes = read_whole(path);
+  const auto bytes = load_kept(kKind, path);
   if (!bytes) return bytes.status();
   auto state = decode_heat(*bytes, key, pace);
   if (state) return state;
@@ -252,7 +147,7 @@ Result<std::size_t> remove_heat_files(const std::string& directory) {
   Status first_error;
   while (const dirent* entry = ::readdir(listing)) {
     std::string_view name = entry->d_name;
-    if (name.ends_with(kBeside)) name.remove_suffix(kBeside.size());
+    if (name.ends_with(kKeptBeside)) name.remove_suffix(kKeptBeside.size());
     if (!name.ends_with(kSuffix)) continue;
     if (::unlinkat(::dirfd(listing), entry->d_name, 0) == 0) {
       ++count;

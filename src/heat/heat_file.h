@@ -2,12 +2,9 @@
 // The heat map of a file, kept beside the node's state from its last close to its next open, and
 // deleted when the node ends.
 //
-// Format, all numbers little-endian: "CAIRNHEA", version, then the file's identity (device, inode,
-// birth), its size and how scores fade, the epochs and the size of a segment, for each segment its
-// number of runs, the runs (heat/heat_score.h) and its references if there are any, and an FNV-1a
-// sum over all that. The map is
-// written beside and renamed, not synced: the next node starts without maps, and a torn one has a
-// wrong sum.
+// Format (base/kept_file.h): "CAIRNHEA", then the file's identity (device, inode, birth), its size
+// and how scores fade, the epochs and the size of a segment, and for each segment its number of
+// runs, the runs (heat/heat_score.h) and its references if there are any.
 //
 // Errors name the file. A map that is not there: kNotFound. Not a map, cut off, changed, or with
 // values that no map has: kInvalid. Of another version, file or pace: kIncompatible. Whoever gets

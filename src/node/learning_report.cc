@@ -38,6 +38,12 @@ Json fetches_json(const NodeContext& context) {
   return list;
 }
 
+Json remembered_json(const NodeContext& context) {
+  const auto counts = context.prefetcher->kept_orders();
+  if (!counts) return Json::object();
+  return {{"directory", context.config->remember_directory}, {"files", counts->fetched}};
+}
+
 Json replacement_json(const NodeContext& context) {
   Json list = Json::array();
   if (context.learned == nullptr) return list;

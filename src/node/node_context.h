@@ -37,6 +37,7 @@ class LearnedReplacement;
 class PlacementEngine;
 class RuleBook;
 class ScratchSpace;
+class Prefetcher;
 class TraceRecorder;
 
 struct NodeContext {
@@ -56,6 +57,7 @@ struct NodeContext {
   TraceRecorder* recorder = nullptr;
   const LearnedReplacement* learned = nullptr;  // null: nothing is learned
   const PredictorPlugin* predictor = nullptr;   // null: only those that are built in
+  Prefetcher* prefetcher = nullptr;
   StopRequest* stop = nullptr;
   std::int64_t started_ns = 0;
 };

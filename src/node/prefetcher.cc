@@ -82,6 +82,11 @@ std::string Prefetcher::predictor_name(unsigned number) {
 
 void Prefetcher::start() {
   if (!is_wanted()) return;
+  if (const std::string& directory = context_.config->remember_directory; !directory.empty()) {
+    shelf_.emplace(directory, KnowledgeDirectory::Bounds{},
+                   [](const std::string& what) { spdlog::warn("{}", what); });
+    streams_.set_shelf(&*shelf_);
+  }
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
   for (unsigned worker = 0; worker < kWorkers; ++worker)
     threads_.emplace_back([this, worker] { work(worker); });
@@ -93,8 +98,25 @@ void Prefetcher::stop() {
     stopping_.store(true);
   }
   changed_.notify_all();
+  if (threads_.empty()) return;
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  put_away();
+}
+
+void Prefetcher::put_away() {
+  const std::lock_guard lock(mutex_);
+  if (!shelf_) return;
+  streams_.put_away();
+  if (shelf_->counts().put != 0) shelf_->tidy();
+  spdlog::info("orders of reads in {}: of {} files known from before, of {} new or changed",
+               shelf_->directory(), shelf_->counts().fetched, shelf_->counts().put);
+}
+
+std::optional<KnowledgeDirectory::Counts> Prefetcher::kept_orders() {
+  const std::lock_guard lock(mutex_);
+  if (!shelf_) return std::nullopt;
+  return shelf_->counts();
 }
 
 void Prefetcher::take(std::span<const ToldAccess> batch) {

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "buffer/object_io.h"
+#include "node/knowledge_directory.h"
 #include "node/node_context.h"
 #include "node/read_streams.h"
 #include "node/source_files.h"
@@ -63,6 +64,8 @@ class Prefetcher {
   std::unique_lock<std::shared_mutex> hold_still() {
     return std::unique_lock<std::shared_mutex>(fetching_, std::try_to_lock);
   }
+  // What is kept between nodes; nothing where nothing is.
+  std::optional<KnowledgeDirectory::Counts> kept_orders();
   // Processes have died: what they read is not waited for any more.
   void forget_dead();
 
@@ -80,6 +83,7 @@ class Prefetcher {
             PlacementReason reason);
   void want_files_after(const ToldAccess& told);
   void fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
+  void put_away();
   bool has_room() const;
   void wait_for_demand(std::span<const std::uint16_t> slots) const;
   bool has_budget() const;
@@ -93,6 +97,7 @@ class Prefetcher {
   std::mutex mutex_;
   std::condition_variable changed_;
   OrderBook orders_;
+  std::optional<KnowledgeDirectory> shelf_;
   ReadStreams streams_;
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon

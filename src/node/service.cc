@@ -128,6 +128,7 @@ class Service final : public AttachEvents, public StopRequest {
     context_.heat = &heat_;
     context_.recorder = &recorder_;
     context_.learned = learned_.get();
+    context_.prefetcher = &prefetcher_;
     context_.stop = this;
     context_.started_ns = monotonic_ns();
     stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

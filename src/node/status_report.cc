@@ -262,6 +262,7 @@ Json StatusReport::status() {
           {"counters", counters_json(sums)},
           {"moves", moves_json(context_)},
           {"fetches", fetches_json(context_)},
+          {"remembered", remembered_json(context_)},
           {"replacement", replacement_json(context_)},
           {"events", events_json(context_)},
           {"clients", clients},

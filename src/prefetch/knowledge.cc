@@ -18,11 +18,19 @@ FileKnowledgePtr NodeKnowledge::file(std::uint64_t key) {
   }
   make_room();
   FileKnowledgePtr file = std::make_shared<FileKnowledge>(budget_, options_, scores_);
+  if (shelf_ != nullptr) shelf_->fetch(key, file.get());
   // With so many files in use this one is learned of for as long as it is.
   if (files_.size() >= options_.files_max) return file;
   files_.push_front(Entry{key, file});
   by_key_[key] = files_.begin();
   return file;
+}
+
+void NodeKnowledge::put_away() const {
+  if (shelf_ == nullptr) return;
+  // The one used last is put last: where there is room for some only, it is one of them.
+  for (auto entry = files_.rbegin(); entry != files_.rend(); ++entry)
+    shelf_->put(entry->key, *entry->file);
 }
 
 void NodeKnowledge::forget(std::uint64_t key) {
@@ -43,6 +51,7 @@ void NodeKnowledge::make_room() {
     if (files_.size() <= files_kept && budget_.bytes_used() <= bytes_kept) return;
     --entry;
     if (entry->file.use_count() > 1) continue;
+    if (shelf_ != nullptr) shelf_->put(entry->key, *entry->file);
     by_key_.erase(entry->key);
     entry = files_.erase(entry);
   }

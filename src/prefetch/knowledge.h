@@ -5,7 +5,8 @@
 //
 // Bounds: the node's tables are of fixed size; all files together take no more than
 // Options::file_bytes_max, and of no more than files_max anything is known. The files that were
-// opened longest ago are forgotten first; those in use are not.
+// opened longest ago are forgotten first, those in use are not; what is known of them goes to the
+// shelf, if there is one.
 //
 // Thread safety: none. Ownership: a FileKnowledge is shared by the streams of the file and must not
 // outlive its node's.
@@ -50,9 +51,23 @@ struct FileKnowledge {
 };
 using FileKnowledgePtr = std::shared_ptr<FileKnowledge>;
 
+// Where what is known of files is kept for the next node.
+class KnowledgeShelf {
+ public:
+  virtual ~KnowledgeShelf() = default;
+  // Fills in what is kept of the file that the node's knowledge calls so; else leaves it alone.
+  virtual void fetch(std::uint64_t key, FileKnowledge* file) = 0;
+  virtual void put(std::uint64_t key, const FileKnowledge& file) = 0;
+};
+
 class NodeKnowledge {
  public:
   explicit NodeKnowledge(const KnowledgeOptions& options = {});
+
+  // Before the first file; may be null, outlives this.
+  void set_shelf(KnowledgeShelf* shelf) { shelf_ = shelf; }
+  // All that is known of files goes to the shelf; it stays known.
+  void put_away() const;
 
   // Of the file that the caller calls so; begins when it is asked for first.
   FileKnowledgePtr file(std::uint64_t key);
@@ -75,6 +90,7 @@ class NodeKnowledge {
   KnowledgeBudget budget_;
   DeltaPaths paths_;
   PredictorScores scores_;
+  KnowledgeShelf* shelf_ = nullptr;
   std::list<Entry> files_;  // the last opened first
   std::unordered_map<std::uint64_t, std::list<Entry>::iterator> by_key_;
 };

@@ -23,4 +23,10 @@ void CommonLookahead::learn(const Lookahead& stream) {
   blocks_ += kRate * (static_cast<float>(stream.blocks_ahead()) - blocks_);
 }
 
+void CommonLookahead::restore(float blocks) {
+  const bool is_number = blocks >= Lookahead::kBlocksMin;
+  blocks_ = is_number ? std::min(blocks, static_cast<float>(Lookahead::kBlocksMax))
+                      : static_cast<float>(Lookahead::kBlocksFirst);
+}
+
 }  // namespace cairn

@@ -49,6 +49,9 @@ class CommonLookahead {
   // The stream's has changed.
   void learn(const Lookahead& stream);
   Lookahead begin() const { return Lookahead(static_cast<std::uint32_t>(blocks_)); }
+  float blocks() const { return blocks_; }
+  // Takes what blocks() once gave; anything else is made to fit.
+  void restore(float blocks);
 
  private:
   static constexpr float kRate = 0.125F;

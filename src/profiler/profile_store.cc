@@ -2,18 +2,17 @@
 #include "profiler/profile_store.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <utility>
 
+#include "base/state_directory.h"
 #include "profiler/profile_json.h"
 #include "profiler/system_text.h"
 
@@ -23,29 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kVersion = 1;
-constexpr const char* kSystemDirectory = "/var/lib/cairn";
-
-// `directory` and its parents, as `mkdir -p`. Errors: errno of the last one.
-int make_directories(const std::string& directory) {
-  for (size_t end = directory.find('/', 1); true; end = directory.find('/', end + 1)) {
-    const std::string part = directory.substr(0, end);
-    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST && end == std::string::npos) {
-      return errno;
-    }
-    if (end == std::string::npos) return 0;
-  }
-}
-
-bool can_be_written(const std::string& directory) {
-  return make_directories(directory) == 0 && ::access(directory.c_str(), W_OK | X_OK) == 0;
-}
-
-std::string home_directory() {
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return home;
-  const passwd* entry = ::getpwuid(::geteuid());
-  return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
-}
 
 // Holds the lock of a store while it is changed. The lock file stays: removing it would let two
 // processes lock two files of one name.
@@ -134,15 +110,8 @@ std::string date_text(int64_t seconds) {
 }
 
 std::string ProfileStore::default_file() {
-  constexpr const char* kName = "/cairn/profiles.json";
-  const char* state = std::getenv("XDG_STATE_HOME");
-  // The XDG base directory specification: a relative path is to be ignored.
-  if (state != nullptr && state[0] == '/') return std::string(state) + kName;
-  if (::geteuid() == 0 && can_be_written(kSystemDirectory)) {
-    return std::string(kSystemDirectory) + "/profiles.json";
-  }
-  const std::string home = home_directory();
-  return home.empty() ? home : home + "/.local/state" + kName;
+  const std::string directory = state_directory();
+  return directory.empty() ? directory : directory + "/profiles.json";
 }
 
 LoadedProfiles ProfileStore::load() const {

@@ -47,8 +47,7 @@ class ProfileStore {
 
   explicit ProfileStore(std::string file = default_file()) : file_(std::move(file)) {}
 
-  // $XDG_STATE_HOME/cairn/profiles.json; else for root /var/lib/cairn/profiles.json where that can
-  // be written; else ~/.local/state/cairn/profiles.json. Empty when there is no such place.
+  // profiles.json in base/state_directory.h. Empty when there is no such place.
   static std::string default_file();
 
   const std::string& file() const { return file_; }

@@ -75,6 +75,38 @@ def second_epoch_is_replayed():
         assert stage.counter("read_miss_bytes") <= (32 + 0.2 * 32) * MIB, stage.status()["counters"]
 
 
+def later_nodes_know_the_order():
+    """What one node saw of a shuffle the next one fetches ahead from the first epoch on; a private one, too."""
+    orders = under_cairn.work_directory("learning-orders") / "kept" / "here"
+    blocks = 32 * MIB // BLOCK
+    shuffle = list(range(blocks))
+    random.Random(6).shuffle(shuffle)
+    with Stage(ram="16M", variables={"CAIRN_PREFETCH_REMEMBER": str(orders)}) as stage:
+        path = stage.make("shuffled", 32)
+        stage.read_in_order(path, shuffle, compute_us=500)
+        assert stage.fetched("history-replay")["fetched_bytes"] == 0 and not orders.exists(), stage.status()["fetches"]
+        stage.down()
+        assert len(list(orders.iterdir())) == 1, list(orders.iterdir())
+        stage.up_again()
+        stage.read_in_order(path, shuffle, compute_us=2000)
+        replayed = stage.fetched("history-replay")
+        assert replayed["used_bytes"] >= COVERAGE_MIN * 32 * MIB, stage.status()["fetches"]
+        assert stage.status()["remembered"] == {"directory": str(orders), "files": 1}, stage.status()["remembered"]
+        assert "known from earlier nodes: the orders of 1 files" in stage.cairn("status", "--node", "n")
+        stage.down()
+        report = stage.cairn("run", "--ram", "16M", "--tier", "none", "--buffer", stage.directory, "--",
+                             *stage.reading(path, shuffle))
+        assert "fetched before it was asked for" in report, report
+        # Damaged it is named and begun anew, and nobody reads anything wrong for it.
+        [kept] = orders.iterdir()
+        kept.write_bytes(kept.read_bytes()[:-20] + b"x" * 20)
+        stage.up_again()
+        stage.read_in_order(path, shuffle, compute_us=500)
+        assert f"{kept}: is damaged: its sum is wrong; begun anew" in stage.log(), stage.log()
+        assert stage.fetched("history-replay")["fetched_bytes"] == 0, stage.status()["fetches"]
+    under_cairn.remove(orders.parent.parent)
+
+
 def workers_take_batches_in_turn():
     """A loader's processes, each of which reads its part of the order that is declared for all of them."""
     workers, batch, blocks = 3, 8, 600
@@ -116,4 +148,5 @@ def later_bursts_wait_in_the_file_tier():
 
 
 SCENES = [orders_are_learned, workers_take_batches_in_turn, later_bursts_wait_in_the_file_tier,
-          without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain, second_epoch_is_replayed]
+          without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain, second_epoch_is_replayed,
+          later_nodes_know_the_order]

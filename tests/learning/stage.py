@@ -34,9 +34,12 @@ os._exit(0)
 
 
 class Stage(Node):
-    """A node of its own, without file tiers if none is asked for. `also_buffered`: another directory."""
+    """A node of its own, without file tiers if none is asked for.
 
-    def __init__(self, config="", schema="", ram="64M", tier=None, also_buffered=None):
+    `also_buffered`: another directory. `variables`: of the environment.
+    """
+
+    def __init__(self, config="", schema="", ram="64M", tier=None, also_buffered=None, variables=None):
         self.settings = under_cairn.work_directory("learning-settings")
         options = ["--buffer", also_buffered] if also_buffered else []
         for flag, name, text in (("--config", "cairn.yaml", config), ("--schema", "rules.yaml", schema)):
@@ -44,7 +47,8 @@ class Stage(Node):
                 (self.settings / name).write_text(text)
                 options += [flag, self.settings / name]
         self.is_up = True
-        super().__init__(*options, ram=ram, tier=tier)
+        self.ram = ram
+        super().__init__(*options, ram=ram, tier=tier, variables=variables)
 
     def __exit__(self, kind, *rest):
         if self.is_up:
@@ -56,6 +60,11 @@ class Stage(Node):
     def down(self):
         self.cairn("down", "--node", "n")
         self.is_up = False
+
+    def up_again(self):
+        """Another node like the one that ended."""
+        self.cairn("up", "--name", "n", "--ram", self.ram, "--tier", "none", "--buffer", self.directory)
+        self.is_up = True
 
     def make(self, name, megabytes):
         """A file with what read_list compares; Cairn knows nothing of it yet."""
