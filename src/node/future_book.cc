@@ -38,7 +38,7 @@ void FutureBook::follow(OrderBook* orders, PathOf path_of) {
 }
 
 void FutureBook::take(std::span<const ToldAccess> batch) {
-  if (orders_ == nullptr || orders_->is_empty()) return;
+  if (!knows_any()) return;
   for (const ToldAccess& told : batch) {
     if (told.event.object == ObjectIndex::kNone) continue;
     // Nobody who evicts waits for what is asked of a slow store.
@@ -61,6 +61,7 @@ void FutureBook::take(std::span<const ToldAccess> batch) {
       read(told);
     }
   }
+  beginnings_.clear();
 }
 
 FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
@@ -80,14 +81,29 @@ FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
 void FutureBook::read(const ToldAccess& told) {
   Stream& stream = stream_of(told);
   const BlockRun run = run_of(told.event);
+  if (stream.followed == nullptr) begin_found(stream, told);
   if (stream.followed == nullptr) look_for_order(stream, told, run);
-  if (stream.followed != nullptr) go_on(*stream.followed, run);
+  if (stream.followed == nullptr) return;
+  go_on(*stream.followed, run);
+  if (!is_refuted(*stream.followed)) return;
+  if (stream.followed->repeats) {
+    found_.erase(stream.object);
+    end(stream.followed);
+  } else {
+    refute(*stream.followed);
+  }
 }
 
 void FutureBook::go_on(Followed& followed, BlockRun run) {
   pass(followed, run);
   look_ahead(followed);
-  if (followed.doubt < kUnexpectedMax * kBlocksPerUnexpected) return;
+}
+
+bool FutureBook::is_refuted(const Followed& followed) {
+  return followed.doubt >= kUnexpectedMax * kBlocksPerUnexpected;
+}
+
+void FutureBook::refute(Followed& followed) {
   orders_->refute(std::string(followed.path));
   drop_refuted();
 }
@@ -95,6 +111,9 @@ void FutureBook::go_on(Followed& followed, BlockRun run) {
 // Which epoch of which declared order the stream is at shows in what it reads first.
 void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
   if (stream.reads_looked_at >= kFirstReads) return;
+  if (stream.reads_looked_at == 0) look_for_found(stream, run);
+  if (orders_->is_empty()) stream.reads_looked_at = kFirstReads;
+  if (stream.followed != nullptr || orders_->is_empty()) return;
   if (stream.reads_looked_at++ == 0) stream.path = path_of_(told);
   if (!orders_->has_order_of(stream.path)) {
     stream.reads_looked_at = kFirstReads;
@@ -108,6 +127,62 @@ void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun
   } else if (stream.reads_looked_at == kFirstReads) {
     orders_->refute(stream.path);
   }
+}
+
+// Who opens a file anew goes through the order that others went through, if it begins like them.
+void FutureBook::look_for_found(Stream& stream, BlockRun run) {
+  const auto known = found_.find(stream.object);
+  if (known == found_.end()) return;
+  if (known->second.key != memory_.objects().at(stream.object).key()) {
+    found_.erase(known);
+    return;
+  }
+  const std::vector<BlockRun>& runs = *known->second.order;
+  const std::size_t count = std::min<std::size_t>(runs.size(), kFirstReads);
+  for (std::size_t at = 0; at < count; ++at) {
+    if (runs[at].first == run.first) return begin_found(stream, run, known->second.order, at);
+  }
+}
+
+void FutureBook::found(const ToldAccess& told, RepeatedOrder order) {
+  if (!make_room_for_found()) return;
+  auto runs = std::make_shared<const std::vector<BlockRun>>(std::move(order.runs));
+  found_[told.event.object] = {memory_.objects().at(told.event.object).key(), runs};
+  beginnings_.push_back({told.stream(), told.event.cycles, runs, order.at});
+}
+
+void FutureBook::begin_found(Stream& stream, const ToldAccess& told) {
+  for (const Beginning& beginning : beginnings_) {
+    if (beginning.stream == told.stream() && beginning.cycles == told.event.cycles)
+      return begin_found(stream, run_of(told.event), beginning.order, beginning.at);
+  }
+}
+
+// Those that nobody goes through any more are forgotten first.
+bool FutureBook::make_room_for_found() {
+  if (found_.size() < kFoundMax) return true;
+  std::erase_if(found_, [this](const auto& entry) {
+    return std::none_of(followed_.begin(), followed_.end(), [&](const Followed* followed) {
+      return followed->repeats && followed->object == entry.first;
+    });
+  });
+  return found_.size() < kFoundMax;
+}
+
+// `run` is what the stream reads now, and comes next in the window.
+void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order,
+                             std::size_t at) {
+  auto fresh = std::make_unique<Followed>();
+  fresh->object = stream.object;
+  fresh->order = order;
+  fresh->repeats = true;
+  fresh->run = at;
+  const BlockRun& stretch = (*order)[at];
+  if (run.first > stretch.first && run.first < stretch.end())
+    fresh->blocks_of_run = static_cast<std::uint32_t>(run.first - stretch.first);
+  fresh->uses_of_lap = 0;
+  for (const BlockRun& each : *order) fresh->uses_of_lap += each.count;
+  stream.followed = begin(std::move(fresh));
 }
 
 std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told) {
@@ -151,7 +226,9 @@ void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& plac
   const std::uint64_t bytes = memory_.objects().at(told.event.object).size.load();
   files_[told.event.object] = {place, run_of_bytes(0, bytes).count};
   Followed* followed = files_followed(place);
-  if (followed != nullptr) go_on(*followed, BlockRun{place.item, 1});
+  if (followed == nullptr) return;
+  go_on(*followed, BlockRun{place.item, 1});
+  if (is_refuted(*followed)) refute(*followed);
 }
 
 FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& place) {
@@ -163,13 +240,17 @@ FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& pla
   return followed.get();
 }
 
-// Null when too many are followed already.
 std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
                                                         DeclaredOrder order) {
-  if (followed_.size() >= kFollowedMax) return nullptr;
   auto fresh = std::make_unique<Followed>();
   fresh->path = path;
   fresh->order = std::move(order);
+  return begin(std::move(fresh));
+}
+
+// Null when too many are followed already.
+std::unique_ptr<FutureBook::Followed> FutureBook::begin(std::unique_ptr<Followed> fresh) {
+  if (followed_.size() >= kFollowedMax) return nullptr;
   fresh->passed.fill(kNoBlock);
   fresh->skipped.fill(kNoBlock);
   followed_.push_back(fresh.get());
@@ -180,8 +261,10 @@ std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
 
 // Who knows more than its part now learns no more until it does not.
 void FutureBook::share_window() {
-  for (Followed* followed : followed_)
-    followed->future.set_uses_max(std::max<std::size_t>(1, uses_max_ / followed_.size()));
+  for (Followed* followed : followed_) {
+    const std::size_t uses = std::max<std::size_t>(1, uses_max_ / followed_.size());
+    followed->future.set_uses_max(std::min(uses, followed->uses_of_lap));
+  }
 }
 
 void FutureBook::look_ahead(Followed& followed) {
@@ -192,6 +275,7 @@ void FutureBook::look_ahead(Followed& followed) {
     while (!followed.is_at_its_end() && followed.blocks_of_run >= order[followed.run].count) {
       ++followed.run;
       followed.blocks_of_run = 0;
+      if (followed.repeats && followed.run == order.size()) followed.run = 0;
     }
     if (followed.is_at_its_end()) return;
     followed.future.expect(
@@ -256,7 +340,10 @@ void FutureBook::end(std::unique_ptr<Followed>& followed) {
 void FutureBook::drop_refuted() {
   refuted_seen_ = orders_->refuted();
   for (auto& [number, stream] : streams_) {
-    if (stream.followed == nullptr || orders_->has_order_of(stream.followed->path)) continue;
+    if (stream.followed == nullptr || stream.followed->repeats ||
+        orders_->has_order_of(stream.followed->path)) {
+      continue;
+    }
     end(stream.followed);
     stream.reads_looked_at = kFirstReads;
   }
@@ -281,8 +368,10 @@ std::uint32_t FutureBook::until_use_of(const Followed& followed, std::uint32_t b
   const std::uint32_t after = followed.future.until_use(block);
   if (after != KnownFuture::kNever) return std::min(after, BlockView::kUseFarAway - 1);
   if (followed.is_at_its_end()) return BlockView::kUseNever;
-  // A window that is still growing says nothing of what is not in it.
-  return followed.future.is_full() ? BlockView::kUseFarAway : BlockView::kUseUnknown;
+  // A window that is still growing says nothing of what is not in it; nor does a whole lap say who
+  // else wants what the lap leaves out.
+  const bool goes_on = followed.future.is_full() && !followed.knows_its_lap();
+  return goes_on ? BlockView::kUseFarAway : BlockView::kUseUnknown;
 }
 
 // A file is wanted as long as a program has it open, and then as a whole.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs are known to read next, block by block: follows those that read a file of which an
 // order is declared (node/order_book.h) through it, or open one after the other the files of an
-// order, so that whoever evicts can ask when a block is wanted (replacement/known_future.h).
+// order, so that whoever evicts can ask when a block is wanted (replacement/known_future.h). An
+// order that was found to be gone through once more (prefetch/history_replay.h) is taken for one
+// that goes on so for ever, until what is read proves it wrong.
 //
 // Each stream of a packed file is followed by itself; a block is wanted when the first of them
 // wants it. Of an order of files the opens are followed, by whomever; a file's blocks are wanted
@@ -42,6 +44,8 @@ class FutureBook {
   static constexpr std::size_t kUsesMax = std::size_t{3} << 19;
   static constexpr std::size_t kFollowedMax = 32;
   static constexpr std::size_t kStreamsMax = 4096;
+  // Orders that were found; of more files than that they are not followed.
+  static constexpr std::size_t kFoundMax = 8;
   static constexpr std::uint32_t kSkipsMax = 256;
   static constexpr std::uint32_t kFilesAhead = 32;
 
@@ -54,6 +58,9 @@ class FutureBook {
   // For nodes that fetch ahead: files that were fetched are not known here before a program opens
   // them, and would have to leave for others that are wanted later.
   void leave_out_files() { follows_files_ = false; }
+
+  // The stream goes through this order once more. By the thread that calls take().
+  void found(const ToldAccess& told, RepeatedOrder order);
 
   // An EventReader::Sink.
   void take(std::span<const ToldAccess> batch);
@@ -72,8 +79,10 @@ class FutureBook {
     ObjectIndex object = ObjectIndex::kNone;  // none: of files
     std::string path;
     DeclaredOrder order;
-    std::size_t run = 0;              // the first that the window does not reach
-    std::uint32_t blocks_of_run = 0;  // that it does reach
+    bool repeats = false;                // it begins anew behind its end
+    std::size_t uses_of_lap = SIZE_MAX;  // of one that repeats; more of it tells nothing new
+    std::size_t run = 0;                 // the first that the window does not reach
+    std::uint32_t blocks_of_run = 0;     // that it does reach
     KnownFuture future{1};
     BlockRun last{-1, 0};
     // Rings of blocks: the last that were read, and the last that were passed over.
@@ -85,7 +94,8 @@ class FutureBook {
     unsigned doubt = 0;
     std::vector<bool> items_seen;  // of files, whose keys have been looked up
 
-    bool is_at_its_end() const { return run == order->size(); }
+    bool is_at_its_end() const { return !repeats && run == order->size(); }
+    bool knows_its_lap() const { return repeats && future.size() >= uses_of_lap; }
   };
   struct Stream {
     ObjectIndex object = ObjectIndex::kNone;
@@ -93,6 +103,19 @@ class FutureBook {
     unsigned reads_looked_at = 0;
     std::string path;
     std::unique_ptr<Followed> followed;  // null: nothing is known of it
+  };
+
+  // An order that was found, for the next streams of its file.
+  struct Found {
+    FileKey key;
+    DeclaredOrder order;
+  };
+  // A stream that goes through it, from this read on.
+  struct Beginning {
+    std::uint64_t stream = 0;
+    std::uint64_t cycles = 0;
+    DeclaredOrder order;
+    std::size_t at = 0;
   };
 
   // A file that was opened, and how many blocks it has.
@@ -109,8 +132,16 @@ class FutureBook {
   void opened(const ToldAccess& told, const OrderBook::FilePlace& place);
   Followed* files_followed(const OrderBook::FilePlace& place);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
+  void look_for_found(Stream& stream, BlockRun run);
+  std::unique_ptr<Followed> begin(std::unique_ptr<Followed> fresh);
   std::unique_ptr<Followed> begin(const std::string& path, DeclaredOrder order);
-  void go_on(Followed& followed, BlockRun run);
+  void begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order, std::size_t at);
+  void begin_found(Stream& stream, const ToldAccess& told);
+  bool make_room_for_found();
+  bool knows_any() const { return (orders_ != nullptr && !orders_->is_empty()) || !found_.empty(); }
+  static bool is_refuted(const Followed& followed);
+  static void go_on(Followed& followed, BlockRun run);
+  void refute(Followed& followed);
   static void pass(Followed& followed, BlockRun run);
   static void pass_block(Followed& followed, std::uint32_t block);
   static void move_on(Followed& followed, std::uint32_t uses);
@@ -125,7 +156,10 @@ class FutureBook {
 
   const NodeMemory& memory_;
   const std::size_t uses_max_;
-  std::map<FileKey, OrderBook::FilePlace> places_;  // of the one thread
+  // Of the one thread.
+  std::map<FileKey, OrderBook::FilePlace> places_;
+  std::unordered_map<ObjectIndex, Found> found_;
+  std::vector<Beginning> beginnings_;  // found in the batch that comes next
   OrderBook* orders_ = nullptr;
   bool follows_files_ = true;
   PathOf path_of_;

@@ -198,5 +198,77 @@ TEST_F(FutureBookTest, KnowsABoundedWindow) {
   EXPECT_EQ(until_use(100), 0U);
 }
 
+// 300 blocks in an order that its readers go through again and again.
+class FoundOrderTest : public FutureBookTest {
+ protected:
+  static constexpr unsigned kBlocks = 300;
+  static unsigned block_at(unsigned place) { return place % kBlocks * 7 % kBlocks; }
+
+  FoundOrderTest() {
+    future_.follow(&orders_, [](const ToldAccess&) { return std::string(); });
+  }
+  // The stream has read up to this place, which is told in a batch with all before it.
+  void find_at(unsigned place, std::uint32_t stream = 9) {
+    RepeatedOrder order;
+    for (unsigned at = 0; at < kBlocks; ++at) order.runs.push_back({block_at(at), 1});
+    order.at = place;
+    std::vector<ToldAccess> batch;
+    for (unsigned at = 0; at <= place; ++at) batch.push_back(told_of(block_at(at), stream, at));
+    future_.found(batch.back(), order);
+    future_.take(batch);
+  }
+  ToldAccess told_of(unsigned block, std::uint32_t stream, unsigned cycles) const {
+    ToldAccess told;
+    told.event.owner = memory_.owners().current(1);
+    told.event.object = object_;
+    told.event.stream = static_cast<DescriptionIndex>(stream);
+    told.event.kind = AccessKind::kMiss;
+    told.event.cycles = cycles;
+    told.event.offset = std::uint64_t{block} * kBlockBytes;
+    told.event.length = kBlockBytes;
+    return told;
+  }
+};
+
+TEST_F(FoundOrderTest, IsTakenToGoOnForEver) {
+  find_at(40);
+  EXPECT_EQ(until_use(block_at(41)), 0U);
+  EXPECT_EQ(until_use(block_at(60)), 19U);
+  for (unsigned place = 41; place < 3 * kBlocks + 5; ++place) read(block_at(place));
+  EXPECT_EQ(until_use(block_at(5)), 0U);
+  // Room is for 16 blocks: three times as many are known.
+  EXPECT_EQ(until_use(block_at(5 + 47)), 47U);
+  EXPECT_EQ(until_use(block_at(4)), BlockView::kUseFarAway) << "it has just been read";
+  EXPECT_EQ(future_.known_ahead(), 48U);
+}
+
+TEST_F(FoundOrderTest, WhoOpensTheFileAnewIsKnownFromItsFirstRead) {
+  find_at(40);
+  tell(AccessKind::kClose, 0);
+  EXPECT_EQ(until_use(block_at(41)), kUnknown);
+  read(block_at(0), 10);
+  EXPECT_EQ(until_use(block_at(1)), 0U);
+  read(block_at(77), 11);
+  EXPECT_EQ(until_use(block_at(78)), BlockView::kUseFarAway) << "of who begins elsewhere nothing";
+}
+
+TEST_F(FoundOrderTest, IsForgottenByWhoReadsOtherwise) {
+  find_at(40);
+  for (unsigned read_so_far = 0; read_so_far < 100; ++read_so_far) read(5000 + 3 * read_so_far);
+  EXPECT_EQ(until_use(block_at(41)), kUnknown);
+  EXPECT_EQ(future_.known_ahead(), 0U);
+  read(block_at(0), 10);
+  EXPECT_EQ(until_use(block_at(1)), kUnknown) << "by the next streams, too";
+  EXPECT_EQ(complaints_, 0U) << "nobody has declared anything";
+}
+
+TEST_F(FoundOrderTest, OfAnotherFileWithTheRecordNothingIsKnown) {
+  find_at(40);
+  tell(AccessKind::kClose, 0);
+  memory_.objects().at(object_).inode += 1;
+  read(block_at(0), 10);
+  EXPECT_EQ(until_use(block_at(1)), kUnknown);
+}
+
 }  // namespace
 }  // namespace cairn::node

@@ -47,6 +47,10 @@ class Prefetcher {
 
   // A predictor that is not built in takes part. Before start(); outlives this.
   void add(PredictorSupply& supply) { streams_.set_supply(&supply); }
+  // Is told of streams that go through an order once more. Before start().
+  void set_found_repeated(ReadStreams::FoundRepeated found) {
+    streams_.set_found_repeated(std::move(found));
+  }
   // Reads the declared orders that the configuration names. Before start().
   Status load_orders();
   // Used by the thread that calls take(), once it has begun.

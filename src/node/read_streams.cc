@@ -237,6 +237,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   judge(stream, event.kind, run);
   chooser.set_file_blocks(blocks_of(memory_.objects().at(stream.object)));
   chooser.observe(run);
+  if (!stream.is_repeated && stream.declared_path.empty()) look_for_repeated(stream, told);
   if (!stream.declared_path.empty() && chooser.hints().is_order_refuted()) {
     orders_->refute(stream.declared_path);
     stream.declared_path.clear();
@@ -244,6 +245,17 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   stream.blocks_per_read = std::min(run.count, kBlocksPerReadMax);
   foresee(stream);
   read_on(stream, told.stream(), stream.blocks_per_read);
+}
+
+// What will be read again matters to those who evict, once they do.
+void ReadStreams::look_for_repeated(Stream& stream, const ToldAccess& told) {
+  const bool has_room = memory_.pool(TierId::kMemory).common_slabs() >
+                        memory_.header().roomy_slabs.load(std::memory_order_relaxed);
+  if (found_repeated_ == nullptr || has_room) return;
+  RepeatedOrder order = stream.chooser->repeated();
+  if (order.runs.empty()) return;
+  stream.is_repeated = true;
+  found_repeated_(told, std::move(order));
 }
 
 // Whether what was foreseen came in time.

@@ -54,6 +54,10 @@ class ReadStreams {
   explicit ReadStreams(const NodeMemory& memory, OrderBook* orders = nullptr, PathOf path_of = {})
       : memory_(memory), orders_(orders), path_of_(std::move(path_of)) {}
 
+  // Who wants to know that a stream goes through an order once more, each once. Before the first
+  // event; may be empty.
+  using FoundRepeated = std::function<void(const ToldAccess& told, RepeatedOrder order)>;
+  void set_found_repeated(FoundRepeated found) { found_repeated_ = std::move(found); }
   // A predictor for each stream besides those of the table. Before the first event; may be null.
   void set_supply(PredictorSupply* supply) { supply_ = supply; }
   // Where what is learned of files is kept for the next node. Before the first event; may be null.
@@ -112,6 +116,7 @@ class ReadStreams {
     unsigned reads_looked_at = 0;  // for where in a declared order the stream begins
     std::uint64_t used = 0;
     unsigned tries = 0;        // in a row that found no room
+    bool is_repeated = false;  // it goes through an order once more, and that was told
     bool is_silenced = false;  // by a rule, or because its file cannot be opened
     bool is_listed = false;    // in active_
     bool is_listed_beyond = false;
@@ -133,6 +138,7 @@ class ReadStreams {
   Chooser& chooser_of(Stream& stream);
   void advise(Stream& stream, const AccessEvent& event);
   void read(Stream& stream, const ToldAccess& told);
+  void look_for_repeated(Stream& stream, const ToldAccess& told);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
   static void judge(Stream& stream, AccessKind kind, BlockRun run);
   void foresee(Stream& stream);
@@ -158,6 +164,7 @@ class ReadStreams {
   const NodeMemory& memory_;
   OrderBook* const orders_;
   const PathOf path_of_;
+  FoundRepeated found_repeated_;
   PredictorSupply* supply_ = nullptr;
   NodeKnowledge node_;
   Streams streams_;

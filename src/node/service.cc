@@ -227,6 +227,9 @@ class Service final : public AttachEvents, public StopRequest {
       return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
     });
     if (prefetcher_.is_wanted()) future_.leave_out_files();
+    prefetcher_.set_found_repeated([this](const ToldAccess& told, RepeatedOrder order) {
+      future_.found(told, std::move(order));
+    });
     learned_->set_future(&future_);
     if (!config_.admits_by_value) return;
     learned_->admit_by_value(

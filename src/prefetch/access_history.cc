@@ -27,6 +27,29 @@ AccessHistory::Position AccessHistory::after(Position position) const {
   return position < entries_.size() && entries_[position].count != 0 ? position : kNowhere;
 }
 
+RepeatedOrder AccessHistory::lap_from(Position first, Position seen) const {
+  RepeatedOrder lap;
+  bool was_seen = false;
+  Position position = first;
+  do {
+    if (position == seen && !was_seen) {
+      lap.at = lap.runs.size();
+      was_seen = true;
+    }
+    lap.runs.push_back(entries_[position]);
+    position = after(position);
+    // Links may lead into a circle that does not come by the first stretch again.
+  } while (position != kNowhere && entries_[position].first != entries_[first].first &&
+           lap.runs.size() < entries_.size());
+  if (!was_seen) lap.runs.clear();
+  return lap;
+}
+
+RepeatedOrder AccessHistory::lap_through(Position position) const {
+  RepeatedOrder lap = lap_from(0, position);
+  return lap.runs.empty() ? lap_from(position, position) : lap;
+}
+
 void AccessHistory::add_to_index(Position position) {
   const std::size_t mask = index_.size() - 1;
   const std::int64_t first = entries_[position].first;

@@ -40,6 +40,10 @@ class AccessHistory {
   // The stretch behind that, or kNowhere.
   Position after(Position position) const;
 
+  // What was read from the beginning of the record on, until that came to its end or its first
+  // stretch again, if it leads through the position; else what was from there on.
+  RepeatedOrder lap_through(Position position) const;
+
   // Positions hold as long as this does not change.
   std::uint32_t generation() const { return generation_; }
   bool is_full() const { return is_full_; }
@@ -58,6 +62,8 @@ class AccessHistory {
   static constexpr std::size_t kBytesPerEntry = sizeof(BlockRun) + 2 * sizeof(Position);
   static constexpr BlockRun kEnd{-1, 0};
 
+  // From a stretch on, until `seen` is in it and it ends.
+  RepeatedOrder lap_from(Position first, Position seen) const;
   // Appends places, all of them ends. Returns: the first of them, or kNowhere.
   Position reserve(std::uint32_t places);
   bool grow(std::size_t entries);

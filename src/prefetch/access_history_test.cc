@@ -175,5 +175,52 @@ TEST_F(AccessHistoryTest, WhatIsNotInOrderIsNotRestored) {
   EXPECT_FALSE(history_.restore(std::vector<BlockRun>(kEntriesMax + 1, BlockRun{1, 1})));
 }
 
+TEST_F(AccessHistoryTest, ALapEndsWhereItBegan) {
+  HistoryReplay stream(history_);
+  const Blocks lap = {40, 7, 90, 13, 60, 2};
+  read(stream, lap);
+  EXPECT_TRUE(stream.repeated().runs.empty()) << "it was gone through once";
+  for (int again = 0; again < 4; ++again) read(stream, lap);
+  const RepeatedOrder order = stream.repeated();
+  ASSERT_EQ(order.runs.size(), lap.size());
+  for (std::size_t at = 0; at < lap.size(); ++at) EXPECT_EQ(order.runs[at].first, lap[at]);
+  EXPECT_EQ(order.runs[order.at].first, 2);
+}
+
+TEST_F(AccessHistoryTest, ALapEndsWithTheStreamThatReadIt) {
+  HistoryReplay first(history_);
+  Blocks lap;
+  for (std::int64_t at = 0; at < 40; ++at) lap.push_back(at * 11 % 40);
+  read(first, lap);
+  HistoryReplay second(history_);
+  read(second, {lap.begin(), lap.begin() + 10});
+  EXPECT_TRUE(second.repeated().runs.empty()) << "too early to say";
+  read(second, {lap.begin() + 10, lap.begin() + 20});
+  const RepeatedOrder order = second.repeated();
+  EXPECT_EQ(order.runs.size(), lap.size());
+  EXPECT_EQ(order.runs[order.at].first, lap[19]);
+  read(second, {500});
+  EXPECT_TRUE(second.repeated().runs.empty());
+}
+
+// Another reader's part of the file is no part of the lap.
+TEST_F(AccessHistoryTest, ALapIsThatOfTheReaderWhoseItWas) {
+  HistoryReplay one(history_);
+  HistoryReplay other(history_);
+  Blocks lap;
+  for (std::int64_t at = 0; at < 30; ++at) {
+    read(one, {3 * at});
+    read(other, {1000 + 5 * at});
+    lap.push_back(1000 + 5 * at);
+  }
+  HistoryReplay later(history_);
+  read(later, {lap.begin(), lap.begin() + 20});
+  const RepeatedOrder order = later.repeated();
+  ASSERT_FALSE(order.runs.empty());
+  EXPECT_GE(order.runs[0].first, 1000);
+  EXPECT_EQ(order.runs[order.at].first, lap[19]);
+  EXPECT_EQ(order.runs.back().first, lap.back());
+}
+
 }  // namespace
 }  // namespace cairn

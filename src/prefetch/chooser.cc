@@ -154,6 +154,14 @@ unsigned Chooser::best() const {
   return best;
 }
 
+RepeatedOrder Chooser::repeated() const {
+  for (unsigned index = 0; index < member_count_; ++index) {
+    RepeatedOrder order = members_[index].predictor->repeated();
+    if (!order.runs.empty()) return order;
+  }
+  return {};
+}
+
 Chooser::Choice Chooser::predict(std::span<BlockRun> next) const {
   const unsigned index = best();
   if (index == kNobody) return Choice{};

@@ -47,6 +47,8 @@ class Chooser {
     unsigned predictor = kNobody;  // an index of kPredictorMakers, or kSupplied
   };
   Choice predict(std::span<BlockRun> next) const;
+  // Of the first predictor that knows one.
+  RepeatedOrder repeated() const;
 
   // How often the predictor was right, of 1.
   float score(unsigned predictor) const { return members_[predictor].score(); }

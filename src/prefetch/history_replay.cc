@@ -35,6 +35,7 @@ void HistoryReplay::observe(BlockRun run) {
   }
   const std::int64_t expected = next_in_history();
   agrees_ = expected >= 0 && goes_on_at(run, expected);
+  agreed_ = agrees_ ? agreed_ + 1 : 0;
   if (agrees_) {
     follow(run);
   } else {
@@ -61,6 +62,11 @@ std::size_t HistoryReplay::predict(std::span<BlockRun> next) const {
     if (stretch != kNowhere) first = history_.at(stretch).first;
   }
   return writer.count();
+}
+
+RepeatedOrder HistoryReplay::repeated() const {
+  const bool is_known = agreed_ >= kAgreedMin && generation_ == history_.generation();
+  return is_known && stretch_ != kNowhere ? history_.lap_through(stretch_) : RepeatedOrder{};
 }
 
 }  // namespace cairn

@@ -19,10 +19,13 @@ class HistoryReplay final : public Predictor {
   const char* name() const override { return "history-replay"; }
   void observe(BlockRun run) override;
   std::size_t predict(std::span<BlockRun> next) const override;
+  RepeatedOrder repeated() const override;
 
  private:
   using Position = AccessHistory::Position;
   static constexpr Position kNowhere = AccessHistory::kNowhere;
+  // Reads in a row after which what was read once is taken for what will be read again.
+  static constexpr std::uint32_t kAgreedMin = 16;
 
   // The block that the history has next, or -1.
   std::int64_t next_in_history() const;
@@ -34,6 +37,7 @@ class HistoryReplay final : public Predictor {
   Position stretch_ = kNowhere;    // of the history, that the stream is in
   std::int64_t next_block_ = 0;    // of that stretch
   std::uint32_t read_blocks_ = 1;  // of the longest read so far
+  std::uint32_t agreed_ = 0;       // reads in a row
   bool agrees_ = false;
   bool is_tentative_ = false;  // the history was found, and not compared with anything yet
   bool records_ = true;

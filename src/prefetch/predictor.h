@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace cairn {
 
@@ -22,6 +23,12 @@ struct BlockRun {
 
   std::int64_t end() const { return first + count; }
   bool operator==(const BlockRun&) const = default;
+};
+
+// An order of reads that a program comes back to, and how far in it one of its streams is.
+struct RepeatedOrder {
+  std::vector<BlockRun> runs;  // none: no such order is known
+  std::size_t at = 0;          // of `runs`, that the stream is in
 };
 
 class Predictor {
@@ -38,6 +45,8 @@ class Predictor {
   // is known, 0 when nothing is. Runs may lie behind the end of the file, or before its beginning:
   // whoever asks leaves those out.
   virtual std::size_t predict(std::span<BlockRun> next) const = 0;
+  // The whole order that the stream goes through once more, when it has been right for a while.
+  virtual RepeatedOrder repeated() const { return {}; }
 };
 
 }  // namespace cairn

@@ -5,6 +5,7 @@ back to, a declared order says what they come back to first, and what nobody com
 import random
 import subprocess
 import sys
+import time
 
 from stage import BLOCK, MIB, READ_LIST, Stage, under_cairn
 
@@ -57,12 +58,37 @@ def kept_of_a_shuffle(declared, budget, item=BLOCK):
         pieces = work / "pieces"
         pieces.write_text("".join(f"{number * item} {item}\n" for number in order))
         stage.run(READ_LIST, path, "--list", pieces, "--compute-us", 300)
-        moves = stage.status()["moves"]
-        from_store = sum(move["bytes"] for move in moves if move["from"] == "backing store")
+        kept = kept_of_later_epochs(stage)
         assert "is not followed any more" not in stage.log(), stage.log()
     under_cairn.remove(work)
+    return kept
+
+
+def kept_of_later_epochs(stage):
+    from_store = sum(move["bytes"] for move in stage.status()["moves"] if move["from"] == "backing store")
     file = SHUFFLED_MIB * MIB
     return 1 - (from_store - file) / (file * (EPOCHS - 1))
+
+
+def a_shuffle_that_is_gone_through_again():
+    """Nobody declares it; it is found in the second epoch, and from then on what is wanted last leaves first."""
+    room = RAM_MIB * 0.9 / SHUFFLED_MIB
+    blocks = SHUFFLED_MIB * MIB // BLOCK
+    shuffle = random.Random(13).sample(range(blocks), blocks)
+    for reopened in (False, True):
+        order = [*shuffle, *([None] if reopened else [])] * EPOCHS
+        with Stage(ram=f"{RAM_MIB}M") as stage:
+            path = stage.make("shuffled", SHUFFLED_MIB)
+            reader = stage.start(*stage.reading(path, order, compute_us=500), stdout=subprocess.DEVNULL)
+            known = 0
+            while reader.poll() is None:
+                known = max([known, *(line["known_ahead"] for line in stage.status()["replacement"])])
+                time.sleep(0.05)
+            kept = kept_of_later_epochs(stage)
+        print(f"of later epochs still in RAM: {kept:.0%} of an order that is found, {known} reads known at once; "
+              f"there is room for {room:.0%}", flush=True)
+        assert reader.returncode == 0 and known >= blocks // 2
+        assert kept >= 0.6 * room
 
 
 def a_declared_shuffle_larger_than_ram():
@@ -213,5 +239,6 @@ def unknown_expert_is_refused():
 
 
 SCENES = [a_loop_larger_than_ram, a_declared_shuffle_larger_than_ram, a_declared_order_of_files,
+          a_shuffle_that_is_gone_through_again,
           a_scan_wears_no_tier, a_loop_keeps_the_tier_below,
           unknown_admission_is_refused, experts_are_reported, unknown_expert_is_refused]
