@@ -389,6 +389,7 @@ constexpr Command kCommands[] = {
     {"status", "tiers, rates, clients, files not yet stored, errors", command_status},
     {"drain", "store everything now and wait", command_drain},
     {"explain", "which bytes of a file are where, and why", command_explain},
+    {"declare", "in which order files will be read", command_declare},
     {"heatmap", "which parts of a file are read most", command_heatmap},
     {"trace", "record what programs access, look at it, replay it", command_trace},
     {"set", "say how files are treated, on a running node", command_set},

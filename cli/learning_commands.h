@@ -9,6 +9,7 @@
 
 namespace cairn::cli {
 
+int command_declare(const Arguments& arguments);
 int command_heatmap(const Arguments& arguments);
 int command_trace(const Arguments& arguments);
 // `cairn trace replay`, without these words.

@@ -49,9 +49,12 @@ void FutureBook::take(std::span<const ToldAccess> batch) {
     if (refuted_seen_ != orders_->refuted()) drop_refuted();
     if (place) {
       opened(told, *place);
-    } else if (is_open) {
+    } else if (told.event.kind == AccessKind::kOpen) {
       // A file without an order may have the number of one that had.
       files_.erase(told.event.object);
+      end(stream_of(told).followed);
+      streams_.erase(told.stream());
+      (void)stream_of(told);
     } else if (told.event.kind == AccessKind::kClose) {
       const auto found = streams_.find(told.stream());
       if (found == streams_.end()) continue;
@@ -74,6 +77,7 @@ FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
     stream.object = told.event.object;
     stream.owner = told.event.owner;
     stream.reads_looked_at = 0;
+    stream.is_known_from_its_open = told.event.kind == AccessKind::kOpen;
   }
   return stream;
 }
@@ -124,7 +128,7 @@ void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun
     stream.followed = begin(stream.path, std::move(order));
     if (stream.followed != nullptr) stream.followed->object = stream.object;
     stream.reads_looked_at = kFirstReads;
-  } else if (stream.reads_looked_at == kFirstReads) {
+  } else if (stream.reads_looked_at == kFirstReads && stream.is_known_from_its_open) {
     orders_->refute(stream.path);
   }
 }

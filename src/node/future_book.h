@@ -100,6 +100,7 @@ class FutureBook {
   struct Stream {
     ObjectIndex object = ObjectIndex::kNone;
     Owner owner;
+    bool is_known_from_its_open = false;
     unsigned reads_looked_at = 0;
     std::string path;
     std::unique_ptr<Followed> followed;  // null: nothing is known of it

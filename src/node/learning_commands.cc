@@ -4,6 +4,7 @@
 #include "node/event_reader.h"
 #include "node/explain.h"
 #include "node/heat_book.h"
+#include "node/prefetcher.h"
 #include "node/trace_recorder.h"
 
 namespace cairn::node {
@@ -23,7 +24,9 @@ std::string path_in(const Json& request) {
 
 bool LearningCommands::on_request(ControlPeer& peer, std::uint64_t session,
                                   const std::string& command, const Json& request) {
-  if (command == "heatmap") {
+  if (command == "declare") {
+    declare(peer, request);
+  } else if (command == "heatmap") {
     heatmap(peer, request);
   } else if (command == "trace-start") {
     trace_start(peer, session, request);
@@ -33,6 +36,16 @@ bool LearningCommands::on_request(ControlPeer& peer, std::uint64_t session,
     return false;
   }
   return true;
+}
+
+void LearningCommands::declare(ControlPeer& peer, const Json& request) const {
+  const std::string path = path_in(request);
+  if (path.empty() || path.front() != '/')
+    return peer.fail("declare needs an absolute path", "name a file of declarations");
+  const auto count = context_.prefetcher->declare(path);
+  if (!count)
+    return peer.fail(count.status().message(), "docs/orders.md says what can be declared");
+  peer.send({{"kind", "done"}, {"orders", *count}});
 }
 
 void LearningCommands::heatmap(ControlPeer& peer, const Json& request) const {

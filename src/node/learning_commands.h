@@ -20,6 +20,7 @@ class LearningCommands {
                   const nlohmann::json& request);
 
  private:
+  void declare(ControlPeer& peer, const Json& request) const;
   void heatmap(ControlPeer& peer, const nlohmann::json& request) const;
   void trace_start(ControlPeer& peer, std::uint64_t session, const nlohmann::json& request) const;
   void trace_stop(ControlPeer& peer) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "node/read_events.h"
 
@@ -36,6 +37,11 @@ Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
     if (const Status status = book.add(place, line.substr(begin)); !status) return status;
   }
   return book;
+}
+
+std::size_t OrderBook::append(OrderBook&& other) {
+  for (Entry& entry : other.entries_) entries_.push_back(std::move(entry));
+  return std::exchange(other.entries_, {}).size();
 }
 
 Status OrderBook::add(const std::string& place, const std::string& line) {

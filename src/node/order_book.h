@@ -44,7 +44,11 @@ class OrderBook {
   // An empty path: no declarations.
   static Result<OrderBook> load(const std::string& path, Complain complain);
 
+  // Takes over what another one declares, behind what is declared already. Returns: how much.
+  std::size_t append(OrderBook&& other);
+
   bool is_empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
   // Whether a declaration is of files.
   bool has_files() const {
     return std::any_of(entries_.begin(), entries_.end(),

@@ -52,6 +52,8 @@ class DiscardingService final : public HandOver {
   const NodeContext& context_;
 };
 
+void complain(const std::string& text) { spdlog::warn("{}", text); }
+
 void nap(long nanos) {
   const timespec time{0, nanos};
   ::nanosleep(&time, nullptr);
@@ -68,11 +70,30 @@ Prefetcher::Prefetcher(const NodeContext& context, const NodeMemory& memory)
       }) {}
 
 Status Prefetcher::load_orders() {
-  auto orders = OrderBook::load(context_.config->orders_file,
-                                [](const std::string& text) { spdlog::warn("{}", text); });
+  auto orders = OrderBook::load(context_.config->orders_file, complain);
   if (!orders) return orders.status();
   orders_ = std::move(orders.value());
   return Status::ok();
+}
+
+Result<std::size_t> Prefetcher::declare(const std::string& path) {
+  auto orders = OrderBook::load(path, complain);
+  if (!orders) return orders.status();
+  const std::size_t count = orders->size();
+  const std::lock_guard lock(declared_mutex_);
+  declared_.push_back(std::move(orders.value()));
+  has_declared_.store(true, std::memory_order_release);
+  if (is_wanted() && count != 0) memory_.header().opens_are_urgent.store(1);
+  spdlog::info("{}: {} orders declared", path, count);
+  return count;
+}
+
+void Prefetcher::adopt_declared() {
+  if (!has_declared_.load(std::memory_order_acquire)) return;
+  const std::scoped_lock lock(declared_mutex_, mutex_);
+  for (OrderBook& book : declared_) orders_.append(std::move(book));
+  declared_.clear();
+  has_declared_.store(false, std::memory_order_relaxed);
 }
 
 std::string Prefetcher::predictor_name(unsigned number) {

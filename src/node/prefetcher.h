@@ -55,6 +55,10 @@ class Prefetcher {
   Status load_orders();
   // Used by the thread that calls take(), once it has begun.
   OrderBook& orders() { return orders_; }
+  // Reads more of them, for files that are opened from now on. Returns: how many.
+  Result<std::size_t> declare(const std::string& path);
+  // An EventReader::Sink that comes before all that use orders().
+  void adopt_declared();
   bool is_wanted() const { return context_.config->prefetch_percent > 0; }
   void start();
   void stop();
@@ -97,6 +101,10 @@ class Prefetcher {
   const NodeContext& context_;
   const NodeMemory& memory_;
   SourceFiles sources_;
+
+  std::mutex declared_mutex_;
+  std::vector<OrderBook> declared_;  // that are not in orders_ yet
+  std::atomic<bool> has_declared_{false};
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -75,7 +75,9 @@ void ReadStreams::take(const ToldAccess& told) {
   // What the dead have told last is of no use.
   if (!memory_.owners().is_alive(told.event.owner)) return;
   if (kind == AccessKind::kOpen) {
-    list(open(told), told.stream());
+    Stream& stream = open(told);
+    stream.is_known_from_its_open = true;
+    list(stream, told.stream());
     return;
   }
   if (!is_read(kind) && kind != AccessKind::kAdvice) return;
@@ -216,7 +218,8 @@ void ReadStreams::look_for_order(Stream& stream, const ToldAccess& told, BlockRu
     chooser_of(stream).hints().declare(std::move(order));
     stream.reads_looked_at = kFirstReads;
   } else if (stream.reads_looked_at == kFirstReads) {
-    orders_->refute(stream.declared_path);
+    // Who may have read before proves nothing.
+    if (stream.is_known_from_its_open) orders_->refute(stream.declared_path);
     stream.declared_path.clear();
   }
 }

@@ -112,7 +112,8 @@ class ReadStreams {
     std::uint32_t hits_in_a_row = 0;
     std::uint32_t blocks_per_read = 1;
     std::uint32_t blocks_read_on = 0;  // since `beyond` was looked for
-    std::string declared_path;     // of a file of which an order is declared, while it is followed
+    std::string declared_path;  // of a file of which an order is declared, while it is followed
+    bool is_known_from_its_open = false;
     unsigned reads_looked_at = 0;  // for where in a declared order the stream begins
     std::uint64_t used = 0;
     unsigned tries = 0;        // in a row that found no room

@@ -240,6 +240,7 @@ class Service final : public AttachEvents, public StopRequest {
 
   // Who learns from what programs access: the most urgent first.
   void start_learning() {
+    events_.add([this](std::span<const ToldAccess>) { prefetcher_.adopt_declared(); });
     if (config_.prefetches_by_heat && prefetcher_.is_wanted()) place_by_heat();
     if (prefetcher_.is_wanted())
       events_.add([this](std::span<const ToldAccess> batch) { prefetcher_.take(batch); });

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is fetched ahead of programs that read in an order that can be learned, and of those that do not."""
 
+import os
 import random
 
 from stage import BLOCK, MIB, Stage, under_cairn
@@ -107,6 +108,37 @@ def later_nodes_know_the_order():
     under_cairn.remove(orders.parent.parent)
 
 
+def a_job_declares_its_order():
+    """On a node that is up, and from within the run itself; what is wrong with a declaration is said at once."""
+    blocks = 400
+    shuffle = random.Random(8).sample(range(blocks), blocks)
+    work = under_cairn.work_directory("learning-order")
+    (work / "list").write_text("".join(f"{item}\n" for item in shuffle))
+    (work / "orders").write_text(f"# of this job\n*/packed list {work / 'list'} item-bytes={BLOCK}\n")
+    (work / "wrong").write_text("*/packed torch-random sede=42 items=10 epochs=1 item-bytes=64K\n")
+    (work / "empty").write_text("# nothing\n")
+    with Stage() as stage:
+        path = stage.make("packed", blocks * BLOCK // MIB + 1)
+        # Somebody has been reading something else of it all the while.
+        other = stage.reader()
+        file = other.call("open", str(path), os.O_RDONLY)
+        other.call("pread", file, BLOCK, 0)
+        for name, words in {"wrong": ("wrong:1", "sede"), "empty": ("declares nothing",),
+                            "none": ("none", "No such file")}.items():
+            said = stage.cairn("declare", "--node", "n", work / name, status=2)
+            assert all(word in said for word in words), said
+        script = '"$0" declare "$1" && shift && exec "$@"'
+        said = stage.run("sh", "-c", script, under_cairn.CAIRN, work / "orders", *stage.reading(path, shuffle))
+        assert "declared: 1 orders" in said, said
+        for at in range(8):
+            other.call("pread", file, BLOCK, at * 8 * BLOCK)
+        used = stage.fetched("declared")["used_bytes"]
+        assert used >= COVERAGE_MIN * blocks * BLOCK, f"{used / BLOCK} of {blocks} blocks: {stage.status()['fetches']}"
+        assert "is not followed any more" not in stage.log(), stage.log()
+        assert other.end() == 0, other.errors
+    under_cairn.remove(work)
+
+
 def workers_take_batches_in_turn():
     """A loader's processes, each of which reads its part of the order that is declared for all of them."""
     workers, batch, blocks = 3, 8, 600
@@ -149,4 +181,4 @@ def later_bursts_wait_in_the_file_tier():
 
 SCENES = [orders_are_learned, workers_take_batches_in_turn, later_bursts_wait_in_the_file_tier,
           without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain, second_epoch_is_replayed,
-          later_nodes_know_the_order]
+          later_nodes_know_the_order, a_job_declares_its_order]

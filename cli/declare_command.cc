@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cairn declare FILE`: in which order a training loop will read its data, told to a node that is
+// up.
+#include <fmt/format.h>
+
+#include "cli/control_client.h"
+#include "cli/failure.h"
+#include "cli/json_fields.h"
+#include "cli/learning_commands.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "node/order_book.h"
+
+namespace cairn::cli {
+
+int command_declare(const Arguments& arguments) {
+  CLI::App app("Tells the node in which order files will be read that are opened from now on.",
+               "cairn declare");
+  std::string path;
+  std::string node;
+  app.add_option("path", path, "A file of declarations (docs/orders.md)")
+      ->type_name("PATH")
+      ->required();
+  add_text(app, "--node", node, kNodeHelp, "NAME");
+  app.footer(
+      "Example, in the script of a job, before the training begins:\n"
+      "  echo '/data/train.bin torch-random seed=42 items=60000 epochs=10 item-bytes=110K' "
+      "> orders\n"
+      "  cairn declare orders");
+  parse(app, arguments);
+  const std::string absolute = absolute_path(path);
+  // Read here as well: what is wrong with it is a matter of whoever has typed it.
+  const auto orders = node::OrderBook::load(absolute, {});
+  if (!orders) throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
+  if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");
+  ControlClient client(select_node(node));
+  const Json reply = client.request({{"command", "declare"}, {"path", absolute}});
+  print(fmt::format("declared: {} orders, for files that are opened from now on\n",
+                    unsigned_field(reply, "orders")));
+  return kExitOk;
+}
+
+}  // namespace cairn::cli
