@@ -225,6 +225,19 @@ bool OrderBook::move_to(Entry* entry, std::uint32_t item) {
   return false;
 }
 
+std::vector<std::string> OrderBook::first_files(std::size_t count) {
+  std::vector<std::string> files;
+  for (Entry& entry : entries_) {
+    if (entry.item_of.empty()) continue;
+    const auto items = entry.order.order(0);
+    if (!items) continue;
+    const std::vector<std::string>& names = entry.order.item_files();
+    for (std::size_t at = 0; at < std::min(count, items->size()); ++at)
+      files.push_back(names[(*items)[at]]);
+  }
+  return files;
+}
+
 std::vector<std::string> OrderBook::files_after(const std::string& path, std::size_t count) {
   std::vector<std::string> files;
   for (Entry& entry : entries_) {

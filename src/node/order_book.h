@@ -80,6 +80,8 @@ class OrderBook {
   // How many declarations have been dropped.
   unsigned refuted() const { return refuted_; }
 
+  // The files that each declaration of files begins with, in its first epoch.
+  std::vector<std::string> first_files(std::size_t count);
   // The files that are read after this one, in order; none when nothing is declared about it.
   std::vector<std::string> files_after(const std::string& path, std::size_t count);
 

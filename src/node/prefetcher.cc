@@ -28,6 +28,8 @@ constexpr int kLooksMax = 200;  // 20 ms: a program that never stops asking does
 constexpr auto kRoomAgain = std::chrono::milliseconds(2);
 // Of many files in a declared order.
 constexpr std::size_t kFilesAhead = 32;
+// So often in a row files that find no room are tried again: for a fifth of a second.
+constexpr unsigned kFileTriesMax = 100;
 // Of segments that are to go down for hotter ones: more of them is what the organizer is for.
 constexpr std::size_t kColdMax = 256;
 constexpr std::size_t kNamesMax = 1'000'000;
@@ -80,11 +82,16 @@ Result<std::size_t> Prefetcher::declare(const std::string& path) {
   auto orders = OrderBook::load(path, complain);
   if (!orders) return orders.status();
   const std::size_t count = orders->size();
+  spdlog::info("{}: {} orders declared", path, count);
+  if (is_wanted() && count != 0) {
+    memory_.header().opens_are_urgent.store(1);
+    const std::lock_guard lock(mutex_);
+    want_files(orders->first_files(kFilesAhead));
+  }
+  changed_.notify_all();
   const std::lock_guard lock(declared_mutex_);
   declared_.push_back(std::move(orders.value()));
   has_declared_.store(true, std::memory_order_release);
-  if (is_wanted() && count != 0) memory_.header().opens_are_urgent.store(1);
-  spdlog::info("{}: {} orders declared", path, count);
   return count;
 }
 
@@ -109,6 +116,8 @@ void Prefetcher::start() {
     streams_.set_shelf(&*shelf_);
   }
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
+  // Who has declared them is about to read them.
+  want_files(orders_.first_files(kFilesAhead));
   for (unsigned worker = 0; worker < kWorkers; ++worker)
     threads_.emplace_back([this, worker] { work(worker); });
 }
@@ -200,13 +209,16 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
       known != names_.end()
           ? known->second
           : path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
-  for (std::string& next : orders_.files_after(path, kFilesAhead)) {
-    if (!files_seen_.insert(next).second) continue;
-    files_.push_back(std::move(next));
-  }
+  want_files(orders_.files_after(path, kFilesAhead));
   // What was read is wanted anew in the next epoch.
   files_seen_.erase(path);
   if (names_.size() > kNamesMax) names_.clear();
+}
+
+void Prefetcher::want_files(std::vector<std::string> paths) {
+  for (std::string& path : paths) {
+    if (files_seen_.insert(path).second) files_.push_back(std::move(path));
+  }
 }
 
 void Prefetcher::work(unsigned worker) {
@@ -232,10 +244,12 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
     streams_.set_brings_up(memory_.pool(TierId::kMemory).common_slabs() >
                            memory_.header().roomy_slabs.load(std::memory_order_relaxed));
     if (streams_.next(kFetchBlocksMax, wanted)) return true;
-    if (!files_.empty()) {
+    while (!files_.empty()) {
       *path = std::move(files_.front());
       files_.pop_front();
-      return true;
+      // Else the program has opened it before us.
+      if (files_seen_.contains(*path)) return true;
+      path->clear();
     }
   }
   if (!cold_.empty()) {
@@ -258,22 +272,29 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   Outcome outcome = Outcome::kDone;
   {
     const std::shared_lock<std::shared_mutex> fetching(fetching_);
-    if (path.empty()) {
-      outcome = fetch(actor, &wanted);
-    } else {
-      fetch_file(actor, path, slots);
-    }
+    outcome = path.empty() ? fetch(actor, &wanted) : fetch_file(actor, path, slots);
   }
   lock.lock();
-  if (outcome == Outcome::kDone) streams_.note_fetched(wanted.stream);
-  if (outcome == Outcome::kDone) return true;
-  streams_.give_back(wanted, outcome == Outcome::kBroken);
+  if (!path.empty()) {
+    give_back_file(std::move(path), outcome);
+  } else if (outcome == Outcome::kDone) {
+    streams_.note_fetched(wanted.stream);
+  } else {
+    streams_.give_back(wanted, outcome == Outcome::kBroken);
+  }
   if (outcome != Outcome::kNoRoom) return true;
   // The organizer makes room, as for programs that read.
   actor.drop_leases();
   memory_.wake_organizer();
   changed_.wait_for(lock, kRoomAgain);
   return true;
+}
+
+// What finds no room is tried again, but not for ever: something else may be the matter.
+void Prefetcher::give_back_file(std::string path, Outcome outcome) {
+  const bool waits = outcome == Outcome::kNoRoom && file_tries_ < kFileTriesMax;
+  file_tries_ = waits ? file_tries_ + 1 : 0;
+  if (waits && files_seen_.contains(path)) files_.push_front(std::move(path));
 }
 
 bool Prefetcher::has_budget() const {
@@ -323,29 +344,33 @@ void Prefetcher::wait_for_demand(std::span<const std::uint16_t> slots) const {
 }
 
 // A whole file that no program has open yet, as if it were being opened for reading.
-void Prefetcher::fetch_file(Actor& actor, const std::string& path,
-                            std::span<const std::uint16_t> slots) {
+Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path,
+                                           std::span<const std::uint16_t> slots) {
+  if (!has_room()) return Outcome::kNoRoom;
   // Looked at before it is opened for reading: to open a device or a pipe may do something.
   const UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
   StoreStatus status;
-  if (!seen || store_status(seen.get(), &status) < 0 || !S_ISREG(status.mode)) return;
+  if (!seen || store_status(seen.get(), &status) < 0 || !S_ISREG(status.mode))
+    return Outcome::kBroken;
   const std::string own = "/proc/self/fd/" + std::to_string(seen.get());
   const UniqueFd fd(::open(own.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return;
+  if (!fd) return Outcome::kBroken;
   const ObjectHandling handling = handling_for_reader(context_, path, status.stamp.size);
-  if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone) return;
+  if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone)
+    return Outcome::kBroken;
   {
     const std::lock_guard lock(mutex_);
     names_.insert_or_assign(status.key, path);
   }
   BackingFile file(fd.get(), O_RDONLY);
   const ObjectIndex index = open_object(actor, file, status, false);
-  if (index == ObjectIndex::kNone) return;
+  if (index == ObjectIndex::kNone) return Outcome::kBroken;
   DiscardingService service(context_);
   const ObjectAccess access{actor, index, file, service};
+  Outcome outcome = Outcome::kDone;
   const std::uint64_t blocks = (status.stamp.size + kBlockBytes - 1) / kBlockBytes;
   for (std::uint64_t block = 0; block < std::min(blocks, kFileBlocksMax);) {
-    if (stopping_.load() || !has_room()) break;
+    if (stopping_.load()) break;
     // The budget was looked at for the file: small ones are not cut in two by it.
     if (block >= kFetchBlocksMax && !has_budget()) break;
     if (block != 0) wait_for_demand(slots);
@@ -356,10 +381,11 @@ void Prefetcher::fetch_file(Actor& actor, const std::string& path,
     }
     const Fetched fetched = fetch_ahead(access, number, kFetchBlocksMax, kDeclared);
     block += fetched.blocks;
-    // Without room the rest is left to the program.
-    if (fetched.blocks == 0) break;
+    if (fetched.has_no_room) outcome = Outcome::kNoRoom;
+    if (fetched.has_no_room || fetched.blocks == 0) break;
   }
   close_fetched(access);
+  return outcome;
 }
 
 // The program may have unlinked the file since, and closed it before us.

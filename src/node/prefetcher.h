@@ -90,7 +90,9 @@ class Prefetcher {
   void move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
             PlacementReason reason);
   void want_files_after(const ToldAccess& told);
-  void fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
+  void want_files(std::vector<std::string> paths);
+  Outcome fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
+  void give_back_file(std::string path, Outcome outcome);
   void put_away();
   bool has_room() const;
   void wait_for_demand(std::span<const std::uint16_t> slots) const;
@@ -114,6 +116,7 @@ class Prefetcher {
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
+  unsigned file_tries_ = 0;                     // in a row that found no room
   // Of files that were fetched: who reads them from RAM has closed them again before the kernel
   // can be asked for the name.
   std::map<FileKey, std::string> names_;

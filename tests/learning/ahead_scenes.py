@@ -3,8 +3,9 @@
 
 import os
 import random
+import sys
 
-from stage import BLOCK, MIB, Stage, under_cairn
+from stage import BLOCK, MIB, Stage, eventually, under_cairn
 
 BLOCKS_READ = 240
 # Of what is read, that was there before it was asked for, on a machine that has other things to do as well.
@@ -139,6 +140,39 @@ def a_job_declares_its_order():
     under_cairn.remove(work)
 
 
+READ_FILES = """
+import sys, time
+for line in open(sys.argv[1]):
+    with open(line.strip(), "rb") as file:
+        file.read()
+    time.sleep(0.002)
+"""
+
+
+def declared_files_are_there_before_they_are_opened():
+    """The first of them before any program runs, and the others although RAM has room for a few of them only."""
+    size, count = 2 * BLOCK, 500
+    work = under_cairn.work_directory("learning-files")
+    (work / "files").mkdir()
+    names = [work / "files" / str(number) for number in range(count)]
+    for name in names:
+        name.write_bytes(random.randbytes(size))
+    draw = random.Random(4)
+    order = draw.sample(names, count) + draw.sample(names, count)
+    (work / "list").write_text("".join(f"{name}\n" for name in order))
+    (work / "orders").write_text(f"* list {work / 'list'} lines=files\n")
+    config = f"prefetch:\n  orders: {work / 'orders'}\n"
+    with Stage(config=config, ram="12M", also_buffered=work / "files") as stage:
+        assert eventually(lambda: stage.fetched("declared")["fetched_bytes"] >= 16 * size), stage.status()["fetches"]
+        assert stage.counter("read_hit_bytes_ram") == 0, "nobody has read anything yet"
+        stage.run(sys.executable, "-c", READ_FILES, work / "list")
+        missed = stage.counter("read_miss_bytes") / (size * len(order))
+        print(f"{missed:.1%} of what declared files hold was missed", flush=True)
+        assert missed <= 0.15, f"{missed:.0%} missed: {stage.status()['fetches']}"
+        assert "is not followed any more" not in stage.log(), stage.log()
+    under_cairn.remove(work)
+
+
 def workers_take_batches_in_turn():
     """A loader's processes, each of which reads its part of the order that is declared for all of them."""
     workers, batch, blocks = 3, 8, 600
@@ -181,4 +215,5 @@ def later_bursts_wait_in_the_file_tier():
 
 SCENES = [orders_are_learned, workers_take_batches_in_turn, later_bursts_wait_in_the_file_tier,
           without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain, second_epoch_is_replayed,
-          later_nodes_know_the_order, a_job_declares_its_order]
+          later_nodes_know_the_order, declared_files_are_there_before_they_are_opened,
+          a_job_declares_its_order]
