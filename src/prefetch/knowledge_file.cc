@@ -42,7 +42,7 @@ bool is_share(float score) { return score >= 0 && score <= 1; }
 // A stretch, a link or an end; which of them it is the history sees.
 bool can_be(const BlockRun& entry) {
   constexpr auto kBlocksMax = static_cast<std::int64_t>(kOffsetMax / kBlockBytes);
-  return entry.first >= -1 && entry.first <= kBlocksMax && entry.count <= kBlocksMax;
+  return entry.first >= -1 && entry.first <= kBlocksMax;
 }
 
 }  // namespace
