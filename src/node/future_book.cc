@@ -191,6 +191,9 @@ void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& 
 
 std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told) {
   const FileKey key = memory_.objects().at(told.event.object).key();
+  const auto before = places_.find(key);
+  if (before != places_.end() && orders_->is_refuted(before->second.declaration))
+    places_.erase(before);
   if (!places_.contains(key)) look_up(key, path_of_(told));
   const auto found = places_.find(key);
   return found == places_.end() ? std::nullopt : std::optional(found->second);

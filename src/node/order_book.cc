@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <utility>
 
 #include "node/read_events.h"
 
@@ -39,9 +38,44 @@ Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
   return book;
 }
 
-std::size_t OrderBook::append(OrderBook&& other) {
-  for (Entry& entry : other.entries_) entries_.push_back(std::move(entry));
-  return std::exchange(other.entries_, {}).size();
+// Lists may be written anew under their names.
+bool OrderBook::say_the_same(Entry& old, Entry& fresh) {
+  if (old.is_refuted || old.pattern != fresh.pattern || old.text != fresh.text) return false;
+  const auto before = old.order.order(0);
+  const auto now = fresh.order.order(0);
+  return before && now && *before == *now;
+}
+
+void OrderBook::append(OrderBook&& other) {
+  std::vector<Entry> fresh;
+  std::vector<bool> stays(entries_.size());
+  for (Entry& entry : other.entries_) {
+    const auto same = std::find_if(entries_.begin(), entries_.end(),
+                                   [&](Entry& old) { return say_the_same(old, entry); });
+    if (same == entries_.end()) {
+      fresh.push_back(std::move(entry));
+    } else {
+      stays[static_cast<std::size_t>(same - entries_.begin())] = true;
+    }
+  }
+  for (std::size_t number = 0; number < entries_.size(); ++number) {
+    Entry& old = entries_[number];
+    const bool is_replaced = std::any_of(fresh.begin(), fresh.end(), [&](const Entry& entry) {
+      return entry.pattern == old.pattern;
+    });
+    if (is_replaced && !stays[number] && !old.is_refuted) forget(&old);
+  }
+  for (Entry& entry : fresh) entries_.push_back(std::move(entry));
+  other.entries_.clear();
+}
+
+// Its number holds, and so do the names of its files.
+void OrderBook::forget(Entry* entry) {
+  entry->is_refuted = true;
+  ++refuted_;
+  entry->item_of.clear();
+  std::vector<std::uint32_t>().swap(entry->epoch_items);
+  entry->made.clear();
 }
 
 Status OrderBook::add(const std::string& place, const std::string& line) {
@@ -67,7 +101,17 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   }
   auto order = EpochOrder::make(said);
   if (!order) return Status(StatusCode::kInvalid, place + ": " + order.status().message());
-  Entry entry{place, line.substr(0, end), std::move(order.value()), {}, {}, false, {}, {}, 0, 0};
+  Entry entry{place,
+              line.substr(0, end),
+              line.substr(end + 1),
+              std::move(order.value()),
+              {},
+              {},
+              false,
+              {},
+              {},
+              0,
+              0};
   const std::vector<std::string>& files = entry.order.item_files();
   for (std::uint32_t item = 0; item < files.size(); ++item)
     entry.item_of.emplace(files[item], item);

@@ -44,8 +44,9 @@ class OrderBook {
   // An empty path: no declarations.
   static Result<OrderBook> load(const std::string& path, Complain complain);
 
-  // Takes over what another one declares, behind what is declared already. Returns: how much.
-  std::size_t append(OrderBook&& other);
+  // Takes over what another one declares. What is declared already goes on; who declares something
+  // else for its pattern means the old declaration no more, which is dropped without a complaint.
+  void append(OrderBook&& other);
 
   bool is_empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
@@ -100,6 +101,7 @@ class OrderBook {
   struct Entry {
     std::string place;    // FILE:LINE
     std::string pattern;  // of a packed file
+    std::string text;     // behind it
     EpochOrder order;
     std::array<std::uint32_t, 2> next_epoch{};  // of each reader
     std::vector<Made> made;                     // of each worker
@@ -121,6 +123,8 @@ class OrderBook {
   }
   static bool find(Entry* entry, std::uint32_t item);
   bool move_to(Entry* entry, std::uint32_t item);
+  static bool say_the_same(Entry& old, Entry& fresh);
+  void forget(Entry* entry);
   void drop(Entry* entry, const std::string& path);
 
   std::vector<Entry> entries_;

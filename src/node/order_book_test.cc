@@ -122,5 +122,30 @@ TEST_F(OrderBookTest, OfManyFilesThoseAreNamedThatComeNext) {
   EXPECT_TRUE(book.files_after("/data/none", 3).empty());
 }
 
+TEST_F(OrderBookTest, WhatIsDeclaredAnewReplacesWhatWasForThePattern) {
+  const std::string fields = " items=50 epochs=3 item-bytes=64K\n";
+  const auto first_of = [&](unsigned seed, std::uint32_t epoch) {
+    return testing::order_of("numpy-permutation seed=" + std::to_string(seed) + fields)
+        .order(epoch)
+        .value()[0];
+  };
+  const auto is_known = [](OrderBook& book, std::uint32_t first) {
+    return book.order_from("/data/packed", BlockRun{first, 1}) != nullptr;
+  };
+  OrderBook book = load("*/other numpy-permutation seed=1" + fields +
+                        "*/packed numpy-permutation seed=3" + fields);
+  EXPECT_TRUE(is_known(book, first_of(3, 0)));
+  book.append(load("*/packed numpy-permutation seed=3" + fields));
+  EXPECT_EQ(book.size(), 2U) << "it says nothing new";
+  EXPECT_TRUE(is_known(book, first_of(3, 1))) << "and epochs go on";
+  book.append(load("*/packed numpy-permutation seed=4" + fields +
+                   "*/packed numpy-permutation seed=5" + fields));
+  EXPECT_EQ(book.refuted(), 1U);
+  EXPECT_TRUE(is_known(book, first_of(4, 0)));
+  EXPECT_TRUE(is_known(book, first_of(5, 0))) << "both of one file of declarations hold";
+  EXPECT_TRUE(book.has_order_of("/data/other"));
+  EXPECT_TRUE(complaints_.empty());
+}
+
 }  // namespace
 }  // namespace cairn::node

@@ -206,7 +206,12 @@ void ReadStreams::collect_needed(Stream& stream) {
 
 // Which epoch of which declared order the stream is at shows in what it reads first.
 void ReadStreams::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
-  if (orders_ == nullptr || orders_->is_empty() || stream.reads_looked_at >= kFirstReads) return;
+  if (orders_ == nullptr || stream.reads_looked_at >= kFirstReads) return;
+  if (orders_->is_empty()) {
+    // What is declared later speaks of later opens.
+    stream.reads_looked_at = kFirstReads;
+    return;
+  }
   if (stream.reads_looked_at++ == 0) stream.declared_path = path_of_(told);
   if (!orders_->has_order_of(stream.declared_path)) {
     stream.declared_path.clear();

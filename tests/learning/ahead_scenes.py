@@ -133,6 +133,7 @@ def a_job_declares_its_order():
         assert "declared: 1 orders" in said, said
         for at in range(8):
             other.call("pread", file, BLOCK, at * 8 * BLOCK)
+        stage.cairn("heatmap", "--node", "n", path)  # by then all events have come
         used = stage.fetched("declared")["used_bytes"]
         assert used >= COVERAGE_MIN * blocks * BLOCK, f"{used / BLOCK} of {blocks} blocks: {stage.status()['fetches']}"
         assert "is not followed any more" not in stage.log(), stage.log()
