@@ -101,17 +101,10 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   }
   auto order = EpochOrder::make(said);
   if (!order) return Status(StatusCode::kInvalid, place + ": " + order.status().message());
-  Entry entry{place,
-              line.substr(0, end),
-              line.substr(end + 1),
-              std::move(order.value()),
-              {},
-              {},
-              false,
-              {},
-              {},
-              0,
-              0};
+  Entry entry{.place = place,
+              .pattern = line.substr(0, end),
+              .text = line.substr(end + 1),
+              .order = std::move(order.value())};
   const std::vector<std::string>& files = entry.order.item_files();
   for (std::uint32_t item = 0; item < files.size(); ++item)
     entry.item_of.emplace(files[item], item);

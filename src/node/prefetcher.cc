@@ -111,8 +111,7 @@ std::string Prefetcher::predictor_name(unsigned number) {
 void Prefetcher::start() {
   if (!is_wanted()) return;
   if (const std::string& directory = context_.config->remember_directory; !directory.empty()) {
-    shelf_.emplace(directory, KnowledgeDirectory::Bounds{},
-                   [](const std::string& what) { spdlog::warn("{}", what); });
+    shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, complain);
     streams_.set_shelf(&*shelf_);
   }
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
