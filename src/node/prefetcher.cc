@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 
 #include "buffer/fetch_ahead.h"
 #include "buffer/object_lifecycle.h"
+#include "node/quiet_open.h"
 #include "node/stager.h"
 #include "node/store_files.h"
 #include "organizer/move_batch.h"
@@ -346,14 +346,9 @@ void Prefetcher::wait_for_demand(std::span<const std::uint16_t> slots) const {
 Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path,
                                            std::span<const std::uint16_t> slots) {
   if (!has_room()) return Outcome::kNoRoom;
-  // Looked at before it is opened for reading: to open a device or a pipe may do something.
-  const UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  const UniqueFd fd = open_quietly(path);
   StoreStatus status;
-  if (!seen || store_status(seen.get(), &status) < 0 || !S_ISREG(status.mode))
-    return Outcome::kBroken;
-  const std::string own = "/proc/self/fd/" + std::to_string(seen.get());
-  const UniqueFd fd(::open(own.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return Outcome::kBroken;
+  if (!fd || store_status(fd.get(), &status) < 0) return Outcome::kBroken;
   const ObjectHandling handling = handling_for_reader(context_, path, status.stamp.size);
   if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone)
     return Outcome::kBroken;

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "node/quiet_open.h"
+
 namespace cairn::node {
 namespace {
 
@@ -29,14 +31,9 @@ SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
       files_.erase(found);
     }
   }
-  // Looked at before it is opened for reading: the number may be a device's by now, and to open one
-  // may do something.
-  const std::string path = fmt::format("/proc/{}/fd/{}", pid, descriptor);
-  const UniqueFd seen(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!seen || !is_of(memory_.objects().at(object), seen.get())) return nullptr;
-  const std::string own = fmt::format("/proc/self/fd/{}", seen.get());
-  UniqueFd fd(::open(own.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return nullptr;
+  UniqueFd fd = open_quietly(fmt::format("/proc/{}/fd/{}", pid, descriptor));
+  // The number may be another file's by now.
+  if (!fd || !is_of(memory_.objects().at(object), fd.get())) return nullptr;
   auto file = std::make_shared<SourceFile>(std::move(fd));
   memory_.objects().at(object).is_fetched_from.store(1, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "backing/backing_file.h"
 #include "buffer/block_access.h"
 #include "buffer/object_lifecycle.h"
+#include "node/quiet_open.h"
 #include "node/rule_book.h"
 #include "node/unique_fd.h"
 #include "organizer/move_batch.h"
@@ -97,11 +96,10 @@ class Stager {
   }
 
   int with_object(const std::string& path, int (Stager::*stage)(ObjectIndex, BackingFile&)) {
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const UniqueFd fd = open_quietly(path);
     if (!fd) return -errno;
     StoreStatus status;
     if (const int error = store_status(fd.get(), &status); error < 0) return error;
-    if (!S_ISREG(status.mode)) return -EINVAL;
     BackingFile file(fd.get(), O_RDONLY);
     const ObjectIndex index = open_object(actor_, file, status, false);
     if (index == ObjectIndex::kNone) return -ENOSPC;

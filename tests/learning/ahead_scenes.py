@@ -158,6 +158,7 @@ def declared_files_are_there_before_they_are_opened():
     names = [work / "files" / str(number) for number in range(count)]
     for name in names:
         name.write_bytes(random.randbytes(size))
+        os.utime(name, (1_000_000_000, 1_300_000_000))
     draw = random.Random(4)
     order = draw.sample(names, count) + draw.sample(names, count)
     (work / "list").write_text("".join(f"{name}\n" for name in order))
@@ -166,6 +167,7 @@ def declared_files_are_there_before_they_are_opened():
     with Stage(config=config, ram="12M", also_buffered=work / "files") as stage:
         assert eventually(lambda: stage.fetched("declared")["fetched_bytes"] >= 16 * size), stage.status()["fetches"]
         assert stage.counter("read_hit_bytes_ram") == 0, "nobody has read anything yet"
+        assert all(os.stat(name).st_atime == 1_000_000_000 for name in names), "nobody has, says the access time, too"
         stage.run(sys.executable, "-c", READ_FILES, work / "list")
         missed = stage.counter("read_miss_bytes") / (size * len(order))
         print(f"{missed:.1%} of what declared files hold was missed", flush=True)

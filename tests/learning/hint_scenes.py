@@ -67,6 +67,23 @@ def advice_before_any_read():
         assert puppet.end() == 0, puppet.errors
 
 
+def what_is_fetched_was_not_accessed():
+    """The access time is the programs': what the node reads of its own accord leaves it."""
+    long_ago, later = 1_000_000_000, 1_300_000_000
+    with Stage() as stage:
+        advised, staged = stage.make("advised", 1), stage.make("staged", 1)
+        for path in (advised, staged):
+            os.utime(path, (long_ago, later))
+        puppet = stage.reader()
+        file = puppet.call("open", str(advised), os.O_RDONLY)
+        puppet.call("posix_fadvise", file, 0, 0, os.POSIX_FADV_WILLNEED)
+        stage.cairn("stage-in", "--node", "n", staged)
+        for path in (advised, staged):
+            assert eventually(lambda: stage.resident(path.name) == [(0, MIB)]), stage.resident(path.name)
+            assert os.stat(path).st_atime == long_ago, f"{path.name} was last read at {os.stat(path).st_atime}"
+        assert puppet.end() == 0, puppet.errors
+
+
 RULES = """rules:
   - {name: silent, path: "*.none", prefetch: none}
   - {name: eager, path: "*.need", prefetch: will-need}
@@ -98,4 +115,5 @@ def rule_will_need_fetches_all():
 
 
 SCENES = [random_advice_silences, will_need_fetches_the_range, readahead_fetches_the_range, advice_before_any_read,
+          what_is_fetched_was_not_accessed,
           rule_none_silences, rule_will_need_fetches_all]
