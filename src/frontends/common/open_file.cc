@@ -281,7 +281,7 @@ void follow_truncation(OpenFile& file, int fd) {
   BackingFile backing(writable, O_WRONLY);
   (void)truncate_object(ObjectAccess{*actor, file.object, backing, Session::instance()}, 0);
   backing.close_extra();
-  if (!PosixLocks::is_locked(file.object)) sys::close(writable);
+  if (!PosixLocks::keeps_open(file.object, writable)) sys::close(writable);
 }
 
 // Such a descriptor is not buffered, but it keeps a file without a name alive for fstat() and for
@@ -335,6 +335,18 @@ bool is_never_buffered(int flags) {
 }
 
 }  // namespace
+
+bool may_be_buffered(const char* path) {
+  if (!Session::instance().is_attached()) return may_be_managed(AT_FDCWD, path);
+  const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct ::statx raw;
+  ObjectIndex known = ObjectIndex::kNone;
+  const bool is_it = sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) >= 0 &&
+                     is_candidate(fd, raw, to_store_status(raw), &known);
+  sys::close(fd);
+  return is_it;
+}
 
 const Actor* opening_actor(int directory, const char* path, int flags) {
   Session& session = Session::instance();
@@ -460,10 +472,20 @@ void update_close_on_exec(OpenFile& file) {
   sys::fcntl(file.private_fd(), F_SETFD, survives ? 0 : FD_CLOEXEC);
 }
 
+namespace {
+
+void drop_locks(const OpenFile& file) {
+  const ObjectIndex object = file.object;
+  PosixLocks::drop(object, file.private_fd());
+  for (int fd; (fd = PosixLocks::take_kept(object)) >= 0;) close_tracked(fd);
+}
+
+}  // namespace
+
 int forget_tracked(int fd) {
   OpenFile* file = DescriptorTable::take(fd);
   if (file == nullptr) return -EBADF;
-  if (PosixLocks::is_locked(file->object)) PosixLocks::drop(file->object, file->private_fd());
+  if (PosixLocks::is_locked(file->object)) drop_locks(*file);
   if (file->descriptors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     const int result = release_record(*file);
     drop_private(*file, fd);

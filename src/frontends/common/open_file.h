@@ -80,6 +80,9 @@ int open_managed(int directory, const char* path, int flags, mode_t mode);
 // could have unlinked it, and thrown away what is not stored, in the time that attaching takes.
 const Actor* opening_actor(int directory, const char* path, int flags);
 
+// Whether an open of this path would give a buffered file, were it one for reading or writing.
+bool may_be_buffered(const char* path);
+
 // Looks at a descriptor that was just opened by other means (mkostemp, openat2...) and buffers its
 // file if it is managed. `flags` are those of the open; O_TRUNC must not be among them. The number
 // stays the same.

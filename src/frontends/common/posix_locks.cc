@@ -19,6 +19,13 @@ constinit std::atomic<std::uint32_t> locked[kLockedMax] = {};
 constinit std::atomic<std::uint32_t> locked_count{0};
 constinit std::atomic<bool> is_overflown{false};
 
+struct KeptDescriptor {
+  ObjectIndex object = ObjectIndex::kNone;
+  int fd = -1;
+};
+constexpr unsigned kKeptMax = 256;
+constinit KeptDescriptor kept[kKeptMax] = {};  // under ProcessLock::kLockedObjects
+
 }  // namespace
 
 bool PosixLocks::any() { return locked_count.load(std::memory_order_relaxed) > 0; }
@@ -60,6 +67,29 @@ void PosixLocks::drop(ObjectIndex object, int private_fd) {
     entry.store(0, std::memory_order_relaxed);
     locked_count.fetch_sub(1, std::memory_order_relaxed);
   }
+}
+
+bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
+  // The child of a vfork has our memory, and descriptors and locks of its own.
+  if (object == ObjectIndex::kNone || !is_locked(object) || is_vfork_child()) return false;
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (KeptDescriptor& entry : kept) {
+    if (entry.object != ObjectIndex::kNone) continue;
+    entry = {.object = object, .fd = fd};
+    break;
+  }
+  return true;
+}
+
+int PosixLocks::take_kept(ObjectIndex object) {
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (KeptDescriptor& entry : kept) {
+    if (entry.object != object) continue;
+    const int fd = entry.fd;
+    entry = {};
+    return fd;
+  }
+  return -1;
 }
 
 }  // namespace cairn

@@ -23,6 +23,13 @@ class PosixLocks {
   // The application closed a descriptor of the file: all locks of the process on it go, as the
   // kernel does it.
   static void drop(ObjectIndex object, int private_fd);
+  // For a descriptor that the application knows nothing of, and that is about to be closed. Returns
+  // true if that would cost the process its locks on the file: then it stays open until they are
+  // dropped (should far too many be kept: until the process ends), and is not the caller's any
+  // more. `object`: kNone if it is not buffered.
+  static bool keeps_open(ObjectIndex object, int fd);
+  // After drop(): one of those that were kept open, which the caller closes; -1: no more.
+  static int take_kept(ObjectIndex object);
 };
 
 }  // namespace cairn

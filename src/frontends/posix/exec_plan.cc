@@ -11,6 +11,7 @@
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
+#include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/vfork_shadow.h"
 
@@ -203,12 +204,20 @@ void ExecPlan::pass_real_descriptors() {
     bool is_extra = false;
     const int real = make_real_descriptor(*entries_[index].file, &is_extra);
     if (entries_[index].is_placeholder) sys::dup3(real, entries_[index].fd, 0);
-    if (is_extra) sys::close(real);
+    if (!is_extra) continue;
+    if (PosixLocks::keeps_open(entries_[index].file->object, real)) {
+      sys::fcntl(real, F_SETFD, 0);
+    } else {
+      sys::close(real);
+    }
   }
-  // What remains of ours would only be a leak to the program.
+  // What remains of ours would only be a leak to the program; where closing it would drop locks,
+  // which an exec keeps, it is one.
   for (unsigned index = 0; index < count_; ++index) {
-    const int fd = entries_[index].file->private_fd();
-    if (PrivateDescriptors::is_private(fd)) sys::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    const OpenFile& file = *entries_[index].file;
+    const bool is_locked = !is_child_ && PosixLocks::is_locked(file.object);
+    if (PrivateDescriptors::is_private(file.private_fd()))
+      sys::fcntl(file.private_fd(), F_SETFD, is_locked ? 0 : FD_CLOEXEC);
   }
 }
 

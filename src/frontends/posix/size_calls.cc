@@ -53,7 +53,7 @@ bool truncate_by_path(const char* path, off_t size, int* result) {
   if (object == ObjectIndex::kNone) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
   *result = fd < 0 ? fd : truncate_through(fd, size);
-  if (fd >= 0 && !PosixLocks::is_locked(object)) sys::close(fd);
+  if (fd >= 0 && !PosixLocks::keeps_open(object, fd)) sys::close(fd);
   return true;
 }
 

@@ -19,6 +19,7 @@
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
+#include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/spawn_actions.h"
@@ -60,6 +61,17 @@ struct ChildDescriptor {
   bool is_placeholder;
 };
 
+// A descriptor here that only the child is to have.
+struct Opened {
+  int fd;
+  ObjectIndex object;  // kNone if it is not buffered
+};
+
+// This process, which has not opened it, keeps its locks on the file.
+void close_here(const Opened& opened) {
+  if (!PosixLocks::keeps_open(opened.object, opened.fd)) ::close(opened.fd);
+}
+
 // Works out the child's descriptors and builds the actions that bring them about.
 class SpawnPlan {
  public:
@@ -70,14 +82,14 @@ class SpawnPlan {
     capacity_ = tracked + (notes_ != nullptr ? notes_->count() : 0) + 1;
     map_ = static_cast<ChildDescriptor*>(malloc(capacity_ * sizeof(ChildDescriptor)));
     entries_ = static_cast<Inherited*>(malloc(capacity_ * sizeof(Inherited)));
-    opened_ = static_cast<int*>(malloc(capacity_ * sizeof(int)));
+    opened_ = static_cast<Opened*>(malloc(capacity_ * sizeof(Opened)));
     is_able_ = is_readable && map_ != nullptr && entries_ != nullptr && opened_ != nullptr;
   }
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
   ~SpawnPlan() {
     const ErrnoKeeper keeper;
-    for (unsigned index = 0; index < opened_count_; ++index) ::close(opened_[index]);
+    for (unsigned index = 0; index < opened_count_; ++index) close_here(opened_[index]);
     if (has_built_) real::destroy(&built_);
     free(map_);
     free(entries_);
@@ -178,23 +190,26 @@ class SpawnPlan {
         is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
     const int floor = std::max(notes_->highest(), action.fd) + 1;
     const int high = fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, floor) : -1;
-    if (fd >= 0) ::close(fd);
+    OpenFile* const file = fd >= 0 ? DescriptorTable::find(fd) : nullptr;
+    const ObjectIndex object = file != nullptr ? file->object : ObjectIndex::kNone;
+    if (fd >= 0) close_here({.fd = fd, .object = object});
     if (high < 0) {
       erase(action.fd, action.fd);
       return real::addopen(&built_, action.fd, action.path, action.flags, action.mode);
     }
-    opened_[opened_count_++] = high;
+    opened_[opened_count_++] = {.fd = high, .object = object};
     set(action.fd, high, DescriptorTable::find(high), (action.flags & O_CLOEXEC) == 0);
     return real::adddup2(&built_, high, action.fd);
   }
 
+  // To open a file that is not buffered would cost this process its locks on it.
   bool is_file(const SpawnAction& action) const {
     if (is_elsewhere_ || has_closed_from_ || (action.flags & (O_PATH | O_DIRECTORY)) != 0)
       return false;
     struct ::statx status;
     const int error = sys::statx(AT_FDCWD, action.path, 0, STATX_TYPE, &status);
     if (error == -ENOENT) return (action.flags & O_CREAT) != 0;
-    return error == 0 && S_ISREG(status.stx_mode);
+    return error == 0 && S_ISREG(status.stx_mode) && may_be_buffered(action.path);
   }
 
   int apply_close_from(int lowest) {
@@ -239,7 +254,7 @@ class SpawnPlan {
       const int descriptor = make_real_descriptor(file, &is_extra);
       if (entries_[index].is_placeholder)
         error = real::adddup2(&built_, descriptor, entries_[index].fd);
-      if (is_extra) opened_[opened_count_++] = descriptor;
+      if (is_extra) opened_[opened_count_++] = {.fd = descriptor, .object = file.object};
     }
     if (error != 0) give_up_holds();
     return error;
@@ -258,7 +273,7 @@ class SpawnPlan {
   unsigned map_count_ = 0;
   Inherited* entries_ = nullptr;
   unsigned count_ = 0;
-  int* opened_ = nullptr;
+  Opened* opened_ = nullptr;
   unsigned opened_count_ = 0;
 };
 
