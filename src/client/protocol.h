@@ -19,7 +19,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -64,6 +64,8 @@ struct ObjectMessage {
   Header header;
   std::uint32_t object = 0;   // ObjectIndex
   std::uint32_t durable = 0;  // kFlush: fsync the backing file too
+  // kObjectDescriptor: the client's own description, whose locks must not outlive its closes.
+  std::uint32_t is_lent = 0;
 };
 
 struct ForeignMessage {

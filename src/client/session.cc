@@ -223,10 +223,11 @@ bool Session::hand_over(ObjectIndex object, int fd) {
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kObjectDescriptor;
   message.object = raw(object);
-  // Closing one would drop the process's fcntl() locks on the file; the service then does it when
-  // it gets the descriptor.
+  // Closing one would drop the process's fcntl() locks on the file: the service then opens it again
+  // when it gets the descriptor.
   const bool may_close = lock_probe_ == nullptr || !lock_probe_(object);
   const int own = may_close ? open_again(fd) : -1;
+  message.is_lent = own >= 0 ? 0 : 1;
   const int sent = send_message(socket_, &message, sizeof message, own >= 0 ? own : fd);
   if (own >= 0) {
     sys::close(own);

@@ -232,7 +232,9 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
       protocol::ObjectMessage object;
       if (!parse(message.bytes, message.length, &object) || !connection.owner) return false;
       const auto index = static_cast<ObjectIndex>(object.object);
-      if (message.fd && files_.insert(index, std::move(message.fd), connection.run)) {
+      UniqueFd& fd = message.fd;
+      if (fd && object.is_lent != 0) fd = with_own_description(std::move(fd));
+      if (fd && files_.insert(index, std::move(fd), connection.run)) {
         events_.on_descriptor(index);
         ++descriptors_received_;
         rest(id, connection);

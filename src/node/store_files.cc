@@ -26,13 +26,18 @@ bool is_busy(const Object& object) {
          object.has(kObjectTimesDirty);
 }
 
-UniqueFd reopen_for_reading(int fd) {
+UniqueFd reopen(int fd, int access_mode) {
   char link[40];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  return UniqueFd(::open(link, O_RDONLY | O_CLOEXEC));
+  return UniqueFd(::open(link, access_mode | O_CLOEXEC));
 }
 
 }  // namespace
+
+UniqueFd with_own_description(UniqueFd fd) {
+  UniqueFd own = reopen(fd.get(), O_WRONLY);
+  return own ? std::move(own) : std::move(fd);
+}
 
 std::string path_of_descriptor(int fd) {
   char link[40];
@@ -88,7 +93,7 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
   // An appending descriptor would put every pwrite at the end of the file (pwrite(2), BUGS), and a
   // direct one takes whole sectors only.
   if ((flags & (O_APPEND | O_DIRECT)) != 0) {
-    fd.reset(::open(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), O_WRONLY | O_CLOEXEC));
+    fd = reopen(fd.get(), O_WRONLY);
     if (!fd) return false;
   }
   StoreStatus store;
@@ -151,7 +156,7 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
     // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has
     // open for writing.
     UniqueFd parked =
-        device.closed.size() < kClosedMax ? reopen_for_reading(file->fd.get()) : UniqueFd();
+        device.closed.size() < kClosedMax ? reopen(file->fd.get(), O_RDONLY) : UniqueFd();
     if (parked) {
       device.closed.push_back(
           std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->traits));

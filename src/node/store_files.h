@@ -107,6 +107,9 @@ class StoreFiles {
   std::map<dev_t, Device> devices_;
 };
 
+// The same file through a description of our own, for writing: locks of the one that a client lent
+// do not live on here. `fd` itself where the file's mode forbids that.
+UniqueFd with_own_description(UniqueFd fd);
 // The path that the kernel knows for `fd`; the text for people, "(deleted)" included.
 std::string path_of_descriptor(int fd);
 // The same for a descriptor of another process; empty when that has none.

@@ -98,7 +98,7 @@ def act(name, arguments):
                  "pwrite": os.pwrite, "pread": os.pread, "close": os.close, "fsync": os.fsync,
                  "ftruncate": os.ftruncate, "unlink": os.unlink, "size": lambda fd: os.fstat(fd).st_size,
                  "write": os.write, "lseek": os.lseek, "mkdir": os.mkdir, "rename": os.rename,
-                 "link": os.link, "sendfile": os.sendfile,
+                 "link": os.link, "sendfile": os.sendfile, "copy": os.copy_file_range,
                  "listdir": lambda path: sorted(os.listdir(path)), "exists": os.path.exists}
     return functions[name](*values)
 

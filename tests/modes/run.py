@@ -291,6 +291,29 @@ def cut_by_an_open_past_the_buffer():
         assert os.path.getsize(node.directory / "a.raw") == 0, "stored after it was cut"
 
 
+def copy_within_what_is_buffered_under_one_name_only():
+    """copy_file_range() within one file, of which one descriptor is buffered and the other the kernel's."""
+    with Node() as node:
+        node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
+        puppet = node.puppet()
+        buffered = puppet.call("open", str(node.directory / "a.dat"), CREATE)
+        puppet.call("pwrite", buffered, pattern(1), 0)
+        puppet.call("rename", str(node.directory / "a.dat"), str(node.directory / "a.raw"))
+        kernel = puppet.call("open", str(node.directory / "a.raw"), os.O_RDWR)
+        for source, target in ((kernel, buffered), (buffered, kernel)):
+            try:
+                done = puppet.call("copy", source, target, 65536, 4096, 8192)
+            except AssertionError as refused:
+                assert "Invalid argument" in str(refused), refused
+            else:
+                assert False, f"{done} bytes copied onto themselves"
+            assert puppet.call("copy", source, target, 4096, 0, 100000) == 4096
+        assert puppet.end() == 0, puppet.errors
+        expected = bytearray(pattern(1))
+        expected[100000:104096] = expected[:4096]
+        assert holds(node.directory / "a.raw", bytes(expected))
+
+
 def sendfile_to_what_is_not_buffered():
     with Node() as node:
         node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
@@ -623,7 +646,8 @@ PARTS = {
     "triggers": [persistent_sync, periodic, periodic_amount, per_operation, per_file, on_exit, on_exit_fsync,
                  on_exit_without_room, bypass],
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers, rules_for_parts,
-              buffered_while_the_kernel_has_it, cut_by_an_open_past_the_buffer, sendfile_to_what_is_not_buffered],
+              buffered_while_the_kernel_has_it, cut_by_an_open_past_the_buffer,
+              copy_within_what_is_buffered_under_one_name_only, sendfile_to_what_is_not_buffered],
     "files": [stage_in_and_out, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers,
                  report_names_each_tier, locality_keeps_files_together,

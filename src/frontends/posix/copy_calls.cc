@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/system_call.h"
 #include "frontends/common/descriptor_table.h"
@@ -55,9 +56,9 @@ struct End {
     if (flags < 0 || (flags & O_APPEND) == 0) return false;
     return sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) < 0 || !S_ISFIFO(status.stx_mode);
   }
-  // Requires: an end of ours.
   off_t position() const {
     if (offset != nullptr) return *offset;
+    if (file == nullptr) return sys::lseek(fd, 0, SEEK_CUR);
     return static_cast<off_t>(file->description->offset.load(std::memory_order_relaxed));
   }
   ssize_t read(void* buffer, std::size_t length) const {
@@ -153,15 +154,23 @@ int mode_of(int fd, mode_t* mode) {
   return error;
 }
 
+bool is_same_file(const struct ::statx& one, const struct ::statx& other) {
+  return one.stx_ino == other.stx_ino && one.stx_dev_major == other.stx_dev_major &&
+         one.stx_dev_minor == other.stx_dev_minor;
+}
+
 ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length,
                    unsigned flags) {
   if (!is_open(from_fd) || !is_open(to_fd)) return -EBADF;
   if (flags != 0) return -EINVAL;
-  for (const int fd : {from_fd, to_fd}) {
-    mode_t mode = 0;
-    if (const int error = mode_of(fd, &mode); error < 0) return error;
-    if (S_ISDIR(mode)) return -EISDIR;
-    if (!S_ISREG(mode)) return -EINVAL;
+  std::array<struct ::statx, 2> status;
+  const std::array<int, 2> ends = {from_fd, to_fd};
+  for (unsigned end = 0; end < ends.size(); ++end) {
+    const unsigned wanted = STATX_TYPE | STATX_INO | STATX_SIZE;
+    const int error = sys::statx(ends[end], "", AT_EMPTY_PATH, wanted, &status[end]);
+    if (error < 0) return error;
+    if (S_ISDIR(status[end].stx_mode)) return -EISDIR;
+    if (!S_ISREG(status[end].stx_mode)) return -EINVAL;
   }
   const End from(from_fd, from_offset);
   const End to(to_fd, to_offset);
@@ -171,11 +180,14 @@ ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
   if ((to_flags & O_APPEND) != 0) return -EBADF;
   if ((from_offset != nullptr && *from_offset < 0) || (to_offset != nullptr && *to_offset < 0))
     return -EINVAL;
-  if (from.file != nullptr && to.file != nullptr && from.file->object == to.file->object) {
+  // One of the two may be buffered and the other not, where that is a matter of the name.
+  if (is_same_file(status[0], status[1])) {
     // As the kernel does it: cut to the end of the file first, then refuse what still overlaps.
     const off_t begin = from.position();
-    const off_t left = std::max<off_t>(0, file_size(*from.file) - begin);
-    const off_t count = std::min(left, static_cast<off_t>(std::min(length, kCopyMax)));
+    const off_t size =
+        from.file != nullptr ? file_size(*from.file) : static_cast<off_t>(status[0].stx_size);
+    const off_t left = std::max<off_t>(0, size - begin);
+    const auto count = static_cast<off_t>(std::min(static_cast<std::size_t>(left), length));
     if (to.position() + count > begin && to.position() < begin + count) return -EINVAL;
     length = static_cast<std::size_t>(count);
   }

@@ -23,7 +23,7 @@ int main(int n, char** v) {
 C
 gcc -O1 -static -o static static.c
 cat >locks.py <<'PYTHON'
-import fcntl, os, subprocess, sys
+import ctypes, fcntl, mmap, os, subprocess, sys
 
 HELD = """
 import fcntl, sys
@@ -67,6 +67,19 @@ spawn([(os.POSIX_SPAWN_OPEN, 9, other, os.O_WRONLY, 0)], "/bin/sh", "-c", "echo 
 tell(other, "outside")
 os.close(again)
 tell(name, "closed")
+mapped = os.open("mapped", os.O_RDWR | os.O_CREAT)
+fcntl.lockf(mapped, fcntl.LOCK_EX, 1)
+fcntl.flock(mapped, fcntl.LOCK_EX)
+os.write(mapped, b"x" * 4096)
+c = ctypes.CDLL(None)
+c.mmap.restype = ctypes.c_void_p
+mapping = ctypes.c_void_p(c.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_SHARED, mapped,
+                                 ctypes.c_long(0)))
+os.close(mapped)
+c.munmap(mapping, ctypes.c_size_t(4096))  # until then the mapping keeps the lock
+mapped = os.open("mapped", os.O_RDWR)
+fcntl.flock(mapped, fcntl.LOCK_EX | fcntl.LOCK_NB)
+os.close(mapped)
 numbers = [int(number) for number in os.listdir("/proc/self/fd")]
 assert len(numbers) < 20, numbers
 fcntl.lockf(file, fcntl.LOCK_EX, 1)
