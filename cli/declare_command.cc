@@ -2,7 +2,13 @@
 //
 // `cairn declare FILE`: in which order a training loop will read its data, told to a node that is
 // up.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
 
 #include "cli/control_client.h"
 #include "cli/failure.h"
@@ -13,6 +19,19 @@
 #include "node/order_book.h"
 
 namespace cairn::cli {
+namespace {
+
+// A job that writes them under Cairn has them in the tiers, where the node itself does not look.
+void store(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int error = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
+  if (descriptor >= 0) ::close(descriptor);
+  // A file system that cannot sync has nothing to store.
+  if (error != 0 && error != EINVAL && error != EROFS)
+    throw Failure(path + " cannot be stored: " + std::strerror(error));
+}
+
+}  // namespace
 
 int command_declare(const Arguments& arguments) {
   CLI::App app("Tells the node in which order files will be read that are opened from now on.",
@@ -34,8 +53,11 @@ int command_declare(const Arguments& arguments) {
   const auto orders = node::OrderBook::load(absolute, {});
   if (!orders) throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
   if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");
+  for (const std::string& source : orders->sources()) store(source);
   ControlClient client(select_node(node));
-  const Json reply = client.request({{"command", "declare"}, {"path", absolute}});
+  const Json reply = client.request({{"command", "declare"},
+                                     {"path", absolute},
+                                     {"fingerprint", std::to_string(orders->fingerprint())}});
   print(fmt::format("declared: {} orders, for files that are opened from now on\n",
                     unsigned_field(reply, "orders")));
   return kExitOk;

@@ -115,14 +115,14 @@ void FutureBook::refute(Followed& followed) {
 // Which epoch of which declared order the stream is at shows in what it reads first.
 void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
   if (stream.reads_looked_at >= kFirstReads) return;
-  if (stream.reads_looked_at == 0) look_for_found(stream, run);
-  if (orders_->is_empty()) stream.reads_looked_at = kFirstReads;
-  if (stream.followed != nullptr || orders_->is_empty()) return;
-  if (stream.reads_looked_at++ == 0) stream.path = path_of_(told);
-  if (!orders_->has_order_of(stream.path)) {
+  if (stream.reads_looked_at == 0 && !orders_->is_empty()) stream.path = path_of_(told);
+  if (orders_->is_empty() || !orders_->has_order_of(stream.path)) {
+    // What is declared goes before what was found.
+    if (stream.reads_looked_at == 0) look_for_found(stream, run);
     stream.reads_looked_at = kFirstReads;
     return;
   }
+  ++stream.reads_looked_at;
   DeclaredOrder order = orders_->order_from(stream.path, run, OrderReader::kReplacement);
   if (order != nullptr) {
     stream.followed = begin(stream.path, std::move(order));
@@ -207,7 +207,8 @@ void FutureBook::look_up(const FileKey& key, const std::string& path) {
   if (place) note_file(*place);
   for (auto& [declaration, followed] : orders_of_files_) {
     if (places_.contains(key)) return;
-    if (followed != nullptr) look_up(key, declaration, *followed);
+    if (followed != nullptr && !orders_->is_refuted(declaration))
+      look_up(key, declaration, *followed);
   }
 }
 
@@ -235,12 +236,29 @@ void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& plac
   Followed* followed = files_followed(place);
   if (followed == nullptr) return;
   go_on(*followed, BlockRun{place.item, 1});
-  if (is_refuted(*followed)) refute(*followed);
+  if (is_refuted(*followed) && !begin_again(place)) refute(*followed);
+}
+
+// Another job goes through the epochs once more. Who has kept to the order for a moment only by
+// chance does not begin again for ever.
+bool FutureBook::begin_again(const OrderBook::FilePlace& place) {
+  std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
+  if (followed->passed_count < std::min<std::size_t>(kSkipsMax, followed->order->size()))
+    return false;
+  DeclaredOrder order = orders_->files_from(place, OrderReader::kReplacement);
+  if (order == nullptr) return false;
+  end(followed);
+  followed = begin(orders_->file_of(place), std::move(order));
+  if (followed != nullptr) go_on(*followed, BlockRun{place.item, 1});
+  return true;
 }
 
 FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& place) {
   if (orders_->is_refuted(place.declaration)) return nullptr;
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
+  // Who opens more than the order has goes through it once more.
+  if (followed != nullptr && followed->is_at_its_end() && followed->future.size() == 0)
+    end(followed);
   if (followed != nullptr) return followed.get();
   DeclaredOrder order = orders_->files_from(place, OrderReader::kReplacement);
   if (order != nullptr) followed = begin(orders_->file_of(place), std::move(order));

@@ -131,6 +131,7 @@ class FutureBook {
   void look_up(const FileKey& key, std::size_t declaration, Followed& followed);
   void note_file(const OrderBook::FilePlace& place);
   void opened(const ToldAccess& told, const OrderBook::FilePlace& place);
+  bool begin_again(const OrderBook::FilePlace& place);
   Followed* files_followed(const OrderBook::FilePlace& place);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
   void look_for_found(Stream& stream, BlockRun run);

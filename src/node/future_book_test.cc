@@ -182,6 +182,43 @@ TEST_F(FutureBookTest, FilesAreWantedInTheOrderOfTheirOpens) {
   EXPECT_EQ(complaints_, 0U);
 }
 
+TEST_F(FutureBookTest, TheSameJobOnceMoreOpensItsFilesOnceMore) {
+  constexpr std::size_t kFiles = 60;
+  const Actor actor = testing::make_actor(memory_);
+  std::vector<ObjectIndex> files;
+  std::string list;
+  for (std::size_t file = 0; file < kFiles; ++file) {
+    list += write("a block") + "\n";
+    StoreStatus status;
+    ASSERT_EQ(store_status_at(AT_FDCWD, written_.back().c_str(), 0, &status), 0);
+    files.push_back(testing::make_object(actor, status.key));
+    memory_.objects().at(files.back()).size.store(kBlockBytes);
+    memory_.objects().at(files.back()).opens.store(0);
+  }
+  auto book = OrderBook::load(write("* list " + write(list) + " lines=files\n"),
+                              [this](const std::string&) { ++complaints_; });
+  ASSERT_TRUE(book.is_ok()) << book.status().message();
+  orders_ = std::move(book.value());
+  std::size_t opened = 0;
+  future_.follow(&orders_, [&](const ToldAccess&) { return written_[opened]; });
+  for (unsigned job = 0; job < 3; ++job) {
+    for (opened = 0; opened < kFiles; ++opened) {
+      object_ = files[opened];
+      tell(AccessKind::kOpen, 0);
+    }
+    // The first that it opens are held against it, until they turn out to be the beginning.
+    object_ = files[40];
+    EXPECT_EQ(until_use(0), BlockView::kUseNever) << "job " << job;
+  }
+  for (opened = 0; opened < 35; ++opened) {
+    object_ = files[opened];
+    tell(AccessKind::kOpen, 0);
+  }
+  object_ = files[40];
+  EXPECT_EQ(until_use(0), 5U);
+  EXPECT_EQ(complaints_, 0U);
+}
+
 // 16 blocks of RAM: 48 uses are known of however long an order.
 TEST_F(FutureBookTest, KnowsABoundedWindow) {
   std::vector<unsigned> order;
@@ -250,6 +287,18 @@ TEST_F(FoundOrderTest, WhoOpensTheFileAnewIsKnownFromItsFirstRead) {
   EXPECT_EQ(until_use(block_at(1)), 0U);
   read(block_at(77), 11);
   EXPECT_EQ(until_use(block_at(78)), BlockView::kUseFarAway) << "of who begins elsewhere nothing";
+}
+
+TEST_F(FoundOrderTest, WhatIsDeclaredGoesBeforeIt) {
+  find_at(40);
+  tell(AccessKind::kClose, 0);
+  std::vector<unsigned> declared;
+  for (unsigned item = 0; item < kBlocks; ++item) declared.push_back(item);
+  declare(declared, kBlocks);
+  ASSERT_EQ(block_at(0), declared[0]) << "both begin alike";
+  for (unsigned block = 0; block < 100; ++block) read(block, 10);
+  EXPECT_EQ(until_use(105), 5U);
+  EXPECT_EQ(complaints_, 0U);
 }
 
 TEST_F(FoundOrderTest, IsForgottenByWhoReadsOtherwise) {

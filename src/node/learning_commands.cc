@@ -15,10 +15,12 @@ std::uint64_t unsigned_of(const Json& request, const char* field) {
   return found != request.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
-std::string path_in(const Json& request) {
-  const auto found = request.find("path");
+std::string text_of(const Json& request, const char* field) {
+  const auto found = request.find(field);
   return found != request.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
+
+std::string path_in(const Json& request) { return text_of(request, "path"); }
 
 }  // namespace
 
@@ -42,7 +44,9 @@ void LearningCommands::declare(ControlPeer& peer, const Json& request) const {
   const std::string path = path_in(request);
   if (path.empty() || path.front() != '/')
     return peer.fail("declare needs an absolute path", "name a file of declarations");
-  const auto count = context_.prefetcher->declare(path);
+  // What was opened and read before is not to be held against it.
+  context_.events->settle();
+  const auto count = context_.prefetcher->declare(path, text_of(request, "fingerprint"));
   if (!count)
     return peer.fail(count.status().message(), "docs/orders.md says what can be declared");
   peer.send({{"kind", "done"}, {"orders", *count}});

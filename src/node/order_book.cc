@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/kept_file.h"
 #include "node/read_events.h"
 
 namespace cairn::node {
@@ -19,12 +20,21 @@ constexpr std::size_t kFirstItems = 4;
 constexpr std::size_t kItemsAhead = 256;
 // So many files in a row that are not where the order has them refute it.
 constexpr unsigned kNotFoundMax = 64;
+// And after so many it is looked whether they are its beginning.
+constexpr unsigned kNotFoundBeforeAgain = 8;
+
+// A list that has no absolute path lies where the file does that names it.
+void beside(const std::string& file, std::string* list) {
+  if (list->empty() || list->front() == '/') return;
+  *list = file.substr(0, file.rfind('/') + 1) + *list;
+}
 
 }  // namespace
 
 Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
   OrderBook book;
   book.complain_ = std::move(complain);
+  book.path_ = path;
   if (path.empty()) return book;
   std::ifstream file(path);
   if (!file) return Status::from_errno(errno, "cannot read the orders in " + path);
@@ -38,12 +48,33 @@ Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
   return book;
 }
 
+std::uint64_t OrderBook::fingerprint() const {
+  std::string sums;
+  const auto add = [&sums](std::string_view bytes) { append_bytes(&sums, fnv1a(bytes)); };
+  for (const Entry& entry : entries_) {
+    add(entry.pattern);
+    add(entry.text);
+    const std::vector<std::uint32_t>& listed = entry.order.listed();
+    add({reinterpret_cast<const char*>(listed.data()), listed.size() * sizeof(listed[0])});
+    for (const std::string& name : entry.order.item_files()) add(name);
+  }
+  return fnv1a(sums);
+}
+
+std::vector<std::string> OrderBook::sources() const {
+  std::vector<std::string> paths = {path_};
+  for (const Entry& entry : entries_) {
+    const OrderDeclaration& said = entry.order.declaration();
+    if (!said.list_path.empty()) paths.push_back(said.list_path);
+    if (said.layout.is_files()) paths.push_back(said.layout.files_path);
+  }
+  return paths;
+}
+
 // Lists may be written anew under their names.
-bool OrderBook::say_the_same(Entry& old, Entry& fresh) {
-  if (old.is_refuted || old.pattern != fresh.pattern || old.text != fresh.text) return false;
-  const auto before = old.order.order(0);
-  const auto now = fresh.order.order(0);
-  return before && now && *before == *now;
+bool OrderBook::say_the_same(const Entry& old, const Entry& fresh) {
+  return !old.is_refuted && old.pattern == fresh.pattern && old.text == fresh.text &&
+         old.order.has_same_lists(fresh.order);
 }
 
 void OrderBook::append(OrderBook&& other) {
@@ -69,13 +100,14 @@ void OrderBook::append(OrderBook&& other) {
   other.entries_.clear();
 }
 
-// Its number holds, and so do the names of its files.
+// Its number and its pattern hold; of a list that was long nothing does.
 void OrderBook::forget(Entry* entry) {
   entry->is_refuted = true;
   ++refuted_;
-  entry->item_of.clear();
-  std::vector<std::uint32_t>().swap(entry->epoch_items);
-  entry->made.clear();
+  entry->order.forget_lists();
+  entry->item_of = {};
+  entry->epoch_items = {};
+  entry->made = {};
 }
 
 Status OrderBook::add(const std::string& place, const std::string& line) {
@@ -90,6 +122,8 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   if (!declaration)
     return Status(StatusCode::kInvalid, place + ": " + declaration.status().message());
   OrderDeclaration said = declaration.value();
+  beside(path_, &said.list_path);
+  beside(path_, &said.layout.files_path);
   const bool is_of_files = said.layout.is_files() || said.is_list_of_files;
   // Which of the workers opens a file does not matter.
   if (is_of_files) said.workers = 1;
@@ -203,7 +237,7 @@ std::optional<OrderBook::FilePlace> OrderBook::place_of_file(const std::string& 
 DeclaredOrder OrderBook::files_from(const FilePlace& place, OrderReader reader) {
   Entry& entry = entries_[place.declaration];
   std::uint32_t& next_epoch = entry.next_epoch[static_cast<std::size_t>(reader)];
-  for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1}) {
+  for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1, 0U}) {
     const auto items = entry.order.order(epoch);
     if (!items) continue;
     const auto count = std::min(items->size(), kItemsAhead);
@@ -225,10 +259,9 @@ void OrderBook::refute(const std::string& path) {
 }
 
 void OrderBook::drop(Entry* entry, const std::string& path) {
-  entry->is_refuted = true;
-  ++refuted_;
-  if (!complain_) return;
   const bool may_have_workers = entry->item_of.empty() && entry->order.workers() == 1;
+  forget(entry);
+  if (!complain_) return;
   complain_(entry->place + ": the order declared for " + path +
             " is not the one in which it is read; it is not followed any more" +
             (may_have_workers ? ". If a DataLoader has num_workers=N, say workers=N and its batch="
@@ -246,15 +279,30 @@ bool OrderBook::find(Entry* entry, std::uint32_t item) {
 }
 
 bool OrderBook::move_to(Entry* entry, std::uint32_t item) {
-  if (find(entry, item)) return true;
-  auto items = entry->order.order(entry->next_epoch[0]);
+  return find(entry, item) || try_epoch(entry, entry->next_epoch[0], item) ||
+         begin_again(entry, item);
+}
+
+// Another job goes through the epochs that the last one went through, or some of them: several
+// opens in a row show it. Who has kept to the order for a moment only by chance does not begin
+// again for ever.
+bool OrderBook::begin_again(Entry* entry, std::uint32_t item) {
+  const auto enough = std::min<std::uint64_t>(kNotFoundMax, entry->order.items_per_epoch());
+  if (entry->not_found < kNotFoundBeforeAgain || entry->found < enough) return false;
+  if (!try_epoch(entry, 0, item)) return false;
+  entry->found = 0;
+  return true;
+}
+
+bool OrderBook::try_epoch(Entry* entry, std::uint32_t epoch, std::uint32_t item) {
+  auto items = entry->order.order(epoch);
   if (!items) return false;
   std::vector<std::uint32_t> before = std::move(entry->epoch_items);
   const std::size_t at_before = entry->at;
   entry->epoch_items = std::move(items.value());
   entry->at = 0;
   if (find(entry, item)) {
-    ++entry->next_epoch[0];
+    entry->next_epoch[0] = epoch + 1;
     return true;
   }
   entry->epoch_items = std::move(before);
@@ -285,6 +333,7 @@ std::vector<std::string> OrderBook::files_after(const std::string& path, std::si
       continue;
     }
     entry.not_found = 0;
+    ++entry.found;
     const std::vector<std::string>& names = entry.order.item_files();
     for (std::size_t at = entry.at; at < entry.epoch_items.size() && files.size() < count; ++at)
       files.push_back(names[entry.epoch_items[at]]);

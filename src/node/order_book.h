@@ -44,6 +44,11 @@ class OrderBook {
   // An empty path: no declarations.
   static Result<OrderBook> load(const std::string& path, Complain complain);
 
+  // Of all that is declared and what the lists hold: equal for whoever reads the same.
+  std::uint64_t fingerprint() const;
+  // Every file that was read for it.
+  std::vector<std::string> sources() const;
+
   // Takes over what another one declares. What is declared already goes on; who declares something
   // else for its pattern means the old declaration no more, which is dropped without a complaint.
   void append(OrderBook&& other);
@@ -68,6 +73,7 @@ class OrderBook {
     std::uint32_t item = 0;
   };
   std::optional<FilePlace> place_of_file(const std::string& path) const;
+  // Requires: the declaration is not refuted.
   const std::string& file_of(const FilePlace& place) const {
     return entries_[place.declaration].order.item_files()[place.item];
   }
@@ -110,6 +116,7 @@ class OrderBook {
     std::unordered_map<std::string, std::uint32_t> item_of;
     std::vector<std::uint32_t> epoch_items;
     std::size_t at = 0;
+    std::size_t found = 0;   // files that were where it has them, since it was last begun anew
     unsigned not_found = 0;  // in a row
   };
   Status add(const std::string& place, const std::string& line);
@@ -123,10 +130,13 @@ class OrderBook {
   }
   static bool find(Entry* entry, std::uint32_t item);
   bool move_to(Entry* entry, std::uint32_t item);
-  static bool say_the_same(Entry& old, Entry& fresh);
+  bool begin_again(Entry* entry, std::uint32_t item);
+  static bool try_epoch(Entry* entry, std::uint32_t epoch, std::uint32_t item);
+  static bool say_the_same(const Entry& old, const Entry& fresh);
   void forget(Entry* entry);
   void drop(Entry* entry, const std::string& path);
 
+  std::string path_;
   std::vector<Entry> entries_;
   Complain complain_;
   unsigned refuted_ = 0;

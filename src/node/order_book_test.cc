@@ -147,5 +147,57 @@ TEST_F(OrderBookTest, WhatIsDeclaredAnewReplacesWhatWasForThePattern) {
   EXPECT_TRUE(complaints_.empty());
 }
 
+TEST_F(OrderBookTest, ListsThatAreWrittenAnewAreReadAnew) {
+  const std::string list = write("/data/a\n/data/b\n/data/c\n");
+  OrderBook book = load("* list " + list + " lines=files\n");
+  EXPECT_EQ(book.files_after("/data/a", 2), (std::vector<std::string>{"/data/b", "/data/c"}));
+  const std::uint64_t before = book.fingerprint();
+  std::ofstream(list) << "/data/x\n/data/y\n/data/z\n";
+  OrderBook other = load("* list " + list + " lines=files\n");
+  EXPECT_NE(other.fingerprint(), before);
+  book.append(std::move(other));
+  EXPECT_EQ(book.files_after("/data/x", 2), (std::vector<std::string>{"/data/y", "/data/z"}));
+  EXPECT_TRUE(book.files_after("/data/a", 2).empty());
+}
+
+TEST_F(OrderBookTest, AListLiesBesideTheFileThatNamesIt) {
+  const std::string list = write("/data/a\n/data/b\n");
+  OrderBook book = load("* list " + list.substr(list.rfind('/') + 1) + " lines=files\n");
+  EXPECT_EQ(book.files_after("/data/a", 2).size(), 1U);
+  EXPECT_EQ(book.sources().back(), list);
+}
+
+class ManyFilesTest : public OrderBookTest {
+ protected:
+  static constexpr std::size_t kFiles = 1000;
+  ManyFilesTest() {
+    std::string list;
+    for (std::size_t file = 0; file < kFiles; ++file) list += name_of(file) + "\n";
+    book_ = load("* list " + write(list) + " lines=files\n");
+  }
+  static std::string name_of(std::size_t file) { return "/data/" + std::to_string(file); }
+
+  OrderBook book_;
+};
+
+TEST_F(ManyFilesTest, TheSameJobOnceMoreBeginsAgain) {
+  for (std::size_t file = 0; file < kFiles; ++file) book_.files_after(name_of(file), 1);
+  std::size_t known = 0;
+  for (std::size_t file = 0; file < kFiles / 2; ++file)
+    known += book_.files_after(name_of(file), 1).size();
+  EXPECT_GE(known, kFiles / 2 - 10);
+  for (std::size_t file = 0; file < kFiles / 2; ++file)
+    known += book_.files_after(name_of(file), 1).size();
+  EXPECT_GE(known, kFiles - 20) << "nor does it matter how far that one has got";
+  EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(ManyFilesTest, WhoOnlyBeginsByItIsRefutedAllTheSame) {
+  for (std::size_t file = 0; file < kFiles; ++file) book_.files_after(name_of(file), 1);
+  for (std::size_t open = 0; open < kFiles; ++open)
+    book_.files_after(name_of(open * 617 % kFiles), 1);
+  EXPECT_EQ(complaints_.size(), 1U);
+}
+
 }  // namespace
 }  // namespace cairn::node

@@ -78,15 +78,20 @@ Status Prefetcher::load_orders() {
   return Status::ok();
 }
 
-Result<std::size_t> Prefetcher::declare(const std::string& path) {
+Result<std::size_t> Prefetcher::declare(const std::string& path, const std::string& fingerprint) {
   auto orders = OrderBook::load(path, complain);
   if (!orders) return orders.status();
+  if (std::to_string(orders->fingerprint()) != fingerprint) {
+    return Status(StatusCode::kInvalid,
+                  path +
+                      ": the node reads something else there, or in a list that it names; write "
+                      "them where they are stored, and not while they are declared");
+  }
   const std::size_t count = orders->size();
   spdlog::info("{}: {} orders declared", path, count);
   if (is_wanted() && count != 0) {
     memory_.header().opens_are_urgent.store(1);
-    const std::lock_guard lock(mutex_);
-    want_files(orders->first_files(kFilesAhead));
+    want_first_files(*orders);
   }
   changed_.notify_all();
   const std::lock_guard lock(declared_mutex_);
@@ -116,7 +121,7 @@ void Prefetcher::start() {
   }
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
   // Who has declared them is about to read them.
-  want_files(orders_.first_files(kFilesAhead));
+  want_first_files(orders_);
   for (unsigned worker = 0; worker < kWorkers; ++worker)
     threads_.emplace_back([this, worker] { work(worker); });
 }
@@ -190,7 +195,7 @@ void Prefetcher::carry_by_heat(ObjectIndex object, std::uint64_t offset, std::ui
 void Prefetcher::forget_dead() {
   const std::lock_guard lock(mutex_);
   streams_.forget_dead();
-  if (streams_.size() == 0) {
+  if (streams_.size() == 0 && !awaits_reader_) {
     files_.clear();
     files_seen_.clear();
   }
@@ -208,10 +213,21 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
       known != names_.end()
           ? known->second
           : path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
-  want_files(orders_.files_after(path, kFilesAhead));
+  std::vector<std::string> files = orders_.files_after(path, kFilesAhead);
+  if (!files.empty()) awaits_reader_ = false;
+  want_files(std::move(files));
   // What was read is wanted anew in the next epoch.
   files_seen_.erase(path);
   if (names_.size() > kNamesMax) names_.clear();
+}
+
+// Whoever ends before the first of them is opened is not their reader.
+void Prefetcher::want_first_files(OrderBook& orders) {
+  std::vector<std::string> files = orders.first_files(kFilesAhead);
+  if (files.empty()) return;
+  const std::lock_guard lock(mutex_);
+  awaits_reader_ = true;
+  want_files(std::move(files));
 }
 
 void Prefetcher::want_files(std::vector<std::string> paths) {

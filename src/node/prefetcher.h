@@ -55,8 +55,9 @@ class Prefetcher {
   Status load_orders();
   // Used by the thread that calls take(), once it has begun.
   OrderBook& orders() { return orders_; }
-  // Reads more of them, for files that are opened from now on. Returns: how many.
-  Result<std::size_t> declare(const std::string& path);
+  // Reads more of them, for files that are opened from now on; `fingerprint` is that of what their
+  // author reads there. Returns: how many.
+  Result<std::size_t> declare(const std::string& path, const std::string& fingerprint);
   // An EventReader::Sink that comes before all that use orders().
   void adopt_declared();
   bool is_wanted() const { return context_.config->prefetch_percent > 0; }
@@ -91,6 +92,7 @@ class Prefetcher {
             PlacementReason reason);
   void want_files_after(const ToldAccess& told);
   void want_files(std::vector<std::string> paths);
+  void want_first_files(OrderBook& orders);
   Outcome fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
   void give_back_file(std::string path, Outcome outcome);
   void put_away();
@@ -116,6 +118,7 @@ class Prefetcher {
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
+  bool awaits_reader_ = false;                  // of files that were declared just now
   unsigned file_tries_ = 0;                     // in a row that found no room
   // Of files that were fetched: who reads them from RAM has closed them again before the kernel
   // can be asked for the name.

@@ -48,6 +48,19 @@ class EpochOrder {
   std::uint32_t epochs() const { return declaration_.epochs; }
   // How many numbers an epoch has.
   std::uint64_t items_per_epoch() const;
+  // The numbers that a list gives; empty for an order that is drawn.
+  const std::vector<std::uint32_t>& listed() const { return listed_; }
+  // Whether the lists that two equal declarations name hold the same.
+  bool has_same_lists(const EpochOrder& other) const {
+    return listed_ == other.listed_ && item_files_ == other.item_files_;
+  }
+  // Gives the memory of its lists back; nothing else may be asked of it afterwards.
+  void forget_lists() {
+    listed_ = {};
+    item_files_ = {};
+    previous_ = {};
+  }
+
   // The file of each item, when the declaration names a list of them; else empty.
   const std::vector<std::string>& item_files() const { return item_files_; }
 

@@ -110,26 +110,32 @@ def later_nodes_know_the_order():
 
 
 def a_job_declares_its_order():
-    """On a node that is up, and from within the run itself; what is wrong with a declaration is said at once."""
+    """On a node that is up, and from within a run that has just written it; what is wrong with one is said at once."""
     blocks = 400
     shuffle = random.Random(8).sample(range(blocks), blocks)
     work = under_cairn.work_directory("learning-order")
     (work / "list").write_text("".join(f"{item}\n" for item in shuffle))
-    (work / "orders").write_text(f"# of this job\n*/packed list {work / 'list'} item-bytes={BLOCK}\n")
+    (work / "orders").write_text(f"# of this job\n*/packed list list item-bytes={BLOCK}\n")
     (work / "wrong").write_text("*/packed torch-random sede=42 items=10 epochs=1 item-bytes=64K\n")
     (work / "empty").write_text("# nothing\n")
     with Stage() as stage:
         path = stage.make("packed", blocks * BLOCK // MIB + 1)
         # Somebody has been reading something else of it all the while.
         other = stage.reader()
+        stage.cairn("stage-in", "--node", "n", "--tier", "ram", path)
         file = other.call("open", str(path), os.O_RDONLY)
-        other.call("pread", file, BLOCK, 0)
+        for at in range(8):
+            other.call("pread", file, BLOCK, (at * 37 + 11) % blocks * BLOCK)
         for name, words in {"wrong": ("wrong:1", "sede"), "empty": ("declares nothing",),
                             "none": ("none", "No such file")}.items():
             said = stage.cairn("declare", "--node", "n", work / name, status=2)
             assert all(word in said for word in words), said
-        script = '"$0" declare "$1" && shift && exec "$@"'
-        said = stage.run("sh", "-c", script, under_cairn.CAIRN, work / "orders", *stage.reading(path, shuffle))
+        stage.cairn("stage-out", "--node", "n", path)
+        # In the place of others, of which the store knows more than of them.
+        for name in ("list", "orders"):
+            (stage.directory / name).write_text("*/packed numpy-permutation seed=1 items=9 epochs=1 item-bytes=4K\n")
+        script = 'cat "$1/list" >list && cat "$1/orders" >orders && "$0" declare orders && shift && exec "$@"'
+        said = stage.run("sh", "-c", script, under_cairn.CAIRN, work, *stage.reading(path, shuffle))
         assert "declared: 1 orders" in said, said
         for at in range(8):
             other.call("pread", file, BLOCK, at * 8 * BLOCK)
