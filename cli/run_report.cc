@@ -141,6 +141,11 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
     if (unsigned_field(report, "flushed_bytes") > 0) lines.push_back(store_line(report));
   }
   add_foreign_line(report, &lines);
+  // On a node that others use, too, `cairn status` has them.
+  if (outcome.private_node) {
+    for (const Json& warning : member(report, "warnings"))
+      lines.push_back("  warning   " + printable(warning.get<std::string>()));
+  }
   const uint64_t clients_left = unsigned_field(report, "clients_left");
   if (clients_left > 0) {
     lines.push_back(

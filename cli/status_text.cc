@@ -125,6 +125,14 @@ std::string fetch_section(const Json& status) {
   return text;
 }
 
+// What the node has logged for whoever has configured it.
+std::string warning_section(const Json& status) {
+  std::string text;
+  for (const Json& warning : member(status, "warnings"))
+    text += fmt::format("warning: {}\n", printable(warning.get<std::string>()));
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string replacement_section(const Json& status) {
   Rows rows = {{"tier", "expert", "follows", "references", "misses", "known ahead"}};
   const Json& tiers = member(status, "replacement");
@@ -228,8 +236,8 @@ std::string foreign_section(const Json& status) {
 std::string status_text(const Json& status) {
   return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + run_section(status) +
          reservation_section(status) + move_section(status) + fetch_section(status) +
-         replacement_section(status) + client_section(status) + unstored_section(status) +
-         error_section(status) + foreign_section(status);
+         replacement_section(status) + warning_section(status) + client_section(status) +
+         unstored_section(status) + error_section(status) + foreign_section(status);
 }
 
 }  // namespace cairn::cli

@@ -78,18 +78,26 @@ void ControlServer::accept_loop() {
 
 void ControlServer::converse(Connection& connection, std::uint64_t session) {
   std::string received;
-  char buffer[4096];
+  std::vector<char> buffer(std::size_t{64} << 10);
   for (;;) {
-    const ssize_t got = ::recv(connection.socket.get(), buffer, sizeof buffer, 0);
+    const ssize_t got = ::recv(connection.socket.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    received.append(buffer, static_cast<std::size_t>(got));
-    if (received.size() > kLineBytesMax) break;
+    std::size_t searched = received.size();
+    received.append(buffer.data(), static_cast<std::size_t>(got));
     std::size_t end = 0;
-    while ((end = received.find('\n')) != std::string::npos) {
+    while ((end = received.find('\n', searched)) != std::string::npos) {
       const std::string line = received.substr(0, end);
       received.erase(0, end + 1);
+      searched = 0;
       answer(connection, session, line);
+    }
+    if (received.size() > kLineBytesMax) {
+      ControlPeer(connection.socket.get())
+          .send({{"kind", "error"},
+                 {"message", "a request is larger than the service takes"},
+                 {"remedy", "name fewer files at once"}});
+      break;
     }
   }
   handler_.on_close(session);

@@ -50,7 +50,8 @@ class ControlHandler {
 
 class ControlServer {
  public:
-  static constexpr std::size_t kLineBytesMax = 1 << 20;
+  // Commands name files: a hundred thousand of them, each with a long path, are well below this.
+  static constexpr std::size_t kLineBytesMax = std::size_t{256} << 20;
   static constexpr std::size_t kConnectionsMax = 256;
 
   explicit ControlServer(ControlHandler& handler) : handler_(handler) {}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/heat_book.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "base/clock.h"
 #include "heat/heat_file.h"
 #include "node/event_clock.h"
+#include "node/log_file.h"
 
 namespace cairn::node {
 namespace {
@@ -40,7 +40,7 @@ void HeatBook::load(Map* map) const {
   auto state = load_heat(path_of(map->key), map->key, map->heat.pace());
   if (!state) {
     if (state.status().code() != StatusCode::kNotFound)
-      spdlog::warn("{}: begun anew", state.status().message());
+      log_warning(state.status().message() + ": begun anew");
     return;
   }
   (void)map->heat.restore(std::move(state.value()));
@@ -52,7 +52,7 @@ void HeatBook::save(const Map& map) {
   saved_.insert(map.key);
   ::mkdir(directory_.c_str(), 0700);
   if (const Status status = save_heat(path_of(map.key), map.key, map.heat.state()); !status)
-    spdlog::warn("{}", status.message());
+    log_warning(status.message());
 }
 
 void HeatBook::make_room_for_one() {

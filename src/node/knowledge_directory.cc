@@ -97,8 +97,10 @@ void KnowledgeDirectory::put(std::uint64_t key, const FileKnowledge& file) {
   if (state == state_of(file.history) && ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0)
     return;
   Status status = save_knowledge(path, key, file);
-  if (status.code() == StatusCode::kNotFound && make_directories(directory_) == 0)
-    status = save_knowledge(path, key, file);
+  if (status.code() == StatusCode::kNotFound) {
+    const int error = make_directories(directory_);
+    status = error == 0 ? save_knowledge(path, key, file) : Status::from_errno(error, directory_);
+  }
   if (status) {
     state = state_of(file.history);
     ++counts_.put;

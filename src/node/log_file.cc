@@ -5,7 +5,25 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <mutex>
+
 namespace cairn::node {
+namespace {
+
+constexpr std::size_t kWarningsKept = 16;
+
+struct Warnings {
+  std::mutex mutex;
+  std::vector<std::string> texts;
+};
+
+Warnings& warnings() {
+  static Warnings all;
+  return all;
+}
+
+}  // namespace
 
 void open_log(const std::string& path) {
   std::shared_ptr<spdlog::logger> logger;
@@ -24,5 +42,20 @@ void open_log(const std::string& path) {
 }
 
 void close_log() { spdlog::default_logger()->flush(); }
+
+void log_warning(const std::string& text) {
+  spdlog::warn("{}", text);
+  Warnings& kept = warnings();
+  const std::lock_guard lock(kept.mutex);
+  if (std::find(kept.texts.begin(), kept.texts.end(), text) != kept.texts.end()) return;
+  if (kept.texts.size() == kWarningsKept) kept.texts.erase(kept.texts.begin());
+  kept.texts.push_back(text);
+}
+
+std::vector<std::string> kept_warnings() {
+  Warnings& kept = warnings();
+  const std::lock_guard lock(kept.mutex);
+  return kept.texts;
+}
 
 }  // namespace cairn::node

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service's log: node.log in the node directory, sparse, for operators.
 //
-// Thread safety: open_log() once at start; spdlog's default logger is then safe from any thread.
+// Thread safety: open_log() once at start; everything else, spdlog's default logger included, is
+// then safe from any thread.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace cairn::node {
 
 // Falls back to standard error, which the launcher has put into the same file.
 void open_log(const std::string& path);
 void close_log();
+
+// Logs what whoever has configured the node, or declares something to it, has to know; the last few
+// of these are kept for `cairn status` and the report of a run.
+void log_warning(const std::string& text);
+std::vector<std::string> kept_warnings();
 
 }  // namespace cairn::node

@@ -10,18 +10,19 @@
 
 #include "base/kept_file.h"
 #include "node/read_events.h"
+#include "orders/item_list.h"
 
 namespace cairn::node {
 namespace {
 
 // So many items at the beginning of an epoch are looked through for what a program reads first.
 constexpr std::size_t kFirstItems = 4;
-// A file that was opened is looked for among so many that come next.
-constexpr std::size_t kItemsAhead = 256;
-// So many files in a row that are not where the order has them refute it.
-constexpr unsigned kNotFoundMax = 64;
-// And after so many it is looked whether they are its beginning.
-constexpr unsigned kNotFoundBeforeAgain = 8;
+// A pattern without a slash may be one of the last component, as in rules.
+bool matches(const std::string& pattern, const std::string& path) {
+  if (::fnmatch(pattern.c_str(), path.c_str(), 0) == 0) return true;
+  return pattern.find('/') == std::string::npos &&
+         ::fnmatch(pattern.c_str(), path.c_str() + path.rfind('/') + 1, 0) == 0;
+}
 
 // A list that has no absolute path lies where the file does that names it.
 void beside(const std::string& file, std::string* list) {
@@ -36,6 +37,7 @@ Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
   book.complain_ = std::move(complain);
   book.path_ = path;
   if (path.empty()) return book;
+  if (const Status status = check_text_file(path); !status) return status;
   std::ifstream file(path);
   if (!file) return Status::from_errno(errno, "cannot read the orders in " + path);
   std::string line;
@@ -106,7 +108,7 @@ void OrderBook::forget(Entry* entry) {
   ++refuted_;
   entry->order.forget_lists();
   entry->item_of = {};
-  entry->epoch_items = {};
+  entry->progress = {};
   entry->made = {};
 }
 
@@ -148,8 +150,7 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
 
 bool OrderBook::has_order_of(const std::string& path) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return !entry.is_refuted && entry.item_of.empty() &&
-           ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) == 0;
+    return !entry.is_refuted && entry.item_of.empty() && matches(entry.pattern, path);
   });
 }
 
@@ -212,8 +213,7 @@ DeclaredOrder OrderBook::order_of_epochs(Entry* entry, const Beginning& beginnin
 
 DeclaredOrder OrderBook::order_from(const std::string& path, BlockRun first, OrderReader reader) {
   for (Entry& entry : entries_) {
-    if (entry.is_refuted || !entry.item_of.empty() ||
-        ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) != 0) {
+    if (entry.is_refuted || !entry.item_of.empty() || !matches(entry.pattern, path)) {
       continue;
     }
     std::uint32_t& next_epoch = entry.next_epoch[static_cast<std::size_t>(reader)];
@@ -240,7 +240,7 @@ DeclaredOrder OrderBook::files_from(const FilePlace& place, OrderReader reader) 
   for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1, 0U}) {
     const auto items = entry.order.order(epoch);
     if (!items) continue;
-    const auto count = std::min(items->size(), kItemsAhead);
+    const auto count = std::min(items->size(), FileProgress::kAhead);
     const auto end = items->begin() + static_cast<std::ptrdiff_t>(count);
     if (std::find(items->begin(), end, place.item) == end) continue;
     next_epoch = epoch + 1;
@@ -251,9 +251,8 @@ DeclaredOrder OrderBook::files_from(const FilePlace& place, OrderReader reader) 
 
 void OrderBook::refute(const std::string& path) {
   for (Entry& entry : entries_) {
-    const bool speaks_of_it = entry.item_of.empty()
-                                  ? ::fnmatch(entry.pattern.c_str(), path.c_str(), 0) == 0
-                                  : entry.item_of.contains(path);
+    const bool speaks_of_it =
+        entry.item_of.empty() ? matches(entry.pattern, path) : entry.item_of.contains(path);
     if (speaks_of_it && !entry.is_refuted) drop(&entry, path);
   }
 }
@@ -266,48 +265,6 @@ void OrderBook::drop(Entry* entry, const std::string& path) {
             " is not the one in which it is read; it is not followed any more" +
             (may_have_workers ? ". If a DataLoader has num_workers=N, say workers=N and its batch="
                               : ""));
-}
-
-bool OrderBook::find(Entry* entry, std::uint32_t item) {
-  const std::size_t end = std::min(entry->at + kItemsAhead, entry->epoch_items.size());
-  for (std::size_t at = entry->at; at < end; ++at) {
-    if (entry->epoch_items[at] != item) continue;
-    entry->at = at + 1;
-    return true;
-  }
-  return false;
-}
-
-bool OrderBook::move_to(Entry* entry, std::uint32_t item) {
-  return find(entry, item) || try_epoch(entry, entry->next_epoch[0], item) ||
-         begin_again(entry, item);
-}
-
-// Another job goes through the epochs that the last one went through, or some of them: several
-// opens in a row show it. Who has kept to the order for a moment only by chance does not begin
-// again for ever.
-bool OrderBook::begin_again(Entry* entry, std::uint32_t item) {
-  const auto enough = std::min<std::uint64_t>(kNotFoundMax, entry->order.items_per_epoch());
-  if (entry->not_found < kNotFoundBeforeAgain || entry->found < enough) return false;
-  if (!try_epoch(entry, 0, item)) return false;
-  entry->found = 0;
-  return true;
-}
-
-bool OrderBook::try_epoch(Entry* entry, std::uint32_t epoch, std::uint32_t item) {
-  auto items = entry->order.order(epoch);
-  if (!items) return false;
-  std::vector<std::uint32_t> before = std::move(entry->epoch_items);
-  const std::size_t at_before = entry->at;
-  entry->epoch_items = std::move(items.value());
-  entry->at = 0;
-  if (find(entry, item)) {
-    entry->next_epoch[0] = epoch + 1;
-    return true;
-  }
-  entry->epoch_items = std::move(before);
-  entry->at = at_before;
-  return false;
 }
 
 std::vector<std::string> OrderBook::first_files(std::size_t count) {
@@ -323,21 +280,36 @@ std::vector<std::string> OrderBook::first_files(std::size_t count) {
   return files;
 }
 
+// Each rank of a job may have declared its own part of the same files.
 std::vector<std::string> OrderBook::files_after(const std::string& path, std::size_t count) {
   std::vector<std::string> files;
+  std::vector<std::pair<Entry*, std::uint32_t>> places;
+  Entry* followed = nullptr;
+  std::uint32_t item_of_followed = 0;
+  FileProgress::Place nearest;
   for (Entry& entry : entries_) {
     const auto found = entry.item_of.find(path);
     if (found == entry.item_of.end() || entry.is_refuted) continue;
-    if (!move_to(&entry, found->second)) {
-      if (++entry.not_found >= kNotFoundMax) drop(&entry, path);
-      continue;
-    }
-    entry.not_found = 0;
-    ++entry.found;
-    const std::vector<std::string>& names = entry.order.item_files();
-    for (std::size_t at = entry.at; at < entry.epoch_items.size() && files.size() < count; ++at)
-      files.push_back(names[entry.epoch_items[at]]);
-    return files;
+    places.emplace_back(&entry, found->second);
+    const FileProgress::Place place = entry.progress.find(entry.order, found->second);
+    if (place.distance >= nearest.distance) continue;
+    nearest = place;
+    followed = &entry;
+    item_of_followed = found->second;
+  }
+  if (followed != nullptr) followed->progress.go_to(followed->order, item_of_followed, nearest);
+  for (std::size_t at = 0; at < places.size() && followed == nullptr; ++at) {
+    const auto& [entry, item] = places[at];
+    if (entry->progress.begins(entry->order, item)) followed = entry;
+  }
+  if (followed != nullptr) {
+    const std::vector<std::string>& names = followed->order.item_files();
+    followed->progress.following(count, [&](std::uint32_t item) { files.push_back(names[item]); });
+  } else {
+    for (const auto& [entry, item] : places) entry->progress.not_found();
+  }
+  for (const auto& [entry, item] : places) {
+    if (entry->progress.is_doubted()) drop(entry, path);
   }
   return files;
 }

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "node/file_progress.h"
 #include "orders/epoch_order.h"
 #include "prefetch/stream_hints.h"
 
@@ -112,12 +113,9 @@ class OrderBook {
     std::array<std::uint32_t, 2> next_epoch{};  // of each reader
     std::vector<Made> made;                     // of each worker
     bool is_refuted = false;
-    // Of many files: which item each is, the epoch that is being read and where it has got to.
+    // Of many files: which item each is, and where their opens have got to.
     std::unordered_map<std::string, std::uint32_t> item_of;
-    std::vector<std::uint32_t> epoch_items;
-    std::size_t at = 0;
-    std::size_t found = 0;   // files that were where it has them, since it was last begun anew
-    unsigned not_found = 0;  // in a row
+    FileProgress progress;
   };
   Status add(const std::string& place, const std::string& line);
   static Beginning find_beginning(Entry* entry, BlockRun first, std::uint32_t next_epoch);
@@ -128,10 +126,6 @@ class OrderBook {
   static BlockRun run_or_item(const Entry& entry, std::uint32_t item) {
     return entry.item_of.empty() ? run_of(entry, item) : BlockRun{item, 1};
   }
-  static bool find(Entry* entry, std::uint32_t item);
-  bool move_to(Entry* entry, std::uint32_t item);
-  bool begin_again(Entry* entry, std::uint32_t item);
-  static bool try_epoch(Entry* entry, std::uint32_t epoch, std::uint32_t item);
   static bool say_the_same(const Entry& old, const Entry& fresh);
   void forget(Entry* entry);
   void drop(Entry* entry, const std::string& path);

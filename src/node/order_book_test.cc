@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
+#include <numeric>
+#include <random>
+#include <set>
 
 #include "orders/testing/order_texts.h"
 
@@ -190,6 +195,119 @@ TEST_F(ManyFilesTest, TheSameJobOnceMoreBeginsAgain) {
     known += book_.files_after(name_of(file), 1).size();
   EXPECT_GE(known, kFiles - 20) << "nor does it matter how far that one has got";
   EXPECT_TRUE(complaints_.empty());
+}
+
+// Several epochs of a shuffle, opened by others than one process that opens each file once.
+class SharedFilesTest : public OrderBookTest {
+ protected:
+  static constexpr std::uint32_t kEpochs = 4;
+  void SetUp() override {
+    for (std::size_t file = 0; file < files_; ++file) list_ += name_of(file) + "\n";
+    list_ = write(list_);
+  }
+  static std::string name_of(std::size_t file) { return "/data/" + std::to_string(file); }
+  std::string line(const std::string& kind) const {
+    return kind + " seed=7 items=" + std::to_string(files_) + " epochs=" + std::to_string(kEpochs) +
+           " item-files=" + list_;
+  }
+  // Returns: which part of the opens was of a file that was named before, in the same epoch.
+  double open(OrderBook& book, const std::vector<std::vector<std::uint32_t>>& epochs) {
+    std::size_t opens = 0;
+    std::size_t known = 0;
+    for (const std::vector<std::uint32_t>& epoch : epochs) {
+      std::set<std::string> wanted;
+      for (const std::uint32_t item : epoch) {
+        known += wanted.contains(name_of(item)) ? 1 : 0;
+        ++opens;
+        for (std::string& next : book.files_after(name_of(item), 32))
+          wanted.insert(std::move(next));
+      }
+    }
+    return static_cast<double>(known) / static_cast<double>(opens);
+  }
+
+  std::size_t files_ = 400;
+  std::string list_;
+};
+
+TEST_F(SharedFilesTest, ByWorkersInBatches) {
+  for (const std::size_t batch : {8, 32}) {
+    OrderBook book = load("* " + line("torch-random") + "\n");
+    EpochOrder order = testing::order_of(line("torch-random"));
+    std::mt19937 draw(5);
+    std::vector<std::vector<std::uint32_t>> epochs;
+    for (std::uint32_t epoch = 0; epoch < kEpochs; ++epoch) {
+      const auto items = order.order(epoch).value();
+      // Four workers, each in its batch, one or the other ahead.
+      epochs.emplace_back();
+      for (std::size_t first = 0; first < items.size(); first += 4 * batch) {
+        std::array<std::size_t, 4> done{};
+        for (std::size_t left = std::min(4 * batch, items.size() - first); left > 0;) {
+          const std::size_t worker = draw() % 4;
+          const std::size_t at = first + worker * batch + done[worker];
+          if (done[worker] == batch || at >= items.size()) continue;
+          epochs.back().push_back(items[at]);
+          ++done[worker];
+          --left;
+        }
+      }
+    }
+    EXPECT_GE(open(book, epochs), 0.85) << batch;
+    EXPECT_TRUE(complaints_.empty()) << complaints_[0];
+  }
+}
+
+TEST_F(SharedFilesTest, EachTwice) {
+  OrderBook book = load("* " + line("torch-random") + "\n");
+  EpochOrder order = testing::order_of(line("torch-random"));
+  std::vector<std::vector<std::uint32_t>> epochs(kEpochs);
+  for (std::uint32_t epoch = 0; epoch < kEpochs; ++epoch) {
+    const auto items = order.order(epoch).value();
+    for (const std::uint32_t item : items) epochs[epoch].insert(epochs[epoch].end(), {item, item});
+  }
+  EXPECT_GE(open(book, epochs), 0.95);
+  EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(SharedFilesTest, ByTwoRanksOfADeclarationEach) {
+  const std::string each = "torch-distributed replicas=2 rank=";
+  OrderBook book = load("* " + line(each + "0") + "\n* " + line(each + "1") + "\n");
+  EpochOrder first = testing::order_of(line(each + "0"));
+  EpochOrder second = testing::order_of(line(each + "1"));
+  std::vector<std::vector<std::uint32_t>> epochs(kEpochs);
+  for (std::uint32_t epoch = 0; epoch < kEpochs; ++epoch) {
+    const auto one = first.order(epoch).value();
+    const auto other = second.order(epoch).value();
+    for (std::size_t at = 0; at < one.size(); ++at)
+      epochs[epoch].insert(epochs[epoch].end(), {one[at], other[at]});
+  }
+  EXPECT_GE(open(book, epochs), 0.95);
+  EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(SharedFilesTest, EpochsMayEndEarly) {
+  files_ = 2000;
+  list_.clear();
+  SetUp();
+  OrderBook book = load("* " + line("torch-random") + "\n");
+  EpochOrder order = testing::order_of(line("torch-random"));
+  std::vector<std::vector<std::uint32_t>> epochs;
+  for (std::uint32_t epoch = 0; epoch < kEpochs; ++epoch) {
+    const auto items = order.order(epoch).value();
+    epochs.emplace_back(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(files_ / 2));
+  }
+  EXPECT_GE(open(book, epochs), 0.85);
+  EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(SharedFilesTest, AnotherSeedIsNoticed) {
+  OrderBook book = load("* " + line("torch-random") + "\n");
+  std::vector<std::uint32_t> items(files_);
+  std::iota(items.begin(), items.end(), 0U);
+  std::mt19937 draw(11);
+  std::shuffle(items.begin(), items.end(), draw);
+  open(book, {items});
+  EXPECT_EQ(complaints_.size(), 1U);
 }
 
 TEST_F(ManyFilesTest, WhoOnlyBeginsByItIsRefutedAllTheSame) {

@@ -14,6 +14,7 @@
 
 #include "buffer/fetch_ahead.h"
 #include "buffer/object_lifecycle.h"
+#include "node/log_file.h"
 #include "node/quiet_open.h"
 #include "node/stager.h"
 #include "node/store_files.h"
@@ -54,8 +55,6 @@ class DiscardingService final : public HandOver {
   const NodeContext& context_;
 };
 
-void complain(const std::string& text) { spdlog::warn("{}", text); }
-
 void nap(long nanos) {
   const timespec time{0, nanos};
   ::nanosleep(&time, nullptr);
@@ -72,14 +71,14 @@ Prefetcher::Prefetcher(const NodeContext& context, const NodeMemory& memory)
       }) {}
 
 Status Prefetcher::load_orders() {
-  auto orders = OrderBook::load(context_.config->orders_file, complain);
+  auto orders = OrderBook::load(context_.config->orders_file, log_warning);
   if (!orders) return orders.status();
   orders_ = std::move(orders.value());
   return Status::ok();
 }
 
 Result<std::size_t> Prefetcher::declare(const std::string& path, const std::string& fingerprint) {
-  auto orders = OrderBook::load(path, complain);
+  auto orders = OrderBook::load(path, log_warning);
   if (!orders) return orders.status();
   if (std::to_string(orders->fingerprint()) != fingerprint) {
     return Status(StatusCode::kInvalid,
@@ -116,7 +115,7 @@ std::string Prefetcher::predictor_name(unsigned number) {
 void Prefetcher::start() {
   if (!is_wanted()) return;
   if (const std::string& directory = context_.config->remember_directory; !directory.empty()) {
-    shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, complain);
+    shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
     streams_.set_shelf(&*shelf_);
   }
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);

@@ -90,8 +90,7 @@ class Service final : public AttachEvents, public StopRequest {
             [this] { return prefetcher_.hold_still(); }),
         reaper_(memory_, clients_, audit_,
                 [this](const SweepCounts& counts) { after_sweep(counts); }),
-        placement_(memory_, figures_of(config),
-                   [](const std::string& complaint) { spdlog::warn("{}", complaint); }),
+        placement_(memory_, figures_of(config), log_warning),
         rules_(memory_, config, accounts_,
                [this](const std::string& name) { return placement_.number_of(name); }),
         scratch_(memory_, clients_.service(), config.node_directory + "/scratch"),
@@ -276,9 +275,8 @@ class Service final : public AttachEvents, public StopRequest {
   // The predictor that the configuration names takes part in fetching ahead.
   Status load_predictor() {
     if (config_.predictor_file.empty()) return Status::ok();
-    auto loaded = PredictorPlugin::load(config_.predictor_file, [](const std::string& complaint) {
-      spdlog::warn("{}", complaint);
-    });
+    auto loaded = PredictorPlugin::load(
+        config_.predictor_file, [](const std::string& complaint) { log_warning(complaint); });
     if (!loaded) return {loaded.status().code(), "prefetch.plugin: " + loaded.status().message()};
     predictor_ = std::move(loaded.value());
     context_.predictor = predictor_.get();

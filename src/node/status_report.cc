@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "node/account_book.h"
 #include "node/learning_report.h"
+#include "node/log_file.h"
 #include "node/sweep.h"
 
 namespace cairn::node {
@@ -262,6 +263,7 @@ Json StatusReport::status() {
           {"counters", counters_json(sums)},
           {"moves", moves_json(context_)},
           {"fetches", fetches_json(context_)},
+          {"warnings", kept_warnings()},
           {"remembered", remembered_json(context_)},
           {"replacement", replacement_json(context_)},
           {"events", events_json(context_)},
@@ -302,6 +304,7 @@ Json run_report(const NodeContext& context, const Run& run, double drain_seconds
           {"miss_bytes", get(sums, Counter::kMissBytes)},
           {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},
           {"fetches", fetches_json(context)},
+          {"warnings", kept_warnings()},
           {"flushed_bytes", flushed},
           {"drain_seconds", drain_seconds},
           {"attached", context.clients->has_run_attached(run.number())},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "orders/item_list.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -19,7 +21,9 @@ struct CloseList {
 // The lines of a list that say something.
 class ListLines {
  public:
-  explicit ListLines(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "re")) {
+  explicit ListLines(const std::string& path) : path_(path), status_(check_text_file(path)) {
+    if (!status_) return;
+    file_.reset(std::fopen(path.c_str(), "re"));
     if (file_ == nullptr) status_ = Status::from_errno(errno, "order: cannot open " + path);
   }
 
@@ -71,6 +75,14 @@ class ListLines {
 };
 
 }  // namespace
+
+Status check_text_file(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0)
+    return Status::from_errno(errno, "order: cannot open " + path);
+  if (S_ISREG(status.st_mode)) return Status::ok();
+  return Status(StatusCode::kInvalid, "order: " + path + " is no regular file; name a text file");
+}
 
 Result<std::vector<std::uint32_t>> read_item_numbers(const std::string& path, std::uint64_t items) {
   ListLines lines(path);

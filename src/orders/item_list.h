@@ -19,6 +19,10 @@ inline constexpr std::size_t kItemLineBytesMax = 4096;
 // All the names of a list together, so that a mistaken path does not fill the memory.
 inline constexpr std::size_t kItemNameBytesMax = std::size_t{1} << 30;
 
+// Whether it is a regular file: to read a pipe may wait for ever, and a device may never end.
+// Errors: kInvalid, or that of the file system.
+Status check_text_file(const std::string& path);
+
 // `items`: every number must be less. Requires: at most kOrderItemsMax, which is also the most
 // lines that there may be.
 Result<std::vector<std::uint32_t>> read_item_numbers(const std::string& path, std::uint64_t items);

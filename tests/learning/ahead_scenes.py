@@ -182,6 +182,41 @@ def declared_files_are_there_before_they_are_opened():
     under_cairn.remove(work)
 
 
+def a_wrong_order_is_said_to_who_declared_it():
+    """In the report of a run of its own, as nobody reads the log of a node that is gone; else in the status."""
+    work = under_cairn.work_directory("learning-wrong")
+    (work / "list").write_text("".join(f"{item}\n" for item in range(0, 400, 2)))
+    (work / "orders").write_text(f"packed list list item-bytes={BLOCK}\n")
+    with Stage(config=f"prefetch:\n  orders: {work / 'orders'}\n") as stage:
+        path = stage.make("packed", 400 * BLOCK // MIB)
+        words = stage.reading(path, range(399, 200, -2), compute_us=100)
+        said = stage.cairn("run", "--config", stage.settings / "cairn.yaml", "--tier", "none", "--", *words)
+        assert "warning" in said and "orders:1" in said and "is not the one in which it is read" in said, said
+        stage.run(*words)
+        stage.cairn("heatmap", "--node", "n", path)  # by then all events have come
+        assert "orders:1" in stage.status()["warnings"][0], stage.status()["warnings"]
+        assert "warning: " in stage.cairn("status", "--node", "n")
+    under_cairn.remove(work)
+
+
+def what_is_declared_is_fetched_whoever_ends():
+    """Other programs of a job script come and go before the one that is meant opens the first file."""
+    size, count = 2 * MIB, 32
+    work = under_cairn.work_directory("learning-first")
+    names = [work / str(number) for number in range(count)]
+    for name in names:
+        name.write_bytes(random.randbytes(size))
+    (work / "list").write_text("".join(f"{name}\n" for name in names))
+    (work / "orders").write_text("* list list lines=files\n")
+    with Stage(ram="256M", also_buffered=work) as stage:
+        stage.cairn("declare", "--node", "n", work / "orders")
+        for _ in range(5):
+            stage.run("/bin/true")
+        fetched = [("fetched_bytes", count * size)]
+        assert eventually(lambda: fetched[0] in stage.fetched("declared").items()), stage.status()["fetches"]
+    under_cairn.remove(work)
+
+
 def workers_take_batches_in_turn():
     """A loader's processes, each of which reads its part of the order that is declared for all of them."""
     workers, batch, blocks = 3, 8, 600
@@ -225,4 +260,5 @@ def later_bursts_wait_in_the_file_tier():
 SCENES = [orders_are_learned, workers_take_batches_in_turn, later_bursts_wait_in_the_file_tier,
           without_a_budget_nothing_is_fetched, random_reads_fetch_nothing_in_vain, second_epoch_is_replayed,
           later_nodes_know_the_order, declared_files_are_there_before_they_are_opened,
-          a_job_declares_its_order]
+          a_job_declares_its_order, a_wrong_order_is_said_to_who_declared_it,
+          what_is_declared_is_fetched_whoever_ends]

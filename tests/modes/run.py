@@ -520,6 +520,17 @@ def policies_from_shared_objects():
 
 # ---- staging and pins -------------------------------------------------------------------------------------
 
+def lists_of_many_names():
+    """As many as a training set of files has."""
+    with Node() as node:
+        path = node.directory / ("name" * 50)
+        path.write_bytes(pattern(1))
+        (node.work / "list").write_text(f"{path}\n" * 40_000)
+        said = node.cairn("stage-in", "--node", "n", "--from", node.work / "list")
+        assert "staged in" in said, said
+        assert node.tiers_of(path.name), "nothing of it is in RAM"
+
+
 def stage_in_and_out():
     with Node() as node:
         inputs = node.directory / "inputs"
@@ -648,7 +659,7 @@ PARTS = {
     "rules": [rules_by_path, rules_of_a_running_node, rules_of_one_run, rules_place_in_tiers, rules_for_parts,
               buffered_while_the_kernel_has_it, cut_by_an_open_past_the_buffer,
               copy_within_what_is_buffered_under_one_name_only, sendfile_to_what_is_not_buffered],
-    "files": [stage_in_and_out, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
+    "files": [stage_in_and_out, lists_of_many_names, moves_and_their_reasons, room_is_made_before_the_next_burst, pins],
     "policies": [default_policy_fills_the_fastest_first, round_robin_uses_all_tiers,
                  report_names_each_tier, locality_keeps_files_together,
                  small_new_files_start_in_memory, hot_files_rise, hot_files_rise_between_file_tiers,
