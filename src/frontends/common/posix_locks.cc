@@ -23,8 +23,8 @@ struct KeptDescriptor {
   ObjectIndex object = ObjectIndex::kNone;
   int fd = -1;
 };
-constexpr unsigned kKeptMax = 256;
-constinit KeptDescriptor kept[kKeptMax] = {};  // under ProcessLock::kLockedObjects
+constexpr unsigned kKeptOpenMax = 256;
+constinit KeptDescriptor kept_open[kKeptOpenMax] = {};  // under ProcessLock::kLockedObjects
 
 }  // namespace
 
@@ -73,7 +73,7 @@ bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
   // The child of a vfork has our memory, and descriptors and locks of its own.
   if (object == ObjectIndex::kNone || !is_locked(object) || is_vfork_child()) return false;
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
-  for (KeptDescriptor& entry : kept) {
+  for (KeptDescriptor& entry : kept_open) {
     if (entry.object != ObjectIndex::kNone) continue;
     entry = {.object = object, .fd = fd};
     break;
@@ -83,7 +83,7 @@ bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
 
 int PosixLocks::take_kept(ObjectIndex object) {
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
-  for (KeptDescriptor& entry : kept) {
+  for (KeptDescriptor& entry : kept_open) {
     if (entry.object != object) continue;
     const int fd = entry.fd;
     entry = {};
