@@ -60,7 +60,7 @@ FileProgress::Place FileProgress::find_in_next(EpochOrder& order, std::uint32_t 
 
 void FileProgress::go_to(EpochOrder& order, std::uint32_t item, const Place& place) {
   if (place.is_in_next) {
-    begin(order, next_epoch_, item, kAhead);
+    begin(order, next_epoch_, item);
     not_found_ = 0;
   } else {
     at_ = std::max(at_, place.place + 1);
@@ -76,7 +76,7 @@ bool FileProgress::begins(EpochOrder& order, std::uint32_t item) {
   }
   const bool is_other = not_found_ >= kNotFoundBeforeOther;
   if (!is_other) return false;
-  if (!begin(order, next_epoch_, item, kAhead) && !begin_again(order, item)) return false;
+  if (!begin(order, next_epoch_, item) && !begin_again(order, item)) return false;
   not_found_ = 0;
   note_found(item);
   return true;
@@ -118,17 +118,16 @@ void FileProgress::judge(std::size_t away) {
 // to the order for a moment only by chance does not begin again for ever.
 bool FileProgress::begin_again(EpochOrder& order, std::uint32_t item) {
   const auto enough = std::min<std::uint64_t>(kAhead / 4, order.items_per_epoch());
-  if (found_ < enough || !begin(order, 0, item, kAhead)) return false;
+  if (found_ < enough || !begin(order, 0, item)) return false;
   found_ = 0;
   return true;
 }
 
-bool FileProgress::begin(EpochOrder& order, std::uint32_t epoch, std::uint32_t item,
-                         std::size_t among) {
+// Whether the item is among the first kAhead of the epoch.
+bool FileProgress::begin(EpochOrder& order, std::uint32_t epoch, std::uint32_t item) {
   const std::vector<std::uint32_t>& first = first_of(order, epoch);
-  const auto end = first.begin() + static_cast<std::ptrdiff_t>(std::min(among, first.size()));
-  const auto found = std::find(first.begin(), end, item);
-  if (found == end) return false;
+  const auto found = std::find(first.begin(), first.end(), item);
+  if (found == first.end()) return false;
   auto items = order.order(epoch);
   if (!items) return false;
   tail_.clear();

@@ -9,7 +9,7 @@
 // opens they stood on average further than a quarter of the order from their place: of a shuffle
 // that has nothing to do with it, a third would be expected.
 //
-// Thread safety: none. Memory: five bytes for each item of an epoch.
+// Thread safety: none. Memory: some four bytes for each item of an epoch.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ class FileProgress {
   Place find_here(std::uint32_t item) const;
   Place find_in_next(EpochOrder& order, std::uint32_t item);
   bool begin_again(EpochOrder& order, std::uint32_t item);
-  bool begin(EpochOrder& order, std::uint32_t epoch, std::uint32_t item, std::size_t among);
+  bool begin(EpochOrder& order, std::uint32_t epoch, std::uint32_t item);
   const std::vector<std::uint32_t>& first_of(EpochOrder& order, std::uint32_t epoch);
   bool was_opened_lately(std::uint32_t item) const;
   void note_found(std::uint32_t item);

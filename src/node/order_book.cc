@@ -17,6 +17,7 @@ namespace {
 
 // So many items at the beginning of an epoch are looked through for what a program reads first.
 constexpr std::size_t kFirstItems = 4;
+
 // A pattern without a slash may be one of the last component, as in rules.
 bool matches(const std::string& pattern, const std::string& path) {
   if (::fnmatch(pattern.c_str(), path.c_str(), 0) == 0) return true;

@@ -276,30 +276,34 @@ def buffered_while_the_kernel_has_it():
         assert holds(plain, pattern(20))
 
 
+def renamed_past_the_buffer(node, puppet):
+    """A file that the puppet writes and has open as a buffered one, under a name that bypasses: descriptor and path."""
+    node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
+    path, raw = node.directory / "a.dat", node.directory / "a.raw"
+    buffered = puppet.call("open", str(path), CREATE)
+    puppet.call("pwrite", buffered, pattern(1), 0)
+    puppet.call("rename", str(path), str(raw))
+    return buffered, raw
+
+
 def cut_by_an_open_past_the_buffer():
     """open(O_RDONLY | O_TRUNC) by a rule past the buffer, of a file that the buffer still has to store."""
     with Node() as node:
-        node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
         puppet = node.puppet()
-        buffered = puppet.call("open", str(node.directory / "a.dat"), CREATE)
-        puppet.call("pwrite", buffered, pattern(1), 0)
+        buffered, raw = renamed_past_the_buffer(node, puppet)
         puppet.call("close", buffered)
-        puppet.call("rename", str(node.directory / "a.dat"), str(node.directory / "a.raw"))
-        cut = puppet.call("open", str(node.directory / "a.raw"), os.O_RDONLY | os.O_TRUNC)
+        cut = puppet.call("open", str(raw), os.O_RDONLY | os.O_TRUNC)
         assert puppet.call("size", cut) == 0, "as if it had not been cut"
         assert puppet.end() == 0, puppet.errors
-        assert os.path.getsize(node.directory / "a.raw") == 0, "stored after it was cut"
+        assert os.path.getsize(raw) == 0, "stored after it was cut"
 
 
 def copy_within_what_is_buffered_under_one_name_only():
     """copy_file_range() within one file, of which one descriptor is buffered and the other the kernel's."""
     with Node() as node:
-        node.cairn("set", "--node", "n", "*.raw", "mode=bypass")
         puppet = node.puppet()
-        buffered = puppet.call("open", str(node.directory / "a.dat"), CREATE)
-        puppet.call("pwrite", buffered, pattern(1), 0)
-        puppet.call("rename", str(node.directory / "a.dat"), str(node.directory / "a.raw"))
-        kernel = puppet.call("open", str(node.directory / "a.raw"), os.O_RDWR)
+        buffered, raw = renamed_past_the_buffer(node, puppet)
+        kernel = puppet.call("open", str(raw), os.O_RDWR)
         for source, target in ((kernel, buffered), (buffered, kernel)):
             try:
                 done = puppet.call("copy", source, target, 65536, 4096, 8192)
@@ -311,7 +315,7 @@ def copy_within_what_is_buffered_under_one_name_only():
         assert puppet.end() == 0, puppet.errors
         expected = bytearray(pattern(1))
         expected[100000:104096] = expected[:4096]
-        assert holds(node.directory / "a.raw", bytes(expected))
+        assert holds(raw, bytes(expected))
 
 
 def sendfile_to_what_is_not_buffered():

@@ -18,6 +18,12 @@ inline constexpr unsigned kOverlayMask = STATX_BASIC_STATS | STATX_BTIME;
 FileKey key_of(const struct ::statx& status);
 StoreStamp stamp_of(const struct ::statx& status);
 
+// Whether two statuses (STATX_INO) are of one file, whatever its names.
+inline bool is_same_file(const struct ::statx& one, const struct ::statx& other) {
+  return one.stx_ino == other.stx_ino && one.stx_dev_major == other.stx_dev_major &&
+         one.stx_dev_minor == other.stx_dev_minor;
+}
+
 // True when some file of the node is buffered and this process can see it.
 bool may_need_overlay();
 // The buffered object of a status, if there is one.

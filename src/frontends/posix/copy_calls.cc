@@ -15,6 +15,7 @@
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/common/visible_status.h"
 
 namespace cairn {
 namespace real {
@@ -152,11 +153,6 @@ int mode_of(int fd, mode_t* mode) {
   const int error = sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &status);
   if (error == 0) *mode = status.stx_mode;
   return error;
-}
-
-bool is_same_file(const struct ::statx& one, const struct ::statx& other) {
-  return one.stx_ino == other.stx_ino && one.stx_dev_major == other.stx_dev_major &&
-         one.stx_dev_minor == other.stx_dev_minor;
 }
 
 ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length,

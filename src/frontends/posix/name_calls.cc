@@ -78,20 +78,19 @@ int finish(int result, const Victim& victim) {
 }
 
 // Renaming a file onto another name of itself does nothing, so nothing is gone then.
-bool is_same_file(int from_directory, const char* from, int to_directory, const char* to) {
+bool name_the_same(int from_directory, const char* from, int to_directory, const char* to) {
   struct ::statx first;
   struct ::statx second;
   const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
   return sys::statx(from_directory, from, flags, STATX_INO, &first) == 0 &&
          sys::statx(to_directory, to, flags, STATX_INO, &second) == 0 &&
-         first.stx_ino == second.stx_ino && first.stx_dev_major == second.stx_dev_major &&
-         first.stx_dev_minor == second.stx_dev_minor;
+         is_same_file(first, second);
 }
 
 template <typename Call>
 int rename_with(int from_directory, const char* from, int to_directory, const char* to,
                 Call&& call) {
-  if (!may_need_overlay() || is_same_file(from_directory, from, to_directory, to)) return call();
+  if (!may_need_overlay() || name_the_same(from_directory, from, to_directory, to)) return call();
   const Victim victim(to_directory, to);
   const int result = finish(call(), victim);
   if (result == 0) {
