@@ -74,7 +74,17 @@ ssize_t transfer(OpenFile& file, const aiocb* request, bool writes) {
                 : file_pread(file, buffer, request->aio_nbytes, request->aio_offset);
 }
 
+// As libc refuses a request: the control block says why, and the call fails.
+int refuse(aiocb* request, int error) {
+  finish(request, -error);
+  return with_errno(-error);
+}
+
 int submit(OpenFile& file, aiocb* request, bool writes) {
+  // AIO_PRIO_DELTA_MAX of sysconf(3).
+  constexpr int kPriorityMax = 20;
+  if (request->aio_reqprio < 0 || request->aio_reqprio > kPriorityMax)
+    return refuse(request, EINVAL);
   finish(request, transfer(file, request, writes));
   notify(&request->aio_sigevent);
   return 0;

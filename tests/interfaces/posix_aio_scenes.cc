@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// aio_read() and its relatives, which libc makes of threads.
+#include <aio.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scene.h"
+
+using namespace scene;
+
+namespace {
+
+aiocb request_of(int fd, void* buffer, std::size_t length, off_t offset) {
+  aiocb request{};
+  request.aio_fildes = fd;
+  request.aio_buf = buffer;
+  request.aio_nbytes = length;
+  request.aio_offset = offset;
+  return request;
+}
+
+void wait_for(aiocb* request) {
+  const aiocb* list[] = {request};
+  const timespec limit{5, 0};
+  while (aio_error(request) == EINPROGRESS) aio_suspend(list, 1, &limit);
+}
+
+// Waits for the request and says how it ended.
+void say_end(const char* what, aiocb* request) {
+  wait_for(request);
+  say_raw(what, -aio_error(request));
+  errno = aio_error(request);
+  say("returned", aio_return(request));
+}
+
+}  // namespace
+
+SCENE(reads_and_writes) {
+  const int fd = make_file("f", "0123456789");
+  char bytes[] = "ABCD";
+  aiocb request = request_of(fd, bytes, 4, 2);
+  say("aio_write", aio_write(&request));
+  say_end("write", &request);
+  char back[10] = {};
+  request = request_of(fd, back, sizeof back, 0);
+  say("aio_read", aio_read(&request));
+  say_end("read", &request);
+  say_bytes("back", back, sizeof back);
+  request = request_of(fd, back, sizeof back, 10);
+  say("aio_read at the end", aio_read(&request));
+  say_end("read", &request);
+  request = request_of(fd, nullptr, 0, 0);
+  say("aio_fsync", aio_fsync(O_SYNC, &request));
+  say_end("sync", &request);
+  say("aio_cancel", aio_cancel(fd, nullptr));
+}
+
+SCENE(appends) {
+  const int fd = make_file("f", "0123", O_WRONLY | O_APPEND);
+  char bytes[] = "ABCD";
+  aiocb request = request_of(fd, bytes, 4, 0);
+  say("aio_write", aio_write(&request));
+  say_end("write", &request);
+  say_file("f");
+}
+
+SCENE(wrong_arguments) {
+  const int reader = make_file("f", "0123456789", O_RDONLY);
+  const int writer = open_file("f", O_WRONLY);
+  char bytes[] = "ABCD";
+  aiocb request = request_of(reader, bytes, 4, 0);
+  say("write of a reader", aio_write(&request));
+  say_end("write", &request);
+  request = request_of(writer, bytes, 4, 0);
+  say("read of a writer", aio_read(&request));
+  say_end("read", &request);
+  request = request_of(writer, bytes, 4, -1);
+  say("negative offset", aio_write(&request));
+  say_end("write", &request);
+  request = request_of(writer, bytes, 4, 0);
+  request.aio_reqprio = -1;
+  say("negative priority", aio_write(&request));
+  say_end("write", &request);
+  request.aio_reqprio = 0;
+  say("sync of no kind", aio_fsync(O_RDWR, &request));
+  request = request_of(reader, nullptr, 0, 0);
+  say("sync of a reader", aio_fsync(O_SYNC, &request));
+  say_end("sync", &request);
+}
+
+namespace {
+sem_t noticed;
+void notice(sigval value) {
+  say("thread told of", value.sival_int);
+  sem_post(&noticed);
+}
+}  // namespace
+
+SCENE(notices) {
+  const int fd = make_file("f", "0123456789");
+  sigset_t waited;
+  sigemptyset(&waited);
+  sigaddset(&waited, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &waited, nullptr);
+  char back[4] = {};
+  aiocb request = request_of(fd, back, sizeof back, 0);
+  request.aio_sigevent.sigev_notify = SIGEV_SIGNAL;
+  request.aio_sigevent.sigev_signo = SIGUSR1;
+  request.aio_sigevent.sigev_value.sival_int = 7;
+  say("aio_read", aio_read(&request));
+  siginfo_t told;
+  say("signal", sigwaitinfo(&waited, &told));
+  say("code", told.si_code);
+  say("value", told.si_value.sival_int);
+  say_end("read", &request);
+  sem_init(&noticed, 0, 0);
+  request = request_of(fd, back, sizeof back, 0);
+  request.aio_sigevent.sigev_notify = SIGEV_THREAD;
+  request.aio_sigevent.sigev_notify_function = notice;
+  request.aio_sigevent.sigev_value.sival_int = 9;
+  say("aio_read", aio_read(&request));
+  sem_wait(&noticed);
+  say_end("read", &request);
+}
+
+SCENE(lists) {
+  const int fd = make_file("f", "0123456789");
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  char back[4] = {};
+  char bytes[] = "ABCD";
+  aiocb read_file = request_of(fd, back, sizeof back, 6);
+  read_file.aio_lio_opcode = LIO_READ;
+  aiocb write_file = request_of(fd, bytes, 4, 0);
+  write_file.aio_lio_opcode = LIO_WRITE;
+  aiocb write_pipe = request_of(ends[1], bytes, 4, 0);
+  write_pipe.aio_lio_opcode = LIO_WRITE;
+  aiocb nothing{};
+  nothing.aio_lio_opcode = LIO_NOP;
+  aiocb* list[] = {&read_file, nullptr, &write_file, &nothing, &write_pipe};
+  say("lio_listio", lio_listio(LIO_WAIT, list, 5, nullptr));
+  say_end("read", &read_file);
+  say_end("write", &write_file);
+  say_end("pipe", &write_pipe);
+  say_bytes("back", back, sizeof back);
+  say_file("f");
+  aiocb wrong = request_of(open_file("f", O_RDONLY), bytes, 4, 0);
+  wrong.aio_lio_opcode = LIO_WRITE;
+  aiocb* failing[] = {&wrong};
+  say("a list with a failure", lio_listio(LIO_WAIT, failing, 1, nullptr));
+  say("no list", lio_listio(7, failing, 1, nullptr));
+}
