@@ -24,6 +24,7 @@ enum class ProcessLock : unsigned {
   kLockedObjects,
   kMappings,
   kAio,
+  kAioContexts,
   kPrivateDescriptors,
   kExec,
   kStdio,

@@ -19,6 +19,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/kernel_aio.h"
 #include "frontends/common/kernel_files.h"
 #include "frontends/common/mappings.h"
 #include "frontends/common/open_file_pool.h"
@@ -53,23 +54,7 @@ StoreStatus to_store_status(const struct ::statx& raw) {
   return status;
 }
 
-// Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the
-// library does not know fails loudly instead of reading what is not up to date.
-bool place_placeholder(int fd, bool close_on_exec) {
-  // open_tree() without cloning gives the descriptor at once; some containers refuse it, then
-  // /proc has to serve.
-  auto placeholder = static_cast<int>(
-      sys::call(SYS_open_tree, fd, sys::word(""), AT_EMPTY_PATH | OPEN_TREE_CLOEXEC));
-  if (placeholder < 0) {
-    char path[32];
-    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
-  }
-  if (placeholder < 0) return false;
-  const bool placed = sys::dup3(placeholder, fd, close_on_exec ? O_CLOEXEC : 0) >= 0;
-  sys::close(placeholder);
-  return placed;
-}
+constinit std::atomic<bool> in_place_seen{false};
 
 // The private descriptor must write where it is told and buffered: appending and alignment are ours
 // to do.
@@ -223,6 +208,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
     return nullptr;
   }
   file->descriptors.store(1, std::memory_order_relaxed);
+  if (file->private_fd() == fd) in_place_seen.store(true, std::memory_order_relaxed);
   take_handling(*actor, *file, handling);
   tell_about(*actor, *file, AccessKind::kOpen);
   DescriptorTable::set(fd, file);
@@ -336,6 +322,24 @@ bool is_never_buffered(int flags) {
 
 }  // namespace
 
+bool place_placeholder(int fd, bool close_on_exec) {
+  // open_tree() without cloning gives the descriptor at once; some containers refuse it, then
+  // /proc has to serve.
+  auto placeholder = static_cast<int>(
+      sys::call(SYS_open_tree, fd, sys::word(""), AT_EMPTY_PATH | OPEN_TREE_CLOEXEC));
+  if (placeholder < 0) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  }
+  if (placeholder < 0) return false;
+  const bool placed = sys::dup3(placeholder, fd, close_on_exec ? O_CLOEXEC : 0) >= 0;
+  sys::close(placeholder);
+  return placed;
+}
+
+bool has_files_in_place() { return in_place_seen.load(std::memory_order_relaxed); }
+
 bool may_be_buffered(const char* path) {
   if (!Session::instance().is_attached()) return may_be_managed(AT_FDCWD, path);
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
@@ -443,7 +447,11 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int pr
   file->generation = generation;
   file->hold = hold;
   file->descriptors.store(1, std::memory_order_relaxed);
-  if (private_fd != fd) PrivateDescriptors::add(private_fd);
+  if (private_fd != fd) {
+    PrivateDescriptors::add(private_fd);
+  } else {
+    in_place_seen.store(true, std::memory_order_relaxed);
+  }
   DescriptorTable::set(fd, file);
   return file;
 }
@@ -527,6 +535,7 @@ void take_over_holds(Owner parent) {
     }
     file.transit = HoldIndex::kNone;
   });
+  KernelAio::begin_process();
   Mappings::count_again();
   KernelFiles::count_again();
 }

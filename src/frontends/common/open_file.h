@@ -88,6 +88,14 @@ bool may_be_buffered(const char* path);
 // stays the same.
 void manage_opened(int fd, int flags);
 
+// Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the
+// library does not know fails loudly instead of reading what is not up to date.
+bool place_placeholder(int fd, bool close_on_exec);
+
+// Whether there has been a record without a private descriptor, which works on the application's
+// own: at such a number the kernel finds the file.
+bool has_files_in_place();
+
 // The O_TRUNC that an open left out until it was known whether the file is buffered (`file`, else
 // null). Returns `fd`, or closes it and returns -errno, as the open would have failed.
 int truncate_opened(int fd, OpenFile* file);

@@ -10,6 +10,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
+#include "frontends/common/lent_descriptors.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
@@ -41,6 +42,7 @@ int set_status_flags(OpenFile& file, long argument) {
   if (error < 0) return error;
   while (!flags.compare_exchange_weak(seen, (seen & ~kSettable) | wanted)) {
   }
+  if (((seen ^ wanted) & (O_APPEND | O_DIRECT)) != 0) LentDescriptors::follow_flags(file);
   return 0;
 }
 

@@ -59,6 +59,10 @@ HoldIndex transit_of(const Inherited* entries, unsigned count, const OpenFile* f
 
 }  // namespace
 
+bool is_placeholder_of(int fd, const OpenFile& file) {
+  return is_placeholder(fd) || PrivateDescriptors::is_private(file.private_fd());
+}
+
 unsigned count_inheritable() {
   if (!DescriptorTable::any()) return 0;
   unsigned count = 0;
@@ -71,7 +75,8 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
   unsigned count = 0;
   const auto add = [&](int fd, OpenFile* file) {
     if (file == nullptr || count == capacity) return;
-    out[count++] = Inherited{.fd = fd, .file = file, .is_placeholder = is_placeholder(fd)};
+    out[count++] =
+        Inherited{.fd = fd, .file = file, .is_placeholder = is_placeholder_of(fd, *file)};
   };
   if (is_child) {
     for_each_kernel_descriptor([&](int fd) {

@@ -31,6 +31,10 @@ struct Inherited {
   bool is_placeholder = true;
 };
 
+// Whether the number `fd` of `file` is a placeholder, or may become one again: it is lent to the
+// kernel in this process (lent_descriptors.h), not in the next program.
+bool is_placeholder_of(int fd, const OpenFile& file);
+
 // Upper bound of what collect_inherited() finds now.
 unsigned count_inheritable();
 // The tracked descriptors that survive an exec. `is_child`: this is a vfork child, whose kernel

@@ -100,8 +100,10 @@ void take_over_table(ExecTableReader& reader) {
     if (DescriptorTable::find(entry.fd) != nullptr) continue;
     if (!is_live_description(entry.description, entry.generation)) continue;
     const auto index = static_cast<DescriptionIndex>(entry.description);
-    const bool is_expected = entry.private_fd == entry.fd || is_placeholder(entry.fd);
-    if (!is_expected || !is_of_file(entry.fd, key_of(descriptions().at(index)))) continue;
+    if (!is_of_file(entry.fd, key_of(descriptions().at(index)))) continue;
+    // The program before had lent it to the kernel.
+    const bool was_lent = entry.private_fd != entry.fd && !is_placeholder(entry.fd);
+    if (was_lent && !place_placeholder(entry.fd, false)) continue;
     take_over(entry.fd, index, entry.generation, entry.private_fd, entry.hold, from);
   }
 }

@@ -25,6 +25,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
+#include "frontends/common/kernel_aio.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
 
@@ -119,6 +120,8 @@ bool is_hooked(long number) {
     case SYS_flistxattr:
     case SYS_fremovexattr:
     case SYS_epoll_ctl:
+    case SYS_io_submit:
+    case SYS_io_destroy:
 #if defined(__x86_64__)
     case SYS_open:
     case SYS_creat:
@@ -183,6 +186,11 @@ long dispatch_descriptor(long number, const Arguments& a) {
     case SYS_close_range:
       return ::close_range(static_cast<unsigned>(a.word[0]), static_cast<unsigned>(a.word[1]),
                            a.number(2));
+    case SYS_io_submit:
+      return with_errno(
+          KernelAio::submit(static_cast<aio_context_t>(a.word[0]), a.word[1], a.pointer<iocb*>(2)));
+    case SYS_io_destroy:
+      return with_errno(KernelAio::destroy(static_cast<aio_context_t>(a.word[0])));
     case SYS_epoll_ctl:
       return ::epoll_ctl(a.number(0), a.number(1), a.number(2), a.pointer<epoll_event>(3));
 #if defined(__x86_64__)

@@ -103,7 +103,8 @@ class SpawnPlan {
     if (is_certain_) return false;
     DescriptorTable::for_each([this](int fd, OpenFile& file) {
       if (map_count_ < capacity_)
-        map_[map_count_++] = ChildDescriptor{fd, &file, survives_exec(fd), is_placeholder(fd)};
+        map_[map_count_++] =
+            ChildDescriptor{fd, &file, survives_exec(fd), is_placeholder_of(fd, file)};
     });
     if (real::init(&built_) != 0) return false;
     has_built_ = true;
@@ -136,7 +137,7 @@ class SpawnPlan {
   void set(int fd, int from, OpenFile* file, bool survives) {
     erase(fd, fd);
     if (file != nullptr && map_count_ < capacity_)
-      map_[map_count_++] = ChildDescriptor{fd, file, survives, is_placeholder(from)};
+      map_[map_count_++] = ChildDescriptor{fd, file, survives, is_placeholder_of(from, *file)};
   }
   void erase(int first, int last) {
     const auto end =

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/lent_descriptors.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+#include "frontends/common/descriptor_table.h"
+#include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/posix_locks.h"
+#include "frontends/common/private_descriptors.h"
+
+namespace cairn {
+namespace {
+
+// Files past this many stay in through mode until the process ends.
+constexpr unsigned kFilesMax = 4096;
+
+struct Lent {
+  ObjectIndex object = ObjectIndex::kNone;
+  HoldIndex hold = HoldIndex::kNone;
+};
+constinit Lent files[kFilesMax] = {};
+constinit std::atomic<unsigned> file_count{0};
+
+LocalLock& lock() { return process_lock(ProcessLock::kAio); }
+
+// Requires: the lock.
+bool is_lent(ObjectIndex object) {
+  const Lent* end = files + file_count.load(std::memory_order_relaxed);
+  return std::any_of(static_cast<const Lent*>(files), end,
+                     [object](const Lent& file) { return file.object == object; });
+}
+
+void let_go(const Lent& file) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return;
+  session.memory().descriptions().release(file.hold, actor->self);
+  leave_through(*actor, file.object);
+}
+
+// The file's bytes are the kernel's from here on. Requires: nothing; waits for the store.
+int hold_through(OpenFile& file) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return 0;  // without a node the kernel has everything
+  {
+    LocalGuard guard(lock());
+    if (is_lent(file.object)) return 0;
+  }
+  if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
+  const Lent lent{file.object,
+                  session.memory().descriptions().hold_through(file.object, actor->self)};
+  LocalGuard guard(lock());
+  const unsigned count = file_count.load(std::memory_order_relaxed);
+  if (is_lent(file.object)) {
+    let_go(lent);  // another thread was faster
+  } else if (count < kFilesMax) {
+    files[count] = lent;
+    file_count.store(count + 1, std::memory_order_relaxed);
+  }
+  return 0;
+}
+
+// A descriptor of the file as the program believes to have it. Where the file may not be opened
+// again (it was made read-only, or the process has become somebody else), a duplicate of the
+// private one serves, which can do everything but append.
+int open_as_asked(const OpenFile& file) {
+  constexpr std::uint32_t kKept = O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME;
+  std::uint32_t flags = file.flags() & kKept;
+  const Actor* actor = Session::instance().actor_if_any();
+  if (actor != nullptr && actor->object(file.object).handling().mode == BufferingMode::kSync)
+    flags |= O_DSYNC;
+  char path[kDescriptorPathBytes];
+  write_descriptor_path(file.private_fd(), path);
+  const int opened = sys::openat(AT_FDCWD, path, static_cast<int>(flags) | O_CLOEXEC);
+  if (opened >= 0) return opened;
+  return (flags & O_APPEND) != 0 ? opened : sys::fcntl(file.private_fd(), F_DUPFD_CLOEXEC, 0);
+}
+
+int place(int fd, const OpenFile& file) {
+  const int real = open_as_asked(file);
+  if (real < 0) return real;
+  const bool survives = survives_exec(fd);
+  const int placed = sys::dup3(real, fd, survives ? 0 : O_CLOEXEC);
+  if (!PosixLocks::keeps_open(file.object, real)) sys::close(real);
+  return placed < 0 ? placed : 0;
+}
+
+// Requires: the lock. Returns a record of the file, if there is one left.
+OpenFile* put_placeholders_back(ObjectIndex object) {
+  OpenFile* found = nullptr;
+  DescriptorTable::for_each([&](int fd, OpenFile& file) {
+    if (file.object != object) return;
+    found = &file;
+    if (!PrivateDescriptors::is_private(file.private_fd()) || is_placeholder(fd)) return;
+    place_placeholder(fd, !survives_exec(fd));
+  });
+  return found;
+}
+
+// The kernel's requests may have made the file longer, which the buffer has to know before it
+// writes to it.
+void take_over_size(OpenFile& file) {
+  const Actor* actor = Session::instance().actor_if_any();
+  StoreStatus status;
+  if (actor != nullptr && file.backing->status(&status) == 0)
+    actor->object(file.object).extend_to(status.stamp.size);
+}
+
+}  // namespace
+
+int LentDescriptors::lend(int fd, OpenFile& file) {
+  if (is_vfork_child()) return -EBADF;
+  if (const int error = hold_through(file); error < 0) return error;
+  if (PrivateDescriptors::is_private(file.private_fd())) {
+    LocalGuard guard(lock());
+    return is_placeholder(fd) ? place(fd, file) : 0;
+  }
+  // The library works on the application's own descriptor, which therefore cannot append.
+  return (file.flags() & O_APPEND) != 0 ? -EINVAL : 0;
+}
+
+void LentDescriptors::follow_flags(OpenFile& file) {
+  if (file_count.load(std::memory_order_relaxed) == 0) return;
+  LocalGuard guard(lock());
+  if (!is_lent(file.object) || PosixLocks::is_locked(file.object)) return;
+  // The next request lends it anew, with the flags of then.
+  (void)put_placeholders_back(file.object);
+}
+
+void LentDescriptors::take_back() {
+  LocalGuard guard(lock());
+  unsigned kept = 0;
+  const unsigned count = file_count.load(std::memory_order_relaxed);
+  for (unsigned at = 0; at < count; ++at) {
+    const Lent file = files[at];
+    if (PosixLocks::is_locked(file.object)) {
+      files[kept++] = file;
+      continue;
+    }
+    if (OpenFile* open = put_placeholders_back(file.object); open != nullptr) take_over_size(*open);
+    let_go(file);
+  }
+  file_count.store(kept, std::memory_order_relaxed);
+}
+
+void LentDescriptors::leave_to_parent() {
+  const unsigned count = file_count.exchange(0, std::memory_order_relaxed);
+  // fcntl() locks are not inherited, so nothing is lost with the descriptors.
+  for (unsigned at = 0; at < count; ++at) (void)put_placeholders_back(files[at].object);
+}
+
+}  // namespace cairn
