@@ -173,6 +173,7 @@ void start_streams() {
 
 CAIRN_HOOK(FILE*, fopen, (const char* path, const char* mode)) { return open_stream(path, mode); }
 CAIRN_TWIN(fopen, fopen64);
+CAIRN_TWIN(fopen, _IO_fopen);
 
 CAIRN_HOOK(FILE*, fdopen, (int fd, const char* mode)) { return attach_stream(fd, mode); }
 CAIRN_TWIN(fdopen, _IO_fdopen);
