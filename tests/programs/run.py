@@ -21,7 +21,8 @@ an unmanaged scratch directory in $SCRATCH. Comments in its head say how to judg
 With `verdicts`, output lines are "NAME VERDICT" and only those count that are "ok" natively. Differences that
 are explained in expected_differences.txt are printed and do not fail. The workload's stored tree is compared in
 names, bytes, modes, link counts and in those times that the programs set. If NAME.verify.sh exists, it then
-judges what is stored, run natively in the directory.
+judges what is stored, run natively in the directory. A script that ends natively with status 77 is skipped; its last
+output says why.
 """
 
 import argparse
@@ -157,8 +158,14 @@ def verify(workload, work, kind):
     return [f"stored by the {kind} run: {script.name}: {outcome}: {(outcome.output + outcome.errors)[-600:]}"]
 
 
+class Skip(Exception):
+    pass
+
+
 def judge(workload, work, native_only):
     native, native_tree = run(workload, work, "native")
+    if native.status == under_cairn.SKIPPED:
+        raise Skip(native.output.strip() or "it says so")
     if native.timed_out or (native.status != 0 and workload.settings["output"] != "verdicts"):
         return [f"natively: {native}: {native.errors[-1500:]}"]
     problems = verify(workload, work, "native")
@@ -184,7 +191,12 @@ def check(workload, native_only):
         return None
     work = under_cairn.work_directory(f"program-{workload.name}")
     began = time.monotonic()
-    problems = judge(workload, work, native_only)
+    try:
+        problems = judge(workload, work, native_only)
+    except Skip as reason:
+        print(f"skipped {workload.name}: {reason}")
+        under_cairn.remove(work)
+        return None
     explained = [p for p in problems for name, pattern in expected_differences()
                  if fnmatch.fnmatch(workload.name, name) and fnmatch.fnmatch(p.split(": ")[0], pattern)]
     for problem in explained:
@@ -227,7 +239,10 @@ def main():
     if failed:
         print(f"failed: {' '.join(failed)}")
         return 1
-    return under_cairn.SKIPPED if all(passed is None for passed in results.values()) else 0
+    skipped = [name for name, passed in results.items() if passed is None]
+    if skipped:
+        print(f"not all of them ran; skipped: {' '.join(skipped)}")
+    return under_cairn.SKIPPED if skipped else 0
 
 
 if __name__ == "__main__":
