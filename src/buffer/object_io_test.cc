@@ -333,6 +333,29 @@ TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
 }
 
 // What would be left to settle later had nobody to do it, and kept a changed size from being seen.
+// The kernel may have given up pages that a flush has written but not yet marked clean.
+TEST_P(ObjectIo, AFailedSyncWritesAgainWhatIsBeingStored) {
+  const std::vector<char> bytes(kBlockBytes, 'x');
+  ASSERT_EQ(write_object(access(), 0, bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  std::uint32_t claimed_at = 0;
+  BlockDescriptor* descriptor = nullptr;
+  {
+    LockedBlock block = lock_resident(actor_, index_, static_cast<BlockNumber>(0));
+    ASSERT_TRUE(block);
+    descriptor = &block.descriptor();
+    descriptor->flusher.store(memory_.owners().current(3).bits());
+    claimed_at = BlockDescriptor::sequence_in(descriptor->word.load());
+    descriptor->enter(BlockState::kFlushing);
+  }
+  redirty_object(actor_, index_);
+  // What the flush asks before it says that the block is clean.
+  EXPECT_NE(BlockDescriptor::sequence_in(descriptor->word.load()), claimed_at);
+  EXPECT_EQ(descriptor->state.load(), BlockState::kFlushing);
+  EXPECT_EQ(memory_.objects().at(index_).dirty_blocks.load(), 1U);
+  descriptor->flusher.store(0);
+}
+
 TEST_P(ObjectIo, InThroughModeTheKernelsTimesAreTheTruth) {
   Object& object = access().object();
   object.mtime_ns.store(INT64_MAX / 2);

@@ -221,7 +221,9 @@ void redirty_object(Actor& actor, ObjectIndex index) {
   const std::uint64_t blocks = (object.size.load() + kBlockBytes - 1) / kBlockBytes;
   for_each_resident(actor, index, 0, blocks, [&](BlockNumber number) {
     LockedBlock block = lock_resident(actor, index, number);
-    if (!block || block.descriptor().is_flushing(actor.owners())) return;
+    if (!block) return;
+    // Also one that is being stored: its bytes may have been among those that the kernel gave up.
+    // The flush in flight sees that the sequence has moved on, and leaves the block dirty.
     BlockDescriptor& descriptor = block.descriptor();
     const std::uint16_t valid = descriptor.valid_pages.load();
     if (valid == 0) return;
