@@ -29,15 +29,21 @@ bool is_in_flux(const Object& object) {
 }
 
 // Somebody outside changed the file since we looked last: what was read from it then is worth
-// nothing.
+// nothing. A change that set the time back to what it was shows in the ctime; what programs of the
+// node do to it is noted there (adopt_times()), so that it costs nothing.
 void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   Object& object = access.object();
-  if (is_in_flux(object) || agrees(object, seen)) return;
+  if (is_in_flux(object) || is_as_settled(object, seen)) return;
   OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
   StoreStatus status;
   // Looked at again under the lock: another client may have settled the file between the caller's
   // look and now.
-  if (is_in_flux(object) || access.file.status(&status) < 0 || agrees(object, status.stamp)) return;
+  if (is_in_flux(object) || access.file.status(&status) < 0 ||
+      is_as_settled(object, status.stamp)) {
+    return;
+  }
+  // Of a file system that makes its ctimes up at each look they say nothing.
+  if (agrees(object, status.stamp) && status.stamp.ctime_ns != seen.ctime_ns) return;
   if (drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kOutdated) < 0 ||
       is_in_flux(object)) {
     return;
@@ -114,7 +120,7 @@ namespace {
 // MooseFS. There the flusher stores a file as soon as nobody writes it any more, but for one that
 // is to be stored at the end.
 bool is_left_to_flusher(const Object& object) {
-  if (object.has(kObjectBeingFlushed)) return true;
+  if (object.is_being_flushed.load(std::memory_order_acquire) != 0) return true;
   return object.has(kObjectRemote) && object.handling().trigger != FlushTrigger::kOnExit &&
          object.dirty_blocks.load(std::memory_order_acquire) != 0;
 }
@@ -218,7 +224,8 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
 
 void redirty_object(Actor& actor, ObjectIndex index) {
   const Object& object = actor.object(index);
-  const std::uint64_t blocks = (object.size.load() + kBlockBytes - 1) / kBlockBytes;
+  const std::uint64_t bytes = std::min(object.size.load(), kBlockableBytes);
+  const std::uint64_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
   for_each_resident(actor, index, 0, blocks, [&](BlockNumber number) {
     LockedBlock block = lock_resident(actor, index, number);
     if (!block) return;
@@ -246,7 +253,9 @@ int enter_through(const ObjectAccess& access) {
     object.through.fetch_sub(1, std::memory_order_seq_cst);
     return error;
   }
-  object.clear(kObjectTimesDirty);
+  // Somebody's settling may have been overtaken by the last of the data.
+  if (object.has(kObjectTimesDirty))
+    (void)settle_store(access.actor, access.index, access.file.fd());
   return 0;
 }
 

@@ -38,8 +38,9 @@ enum ObjectFlags : std::uint32_t {
   kObjectFailing = 1u << 4,     // the last flush failed; see error_number
   // on a network file system, where to set a size or a time waits for the data before it
   kObjectRemote = 1u << 5,
-  // the service is storing some of it, and settles size and times afterwards
-  kObjectBeingFlushed = 1u << 6,
+  // the kernel has a say in each write: it takes away set-id bits and capabilities, or refuses by
+  // attribute. So each write goes to the store at once.
+  kObjectGuarded = 1u << 6,
   // no longer found by its key: the file is gone, its inode may be another's soon
   kObjectRetired = 1u << 7,
   // bits 8 to 31: how the file is treated; see catalog/object_handling.h
@@ -69,7 +70,9 @@ struct Object {
   std::atomic<std::uint64_t> store_size;
   // advances on each failed flush; descriptors report each step once
   std::atomic<std::uint32_t> error_sequence;
-  std::atomic<std::uint16_t> error_number;
+  std::atomic<std::uint8_t> error_number;
+  // the service is storing some of it, and settles size and times afterwards
+  std::atomic<std::uint8_t> is_being_flushed;
   // the home in the handling is a rule's word, which no policy changes
   std::atomic<std::uint8_t> home_is_ruled;
   // the service has a descriptor of the file to fetch from, and closes it when nobody reads it

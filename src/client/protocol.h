@@ -3,11 +3,9 @@
 // struct each.
 //
 // A client sends kHello and gets one kWelcome with the descriptors of the segments and pool files
-// (order: control, data,
-// tiers 1...). After that the connection is one-way, client to service, but for kFlush, which is
-// sent on a
-// connection of its own and answered by kFlushed. The service knows the peer by SO_PEERCRED and
-// watches its pidfd.
+// (order: control, data, tiers 1...). After that the connection is one-way, client to service, but
+// for kFlush and kSync, which are sent on a connection of their own and answered by kFlushed. The
+// service knows the peer by SO_PEERCRED and watches its pidfd.
 //
 // Both sides check magic, version and size of every message. Thread safety: values.
 #pragma once
@@ -32,6 +30,7 @@ enum class Type : std::uint16_t {
   kForeign,    // ForeignMessage: a program that cannot be intercepted is about to run in this pid
   kFlush,      // ObjectMessage on a new connection -> Flushed
   kFlushed,
+  kSync,  // SyncMessage on a new connection -> Flushed
 };
 
 struct Header {
@@ -66,6 +65,11 @@ struct ObjectMessage {
   std::uint32_t durable = 0;  // kFlush: fsync the backing file too
   // kObjectDescriptor: the client's own description, whose locks must not outlive its closes.
   std::uint32_t is_lent = 0;
+};
+
+struct SyncMessage {
+  Header header{kMagic, kVersion, Type::kSync};
+  std::uint64_t device = 0;  // st_dev of the file system; 0: all
 };
 
 struct ForeignMessage {

@@ -246,30 +246,39 @@ void Session::discarded(ObjectIndex object) {
   notify(message);
 }
 
+bool Session::ask(const void* message, std::size_t size, int* error) const {
+  const int socket = connect_seqpacket(socket_path_, descriptor_floor(), 0);
+  if (socket < 0) return false;
+  bool is_answered = false;
+  if (send_message(socket, message, size, -1) == 0) {
+    alignas(protocol::Flushed) char answer[protocol::kMessageBytesMax];
+    const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
+    protocol::Flushed flushed;
+    if (received.size == static_cast<long>(sizeof flushed)) {
+      std::memcpy(&flushed, answer, sizeof flushed);
+      is_answered = flushed.header.magic == protocol::kMagic &&
+                    flushed.header.type == protocol::Type::kFlushed;
+      *error = -flushed.error;
+    }
+  }
+  sys::close(socket);
+  return is_answered;
+}
+
 int Session::request_flush(ObjectIndex object, bool durable) {
   if (is_test_ || !is_attached()) return -EIO;
-  const int socket = connect_seqpacket(socket_path_, descriptor_floor(), 0);
-  if (socket < 0) return -EIO;
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kFlush;
   message.object = raw(object);
   message.durable = durable ? 1 : 0;
-  int result = send_message(socket, &message, sizeof message, -1);
-  if (result == 0) {
-    alignas(protocol::Flushed) char answer[protocol::kMessageBytesMax];
-    const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
-    protocol::Flushed flushed;
-    result = -EIO;
-    if (received.size == static_cast<long>(sizeof flushed)) {
-      std::memcpy(&flushed, answer, sizeof flushed);
-      if (flushed.header.magic == protocol::kMagic &&
-          flushed.header.type == protocol::Type::kFlushed) {
-        result = -flushed.error;
-      }
-    }
-  }
-  sys::close(socket);
-  return result;
+  int error = 0;
+  return ask(&message, sizeof message, &error) ? error : -EIO;
+}
+
+bool Session::request_sync(std::uint64_t device, int* error) const {
+  protocol::SyncMessage message;
+  message.device = device;
+  return !is_test_ && is_configured() && ask(&message, sizeof message, error);
 }
 
 bool Session::is_gone(Owner owner) const {

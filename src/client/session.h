@@ -89,6 +89,9 @@ class Session final : public HandOver, public OwnerWatch {
   void discarded(ObjectIndex object) override;
   // Asks the service to store an object that this process can only read. 0 or -errno.
   int request_flush(ObjectIndex object, bool durable) override;
+  // Has the service store all that is dirty now of a file system (st_dev; 0: of all). False when
+  // there is no service; else `*error` is 0 or -errno.
+  bool request_sync(std::uint64_t device, int* error) const;
   // For who waits for what others of the node hold.
   bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
@@ -114,6 +117,8 @@ class Session final : public HandOver, public OwnerWatch {
 
  private:
   Actor* enter_thread();
+  // Sends a message over a connection of its own and waits for kFlushed. False when none came.
+  bool ask(const void* message, std::size_t size, int* error) const;
   bool connect_and_attach();
   bool adopt_memory(const protocol::Welcome& welcome, const int* descriptors, unsigned count);
   void publish(Owner self);

@@ -259,16 +259,26 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
     case Type::kFlush: {
       protocol::ObjectMessage object;
       if (!parse(message.bytes, message.length, &object)) return false;
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
-      UniqueFd socket = std::move(connection.socket);
-      connections_.erase(id);
-      events_.on_flush_request(std::move(socket), static_cast<ObjectIndex>(object.object),
+      events_.on_flush_request(give_away(id, connection), static_cast<ObjectIndex>(object.object),
                                object.durable != 0);
+      return false;
+    }
+    case Type::kSync: {
+      protocol::SyncMessage sync;
+      if (!parse(message.bytes, message.length, &sync)) return false;
+      events_.on_sync_request(give_away(id, connection), sync.device);
       return false;
     }
     default:
       return false;
   }
+}
+
+UniqueFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
+  UniqueFd socket = std::move(connection.socket);
+  connections_.erase(id);
+  return socket;
 }
 
 bool AttachServer::refuse(const Connection& connection, const std::string& reason) const {

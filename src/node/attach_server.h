@@ -40,6 +40,8 @@ class AttachEvents {
   virtual void on_discarded(ObjectIndex object) = 0;
   // Answers kFlushed on `connection`, in a thread of its own.
   virtual void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) = 0;
+  // The same for everything of a file system; see SyncMessage.
+  virtual void on_sync_request(UniqueFd connection, std::uint64_t device) = 0;
   virtual void log(const std::string& text) = 0;
 
  protected:
@@ -87,6 +89,8 @@ class AttachServer {
   bool welcome(Connection& connection, const Message& message);
   bool refuse(const Connection& connection, const std::string& reason) const;
   bool send_welcome(const Connection& connection) const;
+  // The connection leaves the thread's care.
+  UniqueFd give_away(std::uint64_t id, Connection& connection);
   void note_foreign(const Connection& connection, const Message& message);
   void inherited(const Connection& connection);
   // Makes sure that the death of `pid` is noticed. Null when it is dead already.

@@ -28,18 +28,19 @@ class Drain {
       : memory_(memory), files_(files), flusher_(flusher), options_(options) {}
 
   DrainOutcome run() {
-    for (const UnstoredFile& file : view_dirty(memory_, files_, 0).files)
-      wanted_.insert(raw(file.object));
+    for (const UnstoredFile& file : view_dirty(memory_, files_, 0).files) want(file.object);
     for (const StoreFilePtr& file : files_.snapshot()) {
-      if (file->queued.load()) wanted_.insert(raw(file->object));
+      if (file->queued.load()) want(file->object);
     }
     if (!wanted_.empty()) {
-      const Flusher::DrainScope scope(flusher_);
+      const Flusher::DrainScope scope(flusher_, {options_.device, !options_.is_sync});
       for (int round = 0; !is_over(); ++round) std::this_thread::sleep_for(pause_after(round));
     }
     DrainOutcome outcome;
-    outcome.sync_error = files_.make_durable();
-    files_.drop_idle();
+    if (!options_.is_sync) {
+      outcome.sync_error = files_.make_durable();
+      files_.drop_idle();
+    }
     look();
     name_files(memory_, files_, kPathsNamedMax, left_);
     outcome.stored = left_.empty() && outcome.sync_error == 0;
@@ -49,6 +50,11 @@ class Drain {
   }
 
  private:
+  void want(ObjectIndex object) {
+    if (options_.device == 0 || memory_.objects().at(object).device == options_.device)
+      wanted_.insert(raw(object));
+  }
+
   // What was dirty at the beginning and has not been stored since. What has been is done with: it
   // may have turned dirty again, and its descriptor, which knows when it was stored, may be a new
   // one. That nothing dirty was found of it is not enough: a block may have been on its way from

@@ -29,6 +29,10 @@ struct DrainOptions {
   // Without a limit the drain ends when all is stored or every file left has failed twice since it
   // began.
   std::optional<double> timeout_seconds;
+  // Only the files of this file system (st_dev); 0: all.
+  std::uint64_t device = 0;
+  // For a program's sync(), which has the kernel make durable what is stored.
+  bool is_sync = false;
   // Called every kProgressMs; false gives up.
   std::function<bool(const DrainProgress&)> progress;
 };

@@ -86,18 +86,27 @@ void Flusher::kick(bool urgent) {
   futex_wake(memory_.header().flusher_wake);
 }
 
-Flusher::DrainScope::DrainScope(Flusher& flusher) : flusher_(flusher) {
+bool Flusher::is_wished(const std::vector<Wish>& wishes, const StoreFile& file) {
+  return std::any_of(wishes.begin(), wishes.end(), [&file](const Wish& wish) {
+    return wish.device == 0 || wish.device == file.device;
+  });
+}
+
+Flusher::DrainScope::DrainScope(Flusher& flusher, const Wish& wish)
+    : flusher_(flusher), wish_(wish) {
   {
     const std::lock_guard lock(flusher_.mutex_);
-    ++flusher_.draining_;
+    flusher_.wishes_.push_back(wish_);
   }
-  for (const StoreFilePtr& file : flusher_.files_.snapshot()) file->not_before_ns.store(0);
+  for (const StoreFilePtr& file : flusher_.files_.snapshot()) {
+    if (is_wished({wish_}, *file)) file->not_before_ns.store(0);
+  }
   flusher_.kick(false);
 }
 
 Flusher::DrainScope::~DrainScope() {
   const std::lock_guard lock(flusher_.mutex_);
-  --flusher_.draining_;
+  flusher_.wishes_.erase(std::find(flusher_.wishes_.begin(), flusher_.wishes_.end(), wish_));
 }
 
 bool Flusher::is_quiet() const {
@@ -128,21 +137,24 @@ bool Flusher::is_pressed() const {
 
 Flusher::Plan Flusher::look() const {
   Plan plan;
-  bool all_due = is_pressed();
-  bool draining = false;
+  bool is_urgent = is_pressed();
+  std::vector<Wish> wishes;
   {
     const std::lock_guard lock(mutex_);
-    draining = draining_ != 0;
-    all_due = all_due || draining || urgent_;
+    wishes = wishes_;
+    is_urgent = is_urgent || urgent_;
   }
-  plan.reason = draining  ? PlacementReason::kDrained
-                : all_due ? PlacementReason::kDemoted
-                          : PlacementReason::kDue;
+  const bool drains =
+      std::any_of(wishes.begin(), wishes.end(), [](const Wish& wish) { return wish.is_drain; });
+  plan.reason = drains      ? PlacementReason::kDrained
+                : is_urgent ? PlacementReason::kDemoted
+                            : PlacementReason::kDue;
   const std::int64_t now_ns = monotonic_ns();
   const std::uint32_t now_ms = monotonic_coarse_ms();
   for (const StoreFilePtr& file : files_.snapshot()) {
     const Object& object = memory_.objects().at(file->object);
     if (file->queued.load()) continue;
+    const bool all_due = is_urgent || is_wished(wishes, *file);
     if (!needs_store(object)) {
       if (file->traits.lingers) plan.note_resting(file, now_ns);
       continue;
@@ -362,7 +374,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   }
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
-  object.set(kObjectBeingFlushed);
+  object.is_being_flushed.store(1, std::memory_order_release);
   FlushRequest request;
   request.object = file->object;
   request.fd = file->fd.get();
@@ -377,7 +389,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   int error = result.error;
   if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
     error = settled;
-  object.clear(kObjectBeingFlushed);
+  object.is_being_flushed.store(0, std::memory_order_release);
   // The last writer may have closed the file meanwhile and left that to us.
   if (object.writers.load(std::memory_order_seq_cst) == 0 && object.has(kObjectTimesDirty)) {
     if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
@@ -420,6 +432,8 @@ int Flusher::send(Actor& actor, const StoreFile& file) {
 
 void Flusher::note_failure(StoreFile& file, Object& object, int error) {
   record_store_error(object, error);
+  // Made immutable since it was written: who writes more is to hear of it at once.
+  if (error == EPERM) object.set(kObjectGuarded);
   const std::uint32_t failures = file.failures.fetch_add(1) + 1;
   const std::int64_t now = monotonic_ns();
   if (failures == 1) file.failing_since_ns.store(now);
@@ -462,6 +476,8 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
   actor.memory = &memory_;
   actor.self = self_;
   actor.counters = &memory_.slot(self_.slot()).shards[0];
+  // Before the flush: what another thread stores meanwhile is not durable with it.
+  const bool was_owed = durable && file->sync_owed.exchange(false);
   FlushRequest request;
   request.object = index;
   request.fd = file->fd.get();
@@ -471,10 +487,10 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
     error = -errno;
     redirty_object(actor, index);
   }
+  if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
   if (error < 0) {
     note_failure(*file, object, -error);
   } else {
-    file->sync_owed.store(!durable);
     note_success(*file, object);
   }
   actor.drop_leases();

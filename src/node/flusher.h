@@ -65,16 +65,23 @@ class Flusher {
   // Have the scheduler look again; with `urgent` everything dirty is due until it is stored once.
   void kick(bool urgent);
 
-  // While one exists everything dirty is due, and failed objects are tried again at once.
+  // Whose dirty data is due at once, and what for.
+  struct Wish {
+    std::uint64_t device = 0;  // st_dev; 0: everything
+    bool is_drain = true;      // else a program's sync(), with others at work
+    friend bool operator==(const Wish&, const Wish&) = default;
+  };
+  // While one exists what it wishes is due, and failed objects are tried again at once.
   class DrainScope {
    public:
-    explicit DrainScope(Flusher& flusher);
+    DrainScope(Flusher& flusher, const Wish& wish);
     ~DrainScope();
     DrainScope(const DrainScope&) = delete;
     DrainScope& operator=(const DrainScope&) = delete;
 
    private:
     Flusher& flusher_;
+    const Wish wish_;
   };
 
   // Stores one object now, in the calling thread. Returns 0 or -errno.
@@ -112,6 +119,7 @@ class Flusher {
   void enqueue(Plan& plan);
   void sleep(const Plan& plan, std::int64_t look_ns);
   bool is_pressed() const;
+  static bool is_wished(const std::vector<Wish>& wishes, const StoreFile& file);
   bool is_due(const Object& object, std::uint32_t age_ms) const;
   bool is_large(const Object& object) const;
   bool has_much_left(const StoreFile& file) const;
@@ -146,7 +154,7 @@ class Flusher {
   std::map<dev_t, unsigned> writing_;  // streams at work per device
   StoreFilePtr current_;
   unsigned active_ = 0;
-  unsigned draining_ = 0;
+  std::vector<Wish> wishes_;
   bool urgent_ = false;
   bool news_ = false;
   bool stopping_ = false;

@@ -42,6 +42,7 @@
 #include "node/rule_book.h"
 #include "node/scratch_space.h"
 #include "node/store_files.h"
+#include "node/sync_worker.h"
 #include "node/trace_recorder.h"
 #include "plugins/predictor_plugin.h"
 #include "replacement/policies.h"
@@ -109,6 +110,7 @@ class Service final : public AttachEvents, public StopRequest {
         heat_(memory_, config.node_directory),
         recorder_(memory_, events_),
         requests_(flusher_),
+        syncs_(memory_, files_, flusher_),
         commands_(context_),
         attach_(memory_, clients_, files_, *this),
         control_(commands_) {
@@ -154,6 +156,7 @@ class Service final : public AttachEvents, public StopRequest {
     profiler_.start();
     start_learning();
     requests_.start();
+    syncs_.start();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory.client_socket()));
     return control_.start(directory.control_socket());
   }
@@ -195,6 +198,9 @@ class Service final : public AttachEvents, public StopRequest {
   }
   void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) override {
     requests_.submit(std::move(connection), object, durable);
+  }
+  void on_sync_request(UniqueFd connection, std::uint64_t device) override {
+    syncs_.submit(std::move(connection), device);
   }
   void log(const std::string& text) override { spdlog::info("{}", text); }
   void request_stop() override {
@@ -359,6 +365,7 @@ class Service final : public AttachEvents, public StopRequest {
     attach_.stop();
     control_.stop();
     requests_.stop();
+    syncs_.stop();
     scratch_.forget_strays(files_);
     events_.stop();
     prefetcher_.stop();
@@ -394,6 +401,7 @@ class Service final : public AttachEvents, public StopRequest {
   HeatBook heat_;
   TraceRecorder recorder_;
   RequestWorker requests_;
+  SyncWorker syncs_;
   RunTable runs_;
   NodeContext context_;
   ControlCommands commands_;

@@ -106,8 +106,14 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
   traits.rotational = device.rotational;
   traits.lingers = device.remote && (status.st_mode & kExecutable) == 0;
   traits.is_sent_early = device.in_user_space;
-  files_[raw(index)] = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, traits);
-  files_[raw(index)]->run.store(run, std::memory_order_relaxed);
+  StoreFilePtr& file = files_[raw(index)];
+  // Two clients may hand the same file over: the first descriptor stays, with all that is known of
+  // it, and with its place in the queue.
+  StoreStatus known;
+  if (file != nullptr && store_status(file->fd.get(), &known) == 0 && known.key == object.key())
+    return true;
+  file = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, traits);
+  file->run.store(run, std::memory_order_relaxed);
   note_room();
   return true;
 }

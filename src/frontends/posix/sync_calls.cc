@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // fsync() and its relatives: a success means that the backing store has the data.
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/system_call.h"
@@ -24,9 +27,30 @@ constinit RealCall<ssize_t(int, off_t, size_t)> readahead{"readahead"};
 
 namespace {
 
-// Every file that this process has open. What other processes wrote, they or the service store.
-void store_own_files() {
+// What the programs of the node have written to a file system (st_dev; 0: to all), whoever did.
+// Without a service this process can store what it has open itself. Returns 0 or -errno.
+int store_all_of(std::uint64_t device) {
+  int error = 0;
+  if (Session::instance().request_sync(device, &error)) return error;
   DescriptorTable::for_each([](int, OpenFile& file) { (void)file_sync(file, false); });
+  return 0;
+}
+
+// What kSync calls the file system of a descriptor. Where one file system has files of several
+// devices, all are meant.
+std::uint64_t file_system_of(int fd) {
+  constexpr std::uint32_t kOverlayMagic = 0x794c7630;
+  constexpr std::uint32_t kBtrfsMagic = 0x9123683e;
+  constexpr std::uint32_t kBcachefsMagic = 0xca451a4e;
+  struct statfs system{};
+  struct ::statx status;
+  if (sys::call(SYS_fstatfs, fd, sys::word(&system)) < 0 ||
+      sys::statx(fd, "", AT_EMPTY_PATH, STATX_INO, &status) < 0) {
+    return 0;
+  }
+  const auto magic = static_cast<std::uint32_t>(system.f_type);
+  if (magic == kOverlayMagic || magic == kBtrfsMagic || magic == kBcachefsMagic) return 0;
+  return makedev(status.stx_dev_major, status.stx_dev_minor);
 }
 
 void advise(OpenFile& file, off_t offset, off_t length, int advice) {
@@ -42,6 +66,7 @@ void advise(OpenFile& file, off_t offset, off_t length, int advice) {
 using cairn::advise;
 using cairn::DescriptorTable;
 using cairn::OpenFile;
+using cairn::Session;
 using cairn::with_errno;
 
 CAIRN_HOOK(int, fsync, (int fd)) {
@@ -57,17 +82,21 @@ CAIRN_HOOK(int, fdatasync, (int fd)) {
 }
 
 CAIRN_HOOK(void, sync, ()) {
-  if (DescriptorTable::any()) {
+  if (Session::instance().is_configured()) {
     const cairn::ErrnoKeeper keeper;
-    cairn::store_own_files();
+    (void)cairn::store_all_of(0);
   }
   cairn::real::sync();
 }
 
 CAIRN_HOOK(int, syncfs, (int fd)) {
-  if (DescriptorTable::any()) cairn::store_own_files();
   OpenFile* file = DescriptorTable::find(fd);
-  return cairn::real::syncfs(file == nullptr ? fd : file->private_fd());
+  const int own = file == nullptr ? fd : file->private_fd();
+  if (!Session::instance().is_configured() || cairn::sys::fcntl(own, F_GETFD) < 0)
+    return cairn::real::syncfs(own);
+  const int error = cairn::store_all_of(cairn::file_system_of(own));
+  const int result = cairn::real::syncfs(own);
+  return result == 0 ? with_errno(error) : result;
 }
 
 CAIRN_HOOK(int, sync_file_range, (int fd, off_t offset, off_t length, unsigned flags)) {

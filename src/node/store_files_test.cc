@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/store_files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "backing/backing_file.h"
+#include "node/flusher.h"
+#include "tiers/testing/test_memory.h"
+
+namespace cairn::node {
+namespace {
+
+class StoreFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes), "store-files");
+    actor_ = testing::make_actor(memory_);
+    fd_ = UniqueFd(testing::make_unnamed_file());
+    StoreStatus status;
+    ASSERT_EQ(store_status(fd_.get(), &status), 0);
+    object_ = testing::make_object(actor_, status.key);
+    files_.emplace(memory_, 1024);
+  }
+  bool hand_over(std::uint32_t run) {
+    return files_->insert(object_, UniqueFd(dup(fd_.get())), run);
+  }
+
+  NodeMemory memory_;
+  Actor actor_;
+  UniqueFd fd_;
+  ObjectIndex object_{};
+  std::optional<StoreFiles> files_;
+};
+
+// Two clients that write a file for the first time at once both hand it over.
+TEST_F(StoreFilesTest, AFileThatIsHandedOverTwiceOwesWhatItOwed) {
+  ASSERT_TRUE(hand_over(1));
+  const StoreFilePtr file = files_->find(object_);
+  ASSERT_NE(file, nullptr);
+  file->sync_owed.store(true);
+  file->failures.store(3);
+  file->queued.store(true);
+  EXPECT_TRUE(hand_over(2));
+  EXPECT_EQ(files_->find(object_), file) << "the flusher has it in its queue";
+  EXPECT_EQ(files_->count(), 1u);
+  EXPECT_TRUE(file->sync_owed.load());
+  EXPECT_EQ(file->failures.load(), 3u);
+  EXPECT_EQ(file->run.load(), 1u);
+}
+
+TEST_F(StoreFilesTest, WhatIsStoredWithoutBeingMadeDurableIsOwed) {
+  ASSERT_TRUE(hand_over(1));
+  const StoreFilePtr file = files_->find(object_);
+  memory_.objects().at(object_).opens.store(1);
+  Flusher flusher(memory_, *files_, memory_.owners().current(0), FlushOptions{},
+                  [](const std::string&) {});
+  EXPECT_EQ(flusher.flush_now(object_, false), 0);
+  EXPECT_TRUE(file->sync_owed.load());
+  EXPECT_EQ(flusher.flush_now(object_, true), 0);
+  EXPECT_FALSE(file->sync_owed.load());
+}
+
+}  // namespace
+}  // namespace cairn::node
