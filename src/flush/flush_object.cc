@@ -16,9 +16,15 @@
 #include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "flush/dirty_accounting.h"
+#include "flush/unfinished_time.h"
 
 namespace cairn {
 namespace {
+
+int stamp_store(int fd, std::int64_t mtime_ns) {
+  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime_ns)};
+  return sys::utimensat(fd, nullptr, times, 0);
+}
 
 constexpr unsigned kBlocksPerBatch = 256;  // 16 MiB: large enough for any device to stream
 // A write holds the kernel's lock of the file until the device has taken it, if the device's share
@@ -242,6 +248,7 @@ class Pass {
       }
     }
     if (part_count > 0) write_run(std::span(parts.data(), part_count), run_begin, run_end);
+    mark_unfinished();
     // Somebody may have settled the times since we began: the store bears the time of this write
     // now.
     actor_.object(request_.object).set(kObjectTimesDirty);
@@ -270,6 +277,17 @@ class Pass {
       result_.bytes += static_cast<std::uint64_t>(put);
       parts = parts_after(parts, static_cast<std::size_t>(put));
     }
+  }
+
+  // The kernel has just stamped a file that its last writer has closed and that has more to come:
+  // its final time may lie in the same second. On a network file system a stamp would wait for the
+  // data.
+  void mark_unfinished() const {
+    const Object& object = actor_.object(request_.object);
+    const bool goes_on = object.dirty_blocks.load(std::memory_order_acquire) > claim_count_;
+    if (!goes_on || object.writers.load() != 0 || object.has(kObjectRemote)) return;
+    // Whoever may not stamp the file leaves the kernel's time.
+    (void)stamp_store(request_.fd, unfinished_time(object.mtime_ns.load()));
   }
 
   void complete(const Claim& claim, bool stored) {
@@ -361,44 +379,64 @@ int extend_store(Actor& actor, ObjectIndex index, int fd, std::uint64_t end) {
   return 0;
 }
 
+namespace {
+
+// In through mode the kernel's times are the truth, but for the one that a settling left there for
+// data that was on its way.
+int settle_through(Object& object, int fd) {
+  if (!object.has(kObjectTimesDirty)) return 0;
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error < 0) return error;
+  object.clear(kObjectTimesDirty);
+  const std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
+  return status.stamp.mtime_ns == unfinished_time(mtime) ? stamp_store(fd, mtime) : 0;
+}
+
+// Brings the store's time to what it has to be and `*mtime` to what the application's then is.
+int settle_time(Object& object, int fd, std::int64_t* mtime, bool is_whole) {
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error < 0) return error;
+  const std::int64_t stored = status.stamp.mtime_ns;
+  if (is_whole ? stored == *mtime : is_clearly_before(stored, *mtime)) return 0;
+  const int error = stamp_store(fd, is_whole ? *mtime : unfinished_time(*mtime));
+  if (error != -EPERM && error != -EACCES) return error;
+  // Another user's file may be written but not stamped: then the kernel's time of our last write is
+  // the truth.
+  if (!is_whole) return 0;
+  *mtime = stored;
+  object.mtime_ns.store(stored);
+  return 0;
+}
+
+}  // namespace
+
 int settle_store(Actor& actor, ObjectIndex index, int fd) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
-  if (object.through.load() != 0) {
-    object.clear(kObjectTimesDirty);
-    return 0;
-  }
+  if (object.through.load() != 0) return settle_through(object, fd);
   object.clear(kObjectTimesDirty);
   int result = extend_store(actor, index, fd, object.size.load(std::memory_order_acquire));
-  StoreStatus status;
-  if (const int error = store_status(fd, &status); error < 0) return error;
   std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
-  if (status.stamp.mtime_ns != mtime) {
-    const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime)};
-    const int error = sys::utimensat(fd, nullptr, times, 0);
-    // Another user's file may be written but not stamped: then the kernel's time of our write is
-    // the truth.
-    if (error == -EPERM || error == -EACCES) {
-      if (store_status(fd, &status) == 0) mtime = status.stamp.mtime_ns;
-      object.mtime_ns.store(mtime);
-    } else if (error < 0 && result == 0) {
-      result = error;
-    }
-  }
-  if (store_status(fd, &status) == 0) {
+  // Looked at after the time: what was written before that time is stored if nothing is dirty now.
+  const bool is_whole = object.dirty_blocks.load(std::memory_order_seq_cst) == 0;
+  if (const int error = settle_time(object, fd, &mtime, is_whole); result == 0) result = error;
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error == 0) {
     object.store_mtime_ns.store(status.stamp.mtime_ns);
     object.store_ctime_ns.store(status.stamp.ctime_ns);
     // Only ever raised here: a write that goes on beside us may have made the file longer since we
     // looked, and bytes past store_size are taken for zeros.
     raise_to(object.store_size, status.stamp.size);
+  } else if (result == 0) {
+    result = error;
   }
   // A write may have stamped the object between our two looks without seeing that the flag is down.
-  if (result < 0 || object.mtime_ns.load() != mtime) object.set(kObjectTimesDirty);
+  if (result < 0 || !is_whole || object.mtime_ns.load() != mtime) object.set(kObjectTimesDirty);
   return result;
 }
 
 void record_store_error(Object& object, int error_number) {
-  object.error_number.store(static_cast<std::uint16_t>(error_number), std::memory_order_release);
+  object.error_number.store(static_cast<std::uint8_t>(error_number), std::memory_order_release);
   object.error_sequence.fetch_add(1, std::memory_order_acq_rel);
   object.set(kObjectFailing);
 }

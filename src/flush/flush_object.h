@@ -39,9 +39,10 @@ FlushResult flush_object(Actor& actor, const FlushRequest& request);
 // Makes the backing file at least `end` bytes long (sparse), never shorter. Returns 0 or -errno.
 int extend_store(Actor& actor, ObjectIndex object, int fd, std::uint64_t end);
 
-// After a flush: sets the application's mtime on the backing file again and notes what the store
-// says now, so that our own write is not mistaken for somebody else's. Also extends the backing
-// file to the application's size. Returns 0 or -errno.
+// After a flush, or when a file is closed: sets the application's mtime on the backing file, or, as
+// long as some of the data is not there, one that shows that (flush/unfinished_time.h), and notes
+// what the store says now, so that our own write is not mistaken for somebody else's. Also extends
+// the backing file to the application's size. Returns 0 or -errno; then the times stay dirty.
 int settle_store(Actor& actor, ObjectIndex object, int fd);
 
 // Notes that a flush failed: the next fsync or close of every description reports it.

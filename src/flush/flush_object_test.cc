@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 
+#include "base/clock.h"
 #include "tiers/testing/test_memory.h"
 
 namespace cairn {
@@ -88,6 +90,73 @@ TEST_F(ExtendStore, WritesNoByteWhereThereMayBeData) {
   EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd));
   EXPECT_EQ(status().st_blocks, blocks);
   expect_contents();
+}
+
+// What the store's times come to.
+class SettleStore : public ExtendStore {
+ protected:
+  static constexpr std::int64_t kMtime = 1'300'000'000'123'456'789;
+
+  void SetUp() override {
+    ExtendStore::SetUp();
+    object().size.store(kBytes.size());
+    object().mtime_ns.store(kMtime);
+    object().set(kObjectTimesDirty);
+  }
+  std::int64_t stored_time() const { return to_nanos(status().st_mtim); }
+};
+
+TEST_F(SettleStore, GivesAWholeFileItsOwnTime) {
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime);
+  EXPECT_FALSE(object().has(kObjectTimesDirty));
+}
+
+TEST_F(SettleStore, KeepsTheFilesTimeBackWhileDataIsOnItsWay) {
+  for (const std::int64_t mtime :
+       {kMtime, std::int64_t{0}, 2 * kNanosPerSecond, -kNanosPerSecond}) {
+    object().mtime_ns.store(mtime);
+    object().dirty_blocks.store(1);
+    ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+    EXPECT_GT(std::abs(stored_time() - mtime), 2 * kNanosPerSecond) << mtime;
+    EXPECT_TRUE(object().has(kObjectTimesDirty));
+    EXPECT_EQ(object().mtime_ns.load(), mtime);
+    object().dirty_blocks.store(0);
+    ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+    EXPECT_EQ(stored_time(), mtime);
+    EXPECT_FALSE(object().has(kObjectTimesDirty));
+  }
+}
+
+// The old bytes are there with their time.
+TEST_F(SettleStore, LeavesTheTimeOfBytesThatAreStillTheOldOnes) {
+  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(kMtime - 1000 * kNanosPerSecond)};
+  ASSERT_EQ(futimens(fd_, times), 0);
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime - 1000 * kNanosPerSecond);
+}
+
+// The last of the data overtook the settling, and then somebody mapped the file.
+TEST_F(SettleStore, LeavesNoUnfinishedTimeInThroughMode) {
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  object().dirty_blocks.store(0);
+  object().through.store(1);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime);
+  object().through.store(0);
+}
+
+TEST_F(SettleStore, TriesAgainAfterAStoreThatCannotBeAsked) {
+  EXPECT_EQ(settle_store(actor_, index_, -1), -EBADF);
+  EXPECT_TRUE(object().has(kObjectTimesDirty)) << "the times are still owed";
+  object().through.store(1);
+  EXPECT_EQ(settle_store(actor_, index_, -1), -EBADF);
+  EXPECT_TRUE(object().has(kObjectTimesDirty));
+  object().through.store(0);
+  EXPECT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime);
 }
 
 }  // namespace

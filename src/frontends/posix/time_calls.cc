@@ -9,6 +9,7 @@
 
 #include "base/system_call.h"
 #include "buffer/object_lifecycle.h"
+#include "flush/unfinished_time.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
@@ -66,17 +67,30 @@ const timespec* with_our_now(const Object& object, const StampClock& clock, cons
   return exact;
 }
 
+// Data that is on its way comes with the file's own time; until then the store bears another one.
+const timespec* while_unfinished(const Object& object, const timespec* asked, timespec* marked) {
+  const bool is_unfinished = object.dirty_blocks.load(std::memory_order_acquire) != 0 &&
+                             object.through.load(std::memory_order_acquire) == 0;
+  if (!is_unfinished || asked == nullptr) return asked;
+  const long nanos = asked[1].tv_nsec;
+  if (nanos < 0 || nanos >= kNanosPerSecond) return asked;  // omitted, or none of a time
+  marked[0] = asked[0];
+  marked[1] = to_timespec(unfinished_time(to_nanos(asked[1])));
+  return marked;
+}
+
 // A flush in flight may stamp the file between the program's call and our look at it: what was
-// asked for counts. A store that keeps coarser times is believed.
-StoreStamp with_requested(StoreStamp stamp, const timespec* times) {
+// asked for counts. A store that keeps coarser times is believed. `given` is what the kernel got in
+// the place of `asked`.
+StoreStamp with_requested(StoreStamp stamp, const timespec* asked, const timespec* given) {
   constexpr std::int64_t kRounding = 2 * kNanosPerSecond;
   constexpr std::int64_t kMilli = 1'000'000;
-  if (times == nullptr || times[1].tv_nsec == UTIME_NOW || times[1].tv_nsec == UTIME_OMIT)
+  if (asked == nullptr || asked[1].tv_nsec == UTIME_NOW || asked[1].tv_nsec == UTIME_OMIT)
     return stamp;
-  const std::int64_t requested = to_nanos(times[1]);
-  const std::int64_t off = stamp.mtime_ns - requested;
+  const std::int64_t requested = to_nanos(asked[1]);
+  const std::int64_t off = stamp.mtime_ns - to_nanos(given[1]);
   const bool is_rounded = off < kRounding && off > -kRounding && stamp.mtime_ns % kMilli == 0;
-  if (!is_rounded) stamp.mtime_ns = requested;
+  stamp.mtime_ns = is_rounded ? requested + off : requested;
   return stamp;
 }
 
@@ -89,12 +103,14 @@ int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Cal
   const OwnedGuard guard(object.lock, actor.self, actor.owners());
   timespec exact[2];
   const timespec* asked = with_our_now(object, actor.memory->header().stamps, times, exact);
-  int result = call(asked);
+  timespec marked[2];
+  const timespec* given = while_unfinished(object, asked, marked);
+  int result = call(given);
   // Whoever may write a file may set it to now, but only its owner to a time.
-  if (result == -EPERM && asked != times) result = call(asked = times);
+  if (result == -EPERM && asked != times) result = call(given = asked = times);
   StoreStatus status;
   if (result != 0 || look(&status) < 0 || !(status.key == object.key())) return result;
-  adopt_times(actor, index, with_requested(status.stamp, asked), sets_mtime(times));
+  adopt_times(actor, index, with_requested(status.stamp, asked, given), sets_mtime(times));
   return 0;
 }
 
