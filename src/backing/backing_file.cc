@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include <cstdio>
@@ -32,6 +33,7 @@ int store_status_at(int directory, const char* path, int flags, StoreStatus* sta
   status->stamp.ctime_ns = to_nanos(raw.stx_ctime);
   status->mode = raw.stx_mode;
   status->links = raw.stx_nlink;
+  status->attributes = raw.stx_attributes;
   return 0;
 }
 
@@ -39,10 +41,17 @@ int store_status(int fd, StoreStatus* status) {
   return store_status_at(fd, "", AT_EMPTY_PATH, status);
 }
 
-bool BackingFile::is_writable() const { return access_mode_ != O_RDONLY; }
+bool StoreStatus::is_guarded() const {
+  return (mode & (S_ISUID | S_ISGID)) != 0 ||
+         (attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0;
+}
+
+bool BackingFile::is_writable() const {
+  return (flags_ & O_ACCMODE) != O_RDONLY && (flags_ & O_APPEND) == 0;
+}
 
 int BackingFile::readable_fd() {
-  if (access_mode_ != O_WRONLY) return fd_;
+  if ((flags_ & O_ACCMODE) != O_WRONLY) return fd_;
   const int known = extra_fd_.load(std::memory_order_acquire);
   if (known >= 0) return known;
   char path[32];

@@ -25,14 +25,21 @@ struct StoreStatus {
   StoreStamp stamp;
   std::uint32_t mode = 0;
   std::uint32_t links = 0;
+  std::uint64_t attributes = 0;  // STATX_ATTR_*
+
+  // The kernel looks at each write of such a file, or takes bits of its mode away with it.
+  bool is_guarded() const;
 };
 
 class BackingFile {
  public:
   BackingFile() = default;
-  BackingFile(int fd, int access_mode) : fd_(fd), access_mode_(access_mode) {}
+  // `flags` are those of the open description; of an appending one, O_APPEND must be among them.
+  BackingFile(int fd, int flags) : fd_(fd), flags_(flags) {}
 
   int fd() const { return fd_; }
+  // Whether bytes can be put anywhere through it: an appending description puts all of them at the
+  // end.
   bool is_writable() const;
   // Reads at most `length` bytes; fewer only at the end of the file. -errno on failure; -EBADF when
   // the file was opened for writing only and may not be read.
@@ -57,7 +64,7 @@ class BackingFile {
   static inline std::atomic<bool> keeps_first_{false};
 
   int fd_ = -1;
-  int access_mode_ = 0;  // O_RDONLY, O_WRONLY or O_RDWR
+  int flags_ = 0;
   std::atomic<int> extra_fd_{-1};
 };
 

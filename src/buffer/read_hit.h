@@ -49,6 +49,7 @@ namespace cairn {
   if (__builtin_expect(actor.is_sampled(), 0)) return false;
   const std::size_t begin = offset & (kBlockBytes - 1);
   if (__builtin_expect(begin == 0, 0)) return false;
+  if (__builtin_expect(offset >= kBlockableBytes, 0)) return false;
   // One comparison for a length of zero, of more than a block, and past the block's end.
   if (__builtin_expect(length - 1 >= kBlockBytes - begin, 0)) return false;
   const NodeMemory& memory = *actor.memory;

@@ -239,6 +239,24 @@ void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t l
 
 namespace {
 
+ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                    std::size_t length);
+
+// What lies behind all block numbers was never buffered.
+[[gnu::noinline]] ssize_t read_past_blocks(const ObjectAccess& access, std::uint64_t offset,
+                                           std::byte* out, std::size_t length) {
+  ssize_t before = 0;
+  if (offset < kBlockableBytes) {
+    const std::size_t wanted = kBlockableBytes - offset;
+    before = read_blocks(access, offset, out, wanted);
+    if (before < static_cast<ssize_t>(wanted)) return before;
+  }
+  const auto done = static_cast<std::size_t>(before);
+  access.actor.count(Counter::kReads, 1);
+  const ssize_t got = read_whole_through(access, offset + done, out + done, length - done);
+  return got < 0 && before > 0 ? before : before + got;
+}
+
 // Everything that is not one plain hit: several blocks, misses, through mode, and the hit that is
 // sampled. Timed.
 [[gnu::noinline]] ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset,
@@ -258,6 +276,8 @@ namespace {
     return 0;
   }
   length = std::min<std::uint64_t>(length, size - offset);
+  if (__builtin_expect(offset + length > kBlockableBytes, 0))
+    return read_past_blocks(access, offset, out, length);
   std::size_t hit_bytes = 0;
   actor.met = AccessKind::kHit;
   const ssize_t got = read_parts(access, offset, out, length, &hit_bytes);

@@ -36,7 +36,7 @@ class ShapeChange {
 int cut_block(const ObjectAccess& access, std::uint64_t size) {
   Actor& actor = access.actor;
   const std::size_t keep = size & (kBlockBytes - 1);
-  if (keep == 0) return 0;
+  if (keep == 0 || size >= kBlockableBytes) return 0;
   for (;;) {
     LockedBlock block = lock_resident(actor, access.index, block_of(size));
     if (!block) return 0;
@@ -102,7 +102,7 @@ void adopt_store(const ObjectAccess& access) {
 
 int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,
                 bool discard_dirty, PlacementReason reason) {
-  if (begin >= end) return 0;
+  if (begin >= end || begin >= kBlockableBytes) return 0;
   Actor& actor = access.actor;
   const std::uint32_t first = raw(block_of(begin));
   const std::uint64_t past = std::min<std::uint64_t>(((end - 1) >> kBlockShift) + 1, UINT32_MAX);

@@ -273,6 +273,27 @@ ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, co
   return put;
 }
 
+// Dirty data must outlive this process, so the service has a descriptor of the file before the
+// first dirty byte. And what the kernel has a say in does not stay in the buffer alone.
+bool may_stay_buffered(const ObjectAccess& access) {
+  const Object& object = access.object();
+  const std::uint32_t flags = object.flags.load(std::memory_order_acquire);
+  constexpr std::uint32_t kLooked = kObjectHandedOver | kObjectGuarded;
+  if (__builtin_expect((flags & kLooked) == kObjectHandedOver, 1)) return true;
+  const bool is_protected =
+      (flags & kObjectHandedOver) != 0 || access.service.hand_over(access.index, access.file.fd());
+  return is_protected && (flags & kObjectGuarded) == 0;
+}
+
+// The kernel has taken a write of a guarded file, and with it perhaps what made it one. Under the
+// lock, because somebody may be setting that again.
+[[gnu::noinline]] void look_at_guard(const ObjectAccess& access) {
+  Object& object = access.object();
+  const OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  StoreStatus status;
+  if (access.file.status(&status) == 0 && !status.is_guarded()) object.clear(kObjectGuarded);
+}
+
 ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std::byte* in,
                      std::size_t length, bool around) {
   std::size_t done = 0;
@@ -305,13 +326,12 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
       done = write_whole_through(access, offset, buffer, length);
       break;
     }
-    // Dirty data must outlive this process, so the service has a descriptor of the file before the
-    // first dirty byte.
-    const bool protect =
-        object.has(kObjectHandedOver) || access.service.hand_over(access.index, access.file.fd());
+    const bool stays = may_stay_buffered(access);
     const std::uint32_t shape = object.shape_sequence.load(std::memory_order_acquire);
-    done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !protect);
+    done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !stays);
     if (done > 0) stamp_write(access);
+    if (__builtin_expect(done > 0 && !stays, 0) && object.has(kObjectGuarded))
+      look_at_guard(access);
     if ((shape & 1) == 0 && shape == object.shape_sequence.load(std::memory_order_seq_cst)) break;
     // A truncation came in between and may have taken some of our blocks: after it, write again.
     OwnedGuard wait_for_truncation(object.lock, actor.self, actor.owners());

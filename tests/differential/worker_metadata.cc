@@ -264,7 +264,7 @@ void run_allocation(Worker& worker, const Operation& op, Text& text) {
 }
 
 void run_metadata(Worker& worker, const Operation& op, Text& text) {
-  static constexpr mode_t kModes[] = {0644, 0600, 0666, 0755, 0640, 0400};
+  static constexpr mode_t kModes[] = {0644, 0600, 0666, 0755, 0640, 0400, 04755, 02755};
   struct stat stat;
   const auto index = static_cast<std::size_t>(op.a);
   const std::string path = spell(worker, op.a, op.seed);
@@ -285,7 +285,8 @@ void run_metadata(Worker& worker, const Operation& op, Text& text) {
                               : faccessat(AT_FDCWD, path.c_str(), static_cast<int>(op.d & 7), 0));
       return;
     case Kind::chmod:
-      text.add("(%s)", path.c_str()).result(chmod(path.c_str(), kModes[op.d % 6]));
+      text.add("(%s)", path.c_str())
+          .result(chmod(path.c_str(), kModes[static_cast<std::size_t>(op.d) % std::size(kModes)]));
       return;
     case Kind::utimensat:
     case Kind::futimens:
@@ -301,7 +302,7 @@ void run_metadata(Worker& worker, const Operation& op, Text& text) {
   if (op.kind == Kind::mtime_hold) return run_mtime_hold(slot, op, text);
   text.add("(%lld)", static_cast<long long>(op.a));
   if (op.kind == Kind::fchmod) {
-    text.result(fchmod(slot.fd, kModes[op.d % 6]));
+    text.result(fchmod(slot.fd, kModes[static_cast<std::size_t>(op.d) % std::size(kModes)]));
     return;
   }
   const int result =

@@ -42,7 +42,9 @@ bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
       sys::pwrite(file.private_fd(), buffer, length, static_cast<off_t>(offset));
   if (written > 0) {
     Object& object = access.object();
-    object.extend_to(offset + static_cast<std::uint64_t>(written));
+    const std::uint64_t end = offset + static_cast<std::uint64_t>(written);
+    raise_to(object.store_size, end);  // past it nobody would look into the store
+    object.extend_to(end);
   }
   leave_through(actor, file.object);
   return written;

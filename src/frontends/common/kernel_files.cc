@@ -80,9 +80,9 @@ void KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
     const bool is_many = file_count.load(std::memory_order_relaxed) >= sweep_at;
     if (is_many && !is_vfork_child()) sweep(*actor);
   }
-  const int access = sys::fcntl(fd, F_GETFL) & O_ACCMODE;
-  BackingFile file(fd, access);
-  const bool may_write = access != O_RDONLY;
+  const int flags = sys::fcntl(fd, F_GETFL);
+  BackingFile file(fd, flags & (O_ACCMODE | O_APPEND));
+  const bool may_write = (flags & O_ACCMODE) != O_RDONLY;
   const ObjectIndex object = open_object(*actor, file, status, may_write);
   if (object == ObjectIndex::kNone) return;
   const ObjectAccess open{*actor, object, file, session};

@@ -19,6 +19,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/guard_change.h"
 #include "frontends/common/kernel_aio.h"
 #include "frontends/common/kernel_files.h"
 #include "frontends/common/mappings.h"
@@ -51,6 +52,7 @@ StoreStatus to_store_status(const struct ::statx& raw) {
   status.stamp.ctime_ns = to_nanos(raw.stx_ctime);
   status.mode = raw.stx_mode;
   status.links = raw.stx_nlink;
+  status.attributes = raw.stx_attributes;
   return status;
 }
 
@@ -209,6 +211,8 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   }
   file->descriptors.store(1, std::memory_order_relaxed);
   if (file->private_fd() == fd) in_place_seen.store(true, std::memory_order_relaxed);
+  if (file->may_write && is_guarded(private_fd, status))
+    actor->object(file->object).set(kObjectGuarded);
   take_handling(*actor, *file, handling);
   tell_about(*actor, *file, AccessKind::kOpen);
   DescriptorTable::set(fd, file);
@@ -246,6 +250,11 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   if (!is_candidate(fd, raw, status, &known)) return nullptr;
   Session& session = Session::instance();
   if (!session.attach()) return nullptr;
+  // The kernel alone can append to such a file, and a descriptor of it cannot do anything else.
+  if ((raw.stx_attributes & STATX_ATTR_APPEND) != 0 && (flags & O_ACCMODE) != O_RDONLY) {
+    KernelFiles::share(fd, status, known);
+    return nullptr;
+  }
   ObjectHandling handling = FileHandling::of(session.memory(), fd, raw.stx_size, flags);
   if (handling.mode == BufferingMode::kBypass) {
     if (can_bypass(session, known, fd, flags)) {

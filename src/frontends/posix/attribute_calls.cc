@@ -9,6 +9,7 @@
 
 #include "base/system_call.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/guard_change.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/posix/times.h"
@@ -54,9 +55,11 @@ int after_change(int result, int fd) {
 
 using cairn::after_change;
 using cairn::DescriptorTable;
+using cairn::GuardChange;
 using cairn::real_descriptor;
 
 CAIRN_HOOK(int, fchmod, (int fd, mode_t mode)) {
+  const GuardChange guard(DescriptorTable::find(fd), cairn::is_guarding_mode(mode));
   return after_change(cairn::real::fchmod(real_descriptor(fd), mode), fd);
 }
 
@@ -65,6 +68,7 @@ CAIRN_HOOK(int, fchown, (int fd, uid_t user, gid_t group)) {
 }
 
 CAIRN_HOOK(int, fsetxattr, (int fd, const char* name, const void* value, size_t size, int flags)) {
+  const GuardChange guard(DescriptorTable::find(fd), cairn::is_guarding_attribute(name));
   return after_change(cairn::real::fsetxattr(real_descriptor(fd), name, value, size, flags), fd);
 }
 

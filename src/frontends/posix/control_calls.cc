@@ -9,6 +9,7 @@
 #include "base/system_call.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/guard_change.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/lent_descriptors.h"
 #include "frontends/common/open_file.h"
@@ -78,6 +79,16 @@ int control(int fd, OpenFile& file, int command, long argument) {
   }
 }
 
+// chattr +a and +i: whoever has the file open meets them at the next write, if the file system says
+// so.
+bool sets_guarding_attribute(unsigned long request, long argument) {
+  if (request == FS_IOC_SETFLAGS)
+    return (*reinterpret_cast<const int*>(argument) & (FS_APPEND_FL | FS_IMMUTABLE_FL)) != 0;
+  if (request != FS_IOC_FSSETXATTR) return false;
+  const auto* wanted = reinterpret_cast<const fsxattr*>(argument);
+  return (wanted->fsx_xflags & (FS_XFLAG_APPEND | FS_XFLAG_IMMUTABLE)) != 0;
+}
+
 int device_control(int fd, OpenFile& file, unsigned long request, long argument) {
   switch (request) {
     case FIOCLEX:
@@ -106,6 +117,7 @@ int device_control(int fd, OpenFile& file, unsigned long request, long argument)
     default:
       break;
   }
+  const GuardChange guard(&file, sets_guarding_attribute(request, argument));
   const auto result = static_cast<int>(
       sys::call(SYS_ioctl, file.private_fd(), static_cast<long>(request), argument));
   if (result >= 0 && (request == FS_IOC_SETFLAGS || request == FS_IOC_FSSETXATTR))

@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "frontends/common/guard_change.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/posix/times.h"
@@ -42,17 +43,21 @@ int after_change(int result, int directory, const char* path, int flags) {
 }  // namespace cairn
 
 using cairn::after_change;
+using cairn::GuardChange;
 using cairn::kNamed;
 
 CAIRN_HOOK(int, chmod, (const char* path, mode_t mode)) {
+  const GuardChange guard(AT_FDCWD, path, 0, cairn::is_guarding_mode(mode));
   return after_change(cairn::real::chmod(path, mode), AT_FDCWD, path, 0);
 }
 
 CAIRN_HOOK(int, lchmod, (const char* path, mode_t mode)) {
+  const GuardChange guard(AT_FDCWD, path, kNamed, cairn::is_guarding_mode(mode));
   return after_change(cairn::real::lchmod(path, mode), AT_FDCWD, path, kNamed);
 }
 
 CAIRN_HOOK(int, fchmodat, (int directory, const char* path, mode_t mode, int flags)) {
+  const GuardChange guard(directory, path, flags, cairn::is_guarding_mode(mode));
   return after_change(cairn::real::fchmodat(directory, path, mode, flags), directory, path, flags);
 }
 
@@ -71,11 +76,13 @@ CAIRN_HOOK(int, fchownat, (int directory, const char* path, uid_t user, gid_t gr
 
 CAIRN_HOOK(int, setxattr,
            (const char* path, const char* name, const void* value, size_t size, int flags)) {
+  const GuardChange guard(AT_FDCWD, path, 0, cairn::is_guarding_attribute(name));
   return after_change(cairn::real::setxattr(path, name, value, size, flags), AT_FDCWD, path, 0);
 }
 
 CAIRN_HOOK(int, lsetxattr,
            (const char* path, const char* name, const void* value, size_t size, int flags)) {
+  const GuardChange guard(AT_FDCWD, path, kNamed, cairn::is_guarding_attribute(name));
   return after_change(cairn::real::lsetxattr(path, name, value, size, flags), AT_FDCWD, path,
                       kNamed);
 }
