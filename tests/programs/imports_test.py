@@ -13,7 +13,8 @@ class ImportsTest(unittest.TestCase):
         self.reasons = imports.uncovered_list()
 
     def test_the_calls_that_move_bytes_are_among_the_symbols(self):
-        for name in ("open64", "openat", "pread64", "writev", "fopen", "_IO_fopen", "copy_file_range", "mmap", "execve"):
+        for name in ("open64", "openat", "pread64", "writev", "fopen", "_IO_fopen", "copy_file_range", "mmap",
+                     "execve"):
             self.assertIn(name, self.symbols)
 
     def test_a_missing_hook_is_noticed(self):
