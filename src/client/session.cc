@@ -106,6 +106,7 @@ bool Session::connect_and_attach() {
   wipe_page_on_fork();
   const Owner parent = std::exchange(last_owner_, Owner());
   if (is_test_) return false;
+  if (shares_descriptors_ && socket_ >= 0) shared_socket_ = std::exchange(socket_, -1);
   if (socket_ >= 0)
     sys::close(std::exchange(socket_, -1));  // the parent's: it must not be kept alive here
   const int socket = connect_seqpacket(socket_path_, descriptor_floor(), kAnswerMs);
@@ -304,7 +305,8 @@ void Session::notify_foreign(const char* command) {
 
 bool Session::owns_descriptor(int fd) const {
   if (fd < 0 || !has_memory_) return false;
-  if (fd == socket_ || fd == memory_.control().fd() || fd == memory_.data().fd()) return true;
+  if (fd == socket_ || fd == shared_socket_) return true;
+  if (fd == memory_.control().fd() || fd == memory_.data().fd()) return true;
   for (const int tier_fd : tier_fds_) {
     if (fd == tier_fd) return true;
   }

@@ -82,6 +82,10 @@ class Session final : public HandOver, public OwnerWatch {
   // closed.
   void set_lock_probe(bool (*probe)(ObjectIndex)) { lock_probe_ = probe; }
 
+  // The descriptors of this process are about to be another's too: what is the other's socket it
+  // must not close, nor the application in its name.
+  void share_descriptors() { shares_descriptors_ = true; }
+
   bool hand_over(ObjectIndex object, int fd) override;
   // True once hand_over() had to send a descriptor itself and not one of a description of its own:
   // locks of that description do not end with this process's close.
@@ -131,6 +135,8 @@ class Session final : public HandOver, public OwnerWatch {
   bool is_test_ = false;
   bool test_takes_descriptors_ = false;
   int socket_ = -1;
+  int shared_socket_ = -1;  // of the process that this one has its descriptors in common with
+  bool shares_descriptors_ = false;
   std::uint64_t socket_inode_ = 0;
   std::atomic<bool> has_lent_{false};
   std::uint64_t memory_inode_ =

@@ -94,8 +94,9 @@ SCENE(wrong_arguments) {
 
 namespace {
 sem_t noticed;
+int noticed_value = 0;
 void notice(sigval value) {
-  say("thread told of", value.sival_int);
+  noticed_value = value.sival_int;
   sem_post(&noticed);
 }
 }  // namespace
@@ -124,6 +125,7 @@ SCENE(notices) {
   request.aio_sigevent.sigev_value.sival_int = 9;
   say("aio_read", aio_read(&request));
   sem_wait(&noticed);
+  say("thread told of", noticed_value);
   say_end("read", &request);
 }
 

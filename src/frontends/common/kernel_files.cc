@@ -9,7 +9,11 @@
 #include "base/system_call.h"
 #include "buffer/object_lifecycle.h"
 #include "client/session.h"
+#include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/open_file.h"
+#include "frontends/common/posix_locks.h"
+#include "frontends/common/private_descriptors.h"
 
 namespace cairn {
 namespace {
@@ -65,6 +69,44 @@ void sweep(Actor& actor) {
   sweep_at = std::min(kFilesMax, std::max(kFirstSweep, 2 * kept));
 }
 
+constinit std::atomic<bool> has_yielded{false};
+
+// A real descriptor of the file for the number of a placeholder, with the program's flags and, but
+// for one that appends, its offset. `*is_extra`: a description of its own, to be closed.
+int descriptor_for_kernel(OpenFile& file, bool* is_extra) {
+  const std::uint32_t flags = file.flags();
+  *is_extra = (flags & (O_APPEND | O_DIRECT)) != 0;
+  const auto offset = static_cast<off_t>(file.description->offset.load());
+  int real = file.private_fd();
+  if (*is_extra) {
+    constexpr std::uint32_t kKept = O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC;
+    char path[kDescriptorPathBytes];
+    write_descriptor_path(file.private_fd(), path);
+    real = sys::openat(AT_FDCWD, path, static_cast<int>(flags & kKept) | O_CLOEXEC);
+    if (real < 0) {  // it may not be opened again
+      *is_extra = false;
+      real = file.private_fd();
+    }
+  }
+  if (!file.is_offset_in_kernel()) sys::lseek(real, offset, SEEK_SET);
+  if (!*is_extra) file.description->flags.fetch_or(kOffsetInKernel);
+  return real;
+}
+
+// The record stays, and with it the description, for calls that other threads are in.
+void yield(int fd, OpenFile& file) {
+  StoreStatus status;
+  if (file.backing->status(&status) == 0)
+    KernelFiles::share(file.private_fd(), status, file.object);
+  if (PrivateDescriptors::is_private(file.private_fd())) {
+    bool is_extra = false;
+    const int real = descriptor_for_kernel(file, &is_extra);
+    sys::dup3(real, fd, survives_exec(fd) ? 0 : O_CLOEXEC);
+    if (is_extra && !PosixLocks::keeps_open(file.object, real)) sys::close(real);
+  }
+  DescriptorTable::take(fd);
+}
+
 }  // namespace
 
 bool KernelFiles::any() { return file_count.load(std::memory_order_relaxed) != 0; }
@@ -99,6 +141,18 @@ void KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
   }
   close_object(open, may_write);
   file.close_extra();
+}
+
+bool KernelFiles::has_everything() { return has_yielded.load(std::memory_order_acquire); }
+
+void KernelFiles::yield_everything() {
+  Session& session = Session::instance();
+  if (!session.is_configured() || is_vfork_child()) return;
+  // What the other process opens it can only note in this one's name.
+  session.attach();
+  session.share_descriptors();
+  has_yielded.store(true, std::memory_order_seq_cst);
+  DescriptorTable::for_each([](int fd, OpenFile& file) { yield(fd, file); });
 }
 
 void KernelFiles::count_again() {

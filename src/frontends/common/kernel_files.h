@@ -21,6 +21,11 @@ class KernelFiles {
   // `fd` is a real descriptor of a managed file. `known` is its object, if that has been looked
   // for.
   static void share(int fd, const StoreStatus& status, ObjectIndex known = ObjectIndex::kNone);
+  // Another process is about to have the same descriptors without this library's memory, or this
+  // memory without the descriptors: neither's table could be right. All that is buffered becomes
+  // the kernel's, at its number, and so does what either of them opens from here on.
+  static void yield_everything();
+  static bool has_everything();
   // A forked child has the same files open, in its own name. Requires: attached.
   static void count_again();
 };

@@ -241,6 +241,14 @@ bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
   return !is_cut || sys::truncate(DescriptorPath(fd).text, 0) == 0;
 }
 
+// A file that this process must not buffer, whatever others do. What the kernel has cut at the open
+// stays cut, although what was in the buffer has been stored since.
+void leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex known) {
+  KernelFiles::share(fd, status, known);
+  if ((flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY)
+    sys::truncate(DescriptorPath(fd).text, 0);
+}
+
 OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   struct ::statx raw;
   if (sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) < 0) return nullptr;
@@ -250,6 +258,10 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   if (!is_candidate(fd, raw, status, &known)) return nullptr;
   Session& session = Session::instance();
   if (!session.attach()) return nullptr;
+  if (__builtin_expect(KernelFiles::has_everything(), 0)) {
+    leave_to_kernel(fd, flags, status, known);
+    return nullptr;
+  }
   // The kernel alone can append to such a file, and a descriptor of it cannot do anything else.
   if ((raw.stx_attributes & STATX_ATTR_APPEND) != 0 && (flags & O_ACCMODE) != O_RDONLY) {
     KernelFiles::share(fd, status, known);

@@ -4,6 +4,7 @@
 #include "frontends/posix/descriptor_calls.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/vfork_shadow.h"
+#include "frontends/posix/clone_calls.h"
 
 namespace cairn {
 namespace real {
@@ -93,9 +95,11 @@ int close_untracked(unsigned first, unsigned last, unsigned flags) {
 
 int close_descriptors(unsigned first, unsigned last, unsigned flags) {
   constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+  constexpr unsigned kUnshare = 2;      // CLOSE_RANGE_UNSHARE
   if (first > last) return -EINVAL;
   const bool is_child = is_vfork_child();
   const bool sets_flag = (flags & kCloseOnExec) != 0;
+  if ((flags & kUnshare) != 0) before_unshare(CLONE_FILES);
   unsigned begin = first;
   int result = 0;
   const auto top = static_cast<unsigned>(

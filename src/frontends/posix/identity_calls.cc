@@ -12,6 +12,7 @@
 #include "client/session.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/posix/clone_calls.h"
 #include "frontends/posix/exec_plan.h"
 
 namespace cairn {
@@ -81,6 +82,7 @@ CAIRN_HOOK(int, chroot, (const char* path)) {
 
 CAIRN_HOOK(int, unshare, (int flags)) {
   cairn::attach_while_it_is_possible();
+  cairn::before_unshare(static_cast<unsigned long>(flags));
   return cairn::real::unshare(flags);
 }
 

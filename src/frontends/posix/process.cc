@@ -41,36 +41,6 @@ constinit RealCall<int(const char*)> system{"system"};
 
 namespace {
 
-// The child may come to life after the parent has closed its descriptors: a hold in transit bridges
-// the gap.
-void before_fork() {
-  const ErrnoKeeper keeper;
-  process_lock(ProcessLock::kSpawn).lock();
-  Session& session = Session::instance();
-  if (!DescriptorTable::any() || !session.is_attached()) return;
-  DescriptionTable& descriptions = session.memory().descriptions();
-  const Owner self = session.self();
-  DescriptorTable::for_each([&](int, OpenFile& file) {
-    if (file.transit == HoldIndex::kNone) {
-      file.transit = descriptions.hold(file.index, self, HoldKind::kDescriptionInTransit);
-    }
-  });
-}
-
-void after_fork_in_parent() {
-  DescriptorTable::for_each([](int, OpenFile& file) { file.transit = HoldIndex::kNone; });
-  process_lock(ProcessLock::kSpawn).unlock();
-}
-
-// At once and not at the child's first call, because the parent may end any time. The lock was
-// wiped with its page.
-void after_fork_in_child() {
-  const ErrnoKeeper keeper;
-  Session::begin_process();
-  signal_gate.held = 0;  // the locks that were held around the fork are the parent's
-  if (DescriptorTable::any() || KernelFiles::any()) Session::instance().actor_if_any();
-}
-
 // Attaching takes a few descriptors; later there may be none left.
 void attach_before_limit(__rlimit_resource_t resource) {
   const ErrnoKeeper keeper;
@@ -150,6 +120,36 @@ constinit RealCall<void*(const char*, int)> real_dlopen{"dlopen"};
 constinit RealCall<void*(Lmid_t, const char*, int)> real_dlmopen{"dlmopen"};
 
 }  // namespace
+
+// The child may come to life after the parent has closed its descriptors: a hold in transit bridges
+// the gap.
+void before_fork() {
+  const ErrnoKeeper keeper;
+  process_lock(ProcessLock::kSpawn).lock();
+  Session& session = Session::instance();
+  if (!DescriptorTable::any() || !session.is_attached()) return;
+  DescriptionTable& descriptions = session.memory().descriptions();
+  const Owner self = session.self();
+  DescriptorTable::for_each([&](int, OpenFile& file) {
+    if (file.transit == HoldIndex::kNone) {
+      file.transit = descriptions.hold(file.index, self, HoldKind::kDescriptionInTransit);
+    }
+  });
+}
+
+void after_fork_in_parent() {
+  DescriptorTable::for_each([](int, OpenFile& file) { file.transit = HoldIndex::kNone; });
+  process_lock(ProcessLock::kSpawn).unlock();
+}
+
+// At once and not at the child's first call, because the parent may end any time. The lock was
+// wiped with its page.
+void after_fork_in_child() {
+  const ErrnoKeeper keeper;
+  Session::begin_process();
+  signal_gate.held = 0;  // the locks that were held around the fork are the parent's
+  if (DescriptorTable::any() || KernelFiles::any()) Session::instance().actor_if_any();
+}
 
 void start_processes(char** environment) {
   Dl_info library;

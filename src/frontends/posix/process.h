@@ -9,4 +9,9 @@ namespace cairn {
 // Remembers what makes this process a member of its run, and follows its forks.
 void start_processes(char** environment);
 
+// Around a fork that libc's own handlers do not see.
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
 }  // namespace cairn

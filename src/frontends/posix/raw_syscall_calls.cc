@@ -28,6 +28,7 @@
 #include "frontends/common/kernel_aio.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/posix/clone_calls.h"
 
 namespace cairn {
 namespace real {
@@ -302,6 +303,14 @@ bool is_refused(long number) {
   return Session::instance().is_configured() && getenv("CAIRN_ALLOW_IO_URING") == nullptr;
 }
 
+// Made by the kernel on the caller's stack, so that it can only be prepared for.
+void look_at_clone(long number, long first, long second) {
+  if (number == SYS_clone) before_clone(static_cast<unsigned long>(first));
+  if (number == SYS_clone3)
+    before_clone3(reinterpret_cast<void*>(first), static_cast<unsigned long>(second));
+  if (number == SYS_unshare) before_unshare(static_cast<unsigned long>(first));
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -309,6 +318,7 @@ bool is_refused(long number) {
 // clone() must not find a frame of ours on the stack they share.
 CAIRN_HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f)) {
   if (__builtin_expect(!cairn::is_hooked(number), 1) && !cairn::is_refused(number)) {
+    cairn::look_at_clone(number, a, b);
     return cairn::real::syscall.get()(number, a, b, c, d, e, f);
   }
   if (!cairn::is_hooked(number)) return cairn::with_errno<long>(-ENOSYS);
