@@ -124,7 +124,8 @@ inline void note_access(const NodeMemory& memory, BlockDescriptor& descriptor,
                              std::memory_order_relaxed);
 }
 
-// Calls visit(BlockNumber) for every block of [first, end) that seems resident.
+// Calls visit(BlockNumber) for every block of [first, end) that is resident all the while, and for
+// some of those that come or go.
 template <typename Visit>
 void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, std::uint64_t end,
                        Visit&& visit) {
@@ -137,15 +138,9 @@ void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, st
     }
     return;
   }
-  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
-    memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
-      const BlockDescriptor& descriptor = memory.block(bucket);
-      const std::uint32_t number = raw(descriptor.block_number());
-      if (descriptor.object_index() == object && number >= first && number < end) {
-        visit(static_cast<BlockNumber>(number));
-      }
-    });
-  }
+  memory.directory().for_each_block([&](ObjectIndex owner, BlockNumber number) {
+    if (owner == object && raw(number) >= first && raw(number) < end) visit(number);
+  });
 }
 
 }  // namespace cairn

@@ -97,6 +97,16 @@ void BlockDescriptor::unlock(Owner self, bool changed) {
   leave_signal_gate();
 }
 
+bool BlockDescriptor::is_clean_place_of(ObjectIndex object, BlockNumber number) const {
+  const std::uint64_t before = word.load(std::memory_order_acquire);
+  if (is_locked(before)) return false;
+  // A bucket that the block has just left has no dirty page either.
+  const bool is_place = identity.load(std::memory_order_acquire) == identity_of(object, number);
+  if (!is_place || dirty_pages.load(std::memory_order_acquire) != 0) return false;
+  const std::uint64_t after = word.load(std::memory_order_relaxed);
+  return ((before ^ after) & ~(kWaiters | kUnread)) == 0;
+}
+
 bool BlockDescriptor::is_flushing(const OwnerTable& owners) const {
   const std::uint32_t bits = flusher.load(std::memory_order_acquire);
   return bits != 0 && owners.is_alive(Owner::from_bits(bits));

@@ -85,20 +85,26 @@ struct BlockDescriptor {
   static constexpr std::uint64_t identity_of(ObjectIndex object, BlockNumber number) {
     return std::uint64_t{raw(number)} << 32 | raw(object);
   }
-  ObjectIndex object_index() const {
-    return static_cast<ObjectIndex>(identity.load(std::memory_order_relaxed) & 0xffffffffU);
+  static constexpr ObjectIndex object_in(std::uint64_t identity) {
+    return static_cast<ObjectIndex>(identity & 0xffffffffU);
   }
-  BlockNumber block_number() const {
-    return static_cast<BlockNumber>(identity.load(std::memory_order_relaxed) >> 32);
+  static constexpr BlockNumber number_in(std::uint64_t identity) {
+    return static_cast<BlockNumber>(identity >> 32);
   }
+  ObjectIndex object_index() const { return object_in(identity.load(std::memory_order_relaxed)); }
+  BlockNumber block_number() const { return number_in(identity.load(std::memory_order_relaxed)); }
   bool holds(ObjectIndex object, BlockNumber number) const {
     return identity.load(std::memory_order_relaxed) == identity_of(object, number);
   }
   // Requires: the lock.
   void set_identity(ObjectIndex object, BlockNumber number) {
-    identity.store(identity_of(object, number), std::memory_order_relaxed);
+    identity.store(identity_of(object, number), std::memory_order_release);
   }
-  void clear_identity() { identity.store(0, std::memory_order_relaxed); }
+  // Requires: the lock, and that the directory does not point here any more.
+  void clear_identity() { identity.store(0, std::memory_order_release); }
+  // Without the lock: it was the block's place, at rest, and nothing of the block was dirty. False
+  // proves nothing.
+  bool is_clean_place_of(ObjectIndex object, BlockNumber number) const;
 
   // Takes the write lock, from a dead owner if need be: then `state` is repaired from the masks and
   // true is returned, and the caller must find out whether the bucket is still the block's place

@@ -26,12 +26,28 @@ class BlockDirectory {
 
   BlockDescriptor& at(BucketIndex index) const { return descriptors_[raw(index)]; }
 
-  // Returns kNone when the block is not resident. The answer may be stale at once: readers verify
-  // the descriptor by its sequence, writers lock it and check that it still holds the block.
+  // Returns kNone when the block is not resident: never of a block that is only on its way from one
+  // bucket to another. The answer may be stale at once: readers verify the descriptor by its
+  // sequence, writers lock it and check that it still holds the block, and look again if it does
+  // not.
   BucketIndex find(ObjectIndex object, BlockNumber number) const {
+    const std::uint64_t wanted = BlockDescriptor::identity_of(object, number);
     return static_cast<BucketIndex>(
-        hash_.find(position_of(object, number),
-                   [&](std::uint32_t index) { return descriptors_[index].holds(object, number); }));
+        hash_.find(position_of(object, number), [&](std::uint32_t index) {
+          return descriptors_[index].identity.load(std::memory_order_acquire) == wanted;
+        }));
+  }
+
+  // Calls visit(object, number) for every block that is resident all the while, and for some of
+  // those that come or go. A block keeps its slot however often it moves, so that none slips from a
+  // place that is still to be looked at to one that has been.
+  template <typename Visit>
+  void for_each_block(Visit&& visit) const {
+    hash_.for_each_slot([&](const std::atomic<std::uint64_t>& slot) {
+      const std::uint64_t identity = identity_in(slot);
+      if (identity != 0)
+        visit(BlockDescriptor::object_in(identity), BlockDescriptor::number_in(identity));
+    });
   }
 
   // Where the block is, most of the time; the caller compares the descriptor's identity. Few
@@ -47,7 +63,7 @@ class BlockDirectory {
   BucketIndex publish(BucketIndex bucket, Owner self, const OwnerTable& owners);
 
   // The block of `from` lives in `to` from now on. Requires: both descriptors name it and are
-  // locked by the caller.
+  // locked by the caller; `from` must go on naming it until this has returned.
   bool move(BucketIndex from, BucketIndex to, Owner self, const OwnerTable& owners);
 
   template <typename Visit>
@@ -55,11 +71,35 @@ class BlockDirectory {
     hash_.for_each_lock(visit);
   }
 
+  // The descriptor that the caller has locked is going to lose its block, which somebody who died
+  // took elsewhere, or out of the tiers.
+  void leave_behind(BucketIndex bucket) const {
+    const BlockDescriptor& descriptor = at(bucket);
+    hash_.count_replaced(position_of(descriptor.object_index(), descriptor.block_number()));
+  }
+
   // The block of `bucket` is resident no more. Requires: the descriptor is locked by the caller and
   // still names it.
   bool withdraw(BucketIndex bucket, Owner self, const OwnerTable& owners);
 
  private:
+  // Which block a slot stands for; 0 for none.
+  std::uint64_t identity_in(const std::atomic<std::uint64_t>& slot) const {
+    // A descriptor that denies the slot's block has lost it since the slot was read. Only rubbish
+    // in the table goes on doing so.
+    constexpr int kLooksMax = 1000;
+    for (int look = 0; look < kLooksMax; ++look) {
+      const std::uint64_t seen = slot.load(std::memory_order_acquire);
+      if (seen == 0) return 0;
+      const std::uint64_t identity =
+          descriptors_[static_cast<std::uint32_t>(seen)].identity.load(std::memory_order_acquire);
+      const HashPosition position =
+          position_of(BlockDescriptor::object_in(identity), BlockDescriptor::number_in(identity));
+      if (identity != 0 && position.tag == seen >> 32) return identity;
+    }
+    return 0;
+  }
+
   static HashPosition position_of(ObjectIndex object, BlockNumber number) {
     // Multiplicative hashing (Knuth, TAOCP 3, 6.4): runs of one object and first runs of many
     // objects are both evenly spaced sequences, which it spreads better than chance.

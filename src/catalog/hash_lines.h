@@ -14,6 +14,11 @@
 //     at most once.
 //  3. `overflow` is never too small. A death may leave it too large, which costs a probe and
 //     nothing else.
+//  4. A key keeps its slot from its insertion to its erasure, whatever its value becomes. The
+//     record behind the old value may deny the key only after replace_locked() has counted in
+//     `replaced` of the home line: a search that found nothing looks there, and knows whether it
+//     came too late to the old record. So find() says kNotFound only of a key that was absent at
+//     some moment of it.
 //
 // Nothing grows: when all of kProbesMax lines are full, insert() says so and the caller goes
 // without.
@@ -32,7 +37,10 @@ namespace cairn {
 struct HashLine {
   static constexpr unsigned kSlots = 7;
   OwnedLock lock;
-  std::atomic<std::uint32_t> overflow{0};
+  // keys that went past this line: at most 7 for each of the lines before it that may send some
+  std::atomic<std::uint16_t> overflow{0};
+  // how often a key whose home is here got another value
+  std::atomic<std::uint16_t> replaced{0};
   std::atomic<std::uint64_t> slots[kSlots];
 };
 static_assert(sizeof(HashLine) == 64, "a probe touches one cache line");
@@ -71,22 +79,24 @@ class HashLines {
     return static_cast<std::uint32_t>(line.slots[position.slot].load(std::memory_order_acquire));
   }
 
-  // Returns the value whose record `matches`, or kNotFound.
+  // Returns the value whose record `matches`, or kNotFound. Requires: `matches` reads the record
+  // with acquire, and who takes the key out of a record stores that with release.
   template <typename Matches>
   std::uint32_t find(HashPosition position, Matches&& matches) const {
-    std::uint64_t index = position.home & mask_;
-    for (unsigned probe = 0; probe < kProbesMax; ++probe) {
-      const HashLine& line = lines_[index];
-      for (const auto& slot : line.slots) {
-        const std::uint64_t seen = slot.load(std::memory_order_acquire);
-        if (static_cast<std::uint32_t>(seen >> 32) != position.tag || seen == 0) continue;
-        const auto value = static_cast<std::uint32_t>(seen);
-        if (matches(value)) return value;
-      }
-      if (line.overflow.load(std::memory_order_acquire) == 0) return kNotFound;
-      index = (index + 1) & mask_;
+    const std::atomic<std::uint16_t>& replaced = lines_[position.home & mask_].replaced;
+    for (;;) {
+      const std::uint16_t before = replaced.load(std::memory_order_acquire);
+      const std::uint32_t value = find_once(position, matches);
+      if (value != kNotFound || replaced.load(std::memory_order_acquire) == before) return value;
     }
-    return kNotFound;
+  }
+
+  // Calls visit(slot) for every slot, free ones as well.
+  template <typename Visit>
+  void for_each_slot(Visit&& visit) const {
+    for (std::uint64_t index = 0; index <= mask_; ++index) {
+      for (const auto& slot : lines_[index].slots) visit(slot);
+    }
   }
 
   // The lock that serialises inserting and erasing keys of this position.
@@ -131,8 +141,9 @@ class HashLines {
     return false;
   }
 
-  // Requires: lock_of(position) is held and `from` is there. Swaps the value in one store (a block
-  // changes its bucket).
+  // Requires: lock_of(position) is held and `from` is there, whose record names the key until this
+  // returns, as that of `to` does already. Swaps the value in one store (a block changes its
+  // bucket).
   bool replace_locked(HashPosition position, std::uint32_t from, std::uint32_t to) {
     const std::uint64_t tag = static_cast<std::uint64_t>(position.tag) << 32;
     std::uint64_t index = position.home & mask_;
@@ -140,11 +151,18 @@ class HashLines {
       for (auto& slot : lines_[index].slots) {
         if (slot.load(std::memory_order_relaxed) != (tag | from)) continue;
         slot.store(tag | to, std::memory_order_release);
+        count_replaced(position);
         return true;
       }
       index = (index + 1) & mask_;
     }
     return false;
+  }
+
+  // A record is about to deny its key although the one who replaced it died before that was
+  // counted.
+  void count_replaced(HashPosition position) const {
+    lines_[position.home & mask_].replaced.fetch_add(1, std::memory_order_release);
   }
 
   std::uint64_t line_count() const { return mask_ + 1; }
@@ -156,12 +174,30 @@ class HashLines {
   }
 
  private:
+  template <typename Matches>
+  std::uint32_t find_once(HashPosition position, Matches& matches) const {
+    std::uint64_t index = position.home & mask_;
+    for (unsigned probe = 0; probe < kProbesMax; ++probe) {
+      const HashLine& line = lines_[index];
+      for (const auto& slot : line.slots) {
+        const std::uint64_t seen = slot.load(std::memory_order_acquire);
+        if (static_cast<std::uint32_t>(seen >> 32) != position.tag || seen == 0) continue;
+        const auto value = static_cast<std::uint32_t>(seen);
+        if (matches(value)) return value;
+      }
+      if (line.overflow.load(std::memory_order_acquire) == 0) return kNotFound;
+      index = (index + 1) & mask_;
+    }
+    return kNotFound;
+  }
+
   void undo_overflow(HashPosition position, unsigned lines_passed) {
     std::uint64_t index = position.home & mask_;
     for (unsigned probe = 0; probe < lines_passed; ++probe) {
-      std::atomic<std::uint32_t>& overflow = lines_[index].overflow;
-      std::uint32_t seen = overflow.load(std::memory_order_relaxed);
-      while (seen != 0 && !overflow.compare_exchange_weak(seen, seen - 1)) {
+      std::atomic<std::uint16_t>& overflow = lines_[index].overflow;
+      std::uint16_t seen = overflow.load(std::memory_order_relaxed);
+      while (seen != 0 &&
+             !overflow.compare_exchange_weak(seen, static_cast<std::uint16_t>(seen - 1))) {
       }
       index = (index + 1) & mask_;
     }

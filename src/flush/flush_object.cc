@@ -69,6 +69,8 @@ class Pass {
       for (std::uint32_t number = first; number < end && !is_done(); ++number) visit(number);
     } else {
       visit_by_map(first, end);
+      if (request_.wait_for_others && object.dirty_blocks.load(std::memory_order_acquire) != 0)
+        visit_by_directory(first, end);
     }
     write_batch();
     return result_;
@@ -80,7 +82,8 @@ class Pass {
   }
 
   // A sparse file may span more block numbers than there are buckets: then the map of dirty buckets
-  // is shorter.
+  // is shorter. A block that moves may slip from a part of the map that is still to be looked at to
+  // one that has been, so whoever must miss none also goes through the directory.
   void visit_by_map(std::uint32_t first, std::uint32_t end) {
     constexpr std::size_t kRound = 512;
     std::array<std::uint32_t, kRound> heap;
@@ -106,6 +109,13 @@ class Pass {
     }
   }
 
+  void visit_by_directory(std::uint32_t first, std::uint32_t end) {
+    actor_.memory->directory().for_each_block([&](ObjectIndex object, BlockNumber number) {
+      if (object == request_.object && raw(number) >= first && raw(number) < end && !is_done())
+        visit(raw(number));
+    });
+  }
+
   unsigned batch_blocks() const {
     const Object& object = actor_.object(request_.object);
     const bool is_shared = object.writers.load() != 0 || object.has(kObjectRemote);
@@ -117,6 +127,7 @@ class Pass {
     claim.number = static_cast<BlockNumber>(number);
     const ClaimOutcome outcome = claim_block(&claim);
     if (outcome == ClaimOutcome::kBusy) ++result_.blocks_left;
+    if (outcome != ClaimOutcome::kClean) result_.has_found = true;
     if (outcome != ClaimOutcome::kClaimed) return;
     claims_[claim_count_++] = claim;
     batch_bytes_ += static_cast<unsigned>(__builtin_popcount(claim.pages)) * kPageBytes;
@@ -129,10 +140,7 @@ class Pass {
       claim->bucket = memory.directory().find(request_.object, claim->number);
       if (claim->bucket == BucketIndex::kNone) return ClaimOutcome::kClean;
       BlockDescriptor& block = memory.block(claim->bucket);
-      if (block.dirty_pages.load(std::memory_order_acquire) == 0 &&
-          !BlockDescriptor::is_locked(block.word.load(std::memory_order_acquire))) {
-        return ClaimOutcome::kClean;
-      }
+      if (block.is_clean_place_of(request_.object, claim->number)) return ClaimOutcome::kClean;
       actor_.lock(block);
       if (!block.holds(request_.object, claim->number)) {
         actor_.unlock(block, false);
@@ -350,6 +358,18 @@ int make_longer(const Object& object, int fd, const Growth& growth) {
   return put < 0 ? static_cast<int>(put) : 0;
 }
 
+// A pass that must miss nothing found nothing, and yet the object counts dirty blocks. Each pass
+// sees whatever was dirty before it and still is, so these have come since, behind its back: nobody
+// is owed them, and a writer that goes on does not keep anybody here. But to look again costs
+// little, and an fsync that returned too early costs somebody's data.
+constexpr int kLooksMax = 4;
+bool is_to_look_again(const Object& object, const FlushRequest& request,
+                      const FlushResult& result) {
+  const bool is_whole = request.begin == 0 && request.end == UINT64_MAX;
+  return request.wait_for_others && is_whole && !result.has_found && result.error == 0 &&
+         object.dirty_blocks.load(std::memory_order_acquire) != 0;
+}
+
 }  // namespace
 
 FlushResult flush_object(Actor& actor, const FlushRequest& request) {
@@ -359,8 +379,9 @@ FlushResult flush_object(Actor& actor, const FlushRequest& request) {
   if (object.dirty_blocks.load(std::memory_order_acquire) != 0) object.set(kObjectTimesDirty);
   // A block in flight makes others wait as a lock does.
   const SignalGateGuard gate;
-  Pass pass(actor, request);
-  const FlushResult result = pass.run();
+  FlushResult result = Pass(actor, request).run();
+  for (int look = 1; look < kLooksMax && is_to_look_again(object, request, result); ++look)
+    result = Pass(actor, request).run();
   actor.count(Counter::kFlushedBytes, result.bytes);
   return result;
 }

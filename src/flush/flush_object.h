@@ -31,6 +31,7 @@ struct FlushResult {
   int error = 0;  // 0 or -errno of the first failed write; what failed stays dirty
   std::uint64_t bytes = 0;
   std::uint64_t blocks_left = 0;  // dirty blocks that were passed over or re-dirtied
+  bool has_found = false;         // there was a dirty block
 };
 
 // Flushes data only; see settle_times() for size and times.

@@ -28,6 +28,7 @@ std::byte* Actor::bounce_blocks() {
     if (block.dirty_pages.load(std::memory_order_relaxed) != 0) memory->mark_dirty(bucket);
     return;
   }
+  memory->directory().leave_behind(bucket);
   block.clear_identity();
   block.valid_pages.store(0, std::memory_order_relaxed);
   block.dirty_pages.store(0, std::memory_order_relaxed);
