@@ -269,8 +269,9 @@ Placed publish(const ObjectAccess& access, BlockNumber number, PlacementReason r
     release_unpublished(actor, block);
     return resident == BucketIndex::kNone ? Placed::kNoRoom : Placed::kRetry;
   }
-  // Invariant 3 of Object: whoever enters through mode either sees this block or is seen here.
-  if (object.through.load(std::memory_order_seq_cst) != 0) {
+  // Invariant 3 of Object: whoever enters through mode or changes the shape either sees this block
+  // or is seen here.
+  if (!object.takes_blocks()) {
     discard_block(actor, block);
     return Placed::kNoRoom;
   }
@@ -416,12 +417,13 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
 ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                    std::size_t length) {
   ssize_t got = 0;
-  if (offset < access.object().store_size.load(std::memory_order_acquire)) {
+  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
+  if (offset < stored) {
     // What is fetched ahead gives way to a program that waits.
     std::atomic<std::uint32_t>& demands =
         access.actor.memory->events(access.actor.self.slot()).demands;
     demands.fetch_add(1, std::memory_order_relaxed);
-    got = access.file.read(offset, out, length);
+    got = access.file.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
     demands.fetch_sub(1, std::memory_order_relaxed);
   }
   if (got < 0) return got;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
+#include "buffer/shape_change.h"
 #include "flush/dirty_accounting.h"
 #include "flush/flush_object.h"
 
@@ -44,6 +45,9 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   }
   // Of a file system that makes its ctimes up at each look they say nothing.
   if (agrees(object, status.stamp) && status.stamp.ctime_ns != seen.ctime_ns) return;
+  end_dead_change(access);
+  // Nothing is filled between the old store and the new one.
+  const ShapeChange change(object);
   if (drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kOutdated) < 0 ||
       is_in_flux(object)) {
     return;
@@ -102,7 +106,9 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& stat
   }
   if (!created) {
     NoService nobody;
-    revalidate(ObjectAccess{actor, index, file, nobody}, status.stamp);
+    const ObjectAccess access{actor, index, file, nobody};
+    if (__builtin_expect(object.is_changing_shape(), 0)) wait_for_shape(access);
+    revalidate(access, status.stamp);
   }
   return index;
 }
@@ -197,7 +203,10 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   // Scratch promises no durability, so fsync() has nothing to wait for.
   if (durable && object.handling().mode == BufferingMode::kScratch) return 0;
   int result = 0;
-  if (object.through.load() == 0 && is_in_flux(object)) {
+  // Who enters through mode counts himself in before the last blocks are stored.
+  const bool is_owed =
+      object.through.load() == 0 ? is_in_flux(object) : object.dirty_blocks.load() != 0;
+  if (is_owed) {
     if (access.file.is_writable()) {
       FlushRequest request;
       request.object = access.index;
@@ -241,12 +250,20 @@ void redirty_object(Actor& actor, ObjectIndex index) {
   });
 }
 
+// Through mode begins while nobody changes the file's shape, and after the end before it was
+// counted.
+void count_through(Actor& actor, ObjectIndex index) {
+  Object& object = actor.object(index);
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  object.through.fetch_add(1, std::memory_order_seq_cst);
+}
+
 int enter_through(const ObjectAccess& access) {
   Object& object = access.object();
   // Stored while still buffered, so that the application's time is settled too. Without the
   // object's lock: the service takes it when it stores on our behalf.
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;
-  object.through.fetch_add(1, std::memory_order_seq_cst);
+  count_through(access.actor, access.index);
   // From here on nobody adds a block; what came between is stored and dropped.
   const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kThrough);
   if (error < 0) {
@@ -259,12 +276,20 @@ int enter_through(const ObjectAccess& access) {
   return 0;
 }
 
+int finish_entering(const ObjectAccess& access, std::uint64_t offset, std::uint64_t length) {
+  if (__builtin_expect(access.object().blocks.load(std::memory_order_acquire) == 0, 1)) return 0;
+  return drop_blocks(access, offset, offset + length, false, PlacementReason::kThrough);
+}
+
 void leave_through(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   // If size or times moved while the kernel had the file, the next stat or open takes them over,
   // because they do not agree with what was settled.
   object.through.fetch_sub(1, std::memory_order_seq_cst);
+  // Counted before anybody can enter again: who writes through the kernel at this moment finds that
+  // the file is not the kernel's any more, or that it was not for a while.
+  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
 }
 
 void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {

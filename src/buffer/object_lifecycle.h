@@ -49,7 +49,18 @@ int settle_object(const ObjectAccess& access);
 // Through mode (rule 6): after enter_through() the kernel's view of the file is the truth, until as
 // many leave_through().
 int enter_through(const ObjectAccess& access);
+// The first half of it, for one who inherits a mapping: finish_entering() is the second.
+void count_through(Actor& actor, ObjectIndex index);
 void leave_through(Actor& actor, ObjectIndex index);
+// Somebody has the file in through mode, but may still be storing what the tiers have of it: after
+// this the range is the kernel's. To be called before the kernel reads or writes it for a program.
+int finish_entering(const ObjectAccess& access, std::uint64_t offset, std::uint64_t length);
+
+// Returns when the change of shape under way has ended. If its process died in the middle, the
+// caller has ended it.
+void wait_for_shape(const ObjectAccess& access);
+// Requires: the object's lock. Ends a change of shape that was left open by a death.
+void end_dead_change(const ObjectAccess& access);
 
 // Drops every block; dirty ones too when `discard_dirty`, else they are stored through access.file
 // first.

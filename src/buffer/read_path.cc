@@ -11,6 +11,7 @@
 #include "buffer/copy.h"
 #include "buffer/file_tier_io.h"
 #include "buffer/object_io.h"
+#include "buffer/object_lifecycle.h"
 #include "buffer/read_hit.h"
 
 namespace cairn {
@@ -170,6 +171,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
 
 [[gnu::noinline]] ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset,
                                              void* buffer, std::size_t length) {
+  if (const int error = finish_entering(access, offset, length); error < 0) return error;
   const ssize_t got = access.file.read(offset, buffer, length);
   if (got > 0) {
     access.actor.count(Counter::kReadBytes, static_cast<std::uint64_t>(got));

@@ -4,32 +4,34 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
 #include "buffer/object_lifecycle.h"
+#include "buffer/shape_change.h"
 #include "flush/dirty_accounting.h"
 #include "flush/flush_object.h"
 
 namespace cairn {
 namespace {
 
-// Odd while a change of shape is under way: writers that overlap it write again.
-class ShapeChange {
- public:
-  explicit ShapeChange(Object& object) : object_(object) {
-    // A process may have died in mid-change and left it odd.
-    if ((object_.shape_sequence.load() & 1) == 0) object_.shape_sequence.fetch_add(1);
-  }
-  ~ShapeChange() { object_.shape_sequence.fetch_add(1); }
-  ShapeChange(const ShapeChange&) = delete;
-  ShapeChange& operator=(const ShapeChange&) = delete;
-
- private:
-  Object& object_;
-};
+// The page of a block in a file tier in which the file ends from now on. What is left of it is as
+// clean or dirty as before. Requires: the lock, no flush in flight.
+int zero_tail_below(const ObjectAccess& access, const LockedBlock& block, std::size_t keep) {
+  const NodeMemory& memory = *access.actor.memory;
+  std::byte* bounce = access.actor.bounce_blocks();
+  if (bounce == nullptr) return -ENOMEM;
+  const TierId tier = memory.tier_of(block.bucket());
+  const std::size_t page = keep / kPageBytes * kPageBytes;
+  const std::uint64_t place = memory.pool(tier).offset_of_bucket(block.bucket()) + page;
+  const FileTier& device = memory.file_tier(tier);
+  if (const int error = device.read_pages(place, bounce, kPageBytes); error < 0) return error;
+  std::memset(bounce + (keep - page), 0, kPageBytes - (keep - page));
+  return device.write_pages(place, bounce, kPageBytes);
+}
 
 // Cuts the block in which the new end lies: later pages go, and the rest of the last page reads as
 // zeros.
@@ -61,18 +63,12 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
     block.set_changed();
     const bool has_tail = (valid & tail_page) != 0 && tail_end > keep;
     if (has_tail && !block.in_memory()) {
-      // In a file tier the page's tail cannot be zeroed in place: store the block and read it again
-      // when it is wanted. The pages past the end had to go first: a flush leaves those to us.
-      if ((dirty & kept) == 0) {
-        discard_block(actor, block, PlacementReason::kCut);
-        return 0;
-      }
-      block.unlock();
-      if (const int error = drop_blocks(access, size - keep, size, false, PlacementReason::kCut);
-          error < 0) {
-        return error;
-      }
-      continue;
+      const int error = zero_tail_below(access, block, keep);
+      if (error == 0) return 0;
+      // The device of the tier may have failed; of what is clean the store has everything.
+      if ((dirty & kept) != 0) return error;
+      discard_block(actor, block, PlacementReason::kCut);
+      return 0;
     }
     if (has_tail) zero_shared(block.bytes() + keep, tail_end - keep);
     return 0;
@@ -80,11 +76,15 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
 }
 
 // Size and times are as the kernel has them now, and no write of ours hides behind them.
-void adopt_store(const ObjectAccess& access) {
+// `*stored_size` gets how long the store's file is, if it can be asked.
+void adopt_store(const ObjectAccess& access, std::uint64_t* stored_size = nullptr) {
   Object& object = access.object();
+  const Actor& actor = access.actor;
+  // What is made longer in between must not be taken for zeros.
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   StoreStatus status;
   if (access.file.status(&status) < 0) return;
-  access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
+  actor.memory->header().stamps.note(status.stamp.mtime_ns);
   // What the kernel has is the truth while the file is its own.
   const bool is_kernels = object.through.load() != 0;
   const std::int64_t mtime = is_kernels ? status.stamp.mtime_ns
@@ -96,6 +96,55 @@ void adopt_store(const ObjectAccess& access) {
   object.store_mtime_ns.store(status.stamp.mtime_ns);
   object.store_ctime_ns.store(status.stamp.ctime_ns);
   object.store_size.store(status.stamp.size);
+  if (stored_size != nullptr) *stored_size = status.stamp.size;
+}
+
+// The store first: if it refuses, nothing has happened. Afterwards pages are filled with zeros from
+// the new end on. Who takes over from a process that died in here knows by the store's size that it
+// was cut.
+int cut_store(const ObjectAccess& access, std::uint64_t size) {
+  Object& object = access.object();
+  const Actor& actor = access.actor;
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
+  if (const int error = access.file.truncate(size); error < 0) return error;
+  object.size.store(size, std::memory_order_seq_cst);
+  object.store_size.store(size, std::memory_order_seq_cst);
+  return 0;
+}
+
+// The blocks follow the store. Requires: a change of shape under way, so that none comes meanwhile.
+int cut_blocks(const ObjectAccess& access, std::uint64_t size, std::uint64_t before) {
+  const std::uint64_t first_gone = (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  constexpr int kRounds = 1000;
+  for (int round = 0; round < kRounds; ++round) {
+    int error =
+        drop_blocks(access, first_gone, std::max(first_gone, before), true, PlacementReason::kCut);
+    if (error == 0) error = cut_block(access, size);
+    std::uint64_t stored = 0;
+    adopt_store(access, &stored);
+    if (error < 0 || stored <= size) return error;
+    // A flush that was on its way, or a write past the tiers that will be repeated, has made it
+    // longer again. What was on its way then has arrived now.
+    if (error = access.file.truncate(size); error < 0) return error;
+  }
+  return -EBUSY;
+}
+
+int grow_store(const ObjectAccess& access, std::uint64_t size) {
+  const Actor& actor = access.actor;
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
+  // A write beside us has made it longer than we are asked to: not to be cut.
+  if (access.object().store_size.load(std::memory_order_acquire) > size) return 0;
+  return access.file.truncate(size);
+}
+
+// The kernel has the file.
+int truncate_through(const ObjectAccess& access, std::uint64_t size) {
+  if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
+  if (const int error = access.file.truncate(size); error < 0) return error;
+  access.object().size.store(size);
+  adopt_store(access);
+  return 0;
 }
 
 }  // namespace
@@ -143,41 +192,62 @@ int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t e
   return -EBUSY;
 }
 
+// Requires: the object's lock. Ends what a process has begun that died: no bytes that it cut may
+// come back when the file grows again.
+void end_dead_change(const ObjectAccess& access) {
+  Object& object = access.object();
+  if (__builtin_expect(!object.is_changing_shape(), 1)) return;
+  const std::uint64_t before = object.size.load();
+  StoreStatus status;
+  const bool was_cut = access.file.status(&status) == 0 &&
+                       status.stamp.size < object.store_size.load(std::memory_order_acquire);
+  const std::uint64_t size = was_cut ? std::min(status.stamp.size, before) : before;
+  object.size.store(size, std::memory_order_seq_cst);
+  (void)cut_blocks(access, size, UINT64_MAX);
+  object.shape_sequence.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void wait_for_shape(const ObjectAccess& access) {
+  OwnedGuard guard(access.object().lock, access.actor.self, access.actor.owners());
+  end_dead_change(access);
+}
+
 int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   Object& object = access.object();
-  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  const Actor& actor = access.actor;
+  // An append must not go to an end that the file has no more.
+  OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  end_dead_change(access);
+  if (object.through.load() != 0) return truncate_through(access, size);
   const std::uint64_t before = object.size.load();
-  const bool buffered = object.through.load() == 0;
-  if (size >= before || !buffered) {
+  if (size >= before) {
     // Growing can fail (file size limit), so the store is asked first. Dirty data past the store's
     // end is unharmed.
-    if (const int error = access.file.truncate(size); error < 0) return error;
-    if (size > before || !buffered) object.size.store(size);
+    if (const int error = grow_store(access, size); error < 0) return error;
+    object.extend_to(size);
     adopt_store(access);
     return 0;
   }
   ShapeChange change(object);
-  object.size.store(size, std::memory_order_seq_cst);
-  const std::uint64_t first_gone = (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-  int error =
-      drop_blocks(access, first_gone, std::max(first_gone, before), true, PlacementReason::kCut);
-  if (error == 0) error = cut_block(access, size);
-  if (error == 0) error = access.file.truncate(size);
-  adopt_store(access);
-  return error;
+  if (const int error = cut_store(access, size); error < 0) return error;
+  return cut_blocks(access, size, before);
 }
 
 int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
                     std::uint64_t length) {
   Object& object = access.object();
+  const Actor& actor = access.actor;
   const bool changes_bytes = (mode & ~FALLOC_FL_KEEP_SIZE) != 0;
   const bool moves_bytes = (mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE)) != 0;
   // The store must have everything before bytes are punched or moved there, and its own size for
   // the size rules.
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;
-  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  end_dead_change(access);
   ShapeChange change(object);
-  if (changes_bytes && object.through.load() == 0) {
+  if (changes_bytes) {
     const std::uint64_t end = moves_bytes ? UINT64_MAX : offset + length;
     if (const int error = drop_blocks(access, offset, end, false, PlacementReason::kCut); error < 0)
       return error;

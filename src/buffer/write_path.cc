@@ -148,6 +148,10 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
 // No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may
 // have been filled from the store before our bytes were there).
 ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
+  if (access.object().through.load(std::memory_order_seq_cst) != 0) {
+    if (const int error = finish_entering(access, part.offset(), part.length()); error < 0)
+      return error;
+  }
   const ssize_t put = store_part(access, part);
   if (put <= 0) return put;
   LockedBlock block = lock_resident(access.actor, access.index, part.number);
@@ -258,6 +262,7 @@ void stamp_write(const ObjectAccess& access) {
 ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
                             std::size_t length) {
   Object& object = access.object();
+  if (const int error = finish_entering(access, offset, length); error < 0) return error;
   const ssize_t put = write_to_store(access, offset, buffer, length);
   if (put > 0) {
     object.extend_to(offset + static_cast<std::uint64_t>(put));
@@ -322,21 +327,28 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
   const std::uint64_t started = cycle_count();
   ssize_t done = 0;
   for (;;) {
+    const std::uint32_t shape = object.shape_sequence.load(std::memory_order_acquire);
+    if (__builtin_expect(Object::is_odd(shape), 0)) {
+      wait_for_shape(access);
+      continue;
+    }
     if (object.through.load(std::memory_order_acquire) != 0) {
       done = write_whole_through(access, offset, buffer, length);
-      break;
+      // When through mode ended before the kernel had the bytes, a block may have been filled
+      // without them.
+      const bool is_kernels = object.through.load(std::memory_order_seq_cst) != 0;
+      const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
+      if (is_kernels && shape / Object::kThroughEnded == now / Object::kThroughEnded) break;
+      continue;
     }
     const bool stays = may_stay_buffered(access);
-    const std::uint32_t shape = object.shape_sequence.load(std::memory_order_acquire);
     done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !stays);
     if (done > 0) stamp_write(access);
     if (__builtin_expect(done > 0 && !stays, 0) && object.has(kObjectGuarded))
       look_at_guard(access);
-    if ((shape & 1) == 0 && shape == object.shape_sequence.load(std::memory_order_seq_cst)) break;
-    // A truncation came in between and may have taken some of our blocks: after it, write again.
-    OwnedGuard wait_for_truncation(object.lock, actor.self, actor.owners());
-    // Odd although nobody is at it: its process died in the middle.
-    if ((object.shape_sequence.load() & 1) != 0) object.shape_sequence.fetch_add(1);
+    // A truncation that came in between may have taken some of our blocks: after it, write again.
+    const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
+    if (__builtin_expect(((shape ^ now) & Object::kShapeMask) == 0, 1)) break;
   }
   if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
   actor.met = AccessKind::kWrite;

@@ -8,10 +8,14 @@
 //     error is pending.
 //  2. `size` is the application's size. Bytes at or past `store_size` read as zeros from the
 //     backing store, so a gap there needs no read.
-//  3. While `through` > 0 no block of the object stays resident: whoever publishes a block checks
-//     `through` again afterwards and takes it back.
-//  4. `shape_sequence` advances on every truncation and hole punch; a write that finds it changed
-//     at its end repeats itself.
+//  3. While `through` > 0, or a change of shape is under way, no block of the object comes: whoever
+//     publishes one asks takes_blocks() afterwards and takes it back. So who drops blocks after one
+//     of them began has dropped them all, and until it ends nothing is filled from the store, nor
+//     stored behind the change.
+//  4. `shape_sequence`: | ends of through mode : 16 | changes of shape : 16, odd while one is under
+//     way |. A write that finds at its end that the shape has changed, or was the kernel's and
+//     finds that through mode has ended, repeats itself. Writes that find the shape odd at their
+//     beginning wait for the object's lock, and who gets it then ends the change for one who died.
 //  5. `times_dirty` means that mtime_ns is newer than the backing store's and is still to be set
 //     there.
 //
@@ -97,6 +101,13 @@ struct Object {
            !flags.compare_exchange_weak(seen, (seen & ~ObjectHandling::kMask) | bits,
                                         std::memory_order_acq_rel)) {
     }
+  }
+  static constexpr std::uint32_t kShapeMask = 0xffff;
+  static constexpr std::uint32_t kThroughEnded = kShapeMask + 1;
+  static constexpr bool is_odd(std::uint32_t shape) { return (shape & 1) != 0; }
+  bool is_changing_shape() const { return is_odd(shape_sequence.load(std::memory_order_seq_cst)); }
+  bool takes_blocks() const {
+    return through.load(std::memory_order_seq_cst) == 0 && !is_changing_shape();
   }
   // Grows `size` to at least `end`.
   void extend_to(std::uint64_t end) { raise_to(size, end); }
