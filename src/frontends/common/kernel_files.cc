@@ -10,6 +10,7 @@
 #include "buffer/object_lifecycle.h"
 #include "client/session.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/inherited_through.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/posix_locks.h"
@@ -157,12 +158,8 @@ void KernelFiles::yield_everything() {
 
 void KernelFiles::count_again() {
   if (!any()) return;
-  Session& session = Session::instance();
-  for (unsigned at = 0; at < file_count.load(std::memory_order_relaxed); ++at) {
-    // Counted directly: the parent keeps the file in through mode at this moment.
-    session.memory().objects().at(files[at].object).through.fetch_add(1, std::memory_order_seq_cst);
-    files[at].hold = session.memory().descriptions().hold_through(files[at].object, session.self());
-  }
+  for (unsigned at = 0; at < file_count.load(std::memory_order_relaxed); ++at)
+    files[at].hold = inherit_through(files[at].object);
 }
 
 }  // namespace cairn

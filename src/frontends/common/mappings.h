@@ -3,6 +3,11 @@
 // is in through mode (rule 6 of the design): the kernel's pages are the truth, and reads and writes
 // of everybody go there.
 //
+// Whoever changes mappings calls the kernel from in here, in one step with the list: the kernel may
+// give an address to another thread as soon as it has been unmapped, and a fork copies both.
+// A call that concerns no mapping of the list goes to the kernel without a lock: what is
+// its caller's own cannot get into the list meanwhile.
+//
 // Thread safety: any thread. No allocation: mmap() is called by allocators.
 #pragma once
 
@@ -16,15 +21,29 @@ namespace cairn {
 class Mappings {
  public:
   static bool any();
-  // Before the kernel maps the file: 0 or -errno. Every success needs one add() or cancel().
-  static int prepare(OpenFile& file, HoldIndex* hold);
-  static void cancel(OpenFile& file, HoldIndex hold);
-  static void add(std::uintptr_t begin, std::size_t length, ObjectIndex object, HoldIndex hold);
-  // The kernel removed [begin, begin + length) or put something else there.
-  static void remove(std::uintptr_t begin, std::size_t length);
-  // The kernel moved or resized a mapping.
-  static void move(std::uintptr_t from, std::size_t from_length, std::uintptr_t to,
-                   std::size_t to_length);
+
+  // The system calls of the same names; what they return tells sys::is_error() from an address.
+  struct Request {
+    void* address;
+    std::size_t length;
+    int protection;
+    int flags;
+    int fd;
+    off_t offset;
+  };
+  static void* map(const Request& request);
+  // The file's own descriptor takes the place of the request's.
+  static void* map_file(OpenFile& file, Request request);
+  static int unmap(void* address, std::size_t length);
+  struct Move {
+    void* address;
+    std::size_t length;
+    std::size_t new_length;
+    int flags;
+    void* wanted;
+  };
+  static void* remap(const Move& move);
+
   // In a forked child that has attached: its copies of the mappings count too.
   static void count_again();
 };

@@ -23,6 +23,7 @@
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/kernel_files.h"
 #include "frontends/common/launch_environment.h"
+#include "frontends/common/mappings.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/posix/exec_plan.h"
@@ -126,6 +127,8 @@ constinit RealCall<void*(Lmid_t, const char*, int)> real_dlmopen{"dlmopen"};
 void before_fork() {
   const ErrnoKeeper keeper;
   process_lock(ProcessLock::kSpawn).lock();
+  // The child gets mappings and the list of them as they are at one moment.
+  process_lock(ProcessLock::kMappings).lock();
   Session& session = Session::instance();
   if (!DescriptorTable::any() || !session.is_attached()) return;
   DescriptionTable& descriptions = session.memory().descriptions();
@@ -139,6 +142,7 @@ void before_fork() {
 
 void after_fork_in_parent() {
   DescriptorTable::for_each([](int, OpenFile& file) { file.transit = HoldIndex::kNone; });
+  process_lock(ProcessLock::kMappings).unlock();
   process_lock(ProcessLock::kSpawn).unlock();
 }
 
@@ -148,7 +152,8 @@ void after_fork_in_child() {
   const ErrnoKeeper keeper;
   Session::begin_process();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
-  if (DescriptorTable::any() || KernelFiles::any()) Session::instance().actor_if_any();
+  if (DescriptorTable::any() || KernelFiles::any() || Mappings::any())
+    Session::instance().actor_if_any();
 }
 
 void start_processes(char** environment) {
