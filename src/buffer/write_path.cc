@@ -156,6 +156,13 @@ ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
   if (put <= 0) return put;
   LockedBlock block = lock_resident(access.actor, access.index, part.number);
   if (!block) return put;
+  // To store the bytes once more could take set-id bits away that this write has left.
+  const BlockDescriptor& resident = block.descriptor();
+  if (access.object().has(kObjectGuarded) && resident.dirty_pages.load() == 0 &&
+      !resident.is_flushing(access.actor.owners())) {
+    discard_block(access.actor, block, PlacementReason::kThrough);
+    return put;
+  }
   WritePart stored = part;
   stored.end = part.begin + static_cast<std::size_t>(put);
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);

@@ -44,6 +44,7 @@
 #include "node/store_files.h"
 #include "node/sync_worker.h"
 #include "node/trace_recorder.h"
+#include "node/write_rights.h"
 #include "plugins/predictor_plugin.h"
 #include "replacement/policies.h"
 
@@ -449,6 +450,8 @@ int run_service(const NodeConfig& config) {
   if (!directory) return fail(config, directory.status());
   open_log(directory->log());
   const std::uint64_t descriptors = raise_descriptor_limit();
+  if (const int error = give_up_set_id_rights(); error != 0)
+    spdlog::warn("set-id bits may outlive writes: {}", std::strerror(error));
   auto memory = create_memory(config);
   if (!memory) return fail(config, memory.status());
   ::prctl(PR_SET_NAME, "cairn-node");

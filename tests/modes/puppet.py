@@ -102,6 +102,7 @@ def act(name, arguments):
                  "stat": lambda path: [(s := os.stat(path)).st_size, s.st_mtime_ns, s.st_mode],
                  "utime": lambda path, ns: os.utime(path, ns=(ns, ns)),
                  "shell": lambda words: subprocess.run(words, shell=True, stdin=subprocess.DEVNULL).returncode,
+                 "become": os.setuid,
                  "listdir": lambda path: sorted(os.listdir(path)), "exists": os.path.exists}
     return functions[name](*values)
 

@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE.parent / "modes"))
 import under_cairn  # noqa: E402
-from puppet import holds, pattern  # noqa: E402
+from puppet import holds, pattern, soon  # noqa: E402
 from scene import CREATE, Check, Node  # noqa: E402
 
 # Nothing is stored by itself within a scene.
@@ -249,7 +249,8 @@ def what_the_node_does_itself_costs_no_cache():
         assert resident >= len(pattern(1))
         for words in ("chmod 600 a", "ln a b", "mv b c", "rm c", "touch a", "touch -d 2001-02-03 a", "mv a b; mv b a",
                       f"{sys.executable} -c 'import os; os.chown(\"a\", os.getuid(), os.getgid())'",
-                      "cp -p a d; touch -r d a", "tar cf t.tar a", "python3 -c 'import os; os.utime(\"a\")'"):
+                      "cp -p a d; touch -r d a", "tar cf t.tar a", "rsync -a a e || true",
+                      f"{sys.executable} -c 'import os; os.utime(\"a\")'"):
             assert puppet.call("shell", words) == 0, words
             puppet.call("close", puppet.call("open", str(path), os.O_RDONLY))
             assert sum(node.tiers_of("a").values()) >= resident, f"after `{words}` the file was read anew"
@@ -308,6 +309,22 @@ def set_id_bits_outlive_the_write_back():
     same_twice("set_id_own", Folder, around=["setpriv", "--inh-caps=-fsetid", "--bounding-set=-fsetid"])
 
 
+def set_id_bits_from_outside_end_with_a_users_write():
+    """The node is root's; who writes has become nobody since he opened the file."""
+    need_root()
+    with Check("set-id") as check:
+        path = check.path("a")
+        file = check.open("a")
+        check.puppet.call("pwrite", file, pattern(1), 0)
+        check.puppet.call("fsync", file)
+        check.puppet.call("become", 65534)
+        path.chmod(0o4777)
+        check.puppet.call("pwrite", file, pattern(2), 0)
+        assert soon(lambda: holds(path, pattern(2)))
+        assert path.stat().st_mode & 0o7777 == 0o777
+        check.end()
+
+
 def capabilities_end_with_a_write():
     need_root()
     same_twice("capability", Folder)
@@ -335,6 +352,7 @@ PARTS = {
                 a_mapping_leaves_the_files_own_time, a_dead_node_leaves_no_finished_time,
                 changes_outside_that_keep_size_and_time_are_seen, what_the_node_does_itself_costs_no_cache],
     "modes": [set_id_bits_by_root, set_id_bits_without_the_capability, set_id_bits_outlive_the_write_back,
+              set_id_bits_from_outside_end_with_a_users_write,
               capabilities_end_with_a_write, append_only_files_grow, immutable_files_refuse,
               offsets_beyond_all_block_numbers],
 }
