@@ -145,6 +145,14 @@ class SharedOutcome {
   void* const memory_;
 };
 
+// AddressSanitizer's runtime refuses to start behind a preloaded library unless it is told not to
+// look; the library says so to what the program starts (frontends/common/launch_environment.cc).
+std::string sanitizer_options(std::string_view given) {
+  constexpr std::string_view kAnyOrder = "verify_asan_link_order=0";
+  if (given.find(kAnyOrder) != std::string_view::npos) return std::string(given);
+  return std::string(kAnyOrder) + (given.empty() ? "" : ":") + std::string(given);
+}
+
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
   result.reserve(texts.size() + 1);
@@ -158,10 +166,15 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 std::vector<std::string> program_environment(const ProgramEnvironment& run) {
   std::vector<std::string> environment;
   std::string_view previous_preload;
+  std::string_view previous_sanitizer;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (is_variable(text, "LD_PRELOAD")) {
       previous_preload = text.substr(text.find('=') + 1);
+      continue;
+    }
+    if (is_variable(text, "ASAN_OPTIONS")) {
+      previous_sanitizer = text.substr(text.find('=') + 1);
       continue;
     }
     bool replaced = false;
@@ -172,6 +185,7 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
     if (!replaced) environment.emplace_back(text);
   }
   environment.push_back("LD_PRELOAD=" + preload_value(run.preload_library, previous_preload));
+  environment.push_back("ASAN_OPTIONS=" + sanitizer_options(previous_sanitizer));
   environment.push_back("CAIRN_SOCKET=" + run.client_socket);
   environment.push_back(fmt::format("CAIRN_BUFFER={}", fmt::join(run.buffer_directories, ":")));
   if (!run.exclude.empty())

@@ -104,10 +104,12 @@ void add_foreign_line(const Json& report, std::vector<std::string>* lines) {
   for (const Json& program : foreign) {
     if (listed == kForeignNamesMax) break;
     names += (listed++ == 0 ? "" : ", ") + printable(base_name(text_field(program, "command")));
+    const std::string reason = text_field(program, "reason");
+    if (!reason.empty()) names += " (" + printable(reason) + ")";
   }
   if (foreign.size() > listed) names += fmt::format(" and {} more", foreign.size() - listed);
   lines->push_back(
-      fmt::format("  static or Go programs worked on the backing store, unbuffered: {}", names));
+      fmt::format("  programs that worked on the backing store, unbuffered: {}", names));
 }
 
 }  // namespace

@@ -221,14 +221,14 @@ std::string error_section(const Json& status) {
 }
 
 std::string foreign_section(const Json& status) {
-  Rows rows = {{"pid", "command"}};
+  Rows rows = {{"pid", "command", "why"}};
   const Json& programs = member(status, "foreign");
   for (const Json& program : programs) {
     rows.push_back({std::to_string(unsigned_field(program, "pid")),
-                    printable(text_field(program, "command"))});
+                    printable(text_field(program, "command")),
+                    printable(text_field(program, "reason"))});
   }
-  return section("programs that cannot be buffered (static or Go)", std::move(rows), "rl",
-                 programs.size());
+  return section("programs that cannot be buffered", std::move(rows), "rll", programs.size());
 }
 
 }  // namespace

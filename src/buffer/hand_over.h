@@ -20,6 +20,9 @@ class HandOver {
   virtual bool hand_over(ObjectIndex object, int fd) = 0;
   // Has the service store an object that this process may only read. 0 or -errno.
   virtual int request_flush(ObjectIndex object, bool durable) = 0;
+  // The object was made while files of unserved processes had none: it is in through mode for as
+  // long as they have it open when this returns 0. Otherwise it cannot be buffered.
+  virtual int meet_unserved(ObjectIndex) { return -EBUSY; }
   // The object was unlinked and its data dropped: the service need not keep its descriptor.
   virtual void discarded(ObjectIndex object) = 0;
 

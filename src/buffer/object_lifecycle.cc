@@ -86,15 +86,23 @@ bool is_still_unlinked(BackingFile& file) {
 
 }  // namespace
 
-ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status,
-                        bool may_write) {
+ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write,
+                        HandOver* service) {
   const NodeMemory& memory = *actor.memory;
-  bool created = false;
+  Acquisition how;
   const ObjectIndex index =
-      memory.objects().acquire(status.key, status.stamp, actor.self, actor.owners(), &created);
+      memory.objects().acquire(status.key, status.stamp, actor.self, actor.owners(), &how);
   if (index == ObjectIndex::kNone) {
     memory.wake_organizer();
     return index;
+  }
+  if (__builtin_expect(how.begins_through, 0)) {
+    const bool is_met = service != nullptr && service->meet_unserved(index) == 0;
+    leave_through(actor, index);
+    if (!is_met) {
+      abandon_object(actor, index, false);
+      return ObjectIndex::kNone;
+    }
   }
   memory.header().stamps.note(std::max(status.stamp.mtime_ns, status.stamp.ctime_ns));
   Object& object = memory.objects().at(index);
@@ -104,7 +112,7 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& stat
   } else if (object.has(kObjectUnlinked)) {
     object.clear(kObjectUnlinked);  // linked again through /proc/self/fd
   }
-  if (!created) {
+  if (!how.is_new) {
     NoService nobody;
     const ObjectAccess access{actor, index, file, nobody};
     if (__builtin_expect(object.is_changing_shape(), 0)) wait_for_shape(access);

@@ -7,14 +7,17 @@
 
 #include <cstdint>
 
+#include "buffer/hand_over.h"
 #include "buffer/object_io.h"
 
 namespace cairn {
 
 // Finds or makes the object of an open file and counts the open. Clean blocks of a file that was
 // changed from outside since they were read are dropped (close-to-open consistency). kNone: the
-// file cannot be buffered.
-ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write);
+// file cannot be buffered. `service` is asked for files of unserved processes; without one a new
+// object that may be theirs is not made.
+ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write,
+                        HandOver* service = nullptr);
 
 // Undoes open_object(). Brings size and times of the backing file up to date if it was written
 // (rule: at the latest on close), drops the blocks of an unlinked file with its last descriptor,

@@ -151,11 +151,16 @@ class ObjectTableTest : public testing::Test {
   std::unique_ptr<HashLine[]> lines_{new HashLine[64]};
   std::atomic<std::uint32_t> cursor_{0};
   std::atomic<std::uint32_t> live_{0};
-  ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64), &cursor_, &live_};
+  std::atomic<std::uint32_t> keys_unserved_{0};
+  ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64),
+                     &cursor_,       &live_,    &keys_unserved_};
 
   ObjectIndex open(std::uint64_t inode, bool* created) {
-    return table_.acquire(FileKey{1, inode, 7}, StoreStamp{100, 5, 6}, owners_.self, owners_.table,
-                          created);
+    Acquisition how;
+    const ObjectIndex index = table_.acquire(FileKey{1, inode, 7}, StoreStamp{100, 5, 6},
+                                             owners_.self, owners_.table, &how);
+    *created = how.is_new;
+    return index;
   }
 };
 
@@ -168,6 +173,24 @@ TEST_F(ObjectTableTest, OneFileIsOneObject) {
   EXPECT_EQ(table_.at(first).opens.load(), 2u);
   EXPECT_EQ(table_.at(first).size.load(), 100u);
   EXPECT_EQ(table_.find(FileKey{1, 10, 8}), ObjectIndex::kNone) << "a reused inode is another file";
+}
+
+TEST_F(ObjectTableTest, ANewObjectBeginsInThroughModeWhileItMayBeAnUnservedFile) {
+  const FileKey key{1, 10, 7};
+  const auto acquire = [&] {
+    Acquisition how;
+    const ObjectIndex index = table_.acquire(key, StoreStamp{}, owners_.self, owners_.table, &how);
+    EXPECT_EQ(how.begins_through ? 1u : 0u, table_.at(index).through.load());
+    return how;
+  };
+  keys_unserved_.store(1);
+  EXPECT_TRUE(acquire().begins_through);
+  table_.at(table_.find(key)).through.store(0);
+  EXPECT_FALSE(acquire().begins_through) << "who made it has asked";
+  table_.at(table_.find(key)).opens.store(0);
+  ASSERT_TRUE(table_.reclaim(table_.find(key), owners_.self, owners_.table));
+  keys_unserved_.store(0);
+  EXPECT_FALSE(acquire().begins_through);
 }
 
 TEST_F(ObjectTableTest, OnlyUnreferencedRecordsAreReclaimed) {

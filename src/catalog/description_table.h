@@ -20,6 +20,10 @@
 
 namespace cairn {
 
+// Flag of OpenDescription::flags, beside O_*: somebody shares the description past the buffers, so
+// the offset is the kernel's, in the private descriptor that was inherited with it.
+inline constexpr std::uint32_t kOffsetInKernel = std::uint32_t{1} << 31;
+
 struct OpenDescription {
   std::atomic<std::uint64_t> offset;
   std::atomic<std::uint32_t> object;  // ObjectIndex, 0 = free record

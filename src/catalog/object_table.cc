@@ -42,10 +42,10 @@ ObjectIndex ObjectTable::claim_free_record() {
 }
 
 ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
-                                 const OwnerTable& owners, bool* created) {
+                                 const OwnerTable& owners, Acquisition* how) {
   const HashPosition position = position_of(key);
   OwnedGuard guard(hash_.lock_of(position), self, owners);
-  *created = false;
+  *how = Acquisition();
   if (const ObjectIndex found = find(key); found != ObjectIndex::kNone) {
     at(found).opens.fetch_add(1, std::memory_order_acq_rel);
     return found;
@@ -57,7 +57,11 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   object.inode = key.inode;
   object.birth_ns = key.birth_ns;
   object.size.store(stamp.size, std::memory_order_relaxed);
-  object.through.store(0, std::memory_order_relaxed);
+  // The service raises the count before it looks for the object under this line's lock: either it
+  // finds this one, or its count is seen here.
+  how->begins_through =
+      keys_unserved_ != nullptr && keys_unserved_->load(std::memory_order_relaxed) != 0;
+  object.through.store(how->begins_through ? 1 : 0, std::memory_order_relaxed);
   object.opens.store(1, std::memory_order_relaxed);
   object.blocks.store(0, std::memory_order_relaxed);
   object.dirty_blocks.store(0, std::memory_order_relaxed);
@@ -78,7 +82,7 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
     object.flags.store(0, std::memory_order_release);
     return ObjectIndex::kNone;
   }
-  *created = true;
+  how->is_new = true;
   return index;
 }
 

@@ -23,16 +23,27 @@ struct StoreStamp {
   std::int64_t ctime_ns = 0;
 };
 
+// How acquire() came by an object.
+struct Acquisition {
+  bool is_new = false;
+  // It was made while unserved processes use files that have no object: it may be for one of them,
+  // so it begins in through mode, which the caller leaves when it knows (meet_unserved()).
+  bool begins_through = false;
+};
+
 class ObjectTable {
  public:
   ObjectTable() = default;
+  // `keys_unserved` may be null; see ControlHeader.
   ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash,
-              std::atomic<std::uint32_t>* cursor, std::atomic<std::uint32_t>* live_count)
+              std::atomic<std::uint32_t>* cursor, std::atomic<std::uint32_t>* live_count,
+              const std::atomic<std::uint32_t>* keys_unserved)
       : objects_(objects),
         capacity_(capacity),
         hash_(hash),
         cursor_(cursor),
-        live_count_(live_count) {}
+        live_count_(live_count),
+        keys_unserved_(keys_unserved) {}
 
   Object& at(ObjectIndex index) const { return objects_[raw(index)]; }
   std::uint32_t capacity() const { return capacity_; }
@@ -44,7 +55,7 @@ class ObjectTable {
   // Finds or makes the object of a file and counts one open on it. A new one takes size and times
   // from `stamp`. Returns kNone when the table is full: the file is then not buffered.
   ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
-                      const OwnerTable& owners, bool* created);
+                      const OwnerTable& owners, Acquisition* how);
 
   // The file is gone for good: its key is forgotten at once, so that a new file that gets the same
   // inode within the same tick is not taken for it. The record is freed when the last reference
@@ -72,6 +83,7 @@ class ObjectTable {
   std::atomic<std::uint32_t>* cursor_ = nullptr;
   RecordRun run_;
   std::atomic<std::uint32_t>* live_count_ = nullptr;
+  const std::atomic<std::uint32_t>* keys_unserved_ = nullptr;
 };
 
 }  // namespace cairn

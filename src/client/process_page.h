@@ -30,12 +30,22 @@ enum class ProcessLock : unsigned {
   kStdio,
   kKernelFiles,
   kSpawn,
+  kLedger,
   kCount
 };
 
+// How a process that is not attached stands to its node.
+//
+//   kUnknown   it is to be asked; also when it did not answer, or has died: what needs it fails
+//   kUnserved  it lives, and cannot take the process, whose files are told to its ledger
+//   kOutside   it is another user's: the process counts as a program that cannot be intercepted
+//   kEnded     there is none any more, and everything is stored
+enum class Standing : std::uint32_t { kUnknown = 0, kUnserved, kOutside, kEnded };
+
 struct alignas(4096) ProcessPage {
   std::atomic<std::uint32_t> epoch;
-  std::atomic<std::uint32_t> is_refused;  // the node did not take us: not asked again
+  std::atomic<Standing> standing;
+  std::atomic<std::uint32_t> silent_ms;  // when the node last failed to answer (coarse); 0: never
   std::atomic<std::uint32_t> owner_bits;
   std::atomic<std::int32_t> pid;         // whose page this is; 0 in a child that libc did not fork
   std::atomic<std::uint32_t> is_primed;  // this process has written here: 0 in a fresh child

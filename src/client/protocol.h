@@ -7,6 +7,10 @@
 // for kFlush and kSync, which are sent on a connection of their own and answered by kFlushed. The
 // service knows the peer by SO_PEERCRED and watches its pidfd.
 //
+// A process tells of files that it uses past the buffers on a *ledger connection* (kUnserved,
+// kKeepThrough), without a greeting and without a slot. It stays open, in children and through
+// exec, as long as anybody may have those files open; see client/ledger_connection.h.
+//
 // Both sides check magic, version and size of every message. Thread safety: values.
 #pragma once
 
@@ -30,7 +34,13 @@ enum class Type : std::uint16_t {
   kForeign,    // ForeignMessage: a program that cannot be intercepted is about to run in this pid
   kFlush,      // ObjectMessage on a new connection -> Flushed
   kFlushed,
-  kSync,  // SyncMessage on a new connection -> Flushed
+  kSync,         // SyncMessage on a new connection -> Flushed
+  kDeclined,     // Header: the process cannot use what it was welcomed with; its slot is free again
+  kUnserved,     // UnservedMessage on a ledger connection -> Flushed: what is dirty is stored
+  kKeepThrough,  // UnservedMessage + one descriptor on a ledger connection -> Flushed
+  // Header on a ledger connection that came through exec: the new image has told of its files anew
+  kTakenOver,
+  kMeetUnserved,  // ObjectMessage on a new connection -> Flushed: see ControlHeader::keys_unserved
 };
 
 struct Header {
@@ -54,9 +64,22 @@ struct Welcome {
   MemoryShape shape;
 };
 
+// Why a process, or one file of it, works past the buffers.
+enum class UnservedReason : std::uint32_t {
+  kNone = 0,
+  kNoSlot,         // all slots are taken (clients.max)
+  kNoMemory,       // the process could not map the node's memory
+  kNoDescriptors,  // or had no room for the descriptors
+  kOtherVersion,
+  kTableFull,  // of objects, open descriptions or holds: this file only
+  kFailed,     // a check inside the library has failed in this process
+  kCount
+};
+
 struct Refused {
   Header header{kMagic, kVersion, Type::kRefused};
-  char reason[240] = {};
+  UnservedReason code{};
+  char reason[232] = {};
 };
 
 struct ObjectMessage {
@@ -75,12 +98,24 @@ struct SyncMessage {
 struct ForeignMessage {
   Header header{kMagic, kVersion, Type::kForeign};
   char command[112] = {};
+  char reason[48] = {};
+};
+
+struct UnservedMessage {
+  Header header;
+  std::uint32_t run = 0;
+  UnservedReason reason{};
+  // kKeepThrough: the open description that the process was born with and that the descriptor
+  // works for; its offset is to be the kernel's from here on. 0: none.
+  std::uint32_t description = 0;
+  std::uint32_t generation = 0;
+  char command[112] = {};  // kUnserved
 };
 
 struct Flushed {
   Header header{kMagic, kVersion, Type::kFlushed};
-  std::int32_t error = 0;  // 0 or errno
-  std::uint32_t reserved = 0;
+  std::int32_t error = 0;   // 0 or errno
+  std::uint32_t value = 0;  // kKeepThrough with a description: O_APPEND, if that is its flag
 };
 
 inline constexpr std::size_t kMessageBytesMax = 256;

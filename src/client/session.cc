@@ -41,8 +41,24 @@ int open_again(int fd) {
   return sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
 }
 
-// A service that does not answer within this is treated as none: the program goes on without it.
-constexpr int kAnswerMs = 3000;
+// What needs a service that does not answer within this fails, and for so long nobody asks again.
+constexpr int kAnswerMs = LedgerConnection::kAnswerMs;
+constexpr std::uint32_t kSilenceMs = 1000;
+constexpr int kHungUpTries = 3;
+constexpr long kHungUpPauseNs = 2'000'000;
+
+bool is_hung_up(int error) {
+  return error == -ECONNRESET || error == -EPIPE || error == -ECONNREFUSED;
+}
+
+// Never 0.
+std::uint32_t now_ms() { return static_cast<std::uint32_t>(monotonic_ns() / 1'000'000) | 1; }
+
+bool has_failed_lately() {
+  const std::uint32_t failed = process_page.silent_ms.load(std::memory_order_relaxed);
+  return failed != 0 && now_ms() - failed < kSilenceMs;
+}
+
 // Private descriptors start here at the latest; the kernel copies its table up to the highest one
 // at every fork.
 constexpr int kFloorMax = 4096;
@@ -88,75 +104,140 @@ void Session::begin_process() {
 bool Session::attach() {
   if (is_attached()) return true;
   // A vfork child would attach in its parent's name.
-  if (is_vfork_child()) return false;
-  if (process_page.is_refused.load(std::memory_order_relaxed) != 0 || !is_configured())
-    return false;
+  if (is_vfork_child() || !is_configured()) return false;
+  if (standing() != Standing::kUnknown || has_failed_lately()) return false;
   LocalGuard guard(process_lock(ProcessLock::kAttach));
   if (is_attached()) return true;
+  if (standing() != Standing::kUnknown || has_failed_lately()) return false;
   const std::int64_t begin = monotonic_ns();
-  if (!connect_and_attach()) {
-    process_page.is_refused.store(1, std::memory_order_relaxed);
-    return false;
+  protocol::UnservedReason why = protocol::UnservedReason::kNone;
+  int error = connect_and_attach(&why);
+  // Who hung up may have ended in order a moment ago, and its name goes just before.
+  for (int tries = 0; tries < kHungUpTries && is_hung_up(error); ++tries) {
+    const timespec pause{0, kHungUpPauseNs};
+    sys::call(SYS_nanosleep, sys::word(&pause), 0);
+    error = connect_and_attach(&why);
   }
-  attach_ns_ = monotonic_ns() - begin;
-  return true;
+  if (error == 0) {
+    attach_ns_ = monotonic_ns() - begin;
+    return true;
+  }
+  const Standing stands = standing_after(error, why);
+  if (stands == Standing::kUnknown)
+    process_page.silent_ms.store(now_ms(), std::memory_order_relaxed);
+  process_page.standing.store(stands, std::memory_order_release);
+  return false;
 }
 
-bool Session::connect_and_attach() {
+Standing Session::standing_after(int error, protocol::UnservedReason why) {
+  if (why == protocol::UnservedReason::kNone) return standing_after_contact(error);
+  unserved_why_ = why;
+  return tell_unserved(program_invocation_short_name, why) == 0 ? Standing::kUnserved
+                                                                : Standing::kUnknown;
+}
+
+// What the failure of an attempt to reach the node says of it.
+Standing Session::standing_after_contact(int error) const {
+  // Memory from before a fork knows better than a path, which another root may hide.
+  const bool is_ended = has_memory_ && memory_.header().detached.load() != 0;
+  switch (error) {
+    case -ENOENT:
+    case -ENOTDIR:
+      return is_ended || !has_memory_ ? Standing::kEnded : Standing::kUnknown;
+    case -EACCES:
+    case -EPERM:
+      return Standing::kOutside;
+    default:
+      break;
+  }
+  if (is_ended) return Standing::kEnded;
+  struct ::statx status;
+  const bool is_others = is_hung_up(error) &&
+                         sys::statx(AT_FDCWD, socket_path_, 0, STATX_UID, &status) == 0 &&
+                         status.stx_uid != sys::geteuid();
+  return is_others ? Standing::kOutside : Standing::kUnknown;
+}
+
+int Session::connect_and_attach(protocol::UnservedReason* why) {
   wipe_page_on_fork();
   const Owner parent = std::exchange(last_owner_, Owner());
-  if (is_test_) return false;
+  if (is_test_) return -ENOENT;
   if (shares_descriptors_ && socket_ >= 0) shared_socket_ = std::exchange(socket_, -1);
   if (socket_ >= 0)
     sys::close(std::exchange(socket_, -1));  // the parent's: it must not be kept alive here
   const int socket = connect_seqpacket(socket_path_, descriptor_floor(), kAnswerMs);
-  if (socket < 0) return false;
-  protocol::Hello hello;
-  hello.run = run_;
-  hello.pid = sys::getpid();
-  std::strncpy(hello.command, program_invocation_short_name, sizeof hello.command - 1);
-  if (send_message(socket, &hello, sizeof hello, -1) < 0) {
+  if (socket < 0) return socket;
+  const int error = greet(socket, why);
+  if (error < 0) {
     sys::close(socket);
-    return false;
-  }
-  alignas(protocol::Welcome) char answer[protocol::kMessageBytesMax];
-  const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
-  protocol::Welcome welcome;
-  bool is_welcome = received.size == static_cast<long>(sizeof welcome);
-  if (is_welcome) {
-    std::memcpy(&welcome, answer, sizeof welcome);
-    is_welcome = welcome.header.magic == protocol::kMagic &&
-                 welcome.header.version == protocol::kVersion &&
-                 welcome.header.type == protocol::Type::kWelcome;
-  }
-  if (!is_welcome || received.descriptor_count < 2) {
-    for (unsigned index = 0; index < received.descriptor_count; ++index) {
-      sys::close(received.descriptors[index]);
-    }
-    sys::close(socket);
-    return false;
-  }
-  if (!adopt_memory(welcome, received.descriptors, received.descriptor_count)) {
-    sys::close(socket);
-    return false;
+    last_owner_ = parent;
+    return error;
   }
   socket_ = socket;
   socket_inode_ = inode_of(socket);
   inherited_owner_ = parent;
-  publish(Owner(static_cast<std::uint16_t>(welcome.slot),
-                static_cast<std::uint8_t>(welcome.generation)));
+  publish(greeted_as_);
   if (parent && child_handler_ != nullptr) child_handler_(parent);
-  return true;
+  return 0;
 }
 
-bool Session::adopt_memory(const protocol::Welcome& welcome, const int* descriptors,
-                           unsigned count) {
-  const std::uint64_t inode = inode_of(descriptors[0]);
-  if (has_memory_) {
+// Says who we are and maps what the node answers with.
+int Session::greet(int socket, protocol::UnservedReason* why) {
+  using protocol::UnservedReason;
+  protocol::Hello hello;
+  hello.run = run_;
+  hello.pid = sys::getpid();
+  std::strncpy(hello.command, program_invocation_short_name, sizeof hello.command - 1);
+  if (const int error = send_message(socket, &hello, sizeof hello, -1); error < 0) return error;
+  alignas(protocol::Welcome) char answer[protocol::kMessageBytesMax];
+  const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
+  if (received.size < 0) return static_cast<int>(received.size);
+  if (received.size == 0) return -ECONNRESET;
+  protocol::Header header;
+  const bool is_known = received.size >= static_cast<long>(sizeof header);
+  if (is_known) std::memcpy(&header, answer, sizeof header);
+  const bool is_ours = is_known && header.magic == protocol::kMagic;
+  protocol::Welcome welcome;
+  if (is_ours && header.version == protocol::kVersion && header.type == protocol::Type::kWelcome &&
+      received.size == static_cast<long>(sizeof welcome)) {
+    std::memcpy(&welcome, answer, sizeof welcome);
+    *why = adopt_memory(welcome, received.descriptors, received.descriptor_count);
+    if (*why == UnservedReason::kNone) {
+      greeted_as_ = Owner(static_cast<std::uint16_t>(welcome.slot),
+                          static_cast<std::uint8_t>(welcome.generation));
+      return 0;
+    }
+    header.type = protocol::Type::kDeclined;
+    (void)send_message(socket, &header, sizeof header, -1);
+    return -ENOMEM;
+  }
+  for (unsigned index = 0; index < received.descriptor_count; ++index)
+    sys::close(received.descriptors[index]);
+  protocol::Refused refused;
+  *why = UnservedReason::kOtherVersion;
+  if (is_ours && header.version == protocol::kVersion &&
+      received.size == static_cast<long>(sizeof refused)) {
+    std::memcpy(&refused, answer, sizeof refused);
+    *why = refused.code;
+  }
+  return -EAGAIN;
+}
+
+protocol::UnservedReason Session::adopt_memory(const protocol::Welcome& welcome,
+                                               const int* descriptors, unsigned count) {
+  using protocol::UnservedReason;
+  unsigned expected = 2;
+  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
+    if (welcome.shape.tier_bytes[tier] != 0) ++expected;
+  }
+  const std::uint64_t inode = count >= 1 ? inode_of(descriptors[0]) : 0;
+  if (count < expected || has_memory_) {
     // A forked child: the parent's mappings serve, if they are of the same node. Tables of another
     // node must not be mixed with records that point into the old ones.
     for (unsigned index = 0; index < count; ++index) sys::close(descriptors[index]);
-    return inode == memory_inode_;
+    if (has_memory_ && inode != 0)
+      return inode == memory_inode_ ? UnservedReason::kNone : UnservedReason::kFailed;
+    return UnservedReason::kNoDescriptors;
   }
   std::array<int, kTiersMax> tiers;
   tiers.fill(-1);
@@ -164,18 +245,17 @@ bool Session::adopt_memory(const protocol::Welcome& welcome, const int* descript
   int data = move_high(descriptors[1]);
   unsigned next = 2;
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
-    if (welcome.shape.tier_bytes[tier] == 0 || next == count) continue;
-    tiers[tier] = move_high(descriptors[next++]);
+    if (welcome.shape.tier_bytes[tier] != 0) tiers[tier] = move_high(descriptors[next++]);
   }
   while (next < count) sys::close(descriptors[next++]);
   Result<NodeMemory> memory = NodeMemory::attach(welcome.shape, control, data, tiers);
-  if (!memory) return false;
+  if (!memory) return UnservedReason::kNoMemory;
   memory_ = std::move(memory.value());
   memory_.owners().watch_with(this);
   memory_inode_ = inode;
   has_memory_ = true;
   for (unsigned tier = 1; tier < kTiersMax; ++tier) tier_fds_[tier] = tiers[tier];
-  return true;
+  return UnservedReason::kNone;
 }
 
 void Session::publish(Owner self) {
@@ -282,6 +362,65 @@ bool Session::request_sync(std::uint64_t device, int* error) const {
   return !is_test_ && is_configured() && ask(&message, sizeof message, error);
 }
 
+int Session::meet_unserved(ObjectIndex object) {
+  if (is_test_) return 0;
+  protocol::ObjectMessage message;
+  message.header.type = protocol::Type::kMeetUnserved;
+  message.object = raw(object);
+  int error = 0;
+  return ask(&message, sizeof message, &error) ? error : -EIO;
+}
+
+int Session::keep_through(int fd, protocol::UnservedReason why) {
+  if (is_test_) return 0;
+  protocol::UnservedMessage message;
+  message.header.type = protocol::Type::kKeepThrough;
+  message.run = run_;
+  message.reason = why;
+  return ledger_.keep_through(socket_path_, message, fd);
+}
+
+int Session::use_unserved(int fd) { return take_unserved(fd, DescriptionIndex::kNone, 0); }
+
+int Session::take_unserved(int fd, DescriptionIndex description, std::uint32_t generation) {
+  if (!is_configured() || is_test_) return 0;
+  const Standing stands = standing();
+  if (stands == Standing::kEnded) return 0;
+  // What a parent of another user has buffered cannot even be asked for.
+  if (stands == Standing::kOutside) return description == DescriptionIndex::kNone ? 0 : -EIO;
+  if (stands == Standing::kUnknown && !is_vfork_child()) return -EIO;
+  protocol::UnservedMessage message;
+  message.header.type = protocol::Type::kKeepThrough;
+  message.run = run_;
+  message.reason = unserved_why_;
+  message.description = raw(description);
+  message.generation = generation;
+  return keep_unserved(message, fd);
+}
+
+int Session::keep_unserved(const protocol::UnservedMessage& message, int fd) {
+  int error = ledger_.keep_through(socket_path_, message, fd);
+  for (int tries = 0; tries < kHungUpTries && is_hung_up(error); ++tries)
+    error = ledger_.keep_through(socket_path_, message, fd);
+  if (error >= 0) return error;
+  if (standing_after_contact(error) != Standing::kEnded) return -EIO;
+  process_page.standing.store(Standing::kEnded, std::memory_order_release);
+  return 0;
+}
+
+int Session::tell_unserved(const char* command, protocol::UnservedReason why) {
+  protocol::UnservedMessage message;
+  message.header.type = protocol::Type::kUnserved;
+  message.run = run_;
+  message.reason = why;
+  std::strncpy(message.command, command, sizeof message.command - 1);
+  return ledger_.tell_unserved(socket_path_, message);
+}
+
+void Session::store_everything_unserved(const char* command) {
+  if (standing() == Standing::kUnserved) (void)tell_unserved(command, unserved_why_);
+}
+
 bool Session::is_gone(Owner owner) const {
   return is_gone_with_service(memory_, {socket_, socket_inode_}, self(), owner);
 }
@@ -291,20 +430,29 @@ void Session::notify(const protocol::ObjectMessage& message) {
 }
 
 void Session::notify_inherited() {
+  if (!is_attached()) return ledger_.tell_inherited();
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kInherited;
   notify(message);
 }
 
-void Session::notify_foreign(const char* command) {
-  if (!attach() || socket_ < 0) return;
+void Session::notify_foreign(const char* command, const char* reason) {
+  if (!attach()) {
+    if (standing() == Standing::kUnserved || is_vfork_child())
+      (void)tell_unserved(command, unserved_why_);
+    return;
+  }
+  if (socket_ < 0) return;
   protocol::ForeignMessage message;
+  std::strncpy(message.reason, reason, sizeof message.reason - 1);
   std::strncpy(message.command, command, sizeof message.command - 1);
   send_message(socket_, &message, sizeof message, -1);
 }
 
 bool Session::owns_descriptor(int fd) const {
-  if (fd < 0 || !has_memory_) return false;
+  if (fd < 0) return false;
+  if (fd == ledger_.descriptor()) return true;
+  if (!has_memory_) return false;
   if (fd == socket_ || fd == shared_socket_) return true;
   if (fd == memory_.control().fd() || fd == memory_.data().fd()) return true;
   for (const int tier_fd : tier_fds_) {
@@ -314,8 +462,9 @@ bool Session::owns_descriptor(int fd) const {
 }
 
 int Session::highest_descriptor() const {
-  if (!has_memory_) return -1;
-  int highest = std::max({socket_, memory_.control().fd(), memory_.data().fd()});
+  if (!has_memory_) return ledger_.descriptor();
+  int highest =
+      std::max({ledger_.descriptor(), socket_, memory_.control().fd(), memory_.data().fd()});
   for (const int tier_fd : tier_fds_) highest = std::max(highest, tier_fd);
   return highest;
 }
@@ -324,6 +473,11 @@ bool Session::relocate_descriptor(int fd) {
   // The segments' descriptors have served once the memory is mapped; only the socket is moved. A
   // tier's number stays: the caller answers EBUSY as the kernel does for a number that is about to
   // be used.
+  if (fd == ledger_.descriptor()) {
+    const int moved = sys::fcntl(fd, F_DUPFD, fd + 1);
+    if (moved >= 0) ledger_.moved_to(moved);
+    return moved >= 0;
+  }
   if (fd == socket_) {
     const int moved = sys::fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
     if (moved < 0) return false;

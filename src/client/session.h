@@ -20,6 +20,7 @@
 #include "base/system_call.h"
 #include "buffer/hand_over.h"
 #include "client/dead_service.h"
+#include "client/ledger_connection.h"
 #include "client/process_page.h"
 #include "client/protocol.h"
 #include "tiers/actor.h"
@@ -34,8 +35,9 @@ class Session final : public HandOver, public OwnerWatch {
   // A process has begun, by exec or fork: what it finds out from here on is its own.
   static void begin_process();
   // Attaches to the node at `socket_path` if this process is not attached; cheap when it is.
-  // Returns false when there is no node: the caller passes calls through to the kernel.
+  // Returns false when the process is not served: what it opens goes through use_unserved().
   bool attach();
+  Standing standing() const { return process_page.standing.load(std::memory_order_relaxed); }
   void configure(const char* socket_path, std::uint32_t run);
   bool is_configured() const { return socket_path_[0] != '\0'; }
   bool is_attached() const { return process_page.epoch.load(std::memory_order_acquire) != 0; }
@@ -96,11 +98,25 @@ class Session final : public HandOver, public OwnerWatch {
   // Has the service store all that is dirty now of a file system (st_dev; 0: of all). False when
   // there is no service; else `*error` is 0 or -errno.
   bool request_sync(std::uint64_t device, int* error) const;
+  int meet_unserved(ObjectIndex object) override;
+  // The file behind `fd` is stored and worked on through the kernel for as long as this process,
+  // its children and what they start may have it open. 0, or -errno: then the file must not be
+  // used. Also of a process that is not attached.
+  int keep_through(int fd, protocol::UnservedReason why);
+  // The same for a process that is not attached, as it stands to its node: 0 when the file may be
+  // used through the kernel, -EIO when it must not be, because nobody can say what of it is stored.
+  int use_unserved(int fd);
+  // A placeholder's file, for whose open description `fd` works: the offset of the description, as
+  // far as it is live, is that of `fd` afterwards. Returns the description's O_APPEND, or -EIO.
+  int take_unserved(int fd, DescriptionIndex description, std::uint32_t generation);
+  // Of a process that is not attached: everything dirty is stored when it returns.
+  void store_everything_unserved(const char* command);
+  const char* socket_path() const { return socket_path_; }
   // For who waits for what others of the node hold.
   bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
   void notify_inherited();
-  void notify_foreign(const char* command);
+  void notify_foreign(const char* command, const char* reason);
   // The private descriptors of the session (socket, segments, pools): never the application's to
   // close or see.
   bool owns_descriptor(int fd) const;
@@ -123,8 +139,16 @@ class Session final : public HandOver, public OwnerWatch {
   Actor* enter_thread();
   // Sends a message over a connection of its own and waits for kFlushed. False when none came.
   bool ask(const void* message, std::size_t size, int* error) const;
-  bool connect_and_attach();
-  bool adopt_memory(const protocol::Welcome& welcome, const int* descriptors, unsigned count);
+  // 0 or -errno; `*why` when the node lives and this process cannot be attached.
+  int connect_and_attach(protocol::UnservedReason* why);
+  int greet(int socket, protocol::UnservedReason* why);
+  Standing standing_after(int error, protocol::UnservedReason why);
+  Standing standing_after_contact(int error) const;
+  int tell_unserved(const char* command, protocol::UnservedReason why);
+  int keep_unserved(const protocol::UnservedMessage& message, int fd);
+  // kNone when the memory is mapped.
+  protocol::UnservedReason adopt_memory(const protocol::Welcome& welcome, const int* descriptors,
+                                        unsigned count);
   void publish(Owner self);
 
   char socket_path_[sizeof(sockaddr_un::sun_path)] = {};
@@ -134,6 +158,7 @@ class Session final : public HandOver, public OwnerWatch {
   bool has_memory_ = false;
   bool is_test_ = false;
   bool test_takes_descriptors_ = false;
+  LedgerConnection ledger_;
   int socket_ = -1;
   int shared_socket_ = -1;  // of the process that this one has its descriptors in common with
   bool shares_descriptors_ = false;
@@ -144,8 +169,10 @@ class Session final : public HandOver, public OwnerWatch {
   int tier_fds_[kTiersMax] = {-1, -1, -1, -1, -1, -1, -1, -1};
   std::uint32_t last_epoch_ = 0;
   Owner last_owner_;
+  Owner greeted_as_;
   Owner inherited_owner_;
   std::int64_t attach_ns_ = 0;
+  protocol::UnservedReason unserved_why_{};
   void (*child_handler_)(Owner) = nullptr;
   bool (*lock_probe_)(ObjectIndex) = nullptr;
   void (*thread_handler_)(const void*) = nullptr;

@@ -2,6 +2,7 @@
 #include "node/attach_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -77,8 +78,8 @@ std::string bounded_text(const char* text, std::size_t size) {
 }  // namespace
 
 AttachServer::AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files,
-                           AttachEvents& events)
-    : memory_(memory), clients_(clients), files_(files), events_(events) {}
+                           UnservedFiles& unserved, AttachEvents& events)
+    : memory_(memory), clients_(clients), files_(files), unserved_(unserved), events_(events) {}
 
 AttachServer::~AttachServer() { stop(); }
 
@@ -86,6 +87,7 @@ Status AttachServer::start(const std::string& socket_path) {
   auto listener = listen_at(socket_path, SOCK_SEQPACKET);
   if (!listener) return listener.status();
   listener_ = std::move(listener.value());
+  socket_path_ = socket_path;
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_ || !stop_event_ ||
@@ -102,6 +104,9 @@ void AttachServer::stop() {
   const std::uint64_t one = 1;
   (void)!::write(stop_event_.get(), &one, sizeof one);
   thread_.join();
+  // The name goes before the socket: who finds a name that nobody listens at takes the service for
+  // dead.
+  ::unlink(socket_path_.c_str());
 }
 
 void AttachServer::run() {
@@ -205,13 +210,18 @@ void AttachServer::serve_connection(std::uint64_t id) {
     if (length > 0 && handle(id, found->second, message)) continue;
     const auto still = connections_.find(id);
     if (still == connections_.end()) return;
-    if (still->second.owner) {
-      orphans_.push_back(
-          Orphan{still->second.pid, still->second.owner, monotonic_ns() + kOrphanCheckNanos});
-    }
+    closed(id, still->second);
     connections_.erase(still);
     return;
   }
+}
+
+void AttachServer::closed(std::uint64_t id, const Connection& connection) {
+  if (connection.owner) {
+    orphans_.push_back(
+        Orphan{connection.pid, connection.owner, monotonic_ns() + kOrphanCheckNanos});
+  }
+  if (connection.is_ledger && unserved_.hung_up(id)) events_.on_ledger_over();
 }
 
 // Returns false when the connection is to be closed.
@@ -221,7 +231,7 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
   std::memcpy(&header, message.bytes, sizeof header);
   if (header.magic != protocol::kMagic) return false;
   if (header.version != protocol::kVersion) {
-    refuse(connection,
+    refuse(connection, UnservedReason::kOtherVersion,
            "this node runs Cairn " CAIRN_VERSION ", the program was started with another version");
     return false;
   }
@@ -253,22 +263,34 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
     case Type::kInherited:
       inherited(connection);
       return true;
-    case Type::kForeign:
-      note_foreign(connection, message);
+    case Type::kForeign: {
+      protocol::ForeignMessage foreign;
+      if (parse(message.bytes, message.length, &foreign))
+        note_foreign(ForeignProgram{message.sender, connection.run,
+                                    bounded_text(foreign.command, sizeof foreign.command),
+                                    bounded_text(foreign.reason, sizeof foreign.reason)});
       return true;
-    case Type::kFlush: {
-      protocol::ObjectMessage object;
-      if (!parse(message.bytes, message.length, &object)) return false;
-      events_.on_flush_request(give_away(id, connection), static_cast<ObjectIndex>(object.object),
-                               object.durable != 0);
-      return false;
     }
+    case Type::kFlush:
+      return flush(id, connection, message);
     case Type::kSync: {
       protocol::SyncMessage sync;
       if (!parse(message.bytes, message.length, &sync)) return false;
       events_.on_sync_request(give_away(id, connection), sync.device);
       return false;
     }
+    case Type::kDeclined:
+      declined(connection);
+      return false;
+    case Type::kUnserved:
+    case Type::kKeepThrough:
+      return unserved(id, connection, message);
+    case Type::kTakenOver:
+      if (connection.is_ledger && unserved_.taken_over(id, message.sender))
+        events_.on_ledger_over();
+      return connection.is_ledger;
+    case Type::kMeetUnserved:
+      return meet_unserved(connection, message);
     default:
       return false;
   }
@@ -281,8 +303,62 @@ UniqueFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
   return socket;
 }
 
-bool AttachServer::refuse(const Connection& connection, const std::string& reason) const {
+bool AttachServer::flush(std::uint64_t id, Connection& connection, const Message& message) {
+  protocol::ObjectMessage object;
+  if (!parse(message.bytes, message.length, &object)) return false;
+  events_.on_flush_request(give_away(id, connection), static_cast<ObjectIndex>(object.object),
+                           object.durable != 0);
+  return false;
+}
+
+bool AttachServer::meet_unserved(const Connection& connection, const Message& message) {
+  protocol::ObjectMessage object;
+  if (!parse(message.bytes, message.length, &object)) return false;
+  protocol::Flushed answer;
+  answer.error = -unserved_.meet(static_cast<ObjectIndex>(object.object));
+  (void)!::send(connection.socket.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return false;
+}
+
+void AttachServer::declined(Connection& connection) {
+  const auto found = processes_.find(connection.pid);
+  const bool is_its =
+      found != processes_.end() && connection.owner && found->second.owner == connection.owner;
+  if (!is_its) return;
+  const std::uint16_t slot = connection.owner.slot();
+  found->second.owner = Owner();
+  connection.owner = Owner();
+  events_.on_departure(clients_.declare_dead(slot), AttachEvents::Departure::kDied);
+}
+
+// What is asked on a ledger connection is answered by another thread through a descriptor of its
+// own, so that this thread may close the connection any time.
+bool AttachServer::unserved(std::uint64_t id, Connection& connection, Message& message) {
+  protocol::UnservedMessage told;
+  if (connection.owner || !parse(message.bytes, message.length, &told)) return false;
+  UniqueFd answer(::fcntl(connection.socket.get(), F_DUPFD_CLOEXEC, 3));
+  if (!answer) return false;
+  connection.run = told.run;
+  if (!connection.is_ledger) {
+    connection.is_ledger = true;
+    unserved_.begin(id, connection.pid);
+    if (watch(connection.pid) == nullptr) unserved_.holder_ended(connection.pid);
+  }
+  if (told.header.type == Type::kKeepThrough) {
+    events_.on_keep_through(std::move(answer), id, std::move(message.fd), told);
+    return true;
+  }
+  note_foreign(ForeignProgram{message.sender, told.run,
+                              bounded_text(told.command, sizeof told.command),
+                              text_of(told.reason)});
+  events_.on_unserved(std::move(answer));
+  return true;
+}
+
+bool AttachServer::refuse(const Connection& connection, UnservedReason code,
+                          const std::string& reason) const {
   protocol::Refused refused;
+  refused.code = code;
   refused.header.type = Type::kRefused;
   std::snprintf(refused.reason, sizeof refused.reason, "%s", reason.c_str());
   (void)!::send(connection.socket.get(), &refused, sizeof refused, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -292,15 +368,16 @@ bool AttachServer::refuse(const Connection& connection, const std::string& reaso
 bool AttachServer::welcome(Connection& connection, const Message& message) {
   protocol::Hello hello;
   if (connection.owner || !parse(message.bytes, message.length, &hello)) {
-    return refuse(connection, "malformed greeting");
+    return refuse(connection, UnservedReason::kOtherVersion, "malformed greeting");
   }
   if (hello.layout_version != kLayoutVersion) {
     return refuse(
-        connection,
+        connection, UnservedReason::kOtherVersion,
         "the node's memory has another layout: restart the node with this version of Cairn");
   }
   Process* process = watch(connection.pid);
-  if (process == nullptr) return refuse(connection, "the process cannot be watched");
+  if (process == nullptr)
+    return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
   if (process->owner) {
     // Only an exec makes a process attach twice: nobody of the old image is left to touch the
     // arena.
@@ -314,7 +391,7 @@ bool AttachServer::welcome(Connection& connection, const Message& message) {
   client.command = bounded_text(hello.command, sizeof hello.command);
   const std::optional<Owner> owner = clients_.attach(client);
   if (!owner) {
-    return refuse(connection,
+    return refuse(connection, UnservedReason::kNoSlot,
                   "all " + std::to_string(memory_.slot_count()) + " slots are taken (clients.max)");
   }
   connection.owner = *owner;
@@ -352,24 +429,24 @@ bool AttachServer::send_welcome(const Connection& connection) const {
   return ::sendmsg(connection.socket.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
-void AttachServer::note_foreign(const Connection& connection, const Message& message) {
-  protocol::ForeignMessage foreign;
-  if (!parse(message.bytes, message.length, &foreign)) return;
-  ForeignProgram program;
-  program.pid = message.sender;
-  program.run = connection.run;
-  program.command = bounded_text(foreign.command, sizeof foreign.command);
+void AttachServer::note_foreign(const ForeignProgram& program) {
   events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) +
-              ")");
+              "): " + program.reason);
   if (watch(program.pid) != nullptr) clients_.note_foreign(program);
 }
 
 void AttachServer::inherited(const Connection& connection) {
   const auto found = processes_.find(connection.pid);
   if (found == processes_.end()) return;
+  // An image that is not served has no slot of its own: what is there is the old one's.
+  if (connection.is_ledger && found->second.owner) {
+    found->second.departed.push_back(clients_.declare_dead(found->second.owner.slot()));
+    found->second.owner = Owner();
+    events_.on_departure(found->second.departed.back(), AttachEvents::Departure::kExeced);
+  }
   for (const Owner old : found->second.departed) events_.on_inherited(old);
   found->second.departed.clear();
-  clients_.end_foreign(connection.pid);
+  if (!connection.is_ledger) clients_.end_foreign(connection.pid);
 }
 
 AttachServer::Process* AttachServer::watch(pid_t pid) {
@@ -396,6 +473,7 @@ void AttachServer::process_ended(pid_t pid) {
   }
   for (const Owner old : process.departed) events_.on_inherited(old);
   clients_.end_foreign(pid);
+  if (unserved_.holder_ended(pid)) events_.on_ledger_over();
 }
 
 void AttachServer::check_orphans() {

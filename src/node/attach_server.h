@@ -3,7 +3,7 @@
 // their death.
 //
 // Nothing in it blocks: an attach waits for this thread alone. What takes time is handed to the
-// reaper (deaths) and to the request worker (kFlush).
+// reaper (deaths) and to the request worker (kFlush, kUnserved, kKeepThrough).
 //
 // Thread safety: start() and stop() by the composing thread; the rest is the thread's own.
 // Ownership: owns the connections and process descriptors.
@@ -22,6 +22,7 @@
 #include "node/client_table.h"
 #include "node/store_files.h"
 #include "node/unique_fd.h"
+#include "node/unserved_files.h"
 
 namespace cairn::node {
 
@@ -38,10 +39,15 @@ class AttachEvents {
   virtual void on_inherited(Owner old) = 0;
   virtual void on_descriptor(ObjectIndex object) = 0;
   virtual void on_discarded(ObjectIndex object) = 0;
-  // Answers kFlushed on `connection`, in a thread of its own.
+  // These answer kFlushed on `connection`, in a thread of its own.
   virtual void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) = 0;
   // The same for everything of a file system; see SyncMessage.
   virtual void on_sync_request(UniqueFd connection, std::uint64_t device) = 0;
+  virtual void on_unserved(UniqueFd connection) = 0;
+  virtual void on_keep_through(UniqueFd connection, LedgerId ledger, UniqueFd file,
+                               const protocol::UnservedMessage& told) = 0;
+  // A ledger of the unserved is over.
+  virtual void on_ledger_over() = 0;
   virtual void log(const std::string& text) = 0;
 
  protected:
@@ -51,7 +57,7 @@ class AttachEvents {
 class AttachServer {
  public:
   AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files,
-               AttachEvents& events);
+               UnservedFiles& unserved, AttachEvents& events);
   ~AttachServer();
 
   Status start(const std::string& socket_path);
@@ -66,6 +72,7 @@ class AttachServer {
     // It has just sent descriptors and will send more: it is looked at now and then instead of
     // waking this thread for each one, which costs the sender more than the message.
     bool is_resting = false;
+    bool is_ledger = false;  // the connection's number names its ledger
   };
   struct Process {
     UniqueFd pidfd;
@@ -87,11 +94,16 @@ class AttachServer {
   void serve_resting();
   bool handle(std::uint64_t id, Connection& connection, Message& message);
   bool welcome(Connection& connection, const Message& message);
-  bool refuse(const Connection& connection, const std::string& reason) const;
+  bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
+  void declined(Connection& connection);
+  bool flush(std::uint64_t id, Connection& connection, const Message& message);
+  bool meet_unserved(const Connection& connection, const Message& message);
+  bool unserved(std::uint64_t id, Connection& connection, Message& message);
+  void closed(std::uint64_t id, const Connection& connection);
   bool send_welcome(const Connection& connection) const;
   // The connection leaves the thread's care.
   UniqueFd give_away(std::uint64_t id, Connection& connection);
-  void note_foreign(const Connection& connection, const Message& message);
+  void note_foreign(const ForeignProgram& program);
   void inherited(const Connection& connection);
   // Makes sure that the death of `pid` is noticed. Null when it is dead already.
   Process* watch(pid_t pid);
@@ -101,8 +113,10 @@ class AttachServer {
   const NodeMemory& memory_;
   ClientTable& clients_;
   StoreFiles& files_;
+  UnservedFiles& unserved_;
   AttachEvents& events_;
   UniqueFd listener_;
+  std::string socket_path_;
   UniqueFd epoll_;
   UniqueFd stop_event_;
   std::thread thread_;

@@ -53,15 +53,18 @@ bool Audit::correct_references(Actor& actor) {
   bool was_still = false;
   const bool was_nobody = clients_.if_nobody(epoch, [&] {
     const Stillness still = hold_still_();
-    if (!still) return;
+    const Stillness ledger_still = unserved_.hold_still();
+    if (!still || !ledger_still) return;
     was_still = true;
+    // Processes without a slot are not attached, and may be alive.
+    auto kept = unserved_.kept_objects();
     for (const DescriptionIndex description : descriptions) {
       memory_.descriptions().at(description).references.store(0);
       memory_.descriptions().destroy(description);
     }
     for (const ObjectIndex index : objects) {
       Object& object = memory_.objects().at(index);
-      while (object.through.load() != 0) leave_through(actor, index);
+      while (object.through.load() > kept[raw(index)]) leave_through(actor, index);
       object.writers.store(0);
       if (object.opens.load() == 0) continue;
       object.opens.store(1);

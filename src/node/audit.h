@@ -16,6 +16,7 @@
 #include <shared_mutex>
 
 #include "node/client_table.h"
+#include "node/unserved_files.h"
 #include "tiers/actor.h"
 
 namespace cairn::node {
@@ -32,10 +33,11 @@ class Audit {
   using Stillness = std::unique_lock<std::shared_mutex>;
 
   // `is_quiet` tells whether flusher and organizer have nothing under way.
-  Audit(const NodeMemory& memory, ClientTable& clients, std::function<bool()> is_quiet,
-        std::function<Stillness()> hold_still)
+  Audit(const NodeMemory& memory, ClientTable& clients, UnservedFiles& unserved,
+        std::function<bool()> is_quiet, std::function<Stillness()> hold_still)
       : memory_(memory),
         clients_(clients),
+        unserved_(unserved),
         is_quiet_(std::move(is_quiet)),
         hold_still_(std::move(hold_still)) {}
 
@@ -50,6 +52,7 @@ class Audit {
 
   const NodeMemory& memory_;
   ClientTable& clients_;
+  UnservedFiles& unserved_;
   const std::function<bool()> is_quiet_;
   const std::function<Stillness()> hold_still_;
 };

@@ -36,6 +36,7 @@ struct ForeignProgram {
   pid_t pid = 0;
   std::uint32_t run = 0;
   std::string command;
+  std::string reason;  // why it is not buffered
 };
 
 class ClientTable {

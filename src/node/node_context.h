@@ -39,6 +39,7 @@ class RuleBook;
 class ScratchSpace;
 class Prefetcher;
 class TraceRecorder;
+class UnservedFiles;
 
 struct NodeContext {
   const NodeConfig* config = nullptr;
@@ -47,6 +48,7 @@ struct NodeContext {
   AccountBook* accounts = nullptr;
   StoreFiles* files = nullptr;
   Flusher* flusher = nullptr;
+  UnservedFiles* unserved = nullptr;
   Reaper* reaper = nullptr;
   RunTable* runs = nullptr;
   RuleBook* rules = nullptr;

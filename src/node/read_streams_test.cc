@@ -21,11 +21,10 @@ class ReadStreamsTest : public ::testing::Test {
       : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "read-streams")),
         streams_(memory_) {
     Actor actor = testing::make_actor(memory_);
-    bool created = false;
+    Acquisition how;
     StoreStamp stamp;
     stamp.size = kFileBlocks * kBlockBytes;
-    object_ =
-        memory_.objects().acquire(FileKey{1, 2, 3}, stamp, actor.self, actor.owners(), &created);
+    object_ = memory_.objects().acquire(FileKey{1, 2, 3}, stamp, actor.self, actor.owners(), &how);
   }
 
   ToldAccess told(AccessKind kind, std::uint64_t offset = 0, std::uint32_t length = 0,

@@ -3,6 +3,8 @@
 
 #include <sys/socket.h>
 
+#include <utility>
+
 #include "client/protocol.h"
 
 namespace cairn::node {
@@ -23,10 +25,10 @@ void RequestWorker::stop() {
   threads_.clear();
 }
 
-void RequestWorker::submit(UniqueFd connection, ObjectIndex object, bool durable) {
+void RequestWorker::submit(UniqueFd connection, Work work) {
   {
     const std::lock_guard lock(mutex_);
-    requests_.push_back(Request{std::move(connection), object, durable});
+    requests_.push_back(Request{std::move(connection), std::move(work)});
   }
   changed_.notify_one();
 }
@@ -41,8 +43,13 @@ void RequestWorker::work() {
     lock.unlock();
     protocol::Flushed answer;
     answer.header.type = protocol::Type::kFlushed;
-    answer.error = -flusher_.flush_now(request.object, request.durable);
-    (void)!::send(request.connection.get(), &answer, sizeof answer, MSG_NOSIGNAL);
+    const int result = request.work();
+    answer.error = result < 0 ? -result : 0;
+    answer.value = result > 0 ? static_cast<std::uint32_t>(result) : 0;
+    // Who does not take its answer is not waited for.
+    if (request.connection) {
+      (void)!::send(request.connection.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
     lock.lock();
   }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores an object on a client's request (kFlush) and answers it: for a process that may only read
-// the file.
+// Does for clients, in threads of its own, what takes as long as storing does, and answers them
+// (kFlushed).
 //
 // Thread safety: submit() from any thread. Ownership: owns the connections that wait for an answer.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "node/flusher.h"
 #include "node/unique_fd.h"
 
 namespace cairn::node {
@@ -20,22 +20,26 @@ class RequestWorker {
  public:
   static constexpr unsigned kThreads = 2;
 
-  explicit RequestWorker(Flusher& flusher) : flusher_(flusher) {}
+  // Returns a value or -errno, which the client is told.
+  using Work = std::function<int()>;
+
+  RequestWorker() = default;
   ~RequestWorker();
+  RequestWorker(const RequestWorker&) = delete;
+  RequestWorker& operator=(const RequestWorker&) = delete;
 
   void start();
   void stop();
-  void submit(UniqueFd connection, ObjectIndex object, bool durable);
+  // `connection` may be empty: nobody waits.
+  void submit(UniqueFd connection, Work work);
 
  private:
   struct Request {
     UniqueFd connection;
-    ObjectIndex object;
-    bool durable;
+    Work work;
   };
   void work();
 
-  Flusher& flusher_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -44,6 +44,7 @@
 #include "node/store_files.h"
 #include "node/sync_worker.h"
 #include "node/trace_recorder.h"
+#include "node/unserved_files.h"
 #include "node/write_rights.h"
 #include "plugins/predictor_plugin.h"
 #include "replacement/policies.h"
@@ -87,8 +88,10 @@ class Service final : public AttachEvents, public StopRequest {
         files_(memory_, descriptor_limit),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
+        unserved_(memory_, flusher_, clients_.service()),
         audit_(
-            memory_, clients_, [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
+            memory_, clients_, unserved_,
+            [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
             [this] { return prefetcher_.hold_still(); }),
         reaper_(memory_, clients_, audit_,
                 [this](const SweepCounts& counts) { after_sweep(counts); }),
@@ -110,10 +113,9 @@ class Service final : public AttachEvents, public StopRequest {
                   [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
         heat_(memory_, config.node_directory),
         recorder_(memory_, events_),
-        requests_(flusher_),
         syncs_(memory_, files_, flusher_),
         commands_(context_),
-        attach_(memory_, clients_, files_, *this),
+        attach_(memory_, clients_, files_, unserved_, *this),
         control_(commands_) {
     context_.config = &config_;
     context_.memory = &memory_;
@@ -121,6 +123,7 @@ class Service final : public AttachEvents, public StopRequest {
     context_.accounts = &accounts_;
     context_.files = &files_;
     context_.flusher = &flusher_;
+    context_.unserved = &unserved_;
     context_.reaper = &reaper_;
     context_.runs = &runs_;
     context_.rules = &rules_;
@@ -198,7 +201,27 @@ class Service final : public AttachEvents, public StopRequest {
     (void)memory_.objects().reclaim(object, clients_.service(), memory_.owners());
   }
   void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) override {
-    requests_.submit(std::move(connection), object, durable);
+    requests_.submit(std::move(connection),
+                     [this, object, durable] { return flusher_.flush_now(object, durable); });
+  }
+  void on_unserved(UniqueFd connection) override {
+    requests_.submit(std::move(connection), [this] { return unserved_.store_everything(); });
+  }
+  void on_keep_through(UniqueFd connection, LedgerId ledger, UniqueFd file,
+                       const protocol::UnservedMessage& told) override {
+    const auto kept = std::make_shared<UniqueFd>(std::move(file));
+    requests_.submit(std::move(connection), [this, ledger, kept, told] {
+      const int error = unserved_.keep(ledger, *kept, told.reason);
+      if (error < 0 || told.description == 0) return error;
+      return unserved_.move_offset_to_kernel(*kept, static_cast<DescriptionIndex>(told.description),
+                                             told.generation);
+    });
+  }
+  void on_ledger_over() override {
+    requests_.submit(UniqueFd(), [this] {
+      unserved_.release_over();
+      return 0;
+    });
   }
   void on_sync_request(UniqueFd connection, std::uint64_t device) override {
     syncs_.submit(std::move(connection), device);
@@ -385,6 +408,7 @@ class Service final : public AttachEvents, public StopRequest {
   AccountBook accounts_;
   StoreFiles files_;
   Flusher flusher_;
+  UnservedFiles unserved_;
   Audit audit_;
   Reaper reaper_;
   PlacementEngine placement_;

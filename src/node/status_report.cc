@@ -15,6 +15,7 @@
 #include "node/learning_report.h"
 #include "node/log_file.h"
 #include "node/sweep.h"
+#include "node/unserved_files.h"
 
 namespace cairn::node {
 namespace {
@@ -141,9 +142,31 @@ Json unstored_json(const std::vector<UnstoredFile>& unstored) {
 Json foreign_json(const std::vector<ForeignProgram>& programs) {
   Json list = Json::array();
   for (const ForeignProgram& program : programs) {
-    list.push_back({{"pid", program.pid}, {"command", program.command}});
+    list.push_back(
+        {{"pid", program.pid}, {"command", program.command}, {"reason", program.reason}});
   }
   return list;
+}
+
+Json clients_json(const std::vector<ClientInfo>& clients) {
+  Json list = Json::array();
+  for (const ClientInfo& client : clients) {
+    list.push_back({{"slot", client.slot},
+                    {"pid", client.pid},
+                    {"command", client.command},
+                    {"run", std::to_string(client.run)}});
+  }
+  return list;
+}
+
+// Files that are used past the buffers for want of anything better.
+Json unserved_json(const NodeContext& context) {
+  Json reasons = Json::object();
+  const UnservedFiles::Counts counts = context.unserved->counts();
+  for (unsigned reason = 0; reason < counts.size(); ++reason) {
+    if (counts[reason] != 0) reasons[text_of(static_cast<UnservedReason>(reason))] = counts[reason];
+  }
+  return {{"files", context.unserved->count()}, {"since_start", reasons}};
 }
 
 // What a run has of each tier.
@@ -221,13 +244,6 @@ Json StatusReport::status() {
   last_ = now;
   const double seconds = static_cast<double>(now.at_ns - before.at_ns) / 1e9;
   const DirtyView dirty = view_dirty(memory, *context_.files, kUnstoredMax);
-  Json clients = Json::array();
-  for (const ClientInfo& client : context_.clients->active()) {
-    clients.push_back({{"slot", client.slot},
-                       {"pid", client.pid},
-                       {"command", client.command},
-                       {"run", std::to_string(client.run)}});
-  }
   Json runs = Json::array();
   for (const Run& run : context_.runs->all()) {
     const Flusher::RunShare share = context_.flusher->share_of(run.number());
@@ -267,11 +283,12 @@ Json StatusReport::status() {
           {"remembered", remembered_json(context_)},
           {"replacement", replacement_json(context_)},
           {"events", events_json(context_)},
-          {"clients", clients},
+          {"clients", clients_json(context_.clients->active())},
           {"unstored", unstored_json(dirty.files)},
           {"unstored_total", dirty.files.size()},
           {"errors", errors_json(dirty)},
           {"foreign", foreign_json(context_.clients->foreign_running())},
+          {"unserved", unserved_json(context_)},
           {"runs", runs},
           {"reservations", reservations_json(context_)},
           {"control_bytes", memory.control().size_bytes()},

@@ -98,7 +98,7 @@ Status NodeMemory::bind(const MemoryShape& shape) {
   objects_ = ObjectTable(
       reinterpret_cast<Object*>(base + layout.objects), layout.object_count,
       HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines), layout.object_line_count),
-      &header_->object_cursor, &header_->objects_live);
+      &header_->object_cursor, &header_->objects_live, &header_->keys_unserved);
   descriptions_ = DescriptionTable(reinterpret_cast<OpenDescription*>(base + layout.descriptions),
                                    kDescriptions, reinterpret_cast<Hold*>(base + layout.holds),
                                    kHolds, &header_->description_cursor, &header_->hold_cursor);

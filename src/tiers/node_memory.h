@@ -36,7 +36,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 10;
+inline constexpr std::uint32_t kLayoutVersion = 11;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -66,6 +66,10 @@ struct ControlHeader {
   // A program has opened regular files with O_PATH: an unlinked file may be looked at after its
   // last description is gone.
   std::atomic<std::uint32_t> path_descriptors;
+  // Files that unserved processes use and that the table of objects had no room for: while there
+  // are any, who makes a new object asks the service whether it is for one of them
+  // (node/unserved_files.h).
+  std::atomic<std::uint32_t> keys_unserved;
   StampClock stamps;
   // Where new blocks go, by the number of the policy. A bit of `plans_by_object` says that the
   // policy keeps the pieces of a file together.

@@ -130,11 +130,11 @@ class Learner : public ::testing::Test {
     const Actor actor = testing::make_actor(memory_);
     std::vector<ObjectIndex> files;
     for (unsigned file = 0; file < kFiles; ++file) {
-      bool created = false;
+      Acquisition how;
       StoreStamp stamp;
       stamp.size = (std::uint64_t{16} << std::min(random() % 12, random() % 12)) * kBlockBytes;
       files.push_back(memory_.objects().acquire(FileKey{1, 100 + file, 3}, stamp, actor.self,
-                                                actor.owners(), &created));
+                                                actor.owners(), &how));
     }
     return files;
   }

@@ -124,9 +124,17 @@ bool TestClient::hand_over(ObjectIndex object, int fd) {
 }
 
 int TestClient::request_flush(ObjectIndex object, bool durable) {
+  return ask(Type::kFlush, object, durable);
+}
+
+int TestClient::meet_unserved(ObjectIndex object) {
+  return ask(Type::kMeetUnserved, object, false);
+}
+
+int TestClient::ask(Type type, ObjectIndex object, bool durable) const {
   const int socket = connect_to(socket_path_);
   protocol::ObjectMessage message;
-  message.header.type = Type::kFlush;
+  message.header.type = type;
   message.object = raw(object);
   message.durable = durable ? 1 : 0;
   protocol::Flushed answer;
@@ -153,6 +161,12 @@ void TestClient::send_inherited() {
   (void)send(&header, sizeof header, -1);
 }
 
+void TestClient::send_declined() {
+  protocol::Header header;
+  header.type = Type::kDeclined;
+  (void)send(&header, sizeof header, -1);
+}
+
 void TestClient::send_foreign(const char* command) {
   protocol::ForeignMessage message;
   std::strncpy(message.command, command, sizeof message.command - 1);
@@ -166,7 +180,7 @@ OpenFile::OpenFile(TestClient& client, Actor& actor, const std::string& path, in
   file_ = std::make_unique<BackingFile>(fd_, flags & O_ACCMODE);
   StoreStatus status;
   if (file_->status(&status) < 0) return;
-  index_ = open_object(actor_, *file_, status, may_write_);
+  index_ = open_object(actor_, *file_, status, may_write_, &client_);
   if (index_ == ObjectIndex::kNone) return;
   DescriptionTable& descriptions = client_.memory().descriptions();
   description_ = descriptions.create(index_, static_cast<std::uint32_t>(flags));

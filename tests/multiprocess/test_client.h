@@ -39,12 +39,15 @@ class TestClient final : public HandOver, public OwnerWatch {
 
   bool hand_over(ObjectIndex object, int fd) override;
   int request_flush(ObjectIndex object, bool durable) override;
+  int meet_unserved(ObjectIndex object) override;
   void discarded(ObjectIndex object) override;
   bool is_gone(Owner owner) const override;
   void send_inherited();
+  void send_declined();
   void send_foreign(const char* command);
 
  private:
+  int ask(protocol::Type type, ObjectIndex object, bool durable) const;
   int connect_to(const std::string& path) const;
   bool send(const void* message, std::size_t length, int fd);
 

@@ -190,6 +190,8 @@ const char* text_of(ForeignReason reason) {
       return "for another architecture";
     case ForeignReason::kOtherUser:
       return "runs as another user";
+    case ForeignReason::kOtherRoot:
+      return "under another root directory";
     case ForeignReason::kPrivileged:
       return "runs with raised privileges";
   }

@@ -23,6 +23,7 @@ enum class ForeignReason : std::uint8_t {
   kOtherLibc,  // an interpreter that is not glibc's
   kOtherArchitecture,
   kOtherUser,   // no longer the user whose node it is: the node would refuse it
+  kOtherRoot,   // below the root directory that it will have the library or the node is not there
   kPrivileged,  // set-user-id, set-group-id or file capabilities: the loader ignores LD_PRELOAD
 };
 

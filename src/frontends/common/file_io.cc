@@ -194,8 +194,7 @@ ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t o
   if (__builtin_expect(!file.may_read, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
-  if (__builtin_expect(actor == nullptr, 0))
-    return sys::pread(file.private_fd(), buffer, length, offset);
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const auto begin = static_cast<std::uint64_t>(offset);
   const ssize_t got =
       read_object(access_of(*actor, file), begin, buffer, std::min(length, kTransferMax));
@@ -213,8 +212,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   if (__builtin_expect(!file.may_write, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
-  if (__builtin_expect(actor == nullptr, 0))
-    return sys::pwrite(file.private_fd(), buffer, length, offset);
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   if (length == 0) return 0;
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
@@ -229,7 +227,7 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
   if (__builtin_expect(!file.may_read, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
-  if (__builtin_expect(actor == nullptr, 0)) return sys::read(file.private_fd(), buffer, length);
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const OffsetGuard guard(*actor, file);
   const std::uint64_t offset = offset_of_description(file);
   const ssize_t got =
@@ -242,7 +240,7 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   if (__builtin_expect(!file.may_write, 0)) return -EBADF;
   if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
-  if (__builtin_expect(actor == nullptr, 0)) return sys::write(file.private_fd(), buffer, length);
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   if (length == 0) return 0;
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
@@ -264,10 +262,7 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();
-  if (actor == nullptr) {
-    return sys::call(SYS_preadv2, file.private_fd(), sys::word(parts), count, offset, offset >> 63,
-                     flags);
-  }
+  if (actor == nullptr) return -EIO;
   const auto length = static_cast<std::size_t>(total);
   if (offset >= 0)
     return read_parts(*actor, file, parts, count, length, static_cast<std::uint64_t>(offset));
@@ -287,10 +282,7 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();
-  if (actor == nullptr) {
-    return sys::call(SYS_pwritev2, file.private_fd(), sys::word(parts), count, offset, offset >> 63,
-                     flags);
-  }
+  if (actor == nullptr) return -EIO;
   const auto length = static_cast<std::size_t>(total);
   const std::uint32_t status = file.flags();
   const bool appends =
@@ -313,7 +305,7 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
 
 off_t file_seek(OpenFile& file, off_t offset, int whence) {
   Actor* actor = Session::instance().actor_if_any();
-  if (actor == nullptr) return sys::lseek(file.private_fd(), offset, whence);
+  if (actor == nullptr) return -EIO;
   std::int64_t base = 0;
   const OffsetGuard guard(*actor, file);
   switch (whence) {
@@ -345,10 +337,10 @@ off_t file_size(OpenFile& file) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   StoreStatus status;
-  if (actor == nullptr || actor->object(file.object).through.load(std::memory_order_acquire) != 0) {
+  if (actor == nullptr) return -EIO;
+  if (actor->object(file.object).through.load(std::memory_order_acquire) != 0) {
     const int error = file.backing->status(&status);
     if (error < 0) return error;
-    if (actor == nullptr) return static_cast<off_t>(status.stamp.size);
     return static_cast<off_t>(visible_stamp(actor->object(file.object), status.stamp).size);
   }
   return static_cast<off_t>(actor->object(file.object).size.load(std::memory_order_acquire));
@@ -359,10 +351,11 @@ int file_truncate(OpenFile& file, off_t size) {
   if (!file.may_write) return -EINVAL;
   Actor* actor = Session::instance().actor_if_any();
   const auto wanted = static_cast<std::uint64_t>(size);
-  if (actor == nullptr || wanted > size_limit.load(std::memory_order_relaxed)) {
+  if (actor == nullptr) return -EIO;
+  if (wanted > size_limit.load(std::memory_order_relaxed)) {
     // The kernel knows its limits; when it agrees (a limit of ours only), the buffer follows.
     const int error = sys::ftruncate(file.private_fd(), size);
-    if (error < 0 || actor == nullptr) return error;
+    if (error < 0) return error;
   }
   return truncate_object(access_of(*actor, file), wanted);
 }
@@ -371,7 +364,7 @@ int file_allocate(OpenFile& file, int mode, off_t offset, off_t length) {
   if (offset < 0 || length <= 0) return -EINVAL;
   if (!file.may_write) return -EBADF;
   Actor* actor = Session::instance().actor_if_any();
-  if (actor == nullptr) return sys::fallocate(file.private_fd(), mode, offset, length);
+  if (actor == nullptr) return -EIO;
   return allocate_object(access_of(*actor, file), mode, static_cast<std::uint64_t>(offset),
                          static_cast<std::uint64_t>(length));
 }
@@ -379,7 +372,7 @@ int file_allocate(OpenFile& file, int mode, off_t offset, off_t length) {
 int file_sync(OpenFile& file, bool durable) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
-  if (actor == nullptr) return sys::fsync(file.private_fd());
+  if (actor == nullptr) return -EIO;
   return sync_object(access_of(*actor, file), durable, &file.description->error_seen);
 }
 

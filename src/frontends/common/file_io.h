@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading, writing, seeking and shaping an open file as the POSIX calls of the same names do.
 //
-// All functions return a result or -errno and leave errno alone.
+// All functions return a result or -errno and leave errno alone. A process that the node has not
+// taken (yet) gets EIO: what it was born with it must not use past the buffers.
 //
 // Thread safety: any thread; calls that use the shared offset exclude each other, in all processes
 // that share it.

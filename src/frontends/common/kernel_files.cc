@@ -42,6 +42,17 @@ Shared* find(ObjectIndex object) {
   return found == end ? nullptr : found;
 }
 
+// What must not be used answers EBADF.
+void put_placeholder(int fd) {
+  char path[kDescriptorPathBytes];
+  write_descriptor_path(fd, path);
+  const int flags = sys::fcntl(fd, F_GETFD);
+  const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  if (placeholder < 0 || flags < 0) return;
+  sys::dup3(placeholder, fd, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
+  sys::close(placeholder);
+}
+
 void let_go(Actor& actor, ObjectIndex object, HoldIndex hold) {
   actor.memory->descriptions().release(hold, actor.self);
   leave_through(actor, object);
@@ -115,7 +126,10 @@ bool KernelFiles::any() { return file_count.load(std::memory_order_relaxed) != 0
 void KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
-  if (actor == nullptr) return;
+  if (actor == nullptr) {
+    if (session.use_unserved(fd) < 0) put_placeholder(fd);
+    return;
+  }
   {
     LocalGuard guard(lock());
     if (known != ObjectIndex::kNone && find(known) != nullptr) return;
@@ -126,7 +140,7 @@ void KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
   const int flags = sys::fcntl(fd, F_GETFL);
   BackingFile file(fd, flags & (O_ACCMODE | O_APPEND));
   const bool may_write = (flags & O_ACCMODE) != O_RDONLY;
-  const ObjectIndex object = open_object(*actor, file, status, may_write);
+  const ObjectIndex object = open_object(*actor, file, status, may_write, &session);
   if (object == ObjectIndex::kNone) return;
   const ObjectAccess open{*actor, object, file, session};
   if (enter_through(open) == 0) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/common/launch_environment.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cstring>
 
+#include "base/system_call.h"
 #include "frontends/common/exec_table.h"
 
 namespace cairn {
@@ -12,6 +16,10 @@ constexpr const char* kVariables[] = {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXC
                                       "CAIRN_HANDLING"};
 constexpr unsigned kVariableCount = sizeof kVariables / sizeof kVariables[0];
 constexpr const char* kPreload = "LD_PRELOAD";
+// The runtime of AddressSanitizer refuses to start behind a preloaded library, though it works
+// there: its functions find libc's, and ours find them.
+constexpr const char* kSanitizer = "ASAN_OPTIONS";
+constexpr const char* kAnyOrder = "verify_asan_link_order=0";
 // What does not fit is passed on only as long as programs keep their environment.
 constexpr std::size_t kKeptBytes = 16 * 1024;
 
@@ -61,6 +69,21 @@ char* write_preload(char* out, const char* others, bool without_library) {
   return out;
 }
 
+// Writes "ASAN_OPTIONS=" with what the environment has of it, which is obeyed before ours. Returns
+// the end of the text, past the NUL.
+char* write_sanitizer(char* out, const char* given) {
+  std::strcpy(out, kSanitizer);
+  std::strcat(out, "=");
+  std::strcat(out, kAnyOrder);
+  if (given != nullptr && *given != '\0' && std::strstr(given, kAnyOrder) == nullptr) {
+    std::strcat(out, ":");
+    std::strcat(out, given);
+  } else if (given != nullptr && *given != '\0') {
+    std::strcpy(out + std::strlen(kSanitizer) + 1, given);
+  }
+  return out + std::strlen(out) + 1;
+}
+
 }  // namespace
 
 const char* find_variable(char* const* environment, const char* name) {
@@ -98,6 +121,12 @@ void LaunchEnvironment::remember(char* const* environment, const char* library) 
 
 bool LaunchEnvironment::is_member() { return kept[0] != nullptr; }
 
+bool LaunchEnvironment::is_reachable() {
+  struct ::statx status;
+  return sys::statx(AT_FDCWD, kept_library, 0, STATX_TYPE, &status) == 0 &&
+         S_ISREG(status.stx_mode);
+}
+
 bool LaunchEnvironment::leaves_run(char* const* environment) {
   const char* bypass = find_variable(environment, "CAIRN_BYPASS");
   if (bypass != nullptr && *bypass != '\0') return true;
@@ -110,10 +139,13 @@ std::size_t LaunchEnvironment::build_bytes(char* const* environment) {
   std::size_t count = 0;
   for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) ++count;
   const char* preload = find_variable(environment, kPreload);
-  const std::size_t text = sizeof "LD_PRELOAD=" + std::strlen(kept_library) + 2 +
+  const char* sanitizer = find_variable(environment, kSanitizer);
+  const std::size_t text = std::strlen(kSanitizer) + std::strlen(kAnyOrder) + 3 +
+                           (sanitizer != nullptr ? std::strlen(sanitizer) : 0) +
+                           sizeof "LD_PRELOAD=" + std::strlen(kept_library) + 2 +
                            (preload != nullptr ? std::strlen(preload) : 0) +
                            sizeof kExecTableVariable + 2;
-  return (count + kVariableCount + 3) * sizeof(char*) + text + alignof(char*);
+  return (count + kVariableCount + 4) * sizeof(char*) + text + alignof(char*);
 }
 
 char** LaunchEnvironment::build(char* const* environment, const char* table, bool without_library,
@@ -122,11 +154,17 @@ char** LaunchEnvironment::build(char* const* environment, const char* table, boo
   std::size_t count = 0;
   bool has[kVariableCount] = {};
   const bool leaves = leaves_run(environment);
+  const bool loads = !leaves && !without_library;
   const char* preload = nullptr;
+  const char* sanitizer = nullptr;
   for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     if (name_length(*entry, kExecTableVariable) != 0) continue;
     if (const std::size_t length = name_length(*entry, kPreload); length != 0 && !leaves) {
       preload = *entry + length + 1;
+      continue;
+    }
+    if (const std::size_t length = name_length(*entry, kSanitizer); length != 0 && loads) {
+      sanitizer = *entry + length + 1;
       continue;
     }
     for (unsigned index = 0; index < kVariableCount; ++index) {
@@ -138,11 +176,15 @@ char** LaunchEnvironment::build(char* const* environment, const char* table, boo
     // The settings of one run belong together: with a socket of its own an environment is complete.
     if (!has[index] && !has[0] && kept[index] != nullptr) built[count++] = kept[index];
   }
-  std::size_t strings = count + 3;
+  std::size_t strings = count + 4;
   char* out = reinterpret_cast<char*>(built + strings);
   if (!leaves && (!without_library || preload != nullptr)) {
     built[count++] = out;
     out = write_preload(out, preload, without_library);
+  }
+  if (loads) {
+    built[count++] = out;
+    out = write_sanitizer(out, sanitizer);
   }
   if (!leaves && table != nullptr) {
     built[count++] = out;

@@ -20,6 +20,10 @@ class LaunchEnvironment {
   static void remember(char* const* environment, const char* library);
   static bool is_member();
 
+  // The library and the node's socket are where a program that starts now will look for them: not
+  // below another root directory or mount.
+  static bool is_reachable();
+
   // The program that starts with `environment` is no longer to belong to this run: bypassed, or of
   // another node.
   static bool leaves_run(char* const* environment);

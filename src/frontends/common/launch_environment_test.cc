@@ -42,22 +42,25 @@ class LaunchEnvironmentTest : public testing::Test {
 
 using Texts = std::vector<std::string>;
 
+constexpr const char* kAnyOrder = "ASAN_OPTIONS=verify_asan_link_order=0";
+
 TEST_F(LaunchEnvironmentTest, ACleanedEnvironmentStillCarriesTheRun) {
-  EXPECT_EQ(build({}), (Texts{"CAIRN_SOCKET=/run/a/client.sock", "CAIRN_BUFFER=/data",
-                              "CAIRN_RUN=12", "LD_PRELOAD=/opt/lib/libcairn_preload.so"}));
+  EXPECT_EQ(build({}),
+            (Texts{"CAIRN_SOCKET=/run/a/client.sock", "CAIRN_BUFFER=/data", "CAIRN_RUN=12",
+                   "LD_PRELOAD=/opt/lib/libcairn_preload.so", kAnyOrder}));
 }
 
 TEST_F(LaunchEnvironmentTest, OtherPreloadsAreKeptBehindOurs) {
   EXPECT_EQ(build({"LD_PRELOAD=/a.so /opt/lib/libcairn_preload.so:/b.so",
                    "CAIRN_SOCKET=/run/a/client.sock"}),
             (Texts{"CAIRN_SOCKET=/run/a/client.sock",
-                   "LD_PRELOAD=/opt/lib/libcairn_preload.so:/a.so:/b.so"}));
+                   "LD_PRELOAD=/opt/lib/libcairn_preload.so:/a.so:/b.so", kAnyOrder}));
 }
 
 TEST_F(LaunchEnvironmentTest, TheTableIsPassedOnAndAnOldOneIsNot) {
   EXPECT_EQ(build({"CAIRN_FDS=old", "CAIRN_SOCKET=/run/a/client.sock"}, "1,2,3;"),
             (Texts{"CAIRN_SOCKET=/run/a/client.sock", "LD_PRELOAD=/opt/lib/libcairn_preload.so",
-                   "CAIRN_FDS=1,2,3;"}));
+                   kAnyOrder, "CAIRN_FDS=1,2,3;"}));
 }
 
 TEST_F(LaunchEnvironmentTest, AProgramThatCannotLoadTheLibraryIsNotAskedTo) {
@@ -65,6 +68,18 @@ TEST_F(LaunchEnvironmentTest, AProgramThatCannotLoadTheLibraryIsNotAskedTo) {
       build({"LD_PRELOAD=/opt/lib/libcairn_preload.so:/a.so", "CAIRN_SOCKET=/run/a/client.sock"},
             nullptr, true),
       (Texts{"CAIRN_SOCKET=/run/a/client.sock", "LD_PRELOAD=/a.so"}));
+}
+
+TEST_F(LaunchEnvironmentTest, OptionsOfTheSanitizerAreKeptBehindOurs) {
+  const auto options_of = [](const std::string& given) {
+    for (const std::string& text : build({given, "CAIRN_SOCKET=/run/a/client.sock"}))
+      if (text.rfind("ASAN_OPTIONS=", 0) == 0) return text;
+    return std::string();
+  };
+  EXPECT_EQ(options_of("ASAN_OPTIONS=log_path=x"), std::string(kAnyOrder) + ":log_path=x");
+  EXPECT_EQ(options_of("ASAN_OPTIONS="), kAnyOrder);
+  EXPECT_EQ(options_of(options_of("ASAN_OPTIONS=a=1")), options_of("ASAN_OPTIONS=a=1"))
+      << "they do not grow from start to start";
 }
 
 TEST_F(LaunchEnvironmentTest, ARunInsideTheRunGoesItsOwnWay) {

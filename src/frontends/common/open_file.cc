@@ -152,6 +152,9 @@ bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status,
     *known = session.memory().objects().find(status.key);
     if (*known != ObjectIndex::kNone) return true;
   }
+  // A process that does not see the table of objects cannot tell whether another name of the file
+  // is a managed one.
+  if (session.standing() == Standing::kUnserved && raw.stx_nlink > 1) return true;
   const std::uint64_t mount = (raw.stx_mask & STATX_MNT_ID) != 0 ? raw.stx_mnt_id : 0;
   if (mount != 0 && !PathFilter::may_manage_mount(mount)) return false;
   return PathFilter::manages(fd);
@@ -192,7 +195,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   file->backing = new (file->backing_storage) BackingFile(private_fd, access_mode);
   file->may_read = access_mode != O_WRONLY;
   file->may_write = access_mode != O_RDONLY;
-  file->object = open_object(*actor, *file->backing, status, file->may_write);
+  file->object = open_object(*actor, *file->backing, status, file->may_write, &Session::instance());
   bool is_ours = file->object != ObjectIndex::kNone;
   if (is_ours && !describe(*actor, *file, flags)) {
     close_object(access_of(*actor, *file), file->may_write);
@@ -249,7 +252,18 @@ void leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex k
     sys::truncate(DescriptorPath(fd).text, 0);
 }
 
-OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
+// A file that this process cannot have buffered: it is the kernel's for as long as it may have it
+// open, or must not be used at all. 0 or -EIO.
+int keep_past_buffers(int fd, int flags) {
+  const int error = Session::instance().use_unserved(fd);
+  if (error < 0) return error;
+  // The kernel has cut it already, but what was dirty then has been stored since.
+  const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
+  return is_cut ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
+}
+
+OpenFile* look_at(int fd, int flags, int* error, StoreStatus* seen = nullptr) {
+  *error = 0;
   struct ::statx raw;
   if (sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) < 0) return nullptr;
   const StoreStatus status = to_store_status(raw);
@@ -257,7 +271,10 @@ OpenFile* look_at(int fd, int flags, StoreStatus* seen = nullptr) {
   ObjectIndex known = ObjectIndex::kNone;
   if (!is_candidate(fd, raw, status, &known)) return nullptr;
   Session& session = Session::instance();
-  if (!session.attach()) return nullptr;
+  if (!session.attach()) {
+    *error = keep_past_buffers(fd, flags);
+    return nullptr;
+  }
   if (__builtin_expect(KernelFiles::has_everything(), 0)) {
     leave_to_kernel(fd, flags, status, known);
     return nullptr;
@@ -421,7 +438,12 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   if ((flags & O_PATH) != 0 && Session::instance().is_configured()) note_path_descriptor(fd);
   if (!looks) return fd;
   StoreStatus status;
-  OpenFile* file = look_at(fd, flags, &status);
+  int error = 0;
+  OpenFile* file = look_at(fd, flags, &error, &status);
+  if (__builtin_expect(error < 0, 0)) {
+    sys::close(fd);
+    return error;
+  }
   if (!truncates) {
     if ((flags & O_TRUNC) != 0 && file != nullptr) follow_truncation(*file, fd);
     return fd;
@@ -442,8 +464,10 @@ int truncate_opened(int fd, OpenFile* file) {
   return error;
 }
 
-void manage_opened(int fd, int flags) {
-  if (Session::instance().is_configured() && !is_never_buffered(flags)) look_at(fd, flags);
+int manage_opened(int fd, int flags) {
+  int error = 0;
+  if (Session::instance().is_configured() && !is_never_buffered(flags)) look_at(fd, flags, &error);
+  return error;
 }
 
 OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,

@@ -27,11 +27,8 @@
 
 namespace cairn {
 
-// Flag of OpenDescription::flags, beside O_*: a program that cannot be intercepted shares the
-// description, so the offset is the kernel's, in the private descriptor that was inherited with it.
-inline constexpr std::uint32_t kOffsetInKernel = std::uint32_t{1} << 31;
-// Another: the program took a flock() or open-file-description lock, which has to end with the
-// description though the service may still hold a descriptor of it.
+// Flag of OpenDescription::flags: the program took a flock() or open-file-description lock, which
+// has to end with the description though the service may still hold a descriptor of it.
 inline constexpr std::uint32_t kHasOwnLocks = std::uint32_t{1} << 30;
 
 struct OpenFile {
@@ -85,8 +82,8 @@ bool may_be_buffered(const char* path);
 
 // Looks at a descriptor that was just opened by other means (mkostemp, openat2...) and buffers its
 // file if it is managed. `flags` are those of the open; O_TRUNC must not be among them. The number
-// stays the same.
-void manage_opened(int fd, int flags);
+// stays the same. 0, or -EIO when it must not be used.
+int manage_opened(int fd, int flags);
 
 // Puts an O_PATH descriptor of the same file in the place of the real one, so that a call that the
 // library does not know fails loudly instead of reading what is not up to date.

@@ -58,8 +58,7 @@ int start_program(const Program& program, char* const* environment, Start&& star
   target.leaves_run = LaunchEnvironment::leaves_run(environment);
   target.foreign =
       probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
-  if (target.foreign == ForeignReason::kNone && Session::instance().has_other_user())
-    target.foreign = ForeignReason::kOtherUser;
+  if (target.foreign == ForeignReason::kNone) target.foreign = reason_of_process();
   const unsigned room = count_inheritable();
   auto* entries = static_cast<Inherited*>(alloca((room + 1) * sizeof(Inherited)));
   const unsigned count = collect_inherited(is_child, entries, room);

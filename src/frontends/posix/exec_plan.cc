@@ -11,6 +11,7 @@
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
+#include "frontends/common/path_filter.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/vfork_shadow.h"
@@ -129,6 +130,8 @@ void store_before_use(int fd) {
   // A forked child that has not attached can look into the memory it was born with; it attaches
   // only to ask.
   Session& session = Session::instance();
+  if (session.standing() == Standing::kUnserved && PathFilter::manages(fd))
+    (void)session.use_unserved(fd);
   if (!session.has_memory() || session.memory().objects().live_count() == 0) return;
   StoreStatus status;
   if (store_status(fd, &status) < 0) return;
@@ -143,9 +146,14 @@ void store_before_use(int fd) {
   }
 }
 
+ForeignReason reason_of_process() {
+  if (Session::instance().has_other_user()) return ForeignReason::kOtherUser;
+  return LaunchEnvironment::is_reachable() ? ForeignReason::kNone : ForeignReason::kOtherRoot;
+}
+
 void store_everything() {
   Session& session = Session::instance();
-  if (!session.attach()) return;
+  if (!session.attach()) return session.store_everything_unserved(program_invocation_short_name);
   const ObjectTable& objects = session.memory().objects();
   std::uint32_t live = objects.live_count();
   for (std::uint32_t index = 1; index < objects.capacity() && live > 0; ++index) {
@@ -191,7 +199,7 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
     store_everything();
     pass_real_descriptors();
     if (target_.foreign != ForeignReason::kNone)
-      Session::instance().notify_foreign(target_.command);
+      Session::instance().notify_foreign(target_.command, text_of(target_.foreign));
   } else {
     pass_placeholders();
   }

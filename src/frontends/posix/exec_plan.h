@@ -67,9 +67,13 @@ struct ExecTarget {
   bool leaves_run = false;
   bool needs_real_files() const { return foreign != ForeignReason::kNone || leaves_run; }
   bool cannot_load() const {
-    return foreign == ForeignReason::kOtherLibc || foreign == ForeignReason::kOtherArchitecture;
+    return foreign == ForeignReason::kOtherLibc || foreign == ForeignReason::kOtherRoot ||
+           foreign == ForeignReason::kOtherArchitecture;
   }
 };
+
+// Why the program will not be served although it could be intercepted; kNone: it will be.
+ForeignReason reason_of_process();
 
 class ExecPlan {
  public:

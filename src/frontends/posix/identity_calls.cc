@@ -49,7 +49,7 @@ void prepare_for_user(uid_t next) {
   if (!session.is_configured() || !session.attach()) return;
   if (next == kUnchanged || next == session.user() || is_announced.exchange(true)) return;
   store_everything();
-  session.notify_foreign(program_invocation_short_name);
+  session.notify_foreign(program_invocation_short_name, text_of(ForeignReason::kOtherUser));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
 #include "frontends/common/private_descriptors.h"
+#include "frontends/common/unserved_descriptors.h"
 
 namespace cairn {
 namespace {
@@ -93,6 +94,16 @@ bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int giv
   return adopt(fd, index, generation, private_fd, held) != nullptr;
 }
 
+// Of an image that is not served: what its process had buffered becomes the kernel's.
+void take_over_table_unserved(ExecTableReader& reader) {
+  ExecTableEntry entry;
+  while (reader.next(&entry)) {
+    if (entry.private_fd < 0 || entry.private_fd == entry.fd || !is_placeholder(entry.fd)) continue;
+    make_real_descriptor_of(entry.fd, entry.private_fd,
+                            static_cast<DescriptionIndex>(entry.description), entry.generation);
+  }
+}
+
 void take_over_table(ExecTableReader& reader) {
   const Owner from = Owner::from_bits(reader.header().owner);
   ExecTableEntry entry;
@@ -151,7 +162,9 @@ DescriptionIndex description_of_parent(const FileKey& key, int private_fd) {
 
 void take_over_stray_placeholder(int fd, const StoreStatus& status) {
   Session& session = Session::instance();
-  if (!session.attach() || session.memory().objects().find(status.key) == ObjectIndex::kNone) {
+  const bool is_served = session.attach();
+  if (!is_served && session.use_unserved(fd) < 0) return;
+  if (!is_served || session.memory().objects().find(status.key) == ObjectIndex::kNone) {
     // Nobody buffers it any more: a plain descriptor serves.
     char path[kDescriptorPathBytes];
     write_descriptor_path(fd, path);
@@ -170,12 +183,25 @@ void take_over_stray_placeholder(int fd, const StoreStatus& status) {
   take_over(fd, index, generation, private_fd, 0, Owner());
 }
 
+// Ledger connections that came through exec.
+constexpr unsigned kLedgersMax = 8;
+int ledgers[kLedgersMax];
+unsigned ledger_count = 0;
+
+void note_ledger(int fd) {
+  const Session& session = Session::instance();
+  if (ledger_count == kLedgersMax || session.owns_descriptor(fd)) return;
+  if (LedgerConnection::is_one(fd, session.socket_path())) ledgers[ledger_count++] = fd;
+}
+
 // `has_table`: the program before has said which of its descriptors are placeholders; any other
 // O_PATH descriptor is the application's own.
 void look_at(int fd, bool has_table) {
   if (DescriptorTable::find(fd) != nullptr || PrivateDescriptors::is_private(fd)) return;
   StoreStatus status;
-  if (store_status(fd, &status) < 0 || !S_ISREG(status.mode)) return;
+  if (store_status(fd, &status) < 0) return;
+  if (S_ISSOCK(status.mode)) note_ledger(fd);
+  if (!S_ISREG(status.mode)) return;
   PathFilter::resolve();
   if (is_placeholder(fd)) {
     if (!has_table && PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
@@ -192,10 +218,17 @@ void inherit_descriptors(char** environment) {
   // The program before in this process was attached: the node is told at once, so that what it did
   // not pass on is closed.
   const bool succeeds = reader.header().pid == sys::getpid() && reader.header().owner != 0;
-  if ((succeeds || !reader.is_empty()) && session.attach()) take_over_table(reader);
+  if (succeeds || !reader.is_empty()) {
+    if (session.attach()) {
+      take_over_table(reader);
+    } else {
+      take_over_table_unserved(reader);
+    }
+  }
   const bool has_table = reader.is_valid();
   for_each_kernel_descriptor([has_table](int fd) { look_at(fd, has_table); });
   if (succeeds) session.notify_inherited();
+  while (ledger_count > 0) LedgerConnection::take_over(ledgers[--ledger_count]);
   remove_variable(environment, kExecTableVariable);
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/system_call.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
@@ -22,9 +23,13 @@ bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) 
 int make_temporary(char* pattern, int suffix_length, int flags) {
   const int fd = real::mkostemps(pattern, suffix_length, flags);
   if (fd < 0) return fd;
-  const ErrnoKeeper keeper;
-  manage_opened(fd, (flags & O_CLOEXEC) | O_RDWR | O_CREAT | O_EXCL);
-  return fd;
+  const int saved = errno;
+  const int error = manage_opened(fd, (flags & O_CLOEXEC) | O_RDWR | O_CREAT | O_EXCL);
+  errno = saved;
+  if (error == 0) return fd;
+  sys::call(SYS_unlinkat, AT_FDCWD, sys::word(pattern), 0);
+  sys::close(fd);
+  return with_errno(error);
 }
 
 }  // namespace

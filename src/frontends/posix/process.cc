@@ -26,6 +26,7 @@
 #include "frontends/common/mappings.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/common/unserved_descriptors.h"
 #include "frontends/posix/exec_plan.h"
 
 namespace cairn {
@@ -152,8 +153,8 @@ void after_fork_in_child() {
   const ErrnoKeeper keeper;
   Session::begin_process();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
-  if (DescriptorTable::any() || KernelFiles::any() || Mappings::any())
-    Session::instance().actor_if_any();
+  const bool has_files = DescriptorTable::any() || KernelFiles::any() || Mappings::any();
+  if (has_files && Session::instance().actor_if_any() == nullptr) keep_inherited_through();
 }
 
 void start_processes(char** environment) {

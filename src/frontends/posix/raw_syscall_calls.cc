@@ -67,7 +67,11 @@ long open_with_rules(const Arguments& arguments) {
   const long fd = sys::call(SYS_openat2, arguments.word[0], arguments.word[1], sys::word(&changed),
                             static_cast<long>(sizeof changed));
   if (fd < 0) return fd;
-  manage_opened(static_cast<int>(fd), static_cast<int>(changed.flags));
+  const int error = manage_opened(static_cast<int>(fd), static_cast<int>(changed.flags));
+  if (error < 0) {
+    sys::close(static_cast<int>(fd));
+    return error;
+  }
   if (!truncates) return fd;
   return truncate_opened(static_cast<int>(fd), DescriptorTable::find(static_cast<int>(fd)));
 }
@@ -121,6 +125,8 @@ bool is_hooked(long number) {
     case SYS_flistxattr:
     case SYS_fremovexattr:
     case SYS_epoll_ctl:
+    case SYS_execve:
+    case SYS_execveat:
     case SYS_io_submit:
     case SYS_io_destroy:
 #if defined(__x86_64__)
@@ -267,6 +273,11 @@ long dispatch_name(long number, const Arguments& a) {
                      a.pointer<struct ::statx>(4));
     case SYS_truncate:
       return ::truncate(a.pointer<char>(0), a.word[1]);
+    case SYS_execve:
+      return ::execve(a.pointer<char>(0), a.pointer<char*>(1), a.pointer<char*>(2));
+    case SYS_execveat:
+      return ::execveat(a.number(0), a.pointer<char>(1), a.pointer<char*>(2), a.pointer<char*>(3),
+                        a.number(4));
     case SYS_unlinkat:
       return ::unlinkat(a.number(0), a.pointer<char>(1), a.number(2));
     case SYS_renameat2:

@@ -31,7 +31,7 @@ int truncate_through(int fd, off_t size) {
   StoreStatus status;
   if (actor == nullptr || store_status(fd, &status) < 0) return sys::ftruncate(fd, size);
   BackingFile backing(fd, O_WRONLY);
-  const ObjectIndex object = open_object(*actor, backing, status, true);
+  const ObjectIndex object = open_object(*actor, backing, status, true, &session);
   if (object == ObjectIndex::kNone) return sys::ftruncate(fd, size);
   const ObjectAccess access{*actor, object, backing, session};
   // The kernel knows its limits; when it refuses, nothing changes.
@@ -43,11 +43,24 @@ int truncate_through(int fd, off_t size) {
   return result;
 }
 
+// Of a process that is not served: the kernel cuts the file, once it is the kernel's.
+bool truncate_unserved(const char* path, off_t size, int* result) {
+  if (!may_be_buffered(path)) return false;
+  const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  *result = Session::instance().use_unserved(fd);
+  if (*result == 0) *result = sys::truncate(path, size);
+  sys::close(fd);
+  return true;
+}
+
 // A path that names a buffered file is cut through a descriptor of our own. Returns false when it
 // is not buffered.
 bool truncate_by_path(const char* path, off_t size, int* result) {
   struct ::statx status;
-  if (path == nullptr || size < 0 || !may_need_overlay()) return false;
+  if (path == nullptr || size < 0 || !Session::instance().is_configured()) return false;
+  if (!may_need_overlay())
+    return !Session::instance().is_attached() && truncate_unserved(path, size, result);
   if (sys::statx(AT_FDCWD, path, 0, kOverlayMask, &status) < 0) return false;
   const ObjectIndex object = object_of(status);
   if (object == ObjectIndex::kNone) return false;

@@ -298,11 +298,11 @@ int spawn(const SpawnCall& call, bool is_searched) {
   ExecTarget target{.command = path != nullptr ? path : call.file};
   target.leaves_run = LaunchEnvironment::leaves_run(call.environment);
   if (path != nullptr) target.foreign = probe_program(AT_FDCWD, path, 0, store_before_use).foreign;
-  if (target.foreign == ForeignReason::kNone && Session::instance().has_other_user())
-    target.foreign = ForeignReason::kOtherUser;
+  if (target.foreign == ForeignReason::kNone) target.foreign = reason_of_process();
   if (target.needs_real_files()) {
     store_everything();
-    if (target.foreign != ForeignReason::kNone) Session::instance().notify_foreign(target.command);
+    if (target.foreign != ForeignReason::kNone)
+      Session::instance().notify_foreign(target.command, text_of(target.foreign));
   }
   SpawnPlan plan(call.actions, target);
   const bool is_planned = plan.prepare();

@@ -26,7 +26,7 @@ void leave_thread(void*) { Session::instance().leave_thread(); }
 
 // A broken invariant must not kill somebody's job: the library stops taking new files and goes on.
 void note_failed_check(const char*, const char*, int) {
-  process_page.is_refused.store(1, std::memory_order_relaxed);
+  process_page.standing.store(Standing::kUnserved, std::memory_order_relaxed);
 }
 
 pthread_key_t thread_exit_key;

@@ -63,10 +63,10 @@ inline Actor make_actor(NodeMemory& memory) {
 }
 
 inline ObjectIndex make_object(const Actor& actor, const FileKey& key) {
-  bool created = false;
-  const ObjectIndex object = actor.memory->objects().acquire(key, StoreStamp{}, actor.self,
-                                                             actor.memory->owners(), &created);
-  EXPECT_TRUE(created);
+  Acquisition how;
+  const ObjectIndex object =
+      actor.memory->objects().acquire(key, StoreStamp{}, actor.self, actor.memory->owners(), &how);
+  EXPECT_TRUE(how.is_new);
   return object;
 }
 

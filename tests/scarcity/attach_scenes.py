@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that the node cannot serve: no address space, no slot, a service that does not answer or is dead, another
+root directory, programs that nobody can intercept. None of them reads stale bytes, nothing that they write is lost,
+and where neither can be had, the open fails."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import under_cairn
+
+# Nothing is stored of its own accord while a scene looks.
+CONFIG = "flush:\n  delay_ms: 3600000\n"
+
+
+class Scene:
+    """A shell script, run natively and under Cairn; both must say and leave the same."""
+
+    def __init__(self, name, script, config="", options=()):
+        self.work = under_cairn.work_directory("scarcity-" + name)
+        self.script, self.options = script, list(options)
+        self.config = self.work / "cairn.yaml"
+        self.config.write_text(CONFIG + config)
+        self.report = ""
+
+    def run(self, kind, timeout=120):
+        directory = self.work / kind
+        directory.mkdir()
+        command = ["sh", "-c", self.script]
+        if kind == "cairn":
+            command = under_cairn.cairn_command(command, directory,
+                                                options=["--config", str(self.config), *self.options])
+            command.remove("--no-report")
+        environment = under_cairn.clean_environment({"PYTHONDONTWRITEBYTECODE": "1", "PYTHON": sys.executable})
+        outcome = under_cairn.execute(command, directory, timeout, environment)
+        return outcome, under_cairn.read_tree(directory)
+
+    def agree(self, **expected):
+        native, native_tree = self.run("native")
+        other, tree = self.run("cairn")
+        where = f"(kept {self.work})"
+        self.report = other.errors
+        assert other.status == native.status, f"natively {native}, under Cairn {other}: {other.errors[-900:]} {where}"
+        assert other.output == native.output, f"natively {native.output!r}, under Cairn {other.output!r} {where}"
+        lines = under_cairn.compare_trees(native_tree, tree)
+        assert not lines, "\n  ".join(["what is stored differs:", *lines, where])
+        reason = expected.get("reason")
+        assert not reason or reason in self.report, f"no word of {reason!r} in the report: {self.report[-900:]} {where}"
+        under_cairn.remove(self.work)
+
+
+def no_address_space():
+    Scene("no-memory", """
+        printf first-and-longer >f
+        sh -c 'ulimit -v 60000; cat f; printf SECOND >f; cat f >copy; printf third >>f; truncate -s 9 f'
+        cat f copy; stat -c %s f
+        sh -c 'ulimit -v 60000; printf more >>f; printf new >g'; cat f g
+        exec 3<>f; printf 12 >&3
+        (ulimit -v 60000; exec sh -c 'printf 34 >&3; cat f; printf 5 >>f'); printf 67 >&3; cat f
+        """).agree(reason="address space")
+
+
+# What is open when the limit comes is shared with children that the node does not take.
+def more_processes_than_slots():
+    Scene("no-slot", """
+        work() {
+          for round in 1 2 3 4 5 6; do
+            echo "$1 $round" >>log.$1; cat log.$1 >copy.$1; cp copy.$1 again.$1
+            sort -r again.$1 >sorted.$1; truncate -s 3 copy.$1; cat copy.$1 >>again.$1
+          done
+        }
+        exec 5>shared
+        for worker in 1 2 3 4 5 6 7 8; do work $worker & done; wait
+        (echo inherited >&5; (echo twice >&5; echo by a grandchild >&5)); echo end >&5
+        cat shared; for worker in 1 2 3 4 5 6 7 8; do cat sorted.$worker again.$worker; done | cksum
+        """, config="clients:\n  max: 6\n").agree()
+
+
+def offsets_of_inherited_files():
+    Scene("inherited", """
+        "$PYTHON" -c '
+import os, subprocess, sys, time
+file = os.open("f", os.O_RDWR | os.O_CREAT, 0o644)
+appended = os.open("a", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+os.write(file, b"0123456789" * 1000)
+os.lseek(file, 100, 0)
+children = []
+for number in range(12):
+    child = os.fork()
+    if child == 0:
+        os.write(file, b"%04d" % number); os.write(appended, b"a")
+        time.sleep(0.3)
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
+print(os.lseek(file, 0, 1), os.fstat(appended).st_size)
+data = os.pread(file, 48, 100)
+print(sorted(data[at:at + 4] for at in range(0, 48, 4)))
+os.set_inheritable(file, True)
+writer = "import os, sys, time; os.write(%d, b\\"word\\"); time.sleep(0.3)" % file
+processes = [subprocess.Popen([sys.executable, "-c", writer], close_fds=False) for number in range(6)]
+print([process.wait() for process in processes], os.lseek(file, 0, 1), os.pread(file, 24, 148))
+'
+        """, config="clients:\n  max: 7\n").agree()
+
+
+def under_stopped_service(kind, body):
+    """What `body` prints and how long it takes while the service is stopped in the middle of a run."""
+    work = under_cairn.work_directory("scarcity-" + kind)
+    directory = work / "data"
+    directory.mkdir()
+    (work / "cairn.yaml").write_text(CONFIG)
+    script = 'P=$(cat $(dirname $CAIRN_SOCKET)/node.pid)\nprintf first-and-longer >f\n' + body
+    command = under_cairn.cairn_command(["sh", "-c", script], directory, options=["--config", str(work / "cairn.yaml")])
+    began = time.monotonic()
+    outcome = under_cairn.execute(command, directory, 100, under_cairn.clean_environment())
+    return work, directory, outcome, time.monotonic() - began
+
+
+def slow_service():
+    work, directory, outcome, _ = under_stopped_service("slow", """
+        kill -STOP $P; (sleep 3.5; kill -CONT $P) &
+        cat f; sh -c 'printf SECOND >f'; wait; cat f""")
+    assert outcome.output == "first-and-longerSECOND", f"{outcome}: {outcome.output!r} {outcome.errors[-600:]} {work}"
+    assert (directory / "f").read_text() == "SECOND"
+    under_cairn.remove(work)
+
+
+def stopped_service():
+    work, directory, outcome, seconds = under_stopped_service("stopped", """
+        exec 7>../one 8>../two; kill -STOP $P
+        { cat f; echo "cat $?"; } >&7 2>&1 & { sh -c 'printf SECOND >f' || echo "sh failed"; } >&8 2>&1; wait
+        kill -CONT $P; cat ../one ../two; cat f; printf ' again' >>f; cat f""")
+    said = outcome.output
+    for word in ("cat 1\n", "sh failed\n", "Input/output error", "\nfirst-and-longerfirst-and-longer again"):
+        assert word in said, f"{outcome}: {said!r} {outcome.errors} {work}"
+    assert (directory / "f").read_text() == "first-and-longer again"
+    assert seconds < 60, f"{seconds:.0f} s"
+    under_cairn.remove(work)
+
+
+def dead_service():
+    work, directory, outcome, _ = under_stopped_service("dead", """
+        kill -KILL $P; for i in $(seq 100); do [ -z "$(ls /proc/$P/fd)" ] && break; sleep 0.05; done
+        cat f && echo "read a stale file"; sh -c 'printf SECOND >f' || echo "sh failed"
+        cat /etc/passwd >/dev/null && echo others""")
+    assert outcome.output == "sh failed\nothers\n", f"{outcome}: {outcome.output!r} {outcome.errors} {work}"
+    assert outcome.errors.count("Input/output error") >= 1 and outcome.status == 74, f"{outcome}: {outcome.errors}"
+    under_cairn.remove(work)
+
+
+STATIC = """#include <stdio.h>
+int main(int count, char** words) { char b[64] = ""; FILE* f = fopen(words[1], "r"); fread(b, 1, 60, f); puts(b); }
+"""
+
+RAW = """#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  int file = open("raw", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  if (write(file, "written before", 14) != 14) return 3;
+  char* arguments[] = {words[1], "raw", 0};
+  char* environment[] = {0};
+  if (atoi(words[2])) syscall(SYS_execveat, AT_FDCWD, words[1], arguments, environment, 0);
+  syscall(SYS_execve, words[1], arguments, environment);
+  return 1;
+}
+"""
+
+
+def compiled(work, name, text, *options):
+    source = work / (name + ".c")
+    source.write_text(text)
+    outcome = under_cairn.execute(["cc", "-w", "-o", work / name, source, *options], work, 100)
+    return work / name if outcome.status == 0 else None
+
+
+def raw_exec_of_a_static_program():
+    work = under_cairn.work_directory("scarcity-programs")
+    static, raw = compiled(work, "static", STATIC, "-static"), compiled(work, "raw", RAW)
+    assert static and raw, "the programs cannot be built"
+    Scene("raw-exec", f"{raw} {static} 0; {raw} {static} 1; rm -f raw; echo x >raw; env -i {static} raw"
+          ).agree(reason="statically linked")
+    under_cairn.remove(work)
+
+
+def copied_root(work, program):
+    """A directory that can be a root: a program with its libraries, and nothing of ours."""
+    root = work / "root"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy(program, root / "bin" / os.path.basename(program))
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    for word in listed.split():
+        if word.startswith("/"):
+            target = root / word.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(word, target)
+    return root
+
+
+def other_root():
+    if os.geteuid() != 0:
+        print("  without other_root: only root may chroot")
+        return
+    work = under_cairn.work_directory("scarcity-root")
+    root = copied_root(work, "/bin/cat")
+    (root / "data").mkdir()
+    # In a mount namespace of its own the managed directory is below the new root.
+    inside = f"mount --bind . {root}/data && chroot {root} /bin/cat /data/f /data/g"
+    for start in (f"chroot {root} /bin/cat /data/f", f"unshare -m sh -c '{inside}'"):
+        directory = under_cairn.work_directory("scarcity-chroot")
+        shutil.copytree(root, directory / "root", symlinks=True)
+        script = start.replace(str(root), str(directory / "root"))
+        data = directory / "root/data"
+        (work / "cairn.yaml").write_text(CONFIG)
+        line = under_cairn.cairn_command(
+            ["sh", "-c", f"printf 'of now' >f; printf ' and here' >g; {script}"], data,
+            options=["--config", str(work / "cairn.yaml")])
+        outcome = under_cairn.execute(line, data, 60, under_cairn.clean_environment())
+        wanted = "of now" if start.startswith("chroot") else "of now and here"
+        assert outcome.output == wanted, f"{start}: {outcome}: {outcome.output!r} {outcome.errors[-600:]} {directory}"
+        assert "ld.so" not in outcome.errors, outcome.errors
+        under_cairn.remove(directory)
+    under_cairn.remove(work)
+
+
+SANITIZED = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  char* text = malloc(32);
+  FILE* f = fopen("f", "r");
+  text[fread(text, 1, 31, f)] = 0;
+  fclose(f);
+  puts(text);
+  f = fopen("g", "w");
+  fputs("from a sanitized program", f);
+  fclose(f);
+  free(text);
+  return 0;
+}
+"""
+
+
+def sanitized_programs():
+    work = under_cairn.work_directory("scarcity-sanitized")
+    shared = compiled(work, "shared", SANITIZED, "-fsanitize=address")
+    inside = compiled(work, "inside", SANITIZED, "-fsanitize=address", "-static-libasan")
+    if not shared:
+        print("  without sanitized_programs: no AddressSanitizer here")
+        return
+    for program in filter(None, (shared, inside)):
+        script = f"printf written >f; {program} && cat g; sh -c 'exec {program}' && printf more >>g; cat g"
+        Scene("sanitized", script).agree()
+    under_cairn.remove(work)
+
+
+SCENES = [no_address_space, more_processes_than_slots, offsets_of_inherited_files, slow_service, stopped_service,
+          dead_service, raw_exec_of_a_static_program, other_root, sanitized_programs]
