@@ -6,7 +6,8 @@
 //   active     a living process holds it                 service, on its death or detach -> reaping
 //   reaping    leases, locks and holds are returned      service -> free (generation advanced)
 //
-// Thread safety: fields but the counters, openings and has_worked are written by the service alone.
+// Thread safety: fields but the counters, openings, has_worked and sending are written by the
+// service alone.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,9 @@ struct ClientSlot {
   std::atomic<std::uint32_t> has_worked;
   // what it takes of the tiers is counted for this AccountId; see pool/capacity_accounts.h
   std::atomic<std::uint32_t> account;
-  char command[40];
+  // descriptors that it has sent and the service has not received (tiers/descriptor_room.h)
+  std::atomic<std::uint32_t> sending;
+  char command[36];
   CounterShard shards[kShards];
 };
 static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");

@@ -45,6 +45,9 @@ int create_memory_file(const char* name, unsigned flags) {
   return static_cast<int>(sys::call(SYS_memfd_create, sys::word(name), static_cast<long>(flags)));
 }
 
+// For attach() to close: the service sends the other one to those who attach.
+int duplicate(int fd) { return sys::fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+
 }  // namespace
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept
@@ -83,7 +86,15 @@ Result<SharedSegment> SharedSegment::create(const char* name, std::size_t size_b
       // application.
       const bool reserved = sys::ftruncate(fd, static_cast<off_t>(size)) == 0 &&
                             sys::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0;
-      if (reserved) return attach(fd, size, HugePages::kReserved);
+      if (reserved) {
+        Result<SharedSegment> segment = attach(duplicate(fd), size, HugePages::kReserved);
+        if (!segment) {
+          sys::close(fd);
+        } else {
+          segment.value().fd_ = fd;
+        }
+        return segment;
+      }
       sys::close(fd);
     }
     huge_pages = HugePages::kAdvise;
@@ -94,7 +105,13 @@ Result<SharedSegment> SharedSegment::create(const char* name, std::size_t size_b
     sys::close(fd);
     return Status::from_errno(-error, "cannot size the shared memory of the node");
   }
-  return attach(fd, size, huge_pages);
+  Result<SharedSegment> segment = attach(duplicate(fd), size, huge_pages);
+  if (!segment) {
+    sys::close(fd);
+  } else {
+    segment.value().fd_ = fd;
+  }
+  return segment;
 }
 
 Result<SharedSegment> SharedSegment::attach(int fd, std::size_t size_bytes, HugePages huge_pages) {
@@ -105,7 +122,9 @@ Result<SharedSegment> SharedSegment::attach(int fd, std::size_t size_bytes, Huge
                                               " bytes of shared memory (address space limit?)");
   }
   if (huge_pages == HugePages::kAdvise) sys::madvise(base, size_bytes, MADV_HUGEPAGE);
-  return SharedSegment(base, size_bytes, fd, huge_pages);
+  // The descriptor has served, and programs have few numbers to spare.
+  sys::close(fd);
+  return SharedSegment(base, size_bytes, -1, huge_pages);
 }
 
 void SharedSegment::populate(std::size_t offset, std::size_t length) const {

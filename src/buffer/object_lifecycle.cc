@@ -153,7 +153,11 @@ int close_object(const ObjectAccess& access, bool may_write) {
   const bool is_last_writer =
       may_write && object.writers.fetch_sub(1, std::memory_order_seq_cst) == 1;
   if (may_write && !unlinked) {
-    if (actor.memory->header().foreign_programs.load() != 0 && object.dirty_blocks.load() != 0) {
+    const bool is_dirty = object.dirty_blocks.load(std::memory_order_acquire) != 0;
+    // Its descriptor was lost on the way to the service: nobody else could store it.
+    const bool is_unprotected = is_dirty && !object.has(kObjectHandedOver) &&
+                                object.handling().mode != BufferingMode::kScratch;
+    if (is_unprotected || (is_dirty && actor.memory->header().foreign_programs.load() != 0)) {
       result = sync_object(access, false, nullptr);
     } else if (is_last_writer && !is_left_to_flusher(object)) {
       result = settle_object(access);

@@ -86,6 +86,15 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   return index;
 }
 
+bool ObjectTable::note_handed_over(ObjectIndex index, const FileKey& key, Owner self,
+                                   const OwnerTable& owners) {
+  Object& object = at(index);
+  OwnedGuard guard(hash_.lock_of(position_of(key)), self, owners);
+  if (!object.has(kObjectLive) || object.key() != key) return false;
+  object.set(kObjectHandedOver);
+  return true;
+}
+
 bool ObjectTable::retire(ObjectIndex index, Owner self, const OwnerTable& owners) {
   Object& object = at(index);
   const HashPosition position = position_of(object.key());

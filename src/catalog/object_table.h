@@ -57,6 +57,11 @@ class ObjectTable {
   ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
                       const OwnerTable& owners, Acquisition* how);
 
+  // The service has a descriptor of the file `key`: its object, if `index` still is that, stays
+  // until the flag is cleared. False when it is not.
+  bool note_handed_over(ObjectIndex index, const FileKey& key, Owner self,
+                        const OwnerTable& owners);
+
   // The file is gone for good: its key is forgotten at once, so that a new file that gets the same
   // inode within the same tick is not taken for it. The record is freed when the last reference
   // goes. False while somebody has it open.

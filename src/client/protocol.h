@@ -21,7 +21,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::uint16_t kVersion = 3;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -88,6 +88,8 @@ struct ObjectMessage {
   std::uint32_t durable = 0;  // kFlush: fsync the backing file too
   // kObjectDescriptor: the client's own description, whose locks must not outlive its closes.
   std::uint32_t is_lent = 0;
+  // kObjectDescriptor: the client's own number of the file, in case that the descriptor is lost.
+  std::int32_t descriptor = -1;
 };
 
 struct SyncMessage {

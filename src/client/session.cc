@@ -296,14 +296,15 @@ bool Session::hand_over(ObjectIndex object, int fd) {
     return test_takes_descriptors_;
   }
   if (!is_attached()) return false;
-  const ControlHeader& header = memory_.header();
-  if (header.detached.load(std::memory_order_relaxed) != 0 ||
-      header.descriptors_full.load(std::memory_order_relaxed) != 0) {
-    return false;
-  }
+  ControlHeader& header = memory_.header();
+  if (header.detached.load(std::memory_order_relaxed) != 0) return false;
+  const Owner owner = self();
+  DescriptorReservation reservation(header.descriptor_room, memory_.slot(owner.slot()).sending);
+  if (!reservation) return false;
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kObjectDescriptor;
   message.object = raw(object);
+  message.descriptor = fd;
   // Closing one would drop the process's fcntl() locks on the file: the service then opens it again
   // when it gets the descriptor.
   const bool may_close = lock_probe_ == nullptr || !lock_probe_(object);
@@ -315,6 +316,8 @@ bool Session::hand_over(ObjectIndex object, int fd) {
   } else {
     has_lent_.store(true, std::memory_order_relaxed);
   }
+  // A signal handler may have forked: the reservation is the parent's.
+  if (sent == 0 || self() != owner) reservation.sent();
   if (sent < 0) return false;
   memory_.objects().at(object).set(kObjectHandedOver);
   return true;

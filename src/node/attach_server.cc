@@ -113,8 +113,9 @@ void AttachServer::run() {
   constexpr int kEventsMax = 64;
   epoll_event events[kEventsMax];
   for (;;) {
-    const int orphans_ms = orphans_.empty() ? -1 : 5;
-    const int timeout_ms = resting_.empty() ? orphans_ms : kRestMs;
+    const bool is_waiting = !orphans_.empty() || !losses_.empty() || !is_listening_;
+    const int waiting_ms = is_waiting ? 5 : -1;
+    const int timeout_ms = resting_.empty() ? waiting_ms : kRestMs;
     const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
     // Connections before processes: the last messages of the dead are read before their death is
     // dealt with.
@@ -132,13 +133,26 @@ void AttachServer::run() {
       }
     }
     if (!orphans_.empty()) check_orphans();
+    if (!losses_.empty()) tell_losses();
+    if (!is_listening_) listen(true);
   }
+}
+
+void AttachServer::listen(bool wanted) {
+  epoll_event event{};
+  event.events = wanted ? std::uint32_t{EPOLLIN} : 0;
+  event.data.u64 = token(Kind::kListener);
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event) == 0)
+    is_listening_ = wanted;
 }
 
 void AttachServer::accept_all() {
   for (;;) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) return;
+    if (!socket) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) listen(false);
+      return;
+    }
     Peer peer;
     if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) continue;
     const int on = 1;
@@ -241,17 +255,7 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& mes
     case Type::kObjectDescriptor: {
       protocol::ObjectMessage object;
       if (!parse(message.bytes, message.length, &object) || !connection.owner) return false;
-      const auto index = static_cast<ObjectIndex>(object.object);
-      UniqueFd& fd = message.fd;
-      if (fd && object.is_lent != 0) fd = with_own_description(std::move(fd));
-      if (fd && files_.insert(index, std::move(fd), connection.run)) {
-        events_.on_descriptor(index);
-        ++descriptors_received_;
-        rest(id, connection);
-      } else {
-        events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
-                    " cannot be used");
-      }
+      take_descriptor(id, connection, message, object);
       return true;
     }
     case Type::kDiscarded: {
@@ -353,6 +357,49 @@ bool AttachServer::unserved(std::uint64_t id, Connection& connection, Message& m
                               text_of(told.reason)});
   events_.on_unserved(std::move(answer));
   return true;
+}
+
+void AttachServer::take_descriptor(std::uint64_t id, Connection& connection, Message& message,
+                                   const protocol::ObjectMessage& object) {
+  const auto index = static_cast<ObjectIndex>(object.object);
+  FileRoom room = clients_.descriptors().received(connection.owner.slot());
+  UniqueFd fd = message.fd ? std::move(message.fd) : lost_descriptor(message, object);
+  if (fd && object.is_lent != 0) fd = with_own_description(std::move(fd));
+  if (fd && files_.insert(index, std::move(fd), std::move(room), connection.run)) {
+    events_.on_descriptor(index);
+    ++descriptors_received_;
+    rest(id, connection);
+    return;
+  }
+  events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
+              " cannot be used");
+  if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return;
+  losses_.push_back(Loss{index, connection.owner});
+  tell_losses();
+}
+
+// The sender sets the flag after it has sent: it is cleared once it was seen. What the sender made
+// dirty meanwhile is handed over with its next write, or stored when it closes the file.
+void AttachServer::tell_losses() {
+  std::erase_if(losses_, [this](const Loss& loss) {
+    Object& object = memory_.objects().at(loss.object);
+    if (files_.find(loss.object) != nullptr) return true;
+    const bool is_believed = object.has(kObjectHandedOver);
+    if (is_believed) object.clear(kObjectHandedOver);
+    return is_believed || !memory_.owners().is_alive(loss.sender);
+  });
+}
+
+// The kernel had no number for it: the limit was lowered, or more is open here than was counted.
+// The sender still has the file open, unless it has ended since.
+UniqueFd AttachServer::lost_descriptor(const Message& message,
+                                       const protocol::ObjectMessage& object) {
+  clients_.descriptors().free_a_number();
+  const std::string path =
+      "/proc/" + std::to_string(message.sender) + "/fd/" + std::to_string(object.descriptor);
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  clients_.descriptors().measure();
+  return fd;
 }
 
 bool AttachServer::refuse(const Connection& connection, UnservedReason code,

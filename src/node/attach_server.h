@@ -89,10 +89,16 @@ class AttachServer {
 
   void run();
   void accept_all();
+  // Out of descriptors, connections wait in the listener's queue until some are closed.
+  void listen(bool wanted);
   void serve_connection(std::uint64_t id);
   void rest(std::uint64_t id, Connection& connection);
   void serve_resting();
   bool handle(std::uint64_t id, Connection& connection, Message& message);
+  void take_descriptor(std::uint64_t id, Connection& connection, Message& message,
+                       const protocol::ObjectMessage& object);
+  void tell_losses();
+  UniqueFd lost_descriptor(const Message& message, const protocol::ObjectMessage& object);
   bool welcome(Connection& connection, const Message& message);
   bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
   void declined(Connection& connection);
@@ -117,6 +123,7 @@ class AttachServer {
   AttachEvents& events_;
   UniqueFd listener_;
   std::string socket_path_;
+  bool is_listening_ = true;
   UniqueFd epoll_;
   UniqueFd stop_event_;
   std::thread thread_;
@@ -132,6 +139,12 @@ class AttachServer {
     std::int64_t check_at_ns;
   };
   std::vector<Orphan> orphans_;
+  // Descriptors that did not arrive. Their senders take them for handed over, or are about to.
+  struct Loss {
+    ObjectIndex object;
+    Owner sender;
+  };
+  std::vector<Loss> losses_;
 };
 
 }  // namespace cairn::node

@@ -23,8 +23,8 @@ void add_to(CounterSums& sums, const CounterSums& more) {
 
 }  // namespace
 
-ClientTable::ClientTable(NodeMemory& memory)
-    : memory_(memory), service_(memory.owners().current(kServiceSlot)) {
+ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
+    : memory_(memory), budget_(budget), service_(memory.owners().current(kServiceSlot)) {
   for (std::uint32_t slot = kServiceSlot + 1; slot < memory.slot_count(); ++slot) {
     free_slots_.push_back(static_cast<std::uint16_t>(slot));
   }
@@ -36,7 +36,7 @@ ClientTable::ClientTable(NodeMemory& memory)
 
 std::optional<Owner> ClientTable::attach(const ClientInfo& client) {
   const std::lock_guard lock(mutex_);
-  if (free_slots_.empty()) return std::nullopt;
+  if (free_slots_.empty() || !budget_.take_client()) return std::nullopt;
   const std::uint16_t index = free_slots_.front();
   free_slots_.pop_front();
   ClientSlot& slot = memory_.slot(index);
@@ -98,6 +98,7 @@ void ClientTable::release(std::uint16_t index) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
   }
   memory_.header().openings.fetch_sub(slot.openings.exchange(0));
+  budget_.give_back_client(index);
   slot.has_worked.store(0, std::memory_order_relaxed);
   memory_.events(index).demands.store(0, std::memory_order_relaxed);
   slot.pid.store(0, std::memory_order_relaxed);

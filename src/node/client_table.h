@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "arena/counters.h"
+#include "node/descriptor_budget.h"
 #include "tiers/node_memory.h"
 
 namespace cairn::node {
@@ -44,11 +45,12 @@ class ClientTable {
   // The slot of the service itself.
   static constexpr std::uint16_t kServiceSlot = ClientSlot::kOfService;
 
-  explicit ClientTable(NodeMemory& memory);
+  ClientTable(NodeMemory& memory, DescriptorBudget& budget);
 
   Owner service() const { return service_; }
+  DescriptorBudget& descriptors() const { return budget_; }
 
-  // A slot for a process, or nothing when all are in use.
+  // A slot for a process, or nothing when all are in use, or too few descriptors are left.
   std::optional<Owner> attach(const ClientInfo& client);
   // From here on everything that the owner holds may be taken over. Returns the dead owner.
   Owner declare_dead(std::uint16_t slot);
@@ -104,6 +106,7 @@ class ClientTable {
   static constexpr std::size_t kForeignPerRunMax = 100;
 
   NodeMemory& memory_;
+  DescriptorBudget& budget_;
   Owner service_;
   mutable std::mutex mutex_;
   std::deque<std::uint16_t> free_slots_;

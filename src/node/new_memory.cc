@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/size_text.h"
+#include "base/test_capacities.h"
 
 namespace cairn::node {
 namespace {
@@ -26,6 +27,12 @@ MemoryShape shape_of(const NodeConfig& config) {
   shape.objects_max =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(config.objects_max, UINT32_MAX));
   shape.huge_pages = static_cast<std::uint32_t>(config.huge_pages);
+  shape.clients_max = capacity_of("clients", shape.clients_max);
+  // 0 stands for what the tiers make of it: any number is less.
+  const std::uint32_t objects = capacity_of("objects", UINT32_MAX);
+  if (objects != UINT32_MAX) shape.objects_max = objects;
+  shape.descriptions_max = capacity_of("descriptions", shape.descriptions_max);
+  shape.holds_max = capacity_of("holds", shape.holds_max);
   return shape;
 }
 

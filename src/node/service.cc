@@ -23,6 +23,7 @@
 #include "node/admission_costs.h"
 #include "node/attach_server.h"
 #include "node/control_commands.h"
+#include "node/descriptor_budget.h"
 #include "node/descriptor_limit.h"
 #include "node/event_reader.h"
 #include "node/future_book.h"
@@ -80,12 +81,13 @@ std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
 
 class Service final : public AttachEvents, public StopRequest {
  public:
-  Service(const NodeConfig& config, NodeMemory memory, std::uint64_t descriptor_limit)
+  Service(const NodeConfig& config, NodeMemory memory)
       : config_(config),
         memory_(std::move(memory)),
-        clients_(memory_),
+        descriptors_(memory_),
+        clients_(memory_, descriptors_),
         accounts_(memory_, clients_, config),
-        files_(memory_, descriptor_limit),
+        files_(memory_),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
         unserved_(memory_, flusher_, clients_.service()),
@@ -161,6 +163,7 @@ class Service final : public AttachEvents, public StopRequest {
     start_learning();
     requests_.start();
     syncs_.start();
+    descriptors_.measure();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory.client_socket()));
     return control_.start(directory.control_socket());
   }
@@ -243,6 +246,8 @@ class Service final : public AttachEvents, public StopRequest {
                    counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
     }
     files_.drop_idle();
+    // Where nobody is, nothing is under way, and a death in the wrong moment is put right.
+    (void)clients_.if_nobody(clients_.attach_count(), [this] { descriptors_.measure(); });
     events_.note_deaths();
     if (unwanted_) wake();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
@@ -404,6 +409,7 @@ class Service final : public AttachEvents, public StopRequest {
 
   const NodeConfig& config_;
   NodeMemory memory_;
+  DescriptorBudget descriptors_;
   ClientTable clients_;
   AccountBook accounts_;
   StoreFiles files_;
@@ -479,7 +485,7 @@ int run_service(const NodeConfig& config) {
   auto memory = create_memory(config);
   if (!memory) return fail(config, memory.status());
   ::prctl(PR_SET_NAME, "cairn-node");
-  Service service(config, std::move(memory.value()), descriptors);
+  Service service(config, std::move(memory.value()));
   if (const Status status = service.start(directory.value()); !status) return fail(config, status);
   spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
                format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);

@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "node/descriptor_budget.h"
 #include "node/quiet_open.h"
 
 namespace cairn::node {
@@ -21,6 +24,10 @@ SourceFile::SourceFile(UniqueFd descriptor) : fd(std::move(descriptor)), file(fd
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
 }
 
+// A small part of what the service spares for everything.
+SourceFiles::SourceFiles(const NodeMemory& memory)
+    : memory_(memory), files_max_(std::min<std::size_t>(kFilesMax, spared_descriptors() / 4)) {}
+
 SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
   {
     const std::lock_guard lock(mutex_);
@@ -37,7 +44,7 @@ SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
   auto file = std::make_shared<SourceFile>(std::move(fd));
   memory_.objects().at(object).is_fetched_from.store(1, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  if (files_.size() >= kFilesMax) files_.erase(files_.begin());
+  if (files_.size() >= files_max_) files_.erase(files_.begin());
   return files_.try_emplace(raw(object), std::move(file)).first->second;
 }
 

@@ -35,7 +35,7 @@ class SourceFiles {
  public:
   static constexpr std::size_t kFilesMax = 256;
 
-  explicit SourceFiles(const NodeMemory& memory) : memory_(memory) {}
+  explicit SourceFiles(const NodeMemory& memory);
 
   // The file of `object`, which the process `pid` has open as `descriptor`. Null when it is not
   // that file any more, or may not be read.
@@ -44,6 +44,7 @@ class SourceFiles {
 
  private:
   const NodeMemory& memory_;
+  const std::size_t files_max_;
   std::mutex mutex_;
   std::unordered_map<std::uint32_t, SourceFilePtr> files_;
 };

@@ -56,14 +56,6 @@ std::string path_of_descriptor(pid_t pid, int fd) {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-StoreFiles::StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit)
-    : memory_(memory),
-      // Two descriptors per client (connection, pidfd), kept-for-sync ones, and 256 for everything
-      // else.
-      files_max_(static_cast<std::size_t>(std::max<std::int64_t>(
-          64, static_cast<std::int64_t>(descriptor_limit) -
-                  2 * static_cast<std::int64_t>(memory.slot_count()) - 512))) {}
-
 StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
   const auto [entry, created] = devices_.try_emplace(device);
   if (created) {
@@ -83,7 +75,7 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
   return entry->second;
 }
 
-bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
+bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint32_t run) {
   if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return false;
   const Object& object = memory_.objects().at(index);
   struct stat status{};
@@ -99,6 +91,10 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
   StoreStatus store;
   if (store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
   const std::lock_guard lock(mutex_);
+  // Set by the sender as well, but not if it has died since. Without it the record could become
+  // another file's, which would be stored through this descriptor.
+  const Owner self = memory_.owners().current(ClientSlot::kOfService);
+  if (!memory_.objects().note_handed_over(index, store.key, self, memory_.owners())) return false;
   const Device& device = device_of(status.st_dev, fd.get());
   if (device.remote) memory_.objects().at(index).set(kObjectRemote);
   constexpr mode_t kExecutable = S_IXUSR | S_IXGRP | S_IXOTH;
@@ -113,8 +109,8 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, std::uint32_t run) {
   if (file != nullptr && store_status(file->fd.get(), &known) == 0 && known.key == object.key())
     return true;
   file = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, traits);
+  file->room = std::move(room);
   file->run.store(run, std::memory_order_relaxed);
-  note_room();
   return true;
 }
 
@@ -137,15 +133,6 @@ std::size_t StoreFiles::count() const {
   return files_.size();
 }
 
-void StoreFiles::note_room() {
-  std::atomic<std::uint32_t>& full = memory_.header().descriptors_full;
-  if (files_.size() >= files_max_ - files_max_ / 8) {
-    full.store(1, std::memory_order_release);
-  } else if (files_.size() < files_max_ / 2 && full.load(std::memory_order_relaxed) != 0) {
-    full.store(0, std::memory_order_release);
-  }
-}
-
 bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
   Object& object = memory_.objects().at(file->object);
   const std::lock_guard lock(mutex_);
@@ -162,7 +149,9 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
     // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has
     // open for writing.
     UniqueFd parked =
-        device.closed.size() < kClosedMax ? reopen(file->fd.get(), O_RDONLY) : UniqueFd();
+        device.closed.size() < std::min<std::size_t>(kClosedMax, spared_descriptors() / 8)
+            ? reopen(file->fd.get(), O_RDONLY)
+            : UniqueFd();
     if (parked) {
       device.closed.push_back(
           std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->traits));
@@ -171,7 +160,6 @@ bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
     }
   }
   files_.erase(found);
-  note_room();
   return true;
 }
 

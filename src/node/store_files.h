@@ -24,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "node/descriptor_budget.h"
 #include "node/unique_fd.h"
 #include "tiers/node_memory.h"
 
@@ -42,6 +43,7 @@ struct StoreFile {
       : object(object_index), fd(std::move(file)), device(st_dev), traits(its) {}
 
   const ObjectIndex object;
+  FileRoom room;  // none of one that is kept for fsync alone; outlives the descriptor
   const UniqueFd fd;
   const dev_t device;
   const Traits traits;
@@ -66,11 +68,11 @@ using StoreFilePtr = std::shared_ptr<StoreFile>;
 
 class StoreFiles {
  public:
-  StoreFiles(const NodeMemory& memory, std::uint64_t descriptor_limit);
+  explicit StoreFiles(const NodeMemory& memory) : memory_(memory) {}
 
-  // Takes the descriptor of `object`. Returns false when it is not a writable descriptor of that
-  // very file.
-  bool insert(ObjectIndex object, UniqueFd fd, std::uint32_t run);
+  // Takes the descriptor of `object`, and the room that its sender reserved. Returns false when it
+  // is not a writable descriptor of that very file.
+  bool insert(ObjectIndex object, UniqueFd fd, FileRoom room, std::uint32_t run);
   // Null when there is none.
   StoreFilePtr find(ObjectIndex object) const;
   std::vector<StoreFilePtr> snapshot() const;
@@ -97,11 +99,9 @@ class StoreFiles {
         closed;  // stored, idle, still to be synced: a few are kept to spare the syncfs
   };
   Device& device_of(dev_t device, int fd);
-  void note_room();
   int sync_device(dev_t device, Device& entry, const std::vector<StoreFilePtr>& owed) const;
 
   const NodeMemory& memory_;
-  const std::size_t files_max_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
   std::map<dev_t, Device> devices_;

@@ -9,9 +9,6 @@
 namespace cairn {
 namespace {
 
-constexpr std::uint32_t kDescriptions = 65536;
-constexpr std::uint32_t kHolds = 4 * kDescriptions;
-
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -59,8 +56,8 @@ struct NodeMemory::Layout {
     // Seven slots a line: two thirds full when every record is in use.
     object_line_count = std::bit_ceil(std::uint64_t{object_count} / 5 + 1);
     object_lines = section(sizeof(HashLine) * object_line_count);
-    descriptions = section(sizeof(OpenDescription) * kDescriptions);
-    holds = section(sizeof(Hold) * kHolds);
+    descriptions = section(sizeof(OpenDescription) * shape.descriptions_max);
+    holds = section(sizeof(Hold) * shape.holds_max);
     descriptors = section(sizeof(BlockDescriptor) * buckets);
     block_line_count = std::bit_ceil(buckets / 4 + 16);
     block_lines = section(sizeof(HashLine) * block_line_count);
@@ -99,9 +96,10 @@ Status NodeMemory::bind(const MemoryShape& shape) {
       reinterpret_cast<Object*>(base + layout.objects), layout.object_count,
       HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines), layout.object_line_count),
       &header_->object_cursor, &header_->objects_live, &header_->keys_unserved);
-  descriptions_ = DescriptionTable(reinterpret_cast<OpenDescription*>(base + layout.descriptions),
-                                   kDescriptions, reinterpret_cast<Hold*>(base + layout.holds),
-                                   kHolds, &header_->description_cursor, &header_->hold_cursor);
+  descriptions_ =
+      DescriptionTable(reinterpret_cast<OpenDescription*>(base + layout.descriptions),
+                       shape.descriptions_max, reinterpret_cast<Hold*>(base + layout.holds),
+                       shape.holds_max, &header_->description_cursor, &header_->hold_cursor);
   auto* descriptors = reinterpret_cast<BlockDescriptor*>(base + layout.descriptors);
   directory_ = BlockDirectory(
       HashLines(reinterpret_cast<HashLine*>(base + layout.block_lines), layout.block_line_count),

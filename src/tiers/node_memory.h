@@ -28,6 +28,7 @@
 #include "catalog/rule_table.h"
 #include "pool/bucket_pool.h"
 #include "pool/capacity_accounts.h"
+#include "tiers/descriptor_room.h"
 #include "tiers/fetch_journal.h"
 #include "tiers/file_tier.h"
 #include "tiers/move_journal.h"
@@ -43,7 +44,10 @@ struct MemoryShape {
   std::uint64_t tier_bytes[kTiersMax] = {};  // [0] is the RAM tier; 0 = absent
   std::uint32_t clients_max = 1024;
   std::uint32_t objects_max = 0;  // 0: one per 4 KiB of the RAM tier
-  std::uint32_t huge_pages = 0;   // a HugePages value
+  // Open descriptions, and the holds of processes on them (catalog/description_table.h).
+  std::uint32_t descriptions_max = 65536;
+  std::uint32_t holds_max = 4 * 65536;
+  std::uint32_t huge_pages = 0;  // a HugePages value
   // The last tier, where scratch data goes that the others have no room for; 0: there is none.
   std::uint32_t swap_tier = 0;
 };
@@ -60,9 +64,6 @@ struct ControlHeader {
   // once.
   std::atomic<std::uint32_t> foreign_programs;
   std::atomic<std::uint32_t> detached;  // the service is leaving: write through
-  // The service can hold no more descriptors of backing files: what it does not hold yet is written
-  // through.
-  std::atomic<std::uint32_t> descriptors_full;
   // A program has opened regular files with O_PATH: an unlinked file may be looked at after its
   // last description is gone.
   std::atomic<std::uint32_t> path_descriptors;
@@ -126,7 +127,9 @@ struct ControlHeader {
   std::atomic<std::uint32_t> description_cursor;
   std::atomic<std::uint32_t> hold_cursor;
   alignas(64) std::atomic<std::uint32_t> free_slabs[kTiersMax];
-  alignas(64) std::atomic<std::uint32_t> openings;     // of all clients; see client/opening_guard.h
+  alignas(64) std::atomic<std::uint32_t> openings;  // of all clients; see client/opening_guard.h
+  // Files whose descriptor would be one too many are written through.
+  DescriptorRoom descriptor_room;
   alignas(64) std::atomic<std::uint64_t> dirty_bytes;  // estimate: dirty pages, all tiers
   // Slabs of the RAM tier below `warm_slabs` have had their memory allocated ahead of use;
   // `used_slabs` is the highest that was ever leased. See node/page_warmer.h.

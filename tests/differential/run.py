@@ -69,7 +69,8 @@ def execute(options, script, work, kind, fault=None):
         command += ["--fault", fault]
     if kind == "cairn":
         command = cairn_command(options, command, work, directory)
-    outcome = under_cairn.execute(command, work, options.timeout)
+    small = {"CAIRN_TEST_CAPACITIES": options.capacities} if options.capacities else {}
+    outcome = under_cairn.execute(command, work, options.timeout, under_cairn.clean_environment(small))
     problem = None
     if outcome.timed_out or outcome.status != 0:
         problem = f"{kind}: {outcome}\n{outcome.errors[-2000:]}"
@@ -227,6 +228,7 @@ def main():
     parser.add_argument("--tier", action="append", default=[], metavar="DIR:SIZE")
     parser.add_argument("--configurations", metavar="NAMES",
                         help="modes, policies and mixes to run under, comma separated, or all; each has its own seeds")
+    parser.add_argument("--capacities", metavar="TABLE=NUMBER,...", help="tables of a handful of records")
     parser.add_argument("--classes", help="only these classes, comma separated")
     parser.add_argument("--without", help="leave out these classes or kinds, comma separated")
     parser.add_argument("--timeout", type=float, default=300)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may have how many of the service's descriptors: what clients send of their files and what
+// each client takes itself comes out of one room (tiers/descriptor_room.h), and a part is spared
+// for all else: requests, files that are fetched from, what is opened for an instant.
+//
+// Thread safety: all functions from any thread. Ownership: borrows the memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+#include "arena/owner.h"
+#include "node/unique_fd.h"
+#include "tiers/node_memory.h"
+
+namespace cairn::node {
+
+// Numbers that are left for what has no room of its own, of the limit as it is now.
+std::uint32_t spared_descriptors();
+
+// The room of one descriptor, given back when its holder lets go of it.
+class FileRoom {
+ public:
+  FileRoom() = default;
+  explicit FileRoom(DescriptorRoom& room) : room_(&room) {}
+  FileRoom(FileRoom&& other) noexcept : room_(std::exchange(other.room_, nullptr)) {}
+  FileRoom& operator=(FileRoom&& other) noexcept {
+    std::swap(room_, other.room_);
+    return *this;
+  }
+  ~FileRoom() {
+    if (room_ != nullptr) room_->give_back(1);
+  }
+
+ private:
+  DescriptorRoom* room_ = nullptr;
+};
+
+class DescriptorBudget {
+ public:
+  // Connection and pidfd.
+  static constexpr std::int32_t kPerClient = 2;
+
+  explicit DescriptorBudget(const NodeMemory& memory);
+
+  // Looks what the service has open and what is on its way to it, and sets the room anew: once at
+  // start, and when the counts may be off.
+  void measure();
+  // Leaves files that are written a part of the room.
+  bool take_client();
+  // Also what a dead client had on its way and never sent.
+  void give_back_client(std::uint16_t slot) const;
+  // A message with a descriptor has come from this client: the room is its descriptor's now.
+  FileRoom received(std::uint16_t slot) const;
+
+  // A number for the caller to open something with at once, although there may be none left.
+  void free_a_number();
+
+ private:
+  DescriptorRoom& room() const { return memory_.header().descriptor_room; }
+
+  const NodeMemory& memory_;
+  std::mutex mutex_;
+  std::int32_t total_ = 0;
+  // Open for nothing, to be closed when a number is wanted.
+  UniqueFd ballast_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Few descriptors: of the service, on the way to it, and of the programs."""
+
+import os
+import resource
+import time
+
+from scarce import Programs, with_descriptors
+
+# Each writer says that it has written, and stays until all have.
+WRITERS = """
+    import os, sys
+    count = int(sys.argv[1])
+    written, ready = os.pipe()
+    wait, end = os.pipe()
+    children = []
+    for number in range(count):
+        child = os.fork()
+        if child == 0:
+            os.close(end)
+            file = os.open(f"f{number}", os.O_RDWR | os.O_CREAT, 0o644)
+            os.write(file, b"writer %d " % number * 500)
+            os.write(ready, b".")
+            os.read(wait, 1)
+            os.pwrite(file, b"again", 1000)
+            os._exit(0 if os.pread(file, 5, 1000) == b"again" else 9)
+        children.append(child)
+    said = 0
+    while said < count:
+        said += len(os.read(written, count))
+    os.close(end)
+    print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+"""
+
+
+def more_writers_than_descriptors():
+    Programs("writers", WRITERS, before=with_descriptors(120)).agree(60)
+
+
+MANY_FILES = """
+    import os, sys
+    for number in range(int(sys.argv[1])):
+        with open(f"f{number}", "wb") as file:
+            file.write(b"file %d " % number * 300)
+"""
+
+
+def more_dirty_files_than_descriptors():
+    Programs("files", MANY_FILES, before=with_descriptors(150)).agree(400)
+
+
+LOST = """
+    import os, sys
+    files = [os.open(f"f{number}", os.O_RDWR | os.O_CREAT, 0o644) for number in range(4)]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number, file in enumerate(files):
+        os.write(file, b"number %d" % number)
+        print(os.pread(file, 20, 0).decode(), flush=True)
+    sys.stdin.readline()
+    os.kill(os.getpid(), 9)
+"""
+
+
+def a_descriptor_that_is_lost_is_fetched():
+    """The limit of the service falls to what it has open: what is sent to it then does not arrive."""
+    programs = Programs("lost", LOST)
+    with programs.start() as run:
+        assert run.stdout.readline() == "ready\n", run.stderr.read()
+        node = programs.node()
+        limit = resource.prlimit(node, resource.RLIMIT_NOFILE)
+        resource.prlimit(node, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{node}/fd")), limit[1]))
+        print("\n", end="", file=run.stdin, flush=True)
+        for number in range(4):
+            line = run.stdout.readline()
+            assert line == f"number {number}\n", f"read {line!r}"
+        time.sleep(0.3)  # the service takes what is in its queue
+        resource.prlimit(node, resource.RLIMIT_NOFILE, limit)
+        _, errors = run.communicate("\n", timeout=60)
+    programs.end_node()
+    assert run.returncode == 137, f"{run.returncode}: {errors} (kept {programs.work})"
+    for number in range(4):
+        stored = (programs.work / f"cairn/f{number}").read_bytes()
+        assert stored == b"number %d" % number, f"f{number} has {stored!r} (kept {programs.work})"
+    programs.remove()
+
+
+SCENES = [more_writers_than_descriptors, more_dirty_files_than_descriptors, a_descriptor_that_is_lost_is_fetched]
