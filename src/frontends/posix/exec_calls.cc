@@ -12,6 +12,7 @@
 
 #include "base/system_call.h"
 #include "client/session.h"
+#include "frontends/common/exec_memory.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
@@ -48,24 +49,39 @@ struct Program {
   int flags = 0;
 };
 
+// What the arrangements for so many descriptors need, one behind the other.
+struct StartMemory {
+  StartMemory(unsigned room, char* const* environment)
+      : entries_max(room),
+        table_at(room * sizeof(Inherited)),
+        scratch_at((table_at + table_bytes(room) + alignof(char*)) & ~(alignof(char*) - 1)),
+        end(scratch_at + LaunchEnvironment::build_bytes(environment) + inline_table_bytes(room)) {}
+  std::size_t total() const { return end; }
+
+  unsigned entries_max;
+  std::size_t table_at;
+  std::size_t scratch_at;
+  std::size_t end;
+};
+
+// More than that may be more than a thread's stack has left.
+constexpr std::size_t kStackBytesMax = 40 * 1024;
+
 // Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only
 // when it failed.
 template <typename Start>
-int start_program(const Program& program, char* const* environment, Start&& start) {
-  if (!LaunchEnvironment::is_member()) return start(environment);
-  const bool is_child = is_vfork_child();
-  ExecTarget target{.command = program.path};
-  target.leaves_run = LaunchEnvironment::leaves_run(environment);
-  target.foreign =
-      probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
-  if (target.foreign == ForeignReason::kNone) target.foreign = reason_of_process();
-  const unsigned room = count_inheritable();
-  auto* entries = static_cast<Inherited*>(alloca((room + 1) * sizeof(Inherited)));
-  const unsigned count = collect_inherited(is_child, entries, room);
-  auto* table = static_cast<char*>(alloca(table_bytes(count)));
-  void* scratch = alloca(LaunchEnvironment::build_bytes(environment) + table_bytes(count));
+int start_planned(const ExecTarget& target, bool is_child, const StartMemory& sizes,
+                  std::byte* memory, char* const* environment, Start&& start) {
+  auto* entries = reinterpret_cast<Inherited*>(memory);
+  const unsigned count = collect_inherited(is_child, entries, sizes.entries_max);
   ExecPlan plan(target, is_child, entries, count);
-  char** prepared = plan.environment(environment, table, scratch);
+  char** prepared = plan.environment(environment, reinterpret_cast<char*>(memory + sizes.table_at),
+                                     memory + sizes.scratch_at);
+  if (prepared == nullptr) {
+    plan.undo();
+    errno = E2BIG;
+    return -1;
+  }
   if (is_child) VforkShadow::suspend();
   int result = start(prepared);
   for (int tries = 0; errno == ETXTBSY && tries < kBusyTries; ++tries) {
@@ -79,6 +95,26 @@ int start_program(const Program& program, char* const* environment, Start&& star
   return result;
 }
 
+template <typename Start>
+int start_program(const Program& program, char* const* environment, Start&& start) {
+  if (!LaunchEnvironment::is_member()) return start(environment);
+  const bool is_child = is_vfork_child();
+  ExecTarget target{.command = program.path};
+  target.leaves_run = LaunchEnvironment::leaves_run(environment);
+  target.foreign =
+      probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
+  if (target.foreign == ForeignReason::kNone) target.foreign = reason_of_process();
+  const StartMemory sizes(count_inheritable(), environment);
+  if (sizes.total() <= kStackBytesMax)
+    return start_planned(target, is_child, sizes, static_cast<std::byte*>(alloca(sizes.total())),
+                         environment, start);
+  ExecMemory memory(sizes.total(), is_child);
+  if (memory.begin() == nullptr) {
+    errno = ENOMEM;
+    return -1;
+  }
+  return start_planned(target, is_child, sizes, memory.begin(), environment, start);
+}
 int start_path(const char* path, char* const* arguments, char* const* environment) {
   return start_program({.path = path}, environment, [&](char* const* prepared) {
     return real::execve(path, arguments, prepared);

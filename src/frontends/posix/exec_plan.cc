@@ -44,20 +44,6 @@ OpenFile* record_in_child(int fd) {
   return file;
 }
 
-bool is_first_of_record(const Inherited* entries, unsigned index) {
-  for (unsigned before = 0; before < index; ++before) {
-    if (entries[before].file == entries[index].file) return false;
-  }
-  return true;
-}
-
-HoldIndex transit_of(const Inherited* entries, unsigned count, const OpenFile* file) {
-  for (unsigned index = 0; index < count; ++index) {
-    if (entries[index].file == file) return entries[index].transit;
-  }
-  return HoldIndex::kNone;
-}
-
 }  // namespace
 
 bool is_placeholder_of(int fd, const OpenFile& file) {
@@ -94,7 +80,6 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
 void make_transit_holds(Inherited* entries, unsigned count) {
   Session& session = Session::instance();
   for (unsigned index = 0; index < count; ++index) {
-    if (!is_first_of_record(entries, index)) continue;
     entries[index].transit = session.memory().descriptions().hold(
         entries[index].file->index, session.self(), HoldKind::kDescriptionInTransit);
   }
@@ -109,7 +94,7 @@ void release_transit_holds(Inherited* entries, unsigned count) {
   }
 }
 
-const char* write_table(const Inherited* entries, unsigned count, bool for_child, char* buffer) {
+PassedTable write_table(const Inherited* entries, unsigned count, bool for_child, char* buffer) {
   const Session& session = Session::instance();
   ExecTableWriter writer(buffer, table_bytes(count),
                          ExecTableHeader{.pid = process_page.pid.load(std::memory_order_relaxed),
@@ -121,9 +106,13 @@ const char* write_table(const Inherited* entries, unsigned count, bool for_child
         .description = raw(file.index),
         .generation = file.generation,
         .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
-        .hold = raw(for_child ? transit_of(entries, count, &file) : file.hold)});
+        .hold = raw(for_child ? entries[index].transit : file.hold)});
   }
-  return writer.text();
+  if (writer.size() <= kExecTableInlineMax) return {.value = writer.text()};
+  // Behind the text is room, for more entries than there are.
+  char* reference = buffer + writer.size() + 1;
+  const int file = write_exec_table_file(writer.text(), writer.size(), reference);
+  return {.value = file >= 0 ? reference : nullptr, .file = file};
 }
 
 void store_before_use(int fd) {
@@ -237,11 +226,16 @@ void ExecPlan::pass_real_descriptors() {
 char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
   // An empty table says that the program has no descriptor of ours, whatever its own look like.
   const bool has_table = !target_.needs_real_files();
-  const char* text = has_table ? write_table(entries_, count_, is_child_, table) : nullptr;
-  return LaunchEnvironment::build(given, text, target_.cannot_load(), scratch);
+  PassedTable passed;
+  if (has_table) passed = write_table(entries_, count_, is_child_, table);
+  if (has_table && passed.value == nullptr) return nullptr;
+  table_file_ = passed.file;
+  if (table_file_ >= 0) sys::fcntl(table_file_, F_SETFD, 0);
+  return LaunchEnvironment::build(given, passed.value, target_.cannot_load(), scratch);
 }
 
 void ExecPlan::undo() {
+  if (table_file_ >= 0) sys::close(table_file_);
   for (unsigned index = 0; index < count_; ++index) {
     OpenFile& file = *entries_[index].file;
     if (target_.needs_real_files() && entries_[index].is_placeholder) {
@@ -253,7 +247,9 @@ void ExecPlan::undo() {
         sys::close(placeholder);
       }
     }
-    if (!is_child_) update_close_on_exec(file);
+    // All of them were to survive.
+    if (!is_child_ && PrivateDescriptors::is_private(file.private_fd()))
+      sys::fcntl(file.private_fd(), F_SETFD, 0);
   }
   if (is_child_) release_transit_holds(entries_, count_);
 }

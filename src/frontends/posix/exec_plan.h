@@ -11,12 +11,14 @@
 // works on its parent's.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/ids.h"
 #include "frontends/common/elf_probe.h"
 #include "frontends/common/exec_table.h"
+#include "frontends/common/exec_table_file.h"
 
 namespace cairn {
 
@@ -25,8 +27,7 @@ struct OpenFile;
 struct Inherited {
   int fd = -1;
   OpenFile* file = nullptr;
-  HoldIndex transit =
-      HoldIndex::kNone;  // made for another process; on the first entry of a record only
+  HoldIndex transit = HoldIndex::kNone;  // made for another process
   // False for a real descriptor: the process held locks on the file, which closing it would drop.
   bool is_placeholder = true;
 };
@@ -41,15 +42,25 @@ unsigned count_inheritable();
 // table is the truth.
 unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity);
 
-// For another process to take over: a hold in transit for each record. Entries of one record need
-// one hold.
+// For another process to take over: a hold in transit for each entry. Of those of one record, the
+// other process gives back all but one: to look for them here would take the square of their
+// number.
 void make_transit_holds(Inherited* entries, unsigned count);
 void release_transit_holds(Inherited* entries, unsigned count);
-// The text of CAIRN_FDS. `for_child`: the holds are those in transit, else the records' own.
+// The value of CAIRN_FDS, for which the memory is the caller's. `for_child`: the holds are those in
+// transit, else the records' own.
 inline std::size_t table_bytes(unsigned count) {
   return ExecTableWriter::kHeaderBytesMax + (count + 1) * ExecTableWriter::kEntryBytesMax;
 }
-const char* write_table(const Inherited* entries, unsigned count, bool for_child, char* buffer);
+// What of it the environment itself has, beside LaunchEnvironment::build_bytes().
+inline std::size_t inline_table_bytes(unsigned count) {
+  return std::min(table_bytes(count), kExecTableInlineMax + 1);
+}
+struct PassedTable {
+  const char* value = nullptr;  // null: none could be made
+  int file = -1;                // of a long table, close-on-exec: for the caller to close
+};
+PassedTable write_table(const Inherited* entries, unsigned count, bool for_child, char* buffer);
 
 // Stores what the kernel is about to read: the program behind `fd`, or a library.
 void store_before_use(int fd);
@@ -77,9 +88,10 @@ ForeignReason reason_of_process();
 
 class ExecPlan {
  public:
-  // `table` has table_bytes(count) bytes, `scratch` LaunchEnvironment::build_bytes() +
-  // table_bytes(count).
+  // `table` has table_bytes(count) bytes, `scratch`
+  // LaunchEnvironment::build_bytes() + inline_table_bytes(count).
   ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count);
+  // Null when the table cannot be passed on: the start fails.
   char** environment(char* const* given, char* table, void* scratch);
   void undo();
 
@@ -91,6 +103,7 @@ class ExecPlan {
   bool is_child_;
   Inherited* entries_;
   unsigned count_;
+  int table_file_ = -1;
 };
 
 }  // namespace cairn

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/system_call.h"
 #include "client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/exec_table.h"
+#include "frontends/common/exec_table_file.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/kernel_files.h"
 #include "frontends/common/launch_environment.h"
@@ -72,18 +74,53 @@ HoldIndex take_hold(std::uint32_t hold, Owner from, DescriptionIndex index,
   return HoldIndex::kNone;
 }
 
-OpenFile* record_of(DescriptionIndex index) {
-  OpenFile* found = nullptr;
-  DescriptorTable::for_each([&](int, OpenFile& file) {
-    if (file.index == index) found = &file;
-  });
-  return found;
+// The records that have been taken over, by the number of their description. With many of them a
+// search for each would take the square of their number.
+class TakenOver {
+ public:
+  explicit TakenOver(bool are_many) {
+    if (!are_many) return;
+    size_ = descriptions().capacity() * sizeof(OpenFile*);
+    void* memory =
+        sys::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!sys::is_error(memory)) records_ = static_cast<OpenFile**>(memory);
+  }
+  ~TakenOver() {
+    if (records_ != nullptr) sys::munmap(records_, size_);
+  }
+  TakenOver(const TakenOver&) = delete;
+  TakenOver& operator=(const TakenOver&) = delete;
+
+  OpenFile* find(DescriptionIndex index) const {
+    if (records_ != nullptr) return records_[raw(index)];
+    OpenFile* found = nullptr;
+    DescriptorTable::for_each([&](int, OpenFile& file) {
+      if (file.index == index) found = &file;
+    });
+    return found;
+  }
+  void note(DescriptionIndex index, int fd) {
+    if (records_ != nullptr) records_[raw(index)] = DescriptorTable::find(fd);
+  }
+
+ private:
+  OpenFile** records_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Each descriptor comes with a hold of its own, and the record has one already.
+void give_back_hold(std::uint32_t hold, Owner from, DescriptionIndex index) {
+  if (hold == 0 || hold >= descriptions().hold_capacity()) return;
+  const DescriptionTable::HoldView seen = descriptions().view(static_cast<HoldIndex>(hold));
+  if (seen.kind == HoldKind::kDescriptionInTransit && seen.index == raw(index))
+    descriptions().release(static_cast<HoldIndex>(hold), from);
 }
 
 bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int given,
-               std::uint32_t hold, Owner from) {
-  if (OpenFile* known = record_of(index); known != nullptr) {
+               std::uint32_t hold, Owner from, TakenOver& taken) {
+  if (OpenFile* known = taken.find(index); known != nullptr) {
     adopt_again(fd, known);
+    give_back_hold(hold, from, index);
     return true;
   }
   const OpenDescription& description = descriptions().at(index);
@@ -91,7 +128,9 @@ bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int giv
   if (private_fd < 0) return false;
   const HoldIndex held = take_hold(hold, from, index, generation);
   if (held == HoldIndex::kNone) return false;
-  return adopt(fd, index, generation, private_fd, held) != nullptr;
+  if (adopt(fd, index, generation, private_fd, held) == nullptr) return false;
+  taken.note(index, fd);
+  return true;
 }
 
 // Of an image that is not served: what its process had buffered becomes the kernel's.
@@ -104,7 +143,8 @@ void take_over_table_unserved(ExecTableReader& reader) {
   }
 }
 
-void take_over_table(ExecTableReader& reader) {
+void take_over_table(ExecTableReader& reader, bool is_long) {
+  TakenOver taken(is_long);
   const Owner from = Owner::from_bits(reader.header().owner);
   ExecTableEntry entry;
   while (reader.next(&entry)) {
@@ -115,7 +155,7 @@ void take_over_table(ExecTableReader& reader) {
     // The program before had lent it to the kernel.
     const bool was_lent = entry.private_fd != entry.fd && !is_placeholder(entry.fd);
     if (was_lent && !place_placeholder(entry.fd, false)) continue;
-    take_over(entry.fd, index, entry.generation, entry.private_fd, entry.hold, from);
+    take_over(entry.fd, index, entry.generation, entry.private_fd, entry.hold, from, taken);
   }
 }
 
@@ -180,7 +220,8 @@ void take_over_stray_placeholder(int fd, const StoreStatus& status) {
   if (index == DescriptionIndex::kNone) return;
   const std::uint32_t generation =
       descriptions().at(index).generation.load(std::memory_order_acquire);
-  take_over(fd, index, generation, private_fd, 0, Owner());
+  TakenOver taken(false);
+  take_over(fd, index, generation, private_fd, 0, Owner(), taken);
 }
 
 // Ledger connections that came through exec.
@@ -213,14 +254,15 @@ void look_at(int fd, bool has_table) {
 }  // namespace
 
 void inherit_descriptors(char** environment) {
-  ExecTableReader reader(find_variable(environment, kExecTableVariable));
+  const ExecTableText text(find_variable(environment, kExecTableVariable));
+  ExecTableReader reader(text.text());
   Session& session = Session::instance();
   // The program before in this process was attached: the node is told at once, so that what it did
   // not pass on is closed.
   const bool succeeds = reader.header().pid == sys::getpid() && reader.header().owner != 0;
   if (succeeds || !reader.is_empty()) {
     if (session.attach()) {
-      take_over_table(reader);
+      take_over_table(reader, text.is_long());
     } else {
       take_over_table_unserved(reader);
     }

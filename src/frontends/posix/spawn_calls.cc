@@ -124,6 +124,8 @@ class SpawnPlan {
   const Inherited* entries() const { return entries_; }
   unsigned count() const { return count_; }
   void give_up_holds() { release_transit_holds(entries_, count_); }
+  // Duplicating a descriptor onto itself is how an action clears FD_CLOEXEC.
+  int pass_file(int fd) { return real::adddup2(&built_, fd, fd); }
 
  private:
   bool has_open() const {
@@ -217,6 +219,15 @@ class SpawnPlan {
     erase(lowest, INT_MAX);
     has_closed_from_ = true;
     if (map_count_ == 0) return real::addclosefrom(&built_, lowest);
+    // Looked for in order, not one by one for each descriptor that there is.
+    auto* needed = static_cast<int*>(malloc((map_count_ + 1) * sizeof(int)));
+    if (needed == nullptr) return ENOMEM;
+    unsigned needed_count = 0;
+    for (unsigned index = 0; index < map_count_; ++index) {
+      const int fd = map_[index].file->private_fd();
+      if (fd != map_[index].fd) needed[needed_count++] = fd;
+    }
+    std::sort(needed, needed + needed_count);
     int error = 0;
     for (unsigned index = 0; index < notes_->count(); ++index) {
       const SpawnAction& action = notes_->at(index);
@@ -226,8 +237,10 @@ class SpawnPlan {
       if (made >= lowest && error == 0) error = real::addclose(&built_, made);
     }
     for_each_kernel_descriptor([&](int fd) {
-      if (fd >= lowest && error == 0 && !is_needed_private(fd)) error = real::addclose(&built_, fd);
+      if (fd >= lowest && error == 0 && !std::binary_search(needed, needed + needed_count, fd))
+        error = real::addclose(&built_, fd);
     });
+    free(needed);
     return error;
   }
 
@@ -240,15 +253,13 @@ class SpawnPlan {
     }
   }
 
-  // Duplicating a descriptor onto itself is how an action clears FD_CLOEXEC.
   int pass_on() {
     int error = 0;
     if (!target_.needs_real_files()) make_transit_holds(entries_, count_);
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
       OpenFile& file = *entries_[index].file;
       if (!target_.needs_real_files()) {
-        if (PrivateDescriptors::is_private(file.private_fd()))
-          error = real::adddup2(&built_, file.private_fd(), file.private_fd());
+        if (PrivateDescriptors::is_private(file.private_fd())) error = pass_file(file.private_fd());
         continue;
       }
       bool is_extra = false;
@@ -307,18 +318,24 @@ int spawn(const SpawnCall& call, bool is_searched) {
   SpawnPlan plan(call.actions, target);
   const bool is_planned = plan.prepare();
   const unsigned count = is_planned ? plan.count() : 0;
-  const std::size_t room = table_bytes(count);
-  void* scratch = malloc(LaunchEnvironment::build_bytes(call.environment) + 2 * room);
-  if (scratch == nullptr) return ENOMEM;
-  char* table =
-      static_cast<char*>(scratch) + LaunchEnvironment::build_bytes(call.environment) + room;
+  const std::size_t built =
+      LaunchEnvironment::build_bytes(call.environment) + inline_table_bytes(count);
+  void* scratch = malloc(built + table_bytes(count));
   const bool has_table = plan.is_certain() && !target.needs_real_files();
-  const char* text = has_table ? write_table(plan.entries(), count, true, table) : nullptr;
-  char** environment =
-      LaunchEnvironment::build(call.environment, text, target.cannot_load(), scratch);
-  const int error = start(call.pid, call.file, is_planned ? plan.actions() : call.actions,
-                          call.attributes, call.arguments, environment);
+  PassedTable passed;
+  if (scratch != nullptr && has_table)
+    passed = write_table(plan.entries(), count, true, static_cast<char*>(scratch) + built);
+  int error = scratch == nullptr ? ENOMEM : 0;
+  if (error == 0 && has_table && passed.value == nullptr) error = E2BIG;
+  if (error == 0 && passed.file >= 0) error = plan.pass_file(passed.file);
+  if (error == 0) {
+    char** environment =
+        LaunchEnvironment::build(call.environment, passed.value, target.cannot_load(), scratch);
+    error = start(call.pid, call.file, is_planned ? plan.actions() : call.actions, call.attributes,
+                  call.arguments, environment);
+  }
   if (error != 0 && is_planned) plan.give_up_holds();
+  if (passed.file >= 0) sys::close(passed.file);
   free(scratch);
   return error;
 }
