@@ -8,6 +8,7 @@ namespace cairn {
 constinit OpenFile* DescriptorTable::entries_[kDescriptorsMax] = {};
 constinit std::atomic<int> DescriptorTable::highest_{-1};
 constinit std::atomic<int> DescriptorTable::count_{0};
+constinit int DescriptorTable::limit_ = DescriptorTable::kDescriptorsMax;
 
 void DescriptorTable::set(int fd, OpenFile* file) {
   CAIRN_DCHECK(fd >= 0 && fd < kDescriptorsMax && file != nullptr);

@@ -17,6 +17,9 @@ struct OpenFile;
 class DescriptorTable {
  public:
   static constexpr int kDescriptorsMax = 1 << 20;
+  // Numbers from here on are not tracked; less than kDescriptorsMax in tests alone.
+  static int limit() { return limit_; }
+  static void set_limit(int limit) { limit_ = limit; }
 
   // The record behind `fd`, or null when it is not ours. Any int is allowed.
   static OpenFile* find(int fd) {
@@ -52,6 +55,7 @@ class DescriptorTable {
   static OpenFile* entries_[kDescriptorsMax];
   static std::atomic<int> highest_;
   static std::atomic<int> count_;
+  static int limit_;
 };
 
 }  // namespace cairn

@@ -31,6 +31,7 @@ struct Shared {
 constinit Shared files[kFilesMax] = {};
 constinit std::atomic<unsigned> file_count{0};
 constinit unsigned sweep_at = kFirstSweep;
+constinit unsigned capacity = kFilesMax;
 
 LocalLock& lock() { return process_lock(ProcessLock::kKernelFiles); }
 
@@ -40,17 +41,6 @@ Shared* find(ObjectIndex object) {
   Shared* found =
       std::find_if(files, end, [object](const Shared& file) { return file.object == object; });
   return found == end ? nullptr : found;
-}
-
-// What must not be used answers EBADF.
-void put_placeholder(int fd) {
-  char path[kDescriptorPathBytes];
-  write_descriptor_path(fd, path);
-  const int flags = sys::fcntl(fd, F_GETFD);
-  const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
-  if (placeholder < 0 || flags < 0) return;
-  sys::dup3(placeholder, fd, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
-  sys::close(placeholder);
 }
 
 void let_go(Actor& actor, ObjectIndex object, HoldIndex hold) {
@@ -78,7 +68,34 @@ void sweep(Actor& actor) {
     }
   }
   file_count.store(kept, std::memory_order_relaxed);
-  sweep_at = std::min(kFilesMax, std::max(kFirstSweep, 2 * kept));
+  sweep_at = std::min(capacity, std::max(kFirstSweep, 2 * kept));
+}
+
+// Puts the hold into the table. False when there is no room.
+bool insert(Actor& actor, ObjectIndex object, HoldIndex hold) {
+  LocalGuard guard(lock());
+  const unsigned count = file_count.load(std::memory_order_relaxed);
+  if (find(object) != nullptr) {
+    let_go(actor, object, hold);  // another thread was faster
+    return true;
+  }
+  if (count >= capacity) return false;
+  files[count] = Shared{object, hold, true};
+  file_count.store(count + 1, std::memory_order_relaxed);
+  return true;
+}
+
+// False when a table is full.
+bool hold_through(const ObjectAccess& open) {
+  Actor& actor = open.actor;
+  const HoldIndex hold = actor.memory->descriptions().hold_through(open.index, actor.self);
+  if (hold == HoldIndex::kNone) {
+    leave_through(actor, open.index);
+    return false;
+  }
+  if (insert(actor, open.index, hold)) return true;
+  let_go(actor, open.index, hold);
+  return false;
 }
 
 constinit std::atomic<bool> has_yielded{false};
@@ -108,9 +125,10 @@ int descriptor_for_kernel(OpenFile& file, bool* is_extra) {
 // The record stays, and with it the description, for calls that other threads are in.
 void yield(int fd, OpenFile& file) {
   StoreStatus status;
-  if (file.backing->status(&status) == 0)
-    KernelFiles::share(file.private_fd(), status, file.object);
-  if (PrivateDescriptors::is_private(file.private_fd())) {
+  // What cannot be shared stays a placeholder, which answers EBADF.
+  const bool is_shared = file.backing->status(&status) == 0 &&
+                         KernelFiles::share(file.private_fd(), status, file.object) == 0;
+  if (is_shared && PrivateDescriptors::is_private(file.private_fd())) {
     bool is_extra = false;
     const int real = descriptor_for_kernel(file, &is_extra);
     sys::dup3(real, fd, survives_exec(fd) ? 0 : O_CLOEXEC);
@@ -123,16 +141,18 @@ void yield(int fd, OpenFile& file) {
 
 bool KernelFiles::any() { return file_count.load(std::memory_order_relaxed) != 0; }
 
-void KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
+void KernelFiles::set_capacity(unsigned most) {
+  capacity = std::min(most, kFilesMax);
+  sweep_at = std::min(capacity, kFirstSweep);
+}
+
+int KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
-  if (actor == nullptr) {
-    if (session.use_unserved(fd) < 0) put_placeholder(fd);
-    return;
-  }
+  if (actor == nullptr) return session.use_unserved(fd);
   {
     LocalGuard guard(lock());
-    if (known != ObjectIndex::kNone && find(known) != nullptr) return;
+    if (known != ObjectIndex::kNone && find(known) != nullptr) return 0;
     // A vfork child has our memory, but not our descriptors.
     const bool is_many = file_count.load(std::memory_order_relaxed) >= sweep_at;
     if (is_many && !is_vfork_child()) sweep(*actor);
@@ -141,21 +161,14 @@ void KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
   BackingFile file(fd, flags & (O_ACCMODE | O_APPEND));
   const bool may_write = (flags & O_ACCMODE) != O_RDONLY;
   const ObjectIndex object = open_object(*actor, file, status, may_write, &session);
-  if (object == ObjectIndex::kNone) return;
-  const ObjectAccess open{*actor, object, file, session};
-  if (enter_through(open) == 0) {
-    const HoldIndex hold = actor->memory->descriptions().hold_through(object, actor->self);
-    LocalGuard guard(lock());
-    const unsigned count = file_count.load(std::memory_order_relaxed);
-    if (find(object) != nullptr) {
-      let_go(*actor, object, hold);  // another thread was faster
-    } else if (count < kFilesMax) {
-      files[count] = Shared{object, hold, true};
-      file_count.store(count + 1, std::memory_order_relaxed);
-    }
+  bool is_held = false;
+  if (object != ObjectIndex::kNone) {
+    const ObjectAccess open{*actor, object, file, session};
+    is_held = enter_through(open) == 0 && hold_through(open);
+    close_object(open, may_write);
+    file.close_extra();
   }
-  close_object(open, may_write);
-  file.close_extra();
+  return is_held ? 0 : session.keep_through(fd, protocol::UnservedReason::kTableFull);
 }
 
 bool KernelFiles::has_everything() { return has_yielded.load(std::memory_order_acquire); }

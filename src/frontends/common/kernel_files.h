@@ -5,7 +5,8 @@
 // to another rule: there is one truth, and here only the kernel can have it.
 //
 // Nobody sees when such a descriptor is closed: the files are held until the process ends, or until
-// there are so many that the kernel is asked which of them it still has open.
+// there are so many that the kernel is asked which of them it still has open. What finds no room in
+// a table is in the service's ledger, for as long as this process and its children live.
 //
 // Thread safety: any thread.
 #pragma once
@@ -18,9 +19,11 @@ namespace cairn {
 class KernelFiles {
  public:
   static bool any();
+  // Of the table; less than it has in tests alone.
+  static void set_capacity(unsigned capacity);
   // `fd` is a real descriptor of a managed file. `known` is its object, if that has been looked
-  // for.
-  static void share(int fd, const StoreStatus& status, ObjectIndex known = ObjectIndex::kNone);
+  // for. 0, or -errno when the file could not be put into through mode: then `fd` must not be used.
+  static int share(int fd, const StoreStatus& status, ObjectIndex known = ObjectIndex::kNone);
   // Another process is about to have the same descriptors without this library's memory, or this
   // memory without the descriptors: neither's table could be right. All that is buffered becomes
   // the kernel's, at its number, and so does what either of them opens from here on.

@@ -144,8 +144,10 @@ int prepare(OpenFile& file, HoldIndex* hold) {
   if (error < 0) return error;
   *hold = session.memory().descriptions().hold_through(file.object, actor->self);
   if (*hold != HoldIndex::kNone) return 0;
+  // Longer than the mapping, then: for as long as this process and its children live.
+  const int kept = session.keep_through(file.private_fd(), protocol::UnservedReason::kTableFull);
   leave_through(*actor, file.object);
-  return -ENOMEM;
+  return kept;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/system_call.h"
@@ -28,6 +29,7 @@
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/common/unheld_files.h"
 
 namespace cairn {
 namespace {
@@ -145,7 +147,7 @@ bool describe(Actor& actor, OpenFile& file, std::uint32_t flags) {
 
 bool is_candidate(int fd, const struct ::statx& raw, const StoreStatus& status,
                   ObjectIndex* known) {
-  if (!S_ISREG(raw.stx_mode) || fd >= DescriptorTable::kDescriptorsMax) return false;
+  if (!S_ISREG(raw.stx_mode)) return false;
   PathFilter::resolve();
   Session& session = Session::instance();
   if (session.attach() && session.memory().objects().live_count() > 0) {
@@ -245,17 +247,21 @@ bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
 }
 
 // A file that this process must not buffer, whatever others do. What the kernel has cut at the open
-// stays cut, although what was in the buffer has been stored since.
-void leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex known) {
-  KernelFiles::share(fd, status, known);
+// stays cut, although what was in the buffer has been stored since. 0 or -errno.
+int leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex known) {
+  const int error = KernelFiles::share(fd, status, known);
   if ((flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY)
     sys::truncate(DescriptorPath(fd).text, 0);
+  return error;
 }
 
 // A file that this process cannot have buffered: it is the kernel's for as long as it may have it
 // open, or must not be used at all. 0 or -EIO.
 int keep_past_buffers(int fd, int flags) {
-  const int error = Session::instance().use_unserved(fd);
+  Session& session = Session::instance();
+  const int error = session.is_attached()
+                        ? session.keep_through(fd, protocol::UnservedReason::kTableFull)
+                        : session.use_unserved(fd);
   if (error < 0) return error;
   // The kernel has cut it already, but what was dirty then has been stored since.
   const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
@@ -276,23 +282,28 @@ OpenFile* look_at(int fd, int flags, int* error, StoreStatus* seen = nullptr) {
     return nullptr;
   }
   if (__builtin_expect(KernelFiles::has_everything(), 0)) {
-    leave_to_kernel(fd, flags, status, known);
+    *error = leave_to_kernel(fd, flags, status, known);
     return nullptr;
   }
   // The kernel alone can append to such a file, and a descriptor of it cannot do anything else.
   if ((raw.stx_attributes & STATX_ATTR_APPEND) != 0 && (flags & O_ACCMODE) != O_RDONLY) {
-    KernelFiles::share(fd, status, known);
+    *error = KernelFiles::share(fd, status, known);
     return nullptr;
   }
   ObjectHandling handling = FileHandling::of(session.memory(), fd, raw.stx_size, flags);
   if (handling.mode == BufferingMode::kBypass) {
     if (can_bypass(session, known, fd, flags)) {
-      KernelFiles::share(fd, status, known);
+      *error = KernelFiles::share(fd, status, known);
       return nullptr;
     }
     handling.mode = BufferingMode::kAsync;
   }
-  return buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known, handling);
+  OpenFile* file = nullptr;
+  if (fd < DescriptorTable::limit())
+    file = buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known, handling);
+  // A table is full: then everybody works on the file through the kernel.
+  if (file == nullptr) *error = keep_past_buffers(fd, flags);
+  return file;
 }
 
 // open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, the buffer follows through
@@ -473,8 +484,7 @@ int manage_opened(int fd, int flags) {
 OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
                 HoldIndex hold) {
   Session& session = Session::instance();
-  if (!session.is_attached() || static_cast<unsigned>(fd) >= DescriptorTable::kDescriptorsMax)
-    return nullptr;
+  if (!session.is_attached() || fd < 0 || fd >= DescriptorTable::limit()) return nullptr;
   DescriptionTable& descriptions = session.memory().descriptions();
   if (raw(index) == 0 || raw(index) >= descriptions.capacity()) return nullptr;
   OpenDescription& description = descriptions.at(index);
@@ -507,7 +517,11 @@ void adopt_again(int fd, OpenFile* file) {
 }
 
 void note_duplicate(OpenFile& file, int to, bool close_on_exec) {
-  if (to >= DescriptorTable::kDescriptorsMax) return;
+  if (to >= DescriptorTable::limit()) {
+    (void)share_unheld(file);
+    become_plain(to, file);
+    return;
+  }
   adopt_again(to, &file);
   // The real descriptor may be one of the application's own, whose flag is not ours to change.
   const bool is_private = PrivateDescriptors::is_private(file.private_fd());
@@ -564,21 +578,59 @@ int close_tracked(int fd) {
   return result < 0 ? result : closed;
 }
 
-void take_over_holds(Owner parent) {
+HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation) {
   Session& session = Session::instance();
   DescriptionTable& descriptions = session.memory().descriptions();
+  OpenDescription& record = descriptions.at(index);
+  // Only what somebody holds can be held: a free record is counted anew by whoever takes it.
+  std::uint32_t seen = record.references.load(std::memory_order_acquire);
+  while (seen != 0 && !record.references.compare_exchange_weak(seen, seen + 1)) {
+  }
+  if (seen == 0) return HoldIndex::kNone;
+  HoldIndex made = HoldIndex::kNone;
+  if (record.generation.load(std::memory_order_acquire) == generation)
+    made = descriptions.hold(index, session.self(), HoldKind::kDescription);
+  if (record.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return made;
+  // It is another one by now, and all others have let go of it in the meantime.
+  const auto object = static_cast<ObjectIndex>(record.object.load());
+  const bool may_write = (record.flags.load() & O_ACCMODE) != O_RDONLY;
+  descriptions.destroy(index);
+  abandon_object(*session.actor_if_any(), object, may_write);
+  return HoldIndex::kNone;
+}
+
+namespace {
+
+// The hold that the parent made, or one of our own while the description still is what it was.
+HoldIndex take_over_hold(OpenFile& file, Owner parent, Owner self) {
+  DescriptionTable& descriptions = Session::instance().memory().descriptions();
+  const HoldIndex transit = std::exchange(file.transit, HoldIndex::kNone);
+  if (transit != HoldIndex::kNone && descriptions.transfer(transit, parent, self, file.index))
+    return transit;
+  return hold_if_live(file.index, file.generation);
+}
+
+// The description is not ours to use.
+void give_up(int fd, OpenFile& file) {
+  become_plain(fd, file);
+  DescriptorTable::take(fd);
+  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  drop_private(file, fd);
+  OpenFilePool::give_back(&file);
+}
+
+}  // namespace
+
+void take_over_holds(Owner parent) {
+  Session& session = Session::instance();
+  const DescriptionTable& descriptions = session.memory().descriptions();
   const Owner self = session.self();
-  DescriptorTable::for_each([&](int, OpenFile& file) {
+  DescriptorTable::for_each([&](int fd, OpenFile& file) {
     // Each record once: a hold that names this process already has been taken over.
-    const HoldIndex known = file.hold;
-    if (known != HoldIndex::kNone && descriptions.view(known).owner == self) return;
-    if (file.transit != HoldIndex::kNone &&
-        descriptions.transfer(file.transit, parent, self, file.index)) {
-      file.hold = file.transit;
-    } else if (file.description->generation.load(std::memory_order_acquire) == file.generation) {
-      file.hold = descriptions.hold(file.index, self, HoldKind::kDescription);
-    }
-    file.transit = HoldIndex::kNone;
+    if (file.hold != HoldIndex::kNone && descriptions.view(file.hold).owner == self) return;
+    const bool is_shared = file.transit == HoldIndex::kNone && file.is_kept_through;
+    file.hold = is_shared ? HoldIndex::kNone : take_over_hold(file, parent, self);
+    if (file.hold == HoldIndex::kNone) give_up(fd, file);
   });
   KernelAio::begin_process();
   Mappings::count_again();

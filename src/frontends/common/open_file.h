@@ -37,7 +37,8 @@ struct OpenFile {
   ObjectIndex object = ObjectIndex::kNone;
   bool may_read = false;
   bool may_write = false;
-  bool is_pinned_through = false;  // enter_through() was called for the life of the record
+  // By the service's ledger, for as long as anybody may have it from here (unheld_files.h).
+  bool is_kept_through = false;
   BucketHint hint;
   BackingFile* backing = nullptr;  // points to `backing_storage`
   // What close, fork and exec need.
@@ -116,6 +117,10 @@ void note_duplicate(OpenFile& file, int to, bool close_on_exec);
 // After FD_CLOEXEC of a tracked descriptor changed: the private descriptor must survive exec when
 // one of the application's does.
 void update_close_on_exec(OpenFile& file);
+
+// A hold of this process on a description that had `generation` when it was known to be the right
+// one. kNone when it is another one by now, or the table of holds is full. Requires: attached.
+HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation);
 
 // In a forked child that has attached: takes over, or makes, a hold for every record.
 void take_over_holds(Owner parent);

@@ -161,5 +161,25 @@ TEST_F(OpenFileTest, KeepsAnUnlinkedFileUntilItsLastClose) {
   EXPECT_EQ(close_tracked(fd), 0);
 }
 
+TEST_F(OpenFileTest, OnlyTheDescriptionThatWasMeantIsHeld) {
+  const int fd = open("i", O_RDWR | O_CREAT);
+  const OpenFile* file = DescriptorTable::find(fd);
+  ASSERT_NE(file, nullptr);
+  const DescriptionIndex index = file->index;
+  const std::uint32_t generation = file->generation;
+  DescriptionTable& descriptions = Session::instance().memory().descriptions();
+  const Owner self = Session::instance().self();
+
+  const HoldIndex second = hold_if_live(index, generation);
+  ASSERT_NE(second, HoldIndex::kNone);
+  EXPECT_FALSE(descriptions.release(second, self).last);
+  EXPECT_EQ(hold_if_live(index, generation + 1), HoldIndex::kNone);
+  EXPECT_EQ(descriptions.at(index).references.load(), 1u) << "nothing of the attempt is left";
+
+  EXPECT_EQ(close_tracked(fd), 0);
+  EXPECT_EQ(hold_if_live(index, generation), HoldIndex::kNone) << "a free record is nobody's";
+  EXPECT_EQ(descriptions.at(index).references.load(), 0u);
+}
+
 }  // namespace
 }  // namespace cairn

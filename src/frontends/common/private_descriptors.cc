@@ -38,6 +38,10 @@ int PrivateDescriptors::make(int fd, bool close_on_exec) {
     known_floor.store(floor, std::memory_order_relaxed);
     made = sys::fcntl(fd, command, floor);
   }
+  if (made >= kMax) {  // the application could close it, because nobody would know whose it is
+    sys::close(made);
+    return -EMFILE;
+  }
   if (made >= 0) add(made);
   return made;
 }

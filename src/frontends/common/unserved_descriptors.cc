@@ -13,6 +13,7 @@
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
 #include "frontends/common/private_descriptors.h"
+#include "frontends/common/unheld_files.h"
 
 namespace cairn {
 namespace {
@@ -58,7 +59,7 @@ void keep_inherited_through() {
     StoreStatus status;
     const bool is_file = !is_placeholder(fd) && store_status(fd, &status) == 0 &&
                          S_ISREG(status.mode) && PathFilter::manages(fd);
-    if (is_file) KernelFiles::share(fd, status);
+    if (is_file && KernelFiles::share(fd, status) < 0) refuse_descriptor(fd);
   });
 }
 

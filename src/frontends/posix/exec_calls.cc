@@ -79,7 +79,7 @@ int start_planned(const ExecTarget& target, bool is_child, const StartMemory& si
                                      memory + sizes.scratch_at);
   if (prepared == nullptr) {
     plan.undo();
-    errno = E2BIG;
+    errno = -plan.error();
     return -1;
   }
   if (is_child) VforkShadow::suspend();

@@ -14,6 +14,7 @@
 #include "frontends/common/path_filter.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
+#include "frontends/common/unheld_files.h"
 #include "frontends/common/vfork_shadow.h"
 
 namespace cairn {
@@ -77,12 +78,16 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
   return count;
 }
 
-void make_transit_holds(Inherited* entries, unsigned count) {
+int make_transit_holds(Inherited* entries, unsigned count) {
   Session& session = Session::instance();
   for (unsigned index = 0; index < count; ++index) {
     entries[index].transit = session.memory().descriptions().hold(
         entries[index].file->index, session.self(), HoldKind::kDescriptionInTransit);
+    if (entries[index].transit != HoldIndex::kNone) continue;
+    entries[index].is_unheld = true;
+    if (const int error = share_unheld(*entries[index].file); error < 0) return error;
   }
+  return 0;
 }
 
 void release_transit_holds(Inherited* entries, unsigned count) {
@@ -101,6 +106,7 @@ PassedTable write_table(const Inherited* entries, unsigned count, bool for_child
                                          .owner = session.self().bits()});
   for (unsigned index = 0; index < count; ++index) {
     const OpenFile& file = *entries[index].file;
+    if (entries[index].is_unheld) continue;
     writer.add(ExecTableEntry{
         .fd = entries[index].fd,
         .description = raw(file.index),
@@ -160,26 +166,8 @@ int make_real_descriptor(OpenFile& file, bool* is_extra) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return file.private_fd();
-  if (enter_through(access_of(*actor, file)) == 0) {
-    session.memory().descriptions().hold_through(file.object, session.self());
-  }
-  const std::uint32_t flags = file.flags();
-  if ((flags & O_APPEND) != 0) {
-    // A description of its own: ours must go on writing where it is told.
-    char path[kDescriptorPathBytes];
-    write_descriptor_path(file.private_fd(), path);
-    const int appending =
-        sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
-    if (appending >= 0) {
-      *is_extra = true;
-      return appending;
-    }
-  }
-  if (!file.is_offset_in_kernel()) {
-    sys::lseek(file.private_fd(), static_cast<off_t>(file.description->offset.load()), SEEK_SET);
-    file.description->flags.fetch_or(kOffsetInKernel);
-  }
-  return file.private_fd();
+  const int error = share_unheld(file, protocol::UnservedReason::kNone);
+  return error < 0 ? error : plain_descriptor(file, is_extra);
 }
 
 ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count)
@@ -195,16 +183,26 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
 }
 
 void ExecPlan::pass_placeholders() {
-  if (is_child_) make_transit_holds(entries_, count_);
-  for (unsigned index = 0; index < count_; ++index) {
-    if (entries_[index].is_placeholder) sys::fcntl(entries_[index].file->private_fd(), F_SETFD, 0);
+  if (is_child_) error_ = make_transit_holds(entries_, count_);
+  for (unsigned index = 0; index < count_ && error_ == 0; ++index) {
+    if (entries_[index].is_unheld)
+      pass_unheld(entries_[index]);
+    else if (entries_[index].is_placeholder)
+      sys::fcntl(entries_[index].file->private_fd(), F_SETFD, 0);
   }
+}
+
+void ExecPlan::pass_unheld(const Inherited& entry) {
+  become_plain(entry.fd, *entry.file);
+  if (entry.is_placeholder) sys::fcntl(entry.file->private_fd(), F_SETFD, FD_CLOEXEC);
 }
 
 void ExecPlan::pass_real_descriptors() {
   for (unsigned index = 0; index < count_; ++index) {
     bool is_extra = false;
     const int real = make_real_descriptor(*entries_[index].file, &is_extra);
+    if (real < 0) error_ = real;
+    if (real < 0) return;
     if (entries_[index].is_placeholder) sys::dup3(real, entries_[index].fd, 0);
     if (!is_extra) continue;
     if (PosixLocks::keeps_open(entries_[index].file->object, real)) {
@@ -225,10 +223,12 @@ void ExecPlan::pass_real_descriptors() {
 
 char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
   // An empty table says that the program has no descriptor of ours, whatever its own look like.
+  if (error_ < 0) return nullptr;
   const bool has_table = !target_.needs_real_files();
   PassedTable passed;
   if (has_table) passed = write_table(entries_, count_, is_child_, table);
-  if (has_table && passed.value == nullptr) return nullptr;
+  if (has_table && passed.value == nullptr) error_ = passed.file;
+  if (error_ < 0) return nullptr;
   table_file_ = passed.file;
   if (table_file_ >= 0) sys::fcntl(table_file_, F_SETFD, 0);
   return LaunchEnvironment::build(given, passed.value, target_.cannot_load(), scratch);
@@ -238,7 +238,8 @@ void ExecPlan::undo() {
   if (table_file_ >= 0) sys::close(table_file_);
   for (unsigned index = 0; index < count_; ++index) {
     OpenFile& file = *entries_[index].file;
-    if (target_.needs_real_files() && entries_[index].is_placeholder) {
+    const bool is_real = target_.needs_real_files() || entries_[index].is_unheld;
+    if (is_real && entries_[index].is_placeholder) {
       char path[kDescriptorPathBytes];
       write_descriptor_path(file.private_fd(), path);
       const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);

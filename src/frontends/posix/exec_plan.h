@@ -30,6 +30,8 @@ struct Inherited {
   HoldIndex transit = HoldIndex::kNone;  // made for another process
   // False for a real descriptor: the process held locks on the file, which closing it would drop.
   bool is_placeholder = true;
+  // No hold could be made: the program gets a real descriptor (unheld_files.h).
+  bool is_unheld = false;
 };
 
 // Whether the number `fd` of `file` is a placeholder, or may become one again: it is lent to the
@@ -45,7 +47,8 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity);
 // For another process to take over: a hold in transit for each entry. Of those of one record, the
 // other process gives back all but one: to look for them here would take the square of their
 // number.
-void make_transit_holds(Inherited* entries, unsigned count);
+// 0, or -errno when an entry can be had neither with a hold nor without.
+int make_transit_holds(Inherited* entries, unsigned count);
 void release_transit_holds(Inherited* entries, unsigned count);
 // The value of CAIRN_FDS, for which the memory is the caller's. `for_child`: the holds are those in
 // transit, else the records' own.
@@ -69,6 +72,7 @@ void store_everything();
 // The kernel's view of the file becomes the truth for as long as this process lives, and its
 // descriptor stands where ours says. Returns the descriptor to pass on; `*is_extra` when it is to
 // be closed afterwards.
+// -errno when the file cannot be put into through mode.
 int make_real_descriptor(OpenFile& file, bool* is_extra);
 
 // A program that cannot be intercepted, or does not belong to this run.
@@ -93,17 +97,21 @@ class ExecPlan {
   ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count);
   // Null when the table cannot be passed on: the start fails.
   char** environment(char* const* given, char* table, void* scratch);
+  // Why environment() gave none, as -errno.
+  int error() const { return error_; }
   void undo();
 
  private:
   void pass_real_descriptors();
   void pass_placeholders();
+  void pass_unheld(const Inherited& entry);
 
   ExecTarget target_;
   bool is_child_;
   Inherited* entries_;
   unsigned count_;
   int table_file_ = -1;
+  int error_ = 0;
 };
 
 }  // namespace cairn

@@ -17,6 +17,7 @@
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
 #include "frontends/common/private_descriptors.h"
+#include "frontends/common/unheld_files.h"
 #include "frontends/common/unserved_descriptors.h"
 
 namespace cairn {
@@ -68,10 +69,7 @@ HoldIndex take_hold(std::uint32_t hold, Owner from, DescriptionIndex index,
   if (hold != 0 && descriptions().transfer(static_cast<HoldIndex>(hold), from, self, index)) {
     return static_cast<HoldIndex>(hold);
   }
-  const HoldIndex made = descriptions().hold(index, self, HoldKind::kDescription);
-  if (made == HoldIndex::kNone || is_live_description(raw(index), generation)) return made;
-  descriptions().release(made, self);
-  return HoldIndex::kNone;
+  return hold_if_live(index, generation);
 }
 
 // The records that have been taken over, by the number of their description. With many of them a
@@ -247,7 +245,8 @@ void look_at(int fd, bool has_table) {
   if (is_placeholder(fd)) {
     if (!has_table && PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
   } else if (PathFilter::manages(fd)) {
-    KernelFiles::share(fd, status);
+    // What cannot be shared answers EBADF from here on.
+    if (KernelFiles::share(fd, status) < 0) refuse_descriptor(fd);
   }
 }
 

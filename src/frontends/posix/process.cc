@@ -26,6 +26,7 @@
 #include "frontends/common/mappings.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
+#include "frontends/common/unheld_files.h"
 #include "frontends/common/unserved_descriptors.h"
 #include "frontends/posix/exec_plan.h"
 
@@ -138,6 +139,8 @@ void before_fork() {
     if (file.transit == HoldIndex::kNone) {
       file.transit = descriptions.hold(file.index, self, HoldKind::kDescriptionInTransit);
     }
+    // Where that cannot be said either, the child finds a descriptor that answers EBADF.
+    if (file.transit == HoldIndex::kNone) (void)share_unheld(file);
   });
 }
 

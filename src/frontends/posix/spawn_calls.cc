@@ -114,12 +114,15 @@ class SpawnPlan {
     collect();
     is_certain_ = true;
     if (count_ == 0 && opened_count_ == 0) return false;
-    is_certain_ = pass_on() == 0;
+    error_ = pass_on();
+    is_certain_ = error_ == 0;
     return is_certain_;
   }
 
   // entries() name every placeholder that the child will have.
   bool is_certain() const { return is_certain_; }
+  // Why the child must not be started at all, as errno.
+  int error() const { return error_; }
   const Actions* actions() const { return &built_; }
   const Inherited* entries() const { return entries_; }
   unsigned count() const { return count_; }
@@ -255,16 +258,18 @@ class SpawnPlan {
 
   int pass_on() {
     int error = 0;
-    if (!target_.needs_real_files()) make_transit_holds(entries_, count_);
+    if (!target_.needs_real_files()) error = -make_transit_holds(entries_, count_);
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
       OpenFile& file = *entries_[index].file;
-      if (!target_.needs_real_files()) {
+      if (!target_.needs_real_files() && !entries_[index].is_unheld) {
         if (PrivateDescriptors::is_private(file.private_fd())) error = pass_file(file.private_fd());
         continue;
       }
       bool is_extra = false;
       const int descriptor = make_real_descriptor(file, &is_extra);
-      if (entries_[index].is_placeholder)
+      if (descriptor < 0)
+        error = -descriptor;
+      else if (entries_[index].is_placeholder)
         error = real::adddup2(&built_, descriptor, entries_[index].fd);
       if (is_extra) opened_[opened_count_++] = {.fd = descriptor, .object = file.object};
     }
@@ -279,6 +284,7 @@ class SpawnPlan {
   bool is_elsewhere_ = false;
   bool has_closed_from_ = false;
   bool has_built_ = false;
+  int error_ = 0;
   Actions built_;
   unsigned capacity_ = 0;
   ChildDescriptor* map_ = nullptr;
@@ -325,8 +331,8 @@ int spawn(const SpawnCall& call, bool is_searched) {
   PassedTable passed;
   if (scratch != nullptr && has_table)
     passed = write_table(plan.entries(), count, true, static_cast<char*>(scratch) + built);
-  int error = scratch == nullptr ? ENOMEM : 0;
-  if (error == 0 && has_table && passed.value == nullptr) error = E2BIG;
+  int error = scratch == nullptr ? ENOMEM : plan.error();
+  if (error == 0 && has_table && passed.value == nullptr) error = -passed.file;
   if (error == 0 && passed.file >= 0) error = plan.pass_file(passed.file);
   if (error == 0) {
     char** environment =

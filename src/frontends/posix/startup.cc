@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/test_capacities.h"
 #include "client/session.h"
+#include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
+#include "frontends/common/kernel_files.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
 #include "frontends/common/posix_locks.h"
@@ -51,6 +54,9 @@ void start_session() {
   if (pthread_key_create(&thread_exit_key, leave_thread) == 0)
     session.set_thread_handler(watch_thread);
   PathFilter::configure(getenv("CAIRN_BUFFER"), getenv("CAIRN_EXCLUDE"));
+  DescriptorTable::set_limit(
+      static_cast<int>(capacity_of("descriptors", DescriptorTable::kDescriptorsMax)));
+  KernelFiles::set_capacity(capacity_of("kernel-files", UINT32_MAX));
   read_size_limit();
   start_processes(environ);
   start_streams();

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/unheld_files.h"
+
+#include <errno.h>
+
+#include "base/system_call.h"
+#include "buffer/object_lifecycle.h"
+#include "frontends/common/kernel_descriptors.h"
+
+namespace cairn {
+
+int share_unheld(OpenFile& file, protocol::UnservedReason why) {
+  if (file.is_kept_through) return 0;
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return -EIO;
+  // Without a service nobody takes the count back: too long, never too short.
+  if (session.keep_through(file.private_fd(), why) < 0) {
+    if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
+  }
+  OpenDescription& description = *file.description;
+  OwnedGuard guard(description.offset_lock, actor->self, actor->owners());
+  if (!file.is_offset_in_kernel()) {
+    sys::lseek(file.private_fd(), static_cast<off_t>(description.offset.load()), SEEK_SET);
+    description.flags.fetch_or(kOffsetInKernel);
+  }
+  file.is_kept_through = true;
+  return 0;
+}
+
+int plain_descriptor(OpenFile& file, bool* is_extra) {
+  *is_extra = false;
+  const std::uint32_t flags = file.flags();
+  if ((flags & O_APPEND) == 0) return file.private_fd();
+  // Ours must go on writing where it is told; who appends has no need of its offset.
+  char path[kDescriptorPathBytes];
+  write_descriptor_path(file.private_fd(), path);
+  const int appending =
+      sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
+  *is_extra = appending >= 0;
+  return appending >= 0 ? appending : file.private_fd();
+}
+
+void refuse_descriptor(int fd) {
+  char path[kDescriptorPathBytes];
+  write_descriptor_path(fd, path);
+  const int flags = survives_exec(fd) ? 0 : O_CLOEXEC;
+  const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  if (placeholder < 0 || sys::dup3(placeholder, fd, flags) < 0) sys::close(fd);
+  if (placeholder >= 0) sys::close(placeholder);
+}
+
+void become_plain(int fd, OpenFile& file) {
+  const int flags = survives_exec(fd) ? 0 : O_CLOEXEC;
+  if (!file.is_kept_through) {
+    if (file.private_fd() == fd) refuse_descriptor(fd);
+    return;
+  }
+  bool is_extra = false;
+  const int plain = plain_descriptor(file, &is_extra);
+  if (plain != fd) sys::dup3(plain, fd, flags);
+  if (is_extra) sys::close(plain);
+}
+
+}  // namespace cairn
