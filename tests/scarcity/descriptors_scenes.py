@@ -85,4 +85,18 @@ def a_descriptor_that_is_lost_is_fetched():
     programs.remove()
 
 
-SCENES = [more_writers_than_descriptors, more_dirty_files_than_descriptors, a_descriptor_that_is_lost_is_fetched]
+NUMBERS = """
+    import os, subprocess
+    open("f", "w").write("the file\\n")
+    for count in range(4, 14):
+        script = f"ulimit -n {count}; cat f f; echo again {count} >>f; cat f | tail -n 1; echo status $?"
+        print(count, subprocess.run(["sh", "-c", script], capture_output=True).stdout, flush=True)
+"""
+
+
+def programs_with_hardly_a_number():
+    Programs("numbers", NUMBERS).agree()
+
+
+SCENES = [programs_with_hardly_a_number, more_writers_than_descriptors, more_dirty_files_than_descriptors,
+          a_descriptor_that_is_lost_is_fetched]
