@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "buffer/copy.h"
 #include "buffer/tier_choice.h"
@@ -422,13 +423,14 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
     // What is fetched ahead gives way to a program that waits.
     std::atomic<std::uint32_t>& demands =
         access.actor.memory->events(access.actor.self.slot()).demands;
+    const SignalGateGuard gate;  // a handler that jumps out would leave the demand behind
     demands.fetch_add(1, std::memory_order_relaxed);
     got = access.file.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
     demands.fetch_sub(1, std::memory_order_relaxed);
   }
   if (got < 0) return got;
   const auto had = static_cast<std::size_t>(got);
-  if (had < length) zero_shared(out + had, length - had);
+  if (had < length && zero_shared(out + had, length - had) > 0) return -EFAULT;
   return got;
 }
 

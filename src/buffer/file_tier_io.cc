@@ -176,7 +176,7 @@ class FreshRun {
     if (!is_page_aligned(reinterpret_cast<std::uintptr_t>(bytes))) {
       std::byte* bounce = access_.actor.bounce_blocks();
       if (bounce == nullptr) return -ENOMEM;
-      std::memcpy(bounce, bytes, length);
+      if (user_copy(bounce, bytes, length) > 0) return -EFAULT;
       bytes = bounce;
     }
     return memory_.file_tier(tier).write_pages(
@@ -309,8 +309,8 @@ std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset,
   std::byte* target = is_direct ? out : actor.bounce_blocks();
   if (target == nullptr) return 0;
   if (memory.file_tier(run.tier()).read_pages(first, target, whole) < 0) return 0;
-  const std::size_t good = run.unchanged_bytes();
-  if (!is_direct) std::memcpy(out, target + skipped, good);
+  std::size_t good = run.unchanged_bytes();
+  if (!is_direct) good -= user_copy(out, target + skipped, good);
   actor.count(hit_bytes_counter(run.tier()), good);
   run.note_access();
   return good;
@@ -339,7 +339,7 @@ std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offse
   if (!is_same) note_use(memory, bucket);
   copy.number = number;
   const std::size_t at = copy.count == 0 ? 0 : raw(number) - raw(copy.first);
-  std::memcpy(out, actor.bounce + at * kBlockBytes + begin, length);
+  if (user_copy(out, actor.bounce + at * kBlockBytes + begin, length) > 0) return 0;
   actor.count(hit_bytes_counter(memory.tier_of(bucket)), length);
   return length;
 }

@@ -19,7 +19,8 @@
 namespace cairn {
 
 // Copies a part of a block out of the RAM tier. False, with rubbish in `out`, when anything at all
-// is not as it should be: the block is elsewhere, is being changed, or lacks the bytes.
+// is not as it should be: the block is elsewhere, is being changed, or lacks the bytes, or `out` is
+// not all there.
 [[gnu::always_inline]] inline bool copy_resident(const NodeMemory& memory, BucketIndex bucket,
                                                  ObjectIndex object, BlockNumber number,
                                                  std::size_t begin, std::size_t length, void* out) {
@@ -35,10 +36,10 @@ namespace cairn {
     const std::uint16_t needed = pages_touched(begin, begin + length);
     if ((valid & needed) != needed) return false;
   }
-  copy_from_shared(out, bytes + begin, length);
+  const std::size_t missing = copy_from_shared(out, bytes + begin, length);
   end_shared_copy();
   const std::uint64_t after = descriptor.word.load(std::memory_order_relaxed);
-  return ((before ^ after) & ~BlockDescriptor::kWaiters) == 0;
+  return (((before ^ after) & ~BlockDescriptor::kWaiters) | missing) == 0;
 }
 
 // Reads `length` bytes at `offset` if that is a plain hit, and counts it. False when it is not, or

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/clock.h"
 #include "base/cycle_clock.h"
@@ -39,9 +40,14 @@ bool read_resident(Actor& actor, ObjectIndex object, const ReadPart& part,
   return true;
 }
 
+// What a copy into the application's memory comes to of which the last bytes are missing.
+ssize_t copied_of(std::size_t length, std::size_t missing) {
+  return missing < length ? static_cast<ssize_t>(length - missing) : -EFAULT;
+}
+
 // A block that stays in its file tier: read its pages there, without asking anybody.
-int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block,
-                        const ReadPart& part) {
+ssize_t read_from_file_tier(const ObjectAccess& access, const LockedBlock& block,
+                            const ReadPart& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   std::byte* bounce = actor.bounce_blocks();
@@ -53,16 +59,34 @@ int read_from_file_tier(const ObjectAccess& access, const LockedBlock& block,
   const int error = memory.file_tier(tier).read_pages(
       memory.pool(tier).offset_of_bucket(block.bucket()) + first, bounce, past - first);
   if (error < 0) return error;
-  std::memcpy(part.out, bounce + (part.begin - first), part.length());
   actor.note_met(AccessKind::kBelow);
   actor.count(hit_bytes_counter(tier), part.length());
-  return 0;
+  return copied_of(part.length(),
+                   user_copy(part.out, bounce + (part.begin - first), part.length()));
+}
+
+// From the store by way of our own memory: the application's is not all there, and as much of it is
+// filled as there is.
+[[gnu::noinline]] ssize_t read_store_by_pages(const ObjectAccess& access, std::uint64_t offset,
+                                              std::byte* out, std::size_t length) {
+  std::array<std::byte, kPageBytes> page;
+  std::size_t done = 0;
+  while (done < length) {
+    const std::size_t take = std::min(length - done, page.size());
+    const ssize_t got = read_store(access, offset + done, page.data(), take);
+    if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
+    const std::size_t missing = user_copy(out + done, page.data(), take);
+    done += take - missing;
+    if (missing > 0) return done > 0 ? static_cast<ssize_t>(done) : -EFAULT;
+  }
+  return static_cast<ssize_t>(done);
 }
 
 // No bucket for the block: its truth is the backing store.
 ssize_t read_through(const ObjectAccess& access, const ReadPart& part) {
   // Within the file's size what the store has not got yet reads as zeros.
   const ssize_t got = read_store(access, part.offset(), part.out, part.length());
+  if (got == -EFAULT) return read_store_by_pages(access, part.offset(), part.out, part.length());
   if (got < 0) return got;
   access.actor.note_met(AccessKind::kMiss);
   access.actor.count(Counter::kMissBytes, part.length());
@@ -79,10 +103,10 @@ ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, cons
     // The device of the tier may have failed; the store has everything.
     return read_through(access, part);
   }
-  std::memcpy(part.out, actor.bounce_blocks() + part.begin, part.length());
   actor.note_met(AccessKind::kMiss);
   actor.count(Counter::kMissBytes, part.length());
-  return static_cast<ssize_t>(part.length());
+  return copied_of(part.length(),
+                   user_copy(part.out, actor.bounce_blocks() + part.begin, part.length()));
 }
 
 // A miss brings in the whole block, as far as the file goes: the neighbours are wanted next, and on
@@ -118,10 +142,9 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     if (valid == 0) return read_into_file_tier(access, block, part);
     // Some of the pages may be here and newer than the store's: each comes from where it is.
     if (!resident) return (valid & needed) == 0 ? read_through(access, part) : -EAGAIN;
-    const int error = read_from_file_tier(access, block, part);
-    if (error < 0) return error;
-    note_access(*actor.memory, block.descriptor());
-    return static_cast<ssize_t>(part.length());
+    const ssize_t got = read_from_file_tier(access, block, part);
+    if (got > 0) note_access(*actor.memory, block.descriptor());
+    return got;
   }
   const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
   if (part.end > room) {
@@ -141,9 +164,20 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     if (source != TierId::kMemory) actor.note_met(AccessKind::kBelow);
     actor.count(hit_bytes_counter(source), part.length());
   }
-  copy_from_shared(part.out, block.bytes() + part.begin, part.length());
   note_access(*actor.memory, block.descriptor());
-  return static_cast<ssize_t>(part.length());
+  return copied_of(part.length(),
+                   copy_from_shared(part.out, block.bytes() + part.begin, part.length()));
+}
+
+// A page of a block from wherever it is.
+ssize_t read_page(const ObjectAccess& access, const ReadPart& page) {
+  LockedBlock block = lock_resident(access.actor, access.index, page.number);
+  const std::uint16_t needed = pages_touched(page.begin, page.end);
+  if (!block || (block.descriptor().valid_pages.load() & needed) == 0)
+    return read_through(access, page);
+  if (!block.in_memory()) return read_from_file_tier(access, block, page);
+  return copied_of(page.length(),
+                   copy_from_shared(page.out, block.bytes() + page.begin, page.length()));
 }
 
 // A small bucket that could not grow: read its bytes and the store's page by page.
@@ -152,17 +186,10 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
     const ReadPart page{part.number, at, next, part.out + (at - part.begin)};
     if (!read_resident(access.actor, access.index, page)) {
-      LockedBlock block = lock_resident(access.actor, access.index, part.number);
-      const bool resident =
-          block && (block.descriptor().valid_pages.load() & pages_touched(at, next)) != 0;
-      if (resident && block.in_memory()) {
-        copy_from_shared(page.out, block.bytes() + at, page.length());
-      } else if (resident) {
-        const int error = read_from_file_tier(access, block, page);
-        if (error < 0) return error;
-      } else if (const ssize_t got = read_through(access, page); got < 0) {
-        return got;
-      }
+      const ssize_t got = read_page(access, page);
+      const auto before = static_cast<ssize_t>(at - part.begin);
+      if (got < 0) return before > 0 ? before : got;
+      if (static_cast<std::size_t>(got) < page.length()) return before + got;
     }
     at = next;
   }
@@ -172,7 +199,11 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
 [[gnu::noinline]] ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset,
                                              void* buffer, std::size_t length) {
   if (const int error = finish_entering(access, offset, length); error < 0) return error;
-  const ssize_t got = access.file.read(offset, buffer, length);
+  ssize_t got = access.file.read(offset, buffer, length);
+  // A buffer that is not all there: how much of it was filled, the kernel says.
+  if (got == -EFAULT) {
+    got = sys::pread(access.file.fd(), buffer, length, static_cast<off_t>(offset));
+  }
   if (got > 0) {
     access.actor.count(Counter::kReadBytes, static_cast<std::uint64_t>(got));
     access.actor.count(Counter::kMissBytes, static_cast<std::uint64_t>(got));
@@ -212,6 +243,7 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
       ssize_t got = read_missing(access, part, wanted);
       if (got == -EAGAIN) got = read_by_pages(access, part);
       if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
+      if (static_cast<std::size_t>(got) < take) return static_cast<ssize_t>(done) + got;
     }
     done += take;
   }

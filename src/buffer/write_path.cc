@@ -68,8 +68,18 @@ ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
   return put;
 }
 
-// Copies the part into a locked block of the RAM tier and makes it dirty.
-void put_into_block(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
+// A copy ended early. What was valid stays so, and is dirty as it may have changed.
+[[gnu::noinline]] void leave_half_copied(const ObjectAccess& access, LockedBlock& block) {
+  BlockDescriptor& descriptor = block.descriptor();
+  block.set_changed();
+  if (descriptor.dirty_pages.load(std::memory_order_relaxed) != 0) return;
+  note_block_clean(access.actor, block.bucket(), access.index);
+  descriptor.enter(BlockState::kClean);
+}
+
+// Copies the part into a locked block of the RAM tier and makes it dirty. -EFAULT when a byte of it
+// could not be copied: then nothing has become valid.
+int put_into_block(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
   Actor& actor = access.actor;
   BlockDescriptor& descriptor = block.descriptor();
   const std::uint16_t touched = pages_touched(part.begin, part.end);
@@ -84,8 +94,12 @@ void put_into_block(const ObjectAccess& access, LockedBlock& block, const WriteP
   if (state != BlockState::kDirty && state != BlockState::kFlushing)
     descriptor.enter(BlockState::kDirty);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  copy_to_shared(block.bytes() + part.begin, part.in, part.length());
+  const std::size_t missing = copy_to_shared(block.bytes() + part.begin, part.in, part.length());
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(missing != 0, 0)) {
+    leave_half_copied(access, block);
+    return -EFAULT;
+  }
   descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched),
                                std::memory_order_release);
   descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched),
@@ -94,6 +108,18 @@ void put_into_block(const ObjectAccess& access, LockedBlock& block, const WriteP
   // truncation's.
   access.object().extend_to(part.file_end());
   block.set_changed();
+  return 0;
+}
+
+// The same as far as the application's memory goes. Requires: every page that the part touches is
+// valid.
+ssize_t put_readable(const ObjectAccess& access, LockedBlock& block, WritePart part) {
+  while (put_into_block(access, block, part) < 0) {
+    const std::size_t there = readable_bytes(part.in, part.length());
+    if (there == 0 || there == part.length()) return -EFAULT;
+    part.end = part.begin + there;
+  }
+  return static_cast<ssize_t>(part.length());
 }
 
 // A block that stays in its file tier: read, change and write its pages there. Requires: the lock,
@@ -123,7 +149,7 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
         read_store(access, offset_of(part.number) + page, bounce + page, kPageBytes);
     if (got < 0) return static_cast<int>(got);
   }
-  std::memcpy(bounce + part.begin, part.in, part.length());
+  if (user_copy(bounce + part.begin, part.in, part.length()) > 0) return -EFAULT;
   const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
   if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
   descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)));
@@ -171,9 +197,9 @@ ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
     // Page by page: only what is resident takes the bytes.
     for (std::size_t at = stored.begin; at < stored.end;) {
       const std::size_t next = std::min(stored.end, (at / kPageBytes + 1) * kPageBytes);
+      const WritePart page{part.number, at, next, part.in + (at - part.begin)};
       if ((valid & pages_touched(at, next)) != 0) {
-        put_into_block(access, block,
-                       WritePart{part.number, at, next, part.in + (at - part.begin)});
+        if (const int error = put_into_block(access, block, page); error < 0) return error;
       }
       at = next;
     }
@@ -190,10 +216,9 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Write
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
     const WritePart page{part.number, at, next, part.in + (at - part.begin)};
-    if ((valid & pages_touched(at, next)) != 0) {
-      put_into_block(access, block, page);
-    } else if (const ssize_t put = store_part(access, page);
-               put < static_cast<ssize_t>(page.length())) {
+    const bool is_valid = (valid & pages_touched(at, next)) != 0;
+    const ssize_t put = is_valid ? put_readable(access, block, page) : store_part(access, page);
+    if (put < static_cast<ssize_t>(page.length())) {
       const std::size_t done =
           at - part.begin + static_cast<std::size_t>(std::max<ssize_t>(put, 0));
       return done > 0 ? static_cast<ssize_t>(done) : put;
@@ -204,8 +229,9 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Write
 }
 
 // `length` bytes are to be written from the part's beginning on: where that is one operation of a
-// device, more than the part is done.
-ssize_t write_part(const ObjectAccess& access, const WritePart& part, std::size_t length) {
+// device, more than the part is done. -EFAULT when the application's memory is not all there, and
+// nothing was done.
+ssize_t try_part(const ObjectAccess& access, const WritePart& part, std::size_t length) {
   const auto blocks_wanted = length < kBlockBytes
                                  ? kOnlyAPiece
                                  : static_cast<unsigned>(std::min<std::size_t>(
@@ -231,21 +257,35 @@ ssize_t write_part(const ObjectAccess& access, const WritePart& part, std::size_
       if (descriptor.valid_pages.load() != 0) return error;
       // A device that does not take a fresh block is passed over.
       discard_block(access.actor, block);
-      return write_around(access, part);
+      return error == -EFAULT ? error : write_around(access, part);
     }
     if (part.end > bytes_in(static_cast<SizeClass>(descriptor.size_class))) {
       return write_beside(access, block, part);
     }
-    const int error = fill_pages(access, block, part.number, partial_pages(part));
-    if (error == 0) {
-      put_into_block(access, block, part);
-      return static_cast<ssize_t>(part.length());
+    if (fill_pages(access, block, part.number, partial_pages(part)) == 0) {
+      const int error = put_into_block(access, block, part);
+      if (error < 0 && descriptor.valid_pages.load() == 0) discard_block(access.actor, block);
+      return error < 0 ? error : static_cast<ssize_t>(part.length());
     }
     // Not readable by this process (write-only file of somebody else), or a bad sector: its old
     // bytes stay in the store.
     const ssize_t put = write_beside(access, block, part);
     if (descriptor.valid_pages.load() == 0) discard_block(access.actor, block);
     return put;
+  }
+}
+
+// As much of the part as there is of the application's memory.
+ssize_t write_part(const ObjectAccess& access, WritePart part, std::size_t length) {
+  for (;;) {
+    const ssize_t put = try_part(access, part, length);
+    if (__builtin_expect(put != -EFAULT, 1)) return put;
+    const std::size_t there = readable_bytes(part.in, part.length());
+    if (there == 0) return -EFAULT;
+    // All of it: then it was the bucket's memory that the kernel could not give.
+    if (there == part.length()) return write_around(access, part);
+    part.end = part.begin + there;
+    length = there;
   }
 }
 

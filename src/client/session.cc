@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "client/descriptor_identity.h"
 #include "client/message_socket.h"
 
@@ -119,6 +120,7 @@ bool Session::attach() {
     error = connect_and_attach(&why);
   }
   if (error == 0) {
+    tune_user_copy();
     attach_ns_ = monotonic_ns() - begin;
     return true;
   }

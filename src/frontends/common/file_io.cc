@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "buffer/object_lifecycle.h"
 
 namespace cairn {
@@ -21,12 +22,6 @@ namespace {
 constexpr std::uint64_t kCheckedOffset = std::uint64_t{1} << 40;
 
 constinit std::atomic<std::uint64_t> size_limit{kCheckedOffset};
-
-// Errors that the kernel would give for the buffer; a bad address in user space is not detected.
-bool is_bad_buffer(const void* buffer, std::size_t length) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(buffer);
-  return length != 0 && (begin == 0 || static_cast<std::intptr_t>(begin + length) <= 0);
-}
 
 bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
 
@@ -100,13 +95,46 @@ void set_offset(OpenFile& file, std::uint64_t offset) {
   file.description->offset.store(offset, std::memory_order_relaxed);
 }
 
+// The application's vector, as it was when the call began: what is read may overwrite it.
+class PartsCopy {
+ public:
+  PartsCopy() = default;
+  ~PartsCopy() {
+    if (parts_ != few_) sys::munmap(parts_, kBytesMax);
+  }
+  PartsCopy(const PartsCopy&) = delete;
+  PartsCopy& operator=(const PartsCopy&) = delete;
+
+  // 0 or -errno.
+  int take(const iovec* parts, int count) {
+    if (count < 0 || count > IOV_MAX) return -EINVAL;
+    if (count > kFew) {
+      void* memory =
+          sys::mmap(nullptr, kBytesMax, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (sys::is_error(memory)) return -ENOMEM;
+      parts_ = static_cast<iovec*>(memory);
+    }
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(iovec);
+    return user_copy(parts_, parts, bytes) == 0 ? 0 : -EFAULT;
+  }
+  const iovec* get() const { return parts_; }
+
+ private:
+  static constexpr int kFew = 32;
+  static constexpr std::size_t kBytesMax = IOV_MAX * sizeof(iovec);
+
+  iovec few_[kFew];
+  iovec* parts_ = few_;
+};
+
 // Sum of the parts, or -errno as the kernel checks a vector.
 ssize_t checked_length(const iovec* parts, int count) {
-  if (count < 0 || count > IOV_MAX) return -EINVAL;
-  std::size_t total = 0;
   for (int index = 0; index < count; ++index) {
     if (static_cast<ssize_t>(parts[index].iov_len) < 0) return -EINVAL;
-    if (is_bad_buffer(parts[index].iov_base, parts[index].iov_len)) return -EFAULT;
+  }
+  std::size_t total = 0;
+  for (int index = 0; index < count; ++index) {
+    if (is_outside_user_space(parts[index].iov_base, parts[index].iov_len)) return -EFAULT;
     total = std::min(total + parts[index].iov_len, kTransferMax);
   }
   return static_cast<ssize_t>(total);
@@ -158,10 +186,11 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count
   std::size_t filled = 0;
   for (int index = 0; index < count && filled < total; ++index) {
     const std::size_t length = std::min(parts[index].iov_len, total - filled);
-    std::memcpy(gathered + filled, parts[index].iov_base, length);
-    filled += length;
+    const std::size_t missing = user_copy(gathered + filled, parts[index].iov_base, length);
+    filled += length - missing;
+    if (missing > 0) break;
   }
-  const ssize_t result = append(actor, file, gathered, total, offset);
+  const ssize_t result = filled > 0 ? append(actor, file, gathered, filled, offset) : -EFAULT;
   if (gathered != small) sys::munmap(gathered, total);
   return result;
 }
@@ -192,7 +221,7 @@ void read_size_limit() {
 ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
   if (__builtin_expect(!file.may_read, 0)) return -EBADF;
-  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const auto begin = static_cast<std::uint64_t>(offset);
@@ -210,7 +239,7 @@ ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t o
 ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset) {
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
   if (__builtin_expect(!file.may_write, 0)) return -EBADF;
-  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   if (length == 0) return 0;
@@ -225,7 +254,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
 
 ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
   if (__builtin_expect(!file.may_read, 0)) return -EBADF;
-  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const OffsetGuard guard(*actor, file);
@@ -238,7 +267,7 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
 
 ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   if (__builtin_expect(!file.may_write, 0)) return -EBADF;
-  if (__builtin_expect(is_bad_buffer(buffer, length), 0)) return -EFAULT;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   if (length == 0) return 0;
@@ -259,6 +288,9 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   if (offset < -1) return -EINVAL;
   if (!file.may_read) return -EBADF;
   if ((flags & ~(RWF_HIPRI | RWF_NOWAIT)) != 0) return -EOPNOTSUPP;
+  PartsCopy copy;
+  if (const int error = copy.take(parts, count); error < 0) return error;
+  parts = copy.get();
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();
@@ -279,6 +311,9 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   if (!file.may_write) return -EBADF;
   if ((flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | kNoAppend)) != 0)
     return -EOPNOTSUPP;
+  PartsCopy copy;
+  if (const int error = copy.take(parts, count); error < 0) return error;
+  parts = copy.get();
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();

@@ -35,9 +35,8 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
 [[gnu::always_inline]] inline ssize_t file_pread(OpenFile& file, void* buffer, std::size_t length,
                                                  off_t offset) {
   Actor* actor = Session::actor_at_hand();
-  // Errors of the arguments are for the other function; a bad buffer must not fault here.
-  const bool is_plain =
-      actor != nullptr && file.may_read && reinterpret_cast<std::intptr_t>(buffer) > 0;
+  // Errors of the arguments, the buffer's too, are for the other function.
+  const bool is_plain = actor != nullptr && file.may_read;
   if (__builtin_expect(is_plain, 1) &&
       read_hit(*actor, file.object, &file.hint, static_cast<std::uint64_t>(offset), buffer, length))
     return static_cast<ssize_t>(length);

@@ -2,7 +2,15 @@
 // sigaction() and signal(): handlers of the application are called through a wrapper that keeps
 // them out while their thread holds locks of the buffer (base/signal_gate.h).
 //
-// Signals that the thread itself causes (SIGSEGV and its like) are not wrapped: they cannot wait.
+// SIGSEGV and SIGBUS have the wrapper even where the application has no handler, because a bad
+// address in a read or write is to be an error of the call (base/user_copy.h). Every other fault
+// goes the way it goes natively: to the application's handler, with its flags, or to the default
+// action with the siginfo and the registers of the fault.
+//
+// The other signals that a thread itself causes (SIGILL and its like) are not wrapped: they cannot
+// wait.
+#include "frontends/posix/signal_calls.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -13,6 +21,7 @@
 
 #include "base/signal_gate.h"
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "client/session.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
@@ -30,10 +39,13 @@ namespace {
 constexpr int kSignals = 64;
 
 // What the application asked for, in one word, so that a handler sees all of it or nothing: the
-// address, and whether it takes three arguments and is to be called once only.
+// address (0 for the default action), and whether it takes three arguments and is to be called once
+// only.
 constexpr std::uint64_t kTakesInfo = std::uint64_t{1} << 63;
 constexpr std::uint64_t kOnce = std::uint64_t{1} << 62;
-constexpr std::uint64_t kAddress = kOnce - 1;
+// Not set where the wrapper is there although nobody asked for anything.
+constexpr std::uint64_t kAsked = std::uint64_t{1} << 61;
+constexpr std::uint64_t kAddress = kAsked - 1;
 constinit std::atomic<std::uint64_t> asked_for[kSignals + 1] = {};
 // siginterrupt() was called for these: bit n-1 for signal n.
 constinit std::atomic<std::uint64_t> interrupting{0};
@@ -42,8 +54,6 @@ constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal 
 
 bool is_caused_by_thread(int signal) {
   switch (signal) {
-    case SIGSEGV:
-    case SIGBUS:
     case SIGILL:
     case SIGFPE:
     case SIGTRAP:
@@ -55,29 +65,67 @@ bool is_caused_by_thread(int signal) {
   }
 }
 
+// The signals of memory that is not there.
+bool is_guarded(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
+
+// Whether the instruction at which the thread is has raised the signal: it was not sent by anybody,
+// and cannot wait.
+bool is_fault(int signal, const siginfo_t& info) {
+  return is_guarded(signal) && info.si_code > 0 &&
+         !(signal == SIGBUS && info.si_code == BUS_MCEERR_AO);
+}
+
+void queue_again(int signal, siginfo_t* info) {
+  sys::call(SYS_rt_tgsigqueueinfo, sys::getpid(), sys::gettid(), signal, sys::word(info));
+}
+
 // Back into the queue of this thread, blocked until the gate opens. The interrupted code's mask is
 // what the kernel restores when the wrapper returns.
 void defer(int signal, siginfo_t* info, void* context) {
   auto* interrupted = static_cast<ucontext_t*>(context);
   sigaddset(&interrupted->uc_sigmask, signal);
   signal_gate.deferred |= bit_of(signal);
-  sys::call(SYS_rt_tgsigqueueinfo, sys::getpid(), sys::call(SYS_gettid), signal, sys::word(info));
+  queue_again(signal, info);
+}
+
+void set_default(int signal) {
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  real::sigaction(signal, &standard, nullptr);
+}
+
+// The program ends as it does without a handler: the signal, which is blocked while we are here,
+// comes again as soon as the registers are those of the fault. Should the queue be full, the
+// instruction faults once more.
+void end_by_default(int signal, siginfo_t* info) {
+  set_default(signal);
+  queue_again(signal, info);
+}
+
+// The application's handler is gone after this call.
+void forget_handler(int signal, std::uint64_t asked) {
+  if (is_guarded(signal)) {
+    asked_for[signal].store(asked & ~kAddress, std::memory_order_release);
+  } else {
+    set_default(signal);
+  }
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-  if (signal_gate.held != 0) {
+  if (is_fault(signal, *info)) {
+    if (recover_from_fault(context)) return;
+  } else if (signal_gate.held != 0) {
     const ErrnoKeeper keeper;
     defer(signal, info, context);
     return;
   }
   const std::uint64_t asked = asked_for[signal].load(std::memory_order_acquire);
   const std::uint64_t address = asked & kAddress;
-  if (address == 0) return;
-  if ((asked & kOnce) != 0) {
-    struct sigaction standard = {};
-    standard.sa_handler = SIG_DFL;
-    real::sigaction(signal, &standard, nullptr);
+  if (address == 0) {
+    if (is_guarded(signal)) end_by_default(signal, info);
+    return;
   }
+  if ((asked & kOnce) != 0) forget_handler(signal, asked);
   if ((asked & kTakesInfo) != 0) {
     reinterpret_cast<void (*)(int, siginfo_t*, void*)>(address)(signal, info, context);
   } else {
@@ -94,7 +142,7 @@ std::uint64_t pack(const struct sigaction& action) {
   const auto address = takes_info ? reinterpret_cast<std::uint64_t>(action.sa_sigaction)
                                   : reinterpret_cast<std::uint64_t>(action.sa_handler);
   const bool once = (static_cast<unsigned>(action.sa_flags) & SA_RESETHAND) != 0;
-  return address | (takes_info ? kTakesInfo : 0) | (once ? kOnce : 0);
+  return kAsked | address | (takes_info ? kTakesInfo : 0) | (once ? kOnce : 0);
 }
 
 // The action as the application set it.
@@ -107,6 +155,7 @@ void unwrap(std::uint64_t asked, struct sigaction* action) {
     action->sa_handler = reinterpret_cast<void (*)(int)>(address);
   }
   if ((asked & kOnce) != 0) action->sa_flags |= static_cast<int>(SA_RESETHAND);
+  if ((asked & kAsked) == 0) action->sa_flags = 0;
 }
 
 int set_action(int signal, const struct sigaction* wanted, struct sigaction* before) {
@@ -118,9 +167,9 @@ int set_action(int signal, const struct sigaction* wanted, struct sigaction* bef
   struct sigaction wrapped;
   const struct sigaction* passed = wanted;
   // A vfork child has actions of its own but shares the table: its handlers stay as they are.
-  const bool has_handler = wanted != nullptr && wanted->sa_handler != SIG_DFL &&
-                           wanted->sa_handler != SIG_IGN && !is_vfork_child();
-  if (has_handler) {
+  const bool is_ours = wanted != nullptr && wanted->sa_handler != SIG_IGN &&
+                       (wanted->sa_handler != SIG_DFL || is_guarded(signal)) && !is_vfork_child();
+  if (is_ours) {
     wrapped = *wanted;
     wrapped.sa_flags =
         (wanted->sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);  // done by the wrapper
@@ -131,7 +180,7 @@ int set_action(int signal, const struct sigaction* wanted, struct sigaction* bef
   struct sigaction seen = {};
   const int result = real::sigaction(signal, passed, &seen);
   if (result != 0) {
-    if (has_handler) asked_for[signal].store(old, std::memory_order_release);
+    if (is_ours) asked_for[signal].store(old, std::memory_order_release);
     return result;
   }
   if (before != nullptr) {
@@ -159,6 +208,18 @@ Handler set_handler(int signal, Handler handler, int flags) {
 }
 
 }  // namespace
+
+void guard_against_faults() {
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    struct sigaction now = {};
+    if (real::sigaction(signal, nullptr, &now) != 0) continue;
+    // Who is to ignore it hands that on to the programs that it starts.
+    if (now.sa_handler == SIG_IGN || is_wrapped(now)) continue;
+    set_action(signal, &now, nullptr);
+    if (now.sa_handler == SIG_DFL) asked_for[signal].store(0, std::memory_order_release);
+  }
+}
+
 }  // namespace cairn
 
 CAIRN_HOOK(int, sigaction, (int signal, const struct sigaction* wanted, struct sigaction* before)) {

@@ -20,6 +20,7 @@
 #include "frontends/common/posix_locks.h"
 #include "frontends/posix/inherit.h"
 #include "frontends/posix/process.h"
+#include "frontends/posix/signal_calls.h"
 #include "frontends/stdio/streams.h"
 
 namespace cairn {
@@ -48,6 +49,7 @@ void start_session() {
   const auto run_number =
       run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10));
   session.configure(socket_path, run_number);
+  guard_against_faults();
   FileHandling::configure(getenv("CAIRN_HANDLING"), run_number);
   session.set_child_handler(take_over_holds);
   session.set_lock_probe(PosixLocks::is_locked);
