@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "frontends/common/exec_table.h"
 
 namespace cairn {
@@ -125,6 +126,27 @@ bool LaunchEnvironment::is_reachable() {
   struct ::statx status;
   return sys::statx(AT_FDCWD, kept_library, 0, STATX_TYPE, &status) == 0 &&
          S_ISREG(status.stx_mode);
+}
+
+bool is_readable_text(const char* text) {
+  constexpr std::size_t kPiece = 64;  // never over the end of a page
+  for (;;) {
+    char piece[kPiece];
+    const std::size_t length = kPiece - reinterpret_cast<std::uintptr_t>(text) % kPiece;
+    if (user_copy(piece, text, length) != 0) return false;
+    if (std::memchr(piece, '\0', length) != nullptr) return true;
+    text += length;
+  }
+}
+
+bool LaunchEnvironment::is_readable(char* const* environment) {
+  for (char* const* entry = environment; entry != nullptr; ++entry) {
+    char* text = nullptr;
+    if (!get_user(&text, entry)) return false;
+    if (text == nullptr) return true;
+    if (!is_readable_text(text)) return false;
+  }
+  return true;
 }
 
 bool LaunchEnvironment::leaves_run(char* const* environment) {

@@ -24,6 +24,9 @@ class LaunchEnvironment {
   // below another root directory or mount.
   static bool is_reachable();
 
+  // Whether exec can read all of it: the kernel refuses what is otherwise. Null is an empty one.
+  static bool is_readable(char* const* environment);
+
   // The program that starts with `environment` is no longer to belong to this run: bypassed, or of
   // another node.
   static bool leaves_run(char* const* environment);
@@ -36,6 +39,9 @@ class LaunchEnvironment {
   static char** build(char* const* environment, const char* table, bool without_library,
                       void* scratch);
 };
+
+// Whether the text can be read up to its terminating zero.
+bool is_readable_text(const char* text);
 
 // The value of `name` in `environment`, or null.
 const char* find_variable(char* const* environment, const char* name);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "buffer/object_lifecycle.h"
 #include "client/session.h"
 
@@ -50,7 +51,7 @@ bool overlay(struct ::statx& status, ObjectIndex index) {
 }
 
 void to_stat(const struct ::statx& from, struct ::stat* to) {
-  std::memset(to, 0, sizeof *to);
+  *to = {};
   to->st_dev = makedev(from.stx_dev_major, from.stx_dev_minor);
   to->st_ino = from.stx_ino;
   to->st_mode = from.stx_mode;
@@ -92,9 +93,11 @@ ObjectIndex object_of(const struct ::statx& status) {
   return Session::instance().memory().objects().find(key_of(status));
 }
 
-int visible_statx(int directory, const char* path, int flags, unsigned mask,
-                  struct ::statx* result) {
-  if (!may_need_overlay()) return sys::statx(directory, path, flags, mask, result);
+namespace {
+
+// `result` is ours.
+int visible_statx_of(int directory, const char* path, int flags, unsigned mask,
+                     struct ::statx* result) {
   const ObjectTable& objects = Session::instance().memory().objects();
   for (int attempt = 0;; ++attempt) {
     const std::uint32_t live = objects.live_count();
@@ -111,11 +114,24 @@ int visible_statx(int directory, const char* path, int flags, unsigned mask,
   }
 }
 
+}  // namespace
+
+int visible_statx(int directory, const char* path, int flags, unsigned mask,
+                  struct ::statx* result) {
+  if (!may_need_overlay()) return sys::statx(directory, path, flags, mask, result);
+  struct ::statx status;
+  const int error = visible_statx_of(directory, path, flags, mask, &status);
+  if (error < 0) return error;
+  return put_user(result, status) ? 0 : -EFAULT;
+}
+
 int visible_stat(int directory, const char* path, int flags, struct ::stat* result) {
   struct ::statx status;
+  struct ::stat converted;
   const int error = visible_statx(directory, path, flags | AT_NO_AUTOMOUNT, kOverlayMask, &status);
-  if (error == 0) to_stat(status, result);
-  return error;
+  if (error < 0) return error;
+  to_stat(status, &converted);
+  return put_user(result, converted) ? 0 : -EFAULT;
 }
 
 }  // namespace cairn

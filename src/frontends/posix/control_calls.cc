@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/guard_change.h"
@@ -53,6 +54,15 @@ int set_descriptor_flags(int fd, OpenFile& file, long argument) {
   return result;
 }
 
+// A range at an address that the application gave.
+int lock_given_range(OpenFile& file, int command, struct flock* given) {
+  struct flock range;
+  if (!get_user(&range, given)) return -EFAULT;
+  const int error = lock_range(file, command, &range);
+  if (error < 0 || (command != F_GETLK && command != F_OFD_GETLK)) return error;
+  return put_user(given, range) ? 0 : -EFAULT;
+}
+
 int control(int fd, OpenFile& file, int command, long argument) {
   switch (command) {
     case F_DUPFD:
@@ -73,7 +83,7 @@ int control(int fd, OpenFile& file, int command, long argument) {
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
     case F_OFD_GETLK:
-      return lock_range(file, command, reinterpret_cast<struct flock*>(argument));
+      return lock_given_range(file, command, reinterpret_cast<struct flock*>(argument));
     default:
       return sys::fcntl(file.private_fd(), command, argument);
   }
@@ -102,8 +112,8 @@ int device_control(int fd, OpenFile& file, unsigned long request, long argument)
       const off_t here =
           static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
       const off_t left = file_size(file) - here;
-      *reinterpret_cast<int*>(argument) = static_cast<int>(left);
-      return 0;
+      const bool is_told = put_user(reinterpret_cast<int*>(argument), static_cast<int>(left));
+      return is_told ? 0 : -EFAULT;
     }
     // Sharing extents would tie bytes of the backing store to a file whose newest bytes are in the
     // buffer.

@@ -11,6 +11,7 @@
 #include <array>
 
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
@@ -227,9 +228,27 @@ ssize_t splice_file(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset
   return copy(from, to, std::min(length, kPipeBytes), false);
 }
 
+// An offset that the application gave by its address: taken at the beginning of the call, given
+// back at its end.
+class GivenOffset {
+ public:
+  explicit GivenOffset(off_t* given)
+      : given_(given), is_bad_(given != nullptr && !get_user(&value_, given)) {}
+  bool is_bad() const { return is_bad_; }
+  off_t* get() { return given_ != nullptr ? &value_ : nullptr; }
+  // False when it cannot be written, although the call has done its work.
+  bool give_back() const { return given_ == nullptr || put_user(given_, value_); }
+
+ private:
+  off_t* given_;
+  off_t value_ = 0;
+  bool is_bad_;
+};
+
 }  // namespace
 }  // namespace cairn
 
+using cairn::GivenOffset;
 using cairn::with_errno;
 
 CAIRN_HOOK(ssize_t, copy_file_range,
@@ -238,12 +257,20 @@ CAIRN_HOOK(ssize_t, copy_file_range,
   if (!cairn::is_ours(from, to)) {
     return cairn::real::copy_file_range(from, from_offset, to, to_offset, length, flags);
   }
-  return with_errno(cairn::copy_range(from, from_offset, to, to_offset, length, flags));
+  GivenOffset from_at(from_offset);
+  GivenOffset to_at(to_offset);
+  if (from_at.is_bad() || to_at.is_bad()) return with_errno(-EFAULT);
+  const ssize_t done = cairn::copy_range(from, from_at.get(), to, to_at.get(), length, flags);
+  const bool is_told = done <= 0 || (from_at.give_back() && to_at.give_back());
+  return with_errno(is_told ? done : -EFAULT);
 }
 
 CAIRN_HOOK(ssize_t, sendfile, (int to, int from, off_t* offset, size_t length)) {
   if (!cairn::is_ours(from, to)) return cairn::real::sendfile(to, from, offset, length);
-  return with_errno(cairn::send_file(to, from, offset, length));
+  GivenOffset at(offset);
+  if (at.is_bad()) return with_errno(-EFAULT);
+  const ssize_t done = cairn::send_file(to, from, at.get(), length);
+  return with_errno(at.give_back() ? done : -EFAULT);
 }
 CAIRN_TWIN(sendfile, sendfile64);
 
@@ -254,5 +281,10 @@ CAIRN_HOOK(ssize_t, splice,
   if (!cairn::is_ours(from, to)) {
     return cairn::real::splice(from, from_offset, to, to_offset, length, flags);
   }
-  return with_errno(cairn::splice_file(from, from_offset, to, to_offset, length));
+  GivenOffset from_at(from_offset);
+  GivenOffset to_at(to_offset);
+  if (from_at.is_bad() || to_at.is_bad()) return with_errno(-EFAULT);
+  const ssize_t done = cairn::splice_file(from, from_at.get(), to, to_at.get(), length);
+  const bool is_told = done < 0 || (from_at.give_back() && to_at.give_back());
+  return with_errno(is_told ? done : -EFAULT);
 }

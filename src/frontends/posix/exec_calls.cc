@@ -97,7 +97,11 @@ int start_planned(const ExecTarget& target, bool is_child, const StartMemory& si
 
 template <typename Start>
 int start_program(const Program& program, char* const* environment, Start&& start) {
-  if (!LaunchEnvironment::is_member()) return start(environment);
+  // What cannot be read is the kernel's to refuse.
+  if (!LaunchEnvironment::is_member() || !is_readable_text(program.path) ||
+      !LaunchEnvironment::is_readable(environment)) {
+    return start(environment);
+  }
   const bool is_child = is_vfork_child();
   ExecTarget target{.command = program.path};
   target.leaves_run = LaunchEnvironment::leaves_run(environment);

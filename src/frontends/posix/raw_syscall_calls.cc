@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "client/opening_guard.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
@@ -53,13 +54,14 @@ struct Arguments {
 // openat2() has no name in libc. The kernel resolves the path under the caller's rules, then the
 // file is looked at.
 long open_with_rules(const Arguments& arguments) {
-  const auto* rules = arguments.pointer<const open_how>(2);
-  if (rules == nullptr || arguments.size(3) < sizeof(open_how)) {
+  open_how rules;
+  if (arguments.size(3) < sizeof(open_how) ||
+      !get_user(&rules, arguments.pointer<const open_how>(2))) {
     return sys::call(SYS_openat2, arguments.word[0], arguments.word[1], arguments.word[2],
                      arguments.word[3]);
   }
-  open_how changed = *rules;
-  const bool truncates = (rules->flags & O_TRUNC) != 0 && (rules->flags & O_ACCMODE) != O_RDONLY;
+  open_how changed = rules;
+  const bool truncates = (rules.flags & O_TRUNC) != 0 && (rules.flags & O_ACCMODE) != O_RDONLY;
   if (truncates) changed.flags &= ~static_cast<std::uint64_t>(O_TRUNC);
   const auto* path = arguments.pointer<const char>(1);
   const OpeningGuard opening(

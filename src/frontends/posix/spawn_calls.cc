@@ -306,7 +306,8 @@ struct SpawnCall {
 
 int spawn(const SpawnCall& call, bool is_searched) {
   const auto& start = is_searched ? real::posix_spawnp : real::posix_spawn;
-  if (!LaunchEnvironment::is_member() || is_vfork_child()) {
+  if (!LaunchEnvironment::is_member() || is_vfork_child() || !is_readable_text(call.file) ||
+      !LaunchEnvironment::is_readable(call.environment)) {
     return start(call.pid, call.file, call.actions, call.attributes, call.arguments,
                  call.environment);
   }

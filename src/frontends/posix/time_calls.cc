@@ -8,6 +8,7 @@
 #include <utime.h>
 
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "buffer/object_lifecycle.h"
 #include "flush/unfinished_time.h"
 #include "frontends/common/descriptor_table.h"
@@ -114,7 +115,25 @@ int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Cal
   return 0;
 }
 
-int set_times(OpenFile& file, const timespec* times) {
+// Two times of the application's, which the kernel looks at before anything else.
+class GivenTimes {
+ public:
+  explicit GivenTimes(const timespec* given)
+      : is_given_(given != nullptr),
+        is_bad_(is_given_ && user_copy(times_, given, sizeof times_) != 0) {}
+  bool is_bad() const { return is_bad_; }
+  const timespec* get() const { return is_given_ ? times_ : nullptr; }
+
+ private:
+  timespec times_[2];
+  bool is_given_;
+  bool is_bad_;
+};
+
+int set_times(OpenFile& file, const timespec* given) {
+  const GivenTimes copied(given);
+  if (copied.is_bad()) return -EFAULT;
+  const timespec* times = copied.get();
   const auto call = [&](const timespec* asked) {
     return static_cast<int>(sys::call(SYS_utimensat, file.private_fd(), 0, sys::word(asked), 0));
   };
@@ -125,7 +144,10 @@ int set_times(OpenFile& file, const timespec* times) {
 }
 
 // Returns 0 or -errno.
-int set_times_at(int directory, const char* path, const timespec* times, int flags) {
+int set_times_at(int directory, const char* path, const timespec* given, int flags) {
+  const GivenTimes copied(given);
+  if (copied.is_bad()) return -EFAULT;
+  const timespec* times = copied.get();
   const auto call = [&](const timespec* asked) {
     return static_cast<int>(
         sys::call(SYS_utimensat, directory, sys::word(path), sys::word(asked), flags));
@@ -168,8 +190,9 @@ using cairn::OpenFile;
 using cairn::with_errno;
 
 CAIRN_HOOK(int, utimensat, (int directory, const char* path, const timespec* times, int flags)) {
-  const bool by_descriptor = path != nullptr && (flags & AT_EMPTY_PATH) != 0 && *path == '\0';
-  if (by_descriptor) {
+  char first = 0;
+  const bool may_be_empty = path != nullptr && (flags & AT_EMPTY_PATH) != 0;
+  if (may_be_empty && cairn::get_user(&first, path) && first == '\0') {
     OpenFile* file = DescriptorTable::find(directory);
     if (file != nullptr) return with_errno(cairn::set_times(*file, times));
   }
