@@ -319,18 +319,6 @@ void follow_truncation(OpenFile& file, int fd) {
   if (!PosixLocks::keeps_open(file.object, writable)) sys::close(writable);
 }
 
-// Such a descriptor is not buffered, but it keeps a file without a name alive for fstat() and for
-// another open through /proc: from the first one on, close does not throw the data of such files
-// away.
-void note_path_descriptor(int fd) {
-  struct ::statx raw;
-  ObjectIndex known = ObjectIndex::kNone;
-  if (sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) < 0) return;
-  if (!is_candidate(fd, raw, to_store_status(raw), &known)) return;
-  Session& session = Session::instance();
-  if (session.attach()) session.memory().header().path_descriptors.store(1);
-}
-
 // Whether an open of this path would give a managed file. Asked only by a process that has not
 // attached yet.
 bool may_be_managed(int directory, const char* path) {
@@ -385,6 +373,15 @@ bool place_placeholder(int fd, bool close_on_exec) {
   const bool placed = sys::dup3(placeholder, fd, close_on_exec ? O_CLOEXEC : 0) >= 0;
   sys::close(placeholder);
   return placed;
+}
+
+void note_path_descriptor(int fd) {
+  struct ::statx raw;
+  ObjectIndex known = ObjectIndex::kNone;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, kStatusMask, &raw) < 0) return;
+  if (!is_candidate(fd, raw, to_store_status(raw), &known)) return;
+  Session& session = Session::instance();
+  if (session.attach()) session.memory().header().path_descriptors.store(1);
 }
 
 bool has_files_in_place() { return in_place_seen.load(std::memory_order_relaxed); }

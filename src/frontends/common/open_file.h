@@ -90,6 +90,11 @@ int manage_opened(int fd, int flags);
 // library does not know fails loudly instead of reading what is not up to date.
 bool place_placeholder(int fd, bool close_on_exec);
 
+// An O_PATH descriptor was opened. It is not buffered, but it keeps a file without a name alive for
+// fstat() and for another open through /proc: from the first one on, close does not throw the data
+// of such files away.
+void note_path_descriptor(int fd);
+
 // Whether there has been a record without a private descriptor, which works on the application's
 // own: at such a number the kernel finds the file.
 bool has_files_in_place();

@@ -3,12 +3,15 @@
 // libc's names.
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,13 +19,14 @@
 #include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "client/opening_guard.h"
+#include "client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
@@ -30,6 +34,8 @@
 #include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/posix/clone_calls.h"
+#include "frontends/posix/raw_calls.h"
+#include "frontends/posix/raw_syscall_table.h"
 
 namespace cairn {
 namespace real {
@@ -40,116 +46,18 @@ constinit RealCall<long(long, long, long, long, long, long, long)> syscall{"sysc
 
 namespace {
 
-struct Arguments {
-  long word[6];
+using Arguments = RawArguments;
 
-  template <typename T>
-  T* pointer(int index) const {
-    return reinterpret_cast<T*>(word[index]);
-  }
-  int number(int index) const { return static_cast<int>(word[index]); }
-  std::size_t size(int index) const { return static_cast<std::size_t>(word[index]); }
-};
-
-// openat2() has no name in libc. The kernel resolves the path under the caller's rules, then the
-// file is looked at.
-long open_with_rules(const Arguments& arguments) {
-  open_how rules;
-  if (arguments.size(3) < sizeof(open_how) ||
-      !get_user(&rules, arguments.pointer<const open_how>(2))) {
-    return sys::call(SYS_openat2, arguments.word[0], arguments.word[1], arguments.word[2],
-                     arguments.word[3]);
-  }
-  open_how changed = rules;
-  const bool truncates = (rules.flags & O_TRUNC) != 0 && (rules.flags & O_ACCMODE) != O_RDONLY;
-  if (truncates) changed.flags &= ~static_cast<std::uint64_t>(O_TRUNC);
-  const auto* path = arguments.pointer<const char>(1);
-  const OpeningGuard opening(
-      opening_actor(arguments.number(0), path, static_cast<int>(changed.flags)));
-  const long fd = sys::call(SYS_openat2, arguments.word[0], arguments.word[1], sys::word(&changed),
-                            static_cast<long>(sizeof changed));
-  if (fd < 0) return fd;
-  const int error = manage_opened(static_cast<int>(fd), static_cast<int>(changed.flags));
-  if (error < 0) {
-    sys::close(static_cast<int>(fd));
-    return error;
-  }
-  if (!truncates) return fd;
-  return truncate_opened(static_cast<int>(fd), DescriptorTable::find(static_cast<int>(fd)));
-}
-
-bool is_hooked(long number) {
-  switch (number) {
-    case SYS_read:
-    case SYS_write:
-    case SYS_openat:
-    case SYS_close:
-    case SYS_fstat:
-    case SYS_lseek:
-    case SYS_mmap:
-    case SYS_munmap:
-    case SYS_mremap:
-    case SYS_ioctl:
-    case SYS_pread64:
-    case SYS_pwrite64:
-    case SYS_readv:
-    case SYS_writev:
-    case SYS_dup:
-    case SYS_dup3:
-    case SYS_fcntl:
-    case SYS_flock:
-    case SYS_fsync:
-    case SYS_fdatasync:
-    case SYS_truncate:
-    case SYS_ftruncate:
-    case SYS_fchmod:
-    case SYS_fchown:
-    case SYS_sendfile:
-    case SYS_splice:
-    case SYS_sync:
-    case SYS_syncfs:
-    case SYS_preadv:
-    case SYS_pwritev:
-    case SYS_preadv2:
-    case SYS_pwritev2:
-    case SYS_fallocate:
-    case SYS_copy_file_range:
-    case SYS_statx:
-    case SYS_newfstatat:
-    case SYS_unlinkat:
-    case SYS_renameat2:
-    case SYS_utimensat:
-    case SYS_close_range:
-    case SYS_openat2:
-    case SYS_sync_file_range:
-    case SYS_fgetxattr:
-    case SYS_fsetxattr:
-    case SYS_flistxattr:
-    case SYS_fremovexattr:
-    case SYS_epoll_ctl:
-    case SYS_execve:
-    case SYS_execveat:
-    case SYS_io_submit:
-    case SYS_io_destroy:
-#if defined(__x86_64__)
-    case SYS_open:
-    case SYS_creat:
-    case SYS_stat:
-    case SYS_lstat:
-    case SYS_dup2:
-    case SYS_unlink:
-    case SYS_rename:
-    case SYS_renameat:
-    case SYS_poll:
-#endif
-      return true;
-    default:
-      return false;
-  }
+// pselect6() has a sixth argument that holds the mask's address and its size.
+const sigset_t* mask_of(const Arguments& a) {
+  sigset_t* mask = nullptr;
+  auto* const* holder = a.pointer<sigset_t* const>(5);
+  return holder != nullptr && get_user(&mask, holder) ? mask : nullptr;
 }
 
 long dispatch_data(long number, const Arguments& a);
 long dispatch_name(long number, const Arguments& a);
+long dispatch_attribute(long number, const Arguments& a);
 
 long dispatch_descriptor(long number, const Arguments& a) {
   switch (number) {
@@ -202,7 +110,16 @@ long dispatch_descriptor(long number, const Arguments& a) {
       return with_errno(KernelAio::destroy(static_cast<aio_context_t>(a.word[0])));
     case SYS_epoll_ctl:
       return ::epoll_ctl(a.number(0), a.number(1), a.number(2), a.pointer<epoll_event>(3));
+    case SYS_ppoll:
+      return ::ppoll(a.pointer<pollfd>(0), static_cast<nfds_t>(a.word[1]), a.pointer<timespec>(2),
+                     a.pointer<sigset_t>(3));
+    case SYS_pselect6:
+      return ::pselect(a.number(0), a.pointer<fd_set>(1), a.pointer<fd_set>(2),
+                       a.pointer<fd_set>(3), a.pointer<timespec>(4), mask_of(a));
 #if defined(__x86_64__)
+    case SYS_select:
+      return ::select(a.number(0), a.pointer<fd_set>(1), a.pointer<fd_set>(2), a.pointer<fd_set>(3),
+                      a.pointer<timeval>(4));
     case SYS_dup2:
       return ::dup2(a.number(0), a.number(1));
     case SYS_poll:
@@ -242,6 +159,23 @@ long dispatch_data(long number, const Arguments& a) {
     case SYS_splice:
       return ::splice(a.number(0), a.pointer<off_t>(1), a.number(2), a.pointer<off_t>(3), a.size(4),
                       static_cast<unsigned>(a.word[5]));
+    case SYS_tee:
+      return ::tee(a.number(0), a.number(1), a.size(2), static_cast<unsigned>(a.word[3]));
+    case SYS_getdents64:
+      return ::getdents64(a.number(0), a.pointer<void>(1), a.size(2));
+#if defined(__x86_64__)
+    case SYS_getdents:
+      if (DescriptorTable::find(a.number(0)) != nullptr) return with_errno<long>(-ENOTDIR);
+      return real::syscall.get()(number, a.word[0], a.word[1], a.word[2], 0, 0, 0);
+#endif
+    case SYS_fadvise64:
+      return with_errno<long>(-::posix_fadvise(a.number(0), a.word[1], a.word[2], a.number(3)));
+    case SYS_readahead:
+      return ::readahead(a.number(0), a.word[1], a.size(2));
+    case SYS_cachestat:
+    case SYS_finit_module:
+    case SYS_kexec_file_load:
+      return with_errno(call_on_file(number, a));
     case SYS_copy_file_range:
       return ::copy_file_range(a.number(0), a.pointer<off_t>(1), a.number(2), a.pointer<off_t>(3),
                                a.size(4), static_cast<unsigned>(a.word[5]));
@@ -266,6 +200,13 @@ long dispatch_name(long number, const Arguments& a) {
                                      static_cast<mode_t>(a.word[3])));
     case SYS_openat2:
       return with_errno(open_with_rules(a));
+    case SYS_open_by_handle_at:
+      return with_errno(open_handle(a.number(0), a.pointer<void>(1), a.number(2)));
+    case SYS_pidfd_getfd:
+      return with_errno(get_descriptor(a.number(0), a.number(1), static_cast<unsigned>(a.word[2])));
+    case SYS_open_tree:
+      return with_errno(
+          open_tree_managed(a.number(0), a.pointer<char>(1), static_cast<unsigned>(a.word[2])));
     case SYS_fstat:
       return ::fstat(a.number(0), a.pointer<Stat>(1));
     case SYS_newfstatat:
@@ -286,7 +227,7 @@ long dispatch_name(long number, const Arguments& a) {
       return ::renameat2(a.number(0), a.pointer<char>(1), a.number(2), a.pointer<char>(3),
                          static_cast<unsigned>(a.word[4]));
     case SYS_utimensat:
-      return ::utimensat(a.number(0), a.pointer<char>(1), a.pointer<timespec>(2), a.number(3));
+      return with_errno(set_times_raw(a));
 #if defined(__x86_64__)
     case SYS_open:
       return with_errno(
@@ -305,14 +246,77 @@ long dispatch_name(long number, const Arguments& a) {
       return ::renameat(a.number(0), a.pointer<char>(1), a.number(2), a.pointer<char>(3));
 #endif
     default:
+      return dispatch_attribute(number, a);
+  }
+}
+
+long dispatch_attribute(long number, const Arguments& a) {
+  switch (number) {
+    case SYS_fchmodat:
+      return ::fchmodat(a.number(0), a.pointer<char>(1), static_cast<mode_t>(a.word[2]), 0);
+    case SYS_fchownat:
+      return ::fchownat(a.number(0), a.pointer<char>(1), static_cast<uid_t>(a.word[2]),
+                        static_cast<gid_t>(a.word[3]), a.number(4));
+    case SYS_linkat:
+      return ::linkat(a.number(0), a.pointer<char>(1), a.number(2), a.pointer<char>(3),
+                      a.number(4));
+    case SYS_setxattr:
+      return ::setxattr(a.pointer<char>(0), a.pointer<char>(1), a.pointer<void>(2), a.size(3),
+                        a.number(4));
+    case SYS_lsetxattr:
+      return ::lsetxattr(a.pointer<char>(0), a.pointer<char>(1), a.pointer<void>(2), a.size(3),
+                         a.number(4));
+    case SYS_removexattr:
+      return ::removexattr(a.pointer<char>(0), a.pointer<char>(1));
+    case SYS_lremovexattr:
+      return ::lremovexattr(a.pointer<char>(0), a.pointer<char>(1));
+    case SYS_fchmodat2:
+    case SYS_setxattrat:
+    case SYS_getxattrat:
+    case SYS_listxattrat:
+    case SYS_removexattrat:
+    case SYS_file_getattr:
+    case SYS_file_setattr:
+      return with_errno(call_at(number, a));
+    case SYS_setrlimit:
+      return ::setrlimit(static_cast<__rlimit_resource>(a.number(0)), a.pointer<rlimit>(1));
+    case SYS_prlimit64:
+      return ::prlimit(a.number(0), static_cast<__rlimit_resource>(a.number(1)),
+                       a.pointer<rlimit>(2), a.pointer<rlimit>(3));
+    case SYS_chroot:
+      return ::chroot(a.pointer<char>(0));
+    case SYS_unshare:
+      return ::unshare(a.number(0));
+    case SYS_setns:
+      return ::setns(a.number(0), a.number(1));
+    case SYS_prctl:
+      return ::prctl(a.number(0), a.word[1], a.word[2], a.word[3], a.word[4]);
+#if defined(__x86_64__)
+    case SYS_futimesat:
+      return ::futimesat(a.number(0), a.pointer<char>(1), a.pointer<timeval>(2));
+    case SYS_utimes:
+      return ::utimes(a.pointer<char>(0), a.pointer<timeval>(1));
+    case SYS_utime:
+      return ::utime(a.pointer<char>(0), a.pointer<utimbuf>(1));
+    case SYS_chmod:
+      return ::chmod(a.pointer<char>(0), static_cast<mode_t>(a.word[1]));
+    case SYS_chown:
+      return ::chown(a.pointer<char>(0), static_cast<uid_t>(a.word[1]),
+                     static_cast<gid_t>(a.word[2]));
+    case SYS_lchown:
+      return ::lchown(a.pointer<char>(0), static_cast<uid_t>(a.word[1]),
+                      static_cast<gid_t>(a.word[2]));
+    case SYS_link:
+      return ::link(a.pointer<char>(0), a.pointer<char>(1));
+#endif
+    default:
       return with_errno<long>(-ENOSYS);
   }
 }
 
 // Only the run's seccomp filter can keep every program from io_uring; this keeps those without a
 // filter honest.
-bool is_refused(long number) {
-  if (__builtin_expect(number != SYS_io_uring_setup, 1)) return false;
+bool is_refused() {
   return Session::instance().is_configured() && getenv("CAIRN_ALLOW_IO_URING") == nullptr;
 }
 
@@ -321,7 +325,6 @@ void look_at_clone(long number, long first, long second) {
   if (number == SYS_clone) before_clone(static_cast<unsigned long>(first));
   if (number == SYS_clone3)
     before_clone3(reinterpret_cast<void*>(first), static_cast<unsigned long>(second));
-  if (number == SYS_unshare) before_unshare(static_cast<unsigned long>(first));
 }
 
 }  // namespace
@@ -330,11 +333,12 @@ void look_at_clone(long number, long first, long second) {
 // Same parameters as the real one, so that calls which are not ours leave by a jump: vfork() and
 // clone() must not find a frame of ours on the stack they share.
 CAIRN_HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f)) {
-  if (__builtin_expect(!cairn::is_hooked(number), 1) && !cairn::is_refused(number)) {
-    cairn::look_at_clone(number, a, b);
+  const cairn::RawCall treatment = cairn::treatment_of(number);
+  if (treatment == cairn::RawCall::kRefused && cairn::is_refused())
+    return cairn::with_errno<long>(-ENOSYS);
+  if (treatment == cairn::RawCall::kPrepared) cairn::look_at_clone(number, a, b);
+  if (__builtin_expect(treatment != cairn::RawCall::kTranslated, 1))
     return cairn::real::syscall.get()(number, a, b, c, d, e, f);
-  }
-  if (!cairn::is_hooked(number)) return cairn::with_errno<long>(-ENOSYS);
   const cairn::Arguments arguments{{a, b, c, d, e, f}};
   return cairn::dispatch_descriptor(number, arguments);
 }
