@@ -113,12 +113,15 @@ bool TestClient::send(const void* message, std::size_t length, int fd) {
 }
 
 bool TestClient::hand_over(ObjectIndex object, int fd) {
-  if (memory_.header().descriptors_full.load() != 0 || memory_.header().detached.load() != 0)
-    return false;
+  ControlHeader& header = memory_.header();
+  DescriptorReservation reservation(header.descriptor_room, memory_.slot(self_.slot()).sending);
+  if (!reservation || header.detached.load() != 0) return false;
   protocol::ObjectMessage message;
   message.header.type = Type::kObjectDescriptor;
   message.object = raw(object);
+  message.descriptor = fd;
   if (!send(&message, sizeof message, fd)) return false;
+  reservation.sent();
   memory_.objects().at(object).set(kObjectHandedOver);
   return true;
 }
