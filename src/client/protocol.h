@@ -11,7 +11,8 @@
 // kKeepThrough), without a greeting and without a slot. It stays open, in children and through
 // exec, as long as anybody may have those files open; see client/ledger_connection.h.
 //
-// Both sides check magic, version and size of every message. Thread safety: values.
+// Both sides check magic, version and size of every message. The service decodes them in one place
+// (node/client_message.h). Thread safety: values.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,10 @@ enum class Type : std::uint16_t {
   // ObjectMessage + one descriptor: dirty data of the object can be stored through it
   kObjectDescriptor,
   kDiscarded,  // ObjectMessage: the object was unlinked and its data dropped; close the descriptor
-  kInherited,  // this process image has taken over what its pid had before exec: reap the old slot
-  kForeign,    // ForeignMessage: a program that cannot be intercepted is about to run in this pid
-  kFlush,      // ObjectMessage on a new connection -> Flushed
+  // Header alone: this process image has taken over what its pid had before exec: reap the old slot
+  kInherited,
+  kForeign,  // ForeignMessage: a program that cannot be intercepted is about to run in this pid
+  kFlush,    // ObjectMessage on a new connection -> Flushed
   kFlushed,
   kSync,         // SyncMessage on a new connection -> Flushed
   kDeclined,     // Header: the process cannot use what it was welcomed with; its slot is free again
@@ -53,8 +55,8 @@ struct Hello {
   Header header{kMagic, kVersion, Type::kHello};
   std::uint32_t run = 0;  // CAIRN_RUN, 0 when unset
   std::uint32_t layout_version = kLayoutVersion;
-  std::int32_t pid = 0;   // checked against SO_PEERCRED
-  char command[48] = {};  // /proc/self/comm or argv[0]
+  std::int32_t pid = 0;   // as the client sees itself; the service believes SO_PEERCRED
+  char command[48] = {};  // /proc/self/comm or argv[0], with its end
 };
 
 struct Welcome {

@@ -436,9 +436,9 @@ void Session::notify(const protocol::ObjectMessage& message) {
 
 void Session::notify_inherited() {
   if (!is_attached()) return ledger_.tell_inherited();
-  protocol::ObjectMessage message;
-  message.header.type = protocol::Type::kInherited;
-  notify(message);
+  protocol::Header message;
+  message.type = protocol::Type::kInherited;
+  if (socket_ >= 0) send_message(socket_, &message, sizeof message, -1);
 }
 
 void Session::notify_foreign(const char* command, const char* reason) {

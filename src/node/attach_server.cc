@@ -12,9 +12,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
+#include <variant>
 
 #include "base/clock.h"
 #include "node/local_socket.h"
+#include "node/process_image.h"
 
 namespace cairn::node {
 namespace {
@@ -27,6 +30,9 @@ enum class Kind : std::uint64_t { kListener = 1, kStop, kConnection, kProcess };
 constexpr std::uint64_t token(Kind kind, std::uint64_t number = 0) {
   return static_cast<std::uint64_t>(kind) << kKindShift | number;
 }
+
+constexpr message::Malformed kTooEarly{"a message before its greeting"};
+constexpr message::Malformed kOneWay{"a request on a connection of another kind"};
 
 // A dying process closes its sockets a moment before its pidfd tells.
 constexpr std::int64_t kOrphanCheckNanos = 20'000'000;
@@ -50,30 +56,9 @@ bool watch_input(int epoll, int fd, std::uint64_t connection, bool wanted) {
   return ::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0;
 }
 
-// After an exec nothing of the node is mapped any more.
-bool maps_a_node(pid_t pid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/maps";
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return false;
-  bool found = false;
-  char line[512];
-  while (!found && std::fgets(line, sizeof line, file) != nullptr) {
-    found = std::strstr(line, "memfd:cairn-control") != nullptr;
-  }
-  std::fclose(file);
-  return found;
-}
-
-template <typename T>
-bool parse(const char* bytes, std::size_t length, T* message) {
-  if (length != sizeof(T)) return false;
-  std::memcpy(message, bytes, sizeof(T));
-  return true;
-}
-
-std::string bounded_text(const char* text, std::size_t size) {
-  return std::string(text, ::strnlen(text, size));
-}
+// Others have their turn after so many messages of one connection: what a socket holds of a process
+// that has died is less.
+constexpr int kMessagesPerTurn = 1024;
 
 }  // namespace
 
@@ -96,6 +81,16 @@ Status AttachServer::start(const std::string& socket_path) {
     return Status::from_errno(errno, "cannot watch for clients");
   }
   thread_ = std::thread([this] { run(); });
+  return Status::ok();
+}
+
+// The listener keeps its number, so that the thread notices nothing but the next connection.
+Status AttachServer::listen_again(const std::string& socket_path) {
+  const auto listener = listen_at(socket_path, SOCK_SEQPACKET);
+  if (!listener) return listener.status();
+  if (::dup3(listener.value().get(), listener_.get(), O_CLOEXEC) < 0 ||
+      !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)))
+    return Status::from_errno(errno, "cannot listen again at " + socket_path);
   return Status::ok();
 }
 
@@ -191,37 +186,17 @@ void AttachServer::serve_resting() {
 }
 
 void AttachServer::serve_connection(std::uint64_t id) {
-  for (;;) {
+  for (int turn = 0; turn < kMessagesPerTurn; ++turn) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
-    Message message;
-    iovec part{message.bytes, sizeof message.bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(ucred))];
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    const ssize_t length =
-        ::recvmsg(found->second.socket.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    message.sender = found->second.pid;
-    for (cmsghdr* item = CMSG_FIRSTHDR(&header); length > 0 && item != nullptr;
-         item = CMSG_NXTHDR(&header, item)) {
-      if (item->cmsg_level != SOL_SOCKET) continue;
-      if (item->cmsg_type == SCM_RIGHTS) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(item), sizeof fd);
-        message.fd.reset(fd);
-      } else if (item->cmsg_type == SCM_CREDENTIALS) {
-        ucred credentials{};
-        std::memcpy(&credentials, CMSG_DATA(item), sizeof credentials);
-        if (credentials.pid > 0) message.sender = credentials.pid;
-      }
-    }
-    message.length = length > 0 ? static_cast<std::size_t>(length) : 0;
-    if (length > 0 && handle(id, found->second, message)) continue;
+    Datagram datagram;
+    const Received received =
+        receive_datagram(found->second.socket.get(), found->second.pid, &datagram);
+    if (received == Received::kNothing) return;
+    if (received == Received::kDatagram &&
+        handle(id, found->second,
+               decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity())))
+      continue;
     const auto still = connections_.find(id);
     if (still == connections_.end()) return;
     closed(id, still->second);
@@ -238,66 +213,122 @@ void AttachServer::closed(std::uint64_t id, const Connection& connection) {
   if (connection.is_ledger && unserved_.hung_up(id)) events_.on_ledger_over();
 }
 
-// Returns false when the connection is to be closed.
-bool AttachServer::handle(std::uint64_t id, Connection& connection, Message& message) {
-  protocol::Header header;
-  if (message.length < sizeof header) return false;
-  std::memcpy(&header, message.bytes, sizeof header);
-  if (header.magic != protocol::kMagic) return false;
-  if (header.version != protocol::kVersion) {
-    refuse(connection, UnservedReason::kOtherVersion,
-           "this node runs Cairn " CAIRN_VERSION ", the program was started with another version");
-    return false;
+// Returns false when the connection is to be closed: never that of an attached process for what it
+// says, because its end would mean that the service has died (client/dead_service.h), and no
+// ledger's, because its files would come back into the buffers.
+bool AttachServer::handle(std::uint64_t id, Connection& connection, ClientMessage message) {
+  return std::visit(
+      [&](auto&& each) { return act(id, connection, std::forward<decltype(each)>(each)); },
+      std::move(message));
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Malformed what) {
+  if (!connection.has_erred) {
+    events_.log("process " + std::to_string(connection.pid) + " has sent " + what.reason +
+                ": left out, as all that follows of this kind");
+    connection.has_erred = true;
   }
-  switch (header.type) {
-    case Type::kHello:
-      return welcome(connection, message);
-    case Type::kObjectDescriptor: {
-      protocol::ObjectMessage object;
-      if (!parse(message.bytes, message.length, &object) || !connection.owner) return false;
-      take_descriptor(id, connection, message, object);
-      return true;
-    }
-    case Type::kDiscarded: {
-      protocol::ObjectMessage object;
-      if (!parse(message.bytes, message.length, &object) || !connection.owner) return false;
-      events_.on_discarded(static_cast<ObjectIndex>(object.object));
-      return true;
-    }
-    case Type::kInherited:
-      inherited(connection);
-      return true;
-    case Type::kForeign: {
-      protocol::ForeignMessage foreign;
-      if (parse(message.bytes, message.length, &foreign))
-        note_foreign(ForeignProgram{message.sender, connection.run,
-                                    bounded_text(foreign.command, sizeof foreign.command),
-                                    bounded_text(foreign.reason, sizeof foreign.reason)});
-      return true;
-    }
-    case Type::kFlush:
-      return flush(id, connection, message);
-    case Type::kSync: {
-      protocol::SyncMessage sync;
-      if (!parse(message.bytes, message.length, &sync)) return false;
-      events_.on_sync_request(give_away(id, connection), sync.device);
-      return false;
-    }
-    case Type::kDeclined:
-      declined(connection);
-      return false;
-    case Type::kUnserved:
-    case Type::kKeepThrough:
-      return unserved(id, connection, message);
-    case Type::kTakenOver:
-      if (connection.is_ledger && unserved_.taken_over(id, message.sender))
-        events_.on_ledger_over();
-      return connection.is_ledger;
-    case Type::kMeetUnserved:
-      return meet_unserved(connection, message);
-    default:
-      return false;
+  if (connection.owner || connection.is_ledger) return true;
+  if (what.is_of_another_version) {
+    return refuse(connection, UnservedReason::kOtherVersion,
+                  "this node runs Cairn " CAIRN_VERSION
+                  ", the program was started with another version");
   }
+  return refuse(connection, UnservedReason::kFailed,
+                std::string("the node does not understand ") + what.reason);
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Hello hello) {
+  return welcome(connection, hello);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Discarded discarded) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  events_.on_discarded(discarded.object);
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Inherited) {
+  if (!connection.owner && !connection.is_ledger) return act(id, connection, kTooEarly);
+  inherited(connection);
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreign foreign) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  note_foreign(ForeignProgram{foreign.sender, connection.run, std::move(foreign.command),
+                              std::move(foreign.reason)});
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  events_.on_flush_request(give_away(id, connection), flush.object, flush.durable);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  events_.on_sync_request(give_away(id, connection), sync.device);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  protocol::Flushed answer;
+  answer.error = -unserved_.meet(meet.object);
+  (void)!::send(connection.socket.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {
+  const auto found = processes_.find(connection.pid);
+  const bool is_its =
+      found != processes_.end() && connection.owner && found->second.owner == connection.owner;
+  if (!is_its) return connection.is_ledger;
+  const std::uint16_t slot = connection.owner.slot();
+  found->second.owner = Owner();
+  connection.owner = Owner();
+  events_.on_departure(clients_.declare_dead(slot), AttachEvents::Departure::kDied);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenOver taken) {
+  if (!connection.is_ledger) return act(id, connection, kTooEarly);
+  if (unserved_.taken_over(id, taken.sender)) events_.on_ledger_over();
+  return true;
+}
+
+// What is asked on a ledger connection is answered by another thread through a descriptor of its
+// own, so that this thread may close the connection any time.
+UniqueFd AttachServer::begin_ledger(std::uint64_t id, Connection& connection, std::uint32_t run) {
+  UniqueFd answer(::fcntl(connection.socket.get(), F_DUPFD_CLOEXEC, 3));
+  if (!answer) return answer;
+  connection.run = run;
+  if (!connection.is_ledger) {
+    connection.is_ledger = true;
+    unserved_.begin(id, connection.pid);
+    if (watch(connection.pid) == nullptr) unserved_.holder_ended(connection.pid);
+  }
+  return answer;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserved unserved) {
+  if (connection.owner) return act(id, connection, kOneWay);
+  UniqueFd answer = begin_ledger(id, connection, unserved.run);
+  if (!answer) return false;
+  note_foreign(ForeignProgram{unserved.sender, unserved.run, std::move(unserved.command),
+                              text_of(unserved.reason)});
+  events_.on_unserved(std::move(answer));
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepThrough keep) {
+  if (connection.owner) return act(id, connection, kOneWay);
+  UniqueFd answer = begin_ledger(id, connection, keep.told.run);
+  if (!answer) return false;
+  events_.on_keep_through(std::move(answer), id, std::move(keep.file), keep.told);
+  return true;
 }
 
 UniqueFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
@@ -307,75 +338,22 @@ UniqueFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
   return socket;
 }
 
-bool AttachServer::flush(std::uint64_t id, Connection& connection, const Message& message) {
-  protocol::ObjectMessage object;
-  if (!parse(message.bytes, message.length, &object)) return false;
-  events_.on_flush_request(give_away(id, connection), static_cast<ObjectIndex>(object.object),
-                           object.durable != 0);
-  return false;
-}
-
-bool AttachServer::meet_unserved(const Connection& connection, const Message& message) {
-  protocol::ObjectMessage object;
-  if (!parse(message.bytes, message.length, &object)) return false;
-  protocol::Flushed answer;
-  answer.error = -unserved_.meet(static_cast<ObjectIndex>(object.object));
-  (void)!::send(connection.socket.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
-  return false;
-}
-
-void AttachServer::declined(Connection& connection) {
-  const auto found = processes_.find(connection.pid);
-  const bool is_its =
-      found != processes_.end() && connection.owner && found->second.owner == connection.owner;
-  if (!is_its) return;
-  const std::uint16_t slot = connection.owner.slot();
-  found->second.owner = Owner();
-  connection.owner = Owner();
-  events_.on_departure(clients_.declare_dead(slot), AttachEvents::Departure::kDied);
-}
-
-// What is asked on a ledger connection is answered by another thread through a descriptor of its
-// own, so that this thread may close the connection any time.
-bool AttachServer::unserved(std::uint64_t id, Connection& connection, Message& message) {
-  protocol::UnservedMessage told;
-  if (connection.owner || !parse(message.bytes, message.length, &told)) return false;
-  UniqueFd answer(::fcntl(connection.socket.get(), F_DUPFD_CLOEXEC, 3));
-  if (!answer) return false;
-  connection.run = told.run;
-  if (!connection.is_ledger) {
-    connection.is_ledger = true;
-    unserved_.begin(id, connection.pid);
-    if (watch(connection.pid) == nullptr) unserved_.holder_ended(connection.pid);
-  }
-  if (told.header.type == Type::kKeepThrough) {
-    events_.on_keep_through(std::move(answer), id, std::move(message.fd), told);
-    return true;
-  }
-  note_foreign(ForeignProgram{message.sender, told.run,
-                              bounded_text(told.command, sizeof told.command),
-                              text_of(told.reason)});
-  events_.on_unserved(std::move(answer));
-  return true;
-}
-
-void AttachServer::take_descriptor(std::uint64_t id, Connection& connection, Message& message,
-                                   const protocol::ObjectMessage& object) {
-  const auto index = static_cast<ObjectIndex>(object.object);
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
   FileRoom room = clients_.descriptors().received(connection.owner.slot());
-  UniqueFd fd = message.fd ? std::move(message.fd) : lost_descriptor(message, object);
-  if (fd && object.is_lent != 0) fd = with_own_description(std::move(fd));
-  if (fd && files_.insert(index, std::move(fd), std::move(room), connection.run)) {
-    events_.on_descriptor(index);
+  UniqueFd fd = given.descriptor ? std::move(given.descriptor) : lost_descriptor(given);
+  if (fd && given.is_lent) fd = with_own_description(std::move(fd));
+  if (fd && files_.insert(given.object, std::move(fd), std::move(room), connection.run)) {
+    events_.on_descriptor(given.object);
     ++descriptors_received_;
     rest(id, connection);
-    return;
+    return true;
   }
   events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
               " cannot be used");
-  if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return;
-  losses_.push_back(Loss{index, connection.owner});
+  losses_.push_back(Loss{given.object, connection.owner});
   tell_losses();
+  return true;
 }
 
 // The sender sets the flag after it has sent: it is cleared once it was seen. What the sender made
@@ -392,11 +370,10 @@ void AttachServer::tell_losses() {
 
 // The kernel had no number for it: the limit was lowered, or more is open here than was counted.
 // The sender still has the file open, unless it has ended since.
-UniqueFd AttachServer::lost_descriptor(const Message& message,
-                                       const protocol::ObjectMessage& object) {
+UniqueFd AttachServer::lost_descriptor(const message::ObjectDescriptor& given) {
   clients_.descriptors().free_a_number();
   const std::string path =
-      "/proc/" + std::to_string(message.sender) + "/fd/" + std::to_string(object.descriptor);
+      "/proc/" + std::to_string(given.sender) + "/fd/" + std::to_string(given.number);
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   clients_.descriptors().measure();
   return fd;
@@ -412,11 +389,9 @@ bool AttachServer::refuse(const Connection& connection, UnservedReason code,
   return false;
 }
 
-bool AttachServer::welcome(Connection& connection, const Message& message) {
-  protocol::Hello hello;
-  if (connection.owner || !parse(message.bytes, message.length, &hello)) {
-    return refuse(connection, UnservedReason::kOtherVersion, "malformed greeting");
-  }
+bool AttachServer::welcome(Connection& connection, const message::Hello& hello) {
+  if (connection.owner || connection.is_ledger)
+    return act(0, connection, message::Malformed{"a second greeting"});
   if (hello.layout_version != kLayoutVersion) {
     return refuse(
         connection, UnservedReason::kOtherVersion,
@@ -435,7 +410,7 @@ bool AttachServer::welcome(Connection& connection, const Message& message) {
   ClientInfo client;
   client.pid = connection.pid;
   client.run = hello.run;
-  client.command = bounded_text(hello.command, sizeof hello.command);
+  client.command = hello.command;
   const std::optional<Owner> owner = clients_.attach(client);
   if (!owner) {
     return refuse(connection, UnservedReason::kNoSlot,
@@ -452,7 +427,7 @@ bool AttachServer::send_welcome(const Connection& connection) const {
   protocol::Welcome welcome;
   welcome.slot = connection.owner.slot();
   welcome.generation = connection.owner.generation();
-  welcome.shape = memory_.header().shape;
+  welcome.shape = memory_.shape();
   int fds[1 + kTiersMax];
   unsigned count = 0;
   fds[count++] = memory_.control().fd();
@@ -535,7 +510,11 @@ void AttachServer::check_orphans() {
     const auto found = processes_.find(orphan.pid);
     if (found == processes_.end() || found->second.owner != orphan.owner) continue;
     // Still mapped: the program closed our socket but goes on. Its death will be seen by the pidfd.
-    if (maps_a_node(orphan.pid)) continue;
+    // So it is with one of which the kernel says nothing, unless it has told that it executes what
+    // cannot be intercepted.
+    const NodeMapping mapping = node_mapping_of(orphan.pid);
+    if (mapping == NodeMapping::kMapped) continue;
+    if (mapping == NodeMapping::kUnknown && !clients_.is_foreign(orphan.pid)) continue;
     Process& process = found->second;
     process.departed.push_back(clients_.declare_dead(process.owner.slot()));
     process.owner = Owner();

@@ -19,6 +19,7 @@
 
 #include "base/status.h"
 #include "client/protocol.h"
+#include "node/client_message.h"
 #include "node/client_table.h"
 #include "node/store_files.h"
 #include "node/unique_fd.h"
@@ -61,6 +62,9 @@ class AttachServer {
   ~AttachServer();
 
   Status start(const std::string& socket_path);
+  // The socket's name is gone: listens at `socket_path` from now on. While it runs, by the thread
+  // that started it.
+  Status listen_again(const std::string& socket_path);
   void stop();
 
  private:
@@ -73,18 +77,13 @@ class AttachServer {
     // waking this thread for each one, which costs the sender more than the message.
     bool is_resting = false;
     bool is_ledger = false;  // the connection's number names its ledger
+    bool has_erred = false;  // it has sent what cannot be understood, and the log says so
   };
   struct Process {
     UniqueFd pidfd;
     std::vector<Owner> departed;  // images before an exec, whose holds wait
     Owner owner;                  // none when the present image is not attached
     std::uint32_t run = 0;
-  };
-  struct Message {
-    std::size_t length = 0;
-    pid_t sender = 0;
-    UniqueFd fd;
-    alignas(8) char bytes[protocol::kMessageBytesMax] = {};
   };
 
   void run();
@@ -94,17 +93,27 @@ class AttachServer {
   void serve_connection(std::uint64_t id);
   void rest(std::uint64_t id, Connection& connection);
   void serve_resting();
-  bool handle(std::uint64_t id, Connection& connection, Message& message);
-  void take_descriptor(std::uint64_t id, Connection& connection, Message& message,
-                       const protocol::ObjectMessage& object);
+  bool handle(std::uint64_t id, Connection& connection, ClientMessage message);
+  // What each message does. False: the connection is to be closed.
+  bool act(std::uint64_t id, Connection& connection, message::Malformed what);
+  bool act(std::uint64_t id, Connection& connection, message::Hello hello);
+  bool act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given);
+  bool act(std::uint64_t id, Connection& connection, message::Discarded discarded);
+  bool act(std::uint64_t id, Connection& connection, message::Inherited);
+  bool act(std::uint64_t id, Connection& connection, message::Foreign foreign);
+  bool act(std::uint64_t id, Connection& connection, message::Flush flush);
+  bool act(std::uint64_t id, Connection& connection, message::Sync sync);
+  bool act(std::uint64_t id, Connection& connection, message::Declined);
+  bool act(std::uint64_t id, Connection& connection, message::Unserved unserved);
+  bool act(std::uint64_t id, Connection& connection, message::KeepThrough keep);
+  bool act(std::uint64_t id, Connection& connection, message::TakenOver taken);
+  bool act(std::uint64_t id, Connection& connection, message::MeetUnserved meet);
   void tell_losses();
-  UniqueFd lost_descriptor(const Message& message, const protocol::ObjectMessage& object);
-  bool welcome(Connection& connection, const Message& message);
+  UniqueFd lost_descriptor(const message::ObjectDescriptor& given);
+  bool welcome(Connection& connection, const message::Hello& hello);
   bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
-  void declined(Connection& connection);
-  bool flush(std::uint64_t id, Connection& connection, const Message& message);
-  bool meet_unserved(const Connection& connection, const Message& message);
-  bool unserved(std::uint64_t id, Connection& connection, Message& message);
+  // A descriptor for the answer; none when the connection cannot be a ledger's.
+  UniqueFd begin_ledger(std::uint64_t id, Connection& connection, std::uint32_t run);
   void closed(std::uint64_t id, const Connection& connection);
   bool send_welcome(const Connection& connection) const;
   // The connection leaves the thread's care.

@@ -24,7 +24,10 @@ void add_to(CounterSums& sums, const CounterSums& more) {
 }  // namespace
 
 ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
-    : memory_(memory), budget_(budget), service_(memory.owners().current(kServiceSlot)) {
+    : memory_(memory),
+      budget_(budget),
+      service_(memory.owners().current(kServiceSlot)),
+      seats_(memory.slot_count()) {
   for (std::uint32_t slot = kServiceSlot + 1; slot < memory.slot_count(); ++slot) {
     free_slots_.push_back(static_cast<std::uint16_t>(slot));
   }
@@ -32,6 +35,7 @@ ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
   own.pid.store(::getpid());
   copy_text(own.command, sizeof own.command, "cairn node-service");
   own.state.store(SlotState::kActive, std::memory_order_release);
+  seats_[kServiceSlot].state = SlotState::kActive;
 }
 
 std::optional<Owner> ClientTable::attach(const ClientInfo& client) {
@@ -40,7 +44,9 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client) {
   const std::uint16_t index = free_slots_.front();
   free_slots_.pop_front();
   ClientSlot& slot = memory_.slot(index);
-  CAIRN_CHECK(slot.state.load() == SlotState::kFree);
+  CAIRN_CHECK(seats_[index].state == SlotState::kFree);
+  seats_[index] = Seat{SlotState::kActive, client};
+  seats_[index].client.slot = index;
   slot.pid.store(client.pid, std::memory_order_relaxed);
   slot.run.store(client.run, std::memory_order_relaxed);
   copy_text(slot.command, sizeof slot.command, client.command);
@@ -60,6 +66,7 @@ Owner ClientTable::declare_dead(std::uint16_t slot) {
   // The generation first: whoever waits for a lock of the dead goes on from this instant.
   memory_.owners().advance(slot);
   memory_.slot(slot).state.store(SlotState::kReaping, std::memory_order_release);
+  seats_[slot].state = SlotState::kReaping;
   return dead;
 }
 
@@ -92,7 +99,7 @@ void ClientTable::release(std::uint16_t index) {
   ClientSlot& slot = memory_.slot(index);
   const CounterSums sums = sum_of_slot(index);
   add_to(departed_, sums);
-  const auto run = runs_.find(slot.run.load(std::memory_order_relaxed));
+  const auto run = runs_.find(seats_[index].client.run);
   if (run != runs_.end()) add_to(run->second.sums, sums);
   for (CounterShard& shard : slot.shards) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
@@ -105,6 +112,7 @@ void ClientTable::release(std::uint16_t index) {
   slot.run.store(0, std::memory_order_relaxed);
   slot.account.store(raw(AccountId::kNobody), std::memory_order_relaxed);
   slot.state.store(SlotState::kFree, std::memory_order_release);
+  seats_[index] = Seat();
   free_slots_.push_back(index);
   --busy_;
 }
@@ -112,12 +120,8 @@ void ClientTable::release(std::uint16_t index) {
 std::vector<ClientInfo> ClientTable::active() const {
   const std::lock_guard lock(mutex_);
   std::vector<ClientInfo> clients;
-  for (std::uint32_t index = kServiceSlot + 1; index < memory_.slot_count(); ++index) {
-    const ClientSlot& slot = memory_.slot(static_cast<std::uint16_t>(index));
-    if (slot.state.load(std::memory_order_acquire) != SlotState::kActive) continue;
-    const std::size_t length = ::strnlen(slot.command, sizeof slot.command);
-    clients.push_back(ClientInfo{static_cast<std::uint16_t>(index), slot.pid.load(),
-                                 slot.run.load(), std::string(slot.command, length)});
+  for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
+    if (seats_[index].state == SlotState::kActive) clients.push_back(seats_[index].client);
   }
   return clients;
 }
@@ -143,11 +147,9 @@ std::uint64_t ClientTable::attach_count() const {
 CounterSums ClientTable::totals() const {
   const std::lock_guard lock(mutex_);
   CounterSums sums = departed_;
-  for (std::uint32_t index = kServiceSlot; index < memory_.slot_count(); ++index) {
-    const auto slot = static_cast<std::uint16_t>(index);
-    if (memory_.slot(slot).state.load(std::memory_order_acquire) != SlotState::kFree) {
-      add_to(sums, sum_of_slot(slot));
-    }
+  for (std::uint32_t index = kServiceSlot; index < seats_.size(); ++index) {
+    if (seats_[index].state != SlotState::kFree)
+      add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
   }
   return sums;
 }
@@ -156,10 +158,9 @@ CounterSums ClientTable::run_totals(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
   CounterSums sums{};
   if (const auto found = runs_.find(run); found != runs_.end()) sums = found->second.sums;
-  for (std::uint32_t index = kServiceSlot + 1; index < memory_.slot_count(); ++index) {
-    const ClientSlot& slot = memory_.slot(static_cast<std::uint16_t>(index));
-    if (slot.state.load(std::memory_order_acquire) == SlotState::kFree || slot.run.load() != run)
-      continue;
+  for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
+    const Seat& seat = seats_[index];
+    if (seat.state == SlotState::kFree || seat.client.run != run) continue;
     add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
   }
   return sums;
@@ -179,11 +180,11 @@ void ClientTable::forget_run(std::uint32_t run) {
 void ClientTable::set_account(std::uint32_t run, AccountId account) {
   const std::lock_guard lock(mutex_);
   runs_[run].account = account;
-  for (std::uint32_t index = kServiceSlot + 1; index < memory_.slot_count(); ++index) {
-    ClientSlot& slot = memory_.slot(static_cast<std::uint16_t>(index));
-    if (slot.state.load(std::memory_order_acquire) == SlotState::kFree || slot.run.load() != run)
-      continue;
-    slot.account.store(raw(account), std::memory_order_relaxed);
+  for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
+    const Seat& seat = seats_[index];
+    if (seat.state == SlotState::kFree || seat.client.run != run) continue;
+    memory_.slot(static_cast<std::uint16_t>(index))
+        .account.store(raw(account), std::memory_order_relaxed);
   }
 }
 
@@ -201,6 +202,11 @@ void ClientTable::end_foreign(pid_t pid) {
   if (foreign_.erase(pid) != 0) {
     memory_.header().foreign_programs.fetch_sub(1, std::memory_order_acq_rel);
   }
+}
+
+bool ClientTable::is_foreign(pid_t pid) const {
+  const std::lock_guard lock(mutex_);
+  return foreign_.contains(pid);
 }
 
 std::vector<ForeignProgram> ClientTable::foreign_running() const {

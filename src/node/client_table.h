@@ -4,6 +4,9 @@
 // Slots are given out oldest-freed first: the 8-bit generation of a slot then wraps as late as
 // possible, and the name of a dead owner stays unique until the sweep has passed (see sweep.h).
 //
+// Which slots are in use, by whom and for which run, is known here; what stands in the slots is for
+// others to read, and clients can write it.
+//
 // Thread safety: all functions from any thread.
 #pragma once
 
@@ -91,10 +94,16 @@ class ClientTable {
 
   void note_foreign(const ForeignProgram& program);
   void end_foreign(pid_t pid);
+  bool is_foreign(pid_t pid) const;
   std::vector<ForeignProgram> foreign_running() const;
   std::vector<ForeignProgram> foreign_of_run(std::uint32_t run) const;
 
  private:
+  struct Seat {
+    SlotState state = SlotState::kFree;
+    ClientInfo client;
+  };
+
   CounterSums sum_of_slot(std::uint16_t slot) const;
 
   struct RunCounts {
@@ -109,6 +118,7 @@ class ClientTable {
   DescriptorBudget& budget_;
   Owner service_;
   mutable std::mutex mutex_;
+  std::vector<Seat> seats_;  // one for each slot
   std::deque<std::uint16_t> free_slots_;
   std::size_t busy_ = 0;
   std::uint64_t attaches_ = 0;
