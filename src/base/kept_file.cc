@@ -7,6 +7,8 @@
 #include <bit>
 #include <cerrno>
 
+#include "base/private_file.h"
+
 namespace cairn {
 namespace {
 
@@ -15,9 +17,8 @@ static_assert(std::endian::native == std::endian::little);
 Status invalid(std::string what) { return {StatusCode::kInvalid, std::move(what)}; }
 
 int write_whole(const std::string& path, std::string_view bytes) {
-  const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) return errno;
+  const int descriptor = open_new_file(path.c_str(), 0600);
+  if (descriptor < 0) return -descriptor;
   int error_number = 0;
   while (!bytes.empty() && error_number == 0) {
     const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
@@ -82,6 +83,10 @@ Result<std::string> load_kept(const KeptKind& kind, const std::string& path) {
   // Whatever else bears the name, opening it is not to wait for it.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return Status::from_errno(errno, path);
+  if (!is_written_by_user_alone(descriptor)) {
+    ::close(descriptor);
+    return Status(StatusCode::kDenied, path + " can be written by other users");
+  }
   std::string bytes(kind.bytes_max + 1, '\0');
   std::size_t filled = 0;
   while (filled < bytes.size()) {

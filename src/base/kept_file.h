@@ -7,7 +7,8 @@
 // what is kept so can be done without.
 //
 // Errors name the file where they are about one. One that is not there: kNotFound. Not of the
-// kind, cut off or damaged: kInvalid. Of another version: kIncompatible.
+// kind, cut off or damaged: kInvalid. Of another version: kIncompatible. One that another user owns
+// or may write: kDenied.
 //
 // Thread safety: pure functions and the file system. One thread saves a file at a time.
 #pragma once

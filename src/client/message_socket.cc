@@ -25,6 +25,16 @@ int set_timeout(int socket, int option, int timeout_ms) {
       sys::call(SYS_setsockopt, socket, SOL_SOCKET, option, sys::word(&time), sizeof time));
 }
 
+// Who listens gets descriptors of this user's files: where the service's directory is gone, another
+// user may have put one of his own in its place.
+bool is_of_this_user(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  const long result = sys::call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, sys::word(&peer),
+                                sys::word(&length));
+  return result == 0 && peer.uid == sys::geteuid();
+}
+
 }  // namespace
 
 int connect_seqpacket(const char* path, int floor, int timeout_ms) {
@@ -47,7 +57,8 @@ int connect_seqpacket(const char* path, int floor, int timeout_ms) {
     set_timeout(socket, SO_SNDTIMEO, timeout_ms);
     set_timeout(socket, SO_RCVTIMEO, timeout_ms);
   }
-  const long result = sys::call(SYS_connect, socket, sys::word(&address), sizeof address);
+  long result = sys::call(SYS_connect, socket, sys::word(&address), sizeof address);
+  if (result == 0 && !is_of_this_user(socket)) result = -EACCES;
   if (result < 0) {
     sys::close(socket);
     return static_cast<int>(result);

@@ -49,8 +49,8 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
     paths[tier + 1] = config.tiers[tier].directory + "/cairn-" + config.name + ".pool";
   if (config.swap_capacity_bytes != 0)
     paths[config.tiers.size() + 1] = config.swap_directory + "/.cairn-" + config.name + ".swap";
-  // Left by a node of this name that was killed; nobody has it, because this node holds the name
-  // now.
+  // Left by an older version's node of this name that was killed; nobody has it, because this node
+  // holds the name now. Pools have no name today: clients get the descriptor.
   for (const std::string& path : paths) {
     if (!path.empty()) ::unlink(path.c_str());
   }
@@ -61,11 +61,6 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
                     "ram.huge_pages is hugetlb, but too few huge pages are reserved for " +
                         format_size(config.ram_capacity_bytes) +
                         ": raise vm.nr_hugepages, or set it to auto");
-  }
-  // Nobody opens a pool by its name again: clients get the descriptor. Without a name it vanishes
-  // with the service.
-  for (const std::string& path : paths) {
-    if (!path.empty()) ::unlink(path.c_str());
   }
   return memory;
 }

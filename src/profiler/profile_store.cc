@@ -12,6 +12,7 @@
 #include <map>
 #include <utility>
 
+#include "base/private_file.h"
 #include "base/state_directory.h"
 #include "profiler/profile_json.h"
 #include "profiler/system_text.h"
@@ -53,9 +54,8 @@ class StoreLock {
 };
 
 int write_and_sync(const std::string& path, const std::string& text) {
-  const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (descriptor < 0) return errno;
+  const int descriptor = open_new_file(path.c_str(), 0644);
+  if (descriptor < 0) return -descriptor;
   std::string_view rest = text;
   int error_number = 0;
   while (!rest.empty() && error_number == 0) {

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/private_file.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -30,16 +31,14 @@ std::size_t length_of(std::span<const iovec> parts) {
 enum class Room { kTaken, kWhenNeeded };
 
 Result<int> create_pool(const std::string& path, std::uint64_t capacity_bytes, Room room) {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  int fd = sys::openat(AT_FDCWD, path.c_str(), kFlags | O_DIRECT, 0600);
-  if (fd == -EINVAL) fd = sys::openat(AT_FDCWD, path.c_str(), kFlags, 0600);
+  int fd = open_unnamed_file(path.c_str(), O_DIRECT);
+  if (fd == -EINVAL) fd = open_unnamed_file(path.c_str(), 0);
   if (fd < 0) return Status::from_errno(-fd, "cannot create the pool file " + path);
   const auto capacity = static_cast<off_t>(capacity_bytes);
   int error = room == Room::kTaken ? sys::fallocate(fd, 0, 0, capacity) : -EOPNOTSUPP;
   if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, capacity);
   if (error == 0) return fd;
   sys::close(fd);
-  sys::call(SYS_unlinkat, AT_FDCWD, sys::word(path.c_str()), 0);
   return Status::from_errno(-error, "cannot preallocate the pool file " + path);
 }
 

@@ -27,8 +27,11 @@ class FileTier {
   FileTier& operator=(FileTier&& other) noexcept;
   ~FileTier();
 
-  // Creates (or takes over) `path` and preallocates it. Falls back to buffered I/O where the file
-  // system has no direct I/O. Errors: kExhausted when the device has no room, kDenied, kNotFound.
+  // Creates a file without a name in the directory of `path` and preallocates it. Other users of
+  // the directory can neither make it beforehand nor open it; it vanishes with its last descriptor.
+  // Falls back to buffered I/O where the file system has no direct I/O, and to `path` for an
+  // instant where it has no unnamed files. Errors: kExhausted when the device has no room, kDenied,
+  // kNotFound.
   static Result<FileTier> create(const std::string& path, std::uint64_t capacity_bytes);
 
   // The same without taking the room before it is needed: the swap area, which may never be.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What another user has put in the way beforehand: a file, a hard link, a symbolic link.
+#include "base/private_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace cairn {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PrivateFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/cairn-private-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    directory_ = name;
+    path_ = directory_ + "/pool";
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  // What a stranger's descriptor, opened before, reads after `ours` was written to.
+  static std::string read_by_stranger(int strangers, int ours) {
+    EXPECT_EQ(::pwrite(ours, "secret", 6, 0), 6);
+    char seen[16] = {};
+    const ssize_t got = ::pread(strangers, seen, sizeof seen, 0);
+    return std::string(seen, static_cast<std::size_t>(got < 0 ? 0 : got));
+  }
+
+  std::string directory_;
+  std::string path_;
+};
+
+using Open = int (*)(const char*, int);
+const Open kUnnamed[] = {open_unnamed_file, open_and_unlink_file};
+
+TEST_F(PrivateFile, UnnamedOnesAreNeverWhatLiesThere) {
+  for (const Open open_file : kUnnamed) {
+    const int strangers = ::open(path_.c_str(), O_RDWR | O_CREAT, 0666);
+    ASSERT_GE(strangers, 0);
+    const int ours = open_file(path_.c_str(), 0);
+    ASSERT_GE(ours, 0);
+    struct stat status{};
+    ASSERT_EQ(::fstat(ours, &status), 0);
+    EXPECT_EQ(status.st_nlink, 0u);
+    EXPECT_EQ(status.st_mode & 0777, 0600u);
+    EXPECT_EQ(read_by_stranger(strangers, ours), "");
+    ::close(ours);
+    ::close(strangers);
+  }
+}
+
+TEST_F(PrivateFile, LinksAreNotFollowed) {
+  const std::string target = directory_ + "/target";
+  for (const Open open_file : kUnnamed) {
+    std::ofstream(target) << "kept";
+    fs::remove(path_);
+    fs::create_symlink(target, path_);
+    const int ours = open_file(path_.c_str(), 0);
+    ASSERT_GE(ours, 0);
+    EXPECT_EQ(::pwrite(ours, "secret", 6, 0), 6);
+    ::close(ours);
+    std::string text;
+    std::ifstream(target) >> text;
+    EXPECT_EQ(text, "kept");
+  }
+}
+
+TEST_F(PrivateFile, NewOnesReplaceWhatLiesThere) {
+  const int strangers = ::open(path_.c_str(), O_RDWR | O_CREAT, 0666);
+  ASSERT_GE(strangers, 0);
+  ASSERT_EQ(::link(path_.c_str(), (directory_ + "/other").c_str()), 0);
+  const int ours = open_new_file(path_.c_str(), 0600);
+  ASSERT_GE(ours, 0);
+  EXPECT_EQ(read_by_stranger(strangers, ours), "");
+  ::close(ours);
+  ::close(strangers);
+  fs::remove(path_);
+  fs::create_directory(path_);  // cannot be unlinked
+  EXPECT_EQ(open_new_file(path_.c_str(), 0600), -EEXIST);
+}
+
+TEST_F(PrivateFile, OnlyWhatNobodyElseMayWriteIsBelieved) {
+  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT, 0600);
+  EXPECT_TRUE(is_written_by_user_alone(file));
+  ASSERT_EQ(::fchmod(file, 0644), 0);
+  EXPECT_TRUE(is_written_by_user_alone(file));
+  for (const mode_t mode : {0620, 0602, 0666}) {
+    ASSERT_EQ(::fchmod(file, mode), 0);
+    EXPECT_FALSE(is_written_by_user_alone(file));
+  }
+  ASSERT_EQ(::fchmod(file, 0600), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::fchown(file, 1234, 1234), 0);
+    EXPECT_FALSE(is_written_by_user_alone(file));
+  }
+  ::close(file);
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  EXPECT_FALSE(is_written_by_user_alone(pipe_ends[0]));
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
+}
+
+}  // namespace
+}  // namespace cairn
