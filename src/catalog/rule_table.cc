@@ -44,6 +44,7 @@ void copy_out(const RuleRecord& shared, RuleRecord* own) {
   for (std::size_t at = 0; at < kRecordWords; ++at)
     words[at] = __atomic_load_n(from + at, __ATOMIC_ACQUIRE);
   std::memcpy(static_cast<void*>(own), words, sizeof words);
+  own->pattern[RuleRecord::kPatternBytes - 1] = '\0';  // whatever somebody has written there
 }
 
 void copy_in(const RuleRecord& own, RuleRecord* shared) {
@@ -91,37 +92,44 @@ bool rule_matches(const RuleRecord& rule, const RuleQuestion& question) {
   return access_matches(rule.access, question) && pattern_matches(rule, question);
 }
 
+// Every word is written with release and read with acquire: a reader that meets one of the set
+// after the next also sees that the next has come into force, and starts again.
 void RuleTable::publish(std::span<const RuleRecord> rules) {
   const std::size_t count = std::min<std::size_t>(rules.size(), kRulesMax);
-  header_->sequence.fetch_add(1, std::memory_order_acq_rel);
-  for (std::size_t at = 0; at < count; ++at) copy_in(rules[at], records_ + at);
-  header_->count.store(static_cast<std::uint32_t>(count), std::memory_order_release);
-  header_->sequence.fetch_add(1, std::memory_order_acq_rel);
+  const std::uint32_t next = header_->published.load(std::memory_order_relaxed) + 1;
+  RuleRecord* set = records_ + next % 2 * kRulesMax;
+  for (std::size_t at = 0; at < count; ++at) copy_in(rules[at], set + at);
+  header_->counts[next % 2].store(static_cast<std::uint32_t>(count), std::memory_order_release);
+  header_->published.store(next, std::memory_order_release);
 }
 
 ObjectHandling RuleTable::decide(const RuleQuestion& question, ObjectHandling otherwise) const {
+  std::uint32_t published = header_->published.load(std::memory_order_acquire);
   for (;;) {
-    const std::uint32_t before = header_->sequence.load(std::memory_order_acquire);
+    const RuleRecord* set = records_ + published % 2 * kRulesMax;
     ObjectHandling result = otherwise;
     std::uint16_t open = RuleRecord::kAllProperties;
     PartSet parts;
-    const std::uint32_t count =
-        std::min(header_->count.load(std::memory_order_acquire), std::uint32_t{kRulesMax});
-    bool torn = (before & 1) != 0;
-    for (std::uint32_t at = 0; at < count && open != 0 && !torn; ++at) {
+    const std::uint32_t count = std::min(
+        header_->counts[published % 2].load(std::memory_order_acquire), std::uint32_t{kRulesMax});
+    std::uint32_t now = published;
+    for (std::uint32_t at = 0; at < count && open != 0 && now == published; ++at) {
       RuleRecord rule;
-      copy_out(records_[at], &rule);
-      torn = header_->sequence.load(std::memory_order_relaxed) != before;
-      if (torn || !rule_matches(rule, question)) continue;
+      copy_out(set[at], &rule);
+      now = header_->published.load(std::memory_order_acquire);
+      if (now != published || !rule_matches(rule, question)) continue;
       if (rule.speaks_of_part()) {
         apply_to_part(rule, open, &parts);
       } else {
         apply(rule, &open, &result, &parts);
       }
     }
-    if (torn || header_->sequence.load(std::memory_order_acquire) != before) continue;
-    result.parts = parts_.intern(parts);
-    return result;
+    now = header_->published.load(std::memory_order_acquire);
+    if (now == published) {
+      result.parts = parts_.intern(parts);
+      return result;
+    }
+    published = now;
   }
 }
 

@@ -2,8 +2,11 @@
 // The rules of a node as its clients read them: compiled, of fixed size, in the control segment.
 // Clients ask when they open a file; `cairn set` changes them on a running node.
 //
-// Thread safety: one writer (the service); readers copy record by record under the sequence and
-// start again when it moved. Ownership: refers to the control segment.
+// There are two sets of records: the one in force, and the one that the service writes next. A
+// service that dies while it writes leaves the rules as they were; a reader starts again only after
+// a whole new set has come into force meanwhile.
+//
+// Thread safety: one writer (the service), any readers. Ownership: refers to the control segment.
 #pragma once
 
 #include <atomic>
@@ -55,8 +58,10 @@ struct RuleRecord {
 };
 
 struct RuleTableHeader {
-  std::atomic<std::uint32_t> sequence;  // odd while the service writes
-  std::atomic<std::uint32_t> count;
+  // Sets of rules that have come into force. The last one is set `published % 2`.
+  std::atomic<std::uint32_t> published;
+  std::atomic<std::uint32_t> counts[2];
+  std::uint32_t reserved;
 };
 
 // What a rule is asked about a file that is being opened.
@@ -73,15 +78,18 @@ class RuleTable {
  public:
   static constexpr std::uint32_t kRulesMax = 256;
   static constexpr std::size_t kBytes =
-      sizeof(RuleTableHeader) + kRulesMax * sizeof(RuleRecord) + PartTable::kBytes;
+      sizeof(RuleTableHeader) + 2 * kRulesMax * sizeof(RuleRecord) + PartTable::kBytes;
 
   RuleTable() = default;
   explicit RuleTable(void* memory)
       : header_(static_cast<RuleTableHeader*>(memory)),
         records_(reinterpret_cast<RuleRecord*>(header_ + 1)),
-        parts_(records_ + kRulesMax) {}
+        parts_(records_ + 2 * kRulesMax) {}
 
-  bool is_empty() const { return header_->count.load(std::memory_order_acquire) == 0; }
+  bool is_empty() const {
+    return header_->counts[header_->published.load(std::memory_order_acquire) % 2].load(
+               std::memory_order_acquire) == 0;
+  }
   // Service only. The first kRulesMax count.
   void publish(std::span<const RuleRecord> rules);
   // What the rules say of a file, over `otherwise` for what none of them decides: for each property

@@ -2,6 +2,10 @@
 #include "catalog/rule_table.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -232,6 +236,45 @@ TEST(RuleTable, ReadersSeeOneSetOfRulesOrTheOther) {
   }
   writer.join();
   EXPECT_EQ(mixed, 0);
+}
+
+// The service may die between any two words that it writes: the rules then are those before.
+TEST(RuleTable, AWriterThatDiesLeavesTheRulesAsTheyWere) {
+  void* shared =
+      ::mmap(nullptr, RuleTable::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  RuleTable table(shared);
+  ObjectHandling pinned;
+  pinned.pinned = true;
+  table.publish(std::vector<RuleRecord>{rule("*.log", RuleRecord::kPinned, pinned)});
+  // The second half of what it publishes cannot be read.
+  constexpr std::size_t kPages = 16;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto* source = static_cast<char*>(::mmap(nullptr, 2 * kPages * page, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(static_cast<void*>(source), MAP_FAILED);
+  constexpr std::size_t kRules = 40;
+  auto* rules =
+      reinterpret_cast<RuleRecord*>(source + kPages * page - kRules / 2 * sizeof(RuleRecord));
+  for (std::size_t at = 0; at < kRules; ++at)
+    new (rules + at) RuleRecord(rule("*.log", RuleRecord::kPinned, {}));
+  ASSERT_EQ(::mprotect(source + kPages * page, kPages * page, PROT_NONE), 0);
+  const pid_t service = ::fork();
+  if (service == 0) {
+    ::signal(SIGSEGV, SIG_DFL);
+    ::signal(SIGBUS, SIG_DFL);
+    table.publish(std::span(rules, kRules));
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(service, &status, 0), service);
+  EXPECT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "it was to die in the middle";
+  RuleQuestion question;
+  question.path = "/d/a.log";
+  EXPECT_TRUE(table.decide(question, {}).pinned);
+  EXPECT_FALSE(table.is_empty());
+  ::munmap(source, 2 * kPages * page);
+  ::munmap(shared, RuleTable::kBytes);
 }
 
 }  // namespace
