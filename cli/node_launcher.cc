@@ -265,7 +265,11 @@ LaunchedNode launch_node(const NodeConfig& config) {
     throw;
   }
   const std::string text = read_ready_line(ready[0]);
-  ::close(ready[0]);
+  if (config.private_node) {
+    node.lifeline = ready[0];
+  } else {
+    ::close(ready[0]);
+  }
   if (text != "ready\n") fail_to_start(node, text);
   return node;
 }

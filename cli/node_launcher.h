@@ -4,7 +4,8 @@
 // behind.
 //
 // Thread safety: one thread. Ownership: a LaunchedNode only names the service; the service lives on
-// when it is dropped, which is what `cairn up` wants.
+// when it is dropped, which is what `cairn up` wants; that of a private node lives on until this
+// process has ended, and then for as long as it is needed.
 #pragma once
 
 #include <sys/types.h>
@@ -17,6 +18,9 @@ namespace cairn::cli {
 struct LaunchedNode {
   NodePaths paths;
   pid_t service = -1;
+  // Of a private node: the pipe by whose closing its service learns that this process has ended,
+  // however it did. Open until then.
+  int lifeline = -1;
 };
 
 // A name for a private node that is not taken: "run-<pid>", with "-2", "-3" appended where a former

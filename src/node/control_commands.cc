@@ -229,6 +229,7 @@ void ControlCommands::forget_run(std::uint32_t run) const {
   context_.flusher->end_run(run);
   context_.accounts->end_run(run);
   context_.clients->forget_run(run);
+  context_.stop->note_run_ended();
 }
 
 void ControlCommands::explain(ControlPeer& peer, const Json& request) {

@@ -2,6 +2,7 @@
 #include "node/control_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -39,16 +40,31 @@ Status ControlServer::start(const std::string& socket_path) {
   auto listener = listen_at(socket_path, SOCK_STREAM);
   if (!listener) return listener.status();
   listener_ = std::move(listener.value());
-  stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_event_) return Status::from_errno(errno, "cannot create an event");
+  wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_event_) return Status::from_errno(errno, "cannot create an event");
   acceptor_ = std::thread([this] { accept_loop(); });
   return Status::ok();
 }
 
+// The listener keeps its number; the acceptor begins to wait for it anew.
+Status ControlServer::listen_again(const std::string& socket_path) {
+  const auto listener = listen_at(socket_path, SOCK_STREAM);
+  if (!listener) return listener.status();
+  if (::dup3(listener.value().get(), listener_.get(), O_CLOEXEC) < 0)
+    return Status::from_errno(errno, "cannot listen again at " + socket_path);
+  wake();
+  return Status::ok();
+}
+
+void ControlServer::wake() const {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_event_.get(), &one, sizeof one);
+}
+
 void ControlServer::stop() {
   if (!acceptor_.joinable()) return;
-  const std::uint64_t one = 1;
-  (void)!::write(stop_event_.get(), &one, sizeof one);
+  stopping_.store(true);
+  wake();
   acceptor_.join();
   {
     const std::lock_guard lock(mutex_);
@@ -60,9 +76,14 @@ void ControlServer::stop() {
 void ControlServer::accept_loop() {
   std::uint64_t session = 0;
   for (;;) {
-    pollfd entries[2] = {{listener_.get(), POLLIN, 0}, {stop_event_.get(), POLLIN, 0}};
+    pollfd entries[2] = {{listener_.get(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0}};
     if (::poll(entries, 2, -1) < 0 && errno != EINTR) return;
-    if ((entries[1].revents & POLLIN) != 0) return;
+    if (stopping_.load()) return;
+    if ((entries[1].revents & POLLIN) != 0) {
+      std::uint64_t wakes = 0;
+      (void)!::read(wake_event_.get(), &wakes, sizeof wakes);
+    }
+    if ((entries[0].revents & POLLIN) == 0) continue;
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     Peer peer;
     if (!socket || !peer_of(socket.get(), &peer) || peer.uid != ::geteuid()) continue;
@@ -113,7 +134,12 @@ void ControlServer::answer(Connection& connection, std::uint64_t session, const 
     peer.send({{"kind", "error"}, {"message", "the request is not a JSON object"}, {"remedy", ""}});
     return;
   }
-  handler_.on_request(peer, session, request);
+  try {
+    handler_.on_request(peer, session, request);
+  } catch (const Json::exception& wrong) {
+    // A field of another kind than its command takes: the library says so by throwing.
+    peer.fail(std::string("the request cannot be understood: ") + wrong.what(), "");
+  }
 }
 
 void ControlServer::join_finished(bool all) {

@@ -58,6 +58,9 @@ class ControlServer {
   ~ControlServer();
 
   Status start(const std::string& socket_path);
+  // The socket's name is gone: listens at `socket_path` from now on. While it runs, by the thread
+  // that started it.
+  Status listen_again(const std::string& socket_path);
   // Ends all conversations; requests under way are waited for.
   void stop();
 
@@ -68,13 +71,15 @@ class ControlServer {
     std::atomic<bool> done{false};
   };
   void accept_loop();
+  void wake() const;
   void converse(Connection& connection, std::uint64_t session);
   void answer(Connection& connection, std::uint64_t session, const std::string& line);
   void join_finished(bool all);
 
   ControlHandler& handler_;
   UniqueFd listener_;
-  UniqueFd stop_event_;
+  UniqueFd wake_event_;
+  std::atomic<bool> stopping_{false};
   std::thread acceptor_;
   std::mutex mutex_;
   std::list<Connection> connections_;

@@ -23,11 +23,10 @@ Result<UniqueFd> listen_at(const std::string& path, int type) {
   UniqueFd socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return Status::from_errno(errno, "cannot create a socket");
   ::unlink(path.c_str());
-  const mode_t mask = ::umask(0177);
-  const int bound = ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
-  const int error = errno;
-  ::umask(mask);
-  if (bound != 0) return Status::from_errno(error, "cannot bind " + path);
+  // Born with the mode that the descriptor has, whatever the process's mask is (unix(7)).
+  if (::fchmod(socket.get(), 0600) != 0 ||
+      ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    return Status::from_errno(errno, "cannot bind " + path);
   if (::listen(socket.get(), kBacklog) != 0)
     return Status::from_errno(errno, "cannot listen at " + path);
   return socket;

@@ -13,6 +13,8 @@ namespace cairn::node {
 // Falls back to standard error, which the launcher has put into the same file.
 void open_log(const std::string& path);
 void close_log();
+// The file is gone: goes on in a new one at `path`. While other threads log.
+void move_log(const std::string& path);
 
 // Logs what whoever has configured the node, or declares something to it, has to know; the last few
 // of these are kept for `cairn status` and the report of a run.

@@ -26,8 +26,10 @@ class StopRequest {
   virtual ~StopRequest() = default;
   // Returns at once; the service ends after the answer was sent.
   virtual void request_stop() = 0;
-  // The service ends when no client is left and all is stored.
+  // The service ends when no client and no run is left and all is stored.
   virtual void request_stop_when_unused() = 0;
+  // A run has ended: the last, perhaps, that such an end waits for.
+  virtual void note_run_ended() = 0;
 };
 
 class AccountBook;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of one node in its run directory, and the lock that keeps a second node of the same
-// name out.
+// name out. Somebody may remove them under a node that is at work (a cleaner of /tmp): the node
+// hears of it and makes them again.
 //
 // Thread safety: one thread. Ownership: removes node.pid and the sockets on destruction.
 #pragma once
@@ -24,12 +25,30 @@ class NodeDirectory {
   // others.
   static Result<NodeDirectory> open(const std::string& path, const std::string& name);
 
+  // Readable when something in the directory was removed or renamed, or itself; -1 when the kernel
+  // has no watch to give.
+  int watch() const { return watch_.get(); }
+  // Whether directory, lock and sockets are all there, looked at anew. Takes what the watch has to
+  // tell.
+  bool is_intact();
+  // Makes directory, lock and configuration again. The sockets and the log are for those who use
+  // them.
+  // Errors: kExists when another node has the name by now.
+  Status restore();
+
   std::string client_socket() const { return path_ + "/client.sock"; }
   std::string control_socket() const { return path_ + "/control.sock"; }
   std::string log() const { return path_ + "/node.log"; }
 
  private:
+  Status take_lock();
+  bool has_lock_file() const;
+  void begin_watch();
+
   std::string path_;
+  std::string name_;
+  std::string configuration_;  // the text of config.yaml, where there is one
+  UniqueFd watch_;
   UniqueFd lock_;  // node.pid; the lock dies with the process, whatever way it dies
 };
 

@@ -31,6 +31,11 @@ std::optional<Run> RunTable::end(const std::string& id) {
   return run;
 }
 
+bool RunTable::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return runs_.empty();
+}
+
 std::vector<Run> RunTable::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<Run> runs;

@@ -30,6 +30,7 @@ class RunTable {
   std::optional<Run> find(const std::string& id) const;
   std::optional<Run> end(const std::string& id);
   std::vector<Run> all() const;
+  bool is_empty() const;
 
  private:
   mutable std::mutex mutex_;

@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/size_text.h"
@@ -25,6 +27,7 @@
 #include "node/control_commands.h"
 #include "node/descriptor_budget.h"
 #include "node/descriptor_limit.h"
+#include "node/end_bound.h"
 #include "node/event_reader.h"
 #include "node/future_book.h"
 #include "node/generations.h"
@@ -56,6 +59,8 @@ namespace {
 constexpr int kExitStarted = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUnstored = 74;
+// Until threads that do not end are left behind at the end of the process.
+constexpr int kEndSeconds = 15;
 
 // Null when blocks leave in the order of their last use, which nobody has to learn.
 std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory,
@@ -79,10 +84,36 @@ std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
   return figures;
 }
 
+// When the end of a node that nobody wants is tried again because something could not be stored.
+// Of the main thread alone.
+class DeferredEnd {
+ public:
+  // For poll(): negative until something happens.
+  int wait_ms() const {
+    if (at_ns_ == 0) return -1;
+    return static_cast<int>(std::max<std::int64_t>(0, (at_ns_ - monotonic_ns()) / 1'000'000));
+  }
+  void forget() { at_ns_ = 0; }
+  // Returns whether it is to be said: less and less often.
+  bool put_off() {
+    const bool is_to_be_said = pause_ms_ < kPauseMsMax;
+    pause_ms_ = pause_ms_ == 0 ? kPauseMsMin : std::min(2 * pause_ms_, kPauseMsMax);
+    at_ns_ = monotonic_ns() + pause_ms_ * std::int64_t{1'000'000};
+    return is_to_be_said;
+  }
+
+ private:
+  static constexpr int kPauseMsMin = 1000;
+  static constexpr int kPauseMsMax = 60'000;
+  int pause_ms_ = 0;
+  std::int64_t at_ns_ = 0;
+};
+
 class Service final : public AttachEvents, public StopRequest {
  public:
-  Service(const NodeConfig& config, NodeMemory memory)
+  Service(const NodeConfig& config, NodeDirectory& directory, NodeMemory memory)
       : config_(config),
+        directory_(directory),
         memory_(std::move(memory)),
         descriptors_(memory_),
         clients_(memory_, descriptors_),
@@ -150,7 +181,7 @@ class Service final : public AttachEvents, public StopRequest {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  Status start(const NodeDirectory& directory) {
+  Status start() {
     CAIRN_RETURN_IF_ERROR(take_rules());
     CAIRN_RETURN_IF_ERROR(load_predictor());
     CAIRN_RETURN_IF_ERROR(prefetcher_.load_orders());
@@ -164,21 +195,35 @@ class Service final : public AttachEvents, public StopRequest {
     requests_.start();
     syncs_.start();
     descriptors_.measure();
-    CAIRN_RETURN_IF_ERROR(attach_.start(directory.client_socket()));
-    return control_.start(directory.control_socket());
+    CAIRN_RETURN_IF_ERROR(attach_.start(directory_.client_socket()));
+    return control_.start(directory_.control_socket());
   }
 
-  // Sleeps until the end is asked for. Returns the exit status.
-  int serve(int signals) {
+  // Sleeps until the end is asked for. `launcher` is a pipe whose other end the launcher of a
+  // private node holds as long as it lives. Returns the exit status.
+  int serve(int signals, UniqueFd launcher) {
     bool asked_before = false;
     for (;;) {
-      pollfd entries[2] = {{signals, POLLIN, 0}, {stop_event_.get(), POLLIN, 0}};
-      if (::poll(entries, 2, -1) < 0 && errno != EINTR) return kExitFailed;
-      if ((entries[1].revents & POLLIN) != 0) {
-        std::uint64_t count = 0;
-        (void)!::read(stop_event_.get(), &count, sizeof count);
-        if (stopping_ || is_unused_and_stored()) return leave(false);
+      pollfd entries[4] = {{signals, POLLIN, 0},
+                           {stop_event_.get(), POLLIN, 0},
+                           {launcher.get(), 0, 0},
+                           {directory_.watch(), POLLIN, 0}};
+      const int count = ::poll(entries, 4, wait_ms());
+      if (count < 0 && errno != EINTR) return kExitFailed;
+      if (count < 0) continue;
+      if (entries[2].revents != 0) {
+        launcher.reset();
+        unwanted_ = true;
+        spdlog::info("the launcher is gone: the node ends when it is not used and all is stored");
       }
+      if ((entries[1].revents & POLLIN) != 0) {
+        std::uint64_t wakes = 0;
+        (void)!::read(stop_event_.get(), &wakes, sizeof wakes);
+        if (stopping_) return leave(false);
+      }
+      if (entries[3].revents != 0 || unreachable_looks_ != 0 || directory_.watch() < 0)
+        keep_reachable();
+      if ((unwanted_ || is_unreachable()) && is_unused_and_stored(signals)) return leave(false);
       if ((entries[0].revents & POLLIN) == 0) continue;
       signalfd_siginfo info{};
       if (::read(signals, &info, sizeof info) != sizeof info) continue;
@@ -237,6 +282,9 @@ class Service final : public AttachEvents, public StopRequest {
   void request_stop_when_unused() override {
     unwanted_ = true;
     wake();
+  }
+  void note_run_ended() override {
+    if (unwanted_) wake();
   }
 
  private:
@@ -369,9 +417,64 @@ class Service final : public AttachEvents, public StopRequest {
     return outcome.stored;
   }
 
-  bool is_unused_and_stored() {
-    return unwanted_ && clients_.busy_count() == 0 &&
-           drain(memory_, files_, flusher_, DrainOptions()).stored && clients_.busy_count() == 0;
+  int wait_ms() const {
+    constexpr int kLookMs = 60'000;  // at a directory that the kernel cannot watch
+    constexpr int kAgainMs = 250;
+    int wait = end_.wait_ms();
+    if (directory_.watch() < 0) wait = wait < 0 ? kLookMs : std::min(wait, kLookMs);
+    if (unreachable_looks_ == 0) return wait;
+    return wait < 0 || !is_unreachable() ? kAgainMs : wait;
+  }
+
+  // For good, as it seems: who removes a whole tree is at it for a moment.
+  bool is_unreachable() const { return unreachable_looks_ > kUnreachableLooks; }
+
+  // Somebody has removed the node's directory, or the sockets in it: nobody could tell the node
+  // anything any more, neither to store nor to end. Where they cannot be made again it is tried
+  // again, and the node ends when it is not used and all is stored.
+  void keep_reachable() {
+    if (directory_.is_intact()) {
+      unreachable_looks_ = 0;
+      return;
+    }
+    Status made = directory_.restore();
+    if (made) made = attach_.listen_again(directory_.client_socket());
+    if (made) made = control_.listen_again(directory_.control_socket());
+    if (made) {
+      move_log(directory_.log());
+      spdlog::warn("the files of the node were removed: they have been made again");
+    } else if (unreachable_looks_ == kUnreachableLooks) {
+      spdlog::error("the files of the node were removed, and cannot be made again: {}",
+                    made.message());
+    }
+    // What was just made may be removed as well, before it is watched: it is looked at once more.
+    ++unreachable_looks_;
+  }
+
+  bool is_unused() const { return clients_.busy_count() == 0 && runs_.is_empty(); }
+
+  // Deaths of clients and ends of runs wake the main thread; what cannot be stored is tried again.
+  bool is_unused_and_stored(int signals) {
+    end_.forget();
+    if (!is_unused()) {
+      if (is_unreachable()) end_.put_off();
+      return false;
+    }
+    DrainOptions options;
+    options.progress = [this, signals](const DrainProgress&) {
+      pollfd entry{signals, POLLIN, 0};
+      return ::poll(&entry, 1, 0) == 0 && !stopping_;
+    };
+    const DrainOutcome outcome = drain(memory_, files_, flusher_, options);
+    if (outcome.stored) return is_unused();
+    if (end_.put_off()) {
+      log_unstored(outcome.left);
+      spdlog::error(
+          "nobody uses the node any more, and not everything is stored: it goes on trying; `cairn "
+          "down --node {0} --discard` ends it and loses the data",
+          config_.name);
+    }
+    return false;
   }
 
   void log_unstored(const std::vector<UnstoredFile>& left) const {
@@ -391,11 +494,15 @@ class Service final : public AttachEvents, public StopRequest {
       log_unstored(left.files);
       if (!left.files.empty()) status = kExitUnstored;
     }
+    // Who has asked twice for the end does not wait for requests under way either.
+    std::optional<EndBound> bound;
+    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     attach_.stop();
     control_.stop();
     requests_.stop();
     syncs_.stop();
     scratch_.forget_strays(files_);
+    if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     events_.stop();
     prefetcher_.stop();
     profiler_.stop();
@@ -408,6 +515,7 @@ class Service final : public AttachEvents, public StopRequest {
   }
 
   const NodeConfig& config_;
+  NodeDirectory& directory_;
   NodeMemory memory_;
   DescriptorBudget descriptors_;
   ClientTable clients_;
@@ -441,17 +549,19 @@ class Service final : public AttachEvents, public StopRequest {
   UniqueFd stop_event_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> unwanted_{false};  // the launcher of a private node is gone
+  DeferredEnd end_;
+  // Looks at its directory, one after the other, that have found it incomplete.
+  static constexpr unsigned kUnreachableLooks = 20;
+  unsigned unreachable_looks_ = 0;  // of the main thread alone
 };
 
-void tell(int ready_fd, const std::string& text) {
-  if (ready_fd < 0) return;
-  (void)!::write(ready_fd, text.data(), text.size());
-  ::close(ready_fd);
+void tell(const UniqueFd& ready, const std::string& text) {
+  if (ready) (void)!::write(ready.get(), text.data(), text.size());
 }
 
-int fail(const NodeConfig& config, const Status& status) {
+int fail(const UniqueFd& ready, const Status& status) {
   spdlog::error("{}", status.message());
-  tell(config.ready_fd, status.message() + "\n");
+  tell(ready, status.message() + "\n");
   return kExitFailed;
 }
 
@@ -473,24 +583,27 @@ int watch_signals() {
 }  // namespace
 
 int run_service(const NodeConfig& config) {
+  UniqueFd ready(config.ready_fd);
   const UniqueFd signals(watch_signals());
-  if (!signals) return fail(config, Status::from_errno(errno, "cannot watch signals"));
+  if (!signals) return fail(ready, Status::from_errno(errno, "cannot watch signals"));
   ::umask(077);
   auto directory = NodeDirectory::open(config.node_directory, config.name);
-  if (!directory) return fail(config, directory.status());
+  if (!directory) return fail(ready, directory.status());
   open_log(directory->log());
   const std::uint64_t descriptors = raise_descriptor_limit();
   if (const int error = give_up_set_id_rights(); error != 0)
     spdlog::warn("set-id bits may outlive writes: {}", std::strerror(error));
   auto memory = create_memory(config);
-  if (!memory) return fail(config, memory.status());
+  if (!memory) return fail(ready, memory.status());
   ::prctl(PR_SET_NAME, "cairn-node");
-  Service service(config, std::move(memory.value()));
-  if (const Status status = service.start(directory.value()); !status) return fail(config, status);
+  Service service(config, directory.value(), std::move(memory.value()));
+  if (const Status status = service.start(); !status) return fail(ready, status);
   spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
                format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
-  tell(config.ready_fd, "ready\n");
-  const int status = service.serve(signals.get());
+  tell(ready, "ready\n");
+  // The launcher of a private node waits for its end as well: the node must not outlive it unused.
+  if (!config.private_node) ready.reset();
+  const int status = service.serve(signals.get(), std::move(ready));
   close_log();
   return status;
 }
