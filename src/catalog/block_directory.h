@@ -21,8 +21,8 @@ namespace cairn {
 class BlockDirectory {
  public:
   BlockDirectory() = default;
-  BlockDirectory(HashLines hash, BlockDescriptor* descriptors)
-      : hash_(hash), descriptors_(descriptors) {}
+  BlockDirectory(HashLines hash, BlockDescriptor* descriptors, std::uint32_t count)
+      : hash_(hash), descriptors_(descriptors), count_(count) {}
 
   BlockDescriptor& at(BucketIndex index) const { return descriptors_[raw(index)]; }
 
@@ -34,7 +34,8 @@ class BlockDirectory {
     const std::uint64_t wanted = BlockDescriptor::identity_of(object, number);
     return static_cast<BucketIndex>(
         hash_.find(position_of(object, number), [&](std::uint32_t index) {
-          return descriptors_[index].identity.load(std::memory_order_acquire) == wanted;
+          return index < count_ &&
+                 descriptors_[index].identity.load(std::memory_order_acquire) == wanted;
         }));
   }
 
@@ -116,6 +117,7 @@ class BlockDirectory {
 
   HashLines hash_;
   BlockDescriptor* descriptors_ = nullptr;
+  std::uint32_t count_ = 0;
 };
 
 }  // namespace cairn

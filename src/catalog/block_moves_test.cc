@@ -133,7 +133,7 @@ class BlocksThatMove : public testing::Test {
   Owner self_ = Owner(1, 0);
   std::unique_ptr<HashLine[]> lines_{new HashLine[kLines]};
   std::unique_ptr<BlockDescriptor[]> descriptors_{new BlockDescriptor[kBuckets]};
-  BlockDirectory directory_{HashLines(lines_.get(), kLines), descriptors_.get()};
+  BlockDirectory directory_{HashLines(lines_.get(), kLines), descriptors_.get(), kBuckets};
 };
 
 // One that goes by the buckets misses what moves from those ahead to those behind.

@@ -2,7 +2,6 @@
 #include "catalog/description_table.h"
 
 #include "base/check.h"
-#include "catalog/record_cursor.h"
 
 namespace cairn {
 namespace {
@@ -14,44 +13,53 @@ constexpr std::uint64_t pack(HoldKind kind, Owner owner, std::uint32_t index) {
 
 }  // namespace
 
-DescriptionIndex DescriptionTable::create(ObjectIndex object, std::uint32_t flags) {
-  CAIRN_DCHECK(object != ObjectIndex::kNone);
+// Returns 0 when no record is free.
+std::uint32_t DescriptionTable::claim_record(ObjectIndex object) {
   for (std::uint32_t tries = 0; tries < capacity_; ++tries) {
     const std::uint32_t index = next_record(*cursor_, capacity_);
     if (index == 0) continue;
     OpenDescription& record = records_[index];
     std::uint32_t free = 0;
-    if (record.object.load(std::memory_order_relaxed) != 0 ||
-        !record.object.compare_exchange_strong(free, raw(object), std::memory_order_acq_rel)) {
-      continue;
-    }
-    record.offset.store(0, std::memory_order_relaxed);
-    record.flags.store(flags, std::memory_order_relaxed);
-    record.references.store(0, std::memory_order_relaxed);
-    record.error_seen.store(0, std::memory_order_relaxed);
-    return static_cast<DescriptionIndex>(index);
+    if (record.object.load(std::memory_order_relaxed) == 0 &&
+        record.object.compare_exchange_strong(free, raw(object), std::memory_order_acq_rel))
+      return index;
   }
-  return DescriptionIndex::kNone;
+  return 0;
+}
+
+DescriptionIndex DescriptionTable::create(ObjectIndex object, std::uint32_t flags) {
+  CAIRN_DCHECK(object != ObjectIndex::kNone);
+  const std::uint32_t index = full_.claim([&] { return claim_record(object); });
+  if (index == 0) return DescriptionIndex::kNone;
+  OpenDescription& record = records_[index];
+  record.offset.store(0, std::memory_order_relaxed);
+  record.flags.store(flags, std::memory_order_relaxed);
+  record.references.store(0, std::memory_order_relaxed);
+  record.error_seen.store(0, std::memory_order_relaxed);
+  return static_cast<DescriptionIndex>(index);
 }
 
 void DescriptionTable::destroy(DescriptionIndex index) {
   OpenDescription& record = at(index);
   CAIRN_DCHECK(record.references.load() == 0);
   record.generation.fetch_add(1, std::memory_order_acq_rel);
-  record.object.store(0, std::memory_order_release);
+  record.object.exchange(0, std::memory_order_seq_cst);
+  full_.note_freed();
 }
 
 HoldIndex DescriptionTable::claim_hold(std::uint64_t word) {
-  for (std::uint32_t tries = 0; tries < hold_capacity_; ++tries) {
-    const std::uint32_t index = next_record(*hold_cursor_, hold_capacity_);
-    if (index == 0) continue;
-    std::uint64_t free = 0;
-    if (holds_[index].word.load(std::memory_order_relaxed) == 0 &&
-        holds_[index].word.compare_exchange_strong(free, word, std::memory_order_acq_rel)) {
-      return static_cast<HoldIndex>(index);
+  const auto walk = [&]() -> std::uint32_t {
+    for (std::uint32_t tries = 0; tries < hold_capacity_; ++tries) {
+      const std::uint32_t index = next_record(*hold_cursor_, hold_capacity_);
+      if (index == 0) continue;
+      std::uint64_t free = 0;
+      if (holds_[index].word.load(std::memory_order_relaxed) == 0 &&
+          holds_[index].word.compare_exchange_strong(free, word, std::memory_order_acq_rel))
+        return index;
     }
-  }
-  return HoldIndex::kNone;
+    return 0;
+  };
+  return static_cast<HoldIndex>(holds_full_.claim(walk));
 }
 
 HoldIndex DescriptionTable::hold(DescriptionIndex index, Owner owner, HoldKind kind) {
@@ -89,10 +97,11 @@ DescriptionTable::Released DescriptionTable::release(HoldIndex hold, Owner owner
   const HoldView held = view(hold);
   if (seen == 0 || held.owner != owner) return released;
   if (!holds_[raw(hold)].word.compare_exchange_strong(seen, 0)) return released;
+  holds_full_.note_freed();
   released.kind = static_cast<HoldKind>(seen >> 61);
   released.index = static_cast<std::uint32_t>(seen);
   if (released.kind != HoldKind::kThrough) {
-    OpenDescription& record = records_[released.index];
+    OpenDescription& record = at(static_cast<DescriptionIndex>(released.index));
     released.last = record.references.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
   return released;

@@ -17,6 +17,7 @@
 
 #include "arena/owned_lock.h"
 #include "base/ids.h"
+#include "catalog/record_cursor.h"
 
 namespace cairn {
 
@@ -47,15 +48,21 @@ class DescriptionTable {
   DescriptionTable() = default;
   DescriptionTable(OpenDescription* records, std::uint32_t capacity, Hold* holds,
                    std::uint32_t hold_capacity, std::atomic<std::uint32_t>* cursor,
-                   std::atomic<std::uint32_t>* hold_cursor)
+                   std::atomic<std::uint32_t>* hold_cursor, FullMark full = {},
+                   FullMark holds_full = {})
       : records_(records),
         capacity_(capacity),
         holds_(holds),
         hold_capacity_(hold_capacity),
         cursor_(cursor),
-        hold_cursor_(hold_cursor) {}
+        hold_cursor_(hold_cursor),
+        full_(full),
+        holds_full_(holds_full) {}
 
-  OpenDescription& at(DescriptionIndex index) const { return records_[raw(index)]; }
+  // The record of any number: one that is none of the table's has record 0, which is nobody's.
+  OpenDescription& at(DescriptionIndex index) const {
+    return records_[raw(index) < capacity_ ? raw(index) : 0];
+  }
   std::uint32_t capacity() const { return capacity_; }
   std::uint32_t hold_capacity() const { return hold_capacity_; }
 
@@ -96,6 +103,7 @@ class DescriptionTable {
   HoldView view(HoldIndex hold) const;
 
  private:
+  std::uint32_t claim_record(ObjectIndex object);
   HoldIndex claim_hold(std::uint64_t word);
 
   OpenDescription* records_ = nullptr;
@@ -104,6 +112,8 @@ class DescriptionTable {
   std::uint32_t hold_capacity_ = 0;
   std::atomic<std::uint32_t>* cursor_ = nullptr;
   std::atomic<std::uint32_t>* hold_cursor_ = nullptr;
+  FullMark full_;
+  FullMark holds_full_;
 };
 
 }  // namespace cairn

@@ -13,9 +13,11 @@ HashPosition ObjectTable::position_of(const FileKey& key) {
 
 ObjectIndex ObjectTable::find(const FileKey& key) const {
   const std::uint32_t found = hash_.find(position_of(key), [&](std::uint32_t index) {
-    return objects_[index].key() == key && objects_[index].has(kObjectLive);
+    const Object& object = at(static_cast<ObjectIndex>(index));
+    return object.has(kObjectLive) && object.key() == key;
   });
-  return static_cast<ObjectIndex>(found);
+  return is_index(static_cast<ObjectIndex>(found)) ? static_cast<ObjectIndex>(found)
+                                                   : ObjectIndex::kNone;
 }
 
 // A record that counts as live. Count and cursor share a line that all processes want: they are

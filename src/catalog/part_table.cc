@@ -10,11 +10,14 @@ namespace {
 constexpr std::uint64_t kFree = 0;
 constexpr std::uint64_t kBeingWritten = 1;
 constexpr std::uint64_t kThere = 2;
+// As many as there are accounts (pool/capacity_accounts.h, which stands above).
+constexpr unsigned kStatementAccounts = 64;
 
 void apply(const PartStatement& statement, PartHandling* handling) {
   switch (statement.property) {
     case PartProperty::kHome:
-      if (!handling->home) handling->home = static_cast<TierId>(statement.value);
+      if (!handling->home && statement.value < kTiersMax)
+        handling->home = static_cast<TierId>(statement.value);
       return;
     case PartProperty::kPinned:
       if (!handling->pinned) handling->pinned = statement.value != 0;
@@ -26,7 +29,8 @@ void apply(const PartStatement& statement, PartHandling* handling) {
       handling->never_buffered = true;
       return;
     case PartProperty::kAccount:
-      if (!handling->account) handling->account = static_cast<AccountId>(statement.value);
+      if (!handling->account && statement.value < kStatementAccounts)
+        handling->account = static_cast<AccountId>(statement.value);
       return;
     case PartProperty::kNone:
       return;
@@ -44,7 +48,8 @@ bool PartSet::add(std::uint8_t statement) {
 }
 
 std::uint8_t PartTable::add(const PartStatement& statement) {
-  const auto count = static_cast<unsigned>(tables_->statement_count.load());
+  const auto count = static_cast<unsigned>(
+      std::min<std::uint64_t>(tables_->statement_count.load(), kStatementsMax));
   for (unsigned number = 1; number <= count; ++number) {
     if (this->statement(static_cast<std::uint8_t>(number)) == statement)
       return static_cast<std::uint8_t>(number);

@@ -33,6 +33,39 @@ inline std::uint32_t used_records(const std::atomic<std::uint32_t>& cursor,
   return std::min(cursor.load(std::memory_order_relaxed), capacity);
 }
 
+// Says of a table that it is full, so that whoever asks again is answered without a walk over it.
+//
+// Invariant: whoever has freed a record after the mark was set takes the mark away, and what was
+// freed before is found by the walk that follows the setting. So no record stays free behind it; a
+// death in between leaves a mark that the next freed record takes away.
+//
+// Ownership: the word lives in the control segment; without one every claim walks.
+class FullMark {
+ public:
+  FullMark() = default;
+  explicit FullMark(std::atomic<std::uint32_t>* word) : word_(word) {}
+
+  // `walk` claims a record and returns its index, or 0 when it has seen them all.
+  template <typename Walk>
+  std::uint32_t claim(Walk&& walk) const {
+    if (word_ != nullptr && word_->load(std::memory_order_relaxed) != 0) return 0;
+    std::uint32_t index = walk();
+    if (index != 0 || word_ == nullptr) return index;
+    word_->store(1, std::memory_order_seq_cst);
+    index = walk();
+    if (index != 0) word_->store(0, std::memory_order_relaxed);
+    return index;
+  }
+  // Requires: the record was freed by a sequentially consistent operation.
+  void note_freed() const {
+    if (word_ != nullptr && word_->load(std::memory_order_seq_cst) != 0)
+      word_->store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint32_t>* word_ = nullptr;
+};
+
 // The records that this process looks at before it asks the cursor again: more each time, so that
 // processes that make many meet neither at the cursor nor in a page that both touch first. What a
 // process leaves of its run is found a round later.

@@ -64,7 +64,12 @@ bool Audit::correct_references(Actor& actor) {
     }
     for (const ObjectIndex index : objects) {
       Object& object = memory_.objects().at(index);
-      while (object.through.load() > kept[raw(index)]) leave_through(actor, index);
+      // Nobody is left of whom the rest speaks, however large the number is.
+      const std::uint32_t through = kept[raw(index)];
+      if (object.through.load() > through) {
+        object.through.store(through + 1);
+        leave_through(actor, index);
+      }
       object.writers.store(0);
       if (object.opens.load() == 0) continue;
       object.opens.store(1);

@@ -51,7 +51,7 @@ Flusher::Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushO
       activity_(memory) {
   // What the RAM tier cannot hold moves down before it is stored.
   for (unsigned tier = 0; tier < memory.tiers_for(BufferingMode::kAsync); ++tier)
-    capacity_bytes_ += memory.header().shape.tier_bytes[tier];
+    capacity_bytes_ += memory.shape().tier_bytes[tier];
 }
 
 Flusher::~Flusher() { stop(); }

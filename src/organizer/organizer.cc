@@ -231,7 +231,9 @@ void Organizer::collect_rising(std::span<const RisingFile> files) {
     const Object& object = memory_.objects().at(files[file].object);
     const ObjectHandling handling = object.handling();
     std::uint32_t left = object.blocks.load(std::memory_order_acquire);
-    const std::uint64_t end = (object.size.load() + kBlockBytes - 1) / kBlockBytes;
+    // Further than that nobody looks, whatever size stands there.
+    constexpr std::uint64_t kBlocksLookedAt = std::uint64_t{1} << 24;
+    const std::uint64_t end = std::min(object.size.load() / kBlockBytes + 1, kBlocksLookedAt);
     for (std::uint64_t number = 0; number < end && left > 0; ++number) {
       const auto block = static_cast<BlockNumber>(number);
       const BucketIndex bucket = memory_.directory().find(files[file].object, block);

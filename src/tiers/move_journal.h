@@ -41,8 +41,9 @@ class MoveJournal {
     cell.bytes.fetch_add(bytes, std::memory_order_relaxed);
   }
   Cell& at(unsigned from, unsigned to, PlacementReason reason) const {
-    return cells_[(std::size_t{from} * kPlaces + to) * kPlacementReasons +
-                  static_cast<unsigned>(reason)];
+    // Reasons come from blocks' descriptors, which clients write.
+    return cells_[(std::size_t{from} % kPlaces * kPlaces + to % kPlaces) * kPlacementReasons +
+                  static_cast<unsigned>(reason) % kPlacementReasons];
   }
 
  private:

@@ -81,6 +81,7 @@ Status NodeMemory::bind(const MemoryShape& shape) {
     return Status(StatusCode::kIncompatible,
                   "the node's control segment is smaller than its tables");
   }
+  shape_ = shape;
   std::byte* base = control_.base();
   header_ = reinterpret_cast<ControlHeader*>(base);
   rules_ = RuleTable(base + layout.rules);
@@ -96,14 +97,14 @@ Status NodeMemory::bind(const MemoryShape& shape) {
       reinterpret_cast<Object*>(base + layout.objects), layout.object_count,
       HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines), layout.object_line_count),
       &header_->object_cursor, &header_->objects_live, &header_->keys_unserved);
-  descriptions_ =
-      DescriptionTable(reinterpret_cast<OpenDescription*>(base + layout.descriptions),
-                       shape.descriptions_max, reinterpret_cast<Hold*>(base + layout.holds),
-                       shape.holds_max, &header_->description_cursor, &header_->hold_cursor);
+  descriptions_ = DescriptionTable(
+      reinterpret_cast<OpenDescription*>(base + layout.descriptions), shape.descriptions_max,
+      reinterpret_cast<Hold*>(base + layout.holds), shape.holds_max, &header_->description_cursor,
+      &header_->hold_cursor, FullMark(&header_->descriptions_full), FullMark(&header_->holds_full));
   auto* descriptors = reinterpret_cast<BlockDescriptor*>(base + layout.descriptors);
   directory_ = BlockDirectory(
       HashLines(reinterpret_cast<HashLine*>(base + layout.block_lines), layout.block_line_count),
-      descriptors);
+      descriptors, layout.bucket_count);
   dirty_map_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + layout.dirty_map);
   bucket_count_ = layout.bucket_count;
 
@@ -161,6 +162,7 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
   header.layout_version = kLayoutVersion;
   header.shape = shape;
   header.shape.huge_pages = static_cast<std::uint32_t>(memory.data_.huge_pages());
+  memory.shape_ = header.shape;
   header.service_pid.store(sys::getpid());
   header.started = CycleAnchor::now();
   for (unsigned tier = 0; tier < memory.tier_count_; ++tier) memory.pools_[tier].format();

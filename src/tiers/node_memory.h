@@ -126,6 +126,8 @@ struct ControlHeader {
   std::atomic<std::uint32_t> objects_live;
   std::atomic<std::uint32_t> description_cursor;
   std::atomic<std::uint32_t> hold_cursor;
+  std::atomic<std::uint32_t> descriptions_full;  // FullMark
+  std::atomic<std::uint32_t> holds_full;
   alignas(64) std::atomic<std::uint32_t> free_slabs[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> openings;  // of all clients; see client/opening_guard.h
   // Files whose descriptor would be one too many are written through.
@@ -163,7 +165,9 @@ class NodeMemory {
 
   ControlHeader& header() const { return *header_; }
   ClientSlot& slot(std::uint16_t index) const { return slots_[index]; }
-  std::uint32_t slot_count() const { return header_->shape.clients_max; }
+  // As it was agreed upon, whatever stands in the header now.
+  const MemoryShape& shape() const { return shape_; }
+  std::uint32_t slot_count() const { return shape_.clients_max; }
   const OwnerTable& owners() const { return owners_; }
   OwnerTable& owners() { return owners_; }
   ObjectTable& objects() const { return objects_; }
@@ -208,12 +212,11 @@ class NodeMemory {
   unsigned tier_count() const { return tier_count_; }
   // The tiers that a block of this mode may be in: the swap area is scratch's alone.
   unsigned tiers_for(BufferingMode mode) const {
-    return mode == BufferingMode::kScratch || header_->shape.swap_tier == 0
-               ? tier_count_
-               : header_->shape.swap_tier;
+    return mode == BufferingMode::kScratch || shape_.swap_tier == 0 ? tier_count_
+                                                                    : shape_.swap_tier;
   }
-  BucketPool& pool(TierId tier) const { return pools_[raw(tier)]; }
-  const FileTier& file_tier(TierId tier) const { return file_tiers_[raw(tier)]; }
+  BucketPool& pool(TierId tier) const { return pools_[raw(tier) % kTiersMax]; }
+  const FileTier& file_tier(TierId tier) const { return file_tiers_[raw(tier) % kTiersMax]; }
   // The tier of a bucket: descriptors of one tier are contiguous.
   TierId tier_of(BucketIndex index) const {
     unsigned tier = 0;
@@ -250,7 +253,8 @@ class NodeMemory {
     for (std::uint32_t word = 0; word <= bucket_count_ / 64; ++word) {
       std::uint64_t bits = dirty_map_[word].load(std::memory_order_acquire);
       for (; bits != 0; bits &= bits - 1) {
-        visit(static_cast<BucketIndex>(word * 64 + static_cast<unsigned>(__builtin_ctzll(bits))));
+        const std::uint32_t index = word * 64 + static_cast<unsigned>(__builtin_ctzll(bits));
+        if (index < bucket_count_) visit(static_cast<BucketIndex>(index));
       }
     }
   }
@@ -274,6 +278,7 @@ class NodeMemory {
   Status bind(const MemoryShape& shape);
   std::size_t take_mark(BucketIndex bucket) const;
 
+  MemoryShape shape_;
   SharedSegment control_;
   SharedSegment data_;
   ControlHeader* header_ = nullptr;

@@ -85,8 +85,20 @@ std::string NodeProcess::log() const {
   return text.str();
 }
 
-nlohmann::json NodeProcess::request(const nlohmann::json& request) const {
+bool NodeProcess::is_running() {
+  if (pid_ > 0 && ::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
+  return pid_ > 0;
+}
+
+nlohmann::json NodeProcess::status_within(int seconds) const {
+  const nlohmann::json reply = request({{"command", "status"}}, seconds);
+  return reply.contains("status") ? reply["status"] : nlohmann::json();
+}
+
+nlohmann::json NodeProcess::request(const nlohmann::json& request, int seconds) const {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const timeval patience{seconds, 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = config_.node_directory + "/control.sock";

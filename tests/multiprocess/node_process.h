@@ -40,8 +40,12 @@ class NodeProcess {
   std::string data_directory() const { return directory_ + "/data"; }
 
   // One command; the "done" or "error" line.
-  nlohmann::json request(const nlohmann::json& request) const;
+  nlohmann::json request(const nlohmann::json& request, int seconds = 0) const;
   nlohmann::json status() const { return request({{"command", "status"}})["status"]; }
+  // The same of a service that may not answer at all: null then.
+  nlohmann::json status_within(int seconds) const;
+  // False once it has ended by itself; its exit status is lost then.
+  bool is_running();
   // Waits until the slots of all departed clients are free again.
   bool wait_until_reaped(unsigned clients_left, double seconds) const;
   // Asks the service to end. Returns its exit status, -1 when it does not end.

@@ -176,6 +176,10 @@ void TestClient::send_foreign(const char* command) {
   (void)send(&message, sizeof message, -1);
 }
 
+void TestClient::send_bytes(const void* bytes, std::size_t length) {
+  (void)send(bytes, length, -1);
+}
+
 OpenFile::OpenFile(TestClient& client, Actor& actor, const std::string& path, int flags)
     : client_(client), actor_(actor), may_write_((flags & O_ACCMODE) != O_RDONLY) {
   fd_ = ::open(path.c_str(), flags | O_CLOEXEC, 0600);

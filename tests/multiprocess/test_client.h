@@ -45,6 +45,8 @@ class TestClient final : public HandOver, public OwnerWatch {
   void send_inherited();
   void send_declined();
   void send_foreign(const char* command);
+  // Whatever stands there, as one message.
+  void send_bytes(const void* bytes, std::size_t length);
 
  private:
   int ask(protocol::Type type, ObjectIndex object, bool durable) const;
