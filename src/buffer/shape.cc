@@ -10,6 +10,7 @@
 #include "base/system_call.h"
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
+#include "buffer/kernel_use.h"
 #include "buffer/object_lifecycle.h"
 #include "buffer/shape_change.h"
 #include "flush/dirty_accounting.h"
@@ -210,6 +211,28 @@ void end_dead_change(const ObjectAccess& access) {
 void wait_for_shape(const ObjectAccess& access) {
   OwnedGuard guard(access.object().lock, access.actor.self, access.actor.owners());
   end_dead_change(access);
+}
+
+void keep_through_for_good(const ObjectAccess& access) {
+  access.object().through.fetch_add(kThroughForGood, std::memory_order_seq_cst);
+}
+
+void undo_keeping(const ObjectAccess& access) {
+  access.object().through.fetch_sub(kThroughForGood, std::memory_order_seq_cst);
+}
+
+void adopt_store_state(const ObjectAccess& access) {
+  Object& object = access.object();
+  const OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  std::uint64_t seen = object.size.load();
+  StoreStatus status;
+  do {
+    if (access.file.status(&status) < 0) return;
+    // Who writes meanwhile makes the file longer first and says so afterwards: a size that changed
+    // under this look is looked at again.
+  } while (seen != status.stamp.size &&
+           !object.size.compare_exchange_weak(seen, status.stamp.size));
+  adopt_store(access);
 }
 
 int truncate_object(const ObjectAccess& access, std::uint64_t size) {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "buffer/kernel_use.h"
 #include "buffer/object_lifecycle.h"
 #include "catalog/record_cursor.h"
 
@@ -64,8 +65,10 @@ bool Audit::correct_references(Actor& actor) {
     }
     for (const ObjectIndex index : objects) {
       Object& object = memory_.objects().at(index);
-      // Nobody is left of whom the rest speaks, however large the number is.
-      const std::uint32_t through = kept[raw(index)];
+      // Nobody is left of whom the rest speaks, however large the number is; what is kept for good
+      // no process has to give back.
+      const std::uint32_t for_good = object.through.load() / kThroughForGood * kThroughForGood;
+      const std::uint32_t through = for_good + kept[raw(index)];
       if (object.through.load() > through) {
         object.through.store(through + 1);
         leave_through(actor, index);

@@ -131,7 +131,7 @@ void fill(Random& random, Believed& believed, Operation& op) {
     slots[static_cast<std::size_t>(op.b)] = true;
   }
   if (op.kind == Kind::dup2 || op.kind == Kind::copy_range || op.kind == Kind::sendfile ||
-      op.kind == Kind::splice)
+      op.kind == Kind::splice || op.kind == Kind::share_extents || op.kind == Kind::move_extents)
     op.b = pick(random, slots, true);
   if (op.kind == Kind::same_file) op.b = random_name(random);
 }

@@ -39,6 +39,11 @@ namespace cairn::differential {
   X(fallocate, alloc, 12)           \
   X(fallocate_shift, alloc, 2)      \
   X(posix_fallocate, alloc, 3)      \
+  X(reserve, ioctl, 8)              \
+  X(share_extents, ioctl, 4)        \
+  X(move_extents, ioctl, 3)         \
+  X(file_flags, ioctl, 2)           \
+  X(ask, ioctl, 5)                  \
   X(fstat, meta, 15)                \
   X(stat, meta, 15)                 \
   X(lstat, meta, 5)                 \

@@ -152,6 +152,8 @@ std::string run_operation(Worker& worker, const Operation& op) {
     run_descriptor(worker, op, text);
   } else if (group == "copy") {
     run_copy(worker, op, text);
+  } else if (group == "ioctl") {
+    run_ioctl(worker, op, text);
   } else if (group == "lock") {
     run_lock(worker, op, text);
   } else if (group == "aio") {

@@ -114,6 +114,7 @@ void run_metadata(Worker& worker, const Operation& op, Text& text);
 void run_name(Worker& worker, const Operation& op, Text& text);
 void run_descriptor(Worker& worker, const Operation& op, Text& text);
 void run_copy(Worker& worker, const Operation& op, Text& text);
+void run_ioctl(Worker& worker, const Operation& op, Text& text);
 void run_lock(Worker& worker, const Operation& op, Text& text);
 void run_aio(Worker& worker, const Operation& op, Text& text);
 void run_mapping(Worker& worker, const Operation& op, Text& text);

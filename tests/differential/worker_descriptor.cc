@@ -200,9 +200,9 @@ void run_splice(Worker& worker, const Operation& op, Text& text) {
 }
 
 void describe_lock(const Worker& worker, const struct flock& lock, Text& text) {
-  text.add(" type=%d", lock.l_type);
-  if (lock.l_type == F_UNLCK) return;
-  text.add(" %lld+%lld", static_cast<long long>(lock.l_start), static_cast<long long>(lock.l_len));
+  // All of it also where nobody is in the way: then it is what was asked for.
+  text.add(" type=%d %d:%lld+%lld", lock.l_type, lock.l_whence,
+           static_cast<long long>(lock.l_start), static_cast<long long>(lock.l_len));
   int owner = lock.l_pid == -1 ? -1 : -2;
   for (int process = 0; process < kProcesses; ++process)
     if (worker.shared->pids[static_cast<std::size_t>(process)] == lock.l_pid) owner = process;
@@ -267,7 +267,7 @@ void run_lock(Worker& worker, const Operation& op, Text& text) {
   struct flock lock = {};
   lock.l_type = kTypes[op.d % 3];
   if (op.kind == Kind::get_lock && lock.l_type == F_UNLCK) lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
+  lock.l_whence = static_cast<short>(op.d / 3 % 3);
   lock.l_start = op.b % 1000;
   lock.l_len = op.c % 100;
   text.add("(%lld,%d,%lld+%lld)", static_cast<long long>(op.a), lock.l_type,

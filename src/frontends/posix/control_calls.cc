@@ -1,37 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// fcntl() and ioctl().
+// fcntl().
 #include <fcntl.h>
-#include <linux/fiemap.h>
-#include <linux/fs.h>
 #include <stdarg.h>
-#include <sys/ioctl.h>
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
-#include "frontends/common/guard_change.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/lent_descriptors.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/posix/descriptor_calls.h"
+#include "frontends/posix/exec_plan.h"
 #include "frontends/posix/lock_calls.h"
-#include "frontends/posix/times.h"
 
 namespace cairn {
 namespace real {
 namespace {
 constinit RealCall<int(int, int, ...)> fcntl{"fcntl64"};
-constinit RealCall<int(int, unsigned long, ...)> ioctl{"ioctl"};
 }  // namespace
 }  // namespace real
 
 namespace {
 
 // The status flags that F_SETFL may change, on Linux.
-constexpr std::uint32_t kSettable = O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME;
+constexpr std::uint32_t kSettable = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
+
+constexpr int kSameDescription = 1027;  // F_DUPFD_QUERY, newer than Debian 12's headers
 
 int set_status_flags(OpenFile& file, long argument) {
   std::atomic<std::uint32_t>& flags = file.description->flags;
@@ -46,12 +43,6 @@ int set_status_flags(OpenFile& file, long argument) {
   }
   if (((seen ^ wanted) & (O_APPEND | O_DIRECT)) != 0) LentDescriptors::follow_flags(file);
   return 0;
-}
-
-int set_descriptor_flags(int fd, OpenFile& file, long argument) {
-  const int result = sys::fcntl(fd, F_SETFD, argument);
-  if (result >= 0 && !is_vfork_child()) update_close_on_exec(file);
-  return result;
 }
 
 // A range at an address that the application gave.
@@ -84,55 +75,16 @@ int control(int fd, OpenFile& file, int command, long argument) {
     case F_OFD_SETLKW:
     case F_OFD_GETLK:
       return lock_given_range(file, command, reinterpret_cast<struct flock*>(argument));
+    case kSameDescription:
+      // The placeholders are duplicated as the program's descriptors are.
+      return sys::fcntl(fd, command, argument);
+    case F_SETLEASE:
+      // The service's descriptor would be in the way of one that the program may have.
+      store_before_use(file.private_fd());
+      return sys::fcntl(file.private_fd(), command, argument);
     default:
       return sys::fcntl(file.private_fd(), command, argument);
   }
-}
-
-// chattr +a and +i: whoever has the file open meets them at the next write, if the file system says
-// so.
-bool sets_guarding_attribute(unsigned long request, long argument) {
-  if (request == FS_IOC_SETFLAGS)
-    return (*reinterpret_cast<const int*>(argument) & (FS_APPEND_FL | FS_IMMUTABLE_FL)) != 0;
-  if (request != FS_IOC_FSSETXATTR) return false;
-  const auto* wanted = reinterpret_cast<const fsxattr*>(argument);
-  return (wanted->fsx_xflags & (FS_XFLAG_APPEND | FS_XFLAG_IMMUTABLE)) != 0;
-}
-
-int device_control(int fd, OpenFile& file, unsigned long request, long argument) {
-  switch (request) {
-    case FIOCLEX:
-      return set_descriptor_flags(fd, file, FD_CLOEXEC);
-    case FIONCLEX:
-      return set_descriptor_flags(fd, file, 0);
-    case FIONBIO:
-    case FIOASYNC:
-      return 0;
-    case FIONREAD: {
-      const off_t here =
-          static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
-      const off_t left = file_size(file) - here;
-      const bool is_told = put_user(reinterpret_cast<int*>(argument), static_cast<int>(left));
-      return is_told ? 0 : -EFAULT;
-    }
-    // Sharing extents would tie bytes of the backing store to a file whose newest bytes are in the
-    // buffer.
-    case FICLONE:
-    case FICLONERANGE:
-    case FIDEDUPERANGE:
-      return -EOPNOTSUPP;
-    case FS_IOC_FIEMAP:
-      if (const int error = file_sync(file, false); error < 0) return error;
-      break;
-    default:
-      break;
-  }
-  const GuardChange guard(&file, sets_guarding_attribute(request, argument));
-  const auto result = static_cast<int>(
-      sys::call(SYS_ioctl, file.private_fd(), static_cast<long>(request), argument));
-  if (result >= 0 && (request == FS_IOC_SETFLAGS || request == FS_IOC_FSSETXATTR))
-    adopt_kernel_times(file);
-  return result;
 }
 
 }  // namespace
@@ -156,22 +108,3 @@ CAIRN_HOOK(int, fcntl, (int fd, int command, ...)) {
 }
 CAIRN_TWIN(fcntl, fcntl64);
 CAIRN_TWIN(fcntl, __fcntl);
-
-CAIRN_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
-  va_list arguments;
-  va_start(arguments, request);
-  const long argument = va_arg(arguments, long);
-  va_end(arguments);
-  OpenFile* file = DescriptorTable::find(fd);
-  if (file != nullptr)
-    return cairn::with_errno(cairn::device_control(fd, *file, request, argument));
-  if (request == FICLONE || request == FICLONERANGE) {
-    // The source may be ours while the destination is not.
-    const int source =
-        request == FICLONE
-            ? static_cast<int>(argument)
-            : static_cast<int>(reinterpret_cast<file_clone_range*>(argument)->src_fd);
-    if (DescriptorTable::find(source) != nullptr) return cairn::with_errno(-EOPNOTSUPP);
-  }
-  return cairn::real::ioctl(fd, request, argument);
-}

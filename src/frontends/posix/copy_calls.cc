@@ -31,9 +31,6 @@ constinit RealCall<ssize_t(int, off_t*, int, off_t*, size_t, unsigned)> splice{"
 namespace {
 
 constexpr std::size_t kPieceBytes = 256 * 1024;
-// GNU cp asks for almost 2^63 bytes; a call that moves this much returns, so that signals get their
-// turn.
-constexpr std::size_t kCopyMax = 64 * 1024 * 1024;
 
 // One end of a copy: an open file of ours or a descriptor of the kernel's, at its own offset or at
 // a given one.
@@ -58,10 +55,10 @@ struct End {
     if (flags < 0 || (flags & O_APPEND) == 0) return false;
     return sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) < 0 || !S_ISFIFO(status.stx_mode);
   }
+  int real_fd() const { return file == nullptr ? fd : file->private_fd(); }
   off_t position() const {
     if (offset != nullptr) return *offset;
-    if (file == nullptr) return sys::lseek(fd, 0, SEEK_CUR);
-    return static_cast<off_t>(file->description->offset.load(std::memory_order_relaxed));
+    return file == nullptr ? sys::lseek(fd, 0, SEEK_CUR) : file_seek(*file, 0, SEEK_CUR);
   }
   ssize_t read(void* buffer, std::size_t length) const {
     ssize_t got = 0;
@@ -121,7 +118,7 @@ class Piece {
 ssize_t copy(const End& from, const End& to, std::size_t length, bool waits = true) {
   const Piece piece;
   if (!piece.is_valid()) return -ENOMEM;
-  length = std::min(length, kCopyMax);
+  length = std::min(length, kTransferMax);
   std::size_t done = 0;
   while (done < length) {
     const ssize_t got = from.read(piece.bytes(), std::min(kPieceBytes, length - done));
@@ -142,13 +139,6 @@ ssize_t copy(const End& from, const End& to, std::size_t length, bool waits = tr
   return static_cast<ssize_t>(done);
 }
 
-// A descriptor that may be passed to a data call at all; the placeholders are ours.
-bool is_open(int fd) {
-  if (DescriptorTable::find(fd) != nullptr) return true;
-  const int flags = sys::fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_PATH) == 0;
-}
-
 int mode_of(int fd, mode_t* mode) {
   struct ::statx status;
   const int error = sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &status);
@@ -156,28 +146,42 @@ int mode_of(int fd, mode_t* mode) {
   return error;
 }
 
+// Whether the kernel's sum of the two, without a sign, is past the last number.
+bool wraps_around(off_t position, std::size_t length) {
+  const auto begin = static_cast<std::uint64_t>(position);
+  return begin + length < begin;
+}
+
+// What the kernel has against a copy between the two: asked for nothing at all, it looks at the
+// files and descriptors, in its own order. That our descriptors never append, and the positions
+// with the true length, are for us to look at.
+ssize_t objection_to_copy(const End& from, const End& to, std::size_t length, unsigned flags) {
+  const bool appends = to.file != nullptr && (to.file->flags() & O_APPEND) != 0;
+  const off_t from_position = from.position();
+  const off_t to_position = to.position();
+  off_t from_at = std::max<off_t>(0, from_position);
+  off_t to_at = appends ? 0 : std::max<off_t>(0, to_position);
+  const long error = sys::call(SYS_copy_file_range, from.real_fd(), sys::word(&from_at),
+                               to.real_fd(), sys::word(&to_at), 0, static_cast<long>(flags));
+  const bool is_told_before = error == -EBADF || error == -EISDIR || error == -EINVAL;
+  if (appends && !is_told_before) return -EBADF;
+  if (error < 0) return error;
+  if (wraps_around(from_position, length) || wraps_around(to_position, length)) return -EOVERFLOW;
+  return from_position < 0 || to_position < 0 ? -EINVAL : 0;
+}
+
 ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length,
                    unsigned flags) {
-  if (!is_open(from_fd) || !is_open(to_fd)) return -EBADF;
-  if (flags != 0) return -EINVAL;
-  std::array<struct ::statx, 2> status;
-  const std::array<int, 2> ends = {from_fd, to_fd};
-  for (unsigned end = 0; end < ends.size(); ++end) {
-    const unsigned wanted = STATX_TYPE | STATX_INO | STATX_SIZE;
-    const int error = sys::statx(ends[end], "", AT_EMPTY_PATH, wanted, &status[end]);
-    if (error < 0) return error;
-    if (S_ISDIR(status[end].stx_mode)) return -EISDIR;
-    if (!S_ISREG(status[end].stx_mode)) return -EINVAL;
-  }
   const End from(from_fd, from_offset);
   const End to(to_fd, to_offset);
-  if (!from.allows(O_RDONLY) || !to.allows(O_WRONLY)) return -EBADF;
-  const int to_flags =
-      to.file != nullptr ? static_cast<int>(to.file->flags()) : sys::fcntl(to_fd, F_GETFL);
-  if ((to_flags & O_APPEND) != 0) return -EBADF;
-  if ((from_offset != nullptr && *from_offset < 0) || (to_offset != nullptr && *to_offset < 0))
-    return -EINVAL;
+  if (const ssize_t error = objection_to_copy(from, to, length, flags); error < 0) return error;
   // One of the two may be buffered and the other not, where that is a matter of the name.
+  std::array<struct ::statx, 2> status;
+  const unsigned wanted = STATX_INO | STATX_SIZE;
+  if (sys::statx(from_fd, "", AT_EMPTY_PATH, wanted, &status[0]) < 0 ||
+      sys::statx(to_fd, "", AT_EMPTY_PATH, wanted, &status[1]) < 0) {
+    return -EBADF;
+  }
   if (is_same_file(status[0], status[1])) {
     // As the kernel does it: cut to the end of the file first, then refuse what still overlaps.
     const off_t begin = from.position();
@@ -205,7 +209,7 @@ ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
     if (!S_ISREG(mode) && !S_ISBLK(mode)) return -EINVAL;
   }
   if (to.refuses_as_appending()) return -EINVAL;
-  return copy(from, to, std::min(length, kTransferMax));
+  return copy(from, to, length);
 }
 
 bool is_ours(int first, int second) {

@@ -93,6 +93,12 @@ int close_untracked(unsigned first, unsigned last, unsigned flags) {
 
 }  // namespace
 
+int set_descriptor_flags(int fd, OpenFile& file, long flags) {
+  const int result = sys::fcntl(fd, F_SETFD, flags);
+  if (result >= 0 && !is_vfork_child()) update_close_on_exec(file);
+  return result;
+}
+
 int close_descriptors(unsigned first, unsigned last, unsigned flags) {
   constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
   constexpr unsigned kUnshare = 2;      // CLOSE_RANGE_UNSHARE

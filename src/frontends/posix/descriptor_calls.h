@@ -8,6 +8,8 @@
 
 namespace cairn {
 
+struct OpenFile;
+
 int close_descriptor(int fd);
 // False for a descriptor whose duplicates are libc's business.
 bool may_be_ours(int fd);
@@ -15,6 +17,8 @@ bool may_be_ours(int fd);
 int duplicate_above(int fd, int floor, bool close_on_exec);
 // dup2() for numbers that differ, of which at least one is ours.
 int duplicate_onto(int from, int to, bool close_on_exec);
+// F_SETFD of a tracked descriptor.
+int set_descriptor_flags(int fd, OpenFile& file, long flags);
 // close_range(2); private descriptors survive.
 int close_descriptors(unsigned first, unsigned last, unsigned flags);
 

@@ -24,14 +24,13 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
   if (range == nullptr) return -EFAULT;
   // The kernel does not know our offset and size, so the range is made absolute here.
   struct flock absolute = *range;
-  if (range->l_whence == SEEK_CUR) {
-    absolute.l_start +=
-        static_cast<off_t>(file.description->offset.load(std::memory_order_relaxed));
-    absolute.l_whence = SEEK_SET;
-  } else if (range->l_whence == SEEK_END) {
-    absolute.l_start += file_size(file);
-    absolute.l_whence = SEEK_SET;
-  }
+  off_t base = 0;
+  if (range->l_whence == SEEK_CUR) base = file_seek(file, 0, SEEK_CUR);
+  if (range->l_whence == SEEK_END) base = file_size(file);
+  if (base < 0) return static_cast<int>(base);
+  if (base != 0 && __builtin_add_overflow(base, absolute.l_start, &absolute.l_start))
+    return -EOVERFLOW;
+  if (range->l_whence == SEEK_CUR || range->l_whence == SEEK_END) absolute.l_whence = SEEK_SET;
   const bool is_posix = command == F_SETLK || command == F_SETLKW;
   const bool is_own = command == F_OFD_SETLK || command == F_OFD_SETLKW;
   if (is_posix && absolute.l_type != F_UNLCK) PosixLocks::note(file.object);
@@ -40,9 +39,12 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
   // Through libc: waiting for a lock is a cancellation point.
   if (real::fcntl(file.private_fd(), command, &absolute) < 0) return -errno;
   if (command == F_GETLK || command == F_OFD_GETLK) {
-    const short whence = range->l_whence;
-    *range = absolute;
-    if (absolute.l_type == F_UNLCK) range->l_whence = whence;
+    // Nobody is in the way: the kernel says so in the type and leaves the range as it was asked.
+    if (absolute.l_type == F_UNLCK) {
+      range->l_type = F_UNLCK;
+    } else {
+      *range = absolute;
+    }
   }
   return 0;
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/common/through_mode.h"
+
+#include "buffer/kernel_use.h"
+#include "buffer/object_lifecycle.h"
+#include "client/session.h"
+
+namespace cairn {
+
+int ThroughMode::enter(OpenFile& file) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return 0;  // without a node the kernel has everything
+  if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
+  // Without room for a hold the mode would outlast a process that is killed now, which costs speed
+  // alone.
+  hold_ = actor->memory->descriptions().hold_through(file.object, actor->self);
+  file_ = &file;
+  return 0;
+}
+
+void ThroughMode::keep_for_good() {
+  Actor* actor = file_ == nullptr ? nullptr : Session::instance().actor_if_any();
+  if (actor == nullptr) return;
+  keep_through_for_good(access_of(*actor, *file_));
+  is_kept_ = true;
+}
+
+void ThroughMode::failed() {
+  Actor* actor = is_kept_ ? Session::instance().actor_if_any() : nullptr;
+  if (actor != nullptr) undo_keeping(access_of(*actor, *file_));
+  is_kept_ = false;
+}
+
+ThroughMode::~ThroughMode() {
+  Actor* actor = file_ == nullptr ? nullptr : Session::instance().actor_if_any();
+  if (actor == nullptr) return;
+  adopt_store_state(access_of(*actor, *file_));
+  if (hold_ != HoldIndex::kNone) actor->memory->descriptions().release(hold_, actor->self);
+  leave_through(*actor, file_->object);
+}
+
+}  // namespace cairn

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// fcntl() and copies between descriptors.
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+
+#include "scene.h"
+
+using namespace scene;
+
+namespace {
+
+void say_lock(const struct flock& lock) {
+  std::printf("type %d whence %d start %lld length %lld process %s\n", lock.l_type, lock.l_whence,
+              static_cast<long long>(lock.l_start), static_cast<long long>(lock.l_len),
+              lock.l_pid == getpid()    ? "this"
+              : lock.l_pid == getppid() ? "parent"
+              : lock.l_pid > 0          ? "other"
+                                        : "none");
+}
+
+struct flock range_of(short type, short whence, off_t start, off_t length) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = whence;
+  lock.l_start = start;
+  lock.l_len = length;
+  return lock;
+}
+
+void ask(int fd, int command, struct flock lock) {
+  say("asked", fcntl(fd, command, &lock));
+  say_lock(lock);
+}
+
+void ask_everything(int fd) {
+  lseek(fd, 4, SEEK_SET);
+  for (const int command : {F_GETLK, F_OFD_GETLK}) {
+    for (const short whence : {SEEK_SET, SEEK_CUR, SEEK_END}) {
+      ask(fd, command, range_of(F_WRLCK, whence, 0, 3));
+      ask(fd, command, range_of(F_RDLCK, whence, 2, 0));
+      ask(fd, command, range_of(F_WRLCK, whence, -2, 1));
+    }
+    ask(fd, command, range_of(F_WRLCK, 7, 0, 3));
+    ask(fd, command, range_of(F_UNLCK, SEEK_SET, 0, 3));
+    ask(fd, command, range_of(F_WRLCK, SEEK_CUR, 0x7ffffffffffffffe, 3));
+    ask(fd, command, range_of(F_WRLCK, SEEK_SET, 5, -3));
+  }
+}
+
+}  // namespace
+
+SCENE(locks_that_are_asked_for) {
+  const int fd = make_file("f", "0123456789");
+  ask_everything(fd);
+  struct flock held = range_of(F_WRLCK, SEEK_SET, 1, 4);
+  say("locked", fcntl(fd, F_SETLK, &held));
+  std::fflush(stdout);
+  if (fork() == 0) {
+    ask_everything(open_file("f"));
+    std::fflush(stdout);
+    _exit(0);
+  }
+  wait(nullptr);
+  ask_everything(fd);
+}
+
+SCENE(owners_and_signals) {
+  const int fd = make_file("f", "0123456789");
+  say("owner", fcntl(fd, F_SETOWN, getpid()));
+  say("is set", fcntl(fd, F_GETOWN) == getpid() ? 1 : 0);
+  say("signal", fcntl(fd, F_SETSIG, SIGUSR1));
+  say("is set", fcntl(fd, F_GETSIG) == SIGUSR1 ? 1 : 0);
+  say("notify", fcntl(fd, F_NOTIFY, DN_MODIFY));
+  say("pipe size", fcntl(fd, F_GETPIPE_SZ));
+  say("seals", fcntl(fd, F_GET_SEALS));
+  std::uint64_t hint = 2;
+  say("hint", fcntl(fd, F_SET_RW_HINT, &hint));
+  hint = 99;
+  say("hint", fcntl(fd, F_GET_RW_HINT, &hint));
+  say("is", static_cast<long>(hint));
+  constexpr int kQuery = 1027;  // F_DUPFD_QUERY
+  say("the same", fcntl(fd, kQuery, dup(fd)));
+  say("another", fcntl(fd, kQuery, open_file("f")));
+  say("none", fcntl(fd, kQuery, 999));
+  say("unknown", fcntl(fd, 4711, 0));
+}
+
+SCENE(leases_for_reading) {
+  const int writer = make_file("f", "0123456789");
+  say("lease", fcntl(writer, F_GETLEASE));
+  say("of a writer", fcntl(writer, F_SETLEASE, F_RDLCK));
+  say("write", write(writer, "abc", 3));
+  const int reader = open_file("f", O_RDONLY);
+  say("beside a writer", fcntl(reader, F_SETLEASE, F_RDLCK));
+  say("not held", fcntl(reader, F_SETLEASE, F_UNLCK));
+  say_file("f");
+}
+
+// One call moves as much as the kernel moves in one.
+SCENE(large_copies) {
+  constexpr off_t kBytes = 70 * 1024 * 1024;
+  const int from = open_file("from");
+  const int to = open_file("to");
+  say("truncate", ftruncate(from, kBytes));
+  say("end", pwrite(from, "end", 3, kBytes - 3));
+  say("copied", copy_file_range(from, nullptr, to, nullptr, 1 << 30, 0));
+  char end[4] = {};
+  say("read", pread(to, end, sizeof end, kBytes - 4));
+  say_bytes("end", end, sizeof end);
+  say("truncate", ftruncate(to, 0));
+  lseek(to, 0, SEEK_SET);
+  off_t at = 1;
+  say("sent", sendfile(to, from, &at, 1 << 30));
+  say("at", at);
+  say("read", pread(to, end, sizeof end, kBytes - 5));
+  say_bytes("end", end, sizeof end);
+  unlink("from");
+  unlink("to");
+}
