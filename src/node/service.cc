@@ -259,7 +259,7 @@ class Service final : public AttachEvents, public StopRequest {
                        const protocol::UnservedMessage& told) override {
     const auto kept = std::make_shared<UniqueFd>(std::move(file));
     requests_.submit(std::move(connection), [this, ledger, kept, told] {
-      const int error = unserved_.keep(ledger, *kept, told.reason);
+      const int error = unserved_.keep(ledger, kept, told.reason);
       if (error < 0 || told.description == 0) return error;
       return unserved_.move_offset_to_kernel(*kept, static_cast<DescriptionIndex>(told.description),
                                              told.generation);

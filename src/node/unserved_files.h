@@ -24,6 +24,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -52,7 +53,7 @@ class UnservedFiles final : public HandOver {
   bool holder_ended(pid_t holder);
 
   // Stores the file behind `fd` and keeps it in through mode for `ledger`. 0 or -errno.
-  int keep(LedgerId ledger, const UniqueFd& fd, UnservedReason why);
+  int keep(LedgerId ledger, const std::shared_ptr<UniqueFd>& fd, UnservedReason why);
   // `fd`, whose file is kept, works for that open description: its offset becomes the kernel's for
   // all who share it. O_APPEND, if that is its flag, or -errno.
   int move_offset_to_kernel(const UniqueFd& fd, DescriptionIndex index, std::uint32_t generation);
@@ -74,12 +75,18 @@ class UnservedFiles final : public HandOver {
   Counts counts() const;
 
  private:
+  struct File {
+    ObjectIndex object = ObjectIndex::kNone;
+    // What the file has come to is asked through it in the end.
+    std::shared_ptr<UniqueFd> fd;
+  };
   struct Ledger {
     pid_t holder = 0;
     bool is_closed = false;
     bool is_left = false;  // the holder has ended, or its new image needs this no more
     bool is_over() const { return is_closed && is_left; }
-    std::map<FileKey, ObjectIndex> files;  // kNone: by its key alone, or still entering
+    // kNone: by its key alone, or still entering.
+    std::map<FileKey, File> files;
   };
 
   bool hand_over(ObjectIndex, int) override { return false; }
@@ -90,9 +97,10 @@ class UnservedFiles final : public HandOver {
   Actor make_actor() const;
   // -ENFILE: the table of objects is full.
   int enter(int fd, const StoreStatus& status, ObjectIndex* object);
-  void note_key(LedgerId ledger, const FileKey& key);
-  int settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error);
-  void leave(ObjectIndex object) const;
+  void note_key(LedgerId ledger, const FileKey& key, const std::shared_ptr<UniqueFd>& fd);
+  int settle(LedgerId ledger, const FileKey& key, const File& file, int error);
+  void leave(const File& file) const;
+  void adopt_kernels(const File& file) const;
 
   const NodeMemory& memory_;
   Flusher& flusher_;

@@ -139,6 +139,24 @@ TEST_F(UnservedTest, AFileIsStoredAndThroughAsLongAsItsUserLives) {
   EXPECT_EQ(node_.status()["unserved"]["files"], 0);
 }
 
+TEST_F(UnservedTest, WhoHasTheFileOpenGoesOnBehindWhatWasWrittenPastTheBuffers) {
+  OpenFile file(client_, actor_, path("f"), O_RDWR | O_CREAT);
+  Staying user([&] {
+    if (Unserved(node_).keep(path("f")) != 0) return 1;
+    const int fd = ::open(path("f").c_str(), O_WRONLY);
+    return ::write(fd, "0123456789", 10) == 10 ? 0 : 2;
+  });
+  ASSERT_EQ(user.result(), 0);
+  user.kill();
+  ASSERT_TRUE(soon([&] { return through(file) == 0; }));
+  ASSERT_EQ(file.write(10, "x", 1), 1);
+  char bytes[16] = {};
+  EXPECT_EQ(file.read(0, bytes, sizeof bytes), 11);
+  EXPECT_STREQ(bytes, "0123456789x");
+  ASSERT_EQ(file.sync(), 0);
+  EXPECT_EQ(stored(path("f")), "0123456789x");
+}
+
 TEST_F(UnservedTest, WhatAChildInheritedStaysThroughAfterItsParentsEnd) {
   OpenFile file(client_, actor_, path("f"), O_RDWR | O_CREAT);
   int grandchild[2];

@@ -52,6 +52,17 @@ void prepare_for_user(uid_t next) {
   session.notify_foreign(program_invocation_short_name, text_of(ForeignReason::kOtherUser));
 }
 
+// What this process starts below the new root does not find the library there, and the node's
+// socket is out of reach for storing anything once the root has changed.
+void prepare_for_root(const char* path) {
+  const ErrnoKeeper keeper;
+  Session& session = Session::instance();
+  const bool stays = path != nullptr && path[0] == '/' && path[1] == '\0';
+  if (stays || !session.is_configured()) return;
+  store_everything();
+  session.notify_foreign(program_invocation_short_name, text_of(ForeignReason::kOtherRoot));
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -76,7 +87,7 @@ CAIRN_HOOK(int, setresuid, (uid_t real_user, uid_t effective, uid_t saved)) {
 }
 
 CAIRN_HOOK(int, chroot, (const char* path)) {
-  cairn::attach_while_it_is_possible();
+  cairn::prepare_for_root(path);
   return cairn::real::chroot(path);
 }
 
