@@ -60,7 +60,7 @@ constexpr int kExitStarted = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUnstored = 74;
 // Until threads that do not end are left behind at the end of the process.
-constexpr int kEndSeconds = 15;
+constexpr int kEndSeconds = 5;
 
 // Null when blocks leave in the order of their last use, which nobody has to learn.
 std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory,

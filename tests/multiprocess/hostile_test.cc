@@ -117,7 +117,10 @@ TEST(Hostile, NoMessageOfAClientEndsTheServiceOrLeavesDescriptorsWithIt) {
     }
     EXPECT_EQ(node.status()["service_pid"], node.pid()) << node.log();
   }
-  EXPECT_TRUE(node.wait_until_reaped(0, 10));
+  // This process, which lives, is still watched.
+  constexpr int kLooks = 500;
+  for (int look = 0; look < kLooks && descriptors_of(node.pid()) > before + 4; ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(descriptors_of(node.pid()), before + 4);
   EXPECT_EQ(node.shut_down(), 0);
 }
@@ -255,8 +258,6 @@ std::uint64_t stray_word(Random& random, std::uint64_t old) {
 // Stores that go astray, in a process of its own: most of them where something stands.
 void scribble(const NodeMemory& memory, Random& random, int stores) {
   const std::vector<Part> parts = parts_of(memory);
-  const auto* generations = reinterpret_cast<const std::byte*>(&memory.owners());
-  (void)generations;
   for (int store = 0; store < stores; ++store) {
     const Part& part = parts[random() % parts.size()];
     auto* word = reinterpret_cast<std::uint64_t*>(part.begin) + random() % (part.bytes / 8);
@@ -327,7 +328,7 @@ TEST_P(StrayStores, NeverEndTheService) {
   EXPECT_EQ(node.status_within(10)["service_pid"], node.pid()) << "seed " << seed;
   // The first signal asks for everything to be stored, the second for the end.
   ::kill(node.pid(), SIGTERM);
-  int status = node.wait_for_exit(4);
+  int status = node.wait_for_exit(2);
   if (status < 0) {
     ::kill(node.pid(), SIGTERM);
     status = node.wait_for_exit(25);
@@ -335,7 +336,7 @@ TEST_P(StrayStores, NeverEndTheService) {
   EXPECT_TRUE(status == 0 || status == 74) << "seed " << seed << ": " << status << node.log();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, StrayStores, ::testing::Range(0U, 8U));
+INSTANTIATE_TEST_SUITE_P(Seeds, StrayStores, ::testing::Range(0U, 2U));
 
 }  // namespace
 }  // namespace cairn::testing
