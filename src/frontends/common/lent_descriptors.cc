@@ -108,8 +108,10 @@ OpenFile* put_placeholders_back(ObjectIndex object) {
 void take_over_size(OpenFile& file) {
   const Actor* actor = Session::instance().actor_if_any();
   StoreStatus status;
-  if (actor != nullptr && file.backing->status(&status) == 0)
-    actor->object(file.object).extend_to(status.stamp.size);
+  if (actor == nullptr || file.backing->status(&status) != 0) return;
+  Object& object = actor->object(file.object);
+  raise_to(object.store_size, status.stamp.size);  // past it nobody would look into the store
+  object.extend_to(status.stamp.size);
 }
 
 }  // namespace
