@@ -98,10 +98,10 @@ class Catalog final : public Store {
   void create_object(uint32_t number) {
     const Content content = content_of(number, 0);
     const cairn::StoreStamp stamp{content.size, content.mtime_ns, content.mtime_ns};
-    bool created = false;
+    cairn::Acquisition how;
     const cairn::ObjectIndex index = actor_.memory->objects().acquire(
-        file_key(number), stamp, actor_.self, actor_.owners(), &created);
-    if (index == cairn::ObjectIndex::kNone || !created) worker::fail("no new record");
+        file_key(number), stamp, actor_.self, actor_.owners(), &how);
+    if (index == cairn::ObjectIndex::kNone || !how.is_new) worker::fail("no new record");
   }
 
   cairn::Object& find_object(uint32_t number) const {

@@ -266,6 +266,8 @@ cairn_user_copies_stop:
   .popsection
 )");
 
+// The names of the code above.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 extern const char cairn_user_copies[] __attribute__((visibility("hidden")));
 extern const char cairn_user_copies_by_byte[] __attribute__((visibility("hidden")));
@@ -275,6 +277,7 @@ extern const char cairn_copy_again_narrow[] __attribute__((visibility("hidden"))
 extern std::uint8_t cairn_copy_is_wide __attribute__((visibility("hidden")));
 extern std::uint64_t cairn_copy_string_min __attribute__((visibility("hidden")));
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace cairn {
 namespace {

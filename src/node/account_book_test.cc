@@ -15,7 +15,8 @@ class AccountBookTest : public ::testing::Test {
  protected:
   AccountBookTest() {
     memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
-    clients_.emplace(memory_);
+    descriptors_.emplace(memory_);
+    clients_.emplace(memory_, *descriptors_);
     book_.emplace(memory_, *clients_, config_);
   }
   static std::vector<Reservation> ram(std::uint64_t mebibytes) {
@@ -41,6 +42,7 @@ class AccountBookTest : public ::testing::Test {
 
   NodeConfig config_;
   NodeMemory memory_;
+  std::optional<DescriptorBudget> descriptors_;
   std::optional<ClientTable> clients_;
   std::optional<AccountBook> book_;
 };

@@ -15,7 +15,8 @@ class RuleBookTest : public ::testing::Test {
  protected:
   RuleBookTest() {
     memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
-    clients_.emplace(memory_);
+    descriptors_.emplace(memory_);
+    clients_.emplace(memory_, *descriptors_);
     accounts_.emplace(memory_, *clients_, config_);
     book_.emplace(memory_, config_, *accounts_, [](const std::string&) {
       return Result<std::uint8_t>(Status(StatusCode::kNotFound, "no policies here"));
@@ -44,6 +45,7 @@ class RuleBookTest : public ::testing::Test {
 
   NodeConfig config_;
   NodeMemory memory_;
+  std::optional<DescriptorBudget> descriptors_;
   std::optional<ClientTable> clients_;
   std::optional<AccountBook> accounts_;
   std::optional<RuleBook> book_;

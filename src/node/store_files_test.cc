@@ -20,10 +20,10 @@ class StoreFilesTest : public ::testing::Test {
     StoreStatus status;
     ASSERT_EQ(store_status(fd_.get(), &status), 0);
     object_ = testing::make_object(actor_, status.key);
-    files_.emplace(memory_, 1024);
+    files_.emplace(memory_);
   }
   bool hand_over(std::uint32_t run) {
-    return files_->insert(object_, UniqueFd(dup(fd_.get())), run);
+    return files_->insert(object_, UniqueFd(dup(fd_.get())), FileRoom(), run);
   }
 
   NodeMemory memory_;
