@@ -16,6 +16,7 @@ class AccountBookTest : public ::testing::Test {
   AccountBookTest() {
     memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
     descriptors_.emplace(memory_);
+    descriptors_->measure();
     clients_.emplace(memory_, *descriptors_);
     book_.emplace(memory_, *clients_, config_);
   }

@@ -34,10 +34,10 @@ bool read_whole(const Datagram& datagram, T* value) {
 }
 
 // A name that goes into the log and to terminals. Nothing when it does not end within its field.
-template <std::size_t kSize>
-std::optional<std::string> text_of(const char (&field)[kSize]) {
-  const std::size_t length = ::strnlen(field, kSize);
-  if (length == kSize) return std::nullopt;
+template <std::size_t Size>
+std::optional<std::string> text_of(const char (&field)[Size]) {
+  const std::size_t length = ::strnlen(field, Size);
+  if (length == Size) return std::nullopt;
   std::string text(field, length);
   const auto is_control = [](char letter) {
     return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f;

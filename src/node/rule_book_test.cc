@@ -16,6 +16,7 @@ class RuleBookTest : public ::testing::Test {
   RuleBookTest() {
     memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
     descriptors_.emplace(memory_);
+    descriptors_->measure();
     clients_.emplace(memory_, *descriptors_);
     accounts_.emplace(memory_, *clients_, config_);
     book_.emplace(memory_, config_, *accounts_, [](const std::string&) {

@@ -92,7 +92,7 @@ constexpr bool kForTheCall = false;
 
 using enum IoctlEffect;
 
-constexpr auto sorted_rules = [] {
+constexpr auto kSortedRules = [] {
   std::array rules = {
       // Of every file system.
       row(FIOCLEX, kCloseOnExec),
@@ -164,9 +164,9 @@ constexpr auto sorted_rules = [] {
 }();
 
 constexpr bool is_sound() {
-  for (std::size_t at = 0; at < sorted_rules.size(); ++at) {
-    if (at > 0 && sorted_rules[at - 1].request == sorted_rules[at].request) return false;
-    if (sorted_rules[at].bytes > kIoctlBytesMax) return false;
+  for (std::size_t at = 0; at < kSortedRules.size(); ++at) {
+    if (at > 0 && kSortedRules[at - 1].request == kSortedRules[at].request) return false;
+    if (kSortedRules[at].bytes > kIoctlBytesMax) return false;
   }
   return true;
 }
@@ -195,9 +195,9 @@ bool is_of_other_files(std::uint32_t request) {
 IoctlRule ioctl_rule(unsigned long request) {
   const auto wanted = static_cast<std::uint32_t>(request);
   const auto* found = std::lower_bound(
-      sorted_rules.begin(), sorted_rules.end(), wanted,
+      kSortedRules.begin(), kSortedRules.end(), wanted,
       [](const IoctlRule& rule, std::uint32_t value) { return rule.request < value; });
-  if (found != sorted_rules.end() && found->request == wanted) return *found;
+  if (found != kSortedRules.end() && found->request == wanted) return *found;
   return row(wanted, is_of_other_files(wanted) ? kHarmless : kAnything);
 }
 

@@ -50,9 +50,10 @@ using Arguments = RawArguments;
 
 // pselect6() has a sixth argument that holds the mask's address and its size.
 const sigset_t* mask_of(const Arguments& a) {
-  sigset_t* mask = nullptr;
-  auto* const* holder = a.pointer<sigset_t* const>(5);
-  return holder != nullptr && get_user(&mask, holder) ? mask : nullptr;
+  std::uintptr_t mask = 0;
+  const auto* holder = a.pointer<const std::uintptr_t>(5);
+  const bool is_given = holder != nullptr && get_user(&mask, holder);
+  return is_given ? reinterpret_cast<const sigset_t*>(mask) : nullptr;
 }
 
 long dispatch_data(long number, const Arguments& a);

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 // Newer than the headers of Debian 12; these have one number everywhere.
+// NOLINTBEGIN(readability-identifier-naming): the kernel's names.
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
 #define SYS_fchmodat2 452
@@ -46,6 +47,7 @@
 #ifndef SYS_listns
 #define SYS_listns 470
 #endif
+// NOLINTEND(readability-identifier-naming)
 
 namespace cairn {
 
