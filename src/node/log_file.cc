@@ -26,8 +26,8 @@ Warnings& warnings() {
 
 // What is in it can be exchanged while others log.
 const std::shared_ptr<spdlog::sinks::dist_sink_mt>& all_sinks() {
-  static const auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
-  return sinks;
+  static const auto kSinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  return kSinks;
 }
 
 spdlog::sink_ptr sink_for(const std::string& path) {
