@@ -98,7 +98,9 @@ for child in children:
     os.waitpid(child, 0)
 print(os.lseek(file, 0, 1), os.fstat(appended).st_size)
 data = os.pread(file, 48, 100)
-print(sorted(data[at:at + 4] for at in range(0, 48, 4)))
+words = sorted(data[at:at + 4] for at in range(0, 48, 4))
+print(words)
+os.pwrite(file, b"".join(words), 100)   # whose turn was when is not what is compared
 os.set_inheritable(file, True)
 writer = "import os, sys, time; os.write(%d, b\\"word\\"); time.sleep(0.3)" % file
 processes = [subprocess.Popen([sys.executable, "-c", writer], close_fds=False) for number in range(6)]
