@@ -41,9 +41,9 @@ void SyncWorker::work() {
     changed_.wait(lock, [this] { return stopping_ || !requests_.empty(); });
     if (requests_.empty()) return;
     const std::uint64_t device = requests_.front().device;
-    const auto of_others = std::stable_partition(
-        requests_.begin(), requests_.end(),
-        [device](const Request& request) { return request.device == device; });
+    const auto of_others =
+        std::partition(requests_.begin(), requests_.end(),
+                       [device](const Request& request) { return request.device == device; });
     const std::vector<Request> round(std::make_move_iterator(requests_.begin()),
                                      std::make_move_iterator(of_others));
     requests_.erase(requests_.begin(), of_others);

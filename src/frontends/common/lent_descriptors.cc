@@ -17,25 +17,25 @@ namespace cairn {
 namespace {
 
 // Files past this many stay in through mode until the process ends.
-constexpr unsigned kFilesMax = 4096;
+constexpr unsigned kLentMax = 4096;
 
 struct Lent {
   ObjectIndex object = ObjectIndex::kNone;
   HoldIndex hold = HoldIndex::kNone;
 };
-constinit Lent files[kFilesMax] = {};
-constinit std::atomic<unsigned> file_count{0};
+constinit Lent lent_files[kLentMax] = {};
+constinit std::atomic<unsigned> lent_count{0};
 
-LocalLock& lock() { return process_lock(ProcessLock::kAio); }
+LocalLock& lent_lock() { return process_lock(ProcessLock::kAio); }
 
 // Requires: the lock.
 bool is_lent(ObjectIndex object) {
-  const Lent* end = files + file_count.load(std::memory_order_relaxed);
-  return std::any_of(static_cast<const Lent*>(files), end,
+  const Lent* end = lent_files + lent_count.load(std::memory_order_relaxed);
+  return std::any_of(static_cast<const Lent*>(lent_files), end,
                      [object](const Lent& file) { return file.object == object; });
 }
 
-void let_go(const Lent& file) {
+void give_up(const Lent& file) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return;
@@ -44,24 +44,24 @@ void let_go(const Lent& file) {
 }
 
 // The file's bytes are the kernel's from here on. Requires: nothing; waits for the store.
-int hold_through(OpenFile& file) {
+int keep_with_kernel(OpenFile& file) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return 0;  // without a node the kernel has everything
   {
-    LocalGuard guard(lock());
+    LocalGuard guard(lent_lock());
     if (is_lent(file.object)) return 0;
   }
   if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
   const Lent lent{file.object,
                   session.memory().descriptions().hold_through(file.object, actor->self)};
-  LocalGuard guard(lock());
-  const unsigned count = file_count.load(std::memory_order_relaxed);
+  LocalGuard guard(lent_lock());
+  const unsigned count = lent_count.load(std::memory_order_relaxed);
   if (is_lent(file.object)) {
-    let_go(lent);  // another thread was faster
-  } else if (count < kFilesMax) {
-    files[count] = lent;
-    file_count.store(count + 1, std::memory_order_relaxed);
+    give_up(lent);  // another thread was faster
+  } else if (count < kLentMax) {
+    lent_files[count] = lent;
+    lent_count.store(count + 1, std::memory_order_relaxed);
   }
   return 0;
 }
@@ -118,9 +118,9 @@ void take_over_size(OpenFile& file) {
 
 int LentDescriptors::lend(int fd, OpenFile& file) {
   if (is_vfork_child()) return -EBADF;
-  if (const int error = hold_through(file); error < 0) return error;
+  if (const int error = keep_with_kernel(file); error < 0) return error;
   if (PrivateDescriptors::is_private(file.private_fd())) {
-    LocalGuard guard(lock());
+    LocalGuard guard(lent_lock());
     return is_placeholder(fd) ? place(fd, file) : 0;
   }
   // The library works on the application's own descriptor, which therefore cannot append.
@@ -128,33 +128,33 @@ int LentDescriptors::lend(int fd, OpenFile& file) {
 }
 
 void LentDescriptors::follow_flags(OpenFile& file) {
-  if (file_count.load(std::memory_order_relaxed) == 0) return;
-  LocalGuard guard(lock());
+  if (lent_count.load(std::memory_order_relaxed) == 0) return;
+  LocalGuard guard(lent_lock());
   if (!is_lent(file.object) || PosixLocks::is_locked(file.object)) return;
   // The next request lends it anew, with the flags of then.
   (void)put_placeholders_back(file.object);
 }
 
 void LentDescriptors::take_back() {
-  LocalGuard guard(lock());
+  LocalGuard guard(lent_lock());
   unsigned kept = 0;
-  const unsigned count = file_count.load(std::memory_order_relaxed);
+  const unsigned count = lent_count.load(std::memory_order_relaxed);
   for (unsigned at = 0; at < count; ++at) {
-    const Lent file = files[at];
+    const Lent file = lent_files[at];
     if (PosixLocks::is_locked(file.object)) {
-      files[kept++] = file;
+      lent_files[kept++] = file;
       continue;
     }
     if (OpenFile* open = put_placeholders_back(file.object); open != nullptr) take_over_size(*open);
-    let_go(file);
+    give_up(file);
   }
-  file_count.store(kept, std::memory_order_relaxed);
+  lent_count.store(kept, std::memory_order_relaxed);
 }
 
 void LentDescriptors::leave_to_parent() {
-  const unsigned count = file_count.exchange(0, std::memory_order_relaxed);
+  const unsigned count = lent_count.exchange(0, std::memory_order_relaxed);
   // fcntl() locks are not inherited, so nothing is lost with the descriptors.
-  for (unsigned at = 0; at < count; ++at) (void)put_placeholders_back(files[at].object);
+  for (unsigned at = 0; at < count; ++at) (void)put_placeholders_back(lent_files[at].object);
 }
 
 }  // namespace cairn

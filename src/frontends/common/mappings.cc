@@ -36,7 +36,7 @@ struct Piece {
 constinit Piece pieces[kPiecesMax] = {};
 constinit std::atomic<unsigned> piece_count{0};
 
-LocalLock& lock() { return process_lock(ProcessLock::kMappings); }
+LocalLock& pieces_lock() { return process_lock(ProcessLock::kMappings); }
 
 std::span<Piece> all() { return {pieces, piece_count.load(std::memory_order_relaxed)}; }
 
@@ -145,9 +145,9 @@ int prepare(OpenFile& file, HoldIndex* hold) {
   *hold = session.memory().descriptions().hold_through(file.object, actor->self);
   if (*hold != HoldIndex::kNone) return 0;
   // Longer than the mapping, then: for as long as this process and its children live.
-  const int kept = session.keep_through(file.private_fd(), protocol::UnservedReason::kTableFull);
+  const int answer = session.keep_through(file.private_fd(), protocol::UnservedReason::kTableFull);
   leave_through(*actor, file.object);
-  return kept;
+  return answer;
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ void* Mappings::map(const Request& request) {
   // Anywhere else the kernel takes what is nobody's.
   if ((request.flags & MAP_FIXED) == 0 || !any()) return call_kernel(request);
   const Range range = range_of(request.address, request.length);
-  LocalGuard guard(lock());
+  LocalGuard guard(pieces_lock());
   void* result = call_kernel(request);
   if (!sys::is_error(result)) cut(range);
   return result;
@@ -170,7 +170,7 @@ void* Mappings::map_file(OpenFile& file, Request request) {
     return reinterpret_cast<void*>(static_cast<std::intptr_t>(error));
   request.fd = file.private_fd();
   if (hold == HoldIndex::kNone) return map(request);
-  LocalGuard guard(lock());
+  LocalGuard guard(pieces_lock());
   void* result = call_kernel(request);
   if (sys::is_error(result)) {
     let_go(file.object, hold);
@@ -186,7 +186,7 @@ int Mappings::unmap(void* address, std::size_t length) {
   if (!any()) return sys::munmap(address, length);
   const Range range = range_of(address, length);
   {
-    LocalGuard guard(lock());
+    LocalGuard guard(pieces_lock());
     if (meets_any(range)) {
       const int result = sys::munmap(address, length);
       if (result == 0) cut(range);
@@ -201,7 +201,7 @@ void* Mappings::remap(const Move& move) {
   const Range from = range_of(move.address, move.length);
   const bool is_fixed = (move.flags & MREMAP_FIXED) != 0;
   {
-    LocalGuard guard(lock());
+    LocalGuard guard(pieces_lock());
     // A length of 0 stands for the mapping at that address.
     const Range looked_at = move.length == 0 ? range_of(move.address, 1) : from;
     const bool is_ours =
