@@ -41,7 +41,7 @@ namespace cairn::differential {
   X(posix_fallocate, alloc, 3)      \
   X(reserve, ioctl, 8)              \
   X(share_extents, ioctl, 4)        \
-  X(move_extents, ioctl, 3)         \
+  X(move_extents, ioctl, 0)         \
   X(file_flags, ioctl, 2)           \
   X(ask, ioctl, 5)                  \
   X(fstat, meta, 15)                \
