@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +104,66 @@ SCENE(leases_for_reading) {
   say("beside a writer", fcntl(reader, F_SETLEASE, F_RDLCK));
   say("not held", fcntl(reader, F_SETLEASE, F_UNLCK));
   say_file("f");
+}
+
+// Programs find out by trying what a device takes.
+SCENE(direct_transfers) {
+  constexpr std::size_t kFileBytes = 30'000;
+  const int maker = open_file("f", O_RDWR | O_CREAT);
+  static char content[kFileBytes];
+  memset(content, 'x', sizeof content);
+  say("written", write(maker, content, sizeof content));
+  say("stored", fsync(maker));
+  const int fd = open("f", O_RDWR | O_DIRECT);
+  if (fd < 0) return say("direct", fd);
+  alignas(4096) static char room[65536 + 4096];
+  struct Transfer {
+    std::size_t address;
+    std::size_t length;
+    off_t offset;
+  };
+  for (const Transfer& it : {Transfer{0, 1, 0},
+                             {0, 512, 0},
+                             {0, 4096, 0},
+                             {0, 4096, 1},
+                             {0, 4096, 513},
+                             {1, 4096, 0},
+                             {100, 512, 4096},
+                             {0, 511, 4096},
+                             {0, 65536, 0},
+                             {0, 4096, 28672},
+                             {0, 4096, 30000},
+                             {0, 100, 30000},
+                             {0, 4096, 32768},
+                             {0, 100, 40000},
+                             {0, 0, 7}}) {
+    say("pread", pread(fd, room + it.address, it.length, it.offset));
+    const iovec part{room + it.address, it.length};
+    say("preadv", preadv(fd, &part, 1, it.offset));
+    lseek(fd, it.offset, SEEK_SET);
+    say("read", read(fd, room + it.address, it.length));
+  }
+  // What a direct read leaves behind the end of the file in its buffer is nobody's business.
+  memset(room, 'y', sizeof room);
+  for (const Transfer& it : {Transfer{0, 1, 0},
+                             {0, 4096, 0},
+                             {0, 4096, 1},
+                             {1, 4096, 0},
+                             {0, 700, 4096},
+                             {0, 4096, 8192},
+                             {0, 0, 7}}) {
+    say("pwrite", pwrite(fd, room + it.address, it.length, it.offset));
+    const iovec part{room + it.address, it.length};
+    say("pwritev", pwritev(fd, &part, 1, it.offset));
+    lseek(fd, it.offset, SEEK_SET);
+    say("write", write(fd, room + it.address, it.length));
+  }
+  say("plain", fcntl(fd, F_SETFL, 0));
+  say("pread", pread(fd, room, 1, 3));
+  say("pwrite", pwrite(fd, "plain", 5, 3));
+  say("direct", fcntl(fd, F_SETFL, O_DIRECT));
+  say("pread", pread(fd, room, 1, 3));
+  say("pwrite", pwrite(fd, "plain", 5, 3));
 }
 
 // One call moves as much as the kernel moves in one.

@@ -13,6 +13,7 @@
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "buffer/object_lifecycle.h"
+#include "frontends/common/direct_io.h"
 
 namespace cairn {
 namespace {
@@ -225,6 +226,10 @@ ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t o
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const auto begin = static_cast<std::uint64_t>(offset);
+  if (__builtin_expect(!file.reads_plainly, 0)) {
+    const iovec part{buffer, length};
+    if (is_refused_read(file, &part, 1, begin)) return -EINVAL;
+  }
   const ssize_t got =
       read_object(access_of(*actor, file), begin, buffer, std::min(length, kTransferMax));
   if (got > 0) {
@@ -246,6 +251,10 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
   std::uint64_t where = static_cast<std::uint64_t>(offset);
+  if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
+    const iovec part{const_cast<void*>(buffer), length};
+    if (is_refused_write(file, &part, 1, where)) return -EINVAL;
+  }
   const ssize_t written = __builtin_expect((flags & O_APPEND) != 0, 0)
                               ? append(*actor, file, buffer, length, &where)
                               : write_at(*actor, file, buffer, length, where);
@@ -259,6 +268,10 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const OffsetGuard guard(*actor, file);
   const std::uint64_t offset = offset_of_description(file);
+  if (__builtin_expect(!file.reads_plainly, 0)) {
+    const iovec part{buffer, length};
+    if (is_refused_read(file, &part, 1, offset)) return -EINVAL;
+  }
   const ssize_t got =
       read_object(access_of(*actor, file), offset, buffer, std::min(length, kTransferMax));
   if (got > 0) set_offset(file, offset + static_cast<std::uint64_t>(got));
@@ -277,6 +290,10 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   {
     const OffsetGuard guard(*actor, file);
     std::uint64_t offset = offset_of_description(file);
+    if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
+      const iovec part{const_cast<void*>(buffer), length};
+      if (is_refused_write(file, &part, 1, offset)) return -EINVAL;
+    }
     written = (flags & O_APPEND) != 0 ? append(*actor, file, buffer, length, &offset)
                                       : write_at(*actor, file, buffer, length, offset);
     if (written > 0) set_offset(file, offset + static_cast<std::uint64_t>(written));
@@ -296,10 +313,14 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
   const auto length = static_cast<std::size_t>(total);
-  if (offset >= 0)
-    return read_parts(*actor, file, parts, count, length, static_cast<std::uint64_t>(offset));
+  if (offset >= 0) {
+    const auto begin = static_cast<std::uint64_t>(offset);
+    if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
+    return read_parts(*actor, file, parts, count, length, begin);
+  }
   const OffsetGuard guard(*actor, file);
   const std::uint64_t begin = offset_of_description(file);
+  if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
   const ssize_t got = read_parts(*actor, file, parts, count, length, begin);
   if (got > 0) set_offset(file, begin + static_cast<std::uint64_t>(got));
   return got;
@@ -325,11 +346,13 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   ssize_t written = 0;
   if (offset >= 0) {
     std::uint64_t where = static_cast<std::uint64_t>(offset);
+    if (is_refused_write(file, parts, count, where)) return -EINVAL;
     written = appends ? append_parts(*actor, file, parts, count, length, &where)
                       : write_parts(*actor, file, parts, count, length, where);
   } else {
     const OffsetGuard guard(*actor, file);
     std::uint64_t where = offset_of_description(file);
+    if (is_refused_write(file, parts, count, where)) return -EINVAL;
     written = appends ? append_parts(*actor, file, parts, count, length, &where)
                       : write_parts(*actor, file, parts, count, length, where);
     if (written > 0) set_offset(file, where + static_cast<std::uint64_t>(written));

@@ -18,6 +18,7 @@
 #include "buffer/object_lifecycle.h"
 #include "client/opening_guard.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/direct_io.h"
 #include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/guard_change.h"
@@ -218,6 +219,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   if (file->private_fd() == fd) in_place_seen.store(true, std::memory_order_relaxed);
   if (file->may_write && is_guarded(private_fd, status))
     actor->object(file->object).set(kObjectGuarded);
+  note_direct_flag(*file);
   take_handling(*actor, *file, handling);
   tell_about(*actor, *file, AccessKind::kOpen);
   DescriptorTable::set(fd, file);
@@ -498,6 +500,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int pr
   file->index = index;
   file->generation = generation;
   file->hold = hold;
+  note_direct_flag(*file);
   file->descriptors.store(1, std::memory_order_relaxed);
   if (private_fd != fd) {
     PrivateDescriptors::add(private_fd);

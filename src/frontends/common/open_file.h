@@ -37,13 +37,15 @@ struct OpenFile {
   ObjectIndex object = ObjectIndex::kNone;
   bool may_read = false;
   bool may_write = false;
+  bool reads_plainly = false;  // may_read, and no rules of O_DIRECT to be looked at (direct_io.h)
   // By the service's ledger, for as long as anybody may have it from here (unheld_files.h).
   bool is_kept_through = false;
   BucketHint hint;
   BackingFile* backing = nullptr;  // points to `backing_storage`
   // What close, fork and exec need.
   DescriptionIndex index = DescriptionIndex::kNone;
-  std::uint32_t generation = 0;  // of the description, when it was adopted
+  std::uint32_t generation = 0;                // of the description, when it was adopted
+  std::atomic<std::uint64_t> direct_rules{0};  // of direct_io.cc; 0: not asked for yet
   HoldIndex hold = HoldIndex::kNone;
   HoldIndex transit = HoldIndex::kNone;      // made before fork, taken over by the child
   std::atomic<std::int32_t> descriptors{0};  // the application's descriptors in this process

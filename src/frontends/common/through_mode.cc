@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/common/through_mode.h"
 
+#include <errno.h>
+
 #include "buffer/kernel_use.h"
 #include "buffer/object_lifecycle.h"
 #include "client/session.h"
@@ -9,7 +11,7 @@ namespace cairn {
 
 int ThroughMode::enter(OpenFile& file) {
   Actor* actor = Session::instance().actor_if_any();
-  if (actor == nullptr) return 0;  // without a node the kernel has everything
+  if (actor == nullptr) return -EIO;  // what others hold of the file cannot be stored
   if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
   // Without room for a hold the mode would outlast a process that is killed now, which costs speed
   // alone.

@@ -6,6 +6,7 @@
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/direct_io.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/lent_descriptors.h"
@@ -41,6 +42,7 @@ int set_status_flags(OpenFile& file, long argument) {
   if (error < 0) return error;
   while (!flags.compare_exchange_weak(seen, (seen & ~kSettable) | wanted)) {
   }
+  note_direct_flag(file);
   if (((seen ^ wanted) & (O_APPEND | O_DIRECT)) != 0) LentDescriptors::follow_flags(file);
   return 0;
 }
