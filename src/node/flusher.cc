@@ -494,13 +494,13 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
     note_success(*file, object);
   }
   actor.drop_leases();
-  // Whoever asks may be about to run the file, which the kernel refuses while it is open for
-  // writing here.
+  // Whoever asks may be about to run or to lease the file, which the kernel refuses while it is
+  // open for writing here.
   constexpr int kTurnsMax = 100;
   for (int turns = 0; file->queued.load() && turns < kTurnsMax; ++turns) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  files_.drop_if_idle(file);
+  files_.drop_if_only_read(file);
   return error;
 }
 

@@ -21,9 +21,14 @@ namespace {
 constexpr std::size_t kFsyncsMax = 64;
 constexpr std::size_t kClosedMax = 64;
 
-bool is_busy(const Object& object) {
-  return object.opens.load() != 0 || object.dirty_blocks.load() != 0 ||
-         object.has(kObjectTimesDirty);
+bool is_unstored(const Object& object) {
+  return object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty);
+}
+
+bool is_in_use(const Object& object) { return object.opens.load() != 0 || is_unstored(object); }
+
+bool may_be_written(const Object& object) {
+  return object.writers.load() != 0 || is_unstored(object);
 }
 
 UniqueFd reopen(int fd, int access_mode) {
@@ -133,14 +138,20 @@ std::size_t StoreFiles::count() const {
   return files_.size();
 }
 
-bool StoreFiles::drop_if_idle(const StoreFilePtr& file) {
+bool StoreFiles::drop_if_idle(const StoreFilePtr& file) { return drop_unless(file, is_in_use); }
+
+bool StoreFiles::drop_if_only_read(const StoreFilePtr& file) {
+  return drop_unless(file, may_be_written);
+}
+
+bool StoreFiles::drop_unless(const StoreFilePtr& file, bool (*is_needed)(const Object&)) {
   Object& object = memory_.objects().at(file->object);
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(raw(file->object));
-  if (found == files_.end() || found->second != file || file->queued.load() || is_busy(object))
+  if (found == files_.end() || found->second != file || file->queued.load() || is_needed(object))
     return false;
   object.clear(kObjectHandedOver);
-  if (is_busy(object)) {
+  if (is_needed(object)) {
     object.set(kObjectHandedOver);
     return false;
   }

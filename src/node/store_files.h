@@ -5,9 +5,9 @@
 // Invariants
 //  1. An object with dirty blocks has its descriptor here, or in a message that is still in a
 //     client's socket.
-//  2. A descriptor is dropped only after kObjectHandedOver was cleared while nobody has the object
-//     open and nothing of it is dirty; a client that opens it in between sees the cleared flag and
-//     hands over anew.
+//  2. A descriptor is dropped only after kObjectHandedOver was cleared while nothing of the object
+//     is dirty and nobody has it open, or nobody for writing where that is enough; a client that
+//     opens it in between sees the cleared flag and hands over anew.
 //
 // Thread safety: all functions from any thread. Ownership: a descriptor closes with the last
 // StoreFilePtr to it.
@@ -80,6 +80,9 @@ class StoreFiles {
 
   // Drops the descriptor if invariant 2 allows it. Returns whether it did.
   bool drop_if_idle(const StoreFilePtr& file);
+  // The same though programs read it, for one who asks the kernel for what it refuses while anybody
+  // has the file open for writing: to run it, to lease it.
+  bool drop_if_only_read(const StoreFilePtr& file);
   // drop_if_idle() for all; called when room is short, after deaths and drains. Returns how many
   // were dropped.
   std::size_t drop_idle();
@@ -89,6 +92,7 @@ class StoreFiles {
   int make_durable();
 
  private:
+  bool drop_unless(const StoreFilePtr& file, bool (*is_needed)(const Object&));
   struct Device {
     bool rotational = false;
     bool remote = false;

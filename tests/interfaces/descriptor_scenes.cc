@@ -102,6 +102,10 @@ SCENE(leases_for_reading) {
   say("write", write(writer, "abc", 3));
   const int reader = open_file("f", O_RDONLY);
   say("beside a writer", fcntl(reader, F_SETLEASE, F_RDLCK));
+  close(writer);
+  say("alone", fcntl(reader, F_SETLEASE, F_RDLCK));
+  say("lease", fcntl(reader, F_GETLEASE));
+  say("given up", fcntl(reader, F_SETLEASE, F_UNLCK));
   say("not held", fcntl(reader, F_SETLEASE, F_UNLCK));
   say_file("f");
 }
@@ -164,6 +168,38 @@ SCENE(direct_transfers) {
   say("direct", fcntl(fd, F_SETFL, O_DIRECT));
   say("pread", pread(fd, room, 1, 3));
   say("pwrite", pwrite(fd, "plain", 5, 3));
+}
+
+// The kernel runs no program that somebody may write to, but who only reads it is not in the way.
+SCENE(a_program_that_is_being_read) {
+  const int fd = open_file("program", O_WRONLY | O_CREAT);
+  say("mode", fchmod(fd, 0755));
+  say("written", write(fd, "#!/bin/sh\necho runs\n", 20));
+  close(fd);
+  const int source = open_file("/bin/true", O_RDONLY);
+  const int binary = open_file("binary", O_WRONLY | O_CREAT);
+  say("mode", fchmod(binary, 0755));
+  long copied = 0;
+  while ((copied = sendfile(binary, source, nullptr, 1 << 20)) > 0) {
+  }
+  say("copied", copied);
+  close(binary);
+  const int reader = open_file("program", O_RDONLY);
+  const int other = open_file("binary", O_RDONLY);
+  std::fflush(stdout);
+  for (const char* name : {"./program", "./binary"}) {
+    if (fork() == 0) {
+      execl(name, name, nullptr);
+      say(name, -1);
+      std::fflush(stdout);
+      _exit(1);
+    }
+    int status = 0;
+    wait(&status);
+    say("ended with", status);
+  }
+  close(reader);
+  close(other);
 }
 
 // One call moves as much as the kernel moves in one.
