@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/system_call.h"
 #include "client/message_socket.h"
 #include "client/process_page.h"
@@ -16,6 +17,8 @@
 
 namespace cairn {
 namespace {
+
+constexpr long kAgainPauseNs = 5'000'000;
 
 // A vfork child works on its parent's memory, so what it finds here is its parent's.
 std::int32_t own_pid() {
@@ -55,6 +58,25 @@ int LedgerConnection::keep_through(const char* socket_path,
 int LedgerConnection::ask(const char* socket_path, const protocol::UnservedMessage& message,
                           int fd) {
   LocalGuard guard(process_lock(ProcessLock::kLedger));
+  const bool had_one = socket_ >= 0;
+  int result = ask_once(socket_path, message, fd);
+  // The service may have closed it after the last answer.
+  if (had_one && (result == -EPIPE || result == -ECONNRESET))
+    result = ask_once(socket_path, message, fd);
+  const std::int64_t end_ns = monotonic_ns() + kAnswerMs * std::int64_t{1'000'000};
+  while (result == -EAGAIN && monotonic_ns() < end_ns) {
+    const timespec pause{0, kAgainPauseNs};
+    sys::call(SYS_nanosleep, sys::word(&pause), 0);
+    result = ask_once(socket_path, message, fd);
+    if (result == -EPIPE || result == -ECONNRESET) result = -EAGAIN;
+  }
+  return result == -EAGAIN ? -EMFILE : result;
+}
+
+// Requires: the lock. -EAGAIN: the service had no number for the descriptor, and has another one
+// soon.
+int LedgerConnection::ask_once(const char* socket_path, const protocol::UnservedMessage& message,
+                               int fd) {
   const int socket = connected(socket_path);
   if (socket < 0) return socket;
   int result = send_message(socket, &message, sizeof message, fd);

@@ -6,7 +6,8 @@
 // It takes no slot and maps nothing, so it serves a process that cannot be attached. The kernel
 // keeps it as it keeps the files: a forked child inherits it, and it is not closed on exec, so that
 // the service sees it close when nobody who may have the files open is left. A child that has
-// something to say opens a connection of its own.
+// something to say opens a connection of its own. A service that has no room for it closes it after
+// the answer.
 //
 // Thread safety: any thread; one question at a time. Ownership: one per process, never destroyed.
 #pragma once
@@ -44,6 +45,7 @@ class LedgerConnection {
 
  private:
   int ask(const char* socket_path, const protocol::UnservedMessage& message, int fd);
+  int ask_once(const char* socket_path, const protocol::UnservedMessage& message, int fd);
   int connected(const char* socket_path);
 
   int socket_ = -1;

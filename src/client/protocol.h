@@ -9,7 +9,9 @@
 //
 // A process tells of files that it uses past the buffers on a *ledger connection* (kUnserved,
 // kKeepThrough), without a greeting and without a slot. It stays open, in children and through
-// exec, as long as anybody may have those files open; see client/ledger_connection.h.
+// exec, as long as anybody may have those files open; see client/ledger_connection.h. A service
+// that has no room for the connection closes it after the answer, and keeps the files for good.
+// EAGAIN as the answer to kKeepThrough: there was no number for the descriptor just then.
 //
 // Both sides check magic, version and size of every message. The service decodes them in one place
 // (node/client_message.h). Thread safety: values.
@@ -75,6 +77,7 @@ enum class UnservedReason : std::uint32_t {
   kOtherVersion,
   kTableFull,  // of objects, open descriptions or holds: this file only
   kFailed,     // a check inside the library has failed in this process
+  kNoNumbers,  // the service can have too few descriptors open for one process more
   kCount
 };
 

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +15,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -37,11 +42,32 @@ constexpr message::Malformed kOneWay{"a request on a connection of another kind"
 // A dying process closes its sockets a moment before its pidfd tells.
 constexpr std::int64_t kOrphanCheckNanos = 20'000'000;
 
+// Also of a zombie.
+bool has_ended(pid_t pid) {
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) return errno == ESRCH || (::kill(pid, 0) != 0 && errno == ESRCH);
+  pollfd entry{pidfd.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 bool add_to_epoll(int epoll, int fd, std::uint64_t data) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = data;
   return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// How often it is looked whether processes live that cannot be watched.
+constexpr int kLookMs = 100;
+
+// So many numbers stay free for what comes with messages when connections are taken.
+constexpr rlim_t kLeftByConnections = 4;
+
+// The kernel gives the lowest number that is free.
+bool is_among_last(int fd) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         static_cast<rlim_t>(fd) + kLeftByConnections >= limit.rlim_cur;
 }
 
 // How long what a resting connection sends may wait. Whoever needs it earlier waits for it (drain,
@@ -64,7 +90,12 @@ constexpr int kMessagesPerTurn = 1024;
 
 AttachServer::AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files,
                            UnservedFiles& unserved, AttachEvents& events)
-    : memory_(memory), clients_(clients), files_(files), unserved_(unserved), events_(events) {}
+    : memory_(memory),
+      clients_(clients),
+      files_(files),
+      unserved_(unserved),
+      events_(events),
+      lost_(memory, clients.descriptors(), files) {}
 
 AttachServer::~AttachServer() { stop(); }
 
@@ -108,8 +139,9 @@ void AttachServer::run() {
   constexpr int kEventsMax = 64;
   epoll_event events[kEventsMax];
   for (;;) {
-    const bool is_waiting = !orphans_.empty() || !losses_.empty() || !is_listening_;
-    const int waiting_ms = is_waiting ? 5 : -1;
+    const bool is_waiting = !orphans_.empty() || lost_.any() || !is_listening_;
+    const int idle_ms = unwatched_.empty() ? -1 : kLookMs;
+    const int waiting_ms = is_waiting ? 5 : idle_ms;
     const int timeout_ms = resting_.empty() ? waiting_ms : kRestMs;
     const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
     // Connections before processes: the last messages of the dead are read before their death is
@@ -128,7 +160,8 @@ void AttachServer::run() {
       }
     }
     if (!orphans_.empty()) check_orphans();
-    if (!losses_.empty()) tell_losses();
+    if (!unwatched_.empty()) check_unwatched();
+    if (lost_.any()) try_lost_again();
     if (!is_listening_) listen(true);
   }
 }
@@ -156,17 +189,19 @@ void AttachServer::accept_all() {
     ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     const std::uint64_t id = next_connection_++;
     if (!add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id))) continue;
+    const bool is_last = is_among_last(socket.get());
     Connection connection;
-    connection.socket = std::move(socket);
+    connection.socket = std::make_shared<UniqueFd>(std::move(socket));
     connection.pid = peer.pid;
     connections_.emplace(id, std::move(connection));
     // Hello is often here already.
     serve_connection(id);
+    if (is_last) return listen(false);
   }
 }
 
 void AttachServer::rest(std::uint64_t id, Connection& connection) {
-  if (connection.is_resting || !watch_input(epoll_.get(), connection.socket.get(), id, false))
+  if (connection.is_resting || !watch_input(epoll_.get(), connection.socket->get(), id, false))
     return;
   connection.is_resting = true;
   resting_.push_back(id);
@@ -180,7 +215,7 @@ void AttachServer::serve_resting() {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return true;
     if (descriptors_received_ != before) return false;
-    found->second.is_resting = !watch_input(epoll_.get(), found->second.socket.get(), id, true);
+    found->second.is_resting = !watch_input(epoll_.get(), found->second.socket->get(), id, true);
     return !found->second.is_resting;
   });
 }
@@ -191,26 +226,32 @@ void AttachServer::serve_connection(std::uint64_t id) {
     if (found == connections_.end()) return;
     Datagram datagram;
     const Received received =
-        receive_datagram(found->second.socket.get(), found->second.pid, &datagram);
+        receive_datagram(found->second.socket->get(), found->second.pid, &datagram);
     if (received == Received::kNothing) return;
     if (received == Received::kDatagram &&
         handle(id, found->second,
                decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity())))
       continue;
-    const auto still = connections_.find(id);
-    if (still == connections_.end()) return;
-    closed(id, still->second);
-    connections_.erase(still);
-    return;
+    return close_connection(id);
   }
 }
 
-void AttachServer::closed(std::uint64_t id, const Connection& connection) {
+void AttachServer::close_connection(std::uint64_t id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection connection = std::move(found->second);
+  connections_.erase(found);
+  // The kernel forgets it by itself only when nobody else shares it.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
+  connection.socket.reset();
   if (connection.owner) {
     orphans_.push_back(
         Orphan{connection.pid, connection.owner, monotonic_ns() + kOrphanCheckNanos});
   }
-  if (connection.is_ledger && unserved_.hung_up(id)) events_.on_ledger_over();
+  if (!connection.is_ledger) return;
+  if (unserved_.hung_up(id)) events_.on_ledger_over();
+  // A process that closes its connection and lives on is watched with the number that is free now.
+  if (!notice_end_of(connection.pid, std::move(connection.room))) process_ended(connection.pid);
 }
 
 // Returns false when the connection is to be closed: never that of an attached process for what it
@@ -275,10 +316,14 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync s
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  protocol::Flushed answer;
-  answer.error = -unserved_.meet(meet.object);
-  (void)!::send(connection.socket.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+  answer(connection, unserved_.meet(meet.object));
   return false;
+}
+
+void AttachServer::answer(const Connection& connection, int error) {
+  protocol::Flushed answer;
+  answer.error = -error;
+  (void)!::send(connection.socket->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {
@@ -299,41 +344,51 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenO
   return true;
 }
 
-// What is asked on a ledger connection is answered by another thread through a descriptor of its
-// own, so that this thread may close the connection any time.
-UniqueFd AttachServer::begin_ledger(std::uint64_t id, Connection& connection, std::uint32_t run) {
-  UniqueFd answer(::fcntl(connection.socket.get(), F_DUPFD_CLOEXEC, 3));
-  if (!answer) return answer;
+// A ledger costs one number, its connection's: its end tells of the end of all who have it. Where
+// there is no room for that, what is asked goes into the node's own ledger, which is never over.
+LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run) {
   connection.run = run;
-  if (!connection.is_ledger) {
-    connection.is_ledger = true;
-    unserved_.begin(id, connection.pid);
-    if (watch(connection.pid) == nullptr) unserved_.holder_ended(connection.pid);
-  }
-  return answer;
+  if (connection.is_ledger) return id;
+  std::optional<FileRoom> room = clients_.descriptors().take_one();
+  if (!room) return UnservedFiles::kOfNode;
+  connection.room = std::move(*room);
+  connection.is_ledger = true;
+  unserved_.begin(id, connection.pid);
+  return id;
+}
+
+SharedFd AttachServer::answer_to(std::uint64_t id, Connection& connection, LedgerId ledger) {
+  return ledger == UnservedFiles::kOfNode ? give_away(id, connection) : connection.socket;
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserved unserved) {
   if (connection.owner) return act(id, connection, kOneWay);
-  UniqueFd answer = begin_ledger(id, connection, unserved.run);
-  if (!answer) return false;
-  note_foreign(ForeignProgram{unserved.sender, unserved.run, std::move(unserved.command),
-                              text_of(unserved.reason)});
-  events_.on_unserved(std::move(answer));
-  return true;
+  const LedgerId ledger = ledger_of(id, connection, unserved.run);
+  clients_.note_foreign(ForeignProgram{unserved.sender, unserved.run, std::move(unserved.command),
+                                       text_of(unserved.reason)});
+  const bool is_watched = ledger != UnservedFiles::kOfNode && unserved.sender == connection.pid;
+  if (!is_watched && !notice_end_of(unserved.sender, std::nullopt)) process_ended(unserved.sender);
+  events_.on_unserved(answer_to(id, connection, ledger));
+  return ledger != UnservedFiles::kOfNode;
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepThrough keep) {
   if (connection.owner) return act(id, connection, kOneWay);
-  UniqueFd answer = begin_ledger(id, connection, keep.told.run);
-  if (!answer) return false;
-  events_.on_keep_through(std::move(answer), id, std::move(keep.file), keep.told);
-  return true;
+  if (!keep.file) {
+    // There was no number for it. This connection's is free for it when it is asked again, unless
+    // files depend on it.
+    answer(connection, -EAGAIN);
+    return connection.is_ledger;
+  }
+  const LedgerId ledger = ledger_of(id, connection, keep.told.run);
+  events_.on_keep_through(answer_to(id, connection, ledger), ledger, std::move(keep.file),
+                          keep.told);
+  return ledger != UnservedFiles::kOfNode;
 }
 
-UniqueFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
-  UniqueFd socket = std::move(connection.socket);
+SharedFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
+  SharedFd socket = std::move(connection.socket);
   connections_.erase(id);
   return socket;
 }
@@ -341,7 +396,7 @@ UniqueFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given) {
   if (!connection.owner) return act(id, connection, kTooEarly);
   FileRoom room = clients_.descriptors().received(connection.owner.slot());
-  UniqueFd fd = given.descriptor ? std::move(given.descriptor) : lost_descriptor(given);
+  UniqueFd fd = std::move(given.descriptor);
   if (fd && given.is_lent) fd = with_own_description(std::move(fd));
   if (fd && files_.insert(given.object, std::move(fd), std::move(room), connection.run)) {
     events_.on_descriptor(given.object);
@@ -350,33 +405,16 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Object
     return true;
   }
   events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
-              " cannot be used");
-  losses_.push_back(Loss{given.object, connection.owner});
-  tell_losses();
+              " has not arrived, or is not of its file");
+  lost_.add(LostDescriptor{given.object, connection.owner, given.sender, connection.pid,
+                           given.number, connection.run});
+  room = FileRoom();
+  try_lost_again();
   return true;
 }
 
-// The sender sets the flag after it has sent: it is cleared once it was seen. What the sender made
-// dirty meanwhile is handed over with its next write, or stored when it closes the file.
-void AttachServer::tell_losses() {
-  std::erase_if(losses_, [this](const Loss& loss) {
-    Object& object = memory_.objects().at(loss.object);
-    if (files_.find(loss.object) != nullptr) return true;
-    const bool is_believed = object.has(kObjectHandedOver);
-    if (is_believed) object.clear(kObjectHandedOver);
-    return is_believed || !memory_.owners().is_alive(loss.sender);
-  });
-}
-
-// The kernel had no number for it: the limit was lowered, or more is open here than was counted.
-// The sender still has the file open, unless it has ended since.
-UniqueFd AttachServer::lost_descriptor(const message::ObjectDescriptor& given) {
-  clients_.descriptors().free_a_number();
-  const std::string path =
-      "/proc/" + std::to_string(given.sender) + "/fd/" + std::to_string(given.number);
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  clients_.descriptors().measure();
-  return fd;
+void AttachServer::try_lost_again() {
+  lost_.try_again([this](ObjectIndex object) { events_.on_descriptor(object); });
 }
 
 bool AttachServer::refuse(const Connection& connection, UnservedReason code,
@@ -385,7 +423,7 @@ bool AttachServer::refuse(const Connection& connection, UnservedReason code,
   refused.code = code;
   refused.header.type = Type::kRefused;
   std::snprintf(refused.reason, sizeof refused.reason, "%s", reason.c_str());
-  (void)!::send(connection.socket.get(), &refused, sizeof refused, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)!::send(connection.socket->get(), &refused, sizeof refused, MSG_NOSIGNAL | MSG_DONTWAIT);
   return false;
 }
 
@@ -397,24 +435,27 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
         connection, UnservedReason::kOtherVersion,
         "the node's memory has another layout: restart the node with this version of Cairn");
   }
-  Process* process = watch(connection.pid);
-  if (process == nullptr)
-    return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
-  if (process->owner) {
+  const auto known = processes_.find(connection.pid);
+  if (known != processes_.end() && known->second.owner) {
     // Only an exec makes a process attach twice: nobody of the old image is left to touch the
     // arena.
-    process->departed.push_back(clients_.declare_dead(process->owner.slot()));
-    process->owner = Owner();
-    events_.on_departure(process->departed.back(), AttachEvents::Departure::kExeced);
+    Process& before = known->second;
+    before.departed.push_back(clients_.declare_dead(before.owner.slot()));
+    before.owner = Owner();
+    events_.on_departure(before.departed.back(), AttachEvents::Departure::kExeced);
   }
   ClientInfo client;
   client.pid = connection.pid;
   client.run = hello.run;
   client.command = hello.command;
-  const std::optional<Owner> owner = clients_.attach(client);
-  if (!owner) {
-    return refuse(connection, UnservedReason::kNoSlot,
-                  "all " + std::to_string(memory_.slot_count()) + " slots are taken (clients.max)");
+  UnservedReason why = UnservedReason::kNone;
+  const std::optional<Owner> owner = clients_.attach(client, &why);
+  if (!owner) return refuse(connection, why, text_of(why));
+  // After it has been let in: a process that is refused costs no number.
+  Process* process = watch(connection.pid);
+  if (process == nullptr) {
+    events_.on_departure(clients_.declare_dead(owner->slot()), AttachEvents::Departure::kDied);
+    return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
   }
   connection.owner = *owner;
   connection.run = hello.run;
@@ -448,13 +489,13 @@ bool AttachServer::send_welcome(const Connection& connection) const {
   item->cmsg_type = SCM_RIGHTS;
   item->cmsg_len = CMSG_LEN(sizeof(int) * count);
   std::memcpy(CMSG_DATA(item), fds, sizeof(int) * count);
-  return ::sendmsg(connection.socket.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+  return ::sendmsg(connection.socket->get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
 void AttachServer::note_foreign(const ForeignProgram& program) {
   events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) +
               "): " + program.reason);
-  if (watch(program.pid) != nullptr) clients_.note_foreign(program);
+  if (notice_end_of(program.pid, clients_.descriptors().take_one())) clients_.note_foreign(program);
 }
 
 void AttachServer::inherited(const Connection& connection) {
@@ -483,17 +524,39 @@ AttachServer::Process* AttachServer::watch(pid_t pid) {
   return &processes_.emplace(pid, std::move(process)).first->second;
 }
 
-void AttachServer::process_ended(pid_t pid) {
-  const auto found = processes_.find(pid);
-  if (found == processes_.end()) return;
-  Process process = std::move(found->second);
-  processes_.erase(found);
-  std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });
-  if (process.owner) {
-    events_.on_departure(clients_.declare_dead(process.owner.slot()),
-                         AttachEvents::Departure::kDied);
+bool AttachServer::notice_end_of(pid_t pid, std::optional<FileRoom> room) {
+  if (processes_.contains(pid)) return true;
+  if (has_ended(pid)) return false;
+  Process* process = room ? watch(pid) : nullptr;
+  if (process != nullptr) {
+    process->room = std::move(*room);
+  } else {
+    unwatched_.insert(pid);
   }
-  for (const Owner old : process.departed) events_.on_inherited(old);
+  return true;
+}
+
+void AttachServer::check_unwatched() {
+  const std::int64_t now = monotonic_ns();
+  if (now < unwatched_at_ns_) return;
+  unwatched_at_ns_ = now + kLookMs * std::int64_t{1'000'000};
+  std::vector<pid_t> ended;
+  std::copy_if(unwatched_.begin(), unwatched_.end(), std::back_inserter(ended), has_ended);
+  for (const pid_t pid : ended) process_ended(pid);
+}
+
+void AttachServer::process_ended(pid_t pid) {
+  unwatched_.erase(pid);
+  if (const auto found = processes_.find(pid); found != processes_.end()) {
+    const Process process = std::move(found->second);
+    processes_.erase(found);
+    std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });
+    if (process.owner) {
+      events_.on_departure(clients_.declare_dead(process.owner.slot()),
+                           AttachEvents::Departure::kDied);
+    }
+    for (const Owner old : process.departed) events_.on_inherited(old);
+  }
   clients_.end_foreign(pid);
   if (unserved_.holder_ended(pid)) events_.on_ledger_over();
 }

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -21,6 +23,7 @@
 #include "client/protocol.h"
 #include "node/client_message.h"
 #include "node/client_table.h"
+#include "node/lost_descriptors.h"
 #include "node/store_files.h"
 #include "node/unique_fd.h"
 #include "node/unserved_files.h"
@@ -41,11 +44,11 @@ class AttachEvents {
   virtual void on_descriptor(ObjectIndex object) = 0;
   virtual void on_discarded(ObjectIndex object) = 0;
   // These answer kFlushed on `connection`, in a thread of its own.
-  virtual void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) = 0;
+  virtual void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) = 0;
   // The same for everything of a file system; see SyncMessage.
-  virtual void on_sync_request(UniqueFd connection, std::uint64_t device) = 0;
-  virtual void on_unserved(UniqueFd connection) = 0;
-  virtual void on_keep_through(UniqueFd connection, LedgerId ledger, UniqueFd file,
+  virtual void on_sync_request(SharedFd connection, std::uint64_t device) = 0;
+  virtual void on_unserved(SharedFd connection) = 0;
+  virtual void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
                                const protocol::UnservedMessage& told) = 0;
   // A ledger of the unserved is over.
   virtual void on_ledger_over() = 0;
@@ -69,7 +72,9 @@ class AttachServer {
 
  private:
   struct Connection {
-    UniqueFd socket;
+    FileRoom room;  // of a ledger's
+    // What is asked on a ledger's connection is answered by another thread, which shares it.
+    SharedFd socket;
     Owner owner;  // none until Hello was answered
     pid_t pid = 0;
     std::uint32_t run = 0;
@@ -80,6 +85,7 @@ class AttachServer {
     bool has_erred = false;  // it has sent what cannot be understood, and the log says so
   };
   struct Process {
+    FileRoom room;  // none of one that is attached, which has room of its own
     UniqueFd pidfd;
     std::vector<Owner> departed;  // images before an exec, whose holds wait
     Owner owner;                  // none when the present image is not attached
@@ -108,21 +114,28 @@ class AttachServer {
   bool act(std::uint64_t id, Connection& connection, message::KeepThrough keep);
   bool act(std::uint64_t id, Connection& connection, message::TakenOver taken);
   bool act(std::uint64_t id, Connection& connection, message::MeetUnserved meet);
-  void tell_losses();
-  UniqueFd lost_descriptor(const message::ObjectDescriptor& given);
+  void try_lost_again();
   bool welcome(Connection& connection, const message::Hello& hello);
+  static void answer(const Connection& connection, int error);
   bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
-  // A descriptor for the answer; none when the connection cannot be a ledger's.
-  UniqueFd begin_ledger(std::uint64_t id, Connection& connection, std::uint32_t run);
-  void closed(std::uint64_t id, const Connection& connection);
+  // The ledger for what is asked on this connection.
+  LedgerId ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run);
+  // Where the answer to a question for `ledger` is sent. The connection of none goes with it.
+  SharedFd answer_to(std::uint64_t id, Connection& connection, LedgerId ledger);
+  void close_connection(std::uint64_t id);
   bool send_welcome(const Connection& connection) const;
   // The connection leaves the thread's care.
-  UniqueFd give_away(std::uint64_t id, Connection& connection);
+  SharedFd give_away(std::uint64_t id, Connection& connection);
   void note_foreign(const ForeignProgram& program);
   void inherited(const Connection& connection);
-  // Makes sure that the death of `pid` is noticed. Null when it is dead already.
+  // Makes sure that the death of `pid` is noticed. Null when it is dead already, or there is no
+  // number to watch it with.
   Process* watch(pid_t pid);
+  // The same of one that is not attached, also without room for a descriptor of it. False when it
+  // is dead already.
+  bool notice_end_of(pid_t pid, std::optional<FileRoom> room);
   void process_ended(pid_t pid);
+  void check_unwatched();
   void check_orphans();
 
   const NodeMemory& memory_;
@@ -148,12 +161,10 @@ class AttachServer {
     std::int64_t check_at_ns;
   };
   std::vector<Orphan> orphans_;
-  // Descriptors that did not arrive. Their senders take them for handed over, or are about to.
-  struct Loss {
-    ObjectIndex object;
-    Owner sender;
-  };
-  std::vector<Loss> losses_;
+  LostDescriptors lost_;
+  // Processes whose end is looked for now and then, for want of numbers to watch them with.
+  std::set<pid_t> unwatched_;
+  std::int64_t unwatched_at_ns_ = 0;
 };
 
 }  // namespace cairn::node

@@ -38,9 +38,16 @@ ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
   seats_[kServiceSlot].state = SlotState::kActive;
 }
 
-std::optional<Owner> ClientTable::attach(const ClientInfo& client) {
+std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::UnservedReason* why) {
   const std::lock_guard lock(mutex_);
-  if (free_slots_.empty() || !budget_.take_client()) return std::nullopt;
+  if (free_slots_.empty()) {
+    *why = protocol::UnservedReason::kNoSlot;
+    return std::nullopt;
+  }
+  if (!budget_.take_client()) {
+    *why = protocol::UnservedReason::kNoNumbers;
+    return std::nullopt;
+  }
   const std::uint16_t index = free_slots_.front();
   free_slots_.pop_front();
   ClientSlot& slot = memory_.slot(index);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "arena/counters.h"
+#include "client/protocol.h"
 #include "node/descriptor_budget.h"
 #include "tiers/node_memory.h"
 
@@ -53,8 +54,8 @@ class ClientTable {
   Owner service() const { return service_; }
   DescriptorBudget& descriptors() const { return budget_; }
 
-  // A slot for a process, or nothing when all are in use, or too few descriptors are left.
-  std::optional<Owner> attach(const ClientInfo& client);
+  // A slot for a process, or nothing when all are in use, or too few descriptors are left: `*why`.
+  std::optional<Owner> attach(const ClientInfo& client, protocol::UnservedReason* why);
   // From here on everything that the owner holds may be taken over. Returns the dead owner.
   Owner declare_dead(std::uint16_t slot);
   // True when the slot's owner has counted anything: only then can it have died with a lock or a

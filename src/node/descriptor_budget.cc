@@ -87,9 +87,19 @@ void DescriptorBudget::give_back_client(std::uint16_t slot) const {
   room().give_back(kPerClient + static_cast<std::int32_t>(std::min(sending, kMost)));
 }
 
+std::optional<FileRoom> DescriptorBudget::take_one() const {
+  if (!room().take(1)) return std::nullopt;
+  return FileRoom(room());
+}
+
 void DescriptorBudget::free_a_number() {
   const std::lock_guard lock(mutex_);
   ballast_.reset();
+}
+
+void DescriptorBudget::keep_a_number() {
+  const std::lock_guard lock(mutex_);
+  if (!ballast_) ballast_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 }  // namespace cairn::node

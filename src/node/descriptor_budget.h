@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "arena/owner.h"
@@ -55,8 +56,16 @@ class DescriptorBudget {
   // A message with a descriptor has come from this client: the room is its descriptor's now.
   FileRoom received(std::uint16_t slot) const;
 
-  // A number for the caller to open something with at once, although there may be none left.
+  // The room of a descriptor that is open already and that nobody has reserved it for. Requires:
+  // measure() afterwards, which finds it open.
+  FileRoom of_open() const { return FileRoom(room()); }
+  // The room of one descriptor of the service's own; none when nothing is left.
+  std::optional<FileRoom> take_one() const;
+
+  // A number for the caller to open something with at once, although there may be none left; and
+  // the number back, if it is free still. measure() does that as well.
   void free_a_number();
+  void keep_a_number();
 
  private:
   DescriptorRoom& room() const { return memory_.header().descriptor_room; }

@@ -25,7 +25,7 @@ void RequestWorker::stop() {
   threads_.clear();
 }
 
-void RequestWorker::submit(UniqueFd connection, Work work) {
+void RequestWorker::submit(SharedFd connection, Work work) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(Request{std::move(connection), std::move(work)});
@@ -48,7 +48,7 @@ void RequestWorker::work() {
     answer.value = result > 0 ? static_cast<std::uint32_t>(result) : 0;
     // Who does not take its answer is not waited for.
     if (request.connection) {
-      (void)!::send(request.connection.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+      (void)!::send(request.connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     lock.lock();
   }

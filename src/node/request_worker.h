@@ -2,7 +2,8 @@
 // Does for clients, in threads of its own, what takes as long as storing does, and answers them
 // (kFlushed).
 //
-// Thread safety: submit() from any thread. Ownership: owns the connections that wait for an answer.
+// Thread safety: submit() from any thread. Ownership: shares the connections that wait for an
+// answer.
 #pragma once
 
 #include <condition_variable>
@@ -30,12 +31,12 @@ class RequestWorker {
 
   void start();
   void stop();
-  // `connection` may be empty: nobody waits.
-  void submit(UniqueFd connection, Work work);
+  // `connection` may be null: nobody waits.
+  void submit(SharedFd connection, Work work);
 
  private:
   struct Request {
-    UniqueFd connection;
+    SharedFd connection;
     Work work;
   };
   void work();

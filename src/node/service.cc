@@ -121,7 +121,7 @@ class Service final : public AttachEvents, public StopRequest {
         files_(memory_),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
-        unserved_(memory_, flusher_, clients_.service()),
+        unserved_(memory_, flusher_, descriptors_, clients_.service()),
         audit_(
             memory_, clients_, unserved_,
             [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
@@ -248,30 +248,30 @@ class Service final : public AttachEvents, public StopRequest {
     if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
     (void)memory_.objects().reclaim(object, clients_.service(), memory_.owners());
   }
-  void on_flush_request(UniqueFd connection, ObjectIndex object, bool durable) override {
+  void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) override {
     requests_.submit(std::move(connection),
                      [this, object, durable] { return flusher_.flush_now(object, durable); });
   }
-  void on_unserved(UniqueFd connection) override {
+  void on_unserved(SharedFd connection) override {
     requests_.submit(std::move(connection), [this] { return unserved_.store_everything(); });
   }
-  void on_keep_through(UniqueFd connection, LedgerId ledger, UniqueFd file,
+  void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
                        const protocol::UnservedMessage& told) override {
-    const auto kept = std::make_shared<UniqueFd>(std::move(file));
+    const auto kept = std::make_shared<KeptDescriptor>(std::move(file));
     requests_.submit(std::move(connection), [this, ledger, kept, told] {
       const int error = unserved_.keep(ledger, kept, told.reason);
       if (error < 0 || told.description == 0) return error;
-      return unserved_.move_offset_to_kernel(*kept, static_cast<DescriptionIndex>(told.description),
-                                             told.generation);
+      return unserved_.move_offset_to_kernel(
+          kept->fd, static_cast<DescriptionIndex>(told.description), told.generation);
     });
   }
   void on_ledger_over() override {
-    requests_.submit(UniqueFd(), [this] {
+    requests_.submit(nullptr, [this] {
       unserved_.release_over();
       return 0;
     });
   }
-  void on_sync_request(UniqueFd connection, std::uint64_t device) override {
+  void on_sync_request(SharedFd connection, std::uint64_t device) override {
     syncs_.submit(std::move(connection), device);
   }
   void log(const std::string& text) override { spdlog::info("{}", text); }

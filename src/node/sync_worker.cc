@@ -27,7 +27,7 @@ void SyncWorker::stop() {
   threads_.clear();
 }
 
-void SyncWorker::submit(UniqueFd connection, std::uint64_t device) {
+void SyncWorker::submit(SharedFd connection, std::uint64_t device) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(Request{std::move(connection), device});
@@ -51,7 +51,7 @@ void SyncWorker::work() {
     protocol::Flushed answer;
     answer.error = store_all_of(device);
     for (const Request& request : round)
-      (void)!::send(request.connection.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+      (void)!::send(request.connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
     lock.lock();
   }
 }

@@ -33,11 +33,11 @@ class SyncWorker {
   void start();
   void stop();
   // `device` is the file system's st_dev; 0 means all of them.
-  void submit(UniqueFd connection, std::uint64_t device);
+  void submit(SharedFd connection, std::uint64_t device);
 
  private:
   struct Request {
-    UniqueFd connection;
+    SharedFd connection;
     std::uint64_t device;
   };
   void work();

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor with one owner.
+// A file descriptor with one owner, or with several.
 //
-// Thread safety: none. Ownership: closes what it holds.
+// Thread safety: none; a shared one is closed by the last who lets go of it, in whichever thread.
+// Ownership: closes what it holds.
 #pragma once
 
 #include <unistd.h>
 
+#include <memory>
 #include <utility>
 
 namespace cairn::node {
@@ -32,5 +34,7 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+using SharedFd = std::shared_ptr<const UniqueFd>;
 
 }  // namespace cairn::node

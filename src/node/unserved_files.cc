@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "buffer/object_lifecycle.h"
@@ -14,8 +15,11 @@
 
 namespace cairn::node {
 
-UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self)
-    : memory_(memory), flusher_(flusher), self_(self) {}
+UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher,
+                             const DescriptorBudget& budget, Owner self)
+    : memory_(memory), flusher_(flusher), budget_(budget), self_(self) {
+  ledgers_.try_emplace(kOfNode);
+}
 
 Actor UnservedFiles::make_actor() const {
   Actor actor;
@@ -78,35 +82,44 @@ int UnservedFiles::enter(int fd, const StoreStatus& status, ObjectIndex* object)
   return error;
 }
 
-int UnservedFiles::keep(LedgerId ledger, const std::shared_ptr<UniqueFd>& fd, UnservedReason why) {
+int UnservedFiles::keep(LedgerId ledger, const std::shared_ptr<KeptDescriptor>& given,
+                        UnservedReason why) {
+  const int fd = given->fd.get();
   StoreStatus status;
-  if (const int error = store_status(fd->get(), &status); error < 0) return error;
+  if (const int error = store_status(fd, &status); error < 0) return error;
   if (!S_ISREG(status.mode)) return -EINVAL;
   const std::shared_lock still(still_);
   {
     const std::lock_guard lock(mutex_);
     const auto found = ledgers_.find(ledger);
     if (found == ledgers_.end()) return -ENOTCONN;
-    if (found->second.files.contains(status.key)) return 0;
+    const bool is_kept =
+        found->second.files.contains(status.key) || ledgers_.at(kOfNode).files.contains(status.key);
+    if (is_kept) return 0;
     ++counts_[std::min(static_cast<std::size_t>(why), counts_.size() - 1)];
   }
+  std::optional<FileRoom> room;
+  if (ledger != kOfNode) room = budget_.take_one();
+  if (room) given->room = std::move(*room);
+  if (!room) ledger = kOfNode;
+  const auto kept = room ? given : nullptr;
   ObjectIndex object = ObjectIndex::kNone;
-  int error = enter(fd->get(), status, &object);
+  int error = enter(fd, status, &object);
   if (error == -ENFILE) {
-    note_key(ledger, status.key, fd);
-    error = enter(fd->get(), status, &object);
+    note_key(ledger, status.key, kept);
+    error = enter(fd, status, &object);
     if (error == -ENFILE) return 0;
   }
-  return settle(ledger, status.key, File{object, fd}, error);
+  return settle(ledger, status.key, File{object, kept}, error);
 }
 
 // From here on a new object of this key is met.
 void UnservedFiles::note_key(LedgerId ledger, const FileKey& key,
-                             const std::shared_ptr<UniqueFd>& fd) {
+                             const std::shared_ptr<const KeptDescriptor>& kept) {
   const std::lock_guard lock(mutex_);
   const auto found = ledgers_.find(ledger);
   if (found == ledgers_.end() ||
-      !found->second.files.emplace(key, File{ObjectIndex::kNone, fd}).second)
+      !found->second.files.emplace(key, File{ObjectIndex::kNone, kept}).second)
     return;
   memory_.header().keys_unserved.fetch_add(1, std::memory_order_seq_cst);
 }
@@ -204,8 +217,8 @@ void UnservedFiles::adopt_kernels(const File& file) const {
   Object& object = memory_.objects().at(file.object);
   OwnedGuard guard(object.lock, self_, memory_.owners());
   StoreStatus status;
-  if (object.through.load(std::memory_order_acquire) != 1 || !file.fd ||
-      store_status(file.fd->get(), &status) < 0 || status.key != object.key()) {
+  if (object.through.load(std::memory_order_acquire) != 1 || !file.kept ||
+      store_status(file.kept->fd.get(), &status) < 0 || status.key != object.key()) {
     return;
   }
   object.size.store(status.stamp.size);
@@ -271,6 +284,8 @@ const char* text_of(UnservedReason reason) {
       return "no address space for the node's memory";
     case UnservedReason::kNoDescriptors:
       return "no room for descriptors";
+    case UnservedReason::kNoNumbers:
+      return "too few descriptors left in the node (RLIMIT_NOFILE)";
     case UnservedReason::kOtherVersion:
       return "another version of Cairn";
     case UnservedReason::kTableFull:

@@ -8,6 +8,11 @@
 // image has told of the files anew. A process that closes the connection itself and lives on keeps
 // its files here until it ends.
 //
+// Where there is no room for the connection, or for the descriptor that tells what a file has come
+// to when its ledger is over, the file is in the node's own ledger, which never is: it stays in
+// through mode as long as the node lives. So a ledger costs one descriptor and each file one, or
+// none.
+//
 // A file for which the table of objects has no room is in the ledger by its key alone. While there
 // is one, ControlHeader::keys_unserved is not 0, and who makes a new object asks meet(). The key is
 // in the ledger and the count is raised before the table is asked for room, so either the table's
@@ -28,11 +33,13 @@
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backing/backing_file.h"
 #include "buffer/hand_over.h"
 #include "client/protocol.h"
+#include "node/descriptor_budget.h"
 #include "node/flusher.h"
 #include "node/unique_fd.h"
 
@@ -41,9 +48,20 @@ namespace cairn::node {
 using LedgerId = std::uint64_t;
 using protocol::UnservedReason;
 
+// The descriptor of a file that came with the question, and its room if it is kept.
+struct KeptDescriptor {
+  explicit KeptDescriptor(UniqueFd file) : fd(std::move(file)) {}
+  FileRoom room;
+  const UniqueFd fd;
+};
+
 class UnservedFiles final : public HandOver {
  public:
-  UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self);
+  // The node's own. Connections are numbered from 1.
+  static constexpr LedgerId kOfNode = 0;
+
+  UnservedFiles(const NodeMemory& memory, Flusher& flusher, const DescriptorBudget& budget,
+                Owner self);
 
   // What happened to connections and processes; these do not block. Those that return true have
   // ended a ledger: release_over() is due.
@@ -53,7 +71,7 @@ class UnservedFiles final : public HandOver {
   bool holder_ended(pid_t holder);
 
   // Stores the file behind `fd` and keeps it in through mode for `ledger`. 0 or -errno.
-  int keep(LedgerId ledger, const std::shared_ptr<UniqueFd>& fd, UnservedReason why);
+  int keep(LedgerId ledger, const std::shared_ptr<KeptDescriptor>& given, UnservedReason why);
   // `fd`, whose file is kept, works for that open description: its offset becomes the kernel's for
   // all who share it. O_APPEND, if that is its flag, or -errno.
   int move_offset_to_kernel(const UniqueFd& fd, DescriptionIndex index, std::uint32_t generation);
@@ -77,8 +95,8 @@ class UnservedFiles final : public HandOver {
  private:
   struct File {
     ObjectIndex object = ObjectIndex::kNone;
-    // What the file has come to is asked through it in the end.
-    std::shared_ptr<UniqueFd> fd;
+    // What the file has come to is asked through it in the end, which that of none has not.
+    std::shared_ptr<const KeptDescriptor> kept;
   };
   struct Ledger {
     pid_t holder = 0;
@@ -97,13 +115,15 @@ class UnservedFiles final : public HandOver {
   Actor make_actor() const;
   // -ENFILE: the table of objects is full.
   int enter(int fd, const StoreStatus& status, ObjectIndex* object);
-  void note_key(LedgerId ledger, const FileKey& key, const std::shared_ptr<UniqueFd>& fd);
+  void note_key(LedgerId ledger, const FileKey& key,
+                const std::shared_ptr<const KeptDescriptor>& kept);
   int settle(LedgerId ledger, const FileKey& key, const File& file, int error);
   void leave(const File& file) const;
   void adopt_kernels(const File& file) const;
 
   const NodeMemory& memory_;
   Flusher& flusher_;
+  const DescriptorBudget& budget_;
   const Owner self_;
   std::shared_mutex still_;  // shared by who changes counts of through mode
   mutable std::mutex mutex_;
