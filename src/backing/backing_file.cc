@@ -118,6 +118,20 @@ ssize_t BackingFile::write(std::uint64_t offset, const void* buffer, std::size_t
   return static_cast<ssize_t>(done);
 }
 
+// Only the description's offset tells where the end was; it may be the program's own.
+ssize_t BackingFile::append(const void* buffer, std::size_t length, std::uint64_t* offset) const {
+  const iovec part{const_cast<void*>(buffer), length};
+  const off_t before = sys::lseek(fd_, 0, SEEK_CUR);
+  ssize_t put = 0;
+  do {
+    put = sys::call(SYS_pwritev2, fd_, sys::word(&part), 1, -1, -1, RWF_APPEND);
+  } while (put == -EINTR);
+  const off_t end = sys::lseek(fd_, 0, SEEK_CUR);
+  if (put > 0) *offset = static_cast<std::uint64_t>(end - put);
+  sys::lseek(fd_, before, SEEK_SET);
+  return put;
+}
+
 int BackingFile::status(StoreStatus* status) const { return store_status(fd_, status); }
 
 int BackingFile::truncate(std::uint64_t size) const {

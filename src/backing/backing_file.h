@@ -48,6 +48,9 @@ class BackingFile {
   ssize_t read_parts(std::uint64_t offset, std::span<iovec> parts);
   // Writes everything or returns -errno.
   ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) const;
+  // Writes behind the last byte, wherever the kernel finds that, as much as it takes at once.
+  // `*offset`: where that went.
+  ssize_t append(const void* buffer, std::size_t length, std::uint64_t* offset) const;
   // 0 or -errno.
   int status(StoreStatus* status) const;
   int truncate(std::uint64_t size) const;

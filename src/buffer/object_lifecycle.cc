@@ -263,9 +263,11 @@ void redirty_object(Actor& actor, ObjectIndex index) {
 }
 
 // Through mode begins while nobody changes the file's shape, and after the end before it was
-// counted.
+// counted. Nor does anybody append: from the moment of the count the kernel alone may say where the
+// end is, because there may be some who append without us.
 void count_through(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
+  OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   object.through.fetch_add(1, std::memory_order_seq_cst);
 }

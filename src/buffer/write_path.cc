@@ -54,6 +54,15 @@ ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const v
   return put;
 }
 
+ssize_t append_to_store(const ObjectAccess& access, const void* bytes, std::size_t length,
+                        std::uint64_t* offset) {
+  const Actor& actor = access.actor;
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
+  const ssize_t put = access.file.append(bytes, length, offset);
+  if (put > 0) raise_to(access.object().store_size, *offset + static_cast<std::uint64_t>(put));
+  return put;
+}
+
 // Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes
 // on to put the bytes there as well.
 ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
@@ -305,23 +314,42 @@ void stamp_write(const ObjectAccess& access) {
   return error < 0 ? error : done;
 }
 
+// The kernel has taken a write that ends at `end`, and stamped the file: a later settling must not
+// undo it.
+void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t length) {
+  Object& object = access.object();
+  object.extend_to(end);
+  StoreStatus status;
+  if (access.file.status(&status) == 0) {
+    access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
+    object.mtime_ns.store(status.stamp.mtime_ns, std::memory_order_relaxed);
+    object.ctime_ns.store(status.stamp.ctime_ns, std::memory_order_relaxed);
+  }
+  access.actor.count(Counter::kWriteThroughBytes, length);
+}
+
 // Through mode, or the service cannot take over: the kernel has the file.
 ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
                             std::size_t length) {
-  Object& object = access.object();
   if (const int error = finish_entering(access, offset, length); error < 0) return error;
   const ssize_t put = write_to_store(access, offset, buffer, length);
-  if (put > 0) {
-    object.extend_to(offset + static_cast<std::uint64_t>(put));
-    // The kernel has stamped the file: a later settling must not undo it.
-    StoreStatus status;
-    if (access.file.status(&status) == 0) {
-      access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
-      object.mtime_ns.store(status.stamp.mtime_ns, std::memory_order_relaxed);
-      object.ctime_ns.store(status.stamp.ctime_ns, std::memory_order_relaxed);
-    }
-    access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
-  }
+  if (put > 0)
+    adopt_through(access, offset + static_cast<std::uint64_t>(put), static_cast<std::size_t>(put));
+  return put;
+}
+
+// The same at the end of the file, which the kernel finds: others may be appending through it
+// alone. All that is buffered is stored before, because it is what the file ends with. -EAGAIN when
+// through mode has ended. Requires: the append lock, so that it does not begin again meanwhile.
+ssize_t append_through(const ObjectAccess& access, const void* buffer, std::size_t length,
+                       std::uint64_t* offset) {
+  Object& object = access.object();
+  if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
+  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  if (object.through.load(std::memory_order_seq_cst) == 0) return -EAGAIN;
+  const ssize_t put = append_to_store(access, buffer, length, offset);
+  if (put > 0)
+    adopt_through(access, *offset + static_cast<std::uint64_t>(put), static_cast<std::size_t>(put));
   return put;
 }
 
@@ -363,6 +391,19 @@ ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std
   return static_cast<ssize_t>(done);
 }
 
+// Tells of a write that has done what it does.
+ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                    std::uint64_t started, ssize_t done) {
+  Actor& actor = access.actor;
+  if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
+  actor.met = AccessKind::kWrite;
+  tell_access(access, offset, length, started, ControlHeader::kEventsOfWrites);
+  if (__builtin_expect(access.object().handling().mode == BufferingMode::kSync, 0) && done > 0)
+    done = store_synchronously(access, done);
+  actor.count(Counter::kIoCycles, cycle_count() - started);
+  return done;
+}
+
 }  // namespace
 
 ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
@@ -397,23 +438,20 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
     const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
     if (__builtin_expect(((shape ^ now) & Object::kShapeMask) == 0, 1)) break;
   }
-  if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
-  actor.met = AccessKind::kWrite;
-  tell_access(access, offset, length, started, ControlHeader::kEventsOfWrites);
-  if (__builtin_expect(object.handling().mode == BufferingMode::kSync, 0) && done > 0)
-    done = store_synchronously(access, done);
-  actor.count(Counter::kIoCycles, cycle_count() - started);
-  return done;
+  return finish_call(access, offset, length, started, done);
 }
 
 ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_t length,
                       std::uint64_t* offset) {
   Object& object = access.object();
   OwnedGuard guard(object.append_lock, access.actor.self, access.actor.owners());
-  if (object.through.load(std::memory_order_acquire) != 0) {
-    StoreStatus status;
-    if (access.file.status(&status) == 0)
-      object.size.store(status.stamp.size, std::memory_order_release);
+  if (__builtin_expect(object.through.load(std::memory_order_seq_cst) != 0 && length != 0, 0)) {
+    const std::uint64_t started = cycle_count();
+    const ssize_t put = append_through(access, buffer, length, offset);
+    if (put != -EAGAIN) {
+      access.actor.count(Counter::kWrites, 1);
+      return finish_call(access, *offset, length, started, put);
+    }
   }
   *offset = object.size.load(std::memory_order_acquire);
   return write_object(access, *offset, buffer, length);

@@ -122,6 +122,37 @@ def programs_with_hardly_a_number():
     Programs("numbers", NUMBERS).agree()
 
 
-SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched]
+# Every second process has the file at a number that the library does not track: it appends through the kernel alone,
+# which begins while the others append to the buffer.
+APPENDERS = """
+    import collections, os
+    COUNT = 2000
+    children = []
+    wait, begin = os.pipe()
+    for number in range(6):
+        child = os.fork()
+        if child == 0:
+            os.close(begin)
+            if number % 2:
+                others = [os.open("/dev/null", os.O_RDONLY) for _ in range(24)]
+            os.read(wait, 1)
+            file = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            for _ in range(COUNT):
+                os.write(file, b"%d" % number * 63 + b"|")
+            os._exit(0)
+        children.append(child)
+    os.close(begin)
+    print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+    print(sorted(collections.Counter(open("log", "rb").read().split(b"|")).items()))
+    os.unlink("log")
+"""
+
+
+def appends_beside_those_of_the_kernel():
+    Programs("appenders", APPENDERS, capacities="descriptors=24").agree()
+
+
+SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched,
+          appends_beside_those_of_the_kernel]
 # What does not hold yet; each can be run by its name.
 FAILING = [programs_with_hardly_a_number]
