@@ -480,10 +480,23 @@ int manage_opened(int fd, int flags) {
   return error;
 }
 
+namespace {
+
+// At a number that the table has no entry for, the file is the kernel's, for all who share it.
+void leave_untracked(int fd, OpenFile& file) {
+  (void)share_unheld(file);
+  become_plain(fd, file);
+  (void)release_record(file);
+  drop_private(file, fd);
+  OpenFilePool::give_back(&file);
+}
+
+}  // namespace
+
 OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
                 HoldIndex hold) {
   Session& session = Session::instance();
-  if (!session.is_attached() || fd < 0 || fd >= DescriptorTable::limit()) return nullptr;
+  if (!session.is_attached() || fd < 0) return nullptr;
   DescriptionTable& descriptions = session.memory().descriptions();
   if (raw(index) == 0 || raw(index) >= descriptions.capacity()) return nullptr;
   OpenDescription& description = descriptions.at(index);
@@ -507,22 +520,26 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int pr
   } else {
     in_place_seen.store(true, std::memory_order_relaxed);
   }
+  if (__builtin_expect(fd >= DescriptorTable::limit(), 0)) {
+    leave_untracked(fd, *file);
+    return nullptr;
+  }
   DescriptorTable::set(fd, file);
   return file;
 }
 
 void adopt_again(int fd, OpenFile* file) {
+  if (__builtin_expect(fd >= DescriptorTable::limit(), 0)) {
+    (void)share_unheld(*file);
+    return become_plain(fd, *file);
+  }
   file->descriptors.fetch_add(1, std::memory_order_relaxed);
   DescriptorTable::set(fd, file);
 }
 
 void note_duplicate(OpenFile& file, int to, bool close_on_exec) {
-  if (to >= DescriptorTable::limit()) {
-    (void)share_unheld(file);
-    become_plain(to, file);
-    return;
-  }
   adopt_again(to, &file);
+  if (to >= DescriptorTable::limit()) return;
   // The real descriptor may be one of the application's own, whose flag is not ours to change.
   const bool is_private = PrivateDescriptors::is_private(file.private_fd());
   if (!close_on_exec && is_private) sys::fcntl(file.private_fd(), F_SETFD, 0);

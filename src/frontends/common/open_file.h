@@ -107,10 +107,11 @@ int truncate_opened(int fd, OpenFile* file);
 
 // Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent
 // passed them on (the hold already belongs to this process). Takes ownership of `private_fd`, which
-// may be `fd` itself when that is a real descriptor. Returns null when it does not fit.
+// may be `fd` itself when that is a real descriptor. Returns null when it does not fit, and when
+// `fd` is past the end of the table: then a real descriptor stands there.
 OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
                 HoldIndex hold);
-// A further descriptor of an adopted record (dup).
+// A further descriptor of an adopted record (dup), tracked as far as the table goes.
 void adopt_again(int fd, OpenFile* file);
 
 // Closes one of the application's descriptors that is tracked. Returns 0 or -errno; the descriptor

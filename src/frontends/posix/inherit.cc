@@ -124,6 +124,8 @@ bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int giv
   const OpenDescription& description = descriptions().at(index);
   const int private_fd = given == fd ? fd : private_descriptor(given, fd, description);
   if (private_fd < 0) return false;
+  // Past the end of the table the kernel keeps the offset, in the descriptor that all share.
+  if (fd >= DescriptorTable::limit() && private_fd != given) return false;
   const HoldIndex held = take_hold(hold, from, index, generation);
   if (held == HoldIndex::kNone) return false;
   if (adopt(fd, index, generation, private_fd, held) == nullptr) return false;
