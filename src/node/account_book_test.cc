@@ -46,6 +46,7 @@ class AccountBookTest : public ::testing::Test {
   std::optional<DescriptorBudget> descriptors_;
   std::optional<ClientTable> clients_;
   std::optional<AccountBook> book_;
+  protocol::UnservedReason why_{};
 };
 
 TEST_F(AccountBookTest, RefusesWhatCannotBeMetAndSaysWhoHasIt) {
@@ -71,10 +72,10 @@ TEST_F(AccountBookTest, KnowsTheTiersByName) {
 }
 
 TEST_F(AccountBookTest, CountsForTheRunOfTheClientWheneverItAttached) {
-  const Owner early = *clients_->attach(client(5));
+  const Owner early = *clients_->attach(client(5), &why_);
   ASSERT_TRUE(book_->begin_run(5, 100, {}).is_ok());
-  const Owner late = *clients_->attach(client(5));
-  const Owner other = *clients_->attach(client(6));
+  const Owner late = *clients_->attach(client(5), &why_);
+  const Owner other = *clients_->attach(client(6), &why_);
   Lease leases[3];
   take(early, leases[0], 3);
   take(late, leases[1], 2);
@@ -90,7 +91,7 @@ TEST_F(AccountBookTest, CountsForTheRunOfTheClientWheneverItAttached) {
 
 TEST_F(AccountBookTest, MissesWhatOthersStillHave) {
   ASSERT_TRUE(book_->begin_run(5, 100, {}).is_ok());
-  const Owner other = *clients_->attach(client(5));
+  const Owner other = *clients_->attach(client(5), &why_);
   Lease lease;
   take(other, lease, 400);  // of 512
   ASSERT_TRUE(book_->begin_run(6, 100, ram(16)).is_ok());
