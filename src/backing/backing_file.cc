@@ -6,9 +6,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <cstdio>
-
 #include "base/clock.h"
+#include "base/descriptor_path.h"
 #include "base/io_parts.h"
 #include "base/system_call.h"
 
@@ -54,9 +53,7 @@ int BackingFile::readable_fd() {
   if ((flags_ & O_ACCMODE) != O_WRONLY) return fd_;
   const int known = extra_fd_.load(std::memory_order_acquire);
   if (known >= 0) return known;
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd_);
-  const int low = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  const int low = sys::openat(AT_FDCWD, DescriptorPath(fd_).text, O_RDONLY | O_CLOEXEC);
   if (low < 0) return low == -EACCES || low == -EPERM ? -EBADF : low;
   // The low number stays the application's; a dup lives near the private descriptor.
   int high = low;

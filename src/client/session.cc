@@ -7,12 +7,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "client/descriptor_identity.h"
@@ -37,9 +37,7 @@ namespace {
 // open it for reading (MooseFS: 170 ms in the middle of a burst). Where the file's mode forbids it
 // (created read-only), -1.
 int open_again(int fd) {
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  return sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+  return sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_WRONLY | O_CLOEXEC);
 }
 
 // What needs a service that does not answer within this fails, and for so long nobody asks again.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/descriptor_path.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -51,21 +52,6 @@ inline bool is_placeholder(int fd) {
 inline bool survives_exec(int fd) {
   const int flags = sys::fcntl(fd, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) == 0;
-}
-
-// "/proc/self/fd/<fd>"; the buffer needs kDescriptorPathBytes.
-inline constexpr std::size_t kDescriptorPathBytes = 32;
-inline void write_descriptor_path(int fd, char* out) {
-  std::strcpy(out, "/proc/self/fd/");
-  char digits[12];
-  int count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + fd % 10);
-    fd /= 10;
-  } while (fd != 0);
-  out += std::strlen(out);
-  while (count > 0) *out++ = digits[--count];
-  *out = '\0';
 }
 
 }  // namespace cairn

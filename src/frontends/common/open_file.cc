@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "buffer/object_lifecycle.h"
 #include "client/opening_guard.h"
@@ -226,11 +226,6 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   return file;
 }
 
-struct DescriptorPath {
-  explicit DescriptorPath(int fd) { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
-  char text[32];
-};
-
 // A file that is not to be buffered may still have something in the buffer, from before the rule:
 // that is stored first. While others have it open as a buffered file, all have. What is stored
 // after open(O_RDONLY | O_TRUNC) has cut the file is cut away as well.
@@ -367,9 +362,7 @@ bool place_placeholder(int fd, bool close_on_exec) {
   auto placeholder = static_cast<int>(
       sys::call(SYS_open_tree, fd, sys::word(""), AT_EMPTY_PATH | OPEN_TREE_CLOEXEC));
   if (placeholder < 0) {
-    char path[32];
-    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+    placeholder = sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_PATH | O_CLOEXEC);
   }
   if (placeholder < 0) return false;
   const bool placed = sys::dup3(placeholder, fd, close_on_exec ? O_CLOEXEC : 0) >= 0;

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstring>
 
+#include "base/descriptor_path.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -64,9 +64,7 @@ unsigned split(const char* list, const char** items, unsigned items_max) {
 }
 
 long path_of(int fd, char* path, std::size_t size) {
-  char link[32];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const long length = sys::readlinkat(AT_FDCWD, link, path, size - 1);
+  const long length = sys::readlinkat(AT_FDCWD, DescriptorPath(fd).text, path, size - 1);
   if (length >= 0) path[length] = '\0';
   return length;
 }
