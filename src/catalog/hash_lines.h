@@ -79,6 +79,13 @@ class HashLines {
     return static_cast<std::uint32_t>(line.slots[position.slot].load(std::memory_order_acquire));
   }
 
+  // The same if the key is there, else kNotFound, which proves nothing.
+  std::uint32_t guess_by_tag(HashPosition position) const {
+    const HashLine& line = lines_[position.home & mask_];
+    const std::uint64_t seen = line.slots[position.slot].load(std::memory_order_acquire);
+    return seen >> 32 == position.tag ? static_cast<std::uint32_t>(seen) : kNotFound;
+  }
+
   // Returns the value whose record `matches`, or kNotFound. Requires: `matches` reads the record
   // with acquire, and who takes the key out of a record stores that with release.
   template <typename Matches>

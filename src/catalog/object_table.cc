@@ -12,10 +12,15 @@ HashPosition ObjectTable::position_of(const FileKey& key) {
 }
 
 ObjectIndex ObjectTable::find(const FileKey& key) const {
-  const std::uint32_t found = hash_.find(position_of(key), [&](std::uint32_t index) {
+  const auto is_of_key = [&](std::uint32_t index) {
     const Object& object = at(static_cast<ObjectIndex>(index));
     return object.has(kObjectLive) && object.key() == key;
-  });
+  };
+  const HashPosition position = position_of(key);
+  const std::uint32_t guessed = hash_.guess_by_tag(position);
+  // A live record is one of the table's.
+  if (__builtin_expect(is_of_key(guessed), 1)) return static_cast<ObjectIndex>(guessed);
+  const std::uint32_t found = hash_.find(position, is_of_key);
   return is_index(static_cast<ObjectIndex>(found)) ? static_cast<ObjectIndex>(found)
                                                    : ObjectIndex::kNone;
 }

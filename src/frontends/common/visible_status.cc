@@ -98,6 +98,7 @@ namespace {
 // `result` is ours.
 int visible_statx_of(int directory, const char* path, int flags, unsigned mask,
                      struct ::statx* result) {
+  if (!may_need_overlay()) return sys::statx(directory, path, flags, mask, result);
   const ObjectTable& objects = Session::instance().memory().objects();
   for (int attempt = 0;; ++attempt) {
     const std::uint32_t live = objects.live_count();
@@ -118,7 +119,6 @@ int visible_statx_of(int directory, const char* path, int flags, unsigned mask,
 
 int visible_statx(int directory, const char* path, int flags, unsigned mask,
                   struct ::statx* result) {
-  if (!may_need_overlay()) return sys::statx(directory, path, flags, mask, result);
   struct ::statx status;
   const int error = visible_statx_of(directory, path, flags, mask, &status);
   if (error < 0) return error;
@@ -128,7 +128,8 @@ int visible_statx(int directory, const char* path, int flags, unsigned mask,
 int visible_stat(int directory, const char* path, int flags, struct ::stat* result) {
   struct ::statx status;
   struct ::stat converted;
-  const int error = visible_statx(directory, path, flags | AT_NO_AUTOMOUNT, kOverlayMask, &status);
+  const int error =
+      visible_statx_of(directory, path, flags | AT_NO_AUTOMOUNT, kOverlayMask, &status);
   if (error < 0) return error;
   to_stat(status, &converted);
   return put_user(result, converted) ? 0 : -EFAULT;
