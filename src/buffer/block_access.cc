@@ -262,7 +262,7 @@ Placed publish(const ObjectAccess& access, BlockNumber number, PlacementReason r
   Object& object = access.object();
   describe(block.descriptor(), access.index, number, reason);
   block.descriptor().enter(BlockState::kFilling);
-  object.blocks.fetch_add(1, std::memory_order_acq_rel);
+  object.count_block(number);
   const BucketIndex resident =
       memory.directory().publish(block.bucket(), actor.self, actor.owners());
   if (resident != block.bucket()) {

@@ -8,6 +8,7 @@
 // Thread safety: any thread; lock order as in catalog/object.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -132,7 +133,7 @@ void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, st
   const NodeMemory& memory = *actor.memory;
   if (end - first <= 4 * std::uint64_t{memory.bucket_count()}) {
     for (std::uint64_t number = first; number < end; ++number) {
-      if (actor.object(object).blocks.load(std::memory_order_acquire) == 0) return;
+      if (record.blocks.load(std::memory_order_acquire) == 0) return;
       const auto block = static_cast<BlockNumber>(number);
       if (memory.directory().find(object, block) != BucketIndex::kNone) visit(block);
     }
@@ -142,5 +143,9 @@ void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, st
     if (owner == object && raw(number) >= first && raw(number) < end) visit(number);
   });
 }
+  const Object& record = actor.object(object);
+  // A file of few blocks costs as many looks, however large the tiers are.
+  end = std::min(end, record.numbers_end());
+  if (first >= end) return;
 
 }  // namespace cairn

@@ -134,7 +134,7 @@ namespace {
 // MooseFS. There the flusher stores a file as soon as nobody writes it any more, but for one that
 // is to be stored at the end.
 bool is_left_to_flusher(const Object& object) {
-  if (object.is_being_flushed.load(std::memory_order_acquire) != 0) return true;
+  if (object.is_marked(kMarkBeingFlushed)) return true;
   return object.has(kObjectRemote) && object.handling().trigger != FlushTrigger::kOnExit &&
          object.dirty_blocks.load(std::memory_order_acquire) != 0;
 }

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "arena/owned_lock.h"
@@ -48,6 +49,15 @@ enum ObjectFlags : std::uint32_t {
   // no longer found by its key: the file is gone, its inode may be another's soon
   kObjectRetired = 1u << 7,
   // bits 8 to 31: how the file is treated; see catalog/object_handling.h
+};
+
+enum ObjectMark : std::uint8_t {
+  // the service is storing some of it, and settles size and times afterwards
+  kMarkBeingFlushed = 1u << 0,
+  // the home in the handling is a rule's word, which no policy changes
+  kMarkHomeRuled = 1u << 1,
+  // the service has a descriptor of the file to fetch from, and closes it when nobody reads it
+  kMarkFetchedFrom = 1u << 2,
 };
 
 struct Object {
@@ -75,12 +85,11 @@ struct Object {
   // advances on each failed flush; descriptors report each step once
   std::atomic<std::uint32_t> error_sequence;
   std::atomic<std::uint8_t> error_number;
-  // the service is storing some of it, and settles size and times afterwards
-  std::atomic<std::uint8_t> is_being_flushed;
-  // the home in the handling is a rule's word, which no policy changes
-  std::atomic<std::uint8_t> home_is_ruled;
-  // the service has a descriptor of the file to fetch from, and closes it when nobody reads it
-  std::atomic<std::uint8_t> is_fetched_from;
+  std::atomic<std::uint8_t> marks;  // ObjectMark
+  // The numbers of all blocks that it has had are below 2 to the power of this: where those end
+  // who look for all of them.
+  std::atomic<std::uint8_t> number_bits;
+  std::uint8_t spare;
   std::atomic<std::uint32_t> dirty_low;   // hint: no dirty block below
   std::atomic<std::uint32_t> dirty_high;  // hint: no dirty block at or above
   std::atomic<std::uint32_t> dirty_since_ms;
@@ -90,6 +99,27 @@ struct Object {
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
   void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_acq_rel); }
+  bool is_marked(ObjectMark mark) const { return (marks.load() & mark) != 0; }
+  // Returns whether it was.
+  bool mark(ObjectMark mark, bool is_so) {
+    const std::uint8_t before =
+        is_so ? marks.fetch_or(mark) : marks.fetch_and(static_cast<std::uint8_t>(~mark));
+    return (before & mark) != 0;
+  }
+  // Before a block is published: whoever then sees it knows of its number, and by `blocks` that
+  // there may be one.
+  void count_block(BlockNumber number) {
+    blocks.fetch_add(1, std::memory_order_seq_cst);
+    const auto bits = static_cast<std::uint8_t>(std::bit_width(raw(number)));
+    std::uint8_t seen = number_bits.load(std::memory_order_seq_cst);
+    while (seen < bits && !number_bits.compare_exchange_weak(seen, bits)) {
+    }
+  }
+  // What all numbers of its blocks are below; 0 when there is none.
+  std::uint64_t numbers_end() const {
+    if (blocks.load(std::memory_order_seq_cst) == 0) return 0;
+    return std::uint64_t{1} << (number_bits.load(std::memory_order_seq_cst) & 63);
+  }
   ObjectHandling handling() const {
     return ObjectHandling::from_bits(flags.load(std::memory_order_relaxed));
   }

@@ -78,9 +78,8 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   object.store_ctime_ns.store(stamp.ctime_ns, std::memory_order_relaxed);
   object.store_size.store(stamp.size, std::memory_order_relaxed);
   object.error_number.store(0, std::memory_order_relaxed);
-  object.is_being_flushed.store(0, std::memory_order_relaxed);
-  object.home_is_ruled.store(0, std::memory_order_relaxed);
-  object.is_fetched_from.store(0, std::memory_order_relaxed);
+  object.marks.store(0, std::memory_order_relaxed);
+  object.number_bits.store(0, std::memory_order_relaxed);
   object.dirty_low.store(UINT32_MAX, std::memory_order_relaxed);
   object.dirty_high.store(0, std::memory_order_relaxed);
   object.writers.store(0, std::memory_order_relaxed);

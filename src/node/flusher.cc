@@ -374,7 +374,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   }
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
-  object.is_being_flushed.store(1, std::memory_order_release);
+  object.mark(kMarkBeingFlushed, true);
   FlushRequest request;
   request.object = file->object;
   request.fd = file->fd.get();
@@ -389,7 +389,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   int error = result.error;
   if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
     error = settled;
-  object.is_being_flushed.store(0, std::memory_order_release);
+  object.mark(kMarkBeingFlushed, false);
   // The last writer may have closed the file meanwhile and left that to us.
   if (object.writers.load(std::memory_order_seq_cst) == 0 && object.has(kObjectTimesDirty)) {
     if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)

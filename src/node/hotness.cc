@@ -41,7 +41,7 @@ std::vector<RisingFile> Hotness::rank(std::uint32_t policies, std::span<TierView
   std::vector<HotUnit> units;
   for (const auto& [object, now_measured] : measured) {
     const Object& record = memory_.objects().at(static_cast<ObjectIndex>(object));
-    if (const auto home = record.handling().home; home && record.home_is_ruled.load() != 0) {
+    if (const auto home = record.handling().home; home && record.is_marked(kMarkHomeRuled)) {
       if (raw(*home) < tiers.size()) tiers[raw(*home)].reserve_bytes += now_measured.bytes;
       continue;
     }

@@ -42,14 +42,14 @@ SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
   // The number may be another file's by now.
   if (!fd || !is_of(memory_.objects().at(object), fd.get())) return nullptr;
   auto file = std::make_shared<SourceFile>(std::move(fd));
-  memory_.objects().at(object).is_fetched_from.store(1, std::memory_order_relaxed);
+  memory_.objects().at(object).mark(kMarkFetchedFrom, true);
   const std::lock_guard lock(mutex_);
   if (files_.size() >= files_max_) files_.erase(files_.begin());
   return files_.try_emplace(raw(object), std::move(file)).first->second;
 }
 
 void SourceFiles::forget(ObjectIndex object) {
-  memory_.objects().at(object).is_fetched_from.store(0, std::memory_order_relaxed);
+  memory_.objects().at(object).mark(kMarkFetchedFrom, false);
   SourceFilePtr closed;  // without the lock: to close may wait for the store
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(raw(object));

@@ -54,7 +54,7 @@ class Stager {
     Object& object = actor_.object(index);
     if (object.through.load(std::memory_order_acquire) != 0) return -EBUSY;
     const ObjectHandling handling = handling_of(object);
-    object.home_is_ruled.store(handling.home && !request_.tier ? 1 : 0);
+    object.mark(kMarkHomeRuled, handling.home && !request_.tier);
     object.set_handling(handling);
     ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
     const std::uint64_t size = object.size.load(std::memory_order_acquire);

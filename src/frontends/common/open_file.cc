@@ -170,7 +170,7 @@ void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
   Object& object = actor.object(file.object);
   const ObjectHandling before = object.handling();
   const bool is_ruled = handling.home.has_value();
-  const bool was_ruled = object.home_is_ruled.exchange(is_ruled ? 1 : 0) != 0;
+  const bool was_ruled = object.mark(kMarkHomeRuled, is_ruled);
   if (!is_ruled && !was_ruled && handling.policy == before.policy) handling.home = before.home;
   object.set_handling(handling);
   if (__builtin_expect(handling.parts == before.parts, 1)) return;
@@ -421,7 +421,7 @@ void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t off
     event.is_urgent = memory.header().opens_are_urgent.load(std::memory_order_relaxed) != 0 ||
                       object.handling().prefetch == PrefetchHint::kWillNeed;
   } else if (kind == AccessKind::kClose) {
-    event.is_urgent = object.is_fetched_from.load(std::memory_order_relaxed) != 0;
+    event.is_urgent = object.is_marked(kMarkFetchedFrom);
   }
   event.owner = actor.self;
   memory.tell(event);

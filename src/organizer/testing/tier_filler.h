@@ -25,8 +25,8 @@ inline BucketIndex place_block(Actor& actor, ObjectIndex object, TierId tier, st
   block.enter(BlockState::kFilling);
   block.valid_pages.store(0xffff);
   block.recency_ms.store(recency_ms);
+  actor.object(object).count_block(static_cast<BlockNumber>(number));
   memory.directory().publish(bucket, actor.self, actor.owners());
-  actor.object(object).blocks.fetch_add(1);
   block.enter(BlockState::kClean);
   actor.unlock(block, true);
   return bucket;
