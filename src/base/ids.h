@@ -60,6 +60,9 @@ constexpr std::uint64_t offset_of(BlockNumber number) {
 // Offsets past this are never buffered: block numbers are 32 bits wide (256 TiB).
 inline constexpr std::uint64_t kOffsetMax = std::uint64_t{1} << (32 + kBlockShift);
 
+// Bits of pages: all of a block.
+inline constexpr std::uint16_t kAllPages = 0xffff;
+
 // Bits of all pages that the byte range [begin, end) of a block touches. Requires: begin < end.
 constexpr std::uint16_t pages_touched(std::size_t begin, std::size_t end) {
   const unsigned first = static_cast<unsigned>(begin >> kPageShift);

@@ -434,12 +434,11 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   return got;
 }
 
-int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
-               std::uint16_t pages) {
+int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+                       std::uint16_t pages) {
   BlockDescriptor& descriptor = block.descriptor();
   const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
   const auto missing = static_cast<std::uint16_t>(pages & ~valid);
-  if (missing == 0) return 0;
   std::size_t from_store = 0;
   unsigned page = 0;
   while (page < kPagesPerBlock) {

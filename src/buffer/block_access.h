@@ -85,10 +85,16 @@ LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std:
 // Takes the mark of a block that was fetched ahead, whose first use this is. Requires: the lock.
 void note_first_use(Actor& actor, const LockedBlock& block);
 
+void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                        std::uint64_t started);
 // Lets the service learn from a program's call, which met Actor::met at the worst, if it wants to
 // know of such calls: `wanted` is one of ControlHeader's.
-void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
-                 std::uint64_t started, std::uint32_t wanted);
+inline void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                        std::uint64_t started, std::uint32_t wanted) {
+  const ControlHeader& header = access.actor.memory->header();
+  if (__builtin_expect(header.events_wanted.load(std::memory_order_relaxed) >= wanted, 0))
+    tell_wanted_access(access, offset, length, started);
+}
 
 // Whether a block of a file tier is used where it is, as lock_or_place() would decide.
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
@@ -101,8 +107,14 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
 
 // Makes all of `pages` valid, reading from the store what it has and zeroing the rest. 0 or -errno.
 // Requires: the lock, in memory.
-int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
-               std::uint16_t pages);
+int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+                       std::uint16_t pages);
+inline int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+                      std::uint16_t pages) {
+  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  if (__builtin_expect((pages & ~valid) == 0, 1)) return 0;
+  return fill_missing_pages(access, block, number, pages);
+}
 
 // The same for a fresh block of a file tier: all of it, from the store. Requires: the lock, no page
 // valid.
@@ -131,6 +143,10 @@ template <typename Visit>
 void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, std::uint64_t end,
                        Visit&& visit) {
   const NodeMemory& memory = *actor.memory;
+  const Object& record = actor.object(object);
+  // A file of few blocks costs as many looks, however large the tiers are.
+  end = std::min(end, record.numbers_end());
+  if (first >= end) return;
   if (end - first <= 4 * std::uint64_t{memory.bucket_count()}) {
     for (std::uint64_t number = first; number < end; ++number) {
       if (record.blocks.load(std::memory_order_acquire) == 0) return;
@@ -143,9 +159,5 @@ void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, st
     if (owner == object && raw(number) >= first && raw(number) < end) visit(number);
   });
 }
-  const Object& record = actor.object(object);
-  // A file of few blocks costs as many looks, however large the tiers are.
-  end = std::min(end, record.numbers_end());
-  if (first >= end) return;
 
 }  // namespace cairn

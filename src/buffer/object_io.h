@@ -25,14 +25,24 @@ namespace cairn {
 
 // What a data call works on: the thread, the file and the way to the service.
 struct ObjectAccess {
+  ObjectAccess(Actor& thread, ObjectIndex object, BackingFile& backing, HandOver& way,
+               DescriptionIndex description = DescriptionIndex::kNone)
+      : actor(thread),
+        index(object),
+        file(backing),
+        service(way),
+        stream(description),
+        record(thread.object(object)) {}
+
   Actor& actor;
   ObjectIndex index;
   BackingFile& file;
   HandOver& service;
   // Which of its descriptions the program uses; kNone: the call is not the program's own.
-  DescriptionIndex stream = DescriptionIndex::kNone;
+  DescriptionIndex stream;
+  Object& record;
 
-  Object& object() const { return actor.object(index); }
+  Object& object() const { return record; }
 };
 
 // Reads up to `length` bytes at `offset`; short only at the end of the file.

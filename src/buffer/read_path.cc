@@ -34,7 +34,7 @@ bool read_resident(Actor& actor, ObjectIndex object, const ReadPart& part,
                    std::uint32_t weight = 1) {
   const NodeMemory& memory = *actor.memory;
   const BucketIndex bucket = memory.directory().find(object, part.number);
-  if (!copy_resident(memory, bucket, object, part.number, part.begin, part.length(), part.out))
+  if (!copy_resident(memory, bucket, object, raw(part.number), part.begin, part.length(), part.out))
     return false;
   note_access(memory, memory.block(bucket), weight);
   return true;
@@ -252,13 +252,9 @@ ssize_t read_parts(const ObjectAccess& access, std::uint64_t offset, std::byte* 
 
 }  // namespace
 
-void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
-                 std::uint64_t started, std::uint32_t wanted) {
-  const NodeMemory& memory = *access.actor.memory;
-  if (access.stream == DescriptionIndex::kNone ||
-      memory.header().events_wanted.load(std::memory_order_relaxed) < wanted) {
-    return;
-  }
+void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                        std::uint64_t started) {
+  if (access.stream == DescriptionIndex::kNone) return;
   AccessEvent event;
   event.offset = offset;
   event.cycles = started;
@@ -268,7 +264,7 @@ void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t l
   event.descriptor = access.file.fd();
   event.kind = access.actor.met;
   event.owner = access.actor.self;
-  memory.tell(event);
+  access.actor.memory->tell(event);
 }
 
 namespace {
@@ -335,7 +331,9 @@ ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte*
 
 ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer,
                     std::size_t length) {
-  if (__builtin_expect(read_hit(access.actor, access.index, nullptr, offset, buffer, length), 1))
+  if (__builtin_expect(
+          read_hit(access.actor, access.object(), access.index, nullptr, offset, buffer, length),
+          1))
     return static_cast<ssize_t>(length);
   return read_blocks(access, offset, static_cast<std::byte*>(buffer), length);
 }

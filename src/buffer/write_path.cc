@@ -182,7 +182,7 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
 
 // No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may
 // have been filled from the store before our bytes were there).
-ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
+[[gnu::noinline]] ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
   if (access.object().through.load(std::memory_order_seq_cst) != 0) {
     if (const int error = finish_entering(access, part.offset(), part.length()); error < 0)
       return error;
@@ -220,7 +220,8 @@ ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
 
 // The piece of the block that cannot be resident goes to the store under the block's lock, the rest
 // into the bucket.
-ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
+[[gnu::noinline]] ssize_t write_beside(const ObjectAccess& access, LockedBlock& block,
+                                       const WritePart& part) {
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
@@ -237,6 +238,29 @@ ssize_t write_beside(const ObjectAccess& access, LockedBlock& block, const Write
   return static_cast<ssize_t>(part.length());
 }
 
+// The part goes into a locked block of a file tier. `length` as in try_part(); -EAGAIN when the
+// block is to be looked for again.
+[[gnu::noinline]] ssize_t write_below(const ObjectAccess& access, LockedBlock& block,
+                                      const WritePart& part, std::size_t length) {
+  BlockDescriptor& descriptor = block.descriptor();
+  if (descriptor.valid_pages.load() == 0 && part.length() == kBlockBytes) {
+    const std::size_t put = write_file_tier_run(access, static_cast<LockedBlock&&>(block),
+                                                part.number, part.in, length / kBlockBytes);
+    return put > 0 ? static_cast<ssize_t>(put) : write_around(access, part);
+  }
+  if (descriptor.is_flushing(access.actor.owners())) {
+    block.unlock();
+    descriptor.wait_for_flusher(access.actor.owners());
+    return -EAGAIN;
+  }
+  const int error = put_into_file_tier(access, block, part);
+  if (error == 0) return static_cast<ssize_t>(part.length());
+  if (descriptor.valid_pages.load() != 0) return error;
+  // A device that does not take a fresh block is passed over.
+  discard_block(access.actor, block);
+  return error == -EFAULT ? error : write_around(access, part);
+}
+
 // `length` bytes are to be written from the part's beginning on: where that is one operation of a
 // device, more than the part is done. -EFAULT when the application's memory is not all there, and
 // nothing was done.
@@ -248,32 +272,20 @@ ssize_t try_part(const ObjectAccess& access, const WritePart& part, std::size_t 
   for (;;) {
     LockedBlock block =
         lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
-    if (!block) return write_around(access, part);
+    if (__builtin_expect(!block, 0)) return write_around(access, part);
     BlockDescriptor& descriptor = block.descriptor();
-    if (!block.in_memory() && descriptor.valid_pages.load() == 0 && part.length() == kBlockBytes) {
-      const std::size_t put = write_file_tier_run(access, static_cast<LockedBlock&&>(block),
-                                                  part.number, part.in, length / kBlockBytes);
-      return put > 0 ? static_cast<ssize_t>(put) : write_around(access, part);
+    if (__builtin_expect(!block.in_memory(), 0)) {
+      const ssize_t put = write_below(access, block, part, length);
+      if (put == -EAGAIN) continue;
+      return put;
     }
-    if (!block.in_memory()) {
-      if (descriptor.is_flushing(access.actor.owners())) {
-        block.unlock();
-        descriptor.wait_for_flusher(access.actor.owners());
-        continue;
-      }
-      const int error = put_into_file_tier(access, block, part);
-      if (error == 0) return static_cast<ssize_t>(part.length());
-      if (descriptor.valid_pages.load() != 0) return error;
-      // A device that does not take a fresh block is passed over.
-      discard_block(access.actor, block);
-      return error == -EFAULT ? error : write_around(access, part);
-    }
-    if (part.end > bytes_in(static_cast<SizeClass>(descriptor.size_class))) {
+    if (__builtin_expect(part.end > bytes_in(static_cast<SizeClass>(descriptor.size_class)), 0))
       return write_beside(access, block, part);
-    }
-    if (fill_pages(access, block, part.number, partial_pages(part)) == 0) {
+    const bool is_whole = descriptor.valid_pages.load(std::memory_order_relaxed) == kAllPages;
+    if (is_whole || fill_pages(access, block, part.number, partial_pages(part)) == 0) {
       const int error = put_into_block(access, block, part);
-      if (error < 0 && descriptor.valid_pages.load() == 0) discard_block(access.actor, block);
+      if (__builtin_expect(error < 0, 0) && descriptor.valid_pages.load() == 0)
+        discard_block(access.actor, block);
       return error < 0 ? error : static_cast<ssize_t>(part.length());
     }
     // Not readable by this process (write-only file of somebody else), or a bad sector: its old
@@ -284,18 +296,22 @@ ssize_t try_part(const ObjectAccess& access, const WritePart& part, std::size_t 
   }
 }
 
-// As much of the part as there is of the application's memory.
-ssize_t write_part(const ObjectAccess& access, WritePart part, std::size_t length) {
+// try_part() has said -EFAULT: as much of the part as there is of the application's memory.
+[[gnu::noinline]] ssize_t write_readable(const ObjectAccess& access, WritePart part) {
   for (;;) {
-    const ssize_t put = try_part(access, part, length);
-    if (__builtin_expect(put != -EFAULT, 1)) return put;
     const std::size_t there = readable_bytes(part.in, part.length());
     if (there == 0) return -EFAULT;
     // All of it: then it was the bucket's memory that the kernel could not give.
     if (there == part.length()) return write_around(access, part);
     part.end = part.begin + there;
-    length = there;
+    const ssize_t put = try_part(access, part, there);
+    if (put != -EFAULT) return put;
   }
+}
+
+ssize_t write_part(const ObjectAccess& access, const WritePart& part, std::size_t length) {
+  const ssize_t put = try_part(access, part, length);
+  return __builtin_expect(put != -EFAULT, 1) ? put : write_readable(access, part);
 }
 
 void stamp_write(const ObjectAccess& access) {
@@ -329,8 +345,8 @@ void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t le
 }
 
 // Through mode, or the service cannot take over: the kernel has the file.
-ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
-                            std::size_t length) {
+[[gnu::noinline]] ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset,
+                                              const void* buffer, std::size_t length) {
   if (const int error = finish_entering(access, offset, length); error < 0) return error;
   const ssize_t put = write_to_store(access, offset, buffer, length);
   if (put > 0)
@@ -351,6 +367,14 @@ ssize_t append_through(const ObjectAccess& access, const void* buffer, std::size
   if (put > 0)
     adopt_through(access, *offset + static_cast<std::uint64_t>(put), static_cast<std::size_t>(put));
   return put;
+}
+
+// Whether the file was the kernel's without a break since its shape was `shape`. When through mode
+// ended before the kernel had the bytes, a block may have been filled without them.
+bool was_through_since(const Object& object, std::uint32_t shape) {
+  const bool is_kernels = object.through.load(std::memory_order_seq_cst) != 0;
+  const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
+  return is_kernels && shape / Object::kThroughEnded == now / Object::kThroughEnded;
 }
 
 // Dirty data must outlive this process, so the service has a descriptor of the file before the
@@ -420,13 +444,9 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
       wait_for_shape(access);
       continue;
     }
-    if (object.through.load(std::memory_order_acquire) != 0) {
+    if (__builtin_expect(object.through.load(std::memory_order_acquire) != 0, 0)) {
       done = write_whole_through(access, offset, buffer, length);
-      // When through mode ended before the kernel had the bytes, a block may have been filled
-      // without them.
-      const bool is_kernels = object.through.load(std::memory_order_seq_cst) != 0;
-      const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
-      if (is_kernels && shape / Object::kThroughEnded == now / Object::kThroughEnded) break;
+      if (was_through_since(object, shape)) break;
       continue;
     }
     const bool stays = may_stay_buffered(access);

@@ -3,9 +3,6 @@
 
 #include <time.h>
 
-#include "base/check.h"
-#include "base/signal_gate.h"
-
 namespace cairn {
 namespace {
 
@@ -17,14 +14,6 @@ constexpr int kSleepsMax = 64;
 // The futex word is the low half of the 64-bit word: owner and waiters bit.
 const std::atomic<std::uint32_t>& low_half(const std::atomic<std::uint64_t>& word) {
   return *reinterpret_cast<const std::atomic<std::uint32_t>*>(&word);
-}
-
-// What the owner writes must not be seen before its lock word is (Boehm, section 4). Costs nothing
-// on x86.
-void order_after_lock() {
-#if !defined(__SANITIZE_THREAD__)  // which does not model fences
-  std::atomic_thread_fence(std::memory_order_release);
-#endif
 }
 
 }  // namespace
@@ -43,8 +32,7 @@ bool BlockDescriptor::try_lock(Owner self) {
   return is_ours;
 }
 
-bool BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
-  enter_signal_gate();
+bool BlockDescriptor::wait_for_lock(Owner self, const OwnerTable& owners) {
   for (int spin = 0;; ++spin) {
     std::uint64_t seen = word.load(std::memory_order_relaxed);
     if (!is_locked(seen)) {
@@ -63,9 +51,8 @@ bool BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
     if (!owners.is_alive(owner_in(seen))) {
       // The dead owner may have changed anything: a reader that began before it must not accept its
       // copy, even if the new owner changes nothing.
-      constexpr std::uint64_t kNext = std::uint64_t{1} << kSequenceShift;
       const std::uint64_t taken =
-          ((seen & ~std::uint64_t{Owner::kMask}) | self.bits() | kWaiters) + kNext;
+          ((seen & ~std::uint64_t{Owner::kMask}) | self.bits() | kWaiters) + kSequenceStep;
       if (word.compare_exchange_weak(seen, taken, std::memory_order_acquire)) {
         order_after_lock();
         repair_after_steal();
@@ -83,19 +70,7 @@ bool BlockDescriptor::lock(Owner self, const OwnerTable& owners) {
   }
 }
 
-void BlockDescriptor::unlock(Owner self, bool changed) {
-  std::uint64_t seen = word.load(std::memory_order_relaxed);
-  CAIRN_DCHECK(owner_in(seen) == self);
-  (void)self;
-  std::uint64_t next = 0;
-  do {
-    const std::uint32_t sequence = sequence_in(seen) + (changed ? 1u : 0u);
-    next = static_cast<std::uint64_t>(sequence) << kSequenceShift | (seen & kUnread);
-  } while (!word.compare_exchange_weak(seen, next, std::memory_order_release,
-                                       std::memory_order_relaxed));
-  if ((seen & kWaiters) != 0) futex_wake(low_half(word));
-  leave_signal_gate();
-}
+void BlockDescriptor::wake_waiters() { futex_wake(low_half(word)); }
 
 bool BlockDescriptor::is_clean_place_of(ObjectIndex object, BlockNumber number) const {
   const std::uint64_t before = word.load(std::memory_order_acquire);

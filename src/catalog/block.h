@@ -27,7 +27,9 @@
 
 #include "arena/owned_lock.h"
 #include "arena/owner.h"
+#include "base/check.h"
 #include "base/ids.h"
+#include "base/signal_gate.h"
 #include "catalog/block_state.h"
 
 namespace cairn {
@@ -58,6 +60,9 @@ struct BlockDescriptor {
   static constexpr std::uint64_t kWaiters = std::uint64_t{1} << Owner::kBits;
   static constexpr std::uint64_t kUnread = kWaiters << 1;
   static constexpr unsigned kSequenceShift = 32;
+  static constexpr std::uint64_t kSequenceStep = std::uint64_t{1} << kSequenceShift;
+  // What an unlock clears: owner, waiters and the spare bits.
+  static constexpr std::uint64_t kLockMask = (kSequenceStep - 1) & ~kUnread;
 
   static constexpr Owner owner_in(std::uint64_t word) {
     return Owner::from_bits(static_cast<std::uint32_t>(word));
@@ -96,6 +101,11 @@ struct BlockDescriptor {
   bool holds(ObjectIndex object, BlockNumber number) const {
     return identity.load(std::memory_order_relaxed) == identity_of(object, number);
   }
+  // The same for the number that any offset would have, also one behind all blocks.
+  bool holds(ObjectIndex object, std::uint64_t wide_number) const {
+    const std::uint64_t seen = identity.load(std::memory_order_relaxed);
+    return object_in(seen) == object && seen >> 32 == wide_number;
+  }
   // Requires: the lock.
   void set_identity(ObjectIndex object, BlockNumber number) {
     identity.store(identity_of(object, number), std::memory_order_release);
@@ -109,10 +119,29 @@ struct BlockDescriptor {
   // Takes the write lock, from a dead owner if need be: then `state` is repaired from the masks and
   // true is returned, and the caller must find out whether the bucket is still the block's place
   // (Actor::lock does).
-  bool lock(Owner self, const OwnerTable& owners);
+  bool lock(Owner self, const OwnerTable& owners) {
+    enter_signal_gate();
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    const bool is_ours =
+        !is_locked(seen) &&
+        word.compare_exchange_strong(seen, seen | self.bits(), std::memory_order_acquire);
+    if (__builtin_expect(!is_ours, 0)) return wait_for_lock(self, owners);
+    order_after_lock();
+    return false;
+  }
   bool try_lock(Owner self);
   // `changed` advances the sequence, which sends concurrent readers back to try again.
-  void unlock(Owner self, bool changed);
+  void unlock(Owner self, bool changed) {
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    CAIRN_DCHECK(owner_in(seen) == self);
+    (void)self;
+    const std::uint64_t step = changed ? kSequenceStep : 0;
+    while (!word.compare_exchange_weak(seen, ((seen & ~kLockMask) + step),
+                                       std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    if (__builtin_expect((seen & kWaiters) != 0, 0)) wake_waiters();
+    leave_signal_gate();
+  }
   // Waits, without the lock, until no living owner flushes this block. Requires: caller does not
   // hold the lock.
   void wait_for_flusher(const OwnerTable& owners) const;
@@ -122,6 +151,16 @@ struct BlockDescriptor {
   void enter(BlockState next);
 
  private:
+  // What the owner writes must not be seen before its lock word is (Boehm, section 4). Costs
+  // nothing on x86.
+  static void order_after_lock() {
+#if !defined(__SANITIZE_THREAD__)  // which does not model fences
+    std::atomic_thread_fence(std::memory_order_release);
+#endif
+  }
+  // Somebody else has it. Requires: the signal gate is entered. Returns what lock() does.
+  bool wait_for_lock(Owner self, const OwnerTable& owners);
+  void wake_waiters();
   void repair_after_steal();
 };
 static_assert(sizeof(BlockDescriptor) == 64, "one cache line per bucket");

@@ -32,11 +32,10 @@ class BlockDirectory {
   // not.
   BucketIndex find(ObjectIndex object, BlockNumber number) const {
     const std::uint64_t wanted = BlockDescriptor::identity_of(object, number);
-    return static_cast<BucketIndex>(
-        hash_.find(position_of(object, number), [&](std::uint32_t index) {
-          return index < count_ &&
-                 descriptors_[index].identity.load(std::memory_order_acquire) == wanted;
-        }));
+    const HashPosition position = position_of(object, number);
+    const std::uint32_t guessed = hash_.guess_by_tag(position);
+    if (__builtin_expect(is_at(guessed, wanted), 1)) return static_cast<BucketIndex>(guessed);
+    return search(position, wanted);
   }
 
   // Calls visit(object, number) for every block that is resident all the while, and for some of
@@ -84,6 +83,13 @@ class BlockDirectory {
   bool withdraw(BucketIndex bucket, Owner self, const OwnerTable& owners);
 
  private:
+  // Whether the bucket of any number is that of the block with this identity.
+  bool is_at(std::uint32_t index, std::uint64_t identity) const {
+    return index < count_ &&
+           descriptors_[index].identity.load(std::memory_order_acquire) == identity;
+  }
+  BucketIndex search(HashPosition position, std::uint64_t identity) const;
+
   // Which block a slot stands for; 0 for none.
   std::uint64_t identity_in(const std::atomic<std::uint64_t>& slot) const {
     // A descriptor that denies the slot's block has lost it since the slot was read. Only rubbish
@@ -91,7 +97,7 @@ class BlockDirectory {
     constexpr int kLooksMax = 1000;
     for (int look = 0; look < kLooksMax; ++look) {
       const std::uint64_t seen = slot.load(std::memory_order_acquire);
-      if (seen == 0) return 0;
+      if (static_cast<std::uint32_t>(seen) >= count_ || seen == 0) return 0;
       const std::uint64_t identity =
           descriptors_[static_cast<std::uint32_t>(seen)].identity.load(std::memory_order_acquire);
       const HashPosition position =

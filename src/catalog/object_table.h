@@ -47,7 +47,9 @@ class ObjectTable {
 
   // The record of any number, whoever said it: a number that is none of the table's has record 0,
   // which is never live.
-  Object& at(ObjectIndex index) const { return objects_[is_index(index) ? raw(index) : 0]; }
+  Object& at(ObjectIndex index) const { return objects_[raw(index) < capacity_ ? raw(index) : 0]; }
+  // The record of a number that this process has from acquire() and nobody else could change.
+  Object& known(ObjectIndex index) const { return objects_[raw(index)]; }
   bool is_index(ObjectIndex index) const { return raw(index) != 0 && raw(index) < capacity_; }
   std::uint32_t capacity() const { return capacity_; }
   std::uint32_t live_count() const { return live_count_->load(std::memory_order_relaxed); }

@@ -46,8 +46,8 @@ bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
   return written;
 }
 
-ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer, std::size_t length,
-                 std::uint64_t offset) {
+[[gnu::always_inline]] inline ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer,
+                                               std::size_t length, std::uint64_t offset) {
   if (__builtin_expect(offset + length > size_limit.load(std::memory_order_relaxed), 0)) {
     return write_past_limit(actor, file, buffer, length, offset);
   }
@@ -64,11 +64,12 @@ ssize_t append(Actor& actor, OpenFile& file, const void* buffer, std::size_t len
   return append_object(access_of(actor, file), buffer, length, offset);
 }
 
-ssize_t finish_write(Actor& actor, OpenFile& file, ssize_t written, bool is_durable) {
-  if (written > 0 && __builtin_expect(is_durable, 0)) {
-    const int error = sync_object(access_of(actor, file), true, &file.description->error_seen);
-    if (error < 0) return error;
-  }
+[[gnu::noinline]] ssize_t store_written(Actor& actor, OpenFile& file, ssize_t written) {
+  const int error = sync_object(access_of(actor, file), true, &file.description->error_seen);
+  return error < 0 ? error : written;
+}
+inline ssize_t finish_write(Actor& actor, OpenFile& file, ssize_t written, bool is_durable) {
+  if (__builtin_expect(is_durable, 0) && written > 0) return store_written(actor, file, written);
   return written;
 }
 
@@ -82,11 +83,12 @@ class OffsetGuard {
   OwnedGuard guard_;
 };
 
-std::uint64_t offset_of_description(const OpenFile& file) {
-  if (__builtin_expect(file.is_offset_in_kernel(), 0)) {
-    const off_t offset = sys::lseek(file.private_fd(), 0, SEEK_CUR);
-    return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
-  }
+[[gnu::noinline]] std::uint64_t offset_in_kernel(const OpenFile& file) {
+  const off_t offset = sys::lseek(file.private_fd(), 0, SEEK_CUR);
+  return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
+}
+inline std::uint64_t offset_of_description(const OpenFile& file) {
+  if (__builtin_expect(file.is_offset_in_kernel(), 0)) return offset_in_kernel(file);
   return file.description->offset.load(std::memory_order_relaxed);
 }
 void set_offset(OpenFile& file, std::uint64_t offset) {
