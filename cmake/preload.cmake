@@ -15,6 +15,9 @@ add_library(cairn_preload SHARED ${CAIRN_HOOK_SOURCES})
 target_link_libraries(cairn_preload PRIVATE cairn_frontends cairn_guest_code)
 # Hooks carry the names of libc's own functions, so neither its fortified inline versions nor large-file
 # renaming may be in the way of their definitions.
+# Its fcntl has other parameters than the one in the header that other sources include.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/frontends/posix/lock_calls.cc
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_options(cairn_preload PRIVATE -fno-rtti -U_FORTIFY_SOURCE)
 target_link_options(cairn_preload PRIVATE
   -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections -Wl,--exclude-libs,ALL
