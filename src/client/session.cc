@@ -323,6 +323,17 @@ bool Session::hand_over(ObjectIndex object, int fd) {
   return true;
 }
 
+void Session::await_arrivals() const {
+  if (is_test_ || !is_attached()) return;
+  constexpr timespec kPause{0, 50'000};
+  constexpr unsigned kPausesMax = 20'000;
+  const std::atomic<std::uint32_t>& sending = memory_.slot(self().slot()).sending;
+  for (unsigned pauses = 0; sending.load(std::memory_order_acquire) != 0; ++pauses) {
+    if (pauses == kPausesMax) return;
+    sys::call(SYS_nanosleep, sys::word(&kPause), 0);
+  }
+}
+
 void Session::discarded(ObjectIndex object) {
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kDiscarded;

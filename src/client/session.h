@@ -92,6 +92,9 @@ class Session final : public HandOver, public OwnerWatch {
   // True once hand_over() had to send a descriptor itself and not one of a description of its own:
   // locks of that description do not end with this process's close.
   bool has_lent_descriptor() const { return has_lent_.load(std::memory_order_relaxed); }
+  // Until the service has received what hand_over() sent and has closed it if it was lent; a
+  // service that is stopped is not waited for longer than a second.
+  void await_arrivals() const;
   void discarded(ObjectIndex object) override;
   // Asks the service to store an object that this process can only read. 0 or -errno.
   int request_flush(ObjectIndex object, bool durable) override;

@@ -395,9 +395,10 @@ SharedFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given) {
   if (!connection.owner) return act(id, connection, kTooEarly);
-  FileRoom room = clients_.descriptors().received(connection.owner.slot());
   UniqueFd fd = std::move(given.descriptor);
   if (fd && given.is_lent) fd = with_own_description(std::move(fd));
+  // Only now: the sender may be waiting until what it has lent is closed.
+  FileRoom room = clients_.descriptors().received(connection.owner.slot());
   if (fd && files_.insert(given.object, std::move(fd), std::move(room), connection.run)) {
     events_.on_descriptor(given.object);
     ++descriptors_received_;

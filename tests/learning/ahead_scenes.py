@@ -23,6 +23,7 @@ def megabytes_of(order):
     return (max(order) + 1) * BLOCK // MIB + 1
 
 
+@under_cairn.judged_by_speed
 def orders_are_learned():
     """Each on a node of its own, which has not learned anything else."""
     for name, order in ORDERS.items():
@@ -63,6 +64,7 @@ def random_reads_fetch_nothing_in_vain():
         assert fetched["fetched_bytes"] - fetched["used_bytes"] <= 0.03 * len(order) * BLOCK, fetched
 
 
+@under_cairn.judged_by_speed
 def second_epoch_is_replayed():
     """The same shuffle again, of a file twice as large as RAM: only its history tells what comes next."""
     with Stage(ram="16M") as stage:
@@ -77,6 +79,7 @@ def second_epoch_is_replayed():
         assert stage.counter("read_miss_bytes") <= (32 + 0.2 * 32) * MIB, stage.status()["counters"]
 
 
+@under_cairn.judged_by_speed
 def later_nodes_know_the_order():
     """What one node saw of a shuffle the next one fetches ahead from the first epoch on; a private one, too."""
     orders = under_cairn.work_directory("learning-orders") / "kept" / "here"
@@ -109,6 +112,7 @@ def later_nodes_know_the_order():
     under_cairn.remove(orders.parent.parent)
 
 
+@under_cairn.judged_by_speed
 def a_job_declares_its_order():
     """On a node that is up, and from within a run that has just written it; what is wrong with one is said at once."""
     blocks = 400
@@ -156,6 +160,7 @@ for line in open(sys.argv[1]):
 """
 
 
+@under_cairn.judged_by_speed
 def declared_files_are_there_before_they_are_opened():
     """The first of them before any program runs, and the others although RAM has room for a few of them only."""
     size, count = 2 * BLOCK, 500
@@ -217,6 +222,7 @@ def what_is_declared_is_fetched_whoever_ends():
     under_cairn.remove(work)
 
 
+@under_cairn.judged_by_speed
 def workers_take_batches_in_turn():
     """A loader's processes, each of which reads its part of the order that is declared for all of them."""
     workers, batch, blocks = 3, 8, 600
@@ -239,6 +245,7 @@ def workers_take_batches_in_turn():
     under_cairn.remove(work)
 
 
+@under_cairn.judged_by_speed
 def later_bursts_wait_in_the_file_tier():
     """A program that reads more at once than RAM has room for finds the rest below, and computes meanwhile."""
     burst, bursts = 512, 5

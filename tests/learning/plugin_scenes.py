@@ -39,6 +39,7 @@ def read_by_triangular_numbers(stage):
     assert stage.run(*words) == plain, "under Cairn the program has read something else"
 
 
+@under_cairn.judged_by_speed
 def the_example_fetches_what_nobody_else_foresees():
     assert EXAMPLE.exists(), f"{EXAMPLE} is not built"
     read = FILE_BLOCKS * BLOCK
@@ -77,10 +78,12 @@ def one_that_misbehaves_is_dropped(plugin, says):
         stage.down()
 
 
+@under_cairn.judged_by_speed
 def one_that_throws():
     one_that_misbehaves_is_dropped("throwing_predictor", "threw an exception: out of ideas; it is not asked any more")
 
 
+@under_cairn.judged_by_speed
 def one_that_loops():
     one_that_misbehaves_is_dropped("looping_predictor", "did not return within 500 ms; it is not asked any more")
 

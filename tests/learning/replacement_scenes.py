@@ -149,6 +149,7 @@ def admission(how):
     return f"replacement:\n  admission: {how}\n"
 
 
+@under_cairn.judged_by_speed
 def a_scan_wears_no_tier():
     """Nobody comes back to what is read once: after it has been seen for a while, it is dropped instead of written."""
     put = {}
@@ -165,6 +166,7 @@ def a_scan_wears_no_tier():
     assert put["always"] >= 120 * MIB and put["value"] <= 0.2 * put["always"], said
 
 
+@under_cairn.judged_by_speed
 def a_loop_keeps_the_tier_below():
     """What is come back to is worth its place there, and is not read from the backing store again."""
     from_store = {}

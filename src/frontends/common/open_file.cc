@@ -92,12 +92,16 @@ void store_if_loadable(Actor& actor, OpenFile& file) {
 }
 
 // The locks of a description that is about to go. Ours is its last descriptor but for one that may
-// be on its way to the service. (Without that it is the kernel's business: a mapping too keeps a
-// description, and its locks, alive.)
+// be on its way to the service. (Without that it is the kernel's business.) A mapping too keeps a
+// description, and its locks, alive: then the one on its way has to arrive before ours is closed.
 void drop_own_locks(const Actor& actor, const OpenFile& file) {
-  if (!Session::instance().has_lent_descriptor()) return;
-  if (Mappings::any() && actor.object(file.object).through.load() != 0) return;
+  Session& session = Session::instance();
+  if (!session.has_lent_descriptor()) return;
   if ((file.description->flags.load(std::memory_order_relaxed) & kHasOwnLocks) == 0) return;
+  if (Mappings::any() && actor.object(file.object).through.load() != 0) {
+    session.await_arrivals();
+    return;
+  }
   struct flock everything{};
   everything.l_type = F_UNLCK;
   sys::call(SYS_flock, file.private_fd(), LOCK_UN);
