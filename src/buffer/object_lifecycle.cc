@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
+#include "buffer/kernel_use.h"
 #include "buffer/shape_change.h"
 #include "flush/dirty_accounting.h"
 #include "flush/flush_object.h"
@@ -116,6 +117,7 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& stat
     NoService nobody;
     const ObjectAccess access{actor, index, file, nobody};
     if (__builtin_expect(object.is_changing_shape(), 0)) wait_for_shape(access);
+    if (__builtin_expect(is_through_abandoned(object), 0)) end_abandoned_through(access);
     revalidate(access, status.stamp);
   }
   return index;
@@ -171,7 +173,9 @@ int close_object(const ObjectAccess& access, bool may_write) {
       (object.handling().trigger == FlushTrigger::kPerFile || object.has(kObjectRemote))) {
     actor.memory->wake_flusher();
   }
-  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked) {
+  if (object.opens.fetch_sub(1, std::memory_order_seq_cst) != 1) return result;
+  forget_abandoned_through(actor, access.index);
+  if (unlinked) {
     // With a descriptor at the service the record stays, and so its index is still this file's when
     // the message arrives.
     const bool handed_over = object.has(kObjectHandedOver);
@@ -186,10 +190,9 @@ void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
   if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
   const bool unlinked = object.has(kObjectUnlinked) && is_out_of_reach(*actor.memory);
   // What is not stored the flusher discards, which has a descriptor to see that no name is left.
-  if (object.opens.fetch_sub(1, std::memory_order_acq_rel) == 1 && unlinked &&
-      !object.has(kObjectHandedOver)) {
-    discard_object(actor, index);
-  }
+  if (object.opens.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  forget_abandoned_through(actor, index);
+  if (unlinked && !object.has(kObjectHandedOver)) discard_object(actor, index);
 }
 
 void unlink_object(Actor& actor, ObjectIndex index) {
@@ -298,8 +301,8 @@ int finish_entering(const ObjectAccess& access, std::uint64_t offset, std::uint6
 void leave_through(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
-  // If size or times moved while the kernel had the file, the next stat or open takes them over,
-  // because they do not agree with what was settled.
+  // If times moved while the kernel had the file, the next stat or open takes them over, because
+  // they do not agree with what was settled.
   object.through.fetch_sub(1, std::memory_order_seq_cst);
   // Counted before anybody can enter again: who writes through the kernel at this moment finds that
   // the file is not the kernel's any more, or that it was not for a while.

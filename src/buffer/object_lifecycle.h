@@ -54,6 +54,7 @@ int settle_object(const ObjectAccess& access);
 int enter_through(const ObjectAccess& access);
 // The first half of it, for one who inherits a mapping: finish_entering() is the second.
 void count_through(Actor& actor, ObjectIndex index);
+// Requires: the object knows what size the kernel has given the file; else abandon_through().
 void leave_through(Actor& actor, ObjectIndex index);
 // Somebody has the file in through mode, but may still be storing what the tiers have of it: after
 // this the range is the kernel's. To be called before the kernel reads or writes it for a program.

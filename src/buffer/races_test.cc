@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "buffer/block_access.h"
+#include "buffer/kernel_use.h"
 #include "buffer/object_io.h"
 #include "buffer/object_lifecycle.h"
 #include "buffer/testing/accepting_service.h"
@@ -285,6 +286,47 @@ TEST_F(Races, WhatIsStillDirtyWhenThroughModeBeginsIsReadWrittenAndStored) {
   EXPECT_EQ(sync_object(access(0), false, nullptr), 0);
   EXPECT_EQ(stored(), "555");
   leave_through(actors_[1], index_);
+}
+
+// The last user of the kernel's had no descriptor to see what it has made of the file.
+TEST_F(Races, WhatTheKernelAppendedIsKnownToThoseWhoHaveTheFileOpen) {
+  const auto append_past_the_buffers = [&](const std::string& bytes) {
+    ASSERT_EQ(enter_through(access(1)), 0);
+    ASSERT_EQ(pwrite(fd_, bytes.data(), bytes.size(), lseek(fd_, 0, SEEK_END)),
+              static_cast<ssize_t>(bytes.size()));
+    abandon_through(actors_[1], index_);
+  };
+  put(0, 0, "one");
+  append_past_the_buffers("two");
+  EXPECT_EQ(get(0, 0, 100), "onetwo");
+  EXPECT_TRUE(object().takes_blocks()) << "it is buffered again";
+
+  append_past_the_buffers("three");
+  std::uint64_t offset = 0;
+  ASSERT_EQ(append_object(access(0), "four", 4, &offset), 4);
+  EXPECT_EQ(offset, 11U);
+
+  append_past_the_buffers(std::string(100'000, 'z'));
+  put(0, 200'000, "end");
+  EXPECT_EQ(get(0, 0, 300'000),
+            "onetwothreefour" + std::string(100'000, 'z') + std::string(99'985, 0) + "end");
+
+  append_past_the_buffers("x");
+  ASSERT_EQ(truncate_object(access(0), 15), 0);
+  EXPECT_EQ(get(0, 0, 100), "onetwothreefour");
+  EXPECT_TRUE(object().takes_blocks());
+
+  append_past_the_buffers("five");
+  ASSERT_EQ(enter_through(access(1)), 0);
+  close_object(access(0), true);
+  abandon_through(actors_[1], index_);
+  EXPECT_EQ(object().through.load(), 0U) << "nobody has it open";
+  StoreStatus status;
+  ASSERT_EQ(store_status(fd_, &status), 0);
+  ASSERT_EQ(open_object(actors_[0], *file_, status, true), index_);
+  append_past_the_buffers("six");
+  close_object(access(0), true);
+  EXPECT_EQ(object().through.load(), 0U) << "its last one has closed it";
 }
 
 TEST_F(Races, ATruncationThatTheStoreRefusesChangesNothing) {

@@ -11,6 +11,7 @@
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
 #include "buffer/file_tier_io.h"
+#include "buffer/kernel_use.h"
 #include "buffer/object_io.h"
 #include "buffer/object_lifecycle.h"
 #include "buffer/read_hit.h"
@@ -198,6 +199,7 @@ ssize_t read_page(const ObjectAccess& access, const ReadPart& page) {
 
 [[gnu::noinline]] ssize_t read_whole_through(const ObjectAccess& access, std::uint64_t offset,
                                              void* buffer, std::size_t length) {
+  end_abandoned_through(access);
   if (const int error = finish_entering(access, offset, length); error < 0) return error;
   ssize_t got = access.file.read(offset, buffer, length);
   // A buffer that is not all there: how much of it was filled, the kernel says.

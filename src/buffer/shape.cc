@@ -213,14 +213,6 @@ void wait_for_shape(const ObjectAccess& access) {
   end_dead_change(access);
 }
 
-void keep_through_for_good(const ObjectAccess& access) {
-  access.object().through.fetch_add(kThroughForGood, std::memory_order_seq_cst);
-}
-
-void undo_keeping(const ObjectAccess& access) {
-  access.object().through.fetch_sub(kThroughForGood, std::memory_order_seq_cst);
-}
-
 void adopt_store_state(const ObjectAccess& access) {
   Object& object = access.object();
   const OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
@@ -238,6 +230,7 @@ void adopt_store_state(const ObjectAccess& access) {
 int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   Object& object = access.object();
   const Actor& actor = access.actor;
+  end_abandoned_through(access);
   // An append must not go to an end that the file has no more.
   OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
   OwnedGuard guard(object.lock, actor.self, actor.owners());
@@ -266,6 +259,7 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
   // The store must have everything before bytes are punched or moved there, and its own size for
   // the size rules.
   if (const int error = sync_object(access, false, nullptr); error < 0) return error;
+  end_abandoned_through(access);
   OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   end_dead_change(access);

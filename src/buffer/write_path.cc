@@ -11,6 +11,7 @@
 #include "buffer/block_access.h"
 #include "buffer/copy.h"
 #include "buffer/file_tier_io.h"
+#include "buffer/kernel_use.h"
 #include "buffer/object_io.h"
 #include "buffer/object_lifecycle.h"
 #include "flush/dirty_accounting.h"
@@ -347,6 +348,7 @@ void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t le
 // Through mode, or the service cannot take over: the kernel has the file.
 [[gnu::noinline]] ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset,
                                               const void* buffer, std::size_t length) {
+  end_abandoned_through(access);
   if (const int error = finish_entering(access, offset, length); error < 0) return error;
   const ssize_t put = write_to_store(access, offset, buffer, length);
   if (put > 0)
@@ -467,6 +469,7 @@ ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_
   OwnedGuard guard(object.append_lock, access.actor.self, access.actor.owners());
   if (__builtin_expect(object.through.load(std::memory_order_seq_cst) != 0 && length != 0, 0)) {
     const std::uint64_t started = cycle_count();
+    end_abandoned_through(access);
     const ssize_t put = append_through(access, buffer, length, offset);
     if (put != -EAGAIN) {
       access.actor.count(Counter::kWrites, 1);

@@ -67,7 +67,8 @@ bool Audit::correct_references(Actor& actor) {
       Object& object = memory_.objects().at(index);
       // Nobody is left of whom the rest speaks, however large the number is; what is kept for good
       // no process has to give back.
-      const std::uint32_t for_good = object.through.load() / kThroughForGood * kThroughForGood;
+      const std::uint32_t mine = object.through.load() & ~kThroughAbandoned;
+      const std::uint32_t for_good = mine / kThroughForGood * kThroughForGood;
       const std::uint32_t through = for_good + kept[raw(index)];
       if (object.through.load() > through) {
         object.through.store(through + 1);

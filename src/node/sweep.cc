@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "buffer/kernel_use.h"
 #include "buffer/object_lifecycle.h"
 #include "catalog/record_cursor.h"
 
@@ -90,7 +91,7 @@ void close_description(Actor& actor, DescriptionIndex index) {
 
 void finish_release(Actor& actor, const DescriptionTable::Released& released) {
   if (released.kind == HoldKind::kThrough) {
-    leave_through(actor, static_cast<ObjectIndex>(released.index));
+    abandon_through(actor, static_cast<ObjectIndex>(released.index));
   } else if (released.last) {
     close_description(actor, static_cast<DescriptionIndex>(released.index));
   }

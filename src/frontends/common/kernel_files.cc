@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "base/system_call.h"
+#include "buffer/kernel_use.h"
 #include "buffer/object_lifecycle.h"
 #include "client/session.h"
 #include "frontends/common/descriptor_table.h"
@@ -45,7 +46,7 @@ Shared* find(ObjectIndex object) {
 
 void let_go(Actor& actor, ObjectIndex object, HoldIndex hold) {
   actor.memory->descriptions().release(hold, actor.self);
-  leave_through(actor, object);
+  abandon_through(actor, object);
 }
 
 // Lets go of the files that the process has closed. Requires: the lock.

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "base/system_call.h"
+#include "buffer/kernel_use.h"
 #include "buffer/object_lifecycle.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
@@ -40,7 +41,7 @@ void give_up(const Lent& file) {
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return;
   session.memory().descriptions().release(file.hold, actor->self);
-  leave_through(*actor, file.object);
+  abandon_through(*actor, file.object);  // the requests may have made the file longer
 }
 
 // The file's bytes are the kernel's from here on. Requires: nothing; waits for the store.
@@ -91,27 +92,13 @@ int place(int fd, const OpenFile& file) {
   return placed < 0 ? placed : 0;
 }
 
-// Requires: the lock. Returns a record of the file, if there is one left.
-OpenFile* put_placeholders_back(ObjectIndex object) {
-  OpenFile* found = nullptr;
+// Requires: the lock.
+void put_placeholders_back(ObjectIndex object) {
   DescriptorTable::for_each([&](int fd, OpenFile& file) {
     if (file.object != object) return;
-    found = &file;
     if (!PrivateDescriptors::is_private(file.private_fd()) || is_placeholder(fd)) return;
     place_placeholder(fd, !survives_exec(fd));
   });
-  return found;
-}
-
-// The kernel's requests may have made the file longer, which the buffer has to know before it
-// writes to it.
-void take_over_size(OpenFile& file) {
-  const Actor* actor = Session::instance().actor_if_any();
-  StoreStatus status;
-  if (actor == nullptr || file.backing->status(&status) != 0) return;
-  Object& object = actor->object(file.object);
-  raise_to(object.store_size, status.stamp.size);  // past it nobody would look into the store
-  object.extend_to(status.stamp.size);
 }
 
 }  // namespace
@@ -132,7 +119,7 @@ void LentDescriptors::follow_flags(OpenFile& file) {
   LocalGuard guard(lent_lock());
   if (!is_lent(file.object) || PosixLocks::is_locked(file.object)) return;
   // The next request lends it anew, with the flags of then.
-  (void)put_placeholders_back(file.object);
+  put_placeholders_back(file.object);
 }
 
 void LentDescriptors::take_back() {
@@ -145,7 +132,7 @@ void LentDescriptors::take_back() {
       lent_files[kept++] = file;
       continue;
     }
-    if (OpenFile* open = put_placeholders_back(file.object); open != nullptr) take_over_size(*open);
+    put_placeholders_back(file.object);
     give_up(file);
   }
   lent_count.store(kept, std::memory_order_relaxed);
@@ -154,7 +141,7 @@ void LentDescriptors::take_back() {
 void LentDescriptors::leave_to_parent() {
   const unsigned count = lent_count.exchange(0, std::memory_order_relaxed);
   // fcntl() locks are not inherited, so nothing is lost with the descriptors.
-  for (unsigned at = 0; at < count; ++at) (void)put_placeholders_back(lent_files[at].object);
+  for (unsigned at = 0; at < count; ++at) put_placeholders_back(lent_files[at].object);
 }
 
 }  // namespace cairn

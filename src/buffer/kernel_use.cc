@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "buffer/kernel_use.h"
+
+namespace cairn {
+namespace {
+
+// Requires: the object's lock.
+void end_if_nobody_has_it_open(Object& object) {
+  if (object.opens.load(std::memory_order_seq_cst) != 0 || !is_through_abandoned(object)) return;
+  object.through.store(0, std::memory_order_seq_cst);
+  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+void keep_through_for_good(const ObjectAccess& access) {
+  access.object().through.fetch_add(kThroughForGood, std::memory_order_seq_cst);
+}
+
+void undo_keeping(const ObjectAccess& access) {
+  access.object().through.fetch_sub(kThroughForGood, std::memory_order_seq_cst);
+}
+
+void abandon_through(Actor& actor, ObjectIndex index) {
+  Object& object = actor.object(index);
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  object.through.fetch_or(kThroughAbandoned, std::memory_order_seq_cst);
+  object.through.fetch_sub(1, std::memory_order_seq_cst);
+  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+  // Who closes the file last looks at the mark after he has counted himself out.
+  end_if_nobody_has_it_open(object);
+}
+
+void end_abandoned_through(const ObjectAccess& access) {
+  Object& object = access.object();
+  if (!is_through_abandoned(object)) return;
+  const std::uint32_t seen = object.shape_sequence.load(std::memory_order_seq_cst);
+  adopt_store_state(access);
+  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  // Used by the kernel and abandoned once more meanwhile: the next one looks again.
+  const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
+  const bool is_same = seen / Object::kThroughEnded == now / Object::kThroughEnded;
+  if (!is_same || !is_through_abandoned(object)) return;
+  object.through.fetch_sub(kThroughAbandoned, std::memory_order_seq_cst);
+  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+}
+
+void forget_abandoned_through(Actor& actor, ObjectIndex index) {
+  Object& object = actor.object(index);
+  if (__builtin_expect(!is_through_abandoned(object), 1)) return;
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  end_if_nobody_has_it_open(object);
+}
+
+}  // namespace cairn
