@@ -212,9 +212,12 @@ def other_root():
     work = under_cairn.work_directory("scarcity-root")
     root = copied_root(work, "/bin/cat")
     (root / "data").mkdir()
+    (root / "old").mkdir()
     # In a mount namespace of its own the managed directory is below the new root.
     inside = f"mount --bind . {root}/data && chroot {root} /bin/cat /data/f /data/g"
-    for start in (f"chroot {root} /bin/cat /data/f", f"unshare -m sh -c '{inside}'"):
+    pivoted = (f"mount --bind {root} {root} && mount --bind . {root}/data && cd {root} && "
+               "pivot_root . old && exec /bin/cat /data/f /data/g")
+    for start in (f"chroot {root} /bin/cat /data/f", f"unshare -m sh -c '{inside}'", f"unshare -m sh -c '{pivoted}'"):
         directory = under_cairn.work_directory("scarcity-chroot")
         shutil.copytree(root, directory / "root", symlinks=True)
         script = start.replace(str(root), str(directory / "root"))

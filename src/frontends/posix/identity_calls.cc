@@ -23,6 +23,7 @@ constinit RealCall<int(uid_t)> seteuid{"seteuid"};
 constinit RealCall<int(uid_t, uid_t)> setreuid{"setreuid"};
 constinit RealCall<int(uid_t, uid_t, uid_t)> setresuid{"setresuid"};
 constinit RealCall<int(const char*)> chroot{"chroot"};
+constinit RealCall<int(const char*, const char*)> pivot_root{"pivot_root"};
 constinit RealCall<int(int)> unshare{"unshare"};
 constinit RealCall<int(int, int)> setns{"setns"};
 constinit RealCall<int(int, ...)> prctl{"prctl"};
@@ -54,11 +55,10 @@ void prepare_for_user(uid_t next) {
 
 // What this process starts below the new root does not find the library there, and the node's
 // socket is out of reach for storing anything once the root has changed.
-void prepare_for_root(const char* path) {
+void prepare_for_root() {
   const ErrnoKeeper keeper;
   Session& session = Session::instance();
-  const bool stays = path != nullptr && path[0] == '/' && path[1] == '\0';
-  if (stays || !session.is_configured()) return;
+  if (!session.is_configured()) return;
   store_everything();
   session.notify_foreign(program_invocation_short_name, text_of(ForeignReason::kOtherRoot));
 }
@@ -87,8 +87,14 @@ CAIRN_HOOK(int, setresuid, (uid_t real_user, uid_t effective, uid_t saved)) {
 }
 
 CAIRN_HOOK(int, chroot, (const char* path)) {
-  cairn::prepare_for_root(path);
+  const bool stays = path != nullptr && path[0] == '/' && path[1] == '\0';
+  if (!stays) cairn::prepare_for_root();
   return cairn::real::chroot(path);
+}
+
+CAIRN_HOOK(int, pivot_root, (const char* root, const char* place_of_old)) {
+  cairn::prepare_for_root();
+  return cairn::real::pivot_root(root, place_of_old);
 }
 
 CAIRN_HOOK(int, unshare, (int flags)) {
@@ -99,6 +105,8 @@ CAIRN_HOOK(int, unshare, (int flags)) {
 
 CAIRN_HOOK(int, setns, (int fd, int kind)) {
   cairn::attach_while_it_is_possible();
+  // 0: of whatever kind the descriptor is.
+  if (kind == 0 || (kind & CLONE_NEWNS) != 0) cairn::prepare_for_root();
   return cairn::real::setns(fd, kind);
 }
 

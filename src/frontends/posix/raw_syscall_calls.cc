@@ -37,6 +37,9 @@
 #include "frontends/posix/raw_calls.h"
 #include "frontends/posix/raw_syscall_table.h"
 
+// glibc has it, and no header of it.
+extern "C" int pivot_root(const char* root, const char* place_of_old);
+
 namespace cairn {
 namespace real {
 namespace {
@@ -286,6 +289,8 @@ long dispatch_attribute(long number, const Arguments& a) {
                        a.pointer<rlimit>(2), a.pointer<rlimit>(3));
     case SYS_chroot:
       return ::chroot(a.pointer<char>(0));
+    case SYS_pivot_root:
+      return ::pivot_root(a.pointer<char>(0), a.pointer<char>(1));
     case SYS_unshare:
       return ::unshare(a.number(0));
     case SYS_setns:
