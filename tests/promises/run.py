@@ -121,6 +121,45 @@ print(*(syncfs('small')))
     under_cairn.remove(work)
 
 
+def syncfs_of_a_dead_node_fails_with_what_others_wrote():
+    """The service, which alone could store it, is killed: a success would be a lie."""
+    program = """
+import ctypes, errno, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+def syncfs(path):
+    fd = os.open(path, os.O_RDONLY)
+    result = libc.syncfs(fd), errno.errorcode.get(ctypes.get_errno(), 0)
+    os.close(fd)
+    return result
+def parent(pid):
+    return int(open(f'/proc/{pid}/stat').read().rsplit(')')[1].split()[1])
+fd = os.open('a', os.O_RDWR | os.O_CREAT)
+os.write(fd, b'x' * 1000)
+wait, go = os.pipe()
+if os.fork() == 0:
+    os.close(fd)
+    os.read(wait, 1)
+    print(*syncfs('.'), flush=True)
+    os._exit(0)
+launcher = os.getppid()
+for pid in filter(str.isdigit, os.listdir('/proc')):
+    if int(pid) != os.getpid() and parent(pid) == launcher:
+        os.kill(int(pid), signal.SIGKILL)
+os.write(go, b'.')
+os.wait()
+os.fsync(fd)
+print(*syncfs('.'), flush=True)
+"""
+    work = under_cairn.work_directory("promises-dead")
+    (work / "slow.yaml").write_text(SLOW)
+    (work / "data").mkdir()
+    command = under_cairn.cairn_command([sys.executable, "-c", program], work / "data",
+                                        options=["--config", str(work / "slow.yaml")])
+    outcome = under_cairn.execute(command, work / "data", 60)
+    assert outcome.output.split("\n")[:2] == ["-1 EIO", "0 0"], f"{outcome.output!r} {outcome.errors[-500:]}"
+    under_cairn.remove(work)
+
+
 # ---- outside -----------------------------------------------------------------------------------------------
 
 
@@ -249,7 +288,7 @@ def what_the_node_does_itself_costs_no_cache():
         assert resident >= len(pattern(1))
         for words in ("chmod 600 a", "ln a b", "mv b c", "rm c", "touch a", "touch -d 2001-02-03 a", "mv a b; mv b a",
                       f"{sys.executable} -c 'import os; os.chown(\"a\", os.getuid(), os.getgid())'",
-                      "cp -p a d; touch -r d a", "tar cf t.tar a", "rsync -a a e || true",
+                      "cp -p a d; touch -r d a", "tar cf t.tar a", "rsync -a a e",
                       f"{sys.executable} -c 'import os; os.utime(\"a\")'"):
             assert puppet.call("shell", words) == 0, words
             puppet.call("close", puppet.call("open", str(path), os.O_RDONLY))
@@ -347,7 +386,8 @@ def offsets_beyond_all_block_numbers():
 
 
 PARTS = {
-    "stores": [sync_stores_what_others_wrote, sync_of_one_file_stores_it, syncfs_reports_what_cannot_be_stored],
+    "stores": [sync_stores_what_others_wrote, sync_of_one_file_stores_it, syncfs_reports_what_cannot_be_stored,
+               syncfs_of_a_dead_node_fails_with_what_others_wrote],
     "outside": [copies_taken_too_early_are_old, touched_before_it_is_stored, rsync_refreshes_what_it_took_too_early,
                 a_mapping_leaves_the_files_own_time, a_dead_node_leaves_no_finished_time,
                 changes_outside_that_keep_size_and_time_are_seen, what_the_node_does_itself_costs_no_cache],

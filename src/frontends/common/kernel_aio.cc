@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/system_call.h"
+#include "base/user_copy.h"
 #include "client/process_page.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
@@ -57,12 +58,19 @@ bool lend_file_of(const iocb& request) {
   return file != nullptr && is_placeholder(fd) && LentDescriptors::lend(fd, *file) == 0;
 }
 
-// At some numbers the kernel finds the file although it is buffered.
+// At some numbers the kernel finds the file although it is buffered. What is wrong with an address
+// the kernel says when it comes to it.
 int lend_files_in_place(long count, iocb** requests) {
   for (long at = 0; at < count; ++at) {
-    OpenFile* file = file_of(*requests[at]);
+    iocb* place = nullptr;
+    iocb request;
+    if (user_copy(&place, requests + at, sizeof place) > 0 ||
+        user_copy(&request, place, sizeof request) > 0) {
+      return 0;
+    }
+    OpenFile* file = file_of(request);
     if (file == nullptr || PrivateDescriptors::is_private(file->private_fd())) continue;
-    const int error = LentDescriptors::lend(static_cast<int>(requests[at]->aio_fildes), *file);
+    const int error = LentDescriptors::lend(static_cast<int>(request.aio_fildes), *file);
     if (error < 0) return error;
   }
   return 0;

@@ -27,13 +27,31 @@ constinit RealCall<ssize_t(int, off_t, size_t)> readahead{"readahead"};
 
 namespace {
 
+bool has_dirty_files(std::uint64_t device) {
+  const Session& session = Session::instance();
+  if (!session.has_memory()) return false;
+  const ObjectTable& objects = session.memory().objects();
+  std::uint32_t live = objects.live_count();
+  for (std::uint32_t index = 1; index < objects.capacity() && live > 0; ++index) {
+    const Object& object = objects.at(static_cast<ObjectIndex>(index));
+    if (!object.has(kObjectLive)) continue;
+    --live;
+    const bool is_meant = device == 0 || object.device == device;
+    const bool is_kept =
+        object.handling().mode == BufferingMode::kScratch || object.has(kObjectUnlinked);
+    if (is_meant && !is_kept && object.dirty_blocks.load() != 0) return true;
+  }
+  return false;
+}
+
 // What the programs of the node have written to a file system (st_dev; 0: to all), whoever did.
-// Without a service this process can store what it has open itself. Returns 0 or -errno.
+// Without a service this process can store what it has open itself: what is left then is lost.
+// Returns 0 or -errno.
 int store_all_of(std::uint64_t device) {
   int error = 0;
   if (Session::instance().request_sync(device, &error)) return error;
   DescriptorTable::for_each([](int, OpenFile& file) { (void)file_sync(file, false); });
-  return 0;
+  return has_dirty_files(device) ? -EIO : 0;
 }
 
 // What kSync calls the file system of a descriptor. Where one file system has files of several
