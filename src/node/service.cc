@@ -121,7 +121,7 @@ class Service final : public AttachEvents, public StopRequest {
         files_(memory_),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
                  [](const std::string& text) { spdlog::warn("{}", text); }),
-        unserved_(memory_, flusher_, descriptors_, clients_.service()),
+        unserved_(memory_, flusher_, clients_.service()),
         audit_(
             memory_, clients_, unserved_,
             [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
@@ -257,12 +257,12 @@ class Service final : public AttachEvents, public StopRequest {
   }
   void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
                        const protocol::UnservedMessage& told) override {
-    const auto kept = std::make_shared<KeptDescriptor>(std::move(file));
+    const auto kept = std::make_shared<UniqueFd>(std::move(file));
     requests_.submit(std::move(connection), [this, ledger, kept, told] {
-      const int error = unserved_.keep(ledger, kept, told.reason);
+      const int error = unserved_.keep(ledger, *kept, told.reason);
       if (error < 0 || told.description == 0) return error;
-      return unserved_.move_offset_to_kernel(
-          kept->fd, static_cast<DescriptionIndex>(told.description), told.generation);
+      return unserved_.move_offset_to_kernel(*kept, static_cast<DescriptionIndex>(told.description),
+                                             told.generation);
     });
   }
   void on_ledger_over() override {

@@ -7,17 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
-#include <utility>
+#include <vector>
 
+#include "buffer/kernel_use.h"
 #include "buffer/object_lifecycle.h"
 #include "catalog/record_cursor.h"
 
 namespace cairn::node {
 
-UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher,
-                             const DescriptorBudget& budget, Owner self)
-    : memory_(memory), flusher_(flusher), budget_(budget), self_(self) {
+UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self)
+    : memory_(memory), flusher_(flusher), self_(self) {
   ledgers_.try_emplace(kOfNode);
 }
 
@@ -82,11 +81,9 @@ int UnservedFiles::enter(int fd, const StoreStatus& status, ObjectIndex* object)
   return error;
 }
 
-int UnservedFiles::keep(LedgerId ledger, const std::shared_ptr<KeptDescriptor>& given,
-                        UnservedReason why) {
-  const int fd = given->fd.get();
+int UnservedFiles::keep(LedgerId ledger, const UniqueFd& fd, UnservedReason why) {
   StoreStatus status;
-  if (const int error = store_status(fd, &status); error < 0) return error;
+  if (const int error = store_status(fd.get(), &status); error < 0) return error;
   if (!S_ISREG(status.mode)) return -EINVAL;
   const std::shared_lock still(still_);
   {
@@ -98,34 +95,27 @@ int UnservedFiles::keep(LedgerId ledger, const std::shared_ptr<KeptDescriptor>& 
     if (is_kept) return 0;
     ++counts_[std::min(static_cast<std::size_t>(why), counts_.size() - 1)];
   }
-  std::optional<FileRoom> room;
-  if (ledger != kOfNode) room = budget_.take_one();
-  if (room) given->room = std::move(*room);
-  if (!room) ledger = kOfNode;
-  const auto kept = room ? given : nullptr;
   ObjectIndex object = ObjectIndex::kNone;
-  int error = enter(fd, status, &object);
+  int error = enter(fd.get(), status, &object);
   if (error == -ENFILE) {
-    note_key(ledger, status.key, kept);
-    error = enter(fd, status, &object);
+    note_key(ledger, status.key);
+    error = enter(fd.get(), status, &object);
     if (error == -ENFILE) return 0;
   }
-  return settle(ledger, status.key, File{object, kept}, error);
+  return settle(ledger, status.key, object, error);
 }
 
 // From here on a new object of this key is met.
-void UnservedFiles::note_key(LedgerId ledger, const FileKey& key,
-                             const std::shared_ptr<const KeptDescriptor>& kept) {
+void UnservedFiles::note_key(LedgerId ledger, const FileKey& key) {
   const std::lock_guard lock(mutex_);
   const auto found = ledgers_.find(ledger);
-  if (found == ledgers_.end() ||
-      !found->second.files.emplace(key, File{ObjectIndex::kNone, kept}).second)
+  if (found == ledgers_.end() || !found->second.files.emplace(key, ObjectIndex::kNone).second)
     return;
   memory_.header().keys_unserved.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// Writes down what enter() came to, for `file` or, with `error`, for nothing.
-int UnservedFiles::settle(LedgerId ledger, const FileKey& key, const File& file, int error) {
+// Writes down what enter() came to, for `object` or, with `error`, for nothing.
+int UnservedFiles::settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error) {
   bool is_known = false;
   {
     const std::lock_guard lock(mutex_);
@@ -134,18 +124,18 @@ int UnservedFiles::settle(LedgerId ledger, const FileKey& key, const File& file,
       if (error == 0) error = -ENOTCONN;
     } else {
       auto& files = found->second.files;
-      const auto [entry, is_new] = files.try_emplace(key, File{});
+      const auto [entry, is_new] = files.try_emplace(key, ObjectIndex::kNone);
       // Whoever made the object meanwhile has met the key: it is in through mode twice.
-      is_known = entry->second.object != ObjectIndex::kNone;
+      is_known = entry->second != ObjectIndex::kNone;
       if (!is_new && !is_known) memory_.header().keys_unserved.fetch_sub(1);
       if (error == 0 && !is_known) {
-        entry->second = file;
+        entry->second = object;
         return 0;
       }
       if (!is_known) files.erase(entry);
     }
   }
-  if (file.object != ObjectIndex::kNone) leave(file);
+  if (object != ObjectIndex::kNone) leave(object);
   return is_known ? 0 : error;
 }
 
@@ -180,9 +170,9 @@ int UnservedFiles::meet(ObjectIndex index) {
   if (!object.has(kObjectLive) || object.through.load() == 0) return -EINVAL;
   for (auto& [id, ledger] : ledgers_) {
     const auto found = ledger.files.find(object.key());
-    if (found == ledger.files.end() || found->second.object != ObjectIndex::kNone) continue;
+    if (found == ledger.files.end() || found->second != ObjectIndex::kNone) continue;
     object.through.fetch_add(1, std::memory_order_seq_cst);
-    found->second.object = index;
+    found->second = index;
     memory_.header().keys_unserved.fetch_sub(1);
   }
   return 0;
@@ -205,48 +195,30 @@ int UnservedFiles::store_everything() {
   return result;
 }
 
-// Others may have the file open and go on in the buffer, which is to know what the kernel's users
-// have left: written past the size that it had, their bytes would be taken for a gap.
-void UnservedFiles::leave(const File& file) const {
+// What the users of the kernel's have left others see who have the file open.
+void UnservedFiles::leave(ObjectIndex object) const {
   Actor actor = make_actor();
-  adopt_kernels(file);
-  leave_through(actor, file.object);
-}
-
-void UnservedFiles::adopt_kernels(const File& file) const {
-  Object& object = memory_.objects().at(file.object);
-  OwnedGuard guard(object.lock, self_, memory_.owners());
-  StoreStatus status;
-  if (object.through.load(std::memory_order_acquire) != 1 || !file.kept ||
-      store_status(file.kept->fd.get(), &status) < 0 || status.key != object.key()) {
-    return;
-  }
-  object.size.store(status.stamp.size);
-  object.store_size.store(status.stamp.size);
-  object.mtime_ns.store(status.stamp.mtime_ns);
-  object.ctime_ns.store(status.stamp.ctime_ns);
-  object.store_mtime_ns.store(status.stamp.mtime_ns);
-  object.store_ctime_ns.store(status.stamp.ctime_ns);
+  abandon_through(actor, object);
 }
 
 void UnservedFiles::release_over() {
   const std::shared_lock still(still_);
-  std::vector<File> left;
+  std::vector<ObjectIndex> left;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(ledgers_, [&](const auto& entry) {
       if (!entry.second.is_over()) return false;
-      for (const auto& [key, file] : entry.second.files) {
-        if (file.object == ObjectIndex::kNone) {
+      for (const auto& [key, object] : entry.second.files) {
+        if (object == ObjectIndex::kNone) {
           memory_.header().keys_unserved.fetch_sub(1);
         } else {
-          left.push_back(file);
+          left.push_back(object);
         }
       }
       return true;
     });
   }
-  for (const File& file : left) leave(file);
+  for (const ObjectIndex object : left) leave(object);
 }
 
 std::unique_lock<std::shared_mutex> UnservedFiles::hold_still() {
@@ -257,8 +229,8 @@ std::unordered_map<std::uint32_t, std::uint32_t> UnservedFiles::kept_objects() c
   const std::lock_guard lock(mutex_);
   std::unordered_map<std::uint32_t, std::uint32_t> kept;
   for (const auto& [id, ledger] : ledgers_) {
-    for (const auto& [key, file] : ledger.files) {
-      if (file.object != ObjectIndex::kNone) ++kept[raw(file.object)];
+    for (const auto& [key, object] : ledger.files) {
+      if (object != ObjectIndex::kNone) ++kept[raw(object)];
     }
   }
   return kept;

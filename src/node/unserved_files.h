@@ -8,10 +8,10 @@
 // image has told of the files anew. A process that closes the connection itself and lives on keeps
 // its files here until it ends.
 //
-// Where there is no room for the connection, or for the descriptor that tells what a file has come
-// to when its ledger is over, the file is in the node's own ledger, which never is: it stays in
-// through mode as long as the node lives. So a ledger costs one descriptor and each file one, or
-// none.
+// Where there is no room for the connection, the file is in the node's own ledger, which never is
+// over: it stays in through mode as long as the node lives. So a ledger costs one descriptor or
+// none, however many files it has; what they have come to is looked at by whoever works on them
+// next (buffer/kernel_use.h).
 //
 // A file for which the table of objects has no room is in the ledger by its key alone. While there
 // is one, ControlHeader::keys_unserved is not 0, and who makes a new object asks meet(). The key is
@@ -29,17 +29,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "backing/backing_file.h"
 #include "buffer/hand_over.h"
 #include "client/protocol.h"
-#include "node/descriptor_budget.h"
 #include "node/flusher.h"
 #include "node/unique_fd.h"
 
@@ -48,20 +44,12 @@ namespace cairn::node {
 using LedgerId = std::uint64_t;
 using protocol::UnservedReason;
 
-// The descriptor of a file that came with the question, and its room if it is kept.
-struct KeptDescriptor {
-  explicit KeptDescriptor(UniqueFd file) : fd(std::move(file)) {}
-  FileRoom room;
-  const UniqueFd fd;
-};
-
 class UnservedFiles final : public HandOver {
  public:
   // The node's own. Connections are numbered from 1.
   static constexpr LedgerId kOfNode = 0;
 
-  UnservedFiles(const NodeMemory& memory, Flusher& flusher, const DescriptorBudget& budget,
-                Owner self);
+  UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self);
 
   // What happened to connections and processes; these do not block. Those that return true have
   // ended a ledger: release_over() is due.
@@ -71,7 +59,7 @@ class UnservedFiles final : public HandOver {
   bool holder_ended(pid_t holder);
 
   // Stores the file behind `fd` and keeps it in through mode for `ledger`. 0 or -errno.
-  int keep(LedgerId ledger, const std::shared_ptr<KeptDescriptor>& given, UnservedReason why);
+  int keep(LedgerId ledger, const UniqueFd& fd, UnservedReason why);
   // `fd`, whose file is kept, works for that open description: its offset becomes the kernel's for
   // all who share it. O_APPEND, if that is its flag, or -errno.
   int move_offset_to_kernel(const UniqueFd& fd, DescriptionIndex index, std::uint32_t generation);
@@ -93,18 +81,13 @@ class UnservedFiles final : public HandOver {
   Counts counts() const;
 
  private:
-  struct File {
-    ObjectIndex object = ObjectIndex::kNone;
-    // What the file has come to is asked through it in the end, which that of none has not.
-    std::shared_ptr<const KeptDescriptor> kept;
-  };
   struct Ledger {
     pid_t holder = 0;
     bool is_closed = false;
     bool is_left = false;  // the holder has ended, or its new image needs this no more
     bool is_over() const { return is_closed && is_left; }
     // kNone: by its key alone, or still entering.
-    std::map<FileKey, File> files;
+    std::map<FileKey, ObjectIndex> files;
   };
 
   bool hand_over(ObjectIndex, int) override { return false; }
@@ -115,15 +98,12 @@ class UnservedFiles final : public HandOver {
   Actor make_actor() const;
   // -ENFILE: the table of objects is full.
   int enter(int fd, const StoreStatus& status, ObjectIndex* object);
-  void note_key(LedgerId ledger, const FileKey& key,
-                const std::shared_ptr<const KeptDescriptor>& kept);
-  int settle(LedgerId ledger, const FileKey& key, const File& file, int error);
-  void leave(const File& file) const;
-  void adopt_kernels(const File& file) const;
+  void note_key(LedgerId ledger, const FileKey& key);
+  int settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error);
+  void leave(ObjectIndex object) const;
 
   const NodeMemory& memory_;
   Flusher& flusher_;
-  const DescriptorBudget& budget_;
   const Owner self_;
   std::shared_mutex still_;  // shared by who changes counts of through mode
   mutable std::mutex mutex_;
