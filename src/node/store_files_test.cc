@@ -53,6 +53,7 @@ TEST_F(StoreFilesTest, WhatIsStoredWithoutBeingMadeDurableIsOwed) {
   ASSERT_TRUE(hand_over(1));
   const StoreFilePtr file = files_->find(object_);
   memory_.objects().at(object_).opens.store(1);
+  memory_.objects().at(object_).writers.store(1);  // else the descriptor is given up
   Flusher flusher(memory_, *files_, memory_.owners().current(0), FlushOptions{},
                   [](const std::string&) {});
   EXPECT_EQ(flusher.flush_now(object_, false), 0);
