@@ -34,11 +34,11 @@ timespec to_time(const statx_timestamp& time) {
 // False when the kernel's answer may be older than the object's: the object was reclaimed, or its
 // data were stored,
 // between the answer and the look here. Asked again, the kernel says what is true now.
-bool overlay(struct ::statx& status, ObjectIndex index) {
+bool overlay(struct ::statx& status, const FileKey& key, ObjectIndex index) {
   const Object& object = Session::instance().memory().objects().at(index);
   const StoreStamp stamp = stamp_of(status);
   const VisibleStamp visible = visible_stamp(object, stamp);
-  if (!(object.key() == key_of(status)) || !object.has(kObjectLive)) return false;
+  if (!(object.key() == key) || !object.has(kObjectLive)) return false;
   const bool is_kernels = visible.size == stamp.size && visible.mtime_ns == stamp.mtime_ns;
   const bool agrees = object.store_size.load(std::memory_order_acquire) == stamp.size &&
                       object.store_mtime_ns.load(std::memory_order_acquire) == stamp.mtime_ns;
@@ -106,11 +106,12 @@ int visible_statx_of(int directory, const char* path, int flags, unsigned mask,
     if (error < 0 || !S_ISREG(result->stx_mode)) return error;
     const StoreStamp stamp = stamp_of(*result);
     Session::instance().memory().header().stamps.note(std::max(stamp.mtime_ns, stamp.ctime_ns));
-    const ObjectIndex index = objects.find(key_of(*result));
+    const FileKey key = key_of(*result);
+    const ObjectIndex index = objects.find(key);
     // The object may have settled and gone between the kernel's answer and the look here: then that
     // answer is old.
     const bool is_done =
-        index != ObjectIndex::kNone ? overlay(*result, index) : objects.live_count() >= live;
+        index != ObjectIndex::kNone ? overlay(*result, key, index) : objects.live_count() >= live;
     if (is_done || attempt == 3) return 0;
   }
 }
