@@ -270,7 +270,7 @@ Placed publish(const ObjectAccess& access, BlockNumber number, PlacementReason r
     release_unpublished(actor, block);
     return resident == BucketIndex::kNone ? Placed::kNoRoom : Placed::kRetry;
   }
-  // Invariant 3 of Object: whoever enters through mode or changes the shape either sees this block
+  // Invariant 3 of Object: an entry into through mode or a change of shape either sees this block
   // or is seen here.
   if (!object.takes_blocks()) {
     discard_block(actor, block);

@@ -27,7 +27,7 @@ void abandon_through(Actor& actor, ObjectIndex index) {
   object.through.fetch_or(kThroughAbandoned, std::memory_order_seq_cst);
   object.through.fetch_sub(1, std::memory_order_seq_cst);
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
-  // Who closes the file last looks at the mark after he has counted himself out.
+  // The last closer looks at the mark after it has counted itself out.
   end_if_nobody_has_it_open(object);
 }
 

@@ -22,9 +22,9 @@ void undo_keeping(const ObjectAccess& access);
 // Requires: the caller's through mode.
 void adopt_store_state(const ObjectAccess& access);
 
-// leave_through() by one who has no descriptor to see what the kernel has made of the file: its
-// closer, or the sweep after its death. Others may have the file open, and know an old size. So
-// the file stays the kernel's until one of them, who has a descriptor, works on it.
+// leave_through() for callers without a descriptor, who cannot see what the kernel has made of the
+// file: the sweep after a death, for one. Other processes may have the file open and know an old
+// size. So the file stays the kernel's until one of them, which has a descriptor, works on it.
 inline constexpr std::uint32_t kThroughAbandoned = std::uint32_t{1} << 31;
 void abandon_through(Actor& actor, ObjectIndex index);
 // Takes over size and times and ends the through mode, if that is all that is left of it.

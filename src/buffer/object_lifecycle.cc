@@ -218,7 +218,7 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   // Scratch promises no durability, so fsync() has nothing to wait for.
   if (durable && object.handling().mode == BufferingMode::kScratch) return 0;
   int result = 0;
-  // Who enters through mode counts himself in before the last blocks are stored.
+  // An entry into through mode is counted before the last blocks are stored.
   const bool is_owed =
       object.through.load() == 0 ? is_in_flux(object) : object.dirty_blocks.load() != 0;
   if (is_owed) {

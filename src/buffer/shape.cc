@@ -220,8 +220,8 @@ void adopt_store_state(const ObjectAccess& access) {
   StoreStatus status;
   do {
     if (access.file.status(&status) < 0) return;
-    // Who writes meanwhile makes the file longer first and says so afterwards: a size that changed
-    // under this look is looked at again.
+    // A writer beside us makes the file longer first and publishes the size afterwards: when it
+    // changed under this look, the file is asked again.
   } while (seen != status.stamp.size &&
            !object.size.compare_exchange_weak(seen, status.stamp.size));
   adopt_store(access);

@@ -2,7 +2,7 @@
 // A time in which no block of an object comes, and after which every write that overlapped it is
 // repeated: for who changes which bytes the store has (invariants 3 and 4 of Object).
 //
-// In that time whoever reads or writes what is not resident uses the store itself, so that nothing
+// In that time readers and writers of what is not resident use the store itself, so that nothing
 // is filled before the change and kept after it. Blocks that are resident stay until they are
 // dropped.
 //

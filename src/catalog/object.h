@@ -8,10 +8,10 @@
 //     error is pending.
 //  2. `size` is the application's size. Bytes at or past `store_size` read as zeros from the
 //     backing store, so a gap there needs no read.
-//  3. While `through` > 0, or a change of shape is under way, no block of the object comes: whoever
-//     publishes one asks takes_blocks() afterwards and takes it back. So who drops blocks after one
-//     of them began has dropped them all, and until it ends nothing is filled from the store, nor
-//     stored behind the change.
+//  3. While `through` > 0, or a change of shape is under way, no block of the object comes: each
+//     publisher asks takes_blocks() afterwards and takes its block back. So a drop of all blocks
+//     that begins after one of them has dropped them all, and until it ends nothing is filled from
+//     the store, nor stored behind the change.
 //  4. `shape_sequence`: | ends of through mode : 16 | changes of shape : 16, odd while one is under
 //     way |. A write that finds at its end that the shape has changed, or was the kernel's and
 //     finds that through mode has ended, repeats itself. Writes that find the shape odd at their
@@ -106,8 +106,8 @@ struct Object {
         is_so ? marks.fetch_or(mark) : marks.fetch_and(static_cast<std::uint8_t>(~mark));
     return (before & mark) != 0;
   }
-  // Before a block is published: whoever then sees it knows of its number, and by `blocks` that
-  // there may be one.
+  // Before a block is published: a reader that then sees it knows of its number, and by `blocks`
+  // that there may be one.
   void count_block(BlockNumber number) {
     blocks.fetch_add(1, std::memory_order_seq_cst);
     const auto bits = static_cast<std::uint8_t>(std::bit_width(raw(number)));

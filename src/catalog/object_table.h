@@ -45,8 +45,8 @@ class ObjectTable {
         live_count_(live_count),
         keys_unserved_(keys_unserved) {}
 
-  // The record of any number, whoever said it: a number that is none of the table's has record 0,
-  // which is never live.
+  // The record of any number, also of one that a client made up: a number that is none of the
+  // table's has record 0, which is never live.
   Object& at(ObjectIndex index) const { return objects_[raw(index) < capacity_ ? raw(index) : 0]; }
   // The record of a number that this process has from acquire() and nobody else could change.
   Object& known(ObjectIndex index) const { return objects_[raw(index)]; }

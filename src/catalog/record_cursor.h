@@ -33,9 +33,9 @@ inline std::uint32_t used_records(const std::atomic<std::uint32_t>& cursor,
   return std::min(cursor.load(std::memory_order_relaxed), capacity);
 }
 
-// Says of a table that it is full, so that whoever asks again is answered without a walk over it.
+// Says of a table that it is full, so that the next request is answered without a walk over it.
 //
-// Invariant: whoever has freed a record after the mark was set takes the mark away, and what was
+// Invariant: freeing a record after the mark was set takes the mark away, and what was
 // freed before is found by the walk that follows the setting. So no record stays free behind it; a
 // death in between leaves a mark that the next freed record takes away.
 //

@@ -25,8 +25,8 @@ int set_timeout(int socket, int option, int timeout_ms) {
       sys::call(SYS_setsockopt, socket, SOL_SOCKET, option, sys::word(&time), sizeof time));
 }
 
-// Who listens gets descriptors of this user's files: where the service's directory is gone, another
-// user may have put one of his own in its place.
+// The listener gets descriptors of this user's files: where the service's directory is gone,
+// another user may have put one of their own in its place.
 bool is_of_this_user(int socket) {
   ucred peer{};
   socklen_t length = sizeof peer;

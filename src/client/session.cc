@@ -111,7 +111,7 @@ bool Session::attach() {
   const std::int64_t begin = monotonic_ns();
   protocol::UnservedReason why = protocol::UnservedReason::kNone;
   int error = connect_and_attach(&why);
-  // Who hung up may have ended in order a moment ago, and its name goes just before.
+  // A service that hung up may have ended in order a moment ago; its name goes just before.
   for (int tries = 0; tries < kHungUpTries && is_hung_up(error); ++tries) {
     const timespec pause{0, kHungUpPauseNs};
     sys::call(SYS_nanosleep, sys::word(&pause), 0);

@@ -83,7 +83,7 @@ class Pass {
 
   // A sparse file may span more block numbers than there are buckets: then the map of dirty buckets
   // is shorter. A block that moves may slip from a part of the map that is still to be looked at to
-  // one that has been, so whoever must miss none also goes through the directory.
+  // one that has been, so a caller that must miss none also goes through the directory.
   void visit_by_map(std::uint32_t first, std::uint32_t end) {
     constexpr std::size_t kRound = 512;
     std::array<std::uint32_t, kRound> heap;
@@ -294,7 +294,7 @@ class Pass {
     const Object& object = actor_.object(request_.object);
     const bool goes_on = object.dirty_blocks.load(std::memory_order_acquire) > claim_count_;
     if (!goes_on || object.writers.load() != 0 || object.has(kObjectRemote)) return;
-    // Whoever may not stamp the file leaves the kernel's time.
+    // A process that may not stamp the file leaves the kernel's time.
     (void)stamp_store(request_.fd, unfinished_time(object.mtime_ns.load()));
   }
 

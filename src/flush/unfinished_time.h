@@ -2,10 +2,10 @@
 // The modification time that the backing file bears while data of it is still on its way.
 //
 // A copy that somebody outside the run takes now has old bytes or zeros. It must be recognisable as
-// old once the data is there, by whoever compares times: rsync by the second, others by the two
-// seconds that FAT tells apart; `rsync -u`, `cp -u` and make refresh only what became newer. So the
-// store bears a time that is a little older than the file's own: by an even number of seconds, so
-// that coarse file systems round both alike.
+// old once the data is there, by programs that compare times: rsync by the second, others by the
+// two seconds that FAT tells apart; `rsync -u`, `cp -u` and make refresh only what became newer. So
+// the store bears a time that is a little older than the file's own: by an even number of seconds,
+// so that coarse file systems round both alike.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may have how many of the service's descriptors: what clients send of their files and what
+// The shares in the service's descriptors: what clients send of their files and what
 // each client takes itself comes out of one room (tiers/descriptor_room.h), and a part is spared
 // for all else: requests, files that are fetched from, what is opened for an instant.
 //

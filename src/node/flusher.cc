@@ -494,7 +494,7 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
     note_success(*file, object);
   }
   actor.drop_leases();
-  // Whoever asks may be about to run or to lease the file, which the kernel refuses while it is
+  // The caller may be about to run or to lease the file, which the kernel refuses while it is
   // open for writing here.
   constexpr int kTurnsMax = 100;
   for (int turns = 0; file->queued.load() && turns < kTurnsMax; ++turns) {

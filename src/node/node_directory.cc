@@ -86,7 +86,7 @@ bool NodeDirectory::has_lock_file() const {
 
 Status NodeDirectory::restore() {
   if (!has_lock_file()) {
-    // The run root may be gone as well; what is above it is for whoever removed it.
+    // The run root may be gone as well; what is above it is not ours to make.
     ::mkdir(path_.substr(0, path_.rfind('/')).c_str(), 0700);
     CAIRN_RETURN_IF_ERROR(take_lock());
   }

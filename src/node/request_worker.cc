@@ -46,7 +46,7 @@ void RequestWorker::work() {
     const int result = request.work();
     answer.error = result < 0 ? -result : 0;
     answer.value = result > 0 ? static_cast<std::uint32_t>(result) : 0;
-    // Who does not take its answer is not waited for.
+    // Nothing waits for a client that does not take its answer.
     if (request.connection) {
       (void)!::send(request.connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
     }

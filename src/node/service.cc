@@ -494,7 +494,7 @@ class Service final : public AttachEvents, public StopRequest {
       log_unstored(left.files);
       if (!left.files.empty()) status = kExitUnstored;
     }
-    // Who has asked twice for the end does not wait for requests under way either.
+    // A user who has asked twice for the end does not wait for requests under way either.
     std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     attach_.stop();

@@ -125,7 +125,7 @@ int UnservedFiles::settle(LedgerId ledger, const FileKey& key, ObjectIndex objec
     } else {
       auto& files = found->second.files;
       const auto [entry, is_new] = files.try_emplace(key, ObjectIndex::kNone);
-      // Whoever made the object meanwhile has met the key: it is in through mode twice.
+      // The process that made the object meanwhile has met the key: it is in through mode twice.
       is_known = entry->second != ObjectIndex::kNone;
       if (!is_new && !is_known) memory_.header().keys_unserved.fetch_sub(1);
       if (error == 0 && !is_known) {

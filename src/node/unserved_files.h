@@ -10,8 +10,8 @@
 //
 // Where there is no room for the connection, the file is in the node's own ledger, which never is
 // over: it stays in through mode as long as the node lives. So a ledger costs one descriptor or
-// none, however many files it has; what they have come to is looked at by whoever works on them
-// next (buffer/kernel_use.h).
+// none, however many files it has; the next process that works on them looks at
+// what they have come to (buffer/kernel_use.h).
 //
 // A file for which the table of objects has no room is in the ledger by its key alone. While there
 // is one, ControlHeader::keys_unserved is not 0, and who makes a new object asks meet(). The key is

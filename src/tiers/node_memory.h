@@ -68,7 +68,7 @@ struct ControlHeader {
   // last description is gone.
   std::atomic<std::uint32_t> path_descriptors;
   // Files that unserved processes use and that the table of objects had no room for: while there
-  // are any, who makes a new object asks the service whether it is for one of them
+  // are any, the maker of a new object asks the service whether it is for one of them
   // (node/unserved_files.h).
   std::atomic<std::uint32_t> keys_unserved;
   StampClock stamps;

@@ -101,7 +101,7 @@ std::string stored(const std::string& path) {
   return std::string(bytes, got > 0 ? static_cast<std::size_t>(got) : 0);
 }
 
-// Who keeps the file in through mode. The mode itself lasts until the file is worked on.
+// How many keep the file in through mode. The mode itself lasts until the file is worked on.
 std::uint32_t users_of(const TestClient& client, const OpenFile& file) {
   return client.memory().objects().at(file.object()).through.load() & ~kThroughAbandoned;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the start of another program, by whoever may not allocate and whose stack may be too
-// small: a thread with thousands of files, or a vfork child, whose memory is its parent's.
+// Memory for the start of another program, for callers that may not allocate and whose stack may
+// be too small: a thread with thousands of files, or a vfork child, whose memory is its parent's.
 //
 // What a vfork child takes would be its parent's for good, because an exec that succeeds does not
 // come back to give it away. So it takes a block of this table, and the kernel clears the word that

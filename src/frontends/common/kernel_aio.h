@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel's asynchronous I/O (io_submit(2)) on buffered files: it stays the kernel's from the
-// request to the event, in the kernel's own ring, so that whoever waits for the event, by whatever
+// request to the event, in the kernel's own ring, so that a thread that waits for the event, by any
 // call or eventfd, finds it. The files of the requests are lent to the kernel
 // (lent_descriptors.h) until no context is left that has had requests of this process.
 //

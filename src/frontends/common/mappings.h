@@ -3,7 +3,7 @@
 // is in through mode (rule 6 of the design): the kernel's pages are the truth, and reads and writes
 // of everybody go there.
 //
-// Whoever changes mappings calls the kernel from in here, in one step with the list: the kernel may
+// All changes of mappings call the kernel from in here, in one step with the list: the kernel may
 // give an address to another thread as soon as it has been unmapped, and a fork copies both.
 // A call that concerns no mapping of the list goes to the kernel without a lock: what is
 // its caller's own cannot get into the list meanwhile.

@@ -596,7 +596,7 @@ HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation) {
   Session& session = Session::instance();
   DescriptionTable& descriptions = session.memory().descriptions();
   OpenDescription& record = descriptions.at(index);
-  // Only what somebody holds can be held: a free record is counted anew by whoever takes it.
+  // Only a record with a holder can get another one: a free record's next user counts it anew.
   std::uint32_t seen = record.references.load(std::memory_order_acquire);
   while (seen != 0 && !record.references.compare_exchange_weak(seen, seen + 1)) {
   }

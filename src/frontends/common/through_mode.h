@@ -21,7 +21,7 @@ class ThroughMode {
   // Everything is stored, and from here on everybody reads and writes the backing file. 0 or
   // -errno. Requires: not entered yet.
   int enter(OpenFile& file);
-  // The kernel may go on using the file after the call that follows, whoever has made it, for as
+  // The kernel may go on using the file after the call that follows, in any process, for as
   // long as it likes: until it is told to the contrary by failed(), the file stays in through mode.
   void keep_for_good();
   void failed();

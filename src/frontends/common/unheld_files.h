@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Open files that a child or the next program gets without a hold on their description, because the
-// table of holds is full. Whoever has no hold must not touch the description: it is given to
+// table of holds is full. A process without a hold must not touch the description: it is given to
 // somebody else when the last hold goes. So such a file is the kernel's for all who have it:
 //
 //   before   the parent     share_unheld(): the file is in through mode for as long as anybody may

@@ -169,8 +169,8 @@ int set_status_flag(const Request& request) {
   return result;
 }
 
-// chattr +a and +i: whoever has the file open meets them at the next write, if the file system says
-// so.
+// chattr +a and +i: processes that have the file open meet them at the next write, if the file
+// system says so.
 bool sets_guarding_attribute(const Request& request) {
   if (request.number == FS_IOC_FSSETXATTR) {
     fsxattr wanted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each ioctl request does to a regular file, as far as that matters to whoever holds the
-// file's newest bytes: the one table of them.
+// What each ioctl request does to a regular file, as far as that matters to the holder of
+// the file's newest bytes: the one table of them.
 //
 // What is not in the table may do anything. Then the file is stored and left to the kernel for the
 // call, and the kernel's size and times are taken over afterwards: slow, and always right.

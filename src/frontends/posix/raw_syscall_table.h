@@ -75,7 +75,8 @@ inline constexpr long kTranslatedCalls[] = {
     SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_setxattrat, SYS_getxattrat,
     SYS_listxattrat, SYS_removexattrat, SYS_file_getattr, SYS_file_setattr, SYS_open_by_handle_at,
     SYS_pidfd_getfd, SYS_open_tree, SYS_finit_module, SYS_kexec_file_load, SYS_setrlimit,
-    SYS_prlimit64, SYS_chroot, SYS_pivot_root, SYS_unshare, SYS_setns, SYS_prctl, SYS_execve, SYS_execveat,
+    SYS_prlimit64, SYS_chroot, SYS_pivot_root, SYS_unshare, SYS_setns, SYS_prctl, SYS_execve,
+    SYS_execveat,
 #if defined(__x86_64__)
     SYS_open, SYS_creat, SYS_stat, SYS_lstat, SYS_dup2, SYS_unlink, SYS_rename, SYS_renameat,
     SYS_poll, SYS_select, SYS_getdents, SYS_futimesat, SYS_utimes, SYS_utime, SYS_chmod, SYS_chown,

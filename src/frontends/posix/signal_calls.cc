@@ -213,7 +213,7 @@ void guard_against_faults() {
   for (const int signal : {SIGSEGV, SIGBUS}) {
     struct sigaction now = {};
     if (real::sigaction(signal, nullptr, &now) != 0) continue;
-    // Who is to ignore it hands that on to the programs that it starts.
+    // A process that ignores the signal passes that on to the programs that it starts.
     if (now.sa_handler == SIG_IGN || is_wrapped(now)) continue;
     set_action(signal, &now, nullptr);
     if (now.sa_handler == SIG_DFL) asked_for[signal].store(0, std::memory_order_release);

@@ -44,7 +44,7 @@ bool has_dirty_files(std::uint64_t device) {
   return false;
 }
 
-// What the programs of the node have written to a file system (st_dev; 0: to all), whoever did.
+// What the programs of the node have written to a file system (st_dev; 0: to all).
 // Without a service this process can store what it has open itself: what is left then is lost.
 // Returns 0 or -errno.
 int store_all_of(std::uint64_t device) {
