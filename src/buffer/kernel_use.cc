@@ -34,13 +34,10 @@ void abandon_through(Actor& actor, ObjectIndex index) {
 void end_abandoned_through(const ObjectAccess& access) {
   Object& object = access.object();
   if (!is_through_abandoned(object)) return;
-  const std::uint32_t seen = object.shape_sequence.load(std::memory_order_seq_cst);
-  adopt_store_state(access);
   OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
-  // Used by the kernel and abandoned once more meanwhile: the next one looks again.
-  const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
-  const bool is_same = seen / Object::kThroughEnded == now / Object::kThroughEnded;
-  if (!is_same || !is_through_abandoned(object)) return;
+  // Whoever has ended it meanwhile may have written, and the store's size is not the file's then.
+  // One who cannot look leaves it to the next.
+  if (!is_through_abandoned(object) || !adopt_kernel_state(access)) return;
   object.through.fetch_sub(kThroughAbandoned, std::memory_order_seq_cst);
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
 }

@@ -19,8 +19,8 @@ void keep_through_for_good(const ObjectAccess& access);
 // It has not come to that use.
 void undo_keeping(const ObjectAccess& access);
 // The kernel has changed the file in ways that only it knows: its size and times are the file's.
-// Requires: the caller's through mode.
-void adopt_store_state(const ObjectAccess& access);
+// False when it cannot be asked. Requires: the object's lock, and through mode for as long.
+bool adopt_kernel_state(const ObjectAccess& access);
 
 // leave_through() for callers without a descriptor, who cannot see what the kernel has made of the
 // file: the sweep after a death, for one. Other processes may have the file open and know an old

@@ -329,6 +329,32 @@ TEST_F(Races, WhatTheKernelAppendedIsKnownToThoseWhoHaveTheFileOpen) {
   EXPECT_EQ(object().through.load(), 0U) << "its last one has closed it";
 }
 
+// Who is late must not take the store's end for the file's, behind which others write by then.
+TEST_F(Races, WhoComesLateToWhatTheKernelHasLeftCutsNothing) {
+  ASSERT_EQ(enter_through(access(0)), 0);
+  ASSERT_EQ(pwrite(fd_, "kernel", 6, 0), 6);
+  abandon_through(actors_[0], index_);
+  std::thread opener;
+  {
+    const OwnedGuard guard(object().lock, actors_[0].self, actors_[0].owners());
+    const std::uint32_t opens = object().opens.load();
+    opener = std::thread([&] {
+      StoreStatus status;
+      ASSERT_EQ(store_status(fd_, &status), 0);
+      EXPECT_EQ(open_object(actors_[1], *file_, status, false), index_);
+    });
+    while (object().opens.load() == opens) std::this_thread::yield();
+    // Until it has seen in which state the file is, and waits for the lock.
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    ASSERT_TRUE(adopt_kernel_state(access(0)));
+    object().through.fetch_sub(kThroughAbandoned);
+    object().shape_sequence.fetch_add(Object::kThroughEnded);
+    put(0, 6, " and buffer");
+  }
+  opener.join();
+  EXPECT_EQ(get(0, 0, 100), "kernel and buffer");
+}
+
 TEST_F(Races, ATruncationThatTheStoreRefusesChangesNothing) {
   close(fd_);
   const int sealed = memfd_create("cairn-races", MFD_ALLOW_SEALING | MFD_CLOEXEC);

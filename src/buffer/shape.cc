@@ -213,18 +213,18 @@ void wait_for_shape(const ObjectAccess& access) {
   end_dead_change(access);
 }
 
-void adopt_store_state(const ObjectAccess& access) {
+bool adopt_kernel_state(const ObjectAccess& access) {
   Object& object = access.object();
-  const OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
   std::uint64_t seen = object.size.load();
   StoreStatus status;
   do {
-    if (access.file.status(&status) < 0) return;
+    if (access.file.status(&status) < 0) return false;
     // A writer beside us makes the file longer first and publishes the size afterwards: when it
     // changed under this look, the file is asked again.
   } while (seen != status.stamp.size &&
            !object.size.compare_exchange_weak(seen, status.stamp.size));
   adopt_store(access);
+  return true;
 }
 
 int truncate_object(const ObjectAccess& access, std::uint64_t size) {

@@ -36,7 +36,11 @@ void ThroughMode::failed() {
 ThroughMode::~ThroughMode() {
   Actor* actor = file_ == nullptr ? nullptr : Session::instance().actor_if_any();
   if (actor == nullptr) return;
-  adopt_store_state(access_of(*actor, *file_));
+  {
+    Object& object = actor->object(file_->object);
+    const OwnedGuard guard(object.lock, actor->self, actor->owners());
+    (void)adopt_kernel_state(access_of(*actor, *file_));
+  }
   if (hold_ != HoldIndex::kNone) actor->memory->descriptions().release(hold_, actor->self);
   leave_through(*actor, file_->object);
 }
