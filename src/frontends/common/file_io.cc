@@ -29,16 +29,19 @@ bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
 // A write that starts or ends past the process's limit, or where the backing file system may not
 // follow: the kernel decides, with its errno and its signal, on a file that it sees as the
 // application does.
+enum class Place : std::uint8_t { kAtOffset, kAtEnd };
 [[gnu::noinline]] ssize_t write_past_limit(Actor& actor, OpenFile& file, const void* buffer,
-                                           std::size_t length, std::uint64_t offset) {
+                                           std::size_t length, Place place, std::uint64_t* offset) {
   const ObjectAccess access = access_of(actor, file);
   const int entered = enter_through(access);
   if (entered < 0) return entered;
-  const ssize_t written =
-      sys::pwrite(file.private_fd(), buffer, length, static_cast<off_t>(offset));
+  // Where the end is the kernel says, too: others may append beside us.
+  const ssize_t written = place == Place::kAtEnd ? access.file.append(buffer, length, offset)
+                                                 : sys::pwrite(file.private_fd(), buffer, length,
+                                                               static_cast<off_t>(*offset));
   if (written > 0) {
     Object& object = access.object();
-    const std::uint64_t end = offset + static_cast<std::uint64_t>(written);
+    const std::uint64_t end = *offset + static_cast<std::uint64_t>(written);
     raise_to(object.store_size, end);  // past it nobody would look into the store
     object.extend_to(end);
   }
@@ -49,7 +52,7 @@ bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
 [[gnu::always_inline]] inline ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer,
                                                std::size_t length, std::uint64_t offset) {
   if (__builtin_expect(offset + length > size_limit.load(std::memory_order_relaxed), 0)) {
-    return write_past_limit(actor, file, buffer, length, offset);
+    return write_past_limit(actor, file, buffer, length, Place::kAtOffset, &offset);
   }
   return write_object(access_of(actor, file), offset, buffer, length);
 }
@@ -58,8 +61,7 @@ ssize_t append(Actor& actor, OpenFile& file, const void* buffer, std::size_t len
                std::uint64_t* offset) {
   const std::uint64_t size = actor.object(file.object).size.load(std::memory_order_relaxed);
   if (__builtin_expect(size + length > size_limit.load(std::memory_order_relaxed), 0)) {
-    *offset = size;
-    return write_past_limit(actor, file, buffer, length, size);
+    return write_past_limit(actor, file, buffer, length, Place::kAtEnd, offset);
   }
   return append_object(access_of(actor, file), buffer, length, offset);
 }
