@@ -288,6 +288,22 @@ TEST_F(Races, WhatIsStillDirtyWhenThroughModeBeginsIsReadWrittenAndStored) {
   leave_through(actors_[1], index_);
 }
 
+TEST_F(Races, AFileWhoseThroughModeHasJustBegunIsNotShorterThanWhatWasWritten) {
+  put(0, 0, "stored");
+  ASSERT_EQ(sync_object(access(0), false, nullptr), 0);
+  put(0, 6, " and not");
+  count_through(actors_[1], index_);
+  StoreStatus status;
+  ASSERT_EQ(store_status(fd_, &status), 0);
+  ASSERT_EQ(status.stamp.size, 6U);
+  EXPECT_EQ(visible_stamp(object(), status.stamp).size, 14U);
+  ASSERT_EQ(finish_entering(access(1), 0, UINT64_MAX), 0);
+  ASSERT_EQ(ftruncate(fd_, 3), 0);
+  ASSERT_EQ(store_status(fd_, &status), 0);
+  EXPECT_EQ(visible_stamp(object(), status.stamp).size, 3U) << "the kernel has cut it";
+  abandon_through(actors_[1], index_);
+}
+
 // The last user of the kernel's had no descriptor to see what it has made of the file.
 TEST_F(Races, WhatTheKernelAppendedIsKnownToThoseWhoHaveTheFileOpen) {
   const auto append_past_the_buffers = [&](const std::string& bytes) {

@@ -398,14 +398,20 @@ off_t file_seek(OpenFile& file, off_t offset, int whence) {
 off_t file_size(OpenFile& file) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
-  StoreStatus status;
   if (actor == nullptr) return -EIO;
-  if (actor->object(file.object).through.load(std::memory_order_acquire) != 0) {
-    const int error = file.backing->status(&status);
-    if (error < 0) return error;
-    return static_cast<off_t>(visible_stamp(actor->object(file.object), status.stamp).size);
+  const Object& object = actor->object(file.object);
+  // A size below the object's is asked for again: it may be from before the last of it was stored.
+  constexpr int kLooksMax = 4;
+  std::uint64_t size = 0;
+  for (int look = 0; look < kLooksMax; ++look) {
+    size = object.size.load(std::memory_order_acquire);
+    if (object.through.load(std::memory_order_acquire) == 0) break;
+    StoreStatus status;
+    if (const int error = file.backing->status(&status); error < 0) return error;
+    size = visible_stamp(object, status.stamp).size;
+    if (size >= object.size.load(std::memory_order_acquire)) break;
   }
-  return static_cast<off_t>(actor->object(file.object).size.load(std::memory_order_acquire));
+  return static_cast<off_t>(size);
 }
 
 int file_truncate(OpenFile& file, off_t size) {

@@ -42,7 +42,11 @@ bool overlay(struct ::statx& status, const FileKey& key, ObjectIndex index) {
   const bool is_kernels = visible.size == stamp.size && visible.mtime_ns == stamp.mtime_ns;
   const bool agrees = object.store_size.load(std::memory_order_acquire) == stamp.size &&
                       object.store_mtime_ns.load(std::memory_order_acquire) == stamp.mtime_ns;
-  const bool is_through = object.through.load(std::memory_order_acquire) != 0;
+  // While the file is the kernel's it may know better; but what lies behind the object was perhaps
+  // asked for before that began.
+  const bool is_through = object.through.load(std::memory_order_acquire) != 0 &&
+                          visible.size >= object.size.load(std::memory_order_acquire) &&
+                          visible.mtime_ns >= object.mtime_ns.load(std::memory_order_acquire);
   status.stx_size = visible.size;
   status.stx_blocks += visible.extra_blocks_512;
   set_time(status.stx_mtime, visible.mtime_ns);
