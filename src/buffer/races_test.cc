@@ -345,6 +345,18 @@ TEST_F(Races, WhatTheKernelAppendedIsKnownToThoseWhoHaveTheFileOpen) {
   EXPECT_EQ(object().through.load(), 0U) << "its last one has closed it";
 }
 
+// It is about to get a name, by which others open it.
+TEST_F(Races, AFileWithoutANameIsKnownAsLongAsTheKernelWorksOnIt) {
+  object().set(kObjectUnlinked);
+  ASSERT_EQ(enter_through(access(1)), 0);
+  close_object(access(0), true);
+  StoreStatus status;
+  ASSERT_EQ(store_status(fd_, &status), 0);
+  EXPECT_EQ(open_object(actors_[0], *file_, status, true), index_);
+  EXPECT_FALSE(object().takes_blocks());
+  abandon_through(actors_[1], index_);
+}
+
 // Who is late must not take the store's end for the file's, behind which others write by then.
 TEST_F(Races, WhoComesLateToWhatTheKernelHasLeftCutsNothing) {
   ASSERT_EQ(enter_through(access(0)), 0);

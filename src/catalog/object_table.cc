@@ -105,7 +105,9 @@ bool ObjectTable::retire(ObjectIndex index, Owner self, const OwnerTable& owners
   Object& object = at(index);
   const HashPosition position = position_of(object.key());
   OwnedGuard guard(hash_.lock_of(position), self, owners);
-  if (object.opens.load() != 0 || !object.has(kObjectLive)) return false;
+  // Who has the file past the buffers can give it a name yet (O_TMPFILE).
+  if (object.opens.load() != 0 || object.through.load() != 0 || !object.has(kObjectLive))
+    return false;
   if (object.has(kObjectRetired)) return true;
   object.set(kObjectRetired);
   return hash_.erase_locked(position, raw(index));

@@ -69,7 +69,7 @@ class ObjectTable {
 
   // The file is gone for good: its key is forgotten at once, so that a new file that gets the same
   // inode within the same tick is not taken for it. The record is freed when the last reference
-  // goes. False while somebody has it open.
+  // goes. False while somebody has it open, or the kernel works on it.
   bool retire(ObjectIndex index, Owner self, const OwnerTable& owners);
 
   // Frees the record if nothing refers to it. Returns false when something does.
