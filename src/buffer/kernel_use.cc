@@ -4,9 +4,14 @@
 namespace cairn {
 namespace {
 
+// No look at the store agrees with this one.
+constexpr std::int64_t kNeverSeenNs = INT64_MIN;
+
 // Requires: the object's lock.
 void end_if_nobody_has_it_open(Object& object) {
   if (object.opens.load(std::memory_order_seq_cst) != 0 || !is_through_abandoned(object)) return;
+  // Who is just opening the file may have looked at the store before the kernel's last user wrote.
+  object.store_ctime_ns.store(kNeverSeenNs, std::memory_order_seq_cst);
   object.through.store(0, std::memory_order_seq_cst);
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
 }

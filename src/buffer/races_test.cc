@@ -357,6 +357,18 @@ TEST_F(Races, AFileWithoutANameIsKnownAsLongAsTheKernelWorksOnIt) {
   abandon_through(actors_[1], index_);
 }
 
+TEST_F(Races, WhoLookedBeforeTheKernelsLastUserWroteLooksAgain) {
+  put(0, 0, "before");
+  ASSERT_EQ(enter_through(access(1)), 0);
+  close_object(access(0), true);
+  StoreStatus status;
+  ASSERT_EQ(store_status(fd_, &status), 0);
+  ASSERT_EQ(pwrite(fd_, " and after", 10, 6), 10);
+  abandon_through(actors_[1], index_);
+  ASSERT_EQ(open_object(actors_[0], *file_, status, true), index_);
+  EXPECT_EQ(get(0, 0, 100), "before and after");
+}
+
 // Who is late must not take the store's end for the file's, behind which others write by then.
 TEST_F(Races, WhoComesLateToWhatTheKernelHasLeftCutsNothing) {
   ASSERT_EQ(enter_through(access(0)), 0);
