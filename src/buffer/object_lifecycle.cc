@@ -284,7 +284,7 @@ int enter_through(const ObjectAccess& access) {
   // From here on nobody adds a block; what came between is stored and dropped.
   const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kThrough);
   if (error < 0) {
-    object.through.fetch_sub(1, std::memory_order_seq_cst);
+    leave_through(access.actor, access.index);
     return error;
   }
   // Somebody's settling may have been overtaken by the last of the data.
