@@ -345,6 +345,21 @@ TEST_F(Races, WhatTheKernelAppendedIsKnownToThoseWhoHaveTheFileOpen) {
   EXPECT_EQ(object().through.load(), 0U) << "its last one has closed it";
 }
 
+TEST_F(Races, AReadThatThroughModeOvertakesSeesWhatIsNotStoredYet) {
+  put(0, 0, "dirty!");
+  std::string seen;
+  LockedBlock block = lock_resident(actors_[0], index_, BlockNumber{0});
+  ASSERT_TRUE(block);
+  std::thread reader([&] { seen = get(1, 0, 6); });
+  // Until it has found the file buffered, and waits for the block.
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  count_through(actors_[0], index_);
+  block.unlock();
+  reader.join();
+  EXPECT_EQ(seen, "dirty!");
+  leave_through(actors_[0], index_);
+}
+
 // It is about to get a name, by which others open it.
 TEST_F(Races, AFileWithoutANameIsKnownAsLongAsTheKernelWorksOnIt) {
   object().set(kObjectUnlinked);

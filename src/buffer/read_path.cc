@@ -135,7 +135,12 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   LockedBlock block =
       lock_or_place(access, part.number, std::max(part.end, wanted_end), PlacementReason::kRead,
                     blocks_wanted, Promotion::kIfWorthwhile);
-  if (!block) return read_through(access, part);
+  if (!block) {
+    // Through mode has begun since the call looked, and what is dirty may not be stored yet.
+    const bool is_kernels = access.object().through.load(std::memory_order_seq_cst) != 0;
+    const int error = is_kernels ? finish_entering(access, part.offset(), part.length()) : 0;
+    return error < 0 ? error : read_through(access, part);
+  }
   const std::uint16_t needed = pages_touched(part.begin, part.end);
   const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
   const bool resident = (valid & needed) == needed;
