@@ -86,7 +86,11 @@ int LedgerConnection::ask_once(const char* socket_path, const protocol::Unserved
   // has taken down for this connection it keeps until the process ends.
   const bool is_lost =
       result == -ETIMEDOUT || result == -EPROTO || result == -ECONNRESET || result == -EPIPE;
-  if (is_lost && socket == socket_) sys::close(std::exchange(socket_, -1));
+  if (socket != socket_) {
+    if (result < 0) sys::close(socket);  // a vfork child's, which nothing depends on yet
+  } else if (is_lost) {
+    sys::close(std::exchange(socket_, -1));
+  }
   return result;
 }
 
