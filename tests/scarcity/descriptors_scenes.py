@@ -166,5 +166,22 @@ def appends_beside_those_of_the_kernel():
     Programs("appenders", APPENDERS, capacities="descriptors=24").agree()
 
 
+LIMITED = """
+    import os, resource, signal
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    buffered = os.open("log", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    others = [os.open("/dev/null", os.O_RDONLY) for _ in range(24)]
+    past = os.open("log", os.O_WRONLY | os.O_APPEND)
+    print(os.write(past, b"A" * 10))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+    print(os.write(buffered, b"B" * 24), os.pread(buffered, 100, 0), os.fstat(buffered).st_size)
+"""
+
+
+def an_append_past_the_size_limit_goes_to_the_kernels_end():
+    Programs("limited", LIMITED, capacities="descriptors=24").agree()
+
+
 SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched,
-          appends_beside_those_of_the_kernel, programs_with_hardly_a_number, without_a_number_to_ask_with_an_open_fails]
+          appends_beside_those_of_the_kernel, programs_with_hardly_a_number, without_a_number_to_ask_with_an_open_fails,
+          an_append_past_the_size_limit_goes_to_the_kernels_end]
