@@ -27,6 +27,15 @@ class HeaderCheckTest(unittest.TestCase):
     def test_a_missing_include_guard_is_caught(self):
         self.assertIn("redefinition", self.complaint("struct A {};\n"))
 
+    def test_what_its_source_includes_first_is_left_to_the_compiler(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "src/base"))
+            for name, text in {"first.h": "", "first.cc": '// One.\n#include "base/first.h"\n#include <string>\n',
+                               "second.h": "", "second.cc": '#include <string>\n#include "base/second.h"\n'}.items():
+                with open(os.path.join(root, "src/base", name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(header_check.headers(root), ["src/base/second.h"])
+
 
 if __name__ == "__main__":
     unittest.main()
