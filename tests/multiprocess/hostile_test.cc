@@ -306,6 +306,9 @@ void kill_and_wait(pid_t child) {
 class StrayStores : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(StrayStores, NeverEndTheService) {
+#ifndef NDEBUG
+  GTEST_SKIP() << "the assertions of this build are to end a service that finds what is scribbled";
+#endif
   const unsigned seed = first_seed() * 1000 + GetParam();
   NodeOptions options;
   options.file_tier_bytes = 4 << 20;
