@@ -64,7 +64,7 @@ int lend_files_in_place(long count, iocb** requests) {
   for (long at = 0; at < count; ++at) {
     iocb* place = nullptr;
     iocb request;
-    if (user_copy(&place, requests + at, sizeof place) > 0 ||
+    if (user_copy(&place, requests + at, sizeof(void*)) > 0 ||
         user_copy(&request, place, sizeof request) > 0) {
       return 0;
     }
