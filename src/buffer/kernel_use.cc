@@ -10,7 +10,7 @@ constexpr std::int64_t kNeverSeenNs = INT64_MIN;
 // Requires: the object's lock.
 void end_if_nobody_has_it_open(Object& object) {
   if (object.opens.load(std::memory_order_seq_cst) != 0 || !is_through_abandoned(object)) return;
-  // Who is just opening the file may have looked at the store before the kernel's last user wrote.
+  // An open that is under way may have looked at the store before the kernel's last user wrote.
   object.store_ctime_ns.store(kNeverSeenNs, std::memory_order_seq_cst);
   object.through.store(0, std::memory_order_seq_cst);
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
@@ -40,8 +40,8 @@ void end_abandoned_through(const ObjectAccess& access) {
   Object& object = access.object();
   if (!is_through_abandoned(object)) return;
   OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
-  // Whoever has ended it meanwhile may have written, and the store's size is not the file's then.
-  // One who cannot look leaves it to the next.
+  // Another process may have ended it meanwhile and have written: then the store's size is not the
+  // file's. A process that cannot look leaves it to the next.
   if (!is_through_abandoned(object) || !adopt_kernel_state(access)) return;
   object.through.fetch_sub(kThroughAbandoned, std::memory_order_seq_cst);
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);

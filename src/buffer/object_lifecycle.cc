@@ -326,7 +326,7 @@ VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
   VisibleStamp visible{store.size, store.mtime_ns, store.ctime_ns, 0};
   // The store's ctime is that of our write-back until somebody changes the file through the kernel.
   if (object.through.load(std::memory_order_acquire) != 0 && !is_as_settled(object, store)) {
-    // Whoever has just entered through mode may still be storing the end of the file.
+    // A process that has just entered through mode may still be storing the end of the file.
     if (object.blocks.load(std::memory_order_acquire) != 0)
       visible.size = std::max(visible.size, object.size.load(std::memory_order_acquire));
     return visible;

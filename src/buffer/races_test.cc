@@ -384,7 +384,7 @@ TEST_F(Races, WhoLookedBeforeTheKernelsLastUserWroteLooksAgain) {
   EXPECT_EQ(get(0, 0, 100), "before and after");
 }
 
-// Who is late must not take the store's end for the file's, behind which others write by then.
+// A late process must not take the store's end for the file's: others write behind it by then.
 TEST_F(Races, WhoComesLateToWhatTheKernelHasLeftCutsNothing) {
   ASSERT_EQ(enter_through(access(0)), 0);
   ASSERT_EQ(pwrite(fd_, "kernel", 6, 0), 6);

@@ -219,8 +219,8 @@ bool adopt_kernel_state(const ObjectAccess& access) {
   StoreStatus status;
   do {
     if (access.file.status(&status) < 0) return false;
-    // A writer beside us makes the file longer first and publishes the size afterwards: when it
-    // changed under this look, the file is asked again.
+    // A writer beside us makes the file longer first and publishes the size afterwards. So a size
+    // that changed under this look makes it look again.
   } while (seen != status.stamp.size &&
            !object.size.compare_exchange_weak(seen, status.stamp.size));
   adopt_store(access);

@@ -86,8 +86,8 @@ struct Object {
   std::atomic<std::uint32_t> error_sequence;
   std::atomic<std::uint8_t> error_number;
   std::atomic<std::uint8_t> marks;  // ObjectMark
-  // The numbers of all blocks that it has had are below 2 to the power of this: where those end
-  // who look for all of them.
+  // The numbers of all blocks that it has had are below 2 to the power of this: searches for all
+  // blocks end there.
   std::atomic<std::uint8_t> number_bits;
   std::uint8_t spare;
   std::atomic<std::uint32_t> dirty_low;   // hint: no dirty block below

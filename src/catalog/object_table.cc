@@ -105,7 +105,7 @@ bool ObjectTable::retire(ObjectIndex index, Owner self, const OwnerTable& owners
   Object& object = at(index);
   const HashPosition position = position_of(object.key());
   OwnedGuard guard(hash_.lock_of(position), self, owners);
-  // Who has the file past the buffers can give it a name yet (O_TMPFILE).
+  // A process that has the file past the buffers can give it a name yet (O_TMPFILE).
   if (object.opens.load() != 0 || object.through.load() != 0 || !object.has(kObjectLive))
     return false;
   if (object.has(kObjectRetired)) return true;

@@ -85,19 +85,23 @@ class Mounted:
         subprocess.run(["umount", "-l", str(self.path)], check=True)
 
 
-def syncfs_reports_what_cannot_be_stored():
-    need_root()
-    work = under_cairn.work_directory("promises-full")
-    with Mounted(work / "small", 4) as small:
-        (work / "other").mkdir()
-        program = """
-import ctypes, errno, os, sys
+SYNCFS = """
+import ctypes, errno, os, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def syncfs(path):
     fd = os.open(path, os.O_RDONLY)
     result = libc.syncfs(fd), errno.errorcode.get(ctypes.get_errno(), 0)
     os.close(fd)
     return result
+"""
+
+
+def syncfs_reports_what_cannot_be_stored():
+    need_root()
+    work = under_cairn.work_directory("promises-full")
+    with Mounted(work / "small", 4) as small:
+        (work / "other").mkdir()
+        program = SYNCFS + """
 fd = os.open('small/big', os.O_RDWR | os.O_CREAT)
 os.write(fd, b'x' * (8 << 20))
 other = os.open('other/a', os.O_RDWR | os.O_CREAT)
@@ -123,14 +127,7 @@ print(*(syncfs('small')))
 
 def syncfs_of_a_dead_node_fails_with_what_others_wrote():
     """The service, which alone could store it, is killed: a success would be a lie."""
-    program = """
-import ctypes, errno, os, signal
-libc = ctypes.CDLL(None, use_errno=True)
-def syncfs(path):
-    fd = os.open(path, os.O_RDONLY)
-    result = libc.syncfs(fd), errno.errorcode.get(ctypes.get_errno(), 0)
-    os.close(fd)
-    return result
+    program = SYNCFS + """
 def parent(pid):
     return int(open(f'/proc/{pid}/stat').read().rsplit(')')[1].split()[1])
 fd = os.open('a', os.O_RDWR | os.O_CREAT)
