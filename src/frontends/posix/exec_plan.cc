@@ -10,6 +10,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/launch_environment.h"
+#include "frontends/common/live_objects.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
 #include "frontends/common/posix_locks.h"
@@ -149,16 +150,11 @@ ForeignReason reason_of_process() {
 void store_everything() {
   Session& session = Session::instance();
   if (!session.attach()) return session.store_everything_unserved(program_invocation_short_name);
-  const ObjectTable& objects = session.memory().objects();
-  std::uint32_t live = objects.live_count();
-  for (std::uint32_t index = 1; index < objects.capacity() && live > 0; ++index) {
-    const Object& object = objects.at(static_cast<ObjectIndex>(index));
-    if (!object.has(kObjectLive)) continue;
-    --live;
-    if (object.dirty_blocks.load(std::memory_order_acquire) != 0 && !object.has(kObjectUnlinked)) {
-      session.request_flush(static_cast<ObjectIndex>(index), false);
-    }
-  }
+  for_each_live_object(session.memory().objects(), [&](ObjectIndex index, const Object& object) {
+    if (object.dirty_blocks.load(std::memory_order_acquire) != 0 && !object.has(kObjectUnlinked))
+      session.request_flush(index, false);
+    return true;
+  });
 }
 
 int make_real_descriptor(OpenFile& file, bool* is_extra) {

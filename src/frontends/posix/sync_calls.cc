@@ -10,6 +10,7 @@
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
+#include "frontends/common/live_objects.h"
 #include "frontends/common/real_calls.h"
 
 namespace cairn {
@@ -30,18 +31,15 @@ namespace {
 bool has_dirty_files(std::uint64_t device) {
   const Session& session = Session::instance();
   if (!session.has_memory()) return false;
-  const ObjectTable& objects = session.memory().objects();
-  std::uint32_t live = objects.live_count();
-  for (std::uint32_t index = 1; index < objects.capacity() && live > 0; ++index) {
-    const Object& object = objects.at(static_cast<ObjectIndex>(index));
-    if (!object.has(kObjectLive)) continue;
-    --live;
+  bool is_any = false;
+  for_each_live_object(session.memory().objects(), [&](ObjectIndex, const Object& object) {
     const bool is_meant = device == 0 || object.device == device;
     const bool is_kept =
         object.handling().mode == BufferingMode::kScratch || object.has(kObjectUnlinked);
-    if (is_meant && !is_kept && object.dirty_blocks.load() != 0) return true;
-  }
-  return false;
+    is_any = is_meant && !is_kept && object.dirty_blocks.load() != 0;
+    return !is_any;
+  });
+  return is_any;
 }
 
 // What the programs of the node have written to a file system (st_dev; 0: to all).
