@@ -126,12 +126,13 @@ int stop_node(const StopOptions& options) {
 
 int drain_node(const DrainOptions& options) {
   const NodePaths paths = select_node(options.node);
+  // Before the drain: a node that was left over may end by itself once it is empty.
+  const Json status = request_status(paths);
   ControlClient client(paths);
   const Json reply = drain(client, options.timeout_seconds);
   if (!bool_field(reply, "stored", false)) return say_unstored(paths.name, reply);
   say(fmt::format("everything on node {} is stored ({})", paths.name,
                   format_duration(number_field(reply, "seconds"))));
-  const Json status = request_status(paths);
   if (is_left_over(paths, status)) {
     const auto service = static_cast<pid_t>(unsigned_field(status, "service_pid"));
     if (const Json kept = end_service(paths, service, false); !kept.empty())

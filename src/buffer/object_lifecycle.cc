@@ -178,9 +178,9 @@ int close_object(const ObjectAccess& access, bool may_write) {
   if (unlinked) {
     // With a descriptor at the service the record stays, and so its index is still this file's when
     // the message arrives.
-    const bool handed_over = object.has(kObjectHandedOver);
+    const bool is_held = object.is_held_by_service();
     discard_object(actor, access.index);
-    if (handed_over) access.service.discarded(access.index);
+    if (is_held) access.service.discarded(access.index);
   }
   return result;
 }

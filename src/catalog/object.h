@@ -58,6 +58,8 @@ enum ObjectMark : std::uint8_t {
   kMarkHomeRuled = 1u << 1,
   // the service has a descriptor of the file to fetch from, and closes it when nobody reads it
   kMarkFetchedFrom = 1u << 2,
+  // the service keeps a descriptor of the closed file for fsync, and closes it when it is deleted
+  kMarkKeptForSync = 1u << 3,
 };
 
 struct Object {
@@ -99,6 +101,8 @@ struct Object {
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
   void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_acq_rel); }
+  // Whether the service has a descriptor that it is to close once the file is gone.
+  bool is_held_by_service() const { return has(kObjectHandedOver) || is_marked(kMarkKeptForSync); }
   bool is_marked(ObjectMark mark) const { return (marks.load() & mark) != 0; }
   // Returns whether it was.
   bool mark(ObjectMark mark, bool is_so) {

@@ -21,6 +21,8 @@ namespace {
 constexpr std::int64_t kTickNanos = 50'000'000;
 // How long a descriptor stays open that is dear to open again.
 constexpr std::int64_t kLingerNanos = 2'000'000'000;
+// How often it looks whether files are deleted whose descriptors are kept for fsync alone.
+constexpr std::int64_t kReleaseNanos = 2'000'000'000;
 // An idle node wakes this often; nothing depends on it.
 constexpr int kIdleMs = 3'600'000;
 
@@ -162,7 +164,7 @@ Flusher::Plan Flusher::look() const {
     const std::int64_t not_before = file->not_before_ns.load();
     if (not_before > now_ns && (file->failures.load() != 0 || !all_due)) {
       if (file->failures.load() == 0) plan.any_dirty = true;
-      plan.next_ns = plan.next_ns == 0 ? not_before : std::min(plan.next_ns, not_before);
+      plan.look_again(not_before);
       continue;
     }
     const std::uint32_t age_ms = now_ms - object.dirty_since_ms.load(std::memory_order_relaxed);
@@ -175,6 +177,7 @@ Flusher::Plan Flusher::look() const {
     if (temporary && !abandoned && !all_due) continue;
     if (all_due || abandoned || is_due(object, age_ms)) plan.due.emplace_back(age_ms, file);
   }
+  if (files_.keeps_closed()) plan.look_again(next_release_ns_);
   return plan;
 }
 
@@ -183,7 +186,7 @@ void Flusher::Plan::note_resting(const StoreFilePtr& file, std::int64_t now_ns) 
   if (end_ns <= now_ns) {
     rested.push_back(file);
   } else {
-    next_ns = next_ns == 0 ? end_ns : std::min(next_ns, end_ns);
+    look_again(end_ns);
   }
 }
 
@@ -214,6 +217,14 @@ void Flusher::enqueue(Plan& plan) {
   work_.notify_all();
 }
 
+// Those that programs delete under Cairn are let go of at once; see StoreFiles::release().
+void Flusher::release_deleted() {
+  const std::int64_t now_ns = monotonic_ns();
+  if (now_ns < next_release_ns_) return;
+  (void)files_.release_deleted();
+  next_release_ns_ = now_ns + kReleaseNanos;
+}
+
 void Flusher::schedule() {
   for (;;) {
     {
@@ -222,6 +233,7 @@ void Flusher::schedule() {
       news_ = false;
     }
     activity_.look();
+    release_deleted();
     const std::int64_t began = monotonic_ns();
     Plan plan = look();
     for (const StoreFilePtr& file : plan.rested) drop(file);

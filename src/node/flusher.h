@@ -22,6 +22,7 @@
 // threads.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -107,16 +108,18 @@ class Flusher {
     std::vector<std::pair<std::uint32_t, StoreFilePtr>> due;  // age, file
     PlacementReason reason = PlacementReason::kDue;           // of all of them
     bool any_dirty = false;            // something that can be stored is dirty, due or not
-    std::int64_t next_ns = 0;          // when to look at a failed or a resting one again; 0 = never
+    std::int64_t next_ns = 0;          // when to look at what rests or failed again; 0 = never
     std::vector<StoreFilePtr> rested;  // whose descriptors are to be dropped
 
     // A file that needs nothing and whose descriptor is kept for a while.
     void note_resting(const StoreFilePtr& file, std::int64_t now_ns);
+    void look_again(std::int64_t at_ns) { next_ns = next_ns == 0 ? at_ns : std::min(next_ns, at_ns); }
   };
 
   void schedule();
   Plan look() const;
   void enqueue(Plan& plan);
+  void release_deleted();
   void sleep(const Plan& plan, std::int64_t look_ns);
   bool is_pressed() const;
   static bool is_wished(const std::vector<Wish>& wishes, const StoreFile& file);
@@ -142,6 +145,7 @@ class Flusher {
   const Log log_;
   std::uint64_t capacity_bytes_ = 0;
   std::uint64_t dirty_seen_ = 0;  // by the scheduler, at its last look
+  std::int64_t next_release_ns_ = 0;  // monotonic, of the scheduler
   RunActivity activity_;
   std::thread scheduler_;
   std::vector<std::thread> streams_;

@@ -246,6 +246,7 @@ class Service final : public AttachEvents, public StopRequest {
   }
   void on_discarded(ObjectIndex object) override {
     if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
+    files_.release(object);
     (void)memory_.objects().reclaim(object, clients_.service(), memory_.owners());
   }
   void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) override {

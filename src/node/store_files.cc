@@ -31,6 +31,12 @@ bool may_be_written(const Object& object) {
   return object.writers.load() != 0 || is_unstored(object);
 }
 
+// A file that nobody can find any more has nothing to make durable.
+bool is_deleted(const StoreFile& file) {
+  StoreStatus status;
+  return store_status(file.fd.get(), &status) == 0 && status.links == 0;
+}
+
 UniqueFd reopen(int fd, int access_mode) {
   char link[40];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -61,21 +67,28 @@ std::string path_of_descriptor(pid_t pid, int fd) {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
+// The nearest directory above the file that is on its device and that can be opened. The file
+// itself would keep its room for good once it is deleted: it is taken only where there is no other.
+UniqueFd directory_above(int fd, dev_t device) {
+  std::string path = path_of_descriptor(fd);
+  for (std::size_t end = path.rfind('/'); end != std::string::npos && end != 0;
+       end = path.rfind('/')) {
+    path.erase(end);
+    UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat status{};
+    if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device)
+      return directory;
+  }
+  return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+}
+
 StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
   const auto [entry, created] = devices_.try_emplace(device);
   if (created) {
     entry->second.rotational = is_rotational(device);
     entry->second.remote = profiler::is_on_network(fd);
     entry->second.in_user_space = profiler::is_in_user_space(fd);
-    std::string path = path_of_descriptor(fd);
-    path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
-    UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct stat status{};
-    if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device) {
-      entry->second.directory = std::move(directory);
-    } else {
-      entry->second.directory.reset(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-    }
+    entry->second.directory = directory_above(fd, device);
   }
   return entry->second;
 }
@@ -155,7 +168,7 @@ bool StoreFiles::drop_unless(const StoreFilePtr& file, bool (*is_needed)(const O
     object.set(kObjectHandedOver);
     return false;
   }
-  if (file->sync_owed.load()) {
+  if (file->sync_owed.load() && !is_deleted(*file)) {
     Device& device = device_of(file->device, file->fd.get());
     // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has
     // open for writing.
@@ -166,6 +179,8 @@ bool StoreFiles::drop_unless(const StoreFilePtr& file, bool (*is_needed)(const O
     if (parked) {
       device.closed.push_back(
           std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->traits));
+      object.mark(kMarkKeptForSync, true);
+      memory_.wake_flusher();  // which looks from now on whether it is deleted
     } else {
       device.sync_owed = true;
     }
@@ -180,6 +195,39 @@ std::size_t StoreFiles::drop_idle() {
     if (drop_if_idle(file)) ++dropped;
   }
   return dropped;
+}
+
+void StoreFiles::release(ObjectIndex object) {
+  release_if([object](const StoreFile& file) { return file.object == object; });
+}
+
+void StoreFiles::release_deleted() {
+  release_if([](const StoreFile&) { return true; });
+}
+
+void StoreFiles::release_if(const std::function<bool(const StoreFile&)>& is_meant) {
+  std::vector<StoreFilePtr> deleted;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, device] : devices_) {
+      std::copy_if(device.closed.begin(), device.closed.end(), std::back_inserter(deleted),
+                   [&is_meant](const StoreFilePtr& file) { return is_meant(*file); });
+    }
+  }
+  // Without the lock: to ask, and to close the last descriptor of a file, may wait for the store.
+  std::erase_if(deleted, [](const StoreFilePtr& file) { return !is_deleted(*file); });
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, device] : devices_) {
+    std::erase_if(device.closed, [&deleted](const StoreFilePtr& file) {
+      return std::find(deleted.begin(), deleted.end(), file) != deleted.end();
+    });
+  }
+}
+
+bool StoreFiles::keeps_closed() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(devices_.begin(), devices_.end(),
+                     [](const auto& entry) { return !entry.second.closed.empty(); });
 }
 
 int StoreFiles::make_durable() {

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -87,6 +88,14 @@ class StoreFiles {
   // were dropped.
   std::size_t drop_idle();
 
+  // Lets go of the file of `object` that is kept for fsync alone, if it has lost its last name
+  // since: nobody else would get its room on the store. May wait for the store.
+  void release(ObjectIndex object);
+  // release() for all, as who deletes a file may be a program that nobody watches.
+  void release_deleted();
+  // Whether anything is kept for fsync alone.
+  bool keeps_closed() const;
+
   // Makes everything durable that was stored since the last call: fsync per file when few, else
   // syncfs per device. Returns 0 or the first errno.
   int make_durable();
@@ -102,6 +111,7 @@ class StoreFiles {
     std::vector<StoreFilePtr>
         closed;  // stored, idle, still to be synced: a few are kept to spare the syncfs
   };
+  void release_if(const std::function<bool(const StoreFile&)>& is_meant);
   Device& device_of(dev_t device, int fd);
   int sync_device(dev_t device, Device& entry, const std::vector<StoreFilePtr>& owed) const;
 

@@ -2,6 +2,7 @@
 #include "node/store_files.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "backing/backing_file.h"
@@ -60,6 +61,33 @@ TEST_F(StoreFilesTest, WhatIsStoredWithoutBeingMadeDurableIsOwed) {
   EXPECT_TRUE(file->sync_owed.load());
   EXPECT_EQ(flusher.flush_now(object_, true), 0);
   EXPECT_FALSE(file->sync_owed.load());
+}
+
+// Its room on the store is wanted by others; what nobody can find needs not be durable.
+TEST_F(StoreFilesTest, WhatIsKeptForFsyncAloneIsLetGoOfWhenItsFileIsDeleted) {
+  char path[] = "/tmp/cairn-store-files-XXXXXX";
+  fd_ = UniqueFd(::mkstemp(path));
+  StoreStatus status;
+  ASSERT_EQ(store_status(fd_.get(), &status), 0);
+  object_ = testing::make_object(actor_, status.key);
+  ASSERT_TRUE(hand_over(1));
+  files_->find(object_)->sync_owed.store(true);
+  memory_.objects().at(object_).opens.store(0);
+  ASSERT_TRUE(files_->drop_if_idle(files_->find(object_)));
+  EXPECT_TRUE(files_->keeps_closed());
+  files_->release_deleted();
+  EXPECT_TRUE(files_->keeps_closed()) << "it has its name";
+  ASSERT_EQ(::unlink(path), 0);
+  files_->release_deleted();
+  EXPECT_FALSE(files_->keeps_closed());
+}
+
+TEST_F(StoreFilesTest, OfAFileWithoutANameNothingIsKept) {
+  ASSERT_TRUE(hand_over(1));  // made without one
+  files_->find(object_)->sync_owed.store(true);
+  memory_.objects().at(object_).opens.store(0);
+  ASSERT_TRUE(files_->drop_if_idle(files_->find(object_)));
+  EXPECT_FALSE(files_->keeps_closed());
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 """Errors of the backing store: data are kept, the program is told by fsync, the end of the run says what is
 not stored and how to retry, and after the repair everything gets there.
 
-    backing_errors.py [full] [full_unnoticed] [input_output_error]
+    backing_errors.py [SCENE ...]
 
 The store is a small tmpfs or a file system on a loop device that runs out of room; without the right to mount
 the test is skipped.
@@ -139,6 +139,44 @@ def test_full_unnoticed(work):
         store.close()
 
 
+def test_deleted_files_give_their_room_back(work):
+    """What was stored and then deleted, by the program or by others, takes no room of the store: at once where it
+    is wanted for something else, soon where it is not. No fsync comes in between: what is closed without one stays
+    to be made durable at the end of the run, and the node keeps a way to do that."""
+    store = SmallStore(work, 12)
+    try:
+        outcome = run_program(work, store.path, """
+            import os, subprocess, time
+            block = bytes((i * 3 + i // 251) & 0xFF for i in range(4096)) * 256
+            def write(name, count):
+                with open(name, 'wb') as f:
+                    for _ in range(count): f.write(block)
+            def free(): return os.statvfs('.').f_bfree * os.statvfs('.').f_bsize >> 20
+            def wait_for(condition):
+                end = time.monotonic() + 20
+                while not condition() and time.monotonic() < end: time.sleep(0.01)
+                return condition()
+            write('first', 8)
+            print('stored', wait_for(lambda: free() <= 4))
+            time.sleep(0.5)   # its descriptor is given up
+            os.unlink('first')
+            write('second', 8)
+            fd = os.open('second', os.O_RDWR)
+            os.fsync(fd); os.close(fd)
+            write('third', 3)
+            print('stored', wait_for(lambda: free() <= 1))
+            time.sleep(0.5)
+            subprocess.run(['rm', 'third'], check=True, env={})
+            print('free', wait_for(lambda: free() >= 4))
+            """)
+        need(outcome.output.split("\n")[:3] == ["stored True", "stored True", "free True"],
+             f"said {outcome.output!r} {outcome.errors[-800:]}")
+        need(outcome.status == 0, f"run: {outcome} {outcome.errors[-800:]}")
+        need((store.path / "second").read_bytes() == pattern(8 << 20, 3), "the stored file differs")
+    finally:
+        store.close()
+
+
 def test_every_description(work):
     """While the store fails, fsync and close of every open description say so; once it is stored, none does."""
     store = SmallStore(work, 4)
@@ -214,8 +252,9 @@ def test_input_output_error(work):
         image_home.close()
 
 
-TESTS = {"full": test_full, "full_unnoticed": test_full_unnoticed, "every_description": test_every_description,
-         "input_output_error": test_input_output_error}
+TESTS = {"full": test_full, "full_unnoticed": test_full_unnoticed,
+         "deleted_files_give_their_room_back": test_deleted_files_give_their_room_back,
+         "every_description": test_every_description, "input_output_error": test_input_output_error}
 
 
 def main():

@@ -74,8 +74,8 @@ def launcher_stopped_between_ready_and_the_run():
 
 def clients_killed_with_the_launcher():
     with Place("left-clients") as place:
-        process = start_run(place, "sh", "-c", "exec 5>data; while echo line >&5; do :; done")
-        check(wait_until(lambda: (place.work / "data").exists(), 20), "the program does not start")
+        process = start_run(place, "sh", "-c", "exec 5>data; echo line >&5; touch up; while echo line >&5; do :; done")
+        check(wait_until(lambda: (place.work / "up").exists(), 20), "the program does not start")
         kill_group(process, gently=True)
         expect_end(place, "while its program wrote")
         text = (place.work / "data").read_bytes()

@@ -58,11 +58,10 @@ class Victim {
     if (actor == nullptr) return;
     const ObjectIndex object = session.memory().objects().find(key_of(status));
     if (object == ObjectIndex::kNone) return;
-    unlink_object(*actor, object);
     const Object& record = actor->object(object);
-    if (record.opens.load(std::memory_order_acquire) == 0 && record.has(kObjectHandedOver)) {
-      session.discarded(object);
-    }
+    const bool is_held = record.is_held_by_service();  // the record may not outlive the name
+    unlink_object(*actor, object);
+    if (is_held && record.opens.load(std::memory_order_acquire) == 0) session.discarded(object);
   }
 
  private:
