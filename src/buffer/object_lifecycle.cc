@@ -228,6 +228,9 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
       request.fd = access.file.fd();
       result = flush_object(actor, request).error;
       if (result == 0) result = settle_store(actor, access.index, access.file.fd());
+      // The service may hold deleted files, whose room it gives back before it says the same.
+      if (lacks_room(result) && access.service.request_flush(access.index, durable) == 0)
+        result = 0;
     } else {
       result = access.service.request_flush(access.index, durable);
     }

@@ -11,6 +11,8 @@
 // or pass (background).
 #pragma once
 
+#include <errno.h>
+
 #include <cstdint>
 
 #include "tiers/actor.h"
@@ -48,5 +50,8 @@ int settle_store(Actor& actor, ObjectIndex object, int fd);
 
 // Notes that a flush failed: the next fsync or close of every description reports it.
 void record_store_error(Object& object, int error_number);
+
+// Whether 0 or -errno says that the store, or its user's part of it, is full.
+inline bool lacks_room(int error) { return error == -ENOSPC || error == -EDQUOT; }
 
 }  // namespace cairn

@@ -397,7 +397,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   const bool is_in_use = request.reason != PlacementReason::kDrained;
   const FlushResult result = file->traits.is_sent_early && is_in_use
                                  ? flush_and_send(actor, *file, request)
-                                 : flush_object(actor, request);
+                                 : flush(actor, request);
   int error = result.error;
   if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
     error = settled;
@@ -417,6 +417,15 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
   return result.bytes;
 }
 
+FlushResult Flusher::flush(Actor& actor, const FlushRequest& request) {
+  const FlushResult first = flush_object(actor, request);
+  if (!lacks_room(first.error)) return first;
+  files_.release_deleted();
+  FlushResult second = flush_object(actor, request);
+  second.bytes += first.bytes;
+  return second;
+}
+
 // A file system that is a program keeps what it is given, and whoever closes the file or opens it
 // for reading waits until all of that is sent on (MooseFS: 4 s): it is never given much at a time.
 FlushResult Flusher::flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request) {
@@ -424,7 +433,7 @@ FlushResult Flusher::flush_and_send(Actor& actor, const StoreFile& file, FlushRe
   const std::uint64_t most = request.bytes_max;
   request.bytes_max = kUnsentBytesMax;
   while (sum.bytes < most) {
-    const FlushResult part = flush_object(actor, request);
+    const FlushResult part = flush(actor, request);
     sum.bytes += part.bytes;
     sum.blocks_left = part.blocks_left;
     sum.error = part.error;
@@ -493,7 +502,7 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
   FlushRequest request;
   request.object = index;
   request.fd = file->fd.get();
-  int error = flush_object(actor, request).error;
+  int error = flush(actor, request).error;
   if (const int settled = settle_store(actor, index, file->fd.get()); error == 0) error = settled;
   if (error == 0 && durable && ::fsync(file->fd.get()) != 0) {
     error = -errno;

@@ -132,6 +132,8 @@ class Flusher {
   StoreFilePtr take_locked();
   // Returns the bytes stored.
   std::uint64_t flush_turn(Actor& actor, const StoreFilePtr& file);
+  // flush_object(); on a full store with the room first that deleted files still take.
+  FlushResult flush(Actor& actor, const FlushRequest& request);
   FlushResult flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request);
   // 0 or -errno: what was stored before is then dirty again.
   int send(Actor& actor, const StoreFile& file);

@@ -91,7 +91,9 @@ class StoreFiles {
   // Lets go of the file of `object` that is kept for fsync alone, if it has lost its last name
   // since: nobody else would get its room on the store. May wait for the store.
   void release(ObjectIndex object);
-  // release() for all, as who deletes a file may be a program that nobody watches.
+  // release() for all, as who deletes a file may be a program that nobody watches; and
+  // drop_if_idle() for those of which a program has just told. Calls wait for each other: after one
+  // the room is free.
   void release_deleted();
   // Whether anything is kept for fsync alone.
   bool keeps_closed() const;
@@ -119,6 +121,7 @@ class StoreFiles {
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
   std::map<dev_t, Device> devices_;
+  std::mutex release_mutex_;  // taken before mutex_
 };
 
 // The same file through a description of our own, for writing: locks of the one that a client lent

@@ -54,10 +54,10 @@ GuardChange::GuardChange(int directory, const char* path, int flags, bool is_wan
 void GuardChange::begin(BackingFile& backing) {
   Object& object = actor_->object(object_);
   object.set(kObjectGuarded);
-  // A writer that has seen the flag down may still be at it: through mode takes that in, too.
-  // Should the store refuse the data, the call goes ahead all the same, as it would natively.
-  if (object.dirty_blocks.load() != 0 || object.writers.load() != 0)
-    is_through_ = enter_through({*actor_, object_, backing, Session::instance()}) == 0;
+  // A writer that has seen the flag down may still be at it, and so may the service, which sets the
+  // size of what its last writer has closed: through mode takes both in. Should the store refuse
+  // the data, the call goes ahead all the same, as it would natively.
+  is_through_ = enter_through({*actor_, object_, backing, Session::instance()}) == 0;
 }
 
 GuardChange::~GuardChange() {
