@@ -110,6 +110,35 @@ SCENE(leases_for_reading) {
   say_file("f");
 }
 
+// By name, most file systems leave a file alone that has the size; ext4 does not.
+SCENE(the_size_that_a_file_has) {
+  const timespec old[2] = {{1000, 0}, {1000, 0}};
+  struct stat status{};
+  for (const int bytes : {0, 5000}) {
+    const int fd = open_file("f");
+    say("written", pwrite(fd, "content", bytes == 0 ? 0 : 7, 0));
+    say("grown", ftruncate(fd, bytes));
+    say("times", futimens(fd, old));
+    say("by name", truncate("f", bytes));
+    say("stat", fstat(fd, &status));
+    say("is old", status.st_mtime == 1000);
+    say("stored", fsync(fd));
+    say("times", futimens(fd, old));
+    say("by name", truncate("f", bytes));
+    say("stat", stat("f", &status));
+    say("is old", status.st_mtime == 1000);
+    say("by descriptor", ftruncate(fd, bytes));
+    say("stat", fstat(fd, &status));
+    say("is old", status.st_mtime == 1000);
+    say("mode", fchmod(fd, 04711));
+    say("by name", truncate("f", bytes));
+    say("stat", fstat(fd, &status));
+    say("mode", status.st_mode & 07777);
+    close(fd);
+    unlink("f");
+  }
+}
+
 // Programs find out by trying what a device takes.
 SCENE(direct_transfers) {
   constexpr std::size_t kFileBytes = 30'000;
