@@ -231,6 +231,18 @@ SCENE(a_program_that_is_being_read) {
   close(other);
 }
 
+// What is wrong with the target is found before there is nothing to send.
+SCENE(nothing_to_send) {
+  const int from = make_file("from", "0123456789");
+  const int device = open("/dev/zero", O_RDONLY);
+  const int directory = open(".", O_RDONLY);
+  for (const int source : {from, device, directory}) {
+    say("to what appends", sendfile(open_file("to", O_WRONLY | O_CREAT | O_APPEND), source, nullptr, 0));
+    say("to a reader", sendfile(open_file("to", O_RDONLY), source, nullptr, 0));
+    say("to a writer", sendfile(open_file("to", O_WRONLY), source, nullptr, 0));
+  }
+}
+
 // One call moves as much as the kernel moves in one.
 SCENE(large_copies) {
   constexpr off_t kBytes = 70 * 1024 * 1024;

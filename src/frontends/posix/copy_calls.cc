@@ -201,6 +201,7 @@ ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
   if (!from.allows(O_RDONLY)) return -EBADF;
   if (offset != nullptr && *offset < 0) return -EINVAL;
   if (!to.allows(O_WRONLY)) return -EBADF;
+  if (to.refuses_as_appending()) return -EINVAL;
   if (from.file == nullptr) {
     mode_t mode = 0;
     if (const int error = mode_of(from_fd, &mode); error < 0) return error;
@@ -208,7 +209,6 @@ ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
     if (length == 0 && sys::lseek(from_fd, 0, SEEK_CUR) >= 0) return 0;
     if (!S_ISREG(mode) && !S_ISBLK(mode)) return -EINVAL;
   }
-  if (to.refuses_as_appending()) return -EINVAL;
   return copy(from, to, length);
 }
 
