@@ -410,6 +410,41 @@ TEST_F(Races, WhoComesLateToWhatTheKernelHasLeftCutsNothing) {
   EXPECT_EQ(get(0, 0, 100), "kernel and buffer");
 }
 
+// Changes the mode of the file in the middle of a write that has seen none in the way.
+class GuardingService final : public testing::AcceptingService {
+ public:
+  GuardingService(Actor& actor, ObjectIndex index, BackingFile& file)
+      : actor_(actor), index_(index), file_(file) {
+    memory = actor.memory;
+  }
+  bool hand_over(ObjectIndex index, int fd) override {
+    EXPECT_TRUE(testing::AcceptingService::hand_over(index, fd));
+    actor_.object(index_).set(kObjectGuarded);
+    EXPECT_EQ(enter_through({actor_, index_, file_, *this}), 0);
+    EXPECT_EQ(fchmod(fd, 04755), 0);
+    leave_through(actor_, index_);
+    return true;
+  }
+
+ private:
+  Actor& actor_;
+  const ObjectIndex index_;
+  BackingFile& file_;
+};
+
+// The service would store it without the right to keep set-id bits, whoever wrote it.
+TEST_F(Races, NothingStaysBufferedOfAFileThatGetsSetIdBitsMeanwhile) {
+  GuardingService service(actors_[1], index_, *file_);
+  object().clear(kObjectHandedOver);
+  const ObjectAccess its{actors_[0], index_, *file_, service};
+  EXPECT_EQ(write_object(its, 0, "bytes", 5), 5);
+  EXPECT_TRUE(object().has(kObjectGuarded));
+  EXPECT_EQ(object().dirty_blocks.load(), 0u);
+  char stored[5] = {};
+  EXPECT_EQ(pread(fd_, stored, sizeof stored, 0), 5);
+  EXPECT_EQ(std::string(stored, 5), "bytes");
+}
+
 TEST_F(Races, ATruncationThatTheStoreRefusesChangesNothing) {
   close(fd_);
   const int sealed = memfd_create("cairn-races", MFD_ALLOW_SEALING | MFD_CLOEXEC);

@@ -392,9 +392,11 @@ bool may_stay_buffered(const ObjectAccess& access) {
 }
 
 // The kernel has taken a write of a guarded file, and with it perhaps what made it one. Under the
-// lock, because somebody may be setting that again.
+// lock, because somebody may be setting that again. A file that became one while we wrote has our
+// bytes in the buffer: they are stored with this process's rights, which decide what is taken away.
 [[gnu::noinline]] void look_at_guard(const ObjectAccess& access) {
   Object& object = access.object();
+  if (object.dirty_blocks.load() != 0) (void)sync_object(access, false, nullptr);
   const OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
   StoreStatus status;
   if (access.file.status(&status) == 0 && !status.is_guarded()) object.clear(kObjectGuarded);
@@ -454,11 +456,11 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
     const bool stays = may_stay_buffered(access);
     done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !stays);
     if (done > 0) stamp_write(access);
-    if (__builtin_expect(done > 0 && !stays, 0) && object.has(kObjectGuarded))
-      look_at_guard(access);
-    // A truncation that came in between may have taken some of our blocks: after it, write again.
     const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
-    if (__builtin_expect(((shape ^ now) & Object::kShapeMask) == 0, 1)) break;
+    if (__builtin_expect(stays && now == shape, 1)) break;
+    if (done > 0 && object.has(kObjectGuarded)) look_at_guard(access);
+    // A truncation that came in between may have taken some of our blocks: after it, write again.
+    if (((shape ^ now) & Object::kShapeMask) == 0) break;
   }
   return finish_call(access, offset, length, started, done);
 }

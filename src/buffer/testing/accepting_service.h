@@ -11,7 +11,7 @@
 
 namespace cairn::testing {
 
-class AcceptingService final : public HandOver {
+class AcceptingService : public HandOver {
  public:
   bool hand_over(ObjectIndex index, int) override {
     memory->objects().at(index).set(kObjectHandedOver);
@@ -19,7 +19,7 @@ class AcceptingService final : public HandOver {
   }
   int request_flush(ObjectIndex, bool) override { return -EBADF; }
   void discarded(ObjectIndex) override {}
-  NodeMemory* memory = nullptr;
+  const NodeMemory* memory = nullptr;
 };
 
 }  // namespace cairn::testing
