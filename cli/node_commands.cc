@@ -2,6 +2,7 @@
 #include "cli/node_commands.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -124,8 +125,14 @@ int stop_node(const StopOptions& options) {
   return kExitOk;
 }
 
-int drain_node(const DrainOptions& options) {
-  const NodePaths paths = select_node(options.node);
+namespace {
+
+// A node without a launcher ends by itself once everything is stored, and leaves word of that.
+bool has_ended_stored(const NodePaths& paths) {
+  return ::access((paths.directory + "/stored").c_str(), F_OK) == 0;
+}
+
+int drain_live_node(const NodePaths& paths, const DrainOptions& options) {
   // Before the drain: a node that was left over may end by itself once it is empty.
   const Json status = request_status(paths);
   ControlClient client(paths);
@@ -140,6 +147,19 @@ int drain_node(const DrainOptions& options) {
     say(fmt::format("its run had ended, so node {} is down", paths.name));
   }
   return kExitOk;
+}
+
+}  // namespace
+
+int drain_node(const DrainOptions& options) {
+  const NodePaths paths = select_node(options.node);
+  try {
+    return drain_live_node(paths, options);
+  } catch (const Failure&) {
+    if (!has_ended_stored(paths)) throw;
+    say(fmt::format("node {} has ended: everything is stored", paths.name));
+    return kExitOk;
+  }
 }
 
 int show_status(const StatusOptions& options) {

@@ -40,8 +40,8 @@ constexpr unsigned kPrivateNameSuffixMax = 100;
 // In the service, the ready pipe has this number and everything above it is closed.
 constexpr int kReadyDescriptor = 3;
 
-constexpr std::array<const char*, 6> kNodeFiles = {"client.sock", "control.sock", "node.pid",
-                                                   "node.log",    "config.yaml",  "ready"};
+constexpr std::array<const char*, 7> kNodeFiles = {
+    "client.sock", "control.sock", "node.pid", "node.log", "config.yaml", "ready", "stored"};
 
 // Removes the files that a node directory is made of, what was scratch, and the directory; nothing
 // else in it.

@@ -132,6 +132,10 @@ ssize_t BackingFile::append(const void* buffer, std::size_t length, std::uint64_
 int BackingFile::status(StoreStatus* status) const { return store_status(fd_, status); }
 
 int BackingFile::truncate(std::uint64_t size) const {
+  if (truncates_by_name_) {
+    const int error = sys::truncate(DescriptorPath(fd_).text, static_cast<off_t>(size));
+    if (error != -ENOENT && error != -EACCES) return error;  // those are for want of /proc
+  }
   return sys::ftruncate(fd_, static_cast<off_t>(size));
 }
 

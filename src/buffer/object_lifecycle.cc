@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backing/size_limit.h"
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
@@ -161,6 +162,9 @@ int close_object(const ObjectAccess& access, bool may_write) {
                                 object.handling().mode != BufferingMode::kScratch;
     if (is_unprotected || (is_dirty && actor.memory->header().foreign_programs.load() != 0)) {
       result = sync_object(access, false, nullptr);
+    } else if (is_last_writer && !is_within_size_limit(object.size.load())) {
+      object.set(kObjectTimesDirty);
+      actor.memory->wake_flusher();
     } else if (is_last_writer && !is_left_to_flusher(object)) {
       result = settle_object(access);
     }
@@ -222,7 +226,7 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   const bool is_owed =
       object.through.load() == 0 ? is_in_flux(object) : object.dirty_blocks.load() != 0;
   if (is_owed) {
-    if (access.file.is_writable()) {
+    if (access.file.is_writable() && is_within_size_limit(object.size.load())) {
       FlushRequest request;
       request.object = access.index;
       request.fd = access.file.fd();
@@ -291,7 +295,7 @@ int enter_through(const ObjectAccess& access) {
     return error;
   }
   // Somebody's settling may have been overtaken by the last of the data.
-  if (object.has(kObjectTimesDirty))
+  if (object.has(kObjectTimesDirty) && is_within_size_limit(object.size.load()))
     (void)settle_store(access.actor, access.index, access.file.fd());
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backing/size_limit.h"
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "buffer/block_access.h"
@@ -107,9 +108,12 @@ int cut_store(const ObjectAccess& access, std::uint64_t size) {
   Object& object = access.object();
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
-  if (const int error = access.file.truncate(size); error < 0) return error;
+  // A store that is shorter yet is made longer by the service, where this process may not.
+  const bool is_allowed = is_within_size_limit(size);
+  const std::uint64_t stored = is_allowed ? size : std::min(size, object.store_size.load());
+  if (const int error = access.file.truncate(stored); error < 0) return error;
   object.size.store(size, std::memory_order_seq_cst);
-  object.store_size.store(size, std::memory_order_seq_cst);
+  object.store_size.store(stored, std::memory_order_seq_cst);
   return 0;
 }
 
@@ -135,7 +139,10 @@ int grow_store(const ObjectAccess& access, std::uint64_t size) {
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   // A write beside us has made it longer than we are asked to: not to be cut.
-  if (access.object().store_size.load(std::memory_order_acquire) > size) return 0;
+  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
+  if (stored > size) return 0;
+  // It has this size for the program, which may not make it so long itself.
+  if (!is_within_size_limit(size) && stored < size && access.object().size.load() >= size) return 0;
   return access.file.truncate(size);
 }
 

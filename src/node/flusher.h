@@ -113,7 +113,9 @@ class Flusher {
 
     // A file that needs nothing and whose descriptor is kept for a while.
     void note_resting(const StoreFilePtr& file, std::int64_t now_ns);
-    void look_again(std::int64_t at_ns) { next_ns = next_ns == 0 ? at_ns : std::min(next_ns, at_ns); }
+    void look_again(std::int64_t at_ns) {
+      next_ns = next_ns == 0 ? at_ns : std::min(next_ns, at_ns);
+    }
   };
 
   void schedule();
@@ -146,7 +148,7 @@ class Flusher {
   const FlushOptions options_;
   const Log log_;
   std::uint64_t capacity_bytes_ = 0;
-  std::uint64_t dirty_seen_ = 0;  // by the scheduler, at its last look
+  std::uint64_t dirty_seen_ = 0;      // by the scheduler, at its last look
   std::int64_t next_release_ns_ = 0;  // monotonic, of the scheduler
   RunActivity activity_;
   std::thread scheduler_;

@@ -55,6 +55,7 @@ Status NodeDirectory::take_lock() {
     return Status::from_errno(errno, "cannot write node.pid in " + path_);
   }
   lock_ = std::move(lock);
+  ::unlink((path_ + "/stored").c_str());  // of a node before us
   return Status::ok();
 }
 
@@ -74,6 +75,10 @@ bool NodeDirectory::is_intact() {
     return ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
   };
   return has_lock_file() && is_socket(client_socket()) && is_socket(control_socket());
+}
+
+void NodeDirectory::note_stored() const {
+  const UniqueFd made(open_new_file((path_ + "/stored").c_str(), 0600));
 }
 
 // Whether node.pid is still the file that this node has locked.

@@ -36,6 +36,10 @@ class NodeDirectory {
   // Errors: kExists when another node has the name by now.
   Status restore();
 
+  // Leaves word that the service ends with everything stored, for those who ask for the node
+  // afterwards.
+  void note_stored() const;
+
   std::string client_socket() const { return path_ + "/client.sock"; }
   std::string control_socket() const { return path_ + "/control.sock"; }
   std::string log() const { return path_ + "/node.log"; }

@@ -193,6 +193,7 @@ class Service final : public AttachEvents, public StopRequest {
     profiler_.start();
     start_learning();
     requests_.start();
+    keeps_.start();
     syncs_.start();
     descriptors_.measure();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory_.client_socket()));
@@ -259,7 +260,7 @@ class Service final : public AttachEvents, public StopRequest {
   void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
                        const protocol::UnservedMessage& told) override {
     const auto kept = std::make_shared<UniqueFd>(std::move(file));
-    requests_.submit(std::move(connection), [this, ledger, kept, told] {
+    keeps_.submit(std::move(connection), [this, ledger, kept, told] {
       const int error = unserved_.keep(ledger, *kept, told.reason);
       if (error < 0 || told.description == 0) return error;
       return unserved_.move_offset_to_kernel(*kept, static_cast<DescriptionIndex>(told.description),
@@ -267,7 +268,7 @@ class Service final : public AttachEvents, public StopRequest {
     });
   }
   void on_ledger_over() override {
-    requests_.submit(nullptr, [this] {
+    keeps_.submit(nullptr, [this] {
       unserved_.release_over();
       return 0;
     });
@@ -495,12 +496,14 @@ class Service final : public AttachEvents, public StopRequest {
       log_unstored(left.files);
       if (!left.files.empty()) status = kExitUnstored;
     }
+    if (status == kExitStarted) directory_.note_stored();
     // A user who has asked twice for the end does not wait for requests under way either.
     std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     attach_.stop();
     control_.stop();
     requests_.stop();
+    keeps_.stop();
     syncs_.stop();
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
@@ -540,7 +543,8 @@ class Service final : public AttachEvents, public StopRequest {
   ReadBalancer balancer_;
   HeatBook heat_;
   TraceRecorder recorder_;
-  RequestWorker requests_;
+  RequestWorker requests_;  // to store: a client may wait for it with a file's append lock
+  RequestWorker keeps_;     // wait for such locks themselves
   SyncWorker syncs_;
   RunTable runs_;
   NodeContext context_;

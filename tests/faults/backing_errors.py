@@ -139,6 +139,30 @@ def test_full_unnoticed(work):
         store.close()
 
 
+def test_drain_of_a_node_that_has_ended(work):
+    """Who follows the message of the end of the run late finds a node that has stored everything and ended."""
+    store = SmallStore(work, 8)
+    try:
+        outcome = run_program(work, store.path, """
+            block = bytes((i * 5 + i // 251) & 0xFF for i in range(4096)) * 256
+            with open('big one', 'wb') as f:
+                for _ in range(20): f.write(block)
+            """)
+        need(outcome.status == EXIT_NOT_STORED, f"exit status {outcome.status}, not 74: {outcome.errors[-800:]}")
+        node = kept_node(outcome)
+        store.grow(64)
+        end = time.monotonic() + 30
+        while under_cairn.execute([under_cairn.CAIRN, "status", "--node", node], "/", 20).status == 0:
+            need(time.monotonic() < end, "the node does not end although it could store everything")
+            time.sleep(0.1)
+        late = under_cairn.execute([under_cairn.CAIRN, "drain", "--node", node], "/", 20)
+        need(late.status == 0 and "everything is stored" in late.output + late.errors,
+             f"drain says {late} {late.output} {late.errors}")
+        need((store.path / "big one").read_bytes() == pattern(20 << 20, 5), "what is stored differs")
+    finally:
+        store.close()
+
+
 def test_deleted_files_give_their_room_back(work):
     """What was stored and then deleted, by the program or by others, takes no room of the store: at once where it
     is wanted for something else, soon where it is not. No fsync comes in between: what is closed without one stays
@@ -253,6 +277,7 @@ def test_input_output_error(work):
 
 
 TESTS = {"full": test_full, "full_unnoticed": test_full_unnoticed,
+         "drain_of_a_node_that_has_ended": test_drain_of_a_node_that_has_ended,
          "deleted_files_give_their_room_back": test_deleted_files_give_their_room_back,
          "every_description": test_every_description, "input_output_error": test_input_output_error}
 

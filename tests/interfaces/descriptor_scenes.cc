@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -139,6 +140,56 @@ SCENE(the_size_that_a_file_has) {
   }
 }
 
+void say_size(const char* name) {
+  struct stat status{};
+  say("stat", stat(name, &status));
+  say("size", status.st_size);
+}
+
+// Bytes from before the limit are nobody's crime: what the program does not write now is stored
+// without it.
+SCENE(a_limit_below_the_size) {
+  const auto limit_to = [](rlim_t bytes) {
+    const rlimit limit{bytes, RLIM_INFINITY};
+    say("limit", setrlimit(RLIMIT_FSIZE, &limit));
+  };
+  char bytes[1000];
+  memset(bytes, 'b', sizeof bytes);
+  for (const bool is_ignored : {false, true}) {
+    signal(SIGXFSZ, is_ignored ? SIG_IGN : SIG_DFL);
+    int fd = open_file("f");
+    say("written", pwrite(fd, bytes, sizeof bytes, 0));
+    limit_to(500);
+    say("stored", fsync(fd));
+    say("hole", lseek(fd, 0, SEEK_HOLE));
+    limit_to(RLIM_INFINITY);
+    say("written", pwrite(fd, bytes, sizeof bytes, 1000));
+    limit_to(500);
+    say("closed", close(fd));
+    say_size("f");
+    fd = open_file("f");
+    limit_to(RLIM_INFINITY);
+    say("written", pwrite(fd, bytes, sizeof bytes, 2000));
+    limit_to(500);
+    say("cut by name", truncate("f", 3000));
+    say("cut by name", truncate("f", 2900));
+    say("cut", ftruncate(fd, 2500));
+    say("mode", fchmod(fd, 04711));
+    say("inside", pwrite(fd, "inside", 6, 3));
+    say_size("f");
+    if (is_ignored) {
+      say("across", pwrite(fd, bytes, 11, 490));
+      say("behind", pwrite(fd, bytes, 11, 500));
+      say("longer", ftruncate(fd, 2501));
+      say("longer by name", truncate("f", 2501));
+    }
+    limit_to(RLIM_INFINITY);
+    say("closed", close(fd));
+    say_file("f");
+    say("gone", unlink("f"));
+  }
+}
+
 // Programs find out by trying what a device takes.
 SCENE(direct_transfers) {
   constexpr std::size_t kFileBytes = 30'000;
@@ -237,7 +288,8 @@ SCENE(nothing_to_send) {
   const int device = open("/dev/zero", O_RDONLY);
   const int directory = open(".", O_RDONLY);
   for (const int source : {from, device, directory}) {
-    say("to what appends", sendfile(open_file("to", O_WRONLY | O_CREAT | O_APPEND), source, nullptr, 0));
+    say("to what appends",
+        sendfile(open_file("to", O_WRONLY | O_CREAT | O_APPEND), source, nullptr, 0));
     say("to a reader", sendfile(open_file("to", O_RDONLY), source, nullptr, 0));
     say("to a writer", sendfile(open_file("to", O_WRONLY), source, nullptr, 0));
   }

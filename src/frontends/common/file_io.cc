@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backing/size_limit.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "buffer/object_lifecycle.h"
@@ -17,12 +18,6 @@
 
 namespace cairn {
 namespace {
-
-// Beyond this the backing file system's own limit may lie (ext4 with an old layout: 2 TiB), which
-// only it knows.
-constexpr std::uint64_t kCheckedOffset = std::uint64_t{1} << 40;
-
-constinit std::atomic<std::uint64_t> size_limit{kCheckedOffset};
 
 bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
 
@@ -51,7 +46,7 @@ enum class Place : std::uint8_t { kAtOffset, kAtEnd };
 
 [[gnu::always_inline]] inline ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer,
                                                std::size_t length, std::uint64_t offset) {
-  if (__builtin_expect(offset + length > size_limit.load(std::memory_order_relaxed), 0)) {
+  if (__builtin_expect(offset + length > checked_size.load(std::memory_order_relaxed), 0)) {
     return write_past_limit(actor, file, buffer, length, Place::kAtOffset, &offset);
   }
   return write_object(access_of(actor, file), offset, buffer, length);
@@ -60,7 +55,7 @@ enum class Place : std::uint8_t { kAtOffset, kAtEnd };
 ssize_t append(Actor& actor, OpenFile& file, const void* buffer, std::size_t length,
                std::uint64_t* offset) {
   const std::uint64_t size = actor.object(file.object).size.load(std::memory_order_relaxed);
-  if (__builtin_expect(size + length > size_limit.load(std::memory_order_relaxed), 0)) {
+  if (__builtin_expect(size + length > checked_size.load(std::memory_order_relaxed), 0)) {
     return write_past_limit(actor, file, buffer, length, Place::kAtEnd, offset);
   }
   return append_object(access_of(actor, file), buffer, length, offset);
@@ -208,20 +203,6 @@ off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) 
 }
 
 }  // namespace
-
-void note_size_limit(std::uint64_t limit) {
-  size_limit.store(std::min(limit, kCheckedOffset), std::memory_order_relaxed);
-}
-
-bool is_within_limits(std::uint64_t size) {
-  return size <= size_limit.load(std::memory_order_relaxed);
-}
-
-void read_size_limit() {
-  rlimit limit{};
-  if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) == 0)
-    note_size_limit(limit.rlim_cur);
-}
 
 ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
@@ -420,8 +401,9 @@ int file_truncate(OpenFile& file, off_t size) {
   Actor* actor = Session::instance().actor_if_any();
   const auto wanted = static_cast<std::uint64_t>(size);
   if (actor == nullptr) return -EIO;
-  if (wanted > size_limit.load(std::memory_order_relaxed)) {
-    // The kernel knows its limits; when it agrees (a limit of ours only), the buffer follows.
+  // The kernel knows how long a file may become; when it agrees, the buffer follows.
+  if (wanted > checked_size.load(std::memory_order_relaxed) &&
+      wanted > actor->object(file.object).size.load()) {
     const int error = sys::ftruncate(file.private_fd(), size);
     if (error < 0) return error;
   }

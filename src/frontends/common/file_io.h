@@ -53,10 +53,4 @@ int file_allocate(OpenFile& file, int mode, off_t offset, off_t length);
 int file_sync(OpenFile& file, bool durable);
 off_t file_size(OpenFile& file);
 
-// RLIMIT_FSIZE of the process, kept so that writes need not ask for it.
-void note_size_limit(std::uint64_t limit);
-// False when only the kernel can say whether a file may become this large.
-bool is_within_limits(std::uint64_t size);
-void read_size_limit();
-
 }  // namespace cairn

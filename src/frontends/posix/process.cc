@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <utmp.h>
 
+#include "backing/size_limit.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "client/session.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // truncate() and fallocate().
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "backing/size_limit.h"
 #include "base/system_call.h"
 #include "buffer/object_lifecycle.h"
 #include "frontends/common/descriptor_table.h"
@@ -28,28 +26,25 @@ constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
 
 namespace {
 
-// By name, the size that a file has already leaves it as it is, its times, too. Only ext4 sets
-// them, as ftruncate() does on every file system. What the kernel guards loses its set-id bits.
-bool leaves_alone(int fd, const Object& object, off_t size) {
-  struct statfs of_system{};
-  return object.size.load() == static_cast<std::uint64_t>(size) && !object.has(kObjectGuarded) &&
-         sys::call(SYS_fstatfs, fd, sys::word(&of_system)) == 0 &&
-         of_system.f_type != EXT4_SUPER_MAGIC;
-}
-
 int truncate_through(int fd, off_t size) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   StoreStatus status;
   if (actor == nullptr || store_status(fd, &status) < 0) return sys::ftruncate(fd, size);
   BackingFile backing(fd, O_WRONLY);
+  backing.truncate_by_name();
   const ObjectIndex object = open_object(*actor, backing, status, true, &session);
   if (object == ObjectIndex::kNone) return sys::ftruncate(fd, size);
   const ObjectAccess access{*actor, object, backing, session};
-  // The kernel knows its limits; when it refuses, nothing changes.
-  int result = is_within_limits(static_cast<std::uint64_t>(size)) ? 0 : sys::ftruncate(fd, size);
-  if (result == 0 && !leaves_alone(fd, access.object(), size))
-    result = truncate_object(access, static_cast<std::uint64_t>(size));
+  const auto wanted = static_cast<std::uint64_t>(size);
+  const std::uint64_t now = access.object().size.load();
+  // The kernel knows how long a file may become; when it refuses, nothing changes. And it knows
+  // whether a file that has the size already gets new times: the store has to have it, too.
+  int result = 0;
+  if (wanted > now && wanted > checked_size.load(std::memory_order_relaxed))
+    result = sys::ftruncate(fd, size);
+  if (wanted == now) result = sync_object(access, false, nullptr);
+  if (result == 0) result = truncate_object(access, wanted);
   (void)close_object(access, true);
   // Closing any descriptor would drop this process's POSIX locks on the file: truncate() does not.
   if (!PosixLocks::is_locked(object)) backing.close_extra();

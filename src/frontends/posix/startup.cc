@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backing/size_limit.h"
 #include "base/check.h"
 #include "base/test_capacities.h"
 #include "client/session.h"
