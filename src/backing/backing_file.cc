@@ -132,11 +132,14 @@ ssize_t BackingFile::append(const void* buffer, std::size_t length, std::uint64_
 int BackingFile::status(StoreStatus* status) const { return store_status(fd_, status); }
 
 int BackingFile::truncate(std::uint64_t size) const {
-  if (truncates_by_name_) {
-    const int error = sys::truncate(DescriptorPath(fd_).text, static_cast<off_t>(size));
-    if (error != -ENOENT && error != -EACCES) return error;  // those are for want of /proc
-  }
   return sys::ftruncate(fd_, static_cast<off_t>(size));
+}
+
+int BackingFile::truncate_as_called(std::uint64_t size) const {
+  if (!is_called_by_name_) return truncate(size);
+  const int error = sys::truncate(DescriptorPath(fd_).text, static_cast<off_t>(size));
+  // For want of /proc, that is.
+  return error == -ENOENT || error == -EACCES ? truncate(size) : error;
 }
 
 int BackingFile::set_mtime(std::int64_t mtime_ns) const {

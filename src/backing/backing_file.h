@@ -54,9 +54,10 @@ class BackingFile {
   // 0 or -errno.
   int status(StoreStatus* status) const;
   int truncate(std::uint64_t size) const;
-  // From here on truncate() does what truncate(2) does, which differs from ftruncate(2): some file
-  // systems leave the times of a file alone that has the size already.
-  void truncate_by_name() { truncates_by_name_ = true; }
+  // truncate() of a file whose size in the store is the program's. Some file systems leave the times
+  // of a file alone that has the size already, when it is given by name (truncate(2)).
+  int truncate_as_called(std::uint64_t size) const;
+  void called_by_name() { is_called_by_name_ = true; }
   int set_mtime(std::int64_t mtime_ns) const;
   void close_extra();
 
@@ -71,7 +72,7 @@ class BackingFile {
 
   int fd_ = -1;
   int flags_ = 0;
-  bool truncates_by_name_ = false;
+  bool is_called_by_name_ = false;
   std::atomic<int> extra_fd_{-1};
 };
 

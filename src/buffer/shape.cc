@@ -143,13 +143,14 @@ int grow_store(const ObjectAccess& access, std::uint64_t size) {
   if (stored > size) return 0;
   // It has this size for the program, which may not make it so long itself.
   if (!is_within_size_limit(size) && stored < size && access.object().size.load() >= size) return 0;
-  return access.file.truncate(size);
+  const bool has_size = access.object().size.load() == size && stored == size;
+  return has_size ? access.file.truncate_as_called(size) : access.file.truncate(size);
 }
 
 // The kernel has the file.
 int truncate_through(const ObjectAccess& access, std::uint64_t size) {
   if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
-  if (const int error = access.file.truncate(size); error < 0) return error;
+  if (const int error = access.file.truncate_as_called(size); error < 0) return error;
   access.object().size.store(size);
   adopt_store(access);
   return 0;

@@ -32,7 +32,7 @@ int truncate_through(int fd, off_t size) {
   StoreStatus status;
   if (actor == nullptr || store_status(fd, &status) < 0) return sys::ftruncate(fd, size);
   BackingFile backing(fd, O_WRONLY);
-  backing.truncate_by_name();
+  backing.called_by_name();
   const ObjectIndex object = open_object(*actor, backing, status, true, &session);
   if (object == ObjectIndex::kNone) return sys::ftruncate(fd, size);
   const ObjectAccess access{*actor, object, backing, session};
