@@ -54,8 +54,8 @@ class BackingFile {
   // 0 or -errno.
   int status(StoreStatus* status) const;
   int truncate(std::uint64_t size) const;
-  // truncate() of a file whose size in the store is the program's. Some file systems leave the times
-  // of a file alone that has the size already, when it is given by name (truncate(2)).
+  // truncate() of a file whose size in the store is the program's. Some file systems leave the
+  // times of a file alone that has the size already, when it is given by name (truncate(2)).
   int truncate_as_called(std::uint64_t size) const;
   void called_by_name() { is_called_by_name_ = true; }
   int set_mtime(std::int64_t mtime_ns) const;
