@@ -124,6 +124,16 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& stat
   return index;
 }
 
+namespace {
+
+// The store is to become longer than this process may make a file.
+bool must_grow_past_limit(const Object& object) {
+  const std::uint64_t size = object.size.load();
+  return size > object.store_size.load() && !is_within_size_limit(size);
+}
+
+}  // namespace
+
 int settle_object(const ObjectAccess& access) {
   const Object& object = access.object();
   if (!object.has(kObjectTimesDirty) && object.size.load() <= object.store_size.load()) return 0;
@@ -162,7 +172,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
                                 object.handling().mode != BufferingMode::kScratch;
     if (is_unprotected || (is_dirty && actor.memory->header().foreign_programs.load() != 0)) {
       result = sync_object(access, false, nullptr);
-    } else if (is_last_writer && !is_within_size_limit(object.size.load())) {
+    } else if (is_last_writer && must_grow_past_limit(object)) {
       object.set(kObjectTimesDirty);
       actor.memory->wake_flusher();
     } else if (is_last_writer && !is_left_to_flusher(object)) {
@@ -226,7 +236,9 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   const bool is_owed =
       object.through.load() == 0 ? is_in_flux(object) : object.dirty_blocks.load() != 0;
   if (is_owed) {
-    if (access.file.is_writable() && is_within_size_limit(object.size.load())) {
+    const bool may_be_long =
+        is_within_size_limit(object.size.load()) || !object.has(kObjectHandedOver);
+    if (access.file.is_writable() && may_be_long) {
       FlushRequest request;
       request.object = access.index;
       request.fd = access.file.fd();
@@ -295,7 +307,7 @@ int enter_through(const ObjectAccess& access) {
     return error;
   }
   // Somebody's settling may have been overtaken by the last of the data.
-  if (object.has(kObjectTimesDirty) && is_within_size_limit(object.size.load()))
+  if (object.has(kObjectTimesDirty) && !must_grow_past_limit(object))
     (void)settle_store(access.actor, access.index, access.file.fd());
   return 0;
 }

@@ -114,6 +114,7 @@ int cut_store(const ObjectAccess& access, std::uint64_t size) {
   if (const int error = access.file.truncate(stored); error < 0) return error;
   object.size.store(size, std::memory_order_seq_cst);
   object.store_size.store(stored, std::memory_order_seq_cst);
+  if (stored < size) object.set(kObjectTimesDirty);
   return 0;
 }
 
