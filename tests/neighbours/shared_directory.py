@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What another user has put beforehand into a directory that both may write to: he must not read what a node puts
-into its tiers, and a client must not talk to a socket of his. The other user is uid 12345 where this runs as root, in a build that others can reach; else
-the file is merely there before, which is what matters."""
+into its tiers, and a client must not talk to a socket of his. The other user is uid 12345 where this runs as root, in a
+build that others can reach; else the file is merely there before, which is what matters."""
 
 import os
 import socket
