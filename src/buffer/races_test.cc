@@ -432,7 +432,8 @@ class GuardingService final : public testing::AcceptingService {
   BackingFile& file_;
 };
 
-// The service would store it without the right to keep set-id bits, whoever wrote it.
+// The service has no right to keep set-id bits, so it must not store what a program with that right
+// wrote.
 TEST_F(Races, NothingStaysBufferedOfAFileThatGetsSetIdBitsMeanwhile) {
   GuardingService service(actors_[1], index_, *file_);
   object().clear(kObjectHandedOver);

@@ -221,7 +221,7 @@ void Flusher::enqueue(Plan& plan) {
 void Flusher::release_deleted() {
   const std::int64_t now_ns = monotonic_ns();
   if (now_ns < next_release_ns_) return;
-  (void)files_.release_deleted();
+  files_.release_deleted();
   next_release_ns_ = now_ns + kReleaseNanos;
 }
 

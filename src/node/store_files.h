@@ -91,7 +91,7 @@ class StoreFiles {
   // Lets go of the file of `object` that is kept for fsync alone, if it has lost its last name
   // since: nobody else would get its room on the store. May wait for the store.
   void release(ObjectIndex object);
-  // release() for all, as who deletes a file may be a program that nobody watches; and
+  // release() for all, because programs outside the node delete files without telling it; and
   // drop_if_idle() for those of which a program has just told. Calls wait for each other: after one
   // the room is free.
   void release_deleted();

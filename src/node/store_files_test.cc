@@ -65,8 +65,8 @@ TEST_F(StoreFilesTest, WhatIsStoredWithoutBeingMadeDurableIsOwed) {
 
 // Its room on the store is wanted by others; what nobody can find needs not be durable.
 TEST_F(StoreFilesTest, WhatIsKeptForFsyncAloneIsLetGoOfWhenItsFileIsDeleted) {
-  char path[] = "/tmp/cairn-store-files-XXXXXX";
-  fd_ = UniqueFd(::mkstemp(path));
+  std::string path = ::testing::TempDir() + "cairn-store-files-XXXXXX";
+  fd_ = UniqueFd(::mkstemp(path.data()));
   StoreStatus status;
   ASSERT_EQ(store_status(fd_.get(), &status), 0);
   object_ = testing::make_object(actor_, status.key);
@@ -77,7 +77,7 @@ TEST_F(StoreFilesTest, WhatIsKeptForFsyncAloneIsLetGoOfWhenItsFileIsDeleted) {
   EXPECT_TRUE(files_->keeps_closed());
   files_->release_deleted();
   EXPECT_TRUE(files_->keeps_closed()) << "it has its name";
-  ASSERT_EQ(::unlink(path), 0);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
   files_->release_deleted();
   EXPECT_FALSE(files_->keeps_closed());
 }
