@@ -69,6 +69,12 @@ inline ssize_t pread(int fd, void* buffer, std::size_t length, off_t offset) {
 inline ssize_t pwrite(int fd, const void* buffer, std::size_t length, off_t offset) {
   return call(SYS_pwrite64, fd, word(buffer), static_cast<long>(length), offset);
 }
+inline ssize_t readv(int fd, const iovec* parts, int count) {
+  return call(SYS_readv, fd, word(parts), count);
+}
+inline ssize_t writev(int fd, const iovec* parts, int count) {
+  return call(SYS_writev, fd, word(parts), count);
+}
 inline ssize_t preadv(int fd, const iovec* parts, int count, off_t offset) {
   return call(SYS_preadv, fd, word(parts), count, offset, 0);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "buffer/kernel_use.h"
 
+#include "base/system_call.h"
+
 namespace cairn {
 namespace {
 
@@ -24,6 +26,16 @@ void keep_through_for_good(const ObjectAccess& access) {
 
 void undo_keeping(const ObjectAccess& access) {
   access.object().through.fetch_sub(kThroughForGood, std::memory_order_seq_cst);
+}
+
+int give_offset_to_kernel(const Actor& actor, OpenDescription& description, int fd) {
+  // Those who can take the lock read and write under it.
+  OwnedGuard guard(description.offset_lock, actor.self, actor.owners());
+  if ((description.flags.load() & kOffsetInKernel) != 0) return 0;
+  const off_t moved = sys::lseek(fd, static_cast<off_t>(description.offset.load()), SEEK_SET);
+  if (moved < 0) return static_cast<int>(moved);
+  description.flags.fetch_or(kOffsetInKernel);
+  return 0;
 }
 
 void abandon_through(Actor& actor, ObjectIndex index) {

@@ -22,6 +22,10 @@ void undo_keeping(const ObjectAccess& access);
 // False when it cannot be asked. Requires: the object's lock, and through mode for as long.
 bool adopt_kernel_state(const ObjectAccess& access);
 
+// From here on the kernel keeps the offset of the open description, for which `fd` works: others
+// share it who cannot take its lock. 0 or -errno.
+int give_offset_to_kernel(const Actor& actor, OpenDescription& description, int fd);
+
 // leave_through() for callers without a descriptor, who cannot see what the kernel has made of the
 // file: the sweep after a death, for one. Other processes may have the file open and know an old
 // size. So the file stays the kernel's until one of them, which has a descriptor, works on it.

@@ -218,10 +218,10 @@ void Flusher::enqueue(Plan& plan) {
 }
 
 // Those that programs delete under Cairn are let go of at once; see StoreFiles::release().
-void Flusher::release_deleted() {
+void Flusher::release_in_turn() {
   const std::int64_t now_ns = monotonic_ns();
   if (now_ns < next_release_ns_) return;
-  files_.release_deleted();
+  release_deleted();
   next_release_ns_ = now_ns + kReleaseNanos;
 }
 
@@ -233,7 +233,7 @@ void Flusher::schedule() {
       news_ = false;
     }
     activity_.look();
-    release_deleted();
+    release_in_turn();
     const std::int64_t began = monotonic_ns();
     Plan plan = look();
     for (const StoreFilePtr& file : plan.rested) drop(file);
@@ -329,11 +329,8 @@ Flusher::RunShare Flusher::share_of(std::uint32_t run) const {
 }
 
 void Flusher::work(unsigned stream) {
-  Actor actor;
-  actor.memory = &memory_;
-  actor.self = self_;
   // Shards 2 to 7 of the service's slot are the streams'.
-  actor.counters = &memory_.slot(self_.slot()).shards[2 + stream % (ClientSlot::kShards - 2)];
+  Actor actor = make_actor(2 + stream % (ClientSlot::kShards - 2));
   std::unique_lock lock(mutex_);
   for (;;) {
     StoreFilePtr file;
@@ -362,6 +359,29 @@ void Flusher::work(unsigned stream) {
   }
   lock.unlock();
   actor.drop_leases();
+}
+
+Actor Flusher::make_actor(std::size_t shard) const {
+  Actor actor;
+  actor.memory = &memory_;
+  actor.self = self_;
+  actor.counters = &memory_.slot(self_.slot()).shards[shard];
+  return actor;
+}
+
+void Flusher::release_deleted() {
+  const std::lock_guard alone(release_mutex_);
+  Actor actor = make_actor(0);
+  for (const StoreFilePtr& file : files_.snapshot()) {
+    if (!memory_.objects().at(file->object).has(kObjectUnlinked)) continue;
+    StoreStatus status;
+    const bool is_gone = store_status(file->fd.get(), &status) == 0 && status.links == 0;
+    // Nobody else would throw away what is stored of it.
+    if (is_gone) (void)discard_abandoned(actor, file->object);
+    drop(file);
+  }
+  actor.drop_leases();
+  files_.release_deleted();
 }
 
 // The descriptor, if nobody needs it, and the record of a file that is gone.
@@ -420,7 +440,7 @@ std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
 FlushResult Flusher::flush(Actor& actor, const FlushRequest& request) {
   const FlushResult first = flush_object(actor, request);
   if (!lacks_room(first.error)) return first;
-  files_.release_deleted();
+  release_deleted();
   FlushResult second = flush_object(actor, request);
   second.bytes += first.bytes;
   return second;
@@ -493,10 +513,7 @@ int Flusher::flush_now(ObjectIndex index, bool durable) {
     file = files_.find(index);
   }
   if (file == nullptr) return needs_store(object) ? -EIO : 0;
-  Actor actor;
-  actor.memory = &memory_;
-  actor.self = self_;
-  actor.counters = &memory_.slot(self_.slot()).shards[0];
+  Actor actor = make_actor(0);
   // Before the flush: what another thread stores meanwhile is not durable with it.
   const bool was_owed = durable && file->sync_owed.exchange(false);
   FlushRequest request;

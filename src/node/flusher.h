@@ -85,6 +85,10 @@ class Flusher {
     const Wish wish_;
   };
 
+  // Lets go of what belongs to deleted files: descriptors, blocks of those that nobody has open.
+  // May wait for the store. Calls wait for each other: after one the room is free.
+  void release_deleted();
+
   // Stores one object now, in the calling thread. Returns 0 or -errno.
   int flush_now(ObjectIndex object, bool durable);
 
@@ -121,7 +125,7 @@ class Flusher {
   void schedule();
   Plan look() const;
   void enqueue(Plan& plan);
-  void release_deleted();
+  void release_in_turn();
   void sleep(const Plan& plan, std::int64_t look_ns);
   bool is_pressed() const;
   static bool is_wished(const std::vector<Wish>& wishes, const StoreFile& file);
@@ -130,6 +134,7 @@ class Flusher {
   bool has_much_left(const StoreFile& file) const;
   void drop(const StoreFilePtr& file);
 
+  Actor make_actor(std::size_t shard) const;
   void work(unsigned stream);
   StoreFilePtr take_locked();
   // Returns the bytes stored.
@@ -150,6 +155,7 @@ class Flusher {
   std::uint64_t capacity_bytes_ = 0;
   std::uint64_t dirty_seen_ = 0;      // by the scheduler, at its last look
   std::int64_t next_release_ns_ = 0;  // monotonic, of the scheduler
+  std::mutex release_mutex_;
   RunActivity activity_;
   std::thread scheduler_;
   std::vector<std::thread> streams_;

@@ -202,10 +202,6 @@ void StoreFiles::release(ObjectIndex object) {
 }
 
 void StoreFiles::release_deleted() {
-  const std::lock_guard alone(release_mutex_);
-  for (const StoreFilePtr& file : snapshot()) {
-    if (memory_.objects().at(file->object).has(kObjectUnlinked)) drop_if_idle(file);
-  }
   release_if([](const StoreFile&) { return true; });
 }
 

@@ -91,9 +91,7 @@ class StoreFiles {
   // Lets go of the file of `object` that is kept for fsync alone, if it has lost its last name
   // since: nobody else would get its room on the store. May wait for the store.
   void release(ObjectIndex object);
-  // release() for all, because programs outside the node delete files without telling it; and
-  // drop_if_idle() for those of which a program has just told. Calls wait for each other: after one
-  // the room is free.
+  // release() for all, because programs outside the node delete files without telling it.
   void release_deleted();
   // Whether anything is kept for fsync alone.
   bool keeps_closed() const;
@@ -121,7 +119,6 @@ class StoreFiles {
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
   std::map<dev_t, Device> devices_;
-  std::mutex release_mutex_;  // taken before mutex_
 };
 
 // The same file through a description of our own, for writing: locks of the one that a client lent

@@ -150,15 +150,8 @@ int UnservedFiles::move_offset_to_kernel(const UniqueFd& fd, DescriptionIndex in
   const bool is_its = description.generation.load(std::memory_order_acquire) == generation &&
                       object != ObjectIndex::kNone && description.object.load() == raw(object);
   if (!is_its) return -ESTALE;
-  // Others, who share the description, read and write under its lock.
-  OwnedGuard guard(description.offset_lock, self_, memory_.owners());
-  const std::uint32_t flags = description.flags.load();
-  if ((flags & kOffsetInKernel) == 0) {
-    const auto offset = static_cast<off_t>(description.offset.load());
-    if (::lseek(fd.get(), offset, SEEK_SET) < 0) return -errno;
-    description.flags.fetch_or(kOffsetInKernel);
-  }
-  return static_cast<int>(flags & O_APPEND);
+  const int error = give_offset_to_kernel(make_actor(), description, fd.get());
+  return error < 0 ? error : static_cast<int>(description.flags.load() & O_APPEND);
 }
 
 int UnservedFiles::meet(ObjectIndex index) {

@@ -144,8 +144,9 @@ TEST_P(WriteBack, AReaderHasTheServiceFlush) {
   EXPECT_EQ(node.shut_down(), 0);
 }
 
-TEST_P(WriteBack, AnUnlinkedFileOfAKilledClientIsForgotten) {
-  NodeProcess node{options()};
+// A client writes a file, removes it and is killed.
+void expect_unlinked_file_forgotten(const NodeOptions& options, bool is_stored_before) {
+  NodeProcess node{options};
   const std::string path = node.data_directory() + "/gone";
   const std::string data = pattern(500'000, 5);
   EXPECT_EQ(in_child([&] {
@@ -155,6 +156,7 @@ TEST_P(WriteBack, AnUnlinkedFileOfAKilledClientIsForgotten) {
               OpenFile file(client, actor, path, O_RDWR | O_CREAT);
               if (file.write(0, data.data(), data.size()) != static_cast<ssize_t>(data.size()))
                 return 2;
+              if (is_stored_before && file.sync() != 0) return 4;
               ::unlink(path.c_str());
               unlink_object(actor, file.object());
               ::kill(::getpid(), SIGKILL);
@@ -168,6 +170,14 @@ TEST_P(WriteBack, AnUnlinkedFileOfAKilledClientIsForgotten) {
   EXPECT_EQ(node.status()["open_store_files"], 0);
   EXPECT_EQ(node.status()["tiers"][0]["used_bytes"], 0);
   EXPECT_EQ(node.shut_down(), 0);
+}
+
+TEST_P(WriteBack, AnUnlinkedFileOfAKilledClientIsForgotten) {
+  expect_unlinked_file_forgotten(options(), false);
+}
+
+TEST_P(WriteBack, AnUnlinkedFileOfAKilledClientIsForgottenThoughItWasStored) {
+  expect_unlinked_file_forgotten(options(), true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiers, WriteBack, ::testing::Values(0, 8 << 20));

@@ -109,13 +109,48 @@ print([process.wait() for process in processes], os.lseek(file, 0, 1), os.pread(
         """, config="clients:\n  max: 7\n").agree()
 
 
+# Some of them are served and some are not; each word has a place of its own and is read by one of them.
+def an_offset_that_all_move():
+    Scene("offset", """
+        "$PYTHON" -c '
+import os
+written = os.open("written", os.O_RDWR | os.O_CREAT, 0o644)
+read = os.open("read", os.O_RDWR | os.O_CREAT, 0o644)
+sought = os.open("read", os.O_RDWR)
+seen = os.open("seen", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+os.write(read, b"".join(b"%05d\\n" % number for number in range(12 * 250)))
+os.lseek(read, 0, 0)
+children = []
+for number in range(12):
+    child = os.fork()
+    if child == 0:
+        for turn in range(250):
+            os.writev(written, [b"%02d" % number, b"%03d\\n" % turn]) if turn % 3 else \
+                os.write(written, b"%02d%03d\\n" % (number, turn))
+            os.lseek(sought, 1, os.SEEK_CUR)
+            os.write(seen, os.read(read, 6))
+        os._exit(0)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+print(os.lseek(read, 0, 1), os.read(read, 1), os.lseek(sought, 0, 1))
+'
+        sort seen >sorted; rm seen; cmp read sorted && sort -u written | grep -c .; rm written
+        """, config="clients:\n  max: 7\n").agree()
+
+
 def under_stopped_service(kind, body):
     """What `body` prints and how long it takes while the service is stopped in the middle of a run."""
     work = under_cairn.work_directory("scarcity-" + kind)
     directory = work / "data"
     directory.mkdir()
     (work / "cairn.yaml").write_text(CONFIG)
-    script = 'P=$(cat $(dirname $CAIRN_SOCKET)/node.pid)\nprintf first-and-longer >f\n' + body
+    # Told to stop, its threads do so one after the other; no child that looks would be taken meanwhile.
+    script = '''P=$(cat $(dirname $CAIRN_SOCKET)/node.pid)
+        is_stopped() {
+          for task in /proc/$P/task/*; do read -r line <$task/stat; case $line in *') T '*) ;; *) return 1;; esac; done
+        }
+        stop() { kill -STOP $P; until is_stopped; do :; done; }
+        printf first-and-longer >f\n''' + body
     command = under_cairn.cairn_command(["sh", "-c", script], directory, options=["--config", str(work / "cairn.yaml")])
     began = time.monotonic()
     outcome = under_cairn.execute(command, directory, 100, under_cairn.clean_environment())
@@ -124,7 +159,7 @@ def under_stopped_service(kind, body):
 
 def slow_service():
     work, directory, outcome, _ = under_stopped_service("slow", """
-        (sleep 3.5; kill -CONT $P) & sleep 0.5; kill -STOP $P
+        (sleep 3.5; kill -CONT $P) & sleep 0.5; stop
         cat f; sh -c 'printf SECOND >f'; wait; cat f""")
     assert outcome.output == "first-and-longerSECOND", f"{outcome}: {outcome.output!r} {outcome.errors[-600:]} {work}"
     assert (directory / "f").read_text() == "SECOND"
@@ -133,7 +168,7 @@ def slow_service():
 
 def stopped_service():
     work, directory, outcome, seconds = under_stopped_service("stopped", """
-        exec 7>../one 8>../two; kill -STOP $P
+        exec 7>../one 8>../two; stop
         { cat f; echo "cat $?"; } >&7 2>&1 & { sh -c 'printf SECOND >f' || echo "sh failed"; } >&8 2>&1; wait
         kill -CONT $P; cat ../one ../two; cat f; printf ' again' >>f; cat f""")
     said = outcome.output
@@ -265,5 +300,5 @@ def sanitized_programs():
     under_cairn.remove(work)
 
 
-SCENES = [no_address_space, more_processes_than_slots, offsets_of_inherited_files, slow_service, stopped_service,
+SCENES = [no_address_space, more_processes_than_slots, offsets_of_inherited_files, an_offset_that_all_move, slow_service, stopped_service,
           dead_service, raw_exec_of_a_static_program, other_root, sanitized_programs]

@@ -15,6 +15,7 @@
 #include "base/user_copy.h"
 #include "buffer/object_lifecycle.h"
 #include "frontends/common/direct_io.h"
+#include "frontends/common/kernel_offset.h"
 
 namespace cairn {
 namespace {
@@ -252,6 +253,10 @@ ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   const OffsetGuard guard(*actor, file);
+  if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(*actor, file)) {
+    const iovec part{buffer, length};
+    return read_at_kernel_offset(*actor, file, &part, 1);
+  }
   const std::uint64_t offset = offset_of_description(file);
   if (__builtin_expect(!file.reads_plainly, 0)) {
     const iovec part{buffer, length};
@@ -271,17 +276,24 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   if (length == 0) return 0;
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
+  const bool appends = (flags & O_APPEND) != 0;
   ssize_t written = 0;
   {
     const OffsetGuard guard(*actor, file);
-    std::uint64_t offset = offset_of_description(file);
-    if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
+    if (__builtin_expect(file.is_offset_in_kernel(), 0) && !appends &&
+        is_offset_moved_by_kernel(*actor, file)) {
       const iovec part{const_cast<void*>(buffer), length};
-      if (is_refused_write(file, &part, 1, offset)) return -EINVAL;
+      written = write_at_kernel_offset(*actor, file, &part, 1);
+    } else {
+      std::uint64_t offset = offset_of_description(file);
+      if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
+        const iovec part{const_cast<void*>(buffer), length};
+        if (is_refused_write(file, &part, 1, offset)) return -EINVAL;
+      }
+      written = appends ? append(*actor, file, buffer, length, &offset)
+                        : write_at(*actor, file, buffer, length, offset);
+      if (written > 0) set_offset(file, offset + static_cast<std::uint64_t>(written));
     }
-    written = (flags & O_APPEND) != 0 ? append(*actor, file, buffer, length, &offset)
-                                      : write_at(*actor, file, buffer, length, offset);
-    if (written > 0) set_offset(file, offset + static_cast<std::uint64_t>(written));
   }
   return finish_write(*actor, file, written, is_synchronous(flags));
 }
@@ -304,6 +316,8 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
     return read_parts(*actor, file, parts, count, length, begin);
   }
   const OffsetGuard guard(*actor, file);
+  if (is_offset_moved_by_kernel(*actor, file))
+    return read_at_kernel_offset(*actor, file, parts, count);
   const std::uint64_t begin = offset_of_description(file);
   if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
   const ssize_t got = read_parts(*actor, file, parts, count, length, begin);
@@ -334,8 +348,10 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
     written = appends ? append_parts(*actor, file, parts, count, length, &where)
                       : write_parts(*actor, file, parts, count, length, where);
+  } else if (const OffsetGuard guard(*actor, file);
+             !appends && is_offset_moved_by_kernel(*actor, file)) {
+    written = write_at_kernel_offset(*actor, file, parts, count);
   } else {
-    const OffsetGuard guard(*actor, file);
     std::uint64_t where = offset_of_description(file);
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
     written = appends ? append_parts(*actor, file, parts, count, length, &where)
@@ -355,6 +371,8 @@ off_t file_seek(OpenFile& file, off_t offset, int whence) {
     case SEEK_SET:
       break;
     case SEEK_CUR:
+      // In one step, as others may move it without the lock.
+      if (file.is_offset_in_kernel()) return sys::lseek(file.private_fd(), offset, SEEK_CUR);
       base = static_cast<std::int64_t>(offset_of_description(file));
       break;
     case SEEK_END:

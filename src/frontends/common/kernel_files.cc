@@ -106,7 +106,10 @@ constinit std::atomic<bool> has_yielded{false};
 int descriptor_for_kernel(OpenFile& file, bool* is_extra) {
   const std::uint32_t flags = file.flags();
   *is_extra = (flags & (O_APPEND | O_DIRECT)) != 0;
-  const auto offset = static_cast<off_t>(file.description->offset.load());
+  const Actor* actor = Session::instance().actor_if_any();
+  const off_t offset = file.is_offset_in_kernel()
+                           ? sys::lseek(file.private_fd(), 0, SEEK_CUR)
+                           : static_cast<off_t>(file.description->offset.load());
   int real = file.private_fd();
   if (*is_extra) {
     constexpr std::uint32_t kKept = O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC;
@@ -118,8 +121,11 @@ int descriptor_for_kernel(OpenFile& file, bool* is_extra) {
       real = file.private_fd();
     }
   }
-  if (!file.is_offset_in_kernel()) sys::lseek(real, offset, SEEK_SET);
-  if (!*is_extra) file.description->flags.fetch_or(kOffsetInKernel);
+  if (*is_extra || actor == nullptr) {
+    sys::lseek(real, offset, SEEK_SET);
+  } else {
+    (void)give_offset_to_kernel(*actor, *file.description, real);
+  }
   return real;
 }
 

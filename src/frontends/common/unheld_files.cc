@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
+#include "buffer/kernel_use.h"
 #include "frontends/common/kernel_descriptors.h"
 
 namespace cairn {
@@ -18,12 +18,7 @@ int share_unheld(OpenFile& file, protocol::UnservedReason why) {
   if (session.keep_through(file.private_fd(), why) < 0) {
     if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
   }
-  OpenDescription& description = *file.description;
-  OwnedGuard guard(description.offset_lock, actor->self, actor->owners());
-  if (!file.is_offset_in_kernel()) {
-    sys::lseek(file.private_fd(), static_cast<off_t>(description.offset.load()), SEEK_SET);
-    description.flags.fetch_or(kOffsetInKernel);
-  }
+  (void)give_offset_to_kernel(*actor, *file.description, file.private_fd());
   file.is_kept_through = true;
   return 0;
 }
