@@ -300,5 +300,5 @@ def sanitized_programs():
     under_cairn.remove(work)
 
 
-SCENES = [no_address_space, more_processes_than_slots, offsets_of_inherited_files, an_offset_that_all_move, slow_service, stopped_service,
-          dead_service, raw_exec_of_a_static_program, other_root, sanitized_programs]
+SCENES = [no_address_space, more_processes_than_slots, offsets_of_inherited_files, an_offset_that_all_move,
+          slow_service, stopped_service, dead_service, raw_exec_of_a_static_program, other_root, sanitized_programs]
