@@ -58,4 +58,8 @@ ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const voi
 ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_t length,
                       std::uint64_t* offset);
 
+// After a write of `written` bytes, by whatever way: makes them durable when the file is one of
+// persistent-sync mode, which promises that. Returns `written` or -errno.
+ssize_t store_if_promised(const ObjectAccess& access, ssize_t written);
+
 }  // namespace cairn

@@ -325,12 +325,6 @@ void stamp_write(const ObjectAccess& access) {
   if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
 }
 
-// A persistent-sync file: the store has it when the write returns.
-[[gnu::noinline]] ssize_t store_synchronously(const ObjectAccess& access, ssize_t done) {
-  const int error = sync_object(access, true, nullptr);
-  return error < 0 ? error : done;
-}
-
 // The kernel has taken a write that ends at `end`, and stamped the file: a later settling must not
 // undo it.
 void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t length) {
@@ -427,12 +421,18 @@ ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_
   actor.met = AccessKind::kWrite;
   tell_access(access, offset, length, started, ControlHeader::kEventsOfWrites);
   if (__builtin_expect(access.object().handling().mode == BufferingMode::kSync, 0) && done > 0)
-    done = store_synchronously(access, done);
+    done = store_if_promised(access, done);
   actor.count(Counter::kIoCycles, cycle_count() - started);
   return done;
 }
 
 }  // namespace
+
+[[gnu::noinline]] ssize_t store_if_promised(const ObjectAccess& access, ssize_t written) {
+  if (access.object().handling().mode != BufferingMode::kSync) return written;
+  const int error = sync_object(access, true, nullptr);
+  return error < 0 ? error : written;
+}
 
 ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
                      std::size_t length) {

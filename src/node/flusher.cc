@@ -371,17 +371,21 @@ Actor Flusher::make_actor(std::size_t shard) const {
 
 void Flusher::release_deleted() {
   const std::lock_guard alone(release_mutex_);
+  for (const StoreFilePtr& file : files_.snapshot()) {
+    if (memory_.objects().at(file->object).has(kObjectUnlinked)) drop(file);
+  }
+  files_.release_deleted();
+}
+
+void Flusher::discard_deleted() {
   Actor actor = make_actor(0);
   for (const StoreFilePtr& file : files_.snapshot()) {
-    if (!memory_.objects().at(file->object).has(kObjectUnlinked)) continue;
+    if (!is_abandoned(memory_, file->object)) continue;
     StoreStatus status;
     const bool is_gone = store_status(file->fd.get(), &status) == 0 && status.links == 0;
-    // Nobody else would throw away what is stored of it.
-    if (is_gone) (void)discard_abandoned(actor, file->object);
-    drop(file);
+    if (is_gone && discard_abandoned(actor, file->object)) drop(file);
   }
   actor.drop_leases();
-  files_.release_deleted();
 }
 
 // The descriptor, if nobody needs it, and the record of a file that is gone.

@@ -85,9 +85,9 @@ class Flusher {
     const Wish wish_;
   };
 
-  // Lets go of what belongs to deleted files: descriptors, blocks of those that nobody has open.
-  // May wait for the store. Calls wait for each other: after one the room is free.
-  void release_deleted();
+  // Throws away what deleted files have in the tiers that nobody has open any more. What is stored
+  // of them nobody else would, when their last users have died.
+  void discard_deleted();
 
   // Stores one object now, in the calling thread. Returns 0 or -errno.
   int flush_now(ObjectIndex object, bool durable);
@@ -126,6 +126,9 @@ class Flusher {
   Plan look() const;
   void enqueue(Plan& plan);
   void release_in_turn();
+  // Lets go of the descriptors of deleted files. May wait for the store. Calls wait for each other:
+  // after one the room is free.
+  void release_deleted();
   void sleep(const Plan& plan, std::int64_t look_ns);
   bool is_pressed() const;
   static bool is_wished(const std::vector<Wish>& wishes, const StoreFile& file);

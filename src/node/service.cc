@@ -295,7 +295,7 @@ class Service final : public AttachEvents, public StopRequest {
       spdlog::info("a client died at work: {} blocks unlocked, {} buckets and {} slabs returned",
                    counts.blocks_unlocked, counts.buckets_freed, counts.slabs);
     }
-    flusher_.release_deleted();
+    flusher_.discard_deleted();
     files_.drop_idle();
     // Where nobody is, nothing is under way, and a death in the wrong moment is put right.
     (void)clients_.if_nobody(clients_.attach_count(), [this] { descriptors_.measure(); });

@@ -42,7 +42,7 @@ enum class Place : std::uint8_t { kAtOffset, kAtEnd };
     object.extend_to(end);
   }
   leave_through(actor, file.object);
-  return written;
+  return written > 0 ? store_if_promised(access, written) : written;
 }
 
 [[gnu::always_inline]] inline ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer,

@@ -46,7 +46,7 @@ ssize_t write_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts,
     actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(put));
     actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
   }
-  return put;
+  return put > 0 ? store_if_promised(access_of(actor, file), put) : put;
 }
 
 }  // namespace cairn
