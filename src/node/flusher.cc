@@ -377,13 +377,18 @@ void Flusher::release_deleted() {
   files_.release_deleted();
 }
 
+// The names are counted last: once nobody has the file open, nobody can link it again.
+bool Flusher::discard_if_gone(Actor& actor, const StoreFile& file) const {
+  if (!is_abandoned(memory_, file.object)) return false;
+  StoreStatus status;
+  return store_status(file.fd.get(), &status) == 0 && status.links == 0 &&
+         discard_abandoned(actor, file.object);
+}
+
 void Flusher::discard_deleted() {
   Actor actor = make_actor(0);
   for (const StoreFilePtr& file : files_.snapshot()) {
-    if (!is_abandoned(memory_, file->object)) continue;
-    StoreStatus status;
-    const bool is_gone = store_status(file->fd.get(), &status) == 0 && status.links == 0;
-    if (is_gone && discard_abandoned(actor, file->object)) drop(file);
+    if (discard_if_gone(actor, *file)) drop(file);
   }
   actor.drop_leases();
 }
@@ -403,11 +408,7 @@ bool Flusher::has_much_left(const StoreFile& file) const {
 }
 
 std::uint64_t Flusher::flush_turn(Actor& actor, const StoreFilePtr& file) {
-  StoreStatus status;
-  if (store_status(file->fd.get(), &status) == 0 && status.links == 0 &&
-      discard_abandoned(actor, file->object)) {
-    return 0;
-  }
+  if (discard_if_gone(actor, *file)) return 0;
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
   object.mark(kMarkBeingFlushed, true);

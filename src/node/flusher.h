@@ -140,6 +140,7 @@ class Flusher {
   Actor make_actor(std::size_t shard) const;
   void work(unsigned stream);
   StoreFilePtr take_locked();
+  bool discard_if_gone(Actor& actor, const StoreFile& file) const;
   // Returns the bytes stored.
   std::uint64_t flush_turn(Actor& actor, const StoreFilePtr& file);
   // flush_object(); on a full store with the room first that deleted files still take.

@@ -59,6 +59,8 @@ def no_address_space():
         sh -c 'ulimit -v 60000; printf more >>f; printf new >g'; cat f g
         exec 3<>f; printf 12 >&3
         (ulimit -v 60000; exec sh -c 'printf 34 >&3; cat f'); printf 67 >&3; cat f
+        exec 4>both 5>&4; (ulimit -v 60000; exec sh -c 'printf one >&4; printf two >&5; exec 4>&-; printf three >&5')
+        printf four >&4; cat both
         """).agree(reason="address space")
 
 

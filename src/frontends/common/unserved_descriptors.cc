@@ -66,7 +66,6 @@ void keep_inherited_through() {
 void make_real_descriptor_of(int fd, int given, DescriptionIndex description,
                              std::uint32_t generation) {
   place(fd, given, description, generation);
-  sys::close(given);
 }
 
 }  // namespace cairn

@@ -17,7 +17,7 @@ namespace cairn {
 // answer, everything stays as it is, and calls fail until it does.
 void keep_inherited_through();
 
-// Puts the real descriptor `given`, which works for that open description and is closed, in the
+// Puts the real descriptor `given`, which works for that open description and stays open, in the
 // place of the placeholder `fd`.
 void make_real_descriptor_of(int fd, int given, DescriptionIndex description,
                              std::uint32_t generation);

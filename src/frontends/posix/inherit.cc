@@ -134,12 +134,17 @@ bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int giv
 }
 
 // Of an image that is not served: what its process had buffered becomes the kernel's.
-void take_over_table_unserved(ExecTableReader& reader) {
+void take_over_table_unserved(const ExecTableReader& table) {
   ExecTableEntry entry;
-  while (reader.next(&entry)) {
+  for (ExecTableReader reader = table; reader.next(&entry);) {
     if (entry.private_fd < 0 || entry.private_fd == entry.fd || !is_placeholder(entry.fd)) continue;
     make_real_descriptor_of(entry.fd, entry.private_fd,
                             static_cast<DescriptionIndex>(entry.description), entry.generation);
+  }
+  // Afterwards only: several numbers may be of one description, and have come with one of these.
+  for (ExecTableReader reader = table; reader.next(&entry);) {
+    if (entry.private_fd >= Session::descriptor_floor() && entry.private_fd != entry.fd)
+      sys::close(entry.private_fd);
   }
 }
 
