@@ -143,8 +143,11 @@ void take_over_table_unserved(const ExecTableReader& table) {
   }
   // Afterwards only: several numbers may be of one description, and have come with one of these.
   for (ExecTableReader reader = table; reader.next(&entry);) {
-    if (entry.private_fd >= Session::descriptor_floor() && entry.private_fd != entry.fd)
-      sys::close(entry.private_fd);
+    StoreStatus status;
+    const bool is_ours = entry.private_fd >= Session::descriptor_floor() &&
+                         entry.private_fd != entry.fd && store_status(entry.fd, &status) == 0 &&
+                         is_of_file(entry.private_fd, status.key);
+    if (is_ours) sys::close(entry.private_fd);
   }
 }
 
