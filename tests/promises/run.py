@@ -23,9 +23,11 @@ import under_cairn  # noqa: E402
 from puppet import holds, pattern, soon  # noqa: E402
 from scene import CREATE, Check, Node  # noqa: E402
 
-# Nothing is stored by itself within a scene.
+# Nothing is stored by itself within a scene: one that waits for that runs into its time limit.
 SLOW = "flush:\n  delay_ms: 3600000\n"
 SIZE = 300_000
+# sync() waits for all file systems of the machine, also for what other tests write to slow devices meanwhile.
+SYNC_SECONDS = 240
 
 
 class Skip(Exception):
@@ -53,11 +55,9 @@ def sync_stores_what_others_wrote():
             check.puppet.call("pwrite", closed, pattern(2), 0)
             check.puppet.call("close", closed)
             assert not holds(check.path("open"), pattern(1)), "stored too early for this scene"
-            began = time.monotonic()
             assert check.puppet.call("shell", words) == 0
             assert holds(check.path("open"), pattern(1)), f"`{words}` returned before the open file was stored"
             assert holds(check.path("closed"), pattern(2)), f"`{words}` returned before the closed file was stored"
-            assert time.monotonic() - began < 20
             check.end()
 
 
@@ -118,7 +118,7 @@ print(*(syncfs('small')))
 """
         command = under_cairn.cairn_command([sys.executable, "-c", program], small.path, ram="64M",
                                             options=["--buffer", str(work / "other")])
-        outcome = under_cairn.execute(command, work, 60)
+        outcome = under_cairn.execute(command, work, SYNC_SECONDS)
         said = outcome.output.split("\n")[:3]
         assert said == ["-1 ENOSPC", "0 0", "0 0"], f"{said} {outcome.errors[-500:]}"
         assert outcome.status == 0
@@ -129,7 +129,10 @@ def syncfs_of_a_dead_node_fails_with_what_others_wrote():
     """The service, which alone could store it, is killed: a success would be a lie."""
     program = SYNCFS + """
 def parent(pid):
-    return int(open(f'/proc/{pid}/stat').read().rsplit(')')[1].split()[1])
+    try:
+        return int(open(f'/proc/{pid}/stat').read().rsplit(')')[1].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # a process of another test, which has ended since the listing
 fd = os.open('a', os.O_RDWR | os.O_CREAT)
 os.write(fd, b'x' * 1000)
 wait, go = os.pipe()
@@ -152,7 +155,7 @@ print(*syncfs('.'), flush=True)
     (work / "data").mkdir()
     command = under_cairn.cairn_command([sys.executable, "-c", program], work / "data",
                                         options=["--config", str(work / "slow.yaml")])
-    outcome = under_cairn.execute(command, work / "data", 60)
+    outcome = under_cairn.execute(command, work / "data", SYNC_SECONDS)
     assert outcome.output.split("\n")[:2] == ["-1 EIO", "0 0"], f"{outcome.output!r} {outcome.errors[-500:]}"
     under_cairn.remove(work)
 
