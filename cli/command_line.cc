@@ -27,7 +27,7 @@
 #include "cli/run_command.h"
 #include "cli/run_directory.h"
 #include "cli/schema_command.h"
-#include "profiler/device_measure.h"
+#include "service/profiler/device_measure.h"
 
 namespace cairn::cli {
 namespace {

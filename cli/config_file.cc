@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "rules/yaml_documents.h"
+#include "policy/rules/yaml_documents.h"
 
 namespace cairn::cli {
 namespace {

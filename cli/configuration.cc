@@ -21,15 +21,15 @@
 #include "cli/paths.h"
 #include "cli/run_directory.h"
 #include "cli/tier_settings.h"
-#include "node/order_book.h"
-#include "rules/rule_conflicts.h"
-#include "rules/rule_reader.h"
-#include "rules/schema_file.h"
+#include "policy/rules/rule_conflicts.h"
+#include "policy/rules/rule_reader.h"
+#include "policy/rules/schema_file.h"
+#include "service/learning/order_book.h"
 
 namespace cairn::cli {
 namespace {
 
-// The option's choices are the names of the experts (replacement/experts.h).
+// The option's choices are the names of the experts (policy/replacement/experts.h).
 std::optional<std::string> expert_named(std::string_view text) {
   const auto choices = option_choices(option_description(OptionId::kReplacementExpert));
   if (std::find(choices.begin(), choices.end(), text) == choices.end()) return std::nullopt;

@@ -12,7 +12,7 @@
 #include "base/option_table.h"
 #include "cli/config_file.h"
 #include "cli/failure.h"
-#include "rules/rule_property.h"
+#include "policy/rules/rule_property.h"
 
 namespace cairn::cli {
 namespace {

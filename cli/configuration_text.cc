@@ -10,7 +10,7 @@
 #include "base/option_table.h"
 #include "base/size_text.h"
 #include "cli/configuration.h"
-#include "rules/rule_property.h"
+#include "policy/rules/rule_property.h"
 
 namespace cairn::cli {
 namespace {

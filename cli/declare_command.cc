@@ -16,7 +16,7 @@
 #include "cli/learning_commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
-#include "node/order_book.h"
+#include "service/learning/order_book.h"
 
 namespace cairn::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "cli/failure.h"
 #include "cli/json_fields.h"
 #include "cli/output.h"
-#include "node/rule_json.h"
+#include "service/treatment/rule_json.h"
 
 namespace cairn::cli {
 namespace {

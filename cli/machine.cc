@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/size_text.h"
-#include "profiler/system_text.h"
+#include "service/profiler/system_text.h"
 
 namespace cairn::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "profiler/directory_state.h"
-#include "profiler/system_text.h"
+#include "service/profiler/directory_state.h"
+#include "service/profiler/system_text.h"
 
 namespace cairn::cli {
 

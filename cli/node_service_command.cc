@@ -5,7 +5,7 @@
 #include "cli/configuration.h"
 #include "cli/failure.h"
 #include "cli/output.h"
-#include "node/service.h"
+#include "service/node/service.h"
 
 namespace cairn::cli {
 

@@ -15,7 +15,7 @@
 #include "base/size_text.h"
 #include "cli/failure.h"
 #include "cli/output.h"
-#include "trace/trace_format.h"
+#include "service/trace/trace_format.h"
 
 namespace cairn::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/trace_event.h"
+#include "service/trace/trace_event.h"
 
 namespace cairn::cli {
 

@@ -14,7 +14,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/profile_table.h"
-#include "profiler/tier_figures.h"
+#include "service/profiler/tier_figures.h"
 
 namespace cairn::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/size_text.h"
 #include "cli/output.h"
-#include "profiler/profile_json.h"
+#include "service/profiler/profile_json.h"
 
 namespace cairn::cli {
 namespace {

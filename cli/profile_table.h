@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/tier_figures.h"
+#include "service/profiler/tier_figures.h"
 
 namespace cairn::cli {
 

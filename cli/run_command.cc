@@ -29,7 +29,7 @@
 #include "cli/run_directory.h"
 #include "cli/run_report.h"
 #include "cli/signal_watch.h"
-#include "node/rule_json.h"
+#include "service/treatment/rule_json.h"
 
 namespace cairn::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cli/failure.h"
 #include "cli/output.h"
-#include "rules/schema_file.h"
+#include "policy/rules/schema_file.h"
 
 namespace cairn::cli {
 

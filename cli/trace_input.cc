@@ -3,7 +3,7 @@
 
 #include "cli/failure.h"
 #include "cli/output.h"
-#include "trace/open_trace.h"
+#include "service/trace/open_trace.h"
 
 namespace cairn::cli {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "trace/trace_event.h"
+#include "service/trace/trace_event.h"
 
 namespace cairn::cli {
 

@@ -6,7 +6,7 @@
 #include <queue>
 #include <unordered_map>
 
-#include "replacement/experts.h"
+#include "policy/replacement/experts.h"
 
 namespace cairn::cli {
 namespace {

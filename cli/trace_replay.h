@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "trace/trace_event.h"
+#include "service/trace/trace_event.h"
 
 namespace cairn::cli {
 

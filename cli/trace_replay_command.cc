@@ -17,7 +17,7 @@
 #include "cli/trace_input.h"
 #include "cli/trace_player.h"
 #include "cli/trace_replay.h"
-#include "replacement/experts.h"
+#include "policy/replacement/experts.h"
 
 namespace cairn::cli {
 namespace {

@@ -1,53 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cairn_module(): one folder of src/ becomes
-#   cairn_<name>          a static library, or an INTERFACE library while the folder has no .cc
-#   cairn_<name>_testing  its test doubles (src/<name>/testing/*.cc) and those of all modules below
-#   test_<name>           one gtest binary of all its *_test.cc (made by cairn_add_module_tests)
+# cairn_module(): one room of src/ becomes, under the last part of its name,
+#   cairn_<room>          a static library, or an INTERFACE library while the folder has no .cc
+#   cairn_<room>_testing  its test doubles (src/<name>/testing/*.cc) and those of all modules below
+#   test_<room>           one gtest binary of all its *_test.cc (made by cairn_add_module_tests)
 # A folder that does not exist yet is an empty INTERFACE library, so modules can be declared before they are written.
+# The sources of a module with HOOKS are collected for the preload library (cmake/preload.cmake) instead.
 
 function(cairn_module name)
-  cmake_parse_arguments(ARG "NO_EXCEPTIONS" "" "DEPS;MAY_INCLUDE;LIBRARIES;SUBDIRS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_EXCEPTIONS;HOOKS" "" "DEPS;LIBRARIES" ${ARGN})
   set(folder ${CMAKE_SOURCE_DIR}/src/${name})
-  set(folders ${folder})
-  foreach(subdir IN LISTS ARG_SUBDIRS)
-    list(APPEND folders ${folder}/${subdir})
-  endforeach()
-  set(patterns ${folders})
-  list(TRANSFORM patterns APPEND /*.cc)
-  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  get_filename_component(room ${name} NAME)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  if(ARG_HOOKS)
+    set_property(GLOBAL APPEND PROPERTY CAIRN_HOOK_SOURCES ${sources})
+    return()
+  endif()
 
   set(links ${ARG_LIBRARIES})
-  set(testing_links cairn_${name})
+  set(testing_links cairn_${room})
+  if(NOT name STREQUAL base)
+    list(APPEND ARG_DEPS base)
+  endif()
   foreach(dep IN LISTS ARG_DEPS)
-    list(APPEND links cairn_${dep})
-    list(APPEND testing_links cairn_${dep}_testing)
-  endforeach()
-  # A header shared with a sibling may have a source beside it; the sibling's archive then supplies it.
-  foreach(header IN LISTS ARG_MAY_INCLUDE)
-    string(REGEX REPLACE "/.*" "" sibling ${header})
-    list(APPEND links cairn_${sibling})
+    get_filename_component(dep_room ${dep} NAME)
+    list(APPEND links cairn_${dep_room})
+    list(APPEND testing_links cairn_${dep_room}_testing)
   endforeach()
 
-  cairn_library(cairn_${name} "${sources}" "${links}")
+  cairn_library(cairn_${room} "${sources}" "${links}")
   if(ARG_NO_EXCEPTIONS AND sources)
-    target_link_libraries(cairn_${name} PRIVATE cairn_guest_code)
+    target_link_libraries(cairn_${room} PRIVATE cairn_guest_code)
   endif()
   if(ARG_LIBRARIES AND sources)
-    cairn_compile_together(cairn_${name})
+    cairn_compile_together(cairn_${room})
   endif()
 
-  set(testing_patterns ${folders})
-  list(TRANSFORM testing_patterns APPEND /testing/*.cc)
-  file(GLOB testing_sources CONFIGURE_DEPENDS ${testing_patterns})
+  file(GLOB testing_sources CONFIGURE_DEPENDS ${folder}/testing/*.cc)
   list(FILTER testing_sources EXCLUDE REGEX "_test\\.cc$")
-  cairn_library(cairn_${name}_testing "${testing_sources}" "${testing_links}")
+  cairn_library(cairn_${room}_testing "${testing_sources}" "${testing_links}")
 
-  set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES ${name})
-  set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_${name} "${tests}")
+  set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES ${room})
+  set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_${room} "${tests}")
 endfunction()
 
 # A static library of the sources, or an INTERFACE library when there are none.

@@ -1,40 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The one table of modules, bottom first: a folder of src/, and the modules directly below it that it may use.
-# What a module may include is the closure of its DEPS. CMake makes the targets from this table and
-# tools/layer_check.py judges every #include by it, so the two cannot disagree.
+# The one table of modules, bottom first. A module is a room of src/, named WING/ROOM; every module stands on base. DEPS
+# are all other modules that its files include: tools/layer_check.py refuses an include of a module that does not stand
+# here, and a module here that no file includes. CMake makes the targets from the same table.
 #
-#   cairn_module(NAME [DEPS module...]        what it stands on
-#                     [MAY_INCLUDE header...]  single headers of a module that is not below it
-#                     [LIBRARIES target...]    third-party libraries (none for what the preload library links)
-#                     [SUBDIRS folder...]      subfolders whose sources belong to the module
-#                     [NO_EXCEPTIONS])         compiled as code that lives inside other people's programs
+#   service       what runs beside the programs; of the front ends it knows the protocol alone
+#   frontends     what programs meet; stands on memory
+#   policy        what decides: pure, so it stands on base alone
+#   memory        where bytes live
+#   base          words and primitives
+#
+#   cairn_module(NAME [DEPS module...]        what its files include
+#                     [LIBRARIES target...]   third-party libraries (none for what the preload library links)
+#                     [NO_EXCEPTIONS]         compiled as code that lives inside other people's programs
+#                     [HOOKS])                its sources are the preload library's own (cmake/preload.cmake)
 
-cairn_module(base                              NO_EXCEPTIONS)
-cairn_module(arena       DEPS base             NO_EXCEPTIONS)
-cairn_module(catalog     DEPS arena            NO_EXCEPTIONS)
-cairn_module(pool        DEPS catalog          NO_EXCEPTIONS)
-cairn_module(backing     DEPS pool             NO_EXCEPTIONS)
-cairn_module(tiers       DEPS backing          NO_EXCEPTIONS)
-cairn_module(flush       DEPS tiers            NO_EXCEPTIONS)
-cairn_module(placement   DEPS flush            NO_EXCEPTIONS)
-cairn_module(replacement DEPS placement        NO_EXCEPTIONS)
-cairn_module(organizer   DEPS replacement      NO_EXCEPTIONS)
-cairn_module(prefetch    DEPS organizer        NO_EXCEPTIONS)
-cairn_module(buffer      DEPS prefetch         NO_EXCEPTIONS)
-cairn_module(client      DEPS buffer           NO_EXCEPTIONS)
-cairn_module(frontends   DEPS client SUBDIRS common NO_EXCEPTIONS)
+cairn_module(base NO_EXCEPTIONS)
+
+cairn_module(memory/arena   NO_EXCEPTIONS)
+cairn_module(memory/catalog NO_EXCEPTIONS DEPS memory/arena)
+cairn_module(memory/pool    NO_EXCEPTIONS DEPS memory/arena memory/catalog)
+cairn_module(memory/tiers   NO_EXCEPTIONS DEPS memory/arena memory/catalog memory/pool)
+cairn_module(memory/backing NO_EXCEPTIONS DEPS memory/catalog)
+cairn_module(memory/flush   NO_EXCEPTIONS DEPS memory/tiers memory/backing)
+cairn_module(memory/buffer  NO_EXCEPTIONS DEPS memory/catalog memory/tiers memory/backing memory/flush)
+
+cairn_module(policy/placement   NO_EXCEPTIONS)
+cairn_module(policy/replacement NO_EXCEPTIONS)
+cairn_module(policy/prefetch    NO_EXCEPTIONS)
+cairn_module(policy/orders)
+cairn_module(policy/heat)
+# policy/rules/xml is a shared object of its own that links libxml2 (cmake/schema_xml.cmake).
+cairn_module(policy/rules LIBRARIES fmt::fmt-header-only cairn_yaml)
+
+cairn_module(frontends/protocol NO_EXCEPTIONS DEPS memory/tiers)
+cairn_module(frontends/client   NO_EXCEPTIONS DEPS memory/tiers memory/buffer frontends/protocol)
+cairn_module(frontends/common   NO_EXCEPTIONS
+             DEPS memory/arena memory/catalog memory/tiers memory/backing memory/buffer
+                  frontends/client)
+cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/common)
+cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
+             DEPS memory/backing memory/flush memory/buffer frontends/client frontends/common frontends/stdio)
 
 # Only the node service and the command line may use third-party libraries and threads.
-cairn_module(tiers_uring DEPS tiers LIBRARIES cairn_liburing)
-cairn_module(profiler    DEPS base
+cairn_module(service/process LIBRARIES spdlog::spdlog_header_only)
+cairn_module(service/profiler
              LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
-# src/rules/xml is a shared object of its own that links libxml2 (cmake/schema_xml.cmake).
-cairn_module(heat        DEPS base)
-cairn_module(orders      DEPS base)
-cairn_module(trace       DEPS base LIBRARIES cairn_zstd)
-cairn_module(rules       DEPS base LIBRARIES fmt::fmt-header-only cairn_yaml)
-cairn_module(plugins     DEPS prefetch LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
-cairn_module(node        DEPS buffer tiers_uring profiler plugins rules heat orders trace MAY_INCLUDE client/protocol.h
-             LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only cairn_yaml nlohmann_json::nlohmann_json
-             cairn_liburing Threads::Threads)
+cairn_module(service/trace LIBRARIES cairn_zstd)
+cairn_module(service/plugins
+             DEPS policy/placement policy/prefetch
+             LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
+cairn_module(service/organizer
+             DEPS memory/pool memory/tiers memory/flush policy/placement policy/replacement
+             LIBRARIES cairn_liburing)
+cairn_module(service/write_back
+             DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush memory/buffer
+                  frontends/protocol service/process service/profiler
+             LIBRARIES spdlog::spdlog_header_only Threads::Threads)
+cairn_module(service/attachment
+             DEPS memory/arena memory/catalog memory/tiers memory/buffer frontends/protocol
+                  service/process service/write_back
+             LIBRARIES Threads::Threads)
+cairn_module(service/learning
+             DEPS memory/arena memory/tiers memory/backing policy/heat policy/orders policy/prefetch policy/replacement
+                  service/process service/profiler service/trace service/write_back service/attachment
+             LIBRARIES fmt::fmt-header-only Threads::Threads)
+cairn_module(service/capacity
+             DEPS memory/tiers policy/placement service/profiler service/plugins service/organizer
+                  service/write_back service/attachment service/learning
+             LIBRARIES Threads::Threads)
+cairn_module(service/treatment
+             DEPS memory/tiers memory/backing memory/buffer service/write_back service/attachment service/capacity
+             LIBRARIES nlohmann_json::nlohmann_json)
+cairn_module(service/fetching
+             DEPS memory/tiers memory/backing memory/buffer policy/prefetch service/process service/organizer
+                  service/write_back service/attachment service/learning service/treatment
+             LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
+cairn_module(service/control
+             DEPS policy/prefetch service/process service/plugins service/write_back service/attachment
+                  service/learning service/capacity service/treatment service/fetching
+             LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
+cairn_module(service/node
+             DEPS memory/tiers policy/replacement service/process service/plugins service/write_back
+                  service/attachment service/learning service/capacity service/treatment service/fetching
+                  service/control
+             LIBRARIES spdlog::spdlog_header_only)

@@ -4,15 +4,13 @@
 # it exports the hooks and nothing else, and needs libc and the dynamic linker and nothing else, because a
 # libstdc++ of another version may already live in the process. tools/preload_check.py proves both after each link.
 
-file(GLOB_RECURSE CAIRN_HOOK_SOURCES CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/src/frontends/posix/*.cc ${CMAKE_SOURCE_DIR}/src/frontends/stdio/*.cc)
-list(FILTER CAIRN_HOOK_SOURCES EXCLUDE REGEX "(_test\\.cc|/testing/[^/]*)$")
+get_property(CAIRN_HOOK_SOURCES GLOBAL PROPERTY CAIRN_HOOK_SOURCES)
 if(NOT CAIRN_HOOK_SOURCES)
   return()
 endif()
 
 add_library(cairn_preload SHARED ${CAIRN_HOOK_SOURCES})
-target_link_libraries(cairn_preload PRIVATE cairn_frontends cairn_guest_code)
+target_link_libraries(cairn_preload PRIVATE cairn_common cairn_guest_code)
 # Hooks carry the names of libc's own functions, so neither its fortified inline versions nor large-file
 # renaming may be in the way of their definitions.
 # Its fcntl has other parameters than the one in the header that other sources include.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# lib/cairn/schema_xml.so: the reader of XML schemas, the only thing that links libxml2. src/rules opens it when an
-# XML schema is to be read, so that the command starts without libxml2 and what it needs (src/rules/schema_xml.h).
+# lib/cairn/schema_xml.so: the reader of XML schemas, the only thing that links libxml2. src/policy/rules opens it when
+# an XML schema is to be read, so that the command starts without libxml2 and what it needs
+# (src/policy/rules/schema_xml.h).
 # share/cairn/schema.xsd is built into it, and stands beside the build for editors.
 
 set(schema_xsd ${CMAKE_SOURCE_DIR}/share/cairn/schema.xsd)
@@ -9,7 +10,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${schema_xsd})
 file(READ ${schema_xsd} CAIRN_SCHEMA_XSD)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/schema_xsd.cc @ONLY CONTENT
 "// Made by cmake/schema_xml.cmake from share/cairn/schema.xsd.
-#include \"rules/schema_xsd.h\"
+#include \"policy/rules/schema_xsd.h\"
 
 namespace cairn {
 const char kSchemaXsd[] = R\"XSD(@CAIRN_SCHEMA_XSD@)XSD\";

@@ -17,14 +17,14 @@
 // After the measurement the same is done once more and compared.
 // Prints {"ns": per request, median of the rounds (and of the processes), "allocator": who served}.
 //
-// The one side is a node's memory (tiers/node_memory.h) that was in use before, so its pages are
-// allocated: a bucket is taken from a lease with its descriptor locked, its slabs are mapped as
-// buffer/block_access.cc does it, and the same owner releases it.
+// The one side is a node's memory (memory/tiers/node_memory.h) that was in use before, so its pages
+// are allocated: a bucket is taken from a lease with its descriptor locked, its slabs are mapped as
+// memory/buffer/block_access.cc does it, and the same owner releases it.
 #include <dlfcn.h>
 
+#include "memory/tiers/actor.h"
+#include "memory/tiers/node_memory.h"
 #include "processes.h"
-#include "tiers/actor.h"
-#include "tiers/node_memory.h"
 #include "worker.h"
 
 namespace {

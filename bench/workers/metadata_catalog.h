@@ -11,9 +11,9 @@
 // the worker `buckets`. One that holds no block is locked by its process, as the pool demands.
 #pragma once
 
+#include "memory/tiers/actor.h"
+#include "memory/tiers/node_memory.h"
 #include "metadata_store.h"
-#include "tiers/actor.h"
-#include "tiers/node_memory.h"
 
 namespace metadata {
 

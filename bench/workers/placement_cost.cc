@@ -11,8 +11,8 @@
 // proportion to their capacities, as an organizer and flushes would, so that room shifts from tier
 // to tier and plans do become stale. That costs both sides a few nanoseconds that are not
 // decisions.
-#include "placement/placement_plan.h"
-#include "placement/policies.h"
+#include "policy/placement/placement_plan.h"
+#include "policy/placement/policies.h"
 #include "worker.h"
 
 namespace {

@@ -8,7 +8,7 @@
 // for each expert and capacity, its misses and the nanoseconds that a reference took it.
 #include <memory>
 
-#include "replacement/experts.h"
+#include "policy/replacement/experts.h"
 #include "replacement_peers.h"
 #include "worker.h"
 

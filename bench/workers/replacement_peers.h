@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "replacement/page_lists.h"
+#include "policy/replacement/page_lists.h"
 
 namespace replacement_peers {
 

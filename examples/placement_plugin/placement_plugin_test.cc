@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "placement/placement_check.h"
-#include "placement/policies.h"
-#include "plugins/plugin_policy.h"
+#include "policy/placement/placement_check.h"
+#include "policy/placement/policies.h"
+#include "service/plugins/plugin_policy.h"
 
 namespace cairn {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "plugins/predictor_plugin.h"
-#include "prefetch/chooser.h"
+#include "policy/prefetch/chooser.h"
+#include "service/plugins/predictor_plugin.h"
 
 namespace cairn {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catch clauses between the service and its plugins; src/plugins/plugin_guard.h says why they
-// are in a shared object.
-#include "plugins/plugin_guard.h"
+// The catch clauses between the service and its plugins; src/service/plugins/plugin_guard.h says
+// why they are in a shared object.
+#include "service/plugins/plugin_guard.h"
 
 #include <cstdio>
 #include <exception>

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "placement/placement_check.h"
-#include "placement/placement_plan.h"
-#include "placement/policies.h"
-#include "placement/testing/exhaustive_search.h"
-#include "placement/testing/random_views.h"
-#include "plugins/plugin_policy.h"
+#include "policy/placement/placement_check.h"
+#include "policy/placement/placement_plan.h"
+#include "policy/placement/policies.h"
+#include "policy/placement/testing/exhaustive_search.h"
+#include "policy/placement/testing/random_views.h"
+#include "service/plugins/plugin_policy.h"
 
 namespace cairn {
 namespace {

@@ -5,7 +5,7 @@
 Usage: heatmap.py OUTPUT.png < LINES
 
 LINES is one JSON object for the map (name, file_bytes, segment_bytes, epochs) and then one for each segment that
-was accessed (offset, bytes, score_log2), each on a line, as src/heat/heat_text.h writes them.
+was accessed (offset, bytes, score_log2), each on a line, as src/policy/heat/heat_text.h writes them.
 """
 
 import json

@@ -3,7 +3,7 @@
 //
 // A failed check calls the handler of the process: the service aborts; inside a host application
 // the preload installs a handler that latches pass-through instead of killing somebody's job (see
-// client/session.h).
+// frontends/client/session.h).
 #pragma once
 
 namespace cairn {

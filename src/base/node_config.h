@@ -78,7 +78,8 @@ struct NodeConfig {
   uint32_t evict_low_percent = 5;
   uint32_t evict_high_percent = 10;
 
-  // Which blocks leave: what this expert of replacement would not hold (replacement/experts.h).
+  // Which blocks leave: what this expert of replacement would not hold
+  // (policy/replacement/experts.h).
   std::string replacement_expert = "ws-plus";
   // Clean blocks that leave a tier go to the next one if that is worth it; false: in any case.
   bool admits_by_value = true;
@@ -89,8 +90,10 @@ struct NodeConfig {
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;
-  std::string orders_file;         // absolute; of declared orders (node/order_book.h); empty: none
-  std::string predictor_file;      // absolute; a plugin (plugins/predictor_plugin.h); empty: none
+  // absolute; of declared orders (service/learning/order_book.h); empty: none
+  std::string orders_file;
+  // absolute; a plugin (service/plugins/predictor_plugin.h); empty: none
+  std::string predictor_file;
   std::string remember_directory;  // absolute; of orders of reads for the next node; empty: none
   uint32_t events_keep_percent = 100;
 
@@ -117,7 +120,7 @@ struct NodeConfig {
 }  // namespace cairn
 
 namespace cairn::node {
-// The node service takes the resolved configuration as it is; node/service.h declares
+// The node service takes the resolved configuration as it is; service/node/service.h declares
 // int run_service(const ServiceConfig& config).
 using ServiceConfig = ::cairn::NodeConfig;
 }  // namespace cairn::node

@@ -3,7 +3,7 @@
 // CAIRN_TEST_CAPACITIES=descriptions=6,holds=9
 //
 // For tests alone: no program is faster or slower by it, and a node says in its log that it is set.
-// Tables of a node are named in node/new_memory.cc, those of a process in
+// Tables of a node are named in service/node/new_memory.cc, those of a process in
 // frontends/posix/startup.cc.
 //
 // Thread safety: any thread, as long as nobody changes the environment.

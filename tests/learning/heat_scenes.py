@@ -11,7 +11,7 @@ from stage import BLOCK, MIB, READ_AGAIN_AND_END, Stage, eventually
 HOT = range(64, 96)  # blocks
 FILE_MIB = 16
 # All of it once; then pieces of the hot part in random order. No more reads than the ring of a process has places for
-# what it tells (arena/event_ring.h): then nothing is lost, however late the node comes to read it.
+# what it tells (memory/arena/event_ring.h): then nothing is lost, however late the node comes to read it.
 READ = """
 import os, random, sys
 file = os.open(sys.argv[1], os.O_RDONLY)

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "node/future_book.h"
-#include "node/heat_book.h"
-#include "node/learned_replacement.h"
-#include "node/read_streams.h"
-#include "tiers/testing/test_memory.h"
+#include "memory/tiers/testing/test_memory.h"
+#include "service/learning/future_book.h"
+#include "service/learning/heat_book.h"
+#include "service/learning/learned_replacement.h"
+#include "service/learning/read_streams.h"
 
 namespace cairn::node {
 namespace {

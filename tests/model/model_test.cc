@@ -16,10 +16,10 @@
 #include <string>
 #include <thread>
 
-#include "buffer/block_access.h"
-#include "buffer/object_lifecycle.h"
-#include "buffer/testing/accepting_service.h"
-#include "flush/flush_object.h"
+#include "memory/buffer/block_access.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/testing/accepting_service.h"
+#include "memory/flush/flush_object.h"
 #include "reference_store.h"
 
 namespace cairn::model {

@@ -22,7 +22,7 @@
 #include "multiprocess/cell_ledger.h"
 #include "multiprocess/node_process.h"
 #include "multiprocess/test_client.h"
-#include "node/sweep.h"
+#include "service/attachment/sweep.h"
 
 namespace cairn::testing {
 namespace {

@@ -16,7 +16,7 @@
 #include <sstream>
 #include <thread>
 
-#include "node/service.h"
+#include "service/node/service.h"
 
 namespace cairn::testing {
 namespace {

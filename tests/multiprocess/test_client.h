@@ -11,12 +11,12 @@
 #include <memory>
 #include <string>
 
-#include "backing/backing_file.h"
-#include "buffer/object_io.h"
-#include "buffer/object_lifecycle.h"
-#include "client/dead_service.h"
-#include "client/protocol.h"
-#include "tiers/actor.h"
+#include "frontends/client/dead_service.h"
+#include "frontends/protocol/protocol.h"
+#include "memory/backing/backing_file.h"
+#include "memory/buffer/object_io.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/tiers/actor.h"
 
 namespace cairn::testing {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <thread>
 
-#include "buffer/kernel_use.h"
-#include "client/ledger_connection.h"
-#include "client/session.h"
+#include "frontends/client/ledger_connection.h"
+#include "frontends/client/session.h"
+#include "memory/buffer/kernel_use.h"
 #include "multiprocess/node_process.h"
 #include "multiprocess/test_client.h"
 

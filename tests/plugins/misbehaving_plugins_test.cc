@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "placement/policies.h"
-#include "plugins/plugin_policy.h"
+#include "policy/placement/policies.h"
+#include "service/plugins/plugin_policy.h"
 
 namespace cairn {
 namespace {

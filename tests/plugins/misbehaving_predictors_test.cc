@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "plugins/predictor_plugin.h"
-#include "prefetch/chooser.h"
+#include "policy/prefetch/chooser.h"
+#include "service/plugins/predictor_plugin.h"
 
 namespace cairn {
 namespace {

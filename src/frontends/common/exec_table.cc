@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/common/exec_table.h"
 
-#include "arena/owner.h"
 #include "base/check.h"
 #include "frontends/common/descriptor_table.h"
+#include "memory/arena/owner.h"
 
 namespace cairn {
 namespace {

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/system_call.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 
 namespace cairn {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "catalog/object_handling.h"
-#include "tiers/node_memory.h"
+#include "memory/catalog/object_handling.h"
+#include "memory/tiers/node_memory.h"
 
 namespace cairn {
 

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backing/size_limit.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "buffer/object_lifecycle.h"
 #include "frontends/common/direct_io.h"
 #include "frontends/common/kernel_offset.h"
+#include "memory/backing/size_limit.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

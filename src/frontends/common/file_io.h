@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "buffer/read_hit.h"
 #include "frontends/common/open_file.h"
+#include "memory/buffer/read_hit.h"
 
 namespace cairn {
 

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/visible_status.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

@@ -4,15 +4,15 @@
 //
 // What was written before is stored before the call, because the kernel would take the bits away,
 // or refuse the data, when it is written back. From then on the object is guarded
-// (catalog/object.h).
+// (memory/catalog/object.h).
 //
 // Thread safety: any thread; one change for one call. Ownership: borrows the session.
 #pragma once
 
 #include <sys/types.h>
 
-#include "buffer/object_io.h"
 #include "frontends/common/open_file.h"
+#include "memory/buffer/object_io.h"
 
 namespace cairn {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/common/inherited_through.h"
 
-#include "buffer/object_lifecycle.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 

@@ -10,7 +10,7 @@
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "client/process_page.h"
+#include "frontends/client/process_page.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/lent_descriptors.h"

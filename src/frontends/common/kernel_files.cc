@@ -7,15 +7,15 @@
 #include <atomic>
 
 #include "base/system_call.h"
-#include "buffer/kernel_use.h"
-#include "buffer/object_lifecycle.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/inherited_through.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

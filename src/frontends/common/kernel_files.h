@@ -11,8 +11,8 @@
 // Thread safety: any thread.
 #pragma once
 
-#include "backing/backing_file.h"
 #include "base/ids.h"
+#include "memory/backing/backing_file.h"
 
 namespace cairn {
 

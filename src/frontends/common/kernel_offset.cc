@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "base/system_call.h"
-#include "buffer/kernel_use.h"
 #include "frontends/common/direct_io.h"
 #include "frontends/common/through_mode.h"
+#include "memory/buffer/kernel_use.h"
 
 namespace cairn {
 namespace {

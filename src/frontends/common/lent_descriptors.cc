@@ -7,12 +7,12 @@
 #include <atomic>
 
 #include "base/system_call.h"
-#include "buffer/kernel_use.h"
-#include "buffer/object_lifecycle.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

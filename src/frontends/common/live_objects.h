@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "catalog/object_table.h"
+#include "memory/catalog/object_table.h"
 
 namespace cairn {
 

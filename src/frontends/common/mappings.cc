@@ -10,8 +10,8 @@
 #include <span>
 
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
 #include "frontends/common/inherited_through.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

@@ -15,8 +15,7 @@
 #include "base/clock.h"
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
-#include "client/opening_guard.h"
+#include "frontends/client/opening_guard.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/direct_io.h"
 #include "frontends/common/file_handling.h"
@@ -31,6 +30,7 @@
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/unheld_files.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One open description of a buffered file as this process holds it, and what can be done with it.
 //
-// The offset and the status flags live in the arena (catalog/description_table.h), where dup, fork
-// and exec share them; here is what belongs to the process: the private descriptor of the backing
-// file, the hold, and how many of the application's descriptors refer to it. Data calls on it are
-// in file_io.h.
+// The offset and the status flags live in the arena (memory/catalog/description_table.h), where
+// dup, fork and exec share them; here is what belongs to the process: the private descriptor of the
+// backing file, the hold, and how many of the application's descriptors refer to it. Data calls on
+// it are in file_io.h.
 //
 // All functions return a result or -errno and leave errno alone.
 //
@@ -18,12 +18,12 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backing/backing_file.h"
 #include "base/ids.h"
-#include "buffer/bucket_hint.h"
-#include "buffer/object_io.h"
-#include "catalog/description_table.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
+#include "memory/backing/backing_file.h"
+#include "memory/buffer/bucket_hint.h"
+#include "memory/buffer/object_io.h"
+#include "memory/catalog/description_table.h"
 
 namespace cairn {
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/path_filter.h"

@@ -5,9 +5,9 @@
 
 #include <atomic>
 
-#include "backing/backing_file.h"
 #include "base/system_call.h"
-#include "client/process_page.h"
+#include "frontends/client/process_page.h"
+#include "memory/backing/backing_file.h"
 
 namespace cairn {
 namespace {

@@ -10,7 +10,7 @@
 #include <new>
 
 #include "base/system_call.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/open_file.h"
 

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "buffer/kernel_use.h"
-#include "buffer/object_lifecycle.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/system_call.h"
-#include "buffer/kernel_use.h"
 #include "frontends/common/kernel_descriptors.h"
+#include "memory/buffer/kernel_use.h"
 
 namespace cairn {
 

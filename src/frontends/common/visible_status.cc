@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "buffer/object_lifecycle.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

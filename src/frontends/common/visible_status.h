@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/ids.h"
-#include "catalog/object_table.h"
+#include "memory/catalog/object_table.h"
 
 namespace cairn {
 

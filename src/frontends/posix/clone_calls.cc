@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/system_call.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/kernel_files.h"
 #include "frontends/common/real_calls.h"

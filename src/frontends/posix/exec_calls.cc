@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/exec_memory.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/launch_environment.h"

@@ -5,8 +5,7 @@
 #include <fcntl.h>
 
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/launch_environment.h"
@@ -17,6 +16,7 @@
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/unheld_files.h"
 #include "frontends/common/vfork_shadow.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {

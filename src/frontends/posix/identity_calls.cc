@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/posix/clone_calls.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/system_call.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/exec_table.h"
 #include "frontends/common/exec_table_file.h"

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/visible_status.h"
 #include "frontends/posix/times.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace real {

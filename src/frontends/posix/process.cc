@@ -14,10 +14,9 @@
 #include <unistd.h>
 #include <utmp.h>
 
-#include "backing/size_limit.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
@@ -30,6 +29,7 @@
 #include "frontends/common/unheld_files.h"
 #include "frontends/common/unserved_descriptors.h"
 #include "frontends/posix/exec_plan.h"
+#include "memory/backing/size_limit.h"
 
 namespace cairn {
 namespace real {

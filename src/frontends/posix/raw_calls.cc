@@ -8,7 +8,7 @@
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "client/opening_guard.h"
+#include "frontends/client/opening_guard.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"

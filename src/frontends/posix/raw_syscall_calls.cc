@@ -26,7 +26,7 @@
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"

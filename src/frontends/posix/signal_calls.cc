@@ -22,7 +22,7 @@
 #include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 

@@ -4,15 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backing/size_limit.h"
 #include "base/system_call.h"
-#include "buffer/object_lifecycle.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/visible_status.h"
+#include "memory/backing/size_limit.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace real {

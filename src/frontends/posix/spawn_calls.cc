@@ -13,7 +13,7 @@
 #include <new>
 
 #include "base/system_call.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/kernel_descriptors.h"

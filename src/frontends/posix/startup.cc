@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backing/size_limit.h"
 #include "base/check.h"
 #include "base/test_capacities.h"
-#include "client/session.h"
+#include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_handling.h"
 #include "frontends/common/file_io.h"
@@ -23,6 +22,7 @@
 #include "frontends/posix/process.h"
 #include "frontends/posix/signal_calls.h"
 #include "frontends/stdio/streams.h"
+#include "memory/backing/size_limit.h"
 
 namespace cairn {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "buffer/object_lifecycle.h"
-#include "flush/unfinished_time.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/visible_status.h"
 #include "frontends/posix/times.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/flush/unfinished_time.h"
 
 namespace cairn {
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process's connection to the service's ledger of files that are used past the buffers
+// (service/write_back/unserved_files.h): what the process says of itself and of such files,
+// answered when it is so.
+//
+// It takes no slot and maps nothing, so it serves a process that cannot be attached. The kernel
+// keeps it as it keeps the files: a forked child inherits it, and it is not closed on exec, so that
+// the service sees it close when nobody who may have the files open is left. A child that has
+// something to say opens a connection of its own. A service that has no room for it closes it after
+// the answer.
+//
+// Thread safety: any thread; one question at a time. Ownership: one per process, never destroyed.
+#pragma once
+
+#include <cstdint>
+
+#include "frontends/protocol/protocol.h"
+
+namespace cairn {
+
+class LedgerConnection {
+ public:
+  // Both return 0 (keep_through() of an open description: its O_APPEND) or -errno: the service's
+  // own refusal, or why it could not be asked, which is -ETIMEDOUT when it does not answer within
+  // kAnswerMs.
+  static constexpr int kAnswerMs = 10'000;
+
+  // This process works past the buffers from here on; everything dirty is stored when it returns.
+  int tell_unserved(const char* socket_path, const protocol::UnservedMessage& message);
+  // The file behind `fd` (any kind of descriptor, O_PATH too) is stored and in through mode, for as
+  // long as this process, its children and what they start may have it open.
+  int keep_through(const char* socket_path, const protocol::UnservedMessage& message, int fd);
+
+  // This image has what it wants of what its process had before exec.
+  void tell_inherited() const;
+
+  // Whether `fd` is a ledger connection to the service at `socket_path`, of whichever process.
+  static bool is_one(int fd, const char* socket_path);
+  // One that came through exec: its files are kept in this image's own name by now.
+  static void take_over(int fd);
+
+  // The connection's descriptor, -1 when there is none.
+  int descriptor() const { return socket_; }
+  void moved_to(int fd) { socket_ = fd; }
+
+ private:
+  int ask(const char* socket_path, const protocol::UnservedMessage& message, int fd);
+  int ask_once(const char* socket_path, const protocol::UnservedMessage& message, int fd);
+  int connected(const char* socket_path);
+
+  int socket_ = -1;
+  std::int32_t pid_ = 0;  // whose it is: a child that inherits it makes one of its own
+};
+
+}  // namespace cairn

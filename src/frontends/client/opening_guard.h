@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says that this process is opening a file: what the kernel has opened already and open_object()
+// has not counted yet.
+//
+// A file that loses its name in between is not out of reach, though nobody has it open by the
+// table: its dirty data is kept as long as anybody is opening anything. The order makes that safe:
+// the guard is there before the kernel's open, and whoever drops data looks for guards after the
+// kernel's unlink; an open that begins later does not find the name any more.
+//
+// Whoever blocks in open() (a FIFO) keeps the data of all unlinked files of the node meanwhile; it
+// takes room, and is written back when that is short.
+//
+// Thread safety: any thread. Death safety: the node's count is never too small; the service takes
+// back what a dead client's slot says (a death between the two counts leaves it too large until the
+// node is alone).
+#pragma once
+
+#include <atomic>
+
+#include "frontends/client/process_page.h"
+
+namespace cairn {
+
+class OpeningGuard {
+ public:
+  // Null: a process without a node, or a path that is not managed.
+  explicit OpeningGuard(const Actor* actor)
+      : node_(actor == nullptr ? nullptr : &actor->memory->header().openings),
+        own_(actor == nullptr ? nullptr : &actor->memory->slot(actor->self.slot()).openings),
+        owner_bits_(process_page.owner_bits.load(std::memory_order_relaxed)) {
+    if (node_ == nullptr) return;
+    node_->fetch_add(1, std::memory_order_seq_cst);
+    own_->fetch_add(1, std::memory_order_relaxed);
+  }
+  ~OpeningGuard() {
+    // A signal handler may have forked: what the child finds here is its parent's.
+    const bool is_ours = process_page.owner_bits.load(std::memory_order_relaxed) == owner_bits_;
+    if (node_ == nullptr || !is_ours) return;
+    own_->fetch_sub(1, std::memory_order_relaxed);
+    node_->fetch_sub(1, std::memory_order_release);
+  }
+  OpeningGuard(const OpeningGuard&) = delete;
+  OpeningGuard& operator=(const OpeningGuard&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>* node_;
+  std::atomic<std::uint32_t>* own_;
+  std::uint32_t owner_bits_;
+};
+
+}  // namespace cairn

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page that tells a process from its forked child: the kernel wipes it on fork
+// (MADV_WIPEONFORK), however the
+// fork came about, so whatever the child finds here is its own or zero.
+//
+// Drawn:  epoch 0: not attached;  epoch n: attached, threads whose state carries n have an actor.
+// A vfork child shares the page with its parent, who is suspended, and works under the parent's
+// name.
+//
+// Thread safety: atomics and locks. Ownership: static, never destroyed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "frontends/client/local_lock.h"
+#include "memory/tiers/actor.h"
+
+namespace cairn {
+
+enum class ProcessLock : unsigned {
+  kAttach = 0,
+  kOpenFiles,
+  kLockedObjects,
+  kMappings,
+  kAio,
+  kAioContexts,
+  kPrivateDescriptors,
+  kExec,
+  kStdio,
+  kKernelFiles,
+  kSpawn,
+  kLedger,
+  kCount
+};
+
+// How a process that is not attached stands to its node.
+//
+//   kUnknown   it is to be asked; also when it did not answer, or has died: what needs it fails
+//   kUnserved  it lives, and cannot take the process, whose files are told to its ledger
+//   kOutside   it is another user's: the process counts as a program that cannot be intercepted
+//   kEnded     there is none any more, and everything is stored
+enum class Standing : std::uint32_t { kUnknown = 0, kUnserved, kOutside, kEnded };
+
+struct alignas(4096) ProcessPage {
+  std::atomic<std::uint32_t> epoch;
+  std::atomic<Standing> standing;
+  std::atomic<std::uint32_t> silent_ms;  // when the node last failed to answer (coarse); 0: never
+  std::atomic<std::uint32_t> owner_bits;
+  std::atomic<std::int32_t> pid;         // whose page this is; 0 in a child that libc did not fork
+  std::atomic<std::uint32_t> is_primed;  // this process has written here: 0 in a fresh child
+  std::atomic<std::uint32_t> next_shard;
+  LocalLock locks[static_cast<unsigned>(ProcessLock::kCount)];
+};
+static_assert(sizeof(ProcessPage) == 4096);
+
+extern constinit ProcessPage process_page;
+
+// True in a vfork child, which shares our memory but not our descriptors: it may change the
+// kernel's table only.
+bool is_vfork_child();
+
+inline LocalLock& process_lock(ProcessLock which) {
+  return process_page.locks[static_cast<unsigned>(which)];
+}
+
+// What a thread needs on every call, reachable without a function call.
+struct ThreadState {
+  std::uint32_t epoch = UINT32_MAX;
+  Actor actor;
+};
+extern constinit thread_local ThreadState thread_state;
+
+}  // namespace cairn

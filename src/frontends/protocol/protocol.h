@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wire format between a client and the node service: SEQPACKET messages on client.sock, one
+// struct each.
+//
+// A client sends kHello and gets one kWelcome with the descriptors of the segments and pool files
+// (order: control, data, tiers 1...). After that the connection is one-way, client to service, but
+// for kFlush and kSync, which are sent on a connection of their own and answered by kFlushed. The
+// service knows the peer by SO_PEERCRED and watches its pidfd.
+//
+// A process tells of files that it uses past the buffers on a *ledger connection* (kUnserved,
+// kKeepThrough), without a greeting and without a slot. It stays open, in children and through
+// exec, as long as anybody may have those files open; see frontends/client/ledger_connection.h. A
+// service that has no room for the connection closes it after the answer, and keeps the files for
+// good. EAGAIN as the answer to kKeepThrough: there was no number for the descriptor just then.
+//
+// Both sides check magic, version and size of every message. The service decodes them in one place
+// (service/attachment/client_message.h). Thread safety: values.
+#pragma once
+
+#include <cstdint>
+
+#include "memory/tiers/node_memory.h"
+
+namespace cairn::protocol {
+
+inline constexpr std::uint32_t kMagic = 0x4e524943;
+inline constexpr std::uint16_t kVersion = 3;
+
+enum class Type : std::uint16_t {
+  kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
+  kWelcome,
+  kRefused,
+  // ObjectMessage + one descriptor: dirty data of the object can be stored through it
+  kObjectDescriptor,
+  kDiscarded,  // ObjectMessage: the object was unlinked and its data dropped; close the descriptor
+  // Header alone: this process image has taken over what its pid had before exec: reap the old slot
+  kInherited,
+  kForeign,  // ForeignMessage: a program that cannot be intercepted is about to run in this pid
+  kFlush,    // ObjectMessage on a new connection -> Flushed
+  kFlushed,
+  kSync,         // SyncMessage on a new connection -> Flushed
+  kDeclined,     // Header: the process cannot use what it was welcomed with; its slot is free again
+  kUnserved,     // UnservedMessage on a ledger connection -> Flushed: what is dirty is stored
+  kKeepThrough,  // UnservedMessage + one descriptor on a ledger connection -> Flushed
+  // Header on a ledger connection that came through exec: the new image has told of its files anew
+  kTakenOver,
+  kMeetUnserved,  // ObjectMessage on a new connection -> Flushed: see ControlHeader::keys_unserved
+};
+
+struct Header {
+  std::uint32_t magic = kMagic;
+  std::uint16_t version = kVersion;
+  Type type{};
+};
+
+struct Hello {
+  Header header{kMagic, kVersion, Type::kHello};
+  std::uint32_t run = 0;  // CAIRN_RUN, 0 when unset
+  std::uint32_t layout_version = kLayoutVersion;
+  std::int32_t pid = 0;   // as the client sees itself; the service believes SO_PEERCRED
+  char command[48] = {};  // /proc/self/comm or argv[0], with its end
+};
+
+struct Welcome {
+  Header header{kMagic, kVersion, Type::kWelcome};
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+  MemoryShape shape;
+};
+
+// Why a process, or one file of it, works past the buffers.
+enum class UnservedReason : std::uint32_t {
+  kNone = 0,
+  kNoSlot,         // all slots are taken (clients.max)
+  kNoMemory,       // the process could not map the node's memory
+  kNoDescriptors,  // or had no room for the descriptors
+  kOtherVersion,
+  kTableFull,  // of objects, open descriptions or holds: this file only
+  kFailed,     // a check inside the library has failed in this process
+  kNoNumbers,  // the service can have too few descriptors open for one process more
+  kCount
+};
+
+struct Refused {
+  Header header{kMagic, kVersion, Type::kRefused};
+  UnservedReason code{};
+  char reason[232] = {};
+};
+
+struct ObjectMessage {
+  Header header;
+  std::uint32_t object = 0;   // ObjectIndex
+  std::uint32_t durable = 0;  // kFlush: fsync the backing file too
+  // kObjectDescriptor: the client's own description, whose locks must not outlive its closes.
+  std::uint32_t is_lent = 0;
+  // kObjectDescriptor: the client's own number of the file, in case that the descriptor is lost.
+  std::int32_t descriptor = -1;
+};
+
+struct SyncMessage {
+  Header header{kMagic, kVersion, Type::kSync};
+  std::uint64_t device = 0;  // st_dev of the file system; 0: all
+};
+
+struct ForeignMessage {
+  Header header{kMagic, kVersion, Type::kForeign};
+  char command[112] = {};
+  char reason[48] = {};
+};
+
+struct UnservedMessage {
+  Header header;
+  std::uint32_t run = 0;
+  UnservedReason reason{};
+  // kKeepThrough: the open description that the process was born with and that the descriptor
+  // works for; its offset is to be the kernel's from here on. 0: none.
+  std::uint32_t description = 0;
+  std::uint32_t generation = 0;
+  char command[112] = {};  // kUnserved
+};
+
+struct Flushed {
+  Header header{kMagic, kVersion, Type::kFlushed};
+  std::int32_t error = 0;   // 0 or errno
+  std::uint32_t value = 0;  // kKeepThrough with a description: O_APPEND, if that is its flag
+};
+
+inline constexpr std::size_t kMessageBytesMax = 256;
+static_assert(sizeof(Refused) <= kMessageBytesMax && sizeof(Welcome) <= kMessageBytesMax);
+
+}  // namespace cairn::protocol

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// One attached process: who it is and what it counts.
+//
+//   state      meaning                                   moved by
+//   free       nobody                                    service: attach -> active
+//   active     a living process holds it                 service, on its death or detach -> reaping
+//   reaping    leases, locks and holds are returned      service -> free (generation advanced)
+//
+// Thread safety: fields but the counters, openings, has_worked and sending are written by the
+// service alone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "memory/arena/counters.h"
+
+namespace cairn {
+
+enum class SlotState : std::uint32_t { kFree = 0, kActive, kReaping };
+
+struct ClientSlot {
+  static constexpr unsigned kShards = 8;
+  static constexpr std::uint16_t kOfService = 1;  // the slot of the service itself
+
+  std::atomic<SlotState> state;
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> run;  // pid of the launcher that started it
+  // files that it is opening (frontends/client/opening_guard.h); written by the client
+  std::atomic<std::uint32_t> openings;
+  // not 0 once it has had an actor: then it may die with something of the node in hand
+  std::atomic<std::uint32_t> has_worked;
+  // what it takes of the tiers is counted for this AccountId; see memory/pool/capacity_accounts.h
+  std::atomic<std::uint32_t> account;
+  // descriptors that it has sent and the service has not received (memory/tiers/descriptor_room.h)
+  std::atomic<std::uint32_t> sending;
+  char command[36];
+  CounterShard shards[kShards];
+};
+static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");
+
+}  // namespace cairn

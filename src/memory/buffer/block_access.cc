@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/buffer/block_access.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/signal_gate.h"
+#include "base/system_call.h"
+#include "memory/buffer/copy.h"
+#include "memory/buffer/tier_choice.h"
+#include "memory/flush/dirty_accounting.h"
+#include "memory/tiers/promotion_bar.h"
+
+namespace cairn {
+namespace {
+
+// Whether the organizer has something to do now that a tier has given some of its room away.
+bool is_news_for_organizer(const NodeMemory& memory, TierId tier) {
+  const ControlHeader& header = memory.header();
+  const std::uint32_t free = memory.pool(tier).common_slabs();
+  return free < header.low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
+         free < header.plan_low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
+         free > header.plan_high_slabs[raw(tier)].load(std::memory_order_relaxed);
+}
+
+// Whose room a block takes: the rule's that reserves some for the file, else that of whoever brings
+// it.
+AccountId account_for(const Actor& actor, const PartHandling& part) {
+  if (__builtin_expect(!part.account, 1)) return actor.account();
+  return actor.memory->accounts().is_of_rule(*part.account) ? *part.account : actor.account();
+}
+
+// A free bucket of a tier, its descriptor locked.
+LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned wanted,
+                        AccountId account) {
+  const NodeMemory& memory = *actor.memory;
+  BucketPool& pool = memory.pool(tier);
+  if (pool.slab_count() == 0) return {};
+  Lease::Fresh fresh;
+  const BucketIndex bucket = actor.leases[raw(tier)].take(pool, size_class, actor.self,
+                                                          actor.owners(), wanted, &fresh, account);
+  if (fresh.count > 0) {
+    if (tier == TierId::kMemory) {
+      memory.note_slabs_used(fresh.first_slab + fresh.count);
+      memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes,
+                             std::size_t{fresh.count} * kBlockBytes);
+    }
+    if (is_news_for_organizer(memory, tier)) memory.wake_organizer();
+  }
+  if (bucket == BucketIndex::kNone) {
+    memory.wake_organizer();
+    return {};
+  }
+  return LockedBlock(actor, bucket);
+}
+
+LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, AccountId account) {
+  return take_bucket(actor, TierId::kMemory, size_class, 1, account);
+}
+
+// A bucket in RAM after a wait for the organizer, who moves blocks out of it in large operations of
+// the devices below: as long as it gets on. Not again for a while when it does not, because nothing
+// may be able to leave.
+LockedBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted,
+                            AccountId account) {
+  constexpr std::uint32_t kStandstillMs = 30;
+  constexpr std::uint32_t kWaitMsMax = 1000;
+  constexpr std::uint32_t kNotAgainMs = 200;
+  const timespec look_again{0, 50'000};
+  ControlHeader& header = actor.memory->header();
+  const BucketPool& pool = actor.memory->pool(TierId::kMemory);
+  const std::uint32_t began_ms = monotonic_coarse_ms();
+  if (began_ms - header.room_missed_ms.load(std::memory_order_relaxed) < kNotAgainMs) return {};
+  std::uint32_t now_ms = began_ms;
+  std::uint32_t moved_ms = began_ms;
+  std::uint32_t made = header.room_made.load(std::memory_order_relaxed);
+  while (now_ms - moved_ms < kStandstillMs && now_ms - began_ms < kWaitMsMax) {
+    header.room_wanted_ms.store(now_ms, std::memory_order_relaxed);
+    sys::call(SYS_nanosleep, sys::word(&look_again), 0);
+    if (pool.common_slabs() != 0) {
+      LockedBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
+      if (block) return block;
+    }
+    // The room is made for others: this run has its share.
+    const TierAccounts& accounts = pool.accounts();
+    const std::uint32_t some = std::max(pool.free_slabs(), accounts.held_back() + 1);
+    if (accounts.grant(account, 1, some) == 0) return {};
+    now_ms = monotonic_coarse_ms();
+    const std::uint32_t made_now = header.room_made.load(std::memory_order_relaxed);
+    if (made_now != made) moved_ms = now_ms;
+    made = made_now;
+  }
+  header.room_missed_ms.store(now_ms, std::memory_order_relaxed);
+  return {};
+}
+
+// Whether what is written is to get into RAM although there is little room. The policy may want
+// that (PlacementStep::kMakeRoom). And below, each piece of a block would be an operation of the
+// device (4 KiB records of HACC through an NVMe tier: 16 of them for a block that the organizer
+// moves there in a 64th of one).
+bool is_worth_waiting(const Actor& actor, ObjectIndex object, const PartHandling& part,
+                      unsigned wanted) {
+  const ControlHeader& header = actor.memory->header();
+  const BucketPool& pool = actor.memory->pool(TierId::kMemory);
+  if (pool.slab_count() == 0 ||
+      pool.common_slabs() > header.low_slabs[0].load(std::memory_order_relaxed)) {
+    return false;
+  }
+  const ObjectHandling handling = actor.memory->objects().at(object).handling();
+  if (part.home || handling.home) return false;
+  const std::uint32_t making_room = header.plans_making_room.load(std::memory_order_relaxed);
+  return wanted == kOnlyAPiece || (making_room >> handling.policy & 1) != 0;
+}
+
+// The first tier above `planned` where something is reserved for the account that it does not use
+// yet. The plans know the room that is for everybody only.
+unsigned first_reserved(const Actor& actor, ObjectIndex object, AccountId account,
+                        unsigned planned) {
+  const AccountTable& accounts = actor.memory->accounts();
+  const std::uint32_t tiers = accounts.reserved_tiers.load(std::memory_order_relaxed);
+  if (__builtin_expect(tiers == 0, 1) || actor.memory->objects().at(object).handling().home)
+    return planned;
+  for (unsigned tier = 0; tier < planned; ++tier) {
+    if ((tiers >> tier & 1) != 0 && accounts.tiers[tier].unused(account) != 0) return tier;
+  }
+  return planned;
+}
+
+// Who holds the locks of other blocks has none.
+enum class Patience : std::uint8_t { kNone, kForRoom };
+
+// A bucket where the plan wants the block, else in the next slower tier that has room, else in the
+// next faster one; then `*elsewhere` is set.
+LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber number,
+                                const PartHandling& part, SizeClass size_class, unsigned wanted,
+                                Patience patience, bool* elsewhere) {
+  const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
+  const AccountId account = account_for(actor, part);
+  if (patience == Patience::kForRoom && count > 1 &&
+      is_worth_waiting(actor, object, part, wanted)) {
+    LockedBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
+    if (!block) block = wait_for_memory(actor, size_class, wanted, account);
+    if (block) return block;
+  }
+  const unsigned planned = std::min(raw(first_tier(actor, object, number, part)), count - 1);
+  const unsigned first = first_reserved(actor, object, account, planned);
+  const auto take_in = [&](unsigned tier) {
+    return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
+                       wanted, account);
+  };
+  for (unsigned tier = first; tier < count; ++tier) {
+    if (LockedBlock block = take_in(tier)) return block;
+    *elsewhere = true;
+  }
+  for (unsigned tier = first; tier-- > 0;) {
+    if (LockedBlock block = take_in(tier)) return block;
+  }
+  return {};
+}
+
+void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber number,
+              PlacementReason reason) {
+  const std::uint32_t now = monotonic_coarse_ms();
+  descriptor.set_identity(object, number);
+  descriptor.valid_pages.store(0, std::memory_order_relaxed);
+  descriptor.dirty_pages.store(0, std::memory_order_relaxed);
+  descriptor.flusher.store(0, std::memory_order_relaxed);
+  descriptor.recency_ms.store(now, std::memory_order_relaxed);
+  descriptor.frequency.store(1, std::memory_order_relaxed);
+  descriptor.placed_ms.store(now, std::memory_order_relaxed);
+  descriptor.predecessor.store(0, std::memory_order_relaxed);
+  descriptor.reason.store(static_cast<std::uint8_t>(reason), std::memory_order_relaxed);
+  descriptor.clear_unread();
+}
+
+void release_unpublished(Actor& actor, LockedBlock& block) {
+  const TierId tier = actor.memory->tier_of(block.bucket());
+  actor.memory->pool(tier).release(block.bucket(), actor.self);
+  block.dismiss();
+}
+
+// Copies `from` (any tier) into the new RAM bucket `to`, both locked, and lets the directory point
+// there. Returns the new place, or `from` untouched when the pool file cannot be read.
+LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, ObjectIndex object,
+                           BlockNumber number, PlacementReason reason) {
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& old = from.descriptor();
+  BlockDescriptor& fresh = to.descriptor();
+  if (from.in_memory()) {
+    copy_to_shared(to.bytes(), from.bytes(), bytes_in(static_cast<SizeClass>(old.size_class)));
+  } else {
+    const TierId tier = memory.tier_of(from.bucket());
+    if (reason != PlacementReason::kStaged) memory.note_device_read(tier, monotonic_coarse_ms());
+    const int error = memory.file_tier(tier).read_pages(
+        memory.pool(tier).offset_of_bucket(from.bucket()), to.bytes(), kBlockBytes);
+    if (error < 0) {
+      release_unpublished(actor, to);
+      return from;
+    }
+    actor.count(Counter::kPromotedBlocks, 1);
+    memory.journal().note(raw(tier), raw(TierId::kMemory), reason, kBlockBytes);
+  }
+  describe(fresh, object, number, reason);
+  fresh.enter(BlockState::kFilling);
+  fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
+  const std::uint16_t dirty = old.dirty_pages.load();
+  fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
+  fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
+  fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
+  fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
+  if (dirty != 0) note_dirty_block_moved(actor, from.bucket(), to.bucket());
+  memory.directory().move(from.bucket(), to.bucket(), actor.self, actor.owners());
+  const TierId tier = memory.tier_of(from.bucket());
+  memory.pool(tier).release(from.bucket(), actor.self);
+  from.dismiss();
+  to.set_changed();
+  return to;
+}
+
+// Whether a block in a file tier is in no case to move into memory: it belongs in a file tier, and
+// if that is a faster one it is the organizer who brings it there.
+bool belongs_below(Actor& actor, ObjectIndex index, BlockNumber number, BucketIndex bucket) {
+  const NodeMemory& memory = *actor.memory;
+  const ObjectHandling handling = actor.object(index).handling();
+  const PartHandling part = memory.part_of(handling, number);
+  const auto home = part.home ? part.home : home_of(memory.header(), index, handling);
+  const bool is_swapped = raw(memory.tier_of(bucket)) == memory.header().shape.swap_tier;
+  return home && *home != TierId::kMemory && !is_swapped;
+}
+
+// Why a block moves into memory that is wanted for `use`.
+PlacementReason reason_to_move(const NodeMemory& memory, const LockedBlock& block,
+                               PlacementReason use) {
+  if (block.in_memory()) return PlacementReason::kGrown;
+  if (use == PlacementReason::kStaged) return use;
+  const TierId tier = memory.tier_of(block.bucket());
+  if (tier != TierId::kMemory && raw(tier) == memory.header().shape.swap_tier)
+    return PlacementReason::kRestored;
+  return use == PlacementReason::kWritten ? PlacementReason::kRewritten
+                                          : PlacementReason::kPromoted;
+}
+
+// Counts what a fresh block got from the backing store.
+void note_filled(const NodeMemory& memory, const LockedBlock& block, std::size_t bytes) {
+  if (bytes == 0) return;
+  const bool staged =
+      block.descriptor().reason.load() == static_cast<std::uint8_t>(PlacementReason::kStaged);
+  memory.journal().note(MoveJournal::kStore, raw(memory.tier_of(block.bucket())),
+                        staged ? PlacementReason::kStaged : PlacementReason::kRead, bytes);
+}
+
+enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
+
+// Publishes a fresh bucket as the place of a block that is not resident.
+Placed publish(const ObjectAccess& access, BlockNumber number, PlacementReason reason,
+               LockedBlock block, LockedBlock* result) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  Object& object = access.object();
+  describe(block.descriptor(), access.index, number, reason);
+  block.descriptor().enter(BlockState::kFilling);
+  object.count_block(number);
+  const BucketIndex resident =
+      memory.directory().publish(block.bucket(), actor.self, actor.owners());
+  if (resident != block.bucket()) {
+    object.blocks.fetch_sub(1, std::memory_order_acq_rel);
+    release_unpublished(actor, block);
+    return resident == BucketIndex::kNone ? Placed::kNoRoom : Placed::kRetry;
+  }
+  // Invariant 3 of Object: an entry into through mode or a change of shape either sees this block
+  // or is seen here.
+  if (!object.takes_blocks()) {
+    discard_block(actor, block);
+    return Placed::kNoRoom;
+  }
+  block.set_changed();
+  *result = static_cast<LockedBlock&&>(block);
+  return Placed::kReady;
+}
+
+// Whether the block may be in a tier at all: a scratch file has no other place.
+bool is_kept_out(const ObjectHandling& handling, const PartHandling& part) {
+  return part.never_buffered && handling.mode != BufferingMode::kScratch;
+}
+
+// Only a file's first block can stay small; later ones are part of something larger.
+SizeClass class_of_block(BlockNumber number, std::size_t end) {
+  return raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
+}
+
+// Whether what is read is placed in RAM or not at all. What a rule or a policy has given a home is
+// theirs, and a scratch file has no other place.
+bool stays_above(const NodeMemory& memory, const ObjectHandling& handling, const PartHandling& part,
+                 PlacementReason reason) {
+  return reason == PlacementReason::kRead && !part.home && !handling.home &&
+         handling.mode != BufferingMode::kScratch &&
+         memory.header().reads_stay_above.load(std::memory_order_relaxed) != 0;
+}
+
+// Gives a block that is not resident its bucket and publishes it.
+Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
+             PlacementReason reason, unsigned wanted, Patience patience, LockedBlock* result) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  const ObjectHandling handling = access.object().handling();
+  const PartHandling part = memory.part_of(handling, number);
+  if (is_kept_out(handling, part)) return Placed::kNoRoom;
+  bool elsewhere = false;
+  const SizeClass size_class = class_of_block(number, end);
+  LockedBlock block =
+      stays_above(memory, handling, part, reason)
+          ? take_bucket(actor, TierId::kMemory, size_class, wanted, account_for(actor, part))
+          : take_planned_bucket(actor, access.index, number, part, size_class, wanted, patience,
+                                &elsewhere);
+  if (!block) return Placed::kNoRoom;
+  if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
+  return publish(access, number, reason, static_cast<LockedBlock&&>(block), result);
+}
+
+}  // namespace
+
+LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) {
+  const NodeMemory& memory = *actor.memory;
+  for (;;) {
+    const BucketIndex bucket = memory.directory().find(object, number);
+    if (bucket == BucketIndex::kNone) return {};
+    BlockDescriptor& descriptor = memory.block(bucket);
+    const bool waits = BlockDescriptor::is_locked(descriptor.word.load(std::memory_order_relaxed));
+    actor.lock(descriptor);
+    if (descriptor.holds(object, number) && descriptor.state.load() != BlockState::kFree) {
+      LockedBlock block(actor, bucket);
+      if (waits) block.set_waited();
+      return block;
+    }
+    actor.unlock(descriptor, false);
+  }
+}
+
+LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted) {
+  LockedBlock block;
+  if (access.actor.memory->directory().find(access.index, number) == BucketIndex::kNone)
+    place(access, number, kBlockBytes, PlacementReason::kWritten, blocks_wanted, Patience::kNone,
+          &block);
+  return block;
+}
+
+LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                            unsigned blocks_wanted) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  LockedBlock block;
+  if (memory.directory().find(access.index, number) != BucketIndex::kNone) return block;
+  const ObjectHandling handling = access.object().handling();
+  const PartHandling part = memory.part_of(handling, number);
+  if (is_kept_out(handling, part)) return block;
+  LockedBlock fresh = take_bucket(actor, TierId::kMemory, class_of_block(number, end),
+                                  blocks_wanted, account_for(actor, part));
+  if (fresh)
+    publish(access, number, PlacementReason::kFetched, static_cast<LockedBlock&&>(fresh), &block);
+  return block;
+}
+
+void note_first_use(Actor& actor, const LockedBlock& block) {
+  if (!actor.memory->note_used(block.bucket(), block.has_waited())) return;
+  actor.note_met(block.has_waited() ? AccessKind::kLate : AccessKind::kFirstUse);
+}
+
+bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
+                        Promotion promotion) {
+  const NodeMemory& memory = *access.actor.memory;
+  if (belongs_below(access.actor, access.index, number, bucket)) return true;
+  if (promotion == Promotion::kAlways) return false;
+  if (memory.pool(TierId::kMemory).free_slabs() == 0) return true;
+  // A place in memory that the policy has given the file needs not be earned again.
+  return access.object().handling().home != TierId::kMemory &&
+         !PromotionBar::is_passed(memory, memory.block(bucket).frequency.load(),
+                                  monotonic_coarse_ms());
+}
+
+LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                          PlacementReason reason, unsigned blocks_wanted, Promotion promotion) {
+  Actor& actor = access.actor;
+  for (;;) {
+    LockedBlock block = lock_resident(actor, access.index, number);
+    if (!block) {
+      const Placed placed =
+          place(access, number, end, reason, blocks_wanted,
+                reason == PlacementReason::kWritten ? Patience::kForRoom : Patience::kNone, &block);
+      if (placed == Placed::kRetry) continue;
+      return block;
+    }
+    if (access.object().through.load(std::memory_order_seq_cst) != 0) return {};
+    BlockDescriptor& descriptor = block.descriptor();
+    if (__builtin_expect(descriptor.is_unread(), 0)) note_first_use(actor, block);
+    const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
+    if (block.in_memory() && !is_small) return block;
+    if (!block.in_memory() && stays_in_file_tier(access, number, block.bucket(), promotion))
+      return block;
+    if (descriptor.is_flushing(actor.owners())) {
+      if (!block.in_memory() && reason != PlacementReason::kWritten) return block;
+      block.unlock();
+      descriptor.wait_for_flusher(actor.owners());
+      continue;
+    }
+    const PartHandling part = actor.memory->part_of(access.object().handling(), number);
+    LockedBlock larger = take_memory_bucket(
+        actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, account_for(actor, part));
+    if (!larger) return block;
+    const PlacementReason why = reason_to_move(*actor.memory, block, reason);
+    return move_to_memory(actor, static_cast<LockedBlock&&>(block),
+                          static_cast<LockedBlock&&>(larger), access.index, number, why);
+  }
+}
+
+ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                   std::size_t length) {
+  ssize_t got = 0;
+  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
+  if (offset < stored) {
+    // What is fetched ahead gives way to a program that waits.
+    std::atomic<std::uint32_t>& demands =
+        access.actor.memory->events(access.actor.self.slot()).demands;
+    const SignalGateGuard gate;  // a handler that jumps out would leave the demand behind
+    demands.fetch_add(1, std::memory_order_relaxed);
+    got = access.file.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
+    demands.fetch_sub(1, std::memory_order_relaxed);
+  }
+  if (got < 0) return got;
+  const auto had = static_cast<std::size_t>(got);
+  if (had < length && zero_shared(out + had, length - had) > 0) return -EFAULT;
+  return got;
+}
+
+int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+                       std::uint16_t pages) {
+  BlockDescriptor& descriptor = block.descriptor();
+  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const auto missing = static_cast<std::uint16_t>(pages & ~valid);
+  std::size_t from_store = 0;
+  unsigned page = 0;
+  while (page < kPagesPerBlock) {
+    if ((missing >> page & 1) == 0) {
+      ++page;
+      continue;
+    }
+    unsigned past = page;
+    while (past < kPagesPerBlock && (missing >> past & 1) != 0) ++past;
+    const std::uint64_t begin = offset_of(number) + page * kPageBytes;
+    const ssize_t got =
+        read_store(access, begin, block.bytes() + page * kPageBytes, (past - page) * kPageBytes);
+    if (got < 0) return static_cast<int>(got);
+    from_store += static_cast<std::size_t>(got);
+    page = past;
+  }
+  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | missing),
+                               std::memory_order_release);
+  if (descriptor.state.load(std::memory_order_relaxed) == BlockState::kFilling) {
+    descriptor.enter(BlockState::kClean);
+  }
+  note_filled(*access.actor.memory, block, from_store);
+  block.set_changed();
+  return 0;
+}
+
+int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& descriptor = block.descriptor();
+  std::byte* bounce = actor.bounce_blocks();
+  if (bounce == nullptr) return -ENOMEM;
+  const ssize_t got = read_store(access, offset_of(number), bounce, kBlockBytes);
+  if (got < 0) return static_cast<int>(got);
+  const TierId tier = memory.tier_of(block.bucket());
+  const int error = memory.file_tier(tier).write_pages(
+      memory.pool(tier).offset_of_bucket(block.bucket()), bounce, kBlockBytes);
+  if (error < 0) return error;
+  descriptor.valid_pages.store(pages_touched(0, kBlockBytes), std::memory_order_release);
+  descriptor.enter(BlockState::kClean);
+  note_filled(memory, block, static_cast<std::size_t>(got));
+  block.set_changed();
+  return 0;
+}
+
+void discard_block(Actor& actor, LockedBlock& block, PlacementReason reason) {
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& descriptor = block.descriptor();
+  const ObjectIndex object = descriptor.object_index();
+  CAIRN_DCHECK(!descriptor.is_flushing(actor.owners()));
+  if (descriptor.dirty_pages.load(std::memory_order_relaxed) != 0) {
+    descriptor.dirty_pages.store(0, std::memory_order_relaxed);
+    note_block_clean(actor, block.bucket(), object);
+    if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+  }
+  memory.note_unused(block.bucket());
+  memory.directory().withdraw(block.bucket(), actor.self, actor.owners());
+  actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
+  const TierId tier = memory.tier_of(block.bucket());
+  if (reason != PlacementReason::kNone) {
+    const std::size_t bytes = bytes_in(static_cast<SizeClass>(descriptor.size_class));
+    memory.journal().note(raw(tier), MoveJournal::kDropped, reason,
+                          block.in_memory() ? bytes : kBlockBytes);
+  }
+  actor.leases[raw(tier)].release(memory.pool(tier), block.bucket(), actor.self);
+  block.dismiss();
+}
+
+}  // namespace cairn

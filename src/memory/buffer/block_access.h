@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Getting at one block for a data call: find it, give it a bucket, fill what is missing, move it
+// up, take it away.
+//
+// The functions return with the block's lock held where they say so; WritableBlock releases it in
+// every other case.
+//
+// Thread safety: any thread; lock order as in memory/catalog/object.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "memory/buffer/object_io.h"
+
+namespace cairn {
+
+// A block whose lock the caller holds, in the RAM tier unless `in_memory` is false.
+// Move-only; destruction unlocks. `changed` is what the sequence must say.
+class LockedBlock {
+ public:
+  LockedBlock() = default;
+  LockedBlock(Actor& actor, BucketIndex bucket) : actor_(&actor), bucket_(bucket) {}
+  LockedBlock(LockedBlock&& other) noexcept { *this = static_cast<LockedBlock&&>(other); }
+  LockedBlock& operator=(LockedBlock&& other) noexcept {
+    unlock();
+    actor_ = other.actor_;
+    bucket_ = other.bucket_;
+    changed_ = other.changed_;
+    has_waited_ = other.has_waited_;
+    other.actor_ = nullptr;
+    return *this;
+  }
+  ~LockedBlock() { unlock(); }
+
+  explicit operator bool() const { return actor_ != nullptr; }
+  BucketIndex bucket() const { return bucket_; }
+  BlockDescriptor& descriptor() const { return actor_->memory->block(bucket_); }
+  bool in_memory() const { return actor_->memory->in_memory(bucket_); }
+  std::byte* bytes() const { return actor_->memory->bytes(bucket_); }
+  void set_changed() { changed_ = true; }
+  // Somebody else had the lock when it was asked for.
+  bool has_waited() const { return has_waited_; }
+  void set_waited() { has_waited_ = true; }
+  void unlock() {
+    if (actor_ != nullptr) actor_->unlock(descriptor(), changed_);
+    actor_ = nullptr;
+    changed_ = false;
+  }
+  // The lock has gone another way (the bucket was released).
+  void dismiss() { actor_ = nullptr; }
+
+ private:
+  Actor* actor_ = nullptr;
+  BucketIndex bucket_{};
+  bool changed_ = false;
+  bool has_waited_ = false;
+};
+
+// Locks the block if it is resident in any tier.
+LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
+
+// Locks the block, giving it a bucket that holds at least its first `end` bytes if it has none: in
+// the tier that the plan names, or else where there is room. Empty when no bucket or directory slot
+// is free, or the object went through: the caller uses the store. A block of a file tier comes as
+// it is when the file belongs there, the RAM tier has no room for it, or it is not worth the room.
+// `blocks_wanted` are as many as the request goes on for.
+// of `blocks_wanted`: less than a block is to be written
+inline constexpr unsigned kOnlyAPiece = 0;
+enum class Promotion : std::uint8_t { kAlways, kIfWorthwhile };
+LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                          PlacementReason reason, unsigned blocks_wanted,
+                          Promotion promotion = Promotion::kAlways);
+
+// The same for a block that is nowhere yet, all of whose bytes are to be written. Empty when it is
+// resident, or cannot be.
+LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted);
+
+// A bucket in RAM for a block that is nowhere yet, locked and published, that holds at least its
+// first `end` bytes. Empty when it is resident somewhere or RAM has no room; nobody is waited for.
+LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std::size_t end,
+                            unsigned blocks_wanted);
+
+// Takes the mark of a block that was fetched ahead, whose first use this is. Requires: the lock.
+void note_first_use(Actor& actor, const LockedBlock& block);
+
+void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                        std::uint64_t started);
+// Lets the service learn from a program's call, which met Actor::met at the worst, if it wants to
+// know of such calls: `wanted` is one of ControlHeader's.
+inline void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                        std::uint64_t started, std::uint32_t wanted) {
+  const ControlHeader& header = access.actor.memory->header();
+  if (__builtin_expect(header.events_wanted.load(std::memory_order_relaxed) >= wanted, 0))
+    tell_wanted_access(access, offset, length, started);
+}
+
+// Whether a block of a file tier is used where it is, as lock_or_place() would decide.
+bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
+                        Promotion promotion);
+
+// The store's bytes, and zeros where it has none: behind its end it is not asked, for to ask may
+// mean to open it for reading first. Returns how many it had, or -errno.
+ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
+                   std::size_t length);
+
+// Makes all of `pages` valid, reading from the store what it has and zeroing the rest. 0 or -errno.
+// Requires: the lock, in memory.
+int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+                       std::uint16_t pages);
+inline int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+                      std::uint16_t pages) {
+  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  if (__builtin_expect((pages & ~valid) == 0, 1)) return 0;
+  return fill_missing_pages(access, block, number, pages);
+}
+
+// The same for a fresh block of a file tier: all of it, from the store. Requires: the lock, no page
+// valid.
+int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number);
+
+// Takes the block out of its tier. Requires: the lock, no flush in flight; dirty pages are lost.
+// Unlocks. Without a reason it was never filled, and no move is counted.
+void discard_block(Actor& actor, LockedBlock& block,
+                   PlacementReason reason = PlacementReason::kNone);
+
+// Recency and frequency, for the policies. Not on every plain hit, because a store to a line that
+// others read costs 10 ns and more: one that is sampled stands for `weight` of them.
+inline void note_access(const NodeMemory& memory, BlockDescriptor& descriptor,
+                        std::uint32_t weight = 1) {
+  std::atomic<std::uint32_t>& wanted = memory.header().rank_wanted;
+  if (__builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0) && wanted.exchange(0) != 0)
+    memory.wake_organizer();
+  descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + weight,
+                             std::memory_order_relaxed);
+}
+
+// Calls visit(BlockNumber) for every block of [first, end) that is resident all the while, and for
+// some of those that come or go.
+template <typename Visit>
+void for_each_resident(Actor& actor, ObjectIndex object, std::uint32_t first, std::uint64_t end,
+                       Visit&& visit) {
+  const NodeMemory& memory = *actor.memory;
+  const Object& record = actor.object(object);
+  // A file of few blocks costs as many looks, however large the tiers are.
+  end = std::min(end, record.numbers_end());
+  if (first >= end) return;
+  if (end - first <= 4 * std::uint64_t{memory.bucket_count()}) {
+    for (std::uint64_t number = first; number < end; ++number) {
+      if (record.blocks.load(std::memory_order_acquire) == 0) return;
+      const auto block = static_cast<BlockNumber>(number);
+      if (memory.directory().find(object, block) != BucketIndex::kNone) visit(block);
+    }
+    return;
+  }
+  memory.directory().for_each_block([&](ObjectIndex owner, BlockNumber number) {
+    if (owner == object && raw(number) >= first && raw(number) < end) visit(number);
+  });
+}
+
+}  // namespace cairn

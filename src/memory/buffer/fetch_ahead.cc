@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/buffer/fetch_ahead.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "memory/buffer/block_access.h"
+#include "memory/buffer/copy.h"
+
+namespace cairn {
+namespace {
+
+// Blocks side by side in the file that are being fetched, with their locks.
+class FetchRun {
+ public:
+  FetchRun(const ObjectAccess& access, BlockNumber first, std::uint64_t size)
+      : access_(access), first_(first), size_(size) {}
+  ~FetchRun() { discard(); }
+  FetchRun(const FetchRun&) = delete;
+  FetchRun& operator=(const FetchRun&) = delete;
+
+  unsigned count() const { return count_; }
+  void add(LockedBlock block) { blocks_[count_++] = static_cast<LockedBlock&&>(block); }
+
+  // One read for all of them; what the store has not got reads as zeros. 0 or -errno.
+  int read() {
+    std::array<iovec, kFetchBlocksMax> parts;
+    for (unsigned at = 0; at < count_; ++at) parts[at] = {blocks_[at].bytes(), bytes_of(at)};
+    const ssize_t got = access_.file.read_parts(offset_of(first_), std::span(parts.data(), count_));
+    if (got < 0) return static_cast<int>(got);
+    auto left = static_cast<std::size_t>(got);
+    for (unsigned at = 0; at < count_; ++at) {
+      const std::size_t had = std::min(left, bytes_of(at));
+      left -= had;
+      if (had < bytes_of(at)) zero_shared(blocks_[at].bytes() + had, bytes_of(at) - had);
+    }
+    return 0;
+  }
+
+  // From here on they are as good as blocks that a program has read, but for the mark.
+  void release(std::uint8_t predictor) {
+    const NodeMemory& memory = *access_.actor.memory;
+    for (unsigned at = 0; at < count_; ++at) {
+      BlockDescriptor& descriptor = blocks_[at].descriptor();
+      descriptor.valid_pages.store(pages_touched(0, bytes_of(at)), std::memory_order_release);
+      descriptor.enter(BlockState::kClean);
+      descriptor.set_unread(predictor);
+      const std::size_t bytes = bytes_in(static_cast<SizeClass>(descriptor.size_class));
+      memory.fetches().note_fetched(predictor, bytes);
+      memory.journal().note(MoveJournal::kStore, raw(TierId::kMemory), PlacementReason::kFetched,
+                            bytes_of(at));
+      blocks_[at].set_changed();
+      blocks_[at].unlock();
+    }
+    count_ = 0;
+  }
+
+  void discard() {
+    for (unsigned at = 0; at < count_; ++at) discard_block(access_.actor, blocks_[at]);
+    count_ = 0;
+  }
+
+ private:
+  // Whole pages: what follows the end of the file in the last one is zero.
+  std::size_t bytes_of(unsigned at) const {
+    const std::uint64_t start = offset_of(first_) + std::uint64_t{at} * kBlockBytes;
+    const std::uint64_t pages = (size_ - start + kPageBytes - 1) / kPageBytes * kPageBytes;
+    return static_cast<std::size_t>(std::min<std::uint64_t>(pages, kBlockBytes));
+  }
+
+  const ObjectAccess& access_;
+  const BlockNumber first_;
+  const std::uint64_t size_;
+  std::array<LockedBlock, kFetchBlocksMax> blocks_;
+  unsigned count_ = 0;
+};
+
+}  // namespace
+
+Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned count,
+                    std::uint8_t predictor) {
+  Fetched result;
+  const Object& object = access.object();
+  const std::uint32_t shape = object.shape_sequence.load(std::memory_order_seq_cst);
+  if ((shape & 1) != 0 || object.through.load(std::memory_order_acquire) != 0) return result;
+  // What lies behind the store's end is zeros, which cost nothing to make when they are wanted.
+  const std::uint64_t size = std::min(object.size.load(std::memory_order_acquire),
+                                      object.store_size.load(std::memory_order_acquire));
+  FetchRun run(access, first, size);
+  const NodeMemory& memory = *access.actor.memory;
+  while (run.count() < count) {
+    const auto number = static_cast<BlockNumber>(raw(first) + run.count());
+    if (offset_of(number) >= size) break;
+    const auto length =
+        static_cast<std::size_t>(std::min<std::uint64_t>(size - offset_of(number), kBlockBytes));
+    if (memory.part_of(object.handling(), number).never_buffered) break;
+    LockedBlock block = place_in_memory(access, number, length, count - run.count());
+    if (!block) {
+      result.has_no_room = memory.directory().find(access.index, number) == BucketIndex::kNone;
+      break;
+    }
+    run.add(static_cast<LockedBlock&&>(block));
+  }
+  if (run.count() == 0) return result;
+  result.error = run.read();
+  if (result.error < 0) return result;
+  // A truncation that looked for blocks before ours were there has not seen them.
+  if (object.shape_sequence.load(std::memory_order_seq_cst) != shape) return result;
+  result.blocks = run.count();
+  run.release(predictor);
+  return result;
+}
+
+}  // namespace cairn

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bringing blocks into RAM before anybody asks for them: the service's way in to the blocks, beside
+// that of the data calls (memory/buffer/object_io.h).
+//
+// A block that is fetched is locked until its bytes are there, so that whoever asks for it
+// meanwhile waits for the read that is under way instead of beginning another one.
+//
+// Thread safety: any thread; several may fetch of one object.
+#pragma once
+
+#include <cstdint>
+
+#include "memory/buffer/object_io.h"
+
+namespace cairn {
+
+struct Fetched {
+  unsigned blocks = 0;       // brought in, from the first one on
+  int error = 0;             // of the backing store, -errno
+  bool has_no_room = false;  // RAM has none for the next one: room is being made
+};
+
+// At most so many blocks are read in one operation.
+inline constexpr unsigned kFetchBlocksMax = 16;
+
+// Reads blocks from `first` on that are in no tier into RAM, in one operation, and marks them as
+// not used yet. Ends at the first block that is resident, at the end of the file, or when room runs
+// short. `predictor` is whom they are counted for. Requires: 0 < count <= kFetchBlocksMax.
+Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned count,
+                    std::uint8_t predictor);
+
+}  // namespace cairn

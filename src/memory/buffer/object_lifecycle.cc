@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/buffer/object_lifecycle.h"
+
+#include <errno.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/system_call.h"
+#include "memory/backing/size_limit.h"
+#include "memory/buffer/block_access.h"
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/shape_change.h"
+#include "memory/flush/dirty_accounting.h"
+#include "memory/flush/flush_object.h"
+
+namespace cairn {
+namespace {
+
+bool agrees(const Object& object, const StoreStamp& stamp) {
+  return object.store_mtime_ns.load() == stamp.mtime_ns && object.store_size.load() == stamp.size;
+}
+
+// Nothing has touched the store's copy since it was last settled.
+bool is_as_settled(const Object& object, const StoreStamp& stamp) {
+  return agrees(object, stamp) && object.store_ctime_ns.load() == stamp.ctime_ns;
+}
+
+bool is_in_flux(const Object& object) {
+  return object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty) ||
+         object.through.load() != 0;
+}
+
+// Somebody outside changed the file since we looked last: what was read from it then is worth
+// nothing. A change that set the time back to what it was shows in the ctime; what programs of the
+// node do to it is noted there (adopt_times()), so that it costs nothing.
+void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
+  Object& object = access.object();
+  if (is_in_flux(object) || is_as_settled(object, seen)) return;
+  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  StoreStatus status;
+  // Looked at again under the lock: another client may have settled the file between the caller's
+  // look and now.
+  if (is_in_flux(object) || access.file.status(&status) < 0 ||
+      is_as_settled(object, status.stamp)) {
+    return;
+  }
+  // Of a file system that makes its ctimes up at each look they say nothing.
+  if (agrees(object, status.stamp) && status.stamp.ctime_ns != seen.ctime_ns) return;
+  end_dead_change(access);
+  // Nothing is filled between the old store and the new one.
+  const ShapeChange change(object);
+  if (drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kOutdated) < 0 ||
+      is_in_flux(object)) {
+    return;
+  }
+  object.size.store(status.stamp.size);
+  object.store_size.store(status.stamp.size);
+  object.mtime_ns.store(status.stamp.mtime_ns);
+  object.ctime_ns.store(status.stamp.ctime_ns);
+  object.store_mtime_ns.store(status.stamp.mtime_ns);
+  object.store_ctime_ns.store(status.stamp.ctime_ns);
+}
+
+// Nobody can reach the data of an unlinked file without descriptions any more. To be asked after it
+// is known that the name is gone and before it is asked who has the file open: an open that the
+// kernel let pass before is either still going on, or counted by then.
+bool is_out_of_reach(const NodeMemory& memory) {
+  return memory.header().path_descriptors.load(std::memory_order_acquire) == 0 &&
+         memory.header().openings.load(std::memory_order_seq_cst) == 0;
+}
+
+void discard_object(Actor& actor, ObjectIndex index) {
+  NoService nobody;
+  BackingFile no_file;
+  const ObjectAccess access{actor, index, no_file, nobody};
+  (void)drop_blocks(access, 0, UINT64_MAX, true, PlacementReason::kRemoved);
+  actor.object(index).clear(kObjectTimesDirty | kObjectFailing);
+  ObjectTable& objects = actor.memory->objects();
+  if (objects.retire(index, actor.self, actor.owners()))
+    (void)objects.reclaim(index, actor.self, actor.owners());
+}
+
+bool is_still_unlinked(BackingFile& file) {
+  StoreStatus status;
+  return file.status(&status) < 0 || status.links == 0;
+}
+
+}  // namespace
+
+ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write,
+                        HandOver* service) {
+  const NodeMemory& memory = *actor.memory;
+  Acquisition how;
+  const ObjectIndex index =
+      memory.objects().acquire(status.key, status.stamp, actor.self, actor.owners(), &how);
+  if (index == ObjectIndex::kNone) {
+    memory.wake_organizer();
+    return index;
+  }
+  if (__builtin_expect(how.begins_through, 0)) {
+    const bool is_met = service != nullptr && service->meet_unserved(index) == 0;
+    leave_through(actor, index);
+    if (!is_met) {
+      abandon_object(actor, index, false);
+      return ObjectIndex::kNone;
+    }
+  }
+  memory.header().stamps.note(std::max(status.stamp.mtime_ns, status.stamp.ctime_ns));
+  Object& object = memory.objects().at(index);
+  if (may_write) object.writers.fetch_add(1, std::memory_order_seq_cst);
+  if (status.links == 0) {
+    object.set(kObjectUnlinked);
+  } else if (object.has(kObjectUnlinked)) {
+    object.clear(kObjectUnlinked);  // linked again through /proc/self/fd
+  }
+  if (!how.is_new) {
+    NoService nobody;
+    const ObjectAccess access{actor, index, file, nobody};
+    if (__builtin_expect(object.is_changing_shape(), 0)) wait_for_shape(access);
+    if (__builtin_expect(is_through_abandoned(object), 0)) end_abandoned_through(access);
+    revalidate(access, status.stamp);
+  }
+  return index;
+}
+
+namespace {
+
+// The store is to become longer than this process may make a file.
+bool must_grow_past_limit(const Object& object) {
+  const std::uint64_t size = object.size.load();
+  return size > object.store_size.load() && !is_within_size_limit(size);
+}
+
+}  // namespace
+
+int settle_object(const ObjectAccess& access) {
+  const Object& object = access.object();
+  if (!object.has(kObjectTimesDirty) && object.size.load() <= object.store_size.load()) return 0;
+  return settle_store(access.actor, access.index, access.file.fd());
+}
+
+namespace {
+
+// To set a size or a time waits for what is just being written to the file, and on a network file
+// system for all that its client holds: 100 ms of every step that VPIC writes into a shared file on
+// MooseFS. There the flusher stores a file as soon as nobody writes it any more, but for one that
+// is to be stored at the end.
+bool is_left_to_flusher(const Object& object) {
+  if (object.is_marked(kMarkBeingFlushed)) return true;
+  return object.has(kObjectRemote) && object.handling().trigger != FlushTrigger::kOnExit &&
+         object.dirty_blocks.load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace
+
+int close_object(const ObjectAccess& access, bool may_write) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
+  int result = 0;
+  const bool was_unlinked = object.has(kObjectUnlinked);
+  const bool nameless = was_unlinked && is_still_unlinked(access.file);
+  // Only what was seen: another process may be setting it right now.
+  if (was_unlinked && !nameless) object.clear(kObjectUnlinked);
+  const bool unlinked = nameless && is_out_of_reach(*actor.memory);
+  const bool is_last_writer =
+      may_write && object.writers.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (may_write && !unlinked) {
+    const bool is_dirty = object.dirty_blocks.load(std::memory_order_acquire) != 0;
+    // Its descriptor was lost on the way to the service: nobody else could store it.
+    const bool is_unprotected = is_dirty && !object.has(kObjectHandedOver) &&
+                                object.handling().mode != BufferingMode::kScratch;
+    if (is_unprotected || (is_dirty && actor.memory->header().foreign_programs.load() != 0)) {
+      result = sync_object(access, false, nullptr);
+    } else if (is_last_writer && must_grow_past_limit(object)) {
+      object.set(kObjectTimesDirty);
+      actor.memory->wake_flusher();
+    } else if (is_last_writer && !is_left_to_flusher(object)) {
+      result = settle_object(access);
+    }
+    if (result == 0 && object.has(kObjectFailing)) {
+      result = -static_cast<int>(object.error_number.load());
+    }
+  }
+  // What waited for the close is due now, and the flusher may be asleep over it.
+  if (may_write &&
+      (object.handling().trigger == FlushTrigger::kPerFile || object.has(kObjectRemote))) {
+    actor.memory->wake_flusher();
+  }
+  if (object.opens.fetch_sub(1, std::memory_order_seq_cst) != 1) return result;
+  forget_abandoned_through(actor, access.index);
+  if (unlinked) {
+    // With a descriptor at the service the record stays, and so its index is still this file's when
+    // the message arrives.
+    const bool is_held = object.is_held_by_service();
+    discard_object(actor, access.index);
+    if (is_held) access.service.discarded(access.index);
+  }
+  return result;
+}
+
+void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
+  Object& object = actor.object(index);
+  if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
+  const bool unlinked = object.has(kObjectUnlinked) && is_out_of_reach(*actor.memory);
+  // What is not stored the flusher discards, which has a descriptor to see that no name is left.
+  if (object.opens.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  forget_abandoned_through(actor, index);
+  if (unlinked && !object.has(kObjectHandedOver)) discard_object(actor, index);
+}
+
+void unlink_object(Actor& actor, ObjectIndex index) {
+  actor.object(index).set(kObjectUnlinked);
+  (void)discard_abandoned(actor, index);
+}
+
+bool is_abandoned(const NodeMemory& memory, ObjectIndex index) {
+  const Object& object = memory.objects().at(index);
+  return object.has(kObjectUnlinked) && is_out_of_reach(memory) &&
+         object.opens.load(std::memory_order_acquire) == 0;
+}
+
+bool discard_abandoned(Actor& actor, ObjectIndex index) {
+  if (!is_abandoned(*actor.memory, index)) return false;
+  discard_object(actor, index);
+  return true;
+}
+
+int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
+  // Scratch promises no durability, so fsync() has nothing to wait for.
+  if (durable && object.handling().mode == BufferingMode::kScratch) return 0;
+  int result = 0;
+  // An entry into through mode is counted before the last blocks are stored.
+  const bool is_owed =
+      object.through.load() == 0 ? is_in_flux(object) : object.dirty_blocks.load() != 0;
+  if (is_owed) {
+    const bool may_be_long =
+        is_within_size_limit(object.size.load()) || !object.has(kObjectHandedOver);
+    if (access.file.is_writable() && may_be_long) {
+      FlushRequest request;
+      request.object = access.index;
+      request.fd = access.file.fd();
+      result = flush_object(actor, request).error;
+      if (result == 0) result = settle_store(actor, access.index, access.file.fd());
+      // The service may hold deleted files, whose room it gives back before it says the same.
+      if (lacks_room(result) && access.service.request_flush(access.index, durable) == 0)
+        result = 0;
+    } else {
+      result = access.service.request_flush(access.index, durable);
+    }
+  }
+  if (result == 0 && durable) {
+    result = sys::fsync(access.file.fd());
+    if (result < 0 && result != -EINVAL && result != -EROFS) redirty_object(actor, access.index);
+  }
+  if (result < 0) {
+    record_store_error(object, -result);
+  } else if (durable) {
+    object.clear(kObjectFailing);  // everything that had failed is stored now
+  }
+  if (error_seen != nullptr)
+    error_seen->store(object.error_sequence.load(), std::memory_order_relaxed);
+  return result;
+}
+
+void redirty_object(Actor& actor, ObjectIndex index) {
+  const Object& object = actor.object(index);
+  const std::uint64_t bytes = std::min(object.size.load(), kBlockableBytes);
+  const std::uint64_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
+  for_each_resident(actor, index, 0, blocks, [&](BlockNumber number) {
+    LockedBlock block = lock_resident(actor, index, number);
+    if (!block) return;
+    // Also one that is being stored: its bytes may have been among those that the kernel gave up.
+    // The flush in flight sees that the sequence has moved on, and leaves the block dirty.
+    BlockDescriptor& descriptor = block.descriptor();
+    const std::uint16_t valid = descriptor.valid_pages.load();
+    if (valid == 0) return;
+    if (descriptor.dirty_pages.load() == 0) note_block_dirty(actor, block.bucket(), index);
+    descriptor.dirty_pages.store(valid);
+    if (descriptor.state.load() != BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
+    block.set_changed();
+  });
+}
+
+// Through mode begins while nobody changes the file's shape, and after the end before it was
+// counted. Nor does anybody append: from the moment of the count the kernel alone may say where the
+// end is, because there may be some who append without us.
+void count_through(Actor& actor, ObjectIndex index) {
+  Object& object = actor.object(index);
+  OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  object.through.fetch_add(1, std::memory_order_seq_cst);
+}
+
+int enter_through(const ObjectAccess& access) {
+  Object& object = access.object();
+  // Stored while still buffered, so that the application's time is settled too. Without the
+  // object's lock: the service takes it when it stores on our behalf.
+  if (const int error = sync_object(access, false, nullptr); error < 0) return error;
+  count_through(access.actor, access.index);
+  // From here on nobody adds a block; what came between is stored and dropped.
+  const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kThrough);
+  if (error < 0) {
+    leave_through(access.actor, access.index);
+    return error;
+  }
+  // Somebody's settling may have been overtaken by the last of the data.
+  if (object.has(kObjectTimesDirty) && !must_grow_past_limit(object))
+    (void)settle_store(access.actor, access.index, access.file.fd());
+  return 0;
+}
+
+int finish_entering(const ObjectAccess& access, std::uint64_t offset, std::uint64_t length) {
+  if (__builtin_expect(access.object().blocks.load(std::memory_order_acquire) == 0, 1)) return 0;
+  return drop_blocks(access, offset, offset + length, false, PlacementReason::kThrough);
+}
+
+void leave_through(Actor& actor, ObjectIndex index) {
+  Object& object = actor.object(index);
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  // If times moved while the kernel had the file, the next stat or open takes them over, because
+  // they do not agree with what was settled.
+  object.through.fetch_sub(1, std::memory_order_seq_cst);
+  // Counted before anybody can enter again: who writes through the kernel at this moment finds that
+  // the file is not the kernel's any more, or that it was not for a while.
+  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+}
+
+void adopt_times(Actor& actor, ObjectIndex index, const StoreStamp& stamp, bool mtime_set) {
+  Object& object = actor.object(index);
+  if (mtime_set) {
+    object.mtime_ns.store(stamp.mtime_ns);
+    object.store_mtime_ns.store(stamp.mtime_ns);
+    // A flush in flight stamps the store with its own time: settle it once more afterwards. There
+    // is none in through mode, and perhaps nobody who could settle it.
+    if (object.through.load() == 0 && is_in_flux(object)) object.set(kObjectTimesDirty);
+  }
+  object.ctime_ns.store(std::max(stamp.ctime_ns, object.ctime_ns.load()));
+  object.store_ctime_ns.store(stamp.ctime_ns);
+}
+
+VisibleStamp visible_stamp(const Object& object, const StoreStamp& store) {
+  VisibleStamp visible{store.size, store.mtime_ns, store.ctime_ns, 0};
+  // The store's ctime is that of our write-back until somebody changes the file through the kernel.
+  if (object.through.load(std::memory_order_acquire) != 0 && !is_as_settled(object, store)) {
+    // A process that has just entered through mode may still be storing the end of the file.
+    if (object.blocks.load(std::memory_order_acquire) != 0)
+      visible.size = std::max(visible.size, object.size.load(std::memory_order_acquire));
+    return visible;
+  }
+  // The lock is held while the store's times are being set right after a flush.
+  const bool in_flux = is_in_flux(object) || static_cast<bool>(object.lock.holder());
+  // Changed from outside: the next open takes it over.
+  if (!in_flux && !agrees(object, store)) return visible;
+  visible.size = object.size.load(std::memory_order_acquire);
+  visible.mtime_ns = object.mtime_ns.load(std::memory_order_relaxed);
+  const std::int64_t ours = object.ctime_ns.load(std::memory_order_relaxed);
+  const bool by_us =
+      in_flux || store.ctime_ns == object.store_ctime_ns.load(std::memory_order_relaxed);
+  visible.ctime_ns = by_us ? ours : std::max(ours, store.ctime_ns);
+  visible.extra_blocks_512 =
+      std::uint64_t{object.dirty_blocks.load(std::memory_order_relaxed)} * (kBlockBytes / 512);
+  const std::uint64_t most = (visible.size + 511) / 512;
+  visible.extra_blocks_512 = std::min(visible.extra_blocks_512, most);
+  return visible;
+}
+
+}  // namespace cairn

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing: into the block's bucket if it has or gets one, else through to the backing store.
+#include <errno.h>
+
+#include <algorithm>
+
+#include "base/atomic_max.h"
+#include "base/clock.h"
+#include "base/cycle_clock.h"
+#include "base/system_call.h"
+#include "memory/buffer/block_access.h"
+#include "memory/buffer/copy.h"
+#include "memory/buffer/file_tier_io.h"
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_io.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/flush/dirty_accounting.h"
+
+namespace cairn {
+namespace {
+
+// One block's part of a write.
+struct WritePart {
+  BlockNumber number;
+  std::size_t begin;
+  std::size_t end;
+  const std::byte* in;
+
+  std::size_t length() const { return end - begin; }
+  std::uint64_t offset() const { return offset_of(number) + begin; }
+  std::uint64_t file_end() const { return offset_of(number) + end; }
+};
+
+// Pages of which the part covers only a piece: their other bytes must be there first.
+std::uint16_t partial_pages(const WritePart& part) {
+  std::uint16_t pages = 0;
+  if (part.begin % kPageBytes != 0) pages |= pages_touched(part.begin, part.begin + 1);
+  // A tail that ends at or past the end of the file has nothing behind it, but its page must not
+  // keep old bytes.
+  if (part.end % kPageBytes != 0) pages |= pages_touched(part.end - 1, part.end);
+  return pages;
+}
+
+// Writes past the end of the backing file exclude those who set its size
+// (ControlHeader::extend_locks).
+ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const void* bytes,
+                       std::size_t length) {
+  std::atomic<std::uint64_t>& stored = access.object().store_size;
+  if (offset + length <= stored.load(std::memory_order_acquire))
+    return access.file.write(offset, bytes, length);
+  const Actor& actor = access.actor;
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
+  const ssize_t put = access.file.write(offset, bytes, length);
+  if (put > 0) raise_to(stored, offset + static_cast<std::uint64_t>(put));
+  return put;
+}
+
+ssize_t append_to_store(const ObjectAccess& access, const void* bytes, std::size_t length,
+                        std::uint64_t* offset) {
+  const Actor& actor = access.actor;
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
+  const ssize_t put = access.file.append(bytes, length, offset);
+  if (put > 0) raise_to(access.object().store_size, *offset + static_cast<std::uint64_t>(put));
+  return put;
+}
+
+// Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes
+// on to put the bytes there as well.
+ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
+  Object& object = access.object();
+  // the kernel stamps the write itself; the application's time is settled later
+  object.set(kObjectTimesDirty);
+  const ssize_t put = write_to_store(access, part.offset(), part.in, part.length());
+  if (put <= 0) return put;
+  const std::uint64_t end = part.offset() + static_cast<std::uint64_t>(put);
+  object.extend_to(end);
+  access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
+  return put;
+}
+
+// A copy ended early. What was valid stays so, and is dirty as it may have changed.
+[[gnu::noinline]] void leave_half_copied(const ObjectAccess& access, LockedBlock& block) {
+  BlockDescriptor& descriptor = block.descriptor();
+  block.set_changed();
+  if (descriptor.dirty_pages.load(std::memory_order_relaxed) != 0) return;
+  note_block_clean(access.actor, block.bucket(), access.index);
+  descriptor.enter(BlockState::kClean);
+}
+
+// Copies the part into a locked block of the RAM tier and makes it dirty. -EFAULT when a byte of it
+// could not be copied: then nothing has become valid.
+int put_into_block(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
+  Actor& actor = access.actor;
+  BlockDescriptor& descriptor = block.descriptor();
+  const std::uint16_t touched = pages_touched(part.begin, part.end);
+  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
+  if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
+  // Pages that are valid already turn dirty before their bytes change, new ones become valid after:
+  // a death at any instruction leaves no changed byte clean and no garbage valid.
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)),
+                               std::memory_order_relaxed);
+  const BlockState state = descriptor.state.load(std::memory_order_relaxed);
+  if (state != BlockState::kDirty && state != BlockState::kFlushing)
+    descriptor.enter(BlockState::kDirty);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::size_t missing = copy_to_shared(block.bytes() + part.begin, part.in, part.length());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(missing != 0, 0)) {
+    leave_half_copied(access, block);
+    return -EFAULT;
+  }
+  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched),
+                               std::memory_order_release);
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched),
+                               std::memory_order_release);
+  // Under the lock, so that a flusher never sees dirty bytes past the size and takes them for a
+  // truncation's.
+  access.object().extend_to(part.file_end());
+  block.set_changed();
+  return 0;
+}
+
+// The same as far as the application's memory goes. Requires: every page that the part touches is
+// valid.
+ssize_t put_readable(const ObjectAccess& access, LockedBlock& block, WritePart part) {
+  while (put_into_block(access, block, part) < 0) {
+    const std::size_t there = readable_bytes(part.in, part.length());
+    if (there == 0 || there == part.length()) return -EFAULT;
+    part.end = part.begin + there;
+  }
+  return static_cast<ssize_t>(part.length());
+}
+
+// A block that stays in its file tier: read, change and write its pages there. Requires: the lock,
+// no flush in flight.
+int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
+  Actor& actor = access.actor;
+  const NodeMemory& memory = *actor.memory;
+  BlockDescriptor& descriptor = block.descriptor();
+  std::byte* bounce = actor.bounce_blocks();
+  if (bounce == nullptr) return -ENOMEM;
+  const TierId tier = memory.tier_of(block.bucket());
+  const std::uint64_t base = memory.pool(tier).offset_of_bucket(block.bucket());
+  const std::uint16_t touched = pages_touched(part.begin, part.end);
+  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const std::size_t first = part.begin / kPageBytes * kPageBytes;
+  const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
+  for (std::size_t page = first; page < past; page += kPageBytes) {
+    const std::uint16_t bit = pages_touched(page, page + 1);
+    if ((bit & partial_pages(part)) == 0) continue;
+    if ((bit & valid) != 0) {
+      if (const int error =
+              memory.file_tier(tier).read_pages(base + page, bounce + page, kPageBytes))
+        return error;
+      continue;
+    }
+    const ssize_t got =
+        read_store(access, offset_of(part.number) + page, bounce + page, kPageBytes);
+    if (got < 0) return static_cast<int>(got);
+  }
+  if (user_copy(bounce + part.begin, part.in, part.length()) > 0) return -EFAULT;
+  const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
+  if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
+  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)));
+  const BlockState state = descriptor.state.load(std::memory_order_relaxed);
+  if (state != BlockState::kDirty && state != BlockState::kFlushing)
+    descriptor.enter(BlockState::kDirty);
+  const int error = memory.file_tier(tier).write_pages(base + first, bounce + first, past - first);
+  if (error == 0) {
+    descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched),
+                                 std::memory_order_release);
+    descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched),
+                                 std::memory_order_release);
+    access.object().extend_to(part.file_end());
+  } else if (descriptor.dirty_pages.load() == 0) {
+    note_block_clean(actor, block.bucket(), access.index);
+    descriptor.enter(BlockState::kClean);
+  }
+  block.set_changed();
+  return error;
+}
+
+// No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may
+// have been filled from the store before our bytes were there).
+[[gnu::noinline]] ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
+  if (access.object().through.load(std::memory_order_seq_cst) != 0) {
+    if (const int error = finish_entering(access, part.offset(), part.length()); error < 0)
+      return error;
+  }
+  const ssize_t put = store_part(access, part);
+  if (put <= 0) return put;
+  LockedBlock block = lock_resident(access.actor, access.index, part.number);
+  if (!block) return put;
+  // To store the bytes once more could take set-id bits away that this write has left.
+  const BlockDescriptor& resident = block.descriptor();
+  if (access.object().has(kObjectGuarded) && resident.dirty_pages.load() == 0 &&
+      !resident.is_flushing(access.actor.owners())) {
+    discard_block(access.actor, block, PlacementReason::kThrough);
+    return put;
+  }
+  WritePart stored = part;
+  stored.end = part.begin + static_cast<std::size_t>(put);
+  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  if ((valid & pages_touched(stored.begin, stored.end)) == 0) return put;
+  if (block.in_memory()) {
+    // Page by page: only what is resident takes the bytes.
+    for (std::size_t at = stored.begin; at < stored.end;) {
+      const std::size_t next = std::min(stored.end, (at / kPageBytes + 1) * kPageBytes);
+      const WritePart page{part.number, at, next, part.in + (at - part.begin)};
+      if ((valid & pages_touched(at, next)) != 0) {
+        if (const int error = put_into_block(access, block, page); error < 0) return error;
+      }
+      at = next;
+    }
+    return put;
+  }
+  const int error = put_into_file_tier(access, block, stored);
+  return error < 0 ? error : put;
+}
+
+// The piece of the block that cannot be resident goes to the store under the block's lock, the rest
+// into the bucket.
+[[gnu::noinline]] ssize_t write_beside(const ObjectAccess& access, LockedBlock& block,
+                                       const WritePart& part) {
+  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  for (std::size_t at = part.begin; at < part.end;) {
+    const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
+    const WritePart page{part.number, at, next, part.in + (at - part.begin)};
+    const bool is_valid = (valid & pages_touched(at, next)) != 0;
+    const ssize_t put = is_valid ? put_readable(access, block, page) : store_part(access, page);
+    if (put < static_cast<ssize_t>(page.length())) {
+      const std::size_t done =
+          at - part.begin + static_cast<std::size_t>(std::max<ssize_t>(put, 0));
+      return done > 0 ? static_cast<ssize_t>(done) : put;
+    }
+    at = next;
+  }
+  return static_cast<ssize_t>(part.length());
+}
+
+// The part goes into a locked block of a file tier. `length` as in try_part(); -EAGAIN when the
+// block is to be looked for again.
+[[gnu::noinline]] ssize_t write_below(const ObjectAccess& access, LockedBlock& block,
+                                      const WritePart& part, std::size_t length) {
+  BlockDescriptor& descriptor = block.descriptor();
+  if (descriptor.valid_pages.load() == 0 && part.length() == kBlockBytes) {
+    const std::size_t put = write_file_tier_run(access, static_cast<LockedBlock&&>(block),
+                                                part.number, part.in, length / kBlockBytes);
+    return put > 0 ? static_cast<ssize_t>(put) : write_around(access, part);
+  }
+  if (descriptor.is_flushing(access.actor.owners())) {
+    block.unlock();
+    descriptor.wait_for_flusher(access.actor.owners());
+    return -EAGAIN;
+  }
+  const int error = put_into_file_tier(access, block, part);
+  if (error == 0) return static_cast<ssize_t>(part.length());
+  if (descriptor.valid_pages.load() != 0) return error;
+  // A device that does not take a fresh block is passed over.
+  discard_block(access.actor, block);
+  return error == -EFAULT ? error : write_around(access, part);
+}
+
+// `length` bytes are to be written from the part's beginning on: where that is one operation of a
+// device, more than the part is done. -EFAULT when the application's memory is not all there, and
+// nothing was done.
+ssize_t try_part(const ObjectAccess& access, const WritePart& part, std::size_t length) {
+  const auto blocks_wanted = length < kBlockBytes
+                                 ? kOnlyAPiece
+                                 : static_cast<unsigned>(std::min<std::size_t>(
+                                       length / kBlockBytes + 1, Lease::kSlabsMax));
+  for (;;) {
+    LockedBlock block =
+        lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
+    if (__builtin_expect(!block, 0)) return write_around(access, part);
+    BlockDescriptor& descriptor = block.descriptor();
+    if (__builtin_expect(!block.in_memory(), 0)) {
+      const ssize_t put = write_below(access, block, part, length);
+      if (put == -EAGAIN) continue;
+      return put;
+    }
+    if (__builtin_expect(part.end > bytes_in(static_cast<SizeClass>(descriptor.size_class)), 0))
+      return write_beside(access, block, part);
+    const bool is_whole = descriptor.valid_pages.load(std::memory_order_relaxed) == kAllPages;
+    if (is_whole || fill_pages(access, block, part.number, partial_pages(part)) == 0) {
+      const int error = put_into_block(access, block, part);
+      if (__builtin_expect(error < 0, 0) && descriptor.valid_pages.load() == 0)
+        discard_block(access.actor, block);
+      return error < 0 ? error : static_cast<ssize_t>(part.length());
+    }
+    // Not readable by this process (write-only file of somebody else), or a bad sector: its old
+    // bytes stay in the store.
+    const ssize_t put = write_beside(access, block, part);
+    if (descriptor.valid_pages.load() == 0) discard_block(access.actor, block);
+    return put;
+  }
+}
+
+// try_part() has said -EFAULT: as much of the part as there is of the application's memory.
+[[gnu::noinline]] ssize_t write_readable(const ObjectAccess& access, WritePart part) {
+  for (;;) {
+    const std::size_t there = readable_bytes(part.in, part.length());
+    if (there == 0) return -EFAULT;
+    // All of it: then it was the bucket's memory that the kernel could not give.
+    if (there == part.length()) return write_around(access, part);
+    part.end = part.begin + there;
+    const ssize_t put = try_part(access, part, there);
+    if (put != -EFAULT) return put;
+  }
+}
+
+ssize_t write_part(const ObjectAccess& access, const WritePart& part, std::size_t length) {
+  const ssize_t put = try_part(access, part, length);
+  return __builtin_expect(put != -EFAULT, 1) ? put : write_readable(access, part);
+}
+
+void stamp_write(const ObjectAccess& access) {
+  Object& object = access.object();
+  const std::int64_t now = access.actor.memory->header().stamps.now();
+  object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now),
+                        std::memory_order_relaxed);
+  object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now),
+                        std::memory_order_relaxed);
+  if (!object.has(kObjectTimesDirty)) object.set(kObjectTimesDirty);
+}
+
+// The kernel has taken a write that ends at `end`, and stamped the file: a later settling must not
+// undo it.
+void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t length) {
+  Object& object = access.object();
+  object.extend_to(end);
+  StoreStatus status;
+  if (access.file.status(&status) == 0) {
+    access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
+    object.mtime_ns.store(status.stamp.mtime_ns, std::memory_order_relaxed);
+    object.ctime_ns.store(status.stamp.ctime_ns, std::memory_order_relaxed);
+  }
+  access.actor.count(Counter::kWriteThroughBytes, length);
+}
+
+// Through mode, or the service cannot take over: the kernel has the file.
+[[gnu::noinline]] ssize_t write_whole_through(const ObjectAccess& access, std::uint64_t offset,
+                                              const void* buffer, std::size_t length) {
+  end_abandoned_through(access);
+  if (const int error = finish_entering(access, offset, length); error < 0) return error;
+  const ssize_t put = write_to_store(access, offset, buffer, length);
+  if (put > 0)
+    adopt_through(access, offset + static_cast<std::uint64_t>(put), static_cast<std::size_t>(put));
+  return put;
+}
+
+// The same at the end of the file, which the kernel finds: others may be appending through it
+// alone. All that is buffered is stored before, because it is what the file ends with. -EAGAIN when
+// through mode has ended. Requires: the append lock, so that it does not begin again meanwhile.
+ssize_t append_through(const ObjectAccess& access, const void* buffer, std::size_t length,
+                       std::uint64_t* offset) {
+  Object& object = access.object();
+  if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
+  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  if (object.through.load(std::memory_order_seq_cst) == 0) return -EAGAIN;
+  const ssize_t put = append_to_store(access, buffer, length, offset);
+  if (put > 0)
+    adopt_through(access, *offset + static_cast<std::uint64_t>(put), static_cast<std::size_t>(put));
+  return put;
+}
+
+// Whether the file was the kernel's without a break since its shape was `shape`. When through mode
+// ended before the kernel had the bytes, a block may have been filled without them.
+bool was_through_since(const Object& object, std::uint32_t shape) {
+  const bool is_kernels = object.through.load(std::memory_order_seq_cst) != 0;
+  const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
+  return is_kernels && shape / Object::kThroughEnded == now / Object::kThroughEnded;
+}
+
+// Dirty data must outlive this process, so the service has a descriptor of the file before the
+// first dirty byte. And what the kernel has a say in does not stay in the buffer alone.
+bool may_stay_buffered(const ObjectAccess& access) {
+  const Object& object = access.object();
+  const std::uint32_t flags = object.flags.load(std::memory_order_acquire);
+  constexpr std::uint32_t kLooked = kObjectHandedOver | kObjectGuarded;
+  if (__builtin_expect((flags & kLooked) == kObjectHandedOver, 1)) return true;
+  const bool is_protected =
+      (flags & kObjectHandedOver) != 0 || access.service.hand_over(access.index, access.file.fd());
+  return is_protected && (flags & kObjectGuarded) == 0;
+}
+
+// The kernel has taken a write of a guarded file, and with it perhaps what made it one. Under the
+// lock, because somebody may be setting that again. A file that became one while we wrote has our
+// bytes in the buffer: they are stored with this process's rights, which decide what is taken away.
+[[gnu::noinline]] void look_at_guard(const ObjectAccess& access) {
+  Object& object = access.object();
+  if (object.dirty_blocks.load() != 0) (void)sync_object(access, false, nullptr);
+  const OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  StoreStatus status;
+  if (access.file.status(&status) == 0 && !status.is_guarded()) object.clear(kObjectGuarded);
+}
+
+ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std::byte* in,
+                     std::size_t length, bool around) {
+  std::size_t done = 0;
+  while (done < length) {
+    const std::uint64_t at = offset + done;
+    const std::size_t begin = at & (kBlockBytes - 1);
+    const std::size_t take = std::min(length - done, kBlockBytes - begin);
+    const WritePart part{block_of(at), begin, begin + take, in + done};
+    const ssize_t put =
+        around ? write_around(access, part) : write_part(access, part, length - done);
+    if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
+    done += static_cast<std::size_t>(put);
+    if (static_cast<std::size_t>(put) < take) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+// Tells of a write that has done what it does.
+ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
+                    std::uint64_t started, ssize_t done) {
+  Actor& actor = access.actor;
+  if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
+  actor.met = AccessKind::kWrite;
+  tell_access(access, offset, length, started, ControlHeader::kEventsOfWrites);
+  if (__builtin_expect(access.object().handling().mode == BufferingMode::kSync, 0) && done > 0)
+    done = store_if_promised(access, done);
+  actor.count(Counter::kIoCycles, cycle_count() - started);
+  return done;
+}
+
+}  // namespace
+
+[[gnu::noinline]] ssize_t store_if_promised(const ObjectAccess& access, ssize_t written) {
+  if (access.object().handling().mode != BufferingMode::kSync) return written;
+  const int error = sync_object(access, true, nullptr);
+  return error < 0 ? error : written;
+}
+
+ssize_t write_object(const ObjectAccess& access, std::uint64_t offset, const void* buffer,
+                     std::size_t length) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
+  actor.count(Counter::kWrites, 1);
+  if (length == 0) return 0;
+  const std::uint64_t started = cycle_count();
+  ssize_t done = 0;
+  for (;;) {
+    const std::uint32_t shape = object.shape_sequence.load(std::memory_order_acquire);
+    if (__builtin_expect(Object::is_odd(shape), 0)) {
+      wait_for_shape(access);
+      continue;
+    }
+    if (__builtin_expect(object.through.load(std::memory_order_acquire) != 0, 0)) {
+      done = write_whole_through(access, offset, buffer, length);
+      if (was_through_since(object, shape)) break;
+      continue;
+    }
+    const bool stays = may_stay_buffered(access);
+    done = write_blocks(access, offset, static_cast<const std::byte*>(buffer), length, !stays);
+    if (done > 0) stamp_write(access);
+    const std::uint32_t now = object.shape_sequence.load(std::memory_order_seq_cst);
+    if (__builtin_expect(stays && now == shape, 1)) break;
+    if (done > 0 && object.has(kObjectGuarded)) look_at_guard(access);
+    // A truncation that came in between may have taken some of our blocks: after it, write again.
+    if (((shape ^ now) & Object::kShapeMask) == 0) break;
+  }
+  return finish_call(access, offset, length, started, done);
+}
+
+ssize_t append_object(const ObjectAccess& access, const void* buffer, std::size_t length,
+                      std::uint64_t* offset) {
+  Object& object = access.object();
+  OwnedGuard guard(object.append_lock, access.actor.self, access.actor.owners());
+  if (__builtin_expect(object.through.load(std::memory_order_seq_cst) != 0 && length != 0, 0)) {
+    const std::uint64_t started = cycle_count();
+    end_abandoned_through(access);
+    const ssize_t put = append_through(access, buffer, length, offset);
+    if (put != -EAGAIN) {
+      access.actor.count(Counter::kWrites, 1);
+      return finish_call(access, *offset, length, started, put);
+    }
+  }
+  *offset = object.size.load(std::memory_order_acquire);
+  return write_object(access, *offset, buffer, length);
+}
+
+}  // namespace cairn

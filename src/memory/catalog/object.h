@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of one buffered file: size and times as the application knows them, what the backing
+// store has, and how many blocks, descriptors and mappings refer to it. Two cache lines: the first
+// serves the hit path.
+//
+// Invariants
+//  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0 and no
+//     error is pending.
+//  2. `size` is the application's size. Bytes at or past `store_size` read as zeros from the
+//     backing store, so a gap there needs no read.
+//  3. While `through` > 0, or a change of shape is under way, no block of the object comes: each
+//     publisher asks takes_blocks() afterwards and takes its block back. So a drop of all blocks
+//     that begins after one of them has dropped them all, and until it ends nothing is filled from
+//     the store, nor stored behind the change.
+//  4. `shape_sequence`: | ends of through mode : 16 | changes of shape : 16, odd while one is under
+//     way |. A write that finds at its end that the shape has changed, or was the kernel's and
+//     finds that through mode has ended, repeats itself. Writes that find the shape odd at their
+//     beginning wait for the object's lock, and who gets it then ends the change for one who died.
+//  5. `times_dirty` means that mtime_ns is newer than the backing store's and is still to be set
+//     there.
+//
+// Thread safety: atomics by any thread; `lock` serialises changes of shape, store_* and the
+// settling of times; `append_lock` serialises appends. Lock order: append_lock, lock, block lock,
+// directory line.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "base/atomic_max.h"
+#include "base/ids.h"
+#include "memory/arena/owned_lock.h"
+#include "memory/catalog/object_handling.h"
+
+namespace cairn {
+
+enum ObjectFlags : std::uint32_t {
+  kObjectLive = 1u << 0,
+  kObjectUnlinked = 1u << 1,    // no name is left: dropped when the last descriptor closes
+  kObjectTimesDirty = 1u << 2,  // mtime_ns is to be set on the backing store
+  kObjectHandedOver = 1u << 3,  // the service holds a writable descriptor of the backing file
+  kObjectFailing = 1u << 4,     // the last flush failed; see error_number
+  // on a network file system, where to set a size or a time waits for the data before it
+  kObjectRemote = 1u << 5,
+  // the kernel has a say in each write: it takes away set-id bits and capabilities, or refuses by
+  // attribute. So each write goes to the store at once.
+  kObjectGuarded = 1u << 6,
+  // no longer found by its key: the file is gone, its inode may be another's soon
+  kObjectRetired = 1u << 7,
+  // bits 8 to 31: how the file is treated; see memory/catalog/object_handling.h
+};
+
+enum ObjectMark : std::uint8_t {
+  // the service is storing some of it, and settles size and times afterwards
+  kMarkBeingFlushed = 1u << 0,
+  // the home in the handling is a rule's word, which no policy changes
+  kMarkHomeRuled = 1u << 1,
+  // the service has a descriptor of the file to fetch from, and closes it when nobody reads it
+  kMarkFetchedFrom = 1u << 2,
+  // the service keeps a descriptor of the closed file for fsync, and closes it when it is deleted
+  kMarkKeptForSync = 1u << 3,
+};
+
+struct Object {
+  // Line 0: identity and what a hit reads.
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::int64_t birth_ns;
+  std::atomic<std::uint64_t> size;
+  std::atomic<std::uint32_t> flags;
+  std::atomic<std::uint32_t> through;
+  std::atomic<std::uint32_t> opens;
+  std::atomic<std::uint32_t> blocks;
+  std::atomic<std::uint32_t> dirty_blocks;
+  std::atomic<std::uint32_t> shape_sequence;
+  OwnedLock lock;
+  OwnedLock append_lock;
+
+  // Line 1: times, the backing store's state, errors.
+  std::atomic<std::int64_t> mtime_ns;
+  std::atomic<std::int64_t> ctime_ns;
+  // as last seen or set by us: an outside change shows as a difference
+  std::atomic<std::int64_t> store_mtime_ns;
+  std::atomic<std::int64_t> store_ctime_ns;
+  std::atomic<std::uint64_t> store_size;
+  // advances on each failed flush; descriptors report each step once
+  std::atomic<std::uint32_t> error_sequence;
+  std::atomic<std::uint8_t> error_number;
+  std::atomic<std::uint8_t> marks;  // ObjectMark
+  // The numbers of all blocks that it has had are below 2 to the power of this: searches for all
+  // blocks end there.
+  std::atomic<std::uint8_t> number_bits;
+  std::uint8_t spare;
+  std::atomic<std::uint32_t> dirty_low;   // hint: no dirty block below
+  std::atomic<std::uint32_t> dirty_high;  // hint: no dirty block at or above
+  std::atomic<std::uint32_t> dirty_since_ms;
+  std::atomic<std::uint32_t> writers;  // open descriptions that may write
+
+  FileKey key() const { return FileKey{device, inode, birth_ns}; }
+  bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
+  void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
+  void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_acq_rel); }
+  // Whether the service has a descriptor that it is to close once the file is gone.
+  bool is_held_by_service() const { return has(kObjectHandedOver) || is_marked(kMarkKeptForSync); }
+  bool is_marked(ObjectMark mark) const { return (marks.load() & mark) != 0; }
+  // Returns whether it was.
+  bool mark(ObjectMark mark, bool is_so) {
+    const std::uint8_t before =
+        is_so ? marks.fetch_or(mark) : marks.fetch_and(static_cast<std::uint8_t>(~mark));
+    return (before & mark) != 0;
+  }
+  // Before a block is published: a reader that then sees it knows of its number, and by `blocks`
+  // that there may be one.
+  void count_block(BlockNumber number) {
+    blocks.fetch_add(1, std::memory_order_seq_cst);
+    const auto bits = static_cast<std::uint8_t>(std::bit_width(raw(number)));
+    std::uint8_t seen = number_bits.load(std::memory_order_seq_cst);
+    while (seen < bits && !number_bits.compare_exchange_weak(seen, bits)) {
+    }
+  }
+  // What all numbers of its blocks are below; 0 when there is none.
+  std::uint64_t numbers_end() const {
+    if (blocks.load(std::memory_order_seq_cst) == 0) return 0;
+    return std::uint64_t{1} << (number_bits.load(std::memory_order_seq_cst) & 63);
+  }
+  ObjectHandling handling() const {
+    return ObjectHandling::from_bits(flags.load(std::memory_order_relaxed));
+  }
+  // Leaves a record alone that names no object any more: its flags say that it is free.
+  void set_handling(const ObjectHandling& handling) {
+    std::uint32_t seen = flags.load(std::memory_order_relaxed);
+    const std::uint32_t bits = handling.bits();
+    while ((seen & kObjectLive) != 0 && (seen & ObjectHandling::kMask) != bits &&
+           !flags.compare_exchange_weak(seen, (seen & ~ObjectHandling::kMask) | bits,
+                                        std::memory_order_acq_rel)) {
+    }
+  }
+  static constexpr std::uint32_t kShapeMask = 0xffff;
+  static constexpr std::uint32_t kThroughEnded = kShapeMask + 1;
+  static constexpr bool is_odd(std::uint32_t shape) { return (shape & 1) != 0; }
+  bool is_changing_shape() const { return is_odd(shape_sequence.load(std::memory_order_seq_cst)); }
+  bool takes_blocks() const {
+    return through.load(std::memory_order_seq_cst) == 0 && !is_changing_shape();
+  }
+  // Grows `size` to at least `end`.
+  void extend_to(std::uint64_t end) { raise_to(size, end); }
+};
+static_assert(sizeof(Object) == 128, "two cache lines per object");
+
+}  // namespace cairn

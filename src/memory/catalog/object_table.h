@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// All buffered files of the node, found by identity (device, inode, birth time).
+//
+// Thread safety: find() without a lock; acquire() and reclaim() lock one hash line.
+// Ownership: the records live in the control segment; an index stays valid while `opens`, `blocks`
+// or `through` is not 0.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "memory/arena/owner.h"
+#include "memory/catalog/hash_lines.h"
+#include "memory/catalog/object.h"
+#include "memory/catalog/record_cursor.h"
+
+namespace cairn {
+
+// What the backing store says of a file at the moment it is opened.
+struct StoreStamp {
+  std::uint64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+};
+
+// How acquire() came by an object.
+struct Acquisition {
+  bool is_new = false;
+  // It was made while unserved processes use files that have no object: it may be for one of them,
+  // so it begins in through mode, which the caller leaves when it knows (meet_unserved()).
+  bool begins_through = false;
+};
+
+class ObjectTable {
+ public:
+  ObjectTable() = default;
+  // `keys_unserved` may be null; see ControlHeader.
+  ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash,
+              std::atomic<std::uint32_t>* cursor, std::atomic<std::uint32_t>* live_count,
+              const std::atomic<std::uint32_t>* keys_unserved)
+      : objects_(objects),
+        capacity_(capacity),
+        hash_(hash),
+        cursor_(cursor),
+        live_count_(live_count),
+        keys_unserved_(keys_unserved) {}
+
+  // The record of any number, also of one that a client made up: a number that is none of the
+  // table's has record 0, which is never live.
+  Object& at(ObjectIndex index) const { return objects_[raw(index) < capacity_ ? raw(index) : 0]; }
+  // The record of a number that this process has from acquire() and nobody else could change.
+  Object& known(ObjectIndex index) const { return objects_[raw(index)]; }
+  bool is_index(ObjectIndex index) const { return raw(index) != 0 && raw(index) < capacity_; }
+  std::uint32_t capacity() const { return capacity_; }
+  std::uint32_t live_count() const { return live_count_->load(std::memory_order_relaxed); }
+
+  // Returns kNone when the file is not buffered.
+  ObjectIndex find(const FileKey& key) const;
+
+  // Finds or makes the object of a file and counts one open on it. A new one takes size and times
+  // from `stamp`. Returns kNone when the table is full: the file is then not buffered.
+  ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
+                      const OwnerTable& owners, Acquisition* how);
+
+  // The service has a descriptor of the file `key`: its object, if `index` still is that, stays
+  // until the flag is cleared. False when it is not.
+  bool note_handed_over(ObjectIndex index, const FileKey& key, Owner self,
+                        const OwnerTable& owners);
+
+  // The file is gone for good: its key is forgotten at once, so that a new file that gets the same
+  // inode within the same tick is not taken for it. The record is freed when the last reference
+  // goes. False while somebody has it open, or the kernel works on it.
+  bool retire(ObjectIndex index, Owner self, const OwnerTable& owners);
+
+  // Frees the record if nothing refers to it. Returns false when something does.
+  bool reclaim(ObjectIndex index, Owner self, const OwnerTable& owners);
+
+  template <typename Visit>
+  void for_each_line_lock(Visit&& visit) const {
+    hash_.for_each_lock(visit);
+  }
+
+  // Reclaims unreferenced records so that new files find room. Returns how many.
+  std::uint32_t reclaim_idle(std::uint32_t wanted, Owner self, const OwnerTable& owners);
+
+ private:
+  static HashPosition position_of(const FileKey& key);
+  ObjectIndex claim_free_record();
+
+  Object* objects_ = nullptr;
+  std::uint32_t capacity_ = 0;
+  HashLines hash_;
+  std::atomic<std::uint32_t>* cursor_ = nullptr;
+  RecordRun run_;
+  std::atomic<std::uint32_t>* live_count_ = nullptr;
+  const std::atomic<std::uint32_t>* keys_unserved_ = nullptr;
+};
+
+}  // namespace cairn

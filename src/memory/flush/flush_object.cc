@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/flush/flush_object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/atomic_max.h"
+#include "base/clock.h"
+#include "base/io_parts.h"
+#include "base/signal_gate.h"
+#include "base/system_call.h"
+#include "memory/backing/backing_file.h"
+#include "memory/flush/dirty_accounting.h"
+#include "memory/flush/unfinished_time.h"
+
+namespace cairn {
+namespace {
+
+int stamp_store(int fd, std::int64_t mtime_ns) {
+  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime_ns)};
+  return sys::utimensat(fd, nullptr, times, 0);
+}
+
+constexpr unsigned kBlocksPerBatch = 256;  // 16 MiB: large enough for any device to stream
+// A write holds the kernel's lock of the file until the device has taken it, if the device's share
+// of dirty pages is used up. Whoever writes the file must not wait that long to close it, and on a
+// network file system to open it.
+constexpr unsigned kBlocksPerSharedBatch = 16;
+constexpr unsigned kRunsPerBlock = kPagesPerBlock / 2;
+// blocks of file tiers pass through this many staging buffers
+constexpr unsigned kStagedBlocksMax = 16;
+
+struct Claim {
+  BucketIndex bucket;
+  BlockNumber number;
+  std::uint16_t pages;  // dirty pages that this flush writes
+  std::uint32_t sequence;
+  std::byte* bytes;  // bucket memory, or the staged copy of a file tier's bucket
+};
+
+enum class ClaimOutcome : std::uint8_t { kClaimed, kClean, kBusy, kFailed };
+
+// One pass over an object. Keeps the claimed blocks of the batch under way.
+class Pass {
+ public:
+  Pass(Actor& actor, const FlushRequest& request) : actor_(actor), request_(request) {}
+  ~Pass() {
+    if (staging_ != nullptr) sys::munmap(staging_, kStagedBlocksMax * kBlockBytes);
+  }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+  FlushResult run() {
+    const Object& object = actor_.object(request_.object);
+    const std::uint32_t first =
+        std::max(raw(block_of(request_.begin)), object.dirty_low.load(std::memory_order_acquire));
+    const std::uint64_t last_byte = request_.end == 0 ? 0 : request_.end - 1;
+    const std::uint64_t wanted_end =
+        std::min<std::uint64_t>(last_byte >> kBlockShift, UINT32_MAX - 1) + 1;
+    const std::uint32_t end = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(wanted_end, object.dirty_high.load(std::memory_order_acquire)));
+    if (object.dirty_blocks.load(std::memory_order_acquire) == 0 || first >= end) return result_;
+    if (end - first <= 4 * actor_.memory->bucket_count()) {
+      for (std::uint32_t number = first; number < end && !is_done(); ++number) visit(number);
+    } else {
+      visit_by_map(first, end);
+      if (request_.wait_for_others && object.dirty_blocks.load(std::memory_order_acquire) != 0)
+        visit_by_directory(first, end);
+    }
+    write_batch();
+    return result_;
+  }
+
+ private:
+  bool is_done() const {
+    return result_.error != 0 || result_.bytes + batch_bytes_ >= request_.bytes_max;
+  }
+
+  // A sparse file may span more block numbers than there are buckets: then the map of dirty buckets
+  // is shorter. A block that moves may slip from a part of the map that is still to be looked at to
+  // one that has been, so a caller that must miss none also goes through the directory.
+  void visit_by_map(std::uint32_t first, std::uint32_t end) {
+    constexpr std::size_t kRound = 512;
+    std::array<std::uint32_t, kRound> heap;
+    std::uint64_t from = first;
+    while (!is_done()) {
+      std::size_t count = 0;
+      actor_.memory->for_each_maybe_dirty([&](BucketIndex bucket) {
+        const BlockDescriptor& block = actor_.memory->block(bucket);
+        const std::uint32_t number = raw(block.block_number());
+        if (block.object_index() != request_.object || number < from || number >= end) return;
+        if (count == kRound) {
+          if (number >= heap[0]) return;
+          std::pop_heap(heap.begin(), heap.begin() + count--);
+        }
+        heap[count++] = number;
+        std::push_heap(heap.begin(), heap.begin() + count);
+      });
+      if (count == 0) return;
+      std::sort_heap(heap.begin(), heap.begin() + count);
+      for (std::size_t at = 0; at < count && !is_done(); ++at) visit(heap[at]);
+      from = std::uint64_t{heap[count - 1]} + 1;
+      if (count < kRound) return;
+    }
+  }
+
+  void visit_by_directory(std::uint32_t first, std::uint32_t end) {
+    actor_.memory->directory().for_each_block([&](ObjectIndex object, BlockNumber number) {
+      if (object == request_.object && raw(number) >= first && raw(number) < end && !is_done())
+        visit(raw(number));
+    });
+  }
+
+  unsigned batch_blocks() const {
+    const Object& object = actor_.object(request_.object);
+    const bool is_shared = object.writers.load() != 0 || object.has(kObjectRemote);
+    return is_shared ? kBlocksPerSharedBatch : kBlocksPerBatch;
+  }
+
+  void visit(std::uint32_t number) {
+    Claim claim{};
+    claim.number = static_cast<BlockNumber>(number);
+    const ClaimOutcome outcome = claim_block(&claim);
+    if (outcome == ClaimOutcome::kBusy) ++result_.blocks_left;
+    if (outcome != ClaimOutcome::kClean) result_.has_found = true;
+    if (outcome != ClaimOutcome::kClaimed) return;
+    claims_[claim_count_++] = claim;
+    batch_bytes_ += static_cast<unsigned>(__builtin_popcount(claim.pages)) * kPageBytes;
+    if (claim_count_ >= batch_blocks() || staged_count_ == kStagedBlocksMax) write_batch();
+  }
+
+  ClaimOutcome claim_block(Claim* claim) {
+    const NodeMemory& memory = *actor_.memory;
+    for (;;) {
+      claim->bucket = memory.directory().find(request_.object, claim->number);
+      if (claim->bucket == BucketIndex::kNone) return ClaimOutcome::kClean;
+      BlockDescriptor& block = memory.block(claim->bucket);
+      if (block.is_clean_place_of(request_.object, claim->number)) return ClaimOutcome::kClean;
+      actor_.lock(block);
+      if (!block.holds(request_.object, claim->number)) {
+        actor_.unlock(block, false);
+        continue;
+      }
+      const ClaimOutcome outcome = claim_locked(block, claim);
+      if (outcome != ClaimOutcome::kBusy || !request_.wait_for_others) return outcome;
+      // The other flusher may wait for blocks of our batch: write ours out first.
+      write_batch();
+      block.wait_for_flusher(memory.owners());
+      if (result_.error != 0) return ClaimOutcome::kFailed;
+    }
+  }
+
+  // Unlocks the block in every case.
+  ClaimOutcome claim_locked(BlockDescriptor& block, Claim* claim) {
+    const std::uint16_t dirty = block.dirty_pages.load(std::memory_order_relaxed);
+    if (dirty == 0) {
+      actor_.unlock(block, false);
+      return ClaimOutcome::kClean;
+    }
+    if (block.is_flushing(actor_.owners())) {
+      actor_.unlock(block, false);
+      return ClaimOutcome::kBusy;
+    }
+    const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
+    const std::uint64_t start = offset_of(claim->number);
+    const std::size_t inside =
+        size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
+    claim->pages = inside == 0 ? 0 : static_cast<std::uint16_t>(dirty & pages_touched(0, inside));
+    if (claim->pages == 0) {
+      discard_past_end(block, claim->bucket);
+      return ClaimOutcome::kClean;
+    }
+    block.flusher.store(actor_.self.bits(), std::memory_order_release);
+    claim->sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+    block.flush_sequence = claim->sequence;
+    block.enter(BlockState::kFlushing);
+    actor_.unlock(block, false);
+    if (const int error = locate_bytes(claim); error < 0) {
+      result_.error = error;
+      complete(*claim, false);
+      return ClaimOutcome::kFailed;
+    }
+    return ClaimOutcome::kClaimed;
+  }
+
+  // Dirty pages past the end of the file belong to a truncation: one at work drops them itself, one
+  // that died in the middle leaves them to us. Unlocks the block.
+  void discard_past_end(BlockDescriptor& block, BucketIndex bucket) {
+    Object& object = actor_.object(request_.object);
+    const bool nobody_truncates = object.lock.try_lock(actor_.self);
+    if (nobody_truncates) {
+      const std::uint16_t dirty = block.dirty_pages.load(std::memory_order_relaxed);
+      block.valid_pages.fetch_and(static_cast<std::uint16_t>(~dirty));
+      block.dirty_pages.store(0, std::memory_order_relaxed);
+      note_block_clean(actor_, bucket, request_.object);
+      block.enter(BlockState::kClean);
+      object.lock.unlock(actor_.self);
+    }
+    actor_.unlock(block, nobody_truncates);
+  }
+
+  int locate_bytes(Claim* claim) {
+    const NodeMemory& memory = *actor_.memory;
+    if (memory.in_memory(claim->bucket)) {
+      claim->bytes = memory.bytes(claim->bucket);
+      return 0;
+    }
+    if (staging_ == nullptr) {
+      void* mapped = sys::mmap(nullptr, kStagedBlocksMax * kBlockBytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (sys::is_error(mapped)) return -ENOMEM;
+      staging_ = static_cast<std::byte*>(mapped);
+    }
+    claim->bytes = staging_ + kBlockBytes * staged_count_++;
+    const TierId tier = memory.tier_of(claim->bucket);
+    return memory.file_tier(tier).read_pages(memory.pool(tier).offset_of_bucket(claim->bucket),
+                                             claim->bytes, kBlockBytes);
+  }
+
+  // Writes the claimed blocks in runs of adjacent bytes, one call each, and settles every claim.
+  void write_batch() {
+    if (claim_count_ == 0) return;
+    const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
+    std::array<iovec, kBlocksPerBatch + kRunsPerBlock> parts;
+    unsigned part_count = 0;
+    std::uint64_t run_begin = 0;
+    std::uint64_t run_end = 0;
+    for (unsigned at = 0; at < claim_count_; ++at) {
+      const Claim& claim = claims_[at];
+      unsigned page = 0;
+      while (page < kPagesPerBlock) {
+        if ((claim.pages >> page & 1) == 0) {
+          ++page;
+          continue;
+        }
+        unsigned past = page;
+        while (past < kPagesPerBlock && (claim.pages >> past & 1) != 0) ++past;
+        const std::uint64_t begin = offset_of(claim.number) + page * kPageBytes;
+        const std::uint64_t end =
+            std::min<std::uint64_t>(offset_of(claim.number) + past * kPageBytes, size);
+        if (begin < end) {
+          if (part_count > 0 && (begin != run_end || part_count >= kBlocksPerBatch)) {
+            write_run(std::span(parts.data(), part_count), run_begin, run_end);
+            part_count = 0;
+          }
+          if (part_count == 0) run_begin = begin;
+          parts[part_count++] = {claim.bytes + page * kPageBytes, end - begin};
+          run_end = end;
+        }
+        page = past;
+      }
+    }
+    if (part_count > 0) write_run(std::span(parts.data(), part_count), run_begin, run_end);
+    mark_unfinished();
+    // Somebody may have settled the times since we began: the store bears the time of this write
+    // now.
+    actor_.object(request_.object).set(kObjectTimesDirty);
+    // After an error the whole batch stays dirty: what was stored twice is not lost.
+    for (unsigned at = 0; at < claim_count_; ++at) complete(claims_[at], result_.error == 0);
+    claim_count_ = 0;
+    staged_count_ = 0;
+    batch_bytes_ = 0;
+  }
+
+  void write_run(std::span<iovec> parts, std::uint64_t offset, std::uint64_t end) {
+    // Before any of the blocks may turn clean and be evicted: whoever fills them again must look
+    // into the store. And only extend_store() may make the file longer.
+    if (end > actor_.object(request_.object).store_size.load(std::memory_order_acquire)) {
+      result_.error = extend_store(actor_, request_.object, request_.fd, end);
+    }
+    while (!parts.empty() && result_.error == 0) {
+      const ssize_t put = sys::pwritev(request_.fd, parts.data(), static_cast<int>(parts.size()),
+                                       static_cast<off_t>(offset));
+      if (put == -EINTR) continue;
+      if (put <= 0) {
+        result_.error = put == 0 ? -EIO : static_cast<int>(put);
+        return;
+      }
+      offset += static_cast<std::uint64_t>(put);
+      result_.bytes += static_cast<std::uint64_t>(put);
+      parts = parts_after(parts, static_cast<std::size_t>(put));
+    }
+  }
+
+  // The kernel has just stamped a file that its last writer has closed and that has more to come:
+  // its final time may lie in the same second. On a network file system a stamp would wait for the
+  // data.
+  void mark_unfinished() const {
+    const Object& object = actor_.object(request_.object);
+    const bool goes_on = object.dirty_blocks.load(std::memory_order_acquire) > claim_count_;
+    if (!goes_on || object.writers.load() != 0 || object.has(kObjectRemote)) return;
+    // A process that may not stamp the file leaves the kernel's time.
+    (void)stamp_store(request_.fd, unfinished_time(object.mtime_ns.load()));
+  }
+
+  void complete(const Claim& claim, bool stored) {
+    const NodeMemory& memory = *actor_.memory;
+    BlockDescriptor& block = memory.block(claim.bucket);
+    if (stored) {
+      const auto pages = static_cast<unsigned>(__builtin_popcount(claim.pages));
+      memory.journal().note(raw(memory.tier_of(claim.bucket)), MoveJournal::kStore, request_.reason,
+                            pages * kPageBytes);
+    }
+    actor_.lock(block);
+    const std::uint32_t now =
+        BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+    if (stored && now == claim.sequence) {
+      const auto left = static_cast<std::uint16_t>(block.dirty_pages.load() & ~claim.pages);
+      block.dirty_pages.store(left, std::memory_order_release);
+      if (left == 0) note_block_clean(actor_, claim.bucket, request_.object);
+      block.enter(left == 0 ? BlockState::kClean : BlockState::kDirty);
+    } else {
+      block.enter(BlockState::kDirty);
+      ++result_.blocks_left;
+    }
+    block.flusher.store(0, std::memory_order_release);
+    actor_.unlock(block, false);
+    futex_wake(block.flusher);
+  }
+
+  Actor& actor_;
+  const FlushRequest& request_;
+  FlushResult result_;
+  std::array<Claim, kBlocksPerBatch> claims_;
+  unsigned claim_count_ = 0;
+  unsigned staged_count_ = 0;
+  std::uint64_t batch_bytes_ = 0;
+  std::byte* staging_ = nullptr;
+};
+
+struct Growth {
+  std::uint64_t known = 0;  // the size that the store had at least
+  std::uint64_t end = 0;    // and is to have
+};
+
+// To set the size on a network file system waits for the data that its client has not sent yet, and
+// whoever opens the file meanwhile waits as well (MooseFS: 150 to 740 ms). A byte behind the end
+// makes the file as long, and goes the way of all data. Only while there is data to come: where
+// there is none, it would cost the store a page. And only behind all that we know of, should the
+// file system have said too small a size.
+int make_longer(const Object& object, int fd, const Growth& growth) {
+  const auto end = static_cast<off_t>(growth.end);
+  const bool is_dirty = object.dirty_blocks.load(std::memory_order_acquire) != 0;
+  if (!object.has(kObjectRemote) || !is_dirty || growth.end <= growth.known)
+    return sys::ftruncate(fd, end);
+  constexpr char kZero = 0;
+  const iovec part{const_cast<char*>(&kZero), 1};
+  ssize_t put = 0;
+  do {
+    put = sys::pwritev(fd, &part, 1, end - 1);
+  } while (put == -EINTR);
+  if (put == 0) return -EIO;
+  return put < 0 ? static_cast<int>(put) : 0;
+}
+
+// A pass that must miss nothing found nothing, and yet the object counts dirty blocks. Each pass
+// sees whatever was dirty before it and still is, so these have come since, behind its back: nobody
+// is owed them, and a writer that goes on does not keep anybody here. But to look again costs
+// little, and an fsync that returned too early costs somebody's data.
+constexpr int kLooksMax = 4;
+bool is_to_look_again(const Object& object, const FlushRequest& request,
+                      const FlushResult& result) {
+  const bool is_whole = request.begin == 0 && request.end == UINT64_MAX;
+  return request.wait_for_others && is_whole && !result.has_found && result.error == 0 &&
+         object.dirty_blocks.load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace
+
+FlushResult flush_object(Actor& actor, const FlushRequest& request) {
+  Object& object = actor.object(request.object);
+  // From the first byte we write until settle_store(), the store's times are our doing and not the
+  // application's.
+  if (object.dirty_blocks.load(std::memory_order_acquire) != 0) object.set(kObjectTimesDirty);
+  // A block in flight makes others wait as a lock does.
+  const SignalGateGuard gate;
+  FlushResult result = Pass(actor, request).run();
+  for (int look = 1; look < kLooksMax && is_to_look_again(object, request, result); ++look)
+    result = Pass(actor, request).run();
+  actor.count(Counter::kFlushedBytes, result.bytes);
+  return result;
+}
+
+int extend_store(Actor& actor, ObjectIndex index, int fd, std::uint64_t end) {
+  std::atomic<std::uint64_t>& store_size = actor.object(index).store_size;
+  OwnedGuard guard(actor.memory->extend_lock(index), actor.self, actor.owners());
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error < 0) return error;
+  if (status.stamp.size < end) {
+    const Growth growth{store_size.load(std::memory_order_acquire), end};
+    if (const int error = make_longer(actor.object(index), fd, growth); error < 0) return error;
+    status.stamp.size = end;
+  }
+  raise_to(store_size, status.stamp.size);
+  return 0;
+}
+
+namespace {
+
+// In through mode the kernel's times are the truth, but for the one that a settling left there for
+// data that was on its way.
+int settle_through(Object& object, int fd) {
+  if (!object.has(kObjectTimesDirty)) return 0;
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error < 0) return error;
+  object.clear(kObjectTimesDirty);
+  const std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
+  return status.stamp.mtime_ns == unfinished_time(mtime) ? stamp_store(fd, mtime) : 0;
+}
+
+// Brings the store's time to what it has to be and `*mtime` to what the application's then is.
+int settle_time(Object& object, int fd, std::int64_t* mtime, bool is_whole) {
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error < 0) return error;
+  const std::int64_t stored = status.stamp.mtime_ns;
+  if (is_whole ? stored == *mtime : is_clearly_before(stored, *mtime)) return 0;
+  const int error = stamp_store(fd, is_whole ? *mtime : unfinished_time(*mtime));
+  if (error != -EPERM && error != -EACCES) return error;
+  // Another user's file may be written but not stamped: then the kernel's time of our last write is
+  // the truth.
+  if (!is_whole) return 0;
+  *mtime = stored;
+  object.mtime_ns.store(stored);
+  return 0;
+}
+
+}  // namespace
+
+int settle_store(Actor& actor, ObjectIndex index, int fd) {
+  Object& object = actor.object(index);
+  OwnedGuard guard(object.lock, actor.self, actor.owners());
+  if (object.through.load() != 0) return settle_through(object, fd);
+  object.clear(kObjectTimesDirty);
+  int result = extend_store(actor, index, fd, object.size.load(std::memory_order_acquire));
+  std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
+  // Looked at after the time: what was written before that time is stored if nothing is dirty now.
+  const bool is_whole = object.dirty_blocks.load(std::memory_order_seq_cst) == 0;
+  if (const int error = settle_time(object, fd, &mtime, is_whole); result == 0) result = error;
+  StoreStatus status;
+  if (const int error = store_status(fd, &status); error == 0) {
+    object.store_mtime_ns.store(status.stamp.mtime_ns);
+    object.store_ctime_ns.store(status.stamp.ctime_ns);
+    // Only ever raised here: a write that goes on beside us may have made the file longer since we
+    // looked, and bytes past store_size are taken for zeros.
+    raise_to(object.store_size, status.stamp.size);
+  } else if (result == 0) {
+    result = error;
+  }
+  // A write may have stamped the object between our two looks without seeing that the flag is down.
+  if (result < 0 || !is_whole || object.mtime_ns.load() != mtime) object.set(kObjectTimesDirty);
+  return result;
+}
+
+void record_store_error(Object& object, int error_number) {
+  object.error_number.store(static_cast<std::uint8_t>(error_number), std::memory_order_release);
+  object.error_sequence.fetch_add(1, std::memory_order_acq_rel);
+  object.set(kObjectFailing);
+}
+
+}  // namespace cairn

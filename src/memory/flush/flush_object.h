@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dirty blocks of one object to the backing store: in order of offset, coalesced, with writers at
+// work.
+//
+// For every block: lock, claim it by naming the flusher, note the sequence, unlock; write the dirty
+// pages of many blocks in one large call straight from the buckets; lock again: unchanged blocks
+// turn clean, changed ones stay dirty. Used by the service in the background and by clients for
+// fsync; both use a descriptor of their own.
+//
+// Thread safety: any number of flushers; a block has one at a time, the others wait for it (fsync)
+// or pass (background).
+#pragma once
+
+#include <errno.h>
+
+#include <cstdint>
+
+#include "memory/tiers/actor.h"
+
+namespace cairn {
+
+struct FlushRequest {
+  ObjectIndex object = ObjectIndex::kNone;
+  int fd = -1;  // writable descriptor of the backing file
+  std::uint64_t begin = 0;
+  std::uint64_t end = UINT64_MAX;
+  std::uint64_t bytes_max = UINT64_MAX;  // stop after about so much: the background takes turns
+  bool wait_for_others = true;           // fsync must; the background need not
+  PlacementReason reason = PlacementReason::kAsked;  // for the journal of moves
+};
+
+struct FlushResult {
+  int error = 0;  // 0 or -errno of the first failed write; what failed stays dirty
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks_left = 0;  // dirty blocks that were passed over or re-dirtied
+  bool has_found = false;         // there was a dirty block
+};
+
+// Flushes data only; see settle_times() for size and times.
+FlushResult flush_object(Actor& actor, const FlushRequest& request);
+
+// Makes the backing file at least `end` bytes long (sparse), never shorter. Returns 0 or -errno.
+int extend_store(Actor& actor, ObjectIndex object, int fd, std::uint64_t end);
+
+// After a flush, or when a file is closed: sets the application's mtime on the backing file, or, as
+// long as some of the data is not there, one that shows that (memory/flush/unfinished_time.h), and
+// notes what the store says now, so that our own write is not mistaken for somebody else's. Also
+// extends the backing file to the application's size. Returns 0 or -errno; then the times stay
+// dirty.
+int settle_store(Actor& actor, ObjectIndex object, int fd);
+
+// Notes that a flush failed: the next fsync or close of every description reports it.
+void record_store_error(Object& object, int error_number);
+
+// Whether 0 or -errno says that the store, or its user's part of it, is full.
+inline bool lacks_room(int error) { return error == -ENOSPC || error == -EDQUOT; }
+
+}  // namespace cairn

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/flush/flush_object.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "memory/tiers/testing/test_memory.h"
+
+namespace cairn {
+namespace {
+
+// A backing file of 10 bytes, and its object.
+class ExtendStore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fd_ = testing::make_unnamed_file();
+    ASSERT_EQ(pwrite(fd_, kBytes.data(), kBytes.size(), 0), static_cast<ssize_t>(kBytes.size()));
+    memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes), "flush-object");
+    actor_ = testing::make_actor(memory_);
+    index_ = testing::make_object(actor_, FileKey{1, 2, 3});
+    object().store_size.store(kBytes.size());
+  }
+  void TearDown() override { close(fd_); }
+
+  Object& object() { return memory_.objects().at(index_); }
+  struct stat status() const {
+    struct stat status{};
+    EXPECT_EQ(fstat(fd_, &status), 0);
+    return status;
+  }
+  // What was there is untouched, and zeros follow.
+  void expect_contents() const {
+    std::array<char, 20> read{};
+    read.fill('x');
+    ASSERT_EQ(pread(fd_, read.data(), read.size(), 0), 20);
+    for (std::size_t at = 0; at < read.size(); ++at)
+      EXPECT_EQ(read[at], at < kBytes.size() ? kBytes[at] : 0);
+  }
+
+  static constexpr std::array<char, 10> kBytes = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  static constexpr std::uint64_t kEnd = 1 << 20;
+  int fd_ = -1;
+  NodeMemory memory_;
+  Actor actor_;
+  ObjectIndex index_{};
+};
+
+TEST_F(ExtendStore, LeavesAHole) {
+  const auto blocks = status().st_blocks;
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(extend_store(actor_, index_, fd_, kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd));
+  EXPECT_EQ(status().st_blocks, blocks);
+  EXPECT_EQ(object().store_size.load(), kEnd);
+  expect_contents();
+  ASSERT_EQ(extend_store(actor_, index_, fd_, 100), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd)) << "never shorter";
+}
+
+// There, to set the size waits for the data on its way.
+TEST_F(ExtendStore, WritesAByteOnANetworkWhileThereIsDataToCome) {
+  const auto blocks = status().st_blocks;
+  object().set(kObjectRemote);
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(extend_store(actor_, index_, fd_, kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd));
+  EXPECT_GT(status().st_blocks, blocks);
+  EXPECT_EQ(object().store_size.load(), kEnd);
+  expect_contents();
+  object().dirty_blocks.store(0);
+  const auto more_blocks = status().st_blocks;
+  ASSERT_EQ(extend_store(actor_, index_, fd_, 2 * kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(2 * kEnd));
+  EXPECT_EQ(status().st_blocks, more_blocks) << "nothing is to come: a hole";
+}
+
+// Should the file system have said too small a size, what is there must not be written over.
+TEST_F(ExtendStore, WritesNoByteWhereThereMayBeData) {
+  const auto blocks = status().st_blocks;
+  object().set(kObjectRemote);
+  object().dirty_blocks.store(1);
+  object().store_size.store(kEnd);
+  ASSERT_EQ(extend_store(actor_, index_, fd_, kEnd), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kEnd));
+  EXPECT_EQ(status().st_blocks, blocks);
+  expect_contents();
+}
+
+// What the store's times come to.
+class SettleStore : public ExtendStore {
+ protected:
+  static constexpr std::int64_t kMtime = 1'300'000'000'123'456'789;
+
+  void SetUp() override {
+    ExtendStore::SetUp();
+    object().size.store(kBytes.size());
+    object().mtime_ns.store(kMtime);
+    object().set(kObjectTimesDirty);
+  }
+  std::int64_t stored_time() const { return to_nanos(status().st_mtim); }
+};
+
+TEST_F(SettleStore, GivesAWholeFileItsOwnTime) {
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime);
+  EXPECT_FALSE(object().has(kObjectTimesDirty));
+}
+
+TEST_F(SettleStore, KeepsTheFilesTimeBackWhileDataIsOnItsWay) {
+  for (const std::int64_t mtime :
+       {kMtime, std::int64_t{0}, 2 * kNanosPerSecond, -kNanosPerSecond}) {
+    object().mtime_ns.store(mtime);
+    object().dirty_blocks.store(1);
+    ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+    EXPECT_GT(std::abs(stored_time() - mtime), 2 * kNanosPerSecond) << mtime;
+    EXPECT_TRUE(object().has(kObjectTimesDirty));
+    EXPECT_EQ(object().mtime_ns.load(), mtime);
+    object().dirty_blocks.store(0);
+    ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+    EXPECT_EQ(stored_time(), mtime);
+    EXPECT_FALSE(object().has(kObjectTimesDirty));
+  }
+}
+
+// The old bytes are there with their time.
+TEST_F(SettleStore, LeavesTheTimeOfBytesThatAreStillTheOldOnes) {
+  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(kMtime - 1000 * kNanosPerSecond)};
+  ASSERT_EQ(futimens(fd_, times), 0);
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime - 1000 * kNanosPerSecond);
+}
+
+// The last of the data overtook the settling, and then somebody mapped the file.
+TEST_F(SettleStore, LeavesNoUnfinishedTimeInThroughMode) {
+  object().dirty_blocks.store(1);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  object().dirty_blocks.store(0);
+  object().through.store(1);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime);
+  object().through.store(0);
+}
+
+TEST_F(SettleStore, TriesAgainAfterAStoreThatCannotBeAsked) {
+  EXPECT_EQ(settle_store(actor_, index_, -1), -EBADF);
+  EXPECT_TRUE(object().has(kObjectTimesDirty)) << "the times are still owed";
+  object().through.store(1);
+  EXPECT_EQ(settle_store(actor_, index_, -1), -EBADF);
+  EXPECT_TRUE(object().has(kObjectTimesDirty));
+  object().through.store(0);
+  EXPECT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(stored_time(), kMtime);
+}
+
+}  // namespace
+}  // namespace cairn

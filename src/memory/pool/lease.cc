@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/pool/lease.h"
+
+#include <algorithm>
+
+namespace cairn {
+
+BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
+                        const OwnerTable& owners, unsigned wanted, Fresh* fresh,
+                        AccountId account) {
+  if (owner_ != self) {
+    forget();
+    owner_ = self;
+  }
+  if (account_ != account) {
+    drop(pool);
+    account_ = account;
+  }
+  *fresh = Fresh();
+  // Lowest first: memory that was touched before is used again, and the tier grows only as far as
+  // it is needed.
+  cursor_ = 0;
+  const unsigned index = static_cast<unsigned>(size_class);
+  if (size_class != SizeClass::k64KiB) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if (has_carved_[index]) {
+        const BucketIndex bucket = pool.take(SlabIndex{carved_[index]}, self, owners);
+        if (bucket != BucketIndex::kNone) return bucket;
+        pool.give_back(SlabIndex{carved_[index]}, self);
+        has_carved_[index] = false;
+      }
+      SlabIndex slab{};
+      if (!pool.lease(size_class, self, &cursor_, &slab, account)) return BucketIndex::kNone;
+      carved_[index] = slab.value;
+      has_carved_[index] = true;
+      *fresh = Fresh{slab.value, 1};
+    }
+    return BucketIndex::kNone;
+  }
+  if (whole_count_ == 0) {
+    // A small pool is shared out in small portions, so that one thread cannot sit on all of it.
+    const unsigned share = std::max(1u, pool.slab_count() / 64);
+    const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
+    whole_limit_ = portion;
+    whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account, last_);
+    if (whole_count_ == 0) return BucketIndex::kNone;
+    last_ = whole_[whole_count_ - 1];
+    std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
+    const std::uint32_t lowest = whole_[whole_count_ - 1];
+    if (whole_[0] - lowest + 1 == whole_count_) *fresh = Fresh{lowest, whole_count_};
+  }
+  return pool.take_whole(SlabIndex{whole_[--whole_count_]}, self, owners);
+}
+
+void Lease::release(BucketPool& pool, BucketIndex bucket, Owner self) {
+  SlabIndex slab{};
+  if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(bucket, self, &slab, account_)) {
+    whole_[whole_count_++] = slab.value;
+  } else {
+    pool.release(bucket, self);
+  }
+}
+
+void Lease::drop(BucketPool& pool) {
+  whole_limit_ = 0;
+  while (whole_count_ > 0) pool.give_back(SlabIndex{whole_[--whole_count_]}, owner_);
+  for (unsigned index = 0; index < kSizeClasses - 1; ++index) {
+    if (has_carved_[index]) pool.give_back(SlabIndex{carved_[index]}, owner_);
+    has_carved_[index] = false;
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heat map of a file, kept beside the node's state from its last close to its next open, and
+// deleted when the node ends.
+//
+// Format (base/kept_file.h): "CAIRNHEA", then the file's identity (device, inode, birth), its size
+// and how scores fade, the epochs and the size of a segment, and for each segment its number of
+// runs, the runs (policy/heat/heat_score.h) and its references if there are any.
+//
+// Errors name the file. A map that is not there: kNotFound. Not a map, cut off, changed, or with
+// values that no map has: kInvalid. Of another version, file or pace: kIncompatible. Whoever gets
+// any of them goes on without a map; nothing was changed by reading it.
+//
+// Thread safety: pure functions and the file system. One thread saves the map of a file at a time.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "policy/heat/file_heat.h"
+
+namespace cairn {
+
+// No map is larger. A reader looks at nothing that is.
+inline constexpr std::size_t kHeatFileBytesMax = std::size_t{1} << 20;
+
+std::string encode_heat(const FileKey& key, const FileHeat::State& state);
+// Of the map of this very file. Whether the file still has the size it had is for the caller to
+// see.
+Result<FileHeat::State> decode_heat(std::string_view bytes, const FileKey& key,
+                                    const HeatPace& pace);
+
+// "0000fd01-00000000000a1b2c-17a3f5e09c4d2b10.heat"
+std::string heat_file_name(const FileKey& key);
+
+Status save_heat(const std::string& path, const FileKey& key, const FileHeat::State& state);
+Result<FileHeat::State> load_heat(const std::string& path, const FileKey& key,
+                                  const HeatPace& pace);
+// All maps in a directory, half-written ones too. Returns: how many; none if there is no such
+// directory. Errors: of the first that stays.
+Result<std::size_t> remove_heat_files(const std::string& directory);
+
+}  // namespace cairn

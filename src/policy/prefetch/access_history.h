@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which a file was read, over its streams and epochs: a plain vector of runs that can
+// be kept and restored.
+//
+// An entry is a stretch that was read in one go or in reads that adjoin each other. Every stream
+// writes into places of its own, so that what others read meanwhile does not get between. An entry
+// of no blocks is no stretch: `first` is the position where the chain goes on, or -1 at its end.
+//
+// Bounds: entries_max, and the budget. What is full records nothing more, so that the beginning of
+// a long epoch can be replayed in the next one; if little of it is replayed, it is forgotten.
+//
+// Thread safety: none. Ownership: borrows the budget.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policy/prefetch/knowledge_budget.h"
+#include "policy/prefetch/predictor.h"
+
+namespace cairn {
+
+class AccessHistory {
+ public:
+  using Position = std::uint32_t;
+  static constexpr Position kNowhere = UINT32_MAX;
+
+  // Requires: entries_max < 2^31.
+  AccessHistory(KnowledgeBudget& budget, std::uint32_t entries_max)
+      : budget_(budget), entries_max_(entries_max) {}
+  ~AccessHistory() { forget(); }
+  AccessHistory(const AccessHistory&) = delete;
+  AccessHistory& operator=(const AccessHistory&) = delete;
+
+  // Where a stretch that begins with this block was written, or kNowhere; of several the first,
+  // unless HistoryWriter::prefer_last() has told otherwise.
+  Position find(std::int64_t first) const;
+  // Requires: a position of a stretch.
+  const BlockRun& at(Position position) const { return entries_[position]; }
+  // The stretch behind that, or kNowhere.
+  Position after(Position position) const;
+
+  // What was read from the beginning of the record on, until that came to its end or its first
+  // stretch again, if it leads through the position; else what was from there on.
+  RepeatedOrder lap_through(Position position) const;
+
+  // Positions hold as long as this does not change.
+  std::uint32_t generation() const { return generation_; }
+  bool is_full() const { return is_full_; }
+  // A read was (not) as the history had it.
+  void note_replay(bool was_right);
+  void forget();
+
+  const std::vector<BlockRun>& entries() const { return entries_; }
+  // Takes what entries() once gave; whatever is not in order in it is left out. Returns: whether
+  // there was room.
+  bool restore(const std::vector<BlockRun>& entries);
+
+ private:
+  friend class HistoryWriter;
+  static constexpr std::size_t kEntriesFirst = 64;
+  static constexpr std::size_t kBytesPerEntry = sizeof(BlockRun) + 2 * sizeof(Position);
+  static constexpr BlockRun kEnd{-1, 0};
+
+  // From a stretch on, until `seen` is in it and it ends.
+  RepeatedOrder lap_from(Position first, Position seen) const;
+  // Appends places, all of them ends. Returns: the first of them, or kNowhere.
+  Position reserve(std::uint32_t places);
+  bool grow(std::size_t entries);
+  void add_to_index(Position position);
+
+  KnowledgeBudget& budget_;
+  const std::uint32_t entries_max_;
+  std::vector<BlockRun> entries_;
+  std::vector<Position> index_;  // by the hash of `first`; open addressing, at most half full
+  std::size_t bytes_ = 0;        // reserved
+  std::uint32_t generation_ = 0;
+  std::uint64_t reads_while_full_ = 0;
+  std::uint64_t replays_while_full_ = 0;
+  bool is_full_ = false;
+};
+
+// Where a stream writes into the history.
+class HistoryWriter {
+ public:
+  explicit HistoryWriter(AccessHistory& history) : history_(history) {}
+  void append(BlockRun run);
+  // The stretch appended last is found instead of older ones that begin with the same block.
+  void prefer_last();
+  // What was appended is followed by what is there already; the next that is appended is not.
+  void go_on_at(AccessHistory::Position position);
+
+ private:
+  static constexpr std::uint32_t kPlacesFirst = 8;
+  static constexpr std::uint32_t kPlacesMax = 256;
+  static constexpr std::uint32_t kStretchMax = 1U << 30;
+
+  bool reserve_place();
+
+  AccessHistory& history_;
+  std::uint32_t generation_ = 0;
+  std::uint32_t places_ = kPlacesFirst;  // to reserve next
+  AccessHistory::Position next_ = 0;     // place to write
+  AccessHistory::Position end_ = 0;      // of the places reserved
+  AccessHistory::Position last_ = 0;     // written
+  bool is_open_ = false;                 // what is appended follows `last_`
+};
+
+}  // namespace cairn

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/prefetch/chooser.h"
+
+#include <algorithm>
+
+namespace cairn {
+namespace {
+
+constexpr float kNearRate = 0.15F;
+constexpr float kFarRate = 0.25F;
+// Of a predictor that has nothing to say. What it says afterwards has to be right more often before
+// it is believed, which is what keeps accidental hits in random streams from being followed.
+constexpr float kSilenceRate = 0.05F;
+constexpr float kScoreOfSilent = 0.1F;
+// Reads without which hardly any predictor can have anything to say.
+constexpr std::uint32_t kReadsFirst = 8;
+constexpr float kScoreOfTold = 0.9F;
+// Who is asked does not change for less: two that take turns fetch more than either.
+constexpr float kWorthMargin = 0.05F;
+// What a stream inherits lies between these: trusted from the first prediction on, but not for
+// long when it is wrong; or after the third that is right.
+constexpr float kScoreInheritedMin = 0.1F;
+constexpr float kScoreInheritedMax = 0.55F;
+constexpr std::uint32_t kSpokenMin = 8;
+// Most streams are open at the same time: they cannot wait until one has ended.
+constexpr std::uint32_t kReadsPerDeposit = 32;
+constexpr float kFileRate = 0.5F;
+constexpr float kNodeRate = 0.1F;
+
+// The share of the blocks foreseen that were read, as far as a read can tell that is shorter.
+float share_read(BlockRun foreseen, BlockRun run) {
+  const std::int64_t first = std::max(foreseen.first, run.first);
+  const std::int64_t end = std::min(foreseen.end(), run.end());
+  if (end <= first) return 0;
+  return static_cast<float>(end - first) / static_cast<float>(std::min(foreseen.count, run.count));
+}
+
+}  // namespace
+
+Chooser::Chooser(FileKnowledgePtr file, NodeKnowledge& node, PredictorSupply* supply)
+    : file_(std::move(file)), node_(node) {
+  const PredictorSources sources{*file_, node_, hints_};
+  for (unsigned index = 0; index < kPredictors; ++index) {
+    Member& member = members_[index];
+    member.predictor = kPredictorMakers[index].make(sources);
+    member.is_told = kPredictorMakers[index].is_told;
+    member.near_score = member.is_told ? kScoreOfTold : file_->scores[index];
+  }
+  if (supply == nullptr) return;
+  Member& member = members_[kSupplied];
+  member.predictor = supply->make(file_blocks_);
+  member.near_score = file_->scores[kSupplied];
+  ++member_count_;
+}
+
+void Chooser::leave_scores() {
+  for (unsigned index = 0; index < member_count_; ++index) {
+    const Member& member = members_[index];
+    if (member.is_told || member.spoken < kSpokenMin) continue;
+    const float found = std::clamp(member.score(), kScoreInheritedMin, kScoreInheritedMax);
+    file_->scores[index] += kFileRate * (found - file_->scores[index]);
+    node_.scores()[index] += kNodeRate * (found - node_.scores()[index]);
+  }
+}
+
+// Of reads that do not begin at a block boundary the first or last block has just been read.
+BlockRun Chooser::news_of(BlockRun run) const {
+  if (last_.count == 0 || run.count == 1) return run;
+  if (run.first == last_.end() - 1) return BlockRun{run.first + 1, run.count - 1};
+  if (run.end() - 1 == last_.first) return BlockRun{run.first, run.count - 1};
+  return run;
+}
+
+void Chooser::judge_near(Member& member, BlockRun run) {
+  if (member.near_count == 0) {
+    if (member.is_told) {
+      // What is said next has nothing to do with what was said before.
+      member.near_score = kScoreOfTold;
+      member.is_far_known = false;
+    } else if (reads_ > kReadsFirst && member.near_score > kScoreOfSilent) {
+      member.near_score -= kSilenceRate * member.near_score;
+    }
+    return;
+  }
+  float share = 0;
+  for (unsigned at = 0; at < member.near_count; ++at)
+    share = std::max(share, share_read(member.near[at], run));
+  member.near_score += kNearRate * (share - member.near_score);
+}
+
+void Chooser::judge_far(Member& member, BlockRun run) {
+  for (Sample& sample : member.far) {
+    if (sample.run.count == 0) continue;
+    const float share = share_read(sample.run, run);
+    if (share == 0 && reads_ < sample.until) continue;
+    if (!member.is_far_known) member.far_score = member.near_score;
+    member.is_far_known = true;
+    member.far_score += kFarRate * (share - member.far_score);
+    sample.run.count = 0;
+  }
+}
+
+void Chooser::sample_far(Member& member) {
+  std::array<BlockRun, kFarReads> next;
+  const std::size_t count = member.predictor->predict(next);
+  const float reach = static_cast<float>(count) / kFarReads;
+  member.reach += kFarRate * (reach - member.reach);
+  if (count <= kNearReads) return;
+  const auto distance = static_cast<std::uint32_t>(count);
+  member.far[reads_ / kReadsPerSample % kSamples] = Sample{next[count - 1], reads_ + 2 * distance};
+}
+
+void Chooser::observe(BlockRun run) {
+  const bool is_known = last_.count != 0 && run.first >= last_.first && run.end() <= last_.end();
+  if (is_known) return;
+  const BlockRun news = news_of(run);
+  last_ = run;
+  hints_.observe(run);
+  if (++reads_ % kReadsPerDeposit == 0) leave_scores();
+  for (unsigned index = 0; index < member_count_; ++index) {
+    Member& member = members_[index];
+    judge_near(member, news);
+    judge_far(member, news);
+    member.predictor->observe(run);
+    member.near_count = static_cast<unsigned>(member.predictor->predict(member.near));
+    if (member.near_count == 0) continue;
+    ++member.spoken;
+    // They are not all asked at the same read.
+    if (member.near_score >= kScoreMin && (reads_ + index) % kReadsPerSample == 0)
+      sample_far(member);
+  }
+}
+
+// A hint may have come since the last read.
+bool Chooser::has_something(const Member& member) {
+  if (!member.is_told) return member.near_count != 0;
+  BlockRun next;
+  return member.predictor->predict({&next, 1}) != 0;
+}
+
+unsigned Chooser::best() const {
+  // A declared order says more than that no pattern is to be expected.
+  const bool only_told = hints_.advice() == AccessAdvice::kRandom;
+  unsigned best = kNobody;
+  float worth_to_beat = 0;
+  for (unsigned index = 0; index < member_count_; ++index) {
+    const Member& member = members_[index];
+    if (only_told && !member.is_told) continue;
+    if (member.score() < kScoreMin || member.worth() < worth_to_beat) continue;
+    if (!has_something(member)) continue;
+    best = index;
+    worth_to_beat = member.worth() + kWorthMargin;
+  }
+  return best;
+}
+
+RepeatedOrder Chooser::repeated() const {
+  for (unsigned index = 0; index < member_count_; ++index) {
+    RepeatedOrder order = members_[index].predictor->repeated();
+    if (!order.runs.empty()) return order;
+  }
+  return {};
+}
+
+Chooser::Choice Chooser::predict(std::span<BlockRun> next) const {
+  const unsigned index = best();
+  if (index == kNobody) return Choice{};
+  const std::size_t count = members_[index].predictor->predict(next);
+  return count == 0 ? Choice{} : Choice{count, index};
+}
+
+}  // namespace cairn

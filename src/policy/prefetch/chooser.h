@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which predictor a stream is read ahead by: all those of the table follow it, and one that a
+// plugin brings. What each foresaw is compared with what came, and the one that was right most
+// often lately is asked. When none is right often enough, nobody is.
+//
+// A predictor's score is the mean of two running shares of blocks that were read after it had said
+// so: of its next two reads, and of reads as far ahead as kFarReads. What is fetched is what it
+// sees far ahead; the near share tells sooner that a pattern has ended. The far one is only asked
+// for while the near one is good, so that a stream without any pattern costs little. Of two that
+// are right equally often the one that sees further is worth more: what is foreseen too late does
+// not arrive in time. A new stream begins with what other streams of the file, or of the node, have
+// found.
+//
+// Bounds: some 7 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
+// file's knowledge; borrows the node's and the supply, which outlive it.
+#pragma once
+
+#include "policy/prefetch/predictor_supply.h"
+#include "policy/prefetch/predictors.h"
+
+namespace cairn {
+
+class Chooser {
+ public:
+  // A prediction that is expected to be right less often is not made.
+  static constexpr float kScoreMin = 0.4F;
+  static constexpr unsigned kFarReads = 8;
+  // The number of the predictor that stands in no table: behind all that do.
+  static constexpr unsigned kSupplied = kPredictors;
+  static constexpr unsigned kNobody = kPredictors + 1;
+
+  // `supply`: of one predictor more; may be null.
+  Chooser(FileKnowledgePtr file, NodeKnowledge& node, PredictorSupply* supply = nullptr);
+  ~Chooser() { leave_scores(); }
+  Chooser(const Chooser&) = delete;
+  Chooser& operator=(const Chooser&) = delete;
+
+  StreamHints& hints() { return hints_; }
+  // How long the file is now, for those who ask.
+  void set_file_blocks(std::int64_t blocks) { file_blocks_ = blocks; }
+
+  // The program reads this. Within what it has just read it is no step.
+  void observe(BlockRun run);
+
+  struct Choice {
+    std::size_t count = 0;         // of the runs that are filled
+    unsigned predictor = kNobody;  // an index of kPredictorMakers, or kSupplied
+  };
+  Choice predict(std::span<BlockRun> next) const;
+  // Of the first predictor that knows one.
+  RepeatedOrder repeated() const;
+
+  // How often the predictor was right, of 1.
+  float score(unsigned predictor) const { return members_[predictor].score(); }
+
+ private:
+  static constexpr unsigned kNearReads = 2;
+  static constexpr unsigned kSamples = 4;
+  static constexpr unsigned kReadsPerSample = 4;
+  // Something that was foreseen, and until which read it may come.
+  struct Sample {
+    BlockRun run{0, 0};  // no blocks: none
+    std::uint32_t until = 0;
+  };
+  struct Member {
+    std::unique_ptr<Predictor> predictor;
+    std::array<BlockRun, kNearReads> near{};
+    std::array<Sample, kSamples> far{};
+    unsigned near_count = 0;
+    std::uint32_t spoken = 0;  // times that it foresaw anything
+    float near_score = kScoreFirst;
+    float far_score = kScoreFirst;
+    float reach = 1;  // how much of kFarReads it sees
+    bool is_far_known = false;
+    bool is_told = false;
+
+    float score() const { return is_far_known ? (near_score + far_score) / 2 : near_score; }
+    float worth() const { return score() * (1 + reach) / 2; }
+  };
+
+  static_assert(kNobody <= kPredictorsMax, "each has its place among the scores");
+
+  BlockRun news_of(BlockRun run) const;
+  void leave_scores();
+  void judge_near(Member& member, BlockRun run);
+  void judge_far(Member& member, BlockRun run);
+  void sample_far(Member& member);
+  static bool has_something(const Member& member);
+  unsigned best() const;
+
+  const FileKnowledgePtr file_;
+  NodeKnowledge& node_;
+  StreamHints hints_;
+  std::int64_t file_blocks_ = 0;
+  std::array<Member, kNobody> members_;
+  unsigned member_count_ = kPredictors;
+  BlockRun last_{-1, 0};
+  std::uint32_t reads_ = 0;
+};
+
+}  // namespace cairn

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a file, as bytes that the next node understands: the order in which it was read,
+// how often each predictor was right, how far ahead it had to be read.
+//
+// Format (base/kept_file.h): "CAIRNORD", then which file it is of, which predictors there are,
+// their scores, the distance, and the entries of the history (policy/prefetch/access_history.h).
+// Segment chains are not kept: they are small and quickly learned anew.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "policy/prefetch/knowledge.h"
+
+namespace cairn {
+
+// No file of knowledge is larger.
+inline constexpr std::size_t kKnowledgeFileBytesMax = std::size_t{2} << 20;
+
+// What orders with less stretches than that teach is learned within a few reads anyway.
+inline constexpr std::size_t kStretchesKeptMin = 16;
+
+std::string encode_knowledge(std::uint64_t key, const FileKnowledge& file);
+// Fills `file`, or changes nothing. Errors: those of unseal(); kIncompatible of another file, or of
+// a Cairn with other predictors.
+Status decode_knowledge(std::string_view bytes, std::uint64_t key, FileKnowledge* file);
+
+Status save_knowledge(const std::string& path, std::uint64_t key, const FileKnowledge& file);
+Status load_knowledge(const std::string& path, std::uint64_t key, FileKnowledge* file);
+
+}  // namespace cairn

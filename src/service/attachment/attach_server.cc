@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/attachment/attach_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/clock.h"
+#include "service/process/local_socket.h"
+#include "service/process/process_image.h"
+
+namespace cairn::node {
+namespace {
+
+using protocol::Type;
+
+// What an epoll event speaks of: the kind in the top byte, a number below.
+constexpr unsigned kKindShift = 56;
+enum class Kind : std::uint64_t { kListener = 1, kStop, kConnection, kProcess };
+constexpr std::uint64_t token(Kind kind, std::uint64_t number = 0) {
+  return static_cast<std::uint64_t>(kind) << kKindShift | number;
+}
+
+constexpr message::Malformed kTooEarly{"a message before its greeting"};
+constexpr message::Malformed kOneWay{"a request on a connection of another kind"};
+
+// A dying process closes its sockets a moment before its pidfd tells.
+constexpr std::int64_t kOrphanCheckNanos = 20'000'000;
+
+// Also of a zombie.
+bool has_ended(pid_t pid) {
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) return errno == ESRCH || (::kill(pid, 0) != 0 && errno == ESRCH);
+  pollfd entry{pidfd.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+bool add_to_epoll(int epoll, int fd, std::uint64_t data) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = data;
+  return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// How often it is looked whether processes live that cannot be watched.
+constexpr int kLookMs = 100;
+
+// So many numbers stay free for what comes with messages when connections are taken.
+constexpr rlim_t kLeftByConnections = 4;
+
+// The kernel gives the lowest number that is free.
+bool is_among_last(int fd) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         static_cast<rlim_t>(fd) + kLeftByConnections >= limit.rlim_cur;
+}
+
+// How long what a resting connection sends may wait. Whoever needs it earlier waits for it (drain,
+// Flusher::flush_now).
+constexpr int kRestMs = 1;
+
+// Without input a connection still tells when it is closed.
+bool watch_input(int epoll, int fd, std::uint64_t connection, bool wanted) {
+  epoll_event event{};
+  event.events = wanted ? std::uint32_t{EPOLLIN} : 0;
+  event.data.u64 = token(Kind::kConnection, connection);
+  return ::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0;
+}
+
+// Others have their turn after so many messages of one connection: what a socket holds of a process
+// that has died is less.
+constexpr int kMessagesPerTurn = 1024;
+
+}  // namespace
+
+AttachServer::AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files,
+                           UnservedFiles& unserved, AttachEvents& events)
+    : memory_(memory),
+      clients_(clients),
+      files_(files),
+      unserved_(unserved),
+      events_(events),
+      lost_(memory, clients.descriptors(), files) {}
+
+AttachServer::~AttachServer() { stop(); }
+
+Status AttachServer::start(const std::string& socket_path) {
+  auto listener = listen_at(socket_path, SOCK_SEQPACKET);
+  if (!listener) return listener.status();
+  listener_ = std::move(listener.value());
+  socket_path_ = socket_path;
+  epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_ || !stop_event_ ||
+      !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)) ||
+      !add_to_epoll(epoll_.get(), stop_event_.get(), token(Kind::kStop))) {
+    return Status::from_errno(errno, "cannot watch for clients");
+  }
+  thread_ = std::thread([this] { run(); });
+  return Status::ok();
+}
+
+// The listener keeps its number, so that the thread notices nothing but the next connection.
+Status AttachServer::listen_again(const std::string& socket_path) {
+  const auto listener = listen_at(socket_path, SOCK_SEQPACKET);
+  if (!listener) return listener.status();
+  if (::dup3(listener.value().get(), listener_.get(), O_CLOEXEC) < 0 ||
+      !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)))
+    return Status::from_errno(errno, "cannot listen again at " + socket_path);
+  return Status::ok();
+}
+
+void AttachServer::stop() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  (void)!::write(stop_event_.get(), &one, sizeof one);
+  thread_.join();
+  // The name goes before the socket: who finds a name that nobody listens at takes the service for
+  // dead.
+  ::unlink(socket_path_.c_str());
+}
+
+void AttachServer::run() {
+  constexpr int kEventsMax = 64;
+  epoll_event events[kEventsMax];
+  for (;;) {
+    const bool is_waiting = !orphans_.empty() || lost_.any() || !is_listening_;
+    const int idle_ms = unwatched_.empty() ? -1 : kLookMs;
+    const int waiting_ms = is_waiting ? 5 : idle_ms;
+    const int timeout_ms = resting_.empty() ? waiting_ms : kRestMs;
+    const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
+    // Connections before processes: the last messages of the dead are read before their death is
+    // dealt with.
+    for (int pass = 0; pass < 2; ++pass) {
+      if (pass == 1) serve_resting();
+      for (int at = 0; at < count; ++at) {
+        const std::uint64_t data = events[at].data.u64;
+        const auto kind = static_cast<Kind>(data >> kKindShift);
+        const std::uint64_t number = data & ((std::uint64_t{1} << kKindShift) - 1);
+        if (kind == Kind::kStop) return;
+        if ((kind == Kind::kProcess) != (pass == 1)) continue;
+        if (kind == Kind::kListener) accept_all();
+        if (kind == Kind::kConnection) serve_connection(number);
+        if (kind == Kind::kProcess) process_ended(static_cast<pid_t>(number));
+      }
+    }
+    if (!orphans_.empty()) check_orphans();
+    if (!unwatched_.empty()) check_unwatched();
+    if (lost_.any()) try_lost_again();
+    if (!is_listening_) listen(true);
+  }
+}
+
+void AttachServer::listen(bool wanted) {
+  epoll_event event{};
+  event.events = wanted ? std::uint32_t{EPOLLIN} : 0;
+  event.data.u64 = token(Kind::kListener);
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event) == 0)
+    is_listening_ = wanted;
+}
+
+void AttachServer::accept_all() {
+  for (;;) {
+    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) listen(false);
+      return;
+    }
+    Peer peer;
+    if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) continue;
+    const int on = 1;
+    // A vfork child sends over its parent's connection: the kernel names the sender of each
+    // message.
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+    const std::uint64_t id = next_connection_++;
+    if (!add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id))) continue;
+    const bool is_last = is_among_last(socket.get());
+    Connection connection;
+    connection.socket = std::make_shared<UniqueFd>(std::move(socket));
+    connection.pid = peer.pid;
+    connections_.emplace(id, std::move(connection));
+    // Hello is often here already.
+    serve_connection(id);
+    if (is_last) return listen(false);
+  }
+}
+
+void AttachServer::rest(std::uint64_t id, Connection& connection) {
+  if (connection.is_resting || !watch_input(epoll_.get(), connection.socket->get(), id, false))
+    return;
+  connection.is_resting = true;
+  resting_.push_back(id);
+}
+
+// Who has sent nothing since the last look wakes this thread again.
+void AttachServer::serve_resting() {
+  std::erase_if(resting_, [this](std::uint64_t id) {
+    const std::uint64_t before = descriptors_received_;
+    serve_connection(id);
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return true;
+    if (descriptors_received_ != before) return false;
+    found->second.is_resting = !watch_input(epoll_.get(), found->second.socket->get(), id, true);
+    return !found->second.is_resting;
+  });
+}
+
+void AttachServer::serve_connection(std::uint64_t id) {
+  for (int turn = 0; turn < kMessagesPerTurn; ++turn) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    Datagram datagram;
+    const Received received =
+        receive_datagram(found->second.socket->get(), found->second.pid, &datagram);
+    if (received == Received::kNothing) return;
+    if (received == Received::kDatagram &&
+        handle(id, found->second,
+               decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity())))
+      continue;
+    return close_connection(id);
+  }
+}
+
+void AttachServer::close_connection(std::uint64_t id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection connection = std::move(found->second);
+  connections_.erase(found);
+  // The kernel forgets it by itself only when nobody else shares it.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
+  connection.socket.reset();
+  if (connection.owner) {
+    orphans_.push_back(
+        Orphan{connection.pid, connection.owner, monotonic_ns() + kOrphanCheckNanos});
+  }
+  if (!connection.is_ledger) return;
+  if (unserved_.hung_up(id)) events_.on_ledger_over();
+  // A process that closes its connection and lives on is watched with the number that is free now.
+  if (!notice_end_of(connection.pid, std::move(connection.room))) process_ended(connection.pid);
+}
+
+// Returns false when the connection is to be closed: never that of an attached process for what it
+// says, because its end would mean that the service has died (frontends/client/dead_service.h), and
+// no ledger's, because its files would come back into the buffers.
+bool AttachServer::handle(std::uint64_t id, Connection& connection, ClientMessage message) {
+  return std::visit(
+      [&](auto&& each) { return act(id, connection, std::forward<decltype(each)>(each)); },
+      std::move(message));
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Malformed what) {
+  if (!connection.has_erred) {
+    events_.log("process " + std::to_string(connection.pid) + " has sent " + what.reason +
+                ": left out, as all that follows of this kind");
+    connection.has_erred = true;
+  }
+  if (connection.owner || connection.is_ledger) return true;
+  if (what.is_of_another_version) {
+    return refuse(connection, UnservedReason::kOtherVersion,
+                  "this node runs Cairn " CAIRN_VERSION
+                  ", the program was started with another version");
+  }
+  return refuse(connection, UnservedReason::kFailed,
+                std::string("the node does not understand ") + what.reason);
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Hello hello) {
+  return welcome(connection, hello);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Discarded discarded) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  events_.on_discarded(discarded.object);
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Inherited) {
+  if (!connection.owner && !connection.is_ledger) return act(id, connection, kTooEarly);
+  inherited(connection);
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreign foreign) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  note_foreign(ForeignProgram{foreign.sender, connection.run, std::move(foreign.command),
+                              std::move(foreign.reason)});
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  events_.on_flush_request(give_away(id, connection), flush.object, flush.durable);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  events_.on_sync_request(give_away(id, connection), sync.device);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  answer(connection, unserved_.meet(meet.object));
+  return false;
+}
+
+void AttachServer::answer(const Connection& connection, int error) {
+  protocol::Flushed answer;
+  answer.error = -error;
+  (void)!::send(connection.socket->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {
+  const auto found = processes_.find(connection.pid);
+  const bool is_its =
+      found != processes_.end() && connection.owner && found->second.owner == connection.owner;
+  if (!is_its) return connection.is_ledger;
+  const std::uint16_t slot = connection.owner.slot();
+  found->second.owner = Owner();
+  connection.owner = Owner();
+  events_.on_departure(clients_.declare_dead(slot), AttachEvents::Departure::kDied);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenOver taken) {
+  if (!connection.is_ledger) return act(id, connection, kTooEarly);
+  if (unserved_.taken_over(id, taken.sender)) events_.on_ledger_over();
+  return true;
+}
+
+// A ledger costs one number, its connection's: its end tells of the end of all who have it. Where
+// there is no room for that, what is asked goes into the node's own ledger, which is never over.
+LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run) {
+  connection.run = run;
+  if (connection.is_ledger) return id;
+  std::optional<FileRoom> room = clients_.descriptors().take_one();
+  if (!room) return UnservedFiles::kOfNode;
+  connection.room = std::move(*room);
+  connection.is_ledger = true;
+  unserved_.begin(id, connection.pid);
+  return id;
+}
+
+SharedFd AttachServer::answer_to(std::uint64_t id, Connection& connection, LedgerId ledger) {
+  return ledger == UnservedFiles::kOfNode ? give_away(id, connection) : connection.socket;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserved unserved) {
+  if (connection.owner) return act(id, connection, kOneWay);
+  const LedgerId ledger = ledger_of(id, connection, unserved.run);
+  clients_.note_foreign(ForeignProgram{unserved.sender, unserved.run, std::move(unserved.command),
+                                       text_of(unserved.reason)});
+  const bool is_watched = ledger != UnservedFiles::kOfNode && unserved.sender == connection.pid;
+  if (!is_watched && !notice_end_of(unserved.sender, std::nullopt)) process_ended(unserved.sender);
+  events_.on_unserved(answer_to(id, connection, ledger));
+  return ledger != UnservedFiles::kOfNode;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepThrough keep) {
+  if (connection.owner) return act(id, connection, kOneWay);
+  if (!keep.file) {
+    // There was no number for it. This connection's is free for it when it is asked again, unless
+    // files depend on it.
+    answer(connection, -EAGAIN);
+    return connection.is_ledger;
+  }
+  const LedgerId ledger = ledger_of(id, connection, keep.told.run);
+  events_.on_keep_through(answer_to(id, connection, ledger), ledger, std::move(keep.file),
+                          keep.told);
+  return ledger != UnservedFiles::kOfNode;
+}
+
+SharedFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
+  SharedFd socket = std::move(connection.socket);
+  connections_.erase(id);
+  return socket;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  UniqueFd fd = std::move(given.descriptor);
+  if (fd && given.is_lent) fd = with_own_description(std::move(fd));
+  // Only now: the sender may be waiting until what it has lent is closed.
+  FileRoom room = clients_.descriptors().received(connection.owner.slot());
+  if (fd && files_.insert(given.object, std::move(fd), std::move(room), connection.run)) {
+    events_.on_descriptor(given.object);
+    ++descriptors_received_;
+    rest(id, connection);
+    return true;
+  }
+  events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
+              " has not arrived, or is not of its file");
+  lost_.add(LostDescriptor{given.object, connection.owner, given.sender, connection.pid,
+                           given.number, connection.run});
+  room = FileRoom();
+  try_lost_again();
+  return true;
+}
+
+void AttachServer::try_lost_again() {
+  lost_.try_again([this](ObjectIndex object) { events_.on_descriptor(object); });
+}
+
+bool AttachServer::refuse(const Connection& connection, UnservedReason code,
+                          const std::string& reason) const {
+  protocol::Refused refused;
+  refused.code = code;
+  refused.header.type = Type::kRefused;
+  std::snprintf(refused.reason, sizeof refused.reason, "%s", reason.c_str());
+  (void)!::send(connection.socket->get(), &refused, sizeof refused, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return false;
+}
+
+bool AttachServer::welcome(Connection& connection, const message::Hello& hello) {
+  if (connection.owner || connection.is_ledger)
+    return act(0, connection, message::Malformed{"a second greeting"});
+  if (hello.layout_version != kLayoutVersion) {
+    return refuse(
+        connection, UnservedReason::kOtherVersion,
+        "the node's memory has another layout: restart the node with this version of Cairn");
+  }
+  const auto known = processes_.find(connection.pid);
+  if (known != processes_.end() && known->second.owner) {
+    // Only an exec makes a process attach twice: nobody of the old image is left to touch the
+    // arena.
+    Process& before = known->second;
+    before.departed.push_back(clients_.declare_dead(before.owner.slot()));
+    before.owner = Owner();
+    events_.on_departure(before.departed.back(), AttachEvents::Departure::kExeced);
+  }
+  ClientInfo client;
+  client.pid = connection.pid;
+  client.run = hello.run;
+  client.command = hello.command;
+  UnservedReason why = UnservedReason::kNone;
+  const std::optional<Owner> owner = clients_.attach(client, &why);
+  if (!owner) return refuse(connection, why, text_of(why));
+  // After it has been let in: a process that is refused costs no number.
+  Process* process = watch(connection.pid);
+  if (process == nullptr) {
+    events_.on_departure(clients_.declare_dead(owner->slot()), AttachEvents::Departure::kDied);
+    return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
+  }
+  connection.owner = *owner;
+  connection.run = hello.run;
+  process->owner = *owner;
+  process->run = hello.run;
+  return send_welcome(connection);
+}
+
+bool AttachServer::send_welcome(const Connection& connection) const {
+  protocol::Welcome welcome;
+  welcome.slot = connection.owner.slot();
+  welcome.generation = connection.owner.generation();
+  welcome.shape = memory_.shape();
+  int fds[1 + kTiersMax];
+  unsigned count = 0;
+  fds[count++] = memory_.control().fd();
+  fds[count++] = memory_.data().fd();
+  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
+    if (welcome.shape.tier_bytes[tier] != 0)
+      fds[count++] = memory_.file_tier(static_cast<TierId>(tier)).fd();
+  }
+  iovec part{&welcome, sizeof welcome};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+  cmsghdr* item = CMSG_FIRSTHDR(&header);
+  item->cmsg_level = SOL_SOCKET;
+  item->cmsg_type = SCM_RIGHTS;
+  item->cmsg_len = CMSG_LEN(sizeof(int) * count);
+  std::memcpy(CMSG_DATA(item), fds, sizeof(int) * count);
+  return ::sendmsg(connection.socket->get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+}
+
+void AttachServer::note_foreign(const ForeignProgram& program) {
+  events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) +
+              "): " + program.reason);
+  if (notice_end_of(program.pid, clients_.descriptors().take_one())) clients_.note_foreign(program);
+}
+
+void AttachServer::inherited(const Connection& connection) {
+  const auto found = processes_.find(connection.pid);
+  if (found == processes_.end()) return;
+  // An image that is not served has no slot of its own: what is there is the old one's.
+  if (connection.is_ledger && found->second.owner) {
+    found->second.departed.push_back(clients_.declare_dead(found->second.owner.slot()));
+    found->second.owner = Owner();
+    events_.on_departure(found->second.departed.back(), AttachEvents::Departure::kExeced);
+  }
+  for (const Owner old : found->second.departed) events_.on_inherited(old);
+  found->second.departed.clear();
+  if (!connection.is_ledger) clients_.end_foreign(connection.pid);
+}
+
+AttachServer::Process* AttachServer::watch(pid_t pid) {
+  if (const auto found = processes_.find(pid); found != processes_.end()) return &found->second;
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd || !add_to_epoll(epoll_.get(), pidfd.get(),
+                              token(Kind::kProcess, static_cast<std::uint64_t>(pid)))) {
+    return nullptr;
+  }
+  Process process;
+  process.pidfd = std::move(pidfd);
+  return &processes_.emplace(pid, std::move(process)).first->second;
+}
+
+bool AttachServer::notice_end_of(pid_t pid, std::optional<FileRoom> room) {
+  if (processes_.contains(pid)) return true;
+  if (has_ended(pid)) return false;
+  Process* process = room ? watch(pid) : nullptr;
+  if (process != nullptr) {
+    process->room = std::move(*room);
+  } else {
+    unwatched_.insert(pid);
+  }
+  return true;
+}
+
+void AttachServer::check_unwatched() {
+  const std::int64_t now = monotonic_ns();
+  if (now < unwatched_at_ns_) return;
+  unwatched_at_ns_ = now + kLookMs * std::int64_t{1'000'000};
+  std::vector<pid_t> ended;
+  std::copy_if(unwatched_.begin(), unwatched_.end(), std::back_inserter(ended), has_ended);
+  for (const pid_t pid : ended) process_ended(pid);
+}
+
+void AttachServer::process_ended(pid_t pid) {
+  unwatched_.erase(pid);
+  if (const auto found = processes_.find(pid); found != processes_.end()) {
+    const Process process = std::move(found->second);
+    processes_.erase(found);
+    std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });
+    if (process.owner) {
+      events_.on_departure(clients_.declare_dead(process.owner.slot()),
+                           AttachEvents::Departure::kDied);
+    }
+    for (const Owner old : process.departed) events_.on_inherited(old);
+  }
+  clients_.end_foreign(pid);
+  if (unserved_.holder_ended(pid)) events_.on_ledger_over();
+}
+
+void AttachServer::check_orphans() {
+  const std::int64_t now = monotonic_ns();
+  std::vector<Orphan> due;
+  std::erase_if(orphans_, [&](const Orphan& orphan) {
+    if (orphan.check_at_ns > now) return false;
+    due.push_back(orphan);
+    return true;
+  });
+  for (const Orphan& orphan : due) {
+    const auto found = processes_.find(orphan.pid);
+    if (found == processes_.end() || found->second.owner != orphan.owner) continue;
+    // Still mapped: the program closed our socket but goes on. Its death will be seen by the pidfd.
+    // So it is with one of which the kernel says nothing, unless it has told that it executes what
+    // cannot be intercepted.
+    const NodeMapping mapping = node_mapping_of(orphan.pid);
+    if (mapping == NodeMapping::kMapped) continue;
+    if (mapping == NodeMapping::kUnknown && !clients_.is_foreign(orphan.pid)) continue;
+    Process& process = found->second;
+    process.departed.push_back(clients_.declare_dead(process.owner.slot()));
+    process.owner = Owner();
+    events_.on_departure(process.departed.back(), AttachEvents::Departure::kExeced);
+  }
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/attachment/client_message.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace cairn::node {
+namespace {
+
+using message::Malformed;
+using protocol::Type;
+
+// No message carries more than one descriptor. What does not fit here the kernel closes itself.
+constexpr std::size_t kDescriptorsTaken = 4;
+
+void take_descriptors(const cmsghdr& item, std::vector<UniqueFd>* descriptors) {
+  const std::size_t count = (item.cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (std::size_t index = 0; index < count; ++index) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(&item) + index * sizeof fd, sizeof fd);
+    descriptors->emplace_back(fd);
+  }
+}
+
+template <typename T>
+bool read_whole(const Datagram& datagram, T* value) {
+  if (datagram.length != sizeof(T)) return false;
+  std::memcpy(value, datagram.bytes, sizeof(T));
+  return true;
+}
+
+// A name that goes into the log and to terminals. Nothing when it does not end within its field.
+template <std::size_t Size>
+std::optional<std::string> text_of(const char (&field)[Size]) {
+  const std::size_t length = ::strnlen(field, Size);
+  if (length == Size) return std::nullopt;
+  std::string text(field, length);
+  const auto is_control = [](char letter) {
+    return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f;
+  };
+  std::replace_if(text.begin(), text.end(), is_control, '?');
+  return text;
+}
+
+bool is_flag(std::uint32_t value) { return value <= 1; }
+
+ClientMessage decode_hello(const Datagram& datagram) {
+  protocol::Hello hello;
+  if (!read_whole(datagram, &hello)) return Malformed{"a greeting of another length"};
+  std::optional<std::string> command = text_of(hello.command);
+  if (!command) return Malformed{"a command's name without an end"};
+  return message::Hello{hello.run, hello.layout_version, std::move(*command)};
+}
+
+ClientMessage decode_foreign(const Datagram& datagram) {
+  protocol::ForeignMessage foreign;
+  if (!read_whole(datagram, &foreign)) return Malformed{"a program's name of another length"};
+  std::optional<std::string> command = text_of(foreign.command);
+  if (!command) return Malformed{"a program's name without an end"};
+  std::optional<std::string> reason = text_of(foreign.reason);
+  if (!reason) return Malformed{"a reason without an end"};
+  return message::Foreign{datagram.sender, std::move(*command), std::move(*reason)};
+}
+
+UniqueFd descriptor_of(Datagram& datagram) {
+  return datagram.descriptors.empty() ? UniqueFd() : std::move(datagram.descriptors.front());
+}
+
+ClientMessage decode_unserved(Type type, Datagram& datagram, std::uint32_t descriptions) {
+  protocol::UnservedMessage told;
+  if (!read_whole(datagram, &told)) return Malformed{"an unserved program's of another length"};
+  if (told.reason >= protocol::UnservedReason::kCount) return Malformed{"an unknown reason"};
+  if (told.description >= descriptions) return Malformed{"a description that no table has"};
+  std::optional<std::string> command = text_of(told.command);
+  if (!command) return Malformed{"a program's name without an end"};
+  if (type == Type::kKeepThrough) return message::KeepThrough{told, descriptor_of(datagram)};
+  return message::Unserved{datagram.sender, told.run, told.reason, std::move(*command)};
+}
+
+// The messages that name an object.
+ClientMessage decode_object(Type type, Datagram& datagram, const ObjectTable& objects) {
+  protocol::ObjectMessage about;
+  if (!read_whole(datagram, &about)) return Malformed{"an object's message of another length"};
+  if (!is_flag(about.durable) || !is_flag(about.is_lent))
+    return Malformed{"a flag that is neither 0 nor 1"};
+  const auto object = static_cast<ObjectIndex>(about.object);
+  if (!objects.is_index(object)) return Malformed{"an object that no table has"};
+  if (type == Type::kDiscarded) return message::Discarded{object};
+  if (!objects.at(object).has(kObjectLive)) return Malformed{"an object that is not in use"};
+  if (type == Type::kFlush) return message::Flush{object, about.durable != 0};
+  if (type == Type::kMeetUnserved) return message::MeetUnserved{object};
+  return message::ObjectDescriptor{object, about.is_lent != 0, descriptor_of(datagram),
+                                   datagram.sender, about.descriptor};
+}
+
+// The messages that say no more than their type.
+ClientMessage decode_header(Type type, const Datagram& datagram) {
+  if (datagram.length != sizeof(protocol::Header))
+    return Malformed{"a bare message of another length"};
+  if (type == Type::kDeclined) return message::Declined{};
+  if (type == Type::kTakenOver) return message::TakenOver{datagram.sender};
+  return message::Inherited{};
+}
+
+// How many descriptors the message carries: exactly so many, no fewer and no more.
+std::size_t descriptors_of(Type type) {
+  return type == Type::kObjectDescriptor || type == Type::kKeepThrough ? 1 : 0;
+}
+
+}  // namespace
+
+Received receive_datagram(int socket, pid_t otherwise, Datagram* datagram) {
+  iovec part{datagram->bytes, sizeof datagram->bytes};
+  alignas(cmsghdr) char
+      control[CMSG_SPACE(sizeof(int) * kDescriptorsTaken) + CMSG_SPACE(sizeof(ucred))];
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  ssize_t length = 0;
+  do {
+    length = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (length < 0 && errno == EINTR);
+  if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::kNothing;
+  if (length < 0) return Received::kClosed;
+  datagram->length = static_cast<std::size_t>(length);
+  datagram->is_cut = (header.msg_flags & MSG_TRUNC) != 0;
+  datagram->lost_descriptors = (header.msg_flags & MSG_CTRUNC) != 0;
+  datagram->sender = otherwise;
+  for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
+    if (item->cmsg_level != SOL_SOCKET) continue;
+    if (item->cmsg_type == SCM_RIGHTS) take_descriptors(*item, &datagram->descriptors);
+    if (item->cmsg_type == SCM_CREDENTIALS && item->cmsg_len >= CMSG_LEN(sizeof(ucred))) {
+      ucred credentials{};
+      std::memcpy(&credentials, CMSG_DATA(item), sizeof credentials);
+      if (credentials.pid > 0) datagram->sender = credentials.pid;
+    }
+  }
+  // An empty datagram says no more than a closed socket.
+  return length == 0 ? Received::kClosed : Received::kDatagram;
+}
+
+ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions) {
+  protocol::Header header;
+  if (datagram.length < sizeof header) return Malformed{"a message shorter than its header"};
+  std::memcpy(&header, datagram.bytes, sizeof header);
+  if (header.magic != protocol::kMagic) return Malformed{"a message of something else"};
+  if (header.version != protocol::kVersion) return Malformed{"another version", true};
+  if (datagram.is_cut) return Malformed{"a message longer than any"};
+  const std::size_t wanted = descriptors_of(header.type);
+  const bool has_lost_its_own =
+      wanted == 1 && datagram.descriptors.empty() && datagram.lost_descriptors;
+  if (!has_lost_its_own && (datagram.lost_descriptors || datagram.descriptors.size() != wanted))
+    return Malformed{"more or fewer descriptors than its type has"};
+  switch (header.type) {
+    case Type::kHello:
+      return decode_hello(datagram);
+    case Type::kObjectDescriptor:
+    case Type::kDiscarded:
+    case Type::kFlush:
+    case Type::kMeetUnserved:
+      return decode_object(header.type, datagram, objects);
+    case Type::kInherited:
+    case Type::kDeclined:
+    case Type::kTakenOver:
+      return decode_header(header.type, datagram);
+    case Type::kUnserved:
+    case Type::kKeepThrough:
+      return decode_unserved(header.type, datagram, descriptions);
+    case Type::kForeign:
+      return decode_foreign(datagram);
+    case Type::kSync: {
+      protocol::SyncMessage sync;
+      if (!read_whole(datagram, &sync)) return Malformed{"a request to sync of another length"};
+      return message::Sync{sync.device};
+    }
+    case Type::kWelcome:
+    case Type::kRefused:
+    case Type::kFlushed:
+      return Malformed{"a message that only the service sends"};
+  }
+  return Malformed{"a message of an unknown type"};
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client has sent, received and checked: the one place where bytes of client.sock become
+// values.
+//
+// A datagram is taken from the socket with all descriptors that came with it, and decoded into one
+// of the alternatives below or into Malformed. Lengths, versions, numbers, texts and the count of
+// descriptors are right in every other alternative; descriptors that no message asks for are
+// closed with the datagram. A new type is a struct here, a case in decode() and a row in the test.
+//
+// Thread safety: functions without state. Ownership: a message owns its descriptor.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "frontends/protocol/protocol.h"
+#include "memory/catalog/object_table.h"
+#include "service/process/unique_fd.h"
+
+namespace cairn::node {
+
+// One message as it came, with nothing checked yet.
+struct Datagram {
+  std::size_t length = 0;
+  bool is_cut = false;  // longer than any message
+  // The kernel gave fewer descriptors than were sent: more than we have room for, or this process
+  // may open no more.
+  bool lost_descriptors = false;
+  pid_t sender = 0;  // of this message, as the kernel says: a vfork child uses its parent's socket
+  std::vector<UniqueFd> descriptors;
+  alignas(8) char bytes[protocol::kMessageBytesMax] = {};
+};
+
+enum class Received : std::uint8_t { kDatagram, kNothing, kClosed };
+
+// Takes the next datagram without waiting. `otherwise` is the sender where the kernel names none.
+Received receive_datagram(int socket, pid_t otherwise, Datagram* datagram);
+
+namespace message {
+
+struct Malformed {
+  const char* reason;  // for the log
+  // The peer may be an honest program of another installation, and is told.
+  bool is_of_another_version = false;
+};
+struct Hello {
+  std::uint32_t run;
+  std::uint32_t layout_version;
+  std::string command;
+};
+struct ObjectDescriptor {
+  ObjectIndex object;  // live when the message was decoded
+  bool is_lent;
+  UniqueFd descriptor;  // none when it was lost on its way
+  pid_t sender;
+  std::int32_t number;  // the sender's, of the file; any
+};
+struct Discarded {
+  ObjectIndex object;  // in range; the record may be free or another file's by now
+};
+struct Inherited {};
+struct Foreign {
+  pid_t sender;
+  std::string command;
+  std::string reason;
+};
+struct Flush {
+  ObjectIndex object;  // live when the message was decoded
+  bool durable;
+};
+struct Sync {
+  std::uint64_t device;  // any number
+};
+struct Declined {};
+struct Unserved {
+  pid_t sender;
+  std::uint32_t run;
+  protocol::UnservedReason reason;
+  std::string command;
+};
+struct KeepThrough {
+  protocol::UnservedMessage told;  // its description is in range or 0
+  UniqueFd file;                   // none when it was lost on its way
+};
+struct TakenOver {
+  pid_t sender;
+};
+struct MeetUnserved {
+  ObjectIndex object;  // live when the message was decoded
+};
+
+}  // namespace message
+
+using ClientMessage =
+    std::variant<message::Malformed, message::Hello, message::ObjectDescriptor, message::Discarded,
+                 message::Inherited, message::Foreign, message::Flush, message::Sync,
+                 message::Declined, message::Unserved, message::KeepThrough, message::TakenOver,
+                 message::MeetUnserved>;
+
+// `descriptions`: how many open descriptions the node's table has.
+ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions);
+
+}  // namespace cairn::node

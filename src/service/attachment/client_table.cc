@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/attachment/client_table.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace cairn::node {
+namespace {
+
+void copy_text(char* to, std::size_t size, const std::string& text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  text.copy(to, length);
+  std::memset(to + length, 0, size - length);
+}
+
+void add_to(CounterSums& sums, const CounterSums& more) {
+  for (unsigned counter = 0; counter < kCounters; ++counter) sums[counter] += more[counter];
+}
+
+}  // namespace
+
+ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
+    : memory_(memory),
+      budget_(budget),
+      service_(memory.owners().current(kServiceSlot)),
+      seats_(memory.slot_count()) {
+  for (std::uint32_t slot = kServiceSlot + 1; slot < memory.slot_count(); ++slot) {
+    free_slots_.push_back(static_cast<std::uint16_t>(slot));
+  }
+  ClientSlot& own = memory.slot(kServiceSlot);
+  own.pid.store(::getpid());
+  copy_text(own.command, sizeof own.command, "cairn node-service");
+  own.state.store(SlotState::kActive, std::memory_order_release);
+  seats_[kServiceSlot].state = SlotState::kActive;
+}
+
+std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::UnservedReason* why) {
+  const std::lock_guard lock(mutex_);
+  if (free_slots_.empty()) {
+    *why = protocol::UnservedReason::kNoSlot;
+    return std::nullopt;
+  }
+  if (!budget_.take_client()) {
+    *why = protocol::UnservedReason::kNoNumbers;
+    return std::nullopt;
+  }
+  const std::uint16_t index = free_slots_.front();
+  free_slots_.pop_front();
+  ClientSlot& slot = memory_.slot(index);
+  CAIRN_CHECK(seats_[index].state == SlotState::kFree);
+  seats_[index] = Seat{SlotState::kActive, client};
+  seats_[index].client.slot = index;
+  slot.pid.store(client.pid, std::memory_order_relaxed);
+  slot.run.store(client.run, std::memory_order_relaxed);
+  copy_text(slot.command, sizeof slot.command, client.command);
+  RunCounts& run = runs_[client.run];
+  run.attached = true;
+  slot.account.store(raw(run.account), std::memory_order_relaxed);
+  slot.state.store(SlotState::kActive, std::memory_order_release);
+  ++busy_;
+  ++attaches_;
+  return memory_.owners().current(index);
+}
+
+Owner ClientTable::declare_dead(std::uint16_t slot) {
+  const std::lock_guard lock(mutex_);
+  const Owner dead = memory_.owners().current(slot);
+  CAIRN_CHECK(slot != kServiceSlot);
+  // The generation first: whoever waits for a lock of the dead goes on from this instant.
+  memory_.owners().advance(slot);
+  memory_.slot(slot).state.store(SlotState::kReaping, std::memory_order_release);
+  seats_[slot].state = SlotState::kReaping;
+  return dead;
+}
+
+CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
+  CounterSums sums{};
+  for (const CounterShard& shard : memory_.slot(index).shards) {
+    for (unsigned counter = 0; counter < kCounters; ++counter) {
+      sums[counter] += shard.get(static_cast<Counter>(counter));
+    }
+  }
+  // The hit path counts as little as it can: hits are reads too, and time is in cycles until
+  // somebody asks.
+  const auto sum = [&sums](Counter counter) -> std::uint64_t& {
+    return sums[static_cast<unsigned>(counter)];
+  };
+  sum(Counter::kReads) += sum(Counter::kReadHits);
+  sum(Counter::kReadBytes) += sum(Counter::kPlainHitBytes);
+  sum(Counter::kHitBytesMemory) += sum(Counter::kPlainHitBytes);
+  std::uint64_t& time = sum(Counter::kIoCycles);
+  time = memory_.header().started.to_nanos(time);
+  return sums;
+}
+
+bool ClientTable::has_worked(std::uint16_t index) const {
+  return memory_.slot(index).has_worked.load(std::memory_order_acquire) != 0;
+}
+
+void ClientTable::release(std::uint16_t index) {
+  const std::lock_guard lock(mutex_);
+  ClientSlot& slot = memory_.slot(index);
+  const CounterSums sums = sum_of_slot(index);
+  add_to(departed_, sums);
+  const auto run = runs_.find(seats_[index].client.run);
+  if (run != runs_.end()) add_to(run->second.sums, sums);
+  for (CounterShard& shard : slot.shards) {
+    for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
+  }
+  memory_.header().openings.fetch_sub(slot.openings.exchange(0));
+  budget_.give_back_client(index);
+  slot.has_worked.store(0, std::memory_order_relaxed);
+  memory_.events(index).demands.store(0, std::memory_order_relaxed);
+  slot.pid.store(0, std::memory_order_relaxed);
+  slot.run.store(0, std::memory_order_relaxed);
+  slot.account.store(raw(AccountId::kNobody), std::memory_order_relaxed);
+  slot.state.store(SlotState::kFree, std::memory_order_release);
+  seats_[index] = Seat();
+  free_slots_.push_back(index);
+  --busy_;
+}
+
+std::vector<ClientInfo> ClientTable::active() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ClientInfo> clients;
+  for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
+    if (seats_[index].state == SlotState::kActive) clients.push_back(seats_[index].client);
+  }
+  return clients;
+}
+
+std::size_t ClientTable::active_count() const { return active().size(); }
+
+std::size_t ClientTable::active_count(std::uint32_t run) const {
+  const std::vector<ClientInfo> clients = active();
+  return static_cast<std::size_t>(std::count_if(
+      clients.begin(), clients.end(), [run](const ClientInfo& c) { return c.run == run; }));
+}
+
+std::size_t ClientTable::busy_count() const {
+  const std::lock_guard lock(mutex_);
+  return busy_;
+}
+
+std::uint64_t ClientTable::attach_count() const {
+  const std::lock_guard lock(mutex_);
+  return attaches_;
+}
+
+CounterSums ClientTable::totals() const {
+  const std::lock_guard lock(mutex_);
+  CounterSums sums = departed_;
+  for (std::uint32_t index = kServiceSlot; index < seats_.size(); ++index) {
+    if (seats_[index].state != SlotState::kFree)
+      add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
+  }
+  return sums;
+}
+
+CounterSums ClientTable::run_totals(std::uint32_t run) const {
+  const std::lock_guard lock(mutex_);
+  CounterSums sums{};
+  if (const auto found = runs_.find(run); found != runs_.end()) sums = found->second.sums;
+  for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
+    const Seat& seat = seats_[index];
+    if (seat.state == SlotState::kFree || seat.client.run != run) continue;
+    add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
+  }
+  return sums;
+}
+
+bool ClientTable::has_run_attached(std::uint32_t run) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = runs_.find(run);
+  return found != runs_.end() && found->second.attached;
+}
+
+void ClientTable::forget_run(std::uint32_t run) {
+  const std::lock_guard lock(mutex_);
+  runs_.erase(run);
+}
+
+void ClientTable::set_account(std::uint32_t run, AccountId account) {
+  const std::lock_guard lock(mutex_);
+  runs_[run].account = account;
+  for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
+    const Seat& seat = seats_[index];
+    if (seat.state == SlotState::kFree || seat.client.run != run) continue;
+    memory_.slot(static_cast<std::uint16_t>(index))
+        .account.store(raw(account), std::memory_order_relaxed);
+  }
+}
+
+void ClientTable::note_foreign(const ForeignProgram& program) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ForeignProgram>& of_run = runs_[program.run].foreign;
+  if (of_run.size() < kForeignPerRunMax) of_run.push_back(program);
+  if (foreign_.insert_or_assign(program.pid, program).second) {
+    memory_.header().foreign_programs.fetch_add(1, std::memory_order_acq_rel);
+  }
+}
+
+void ClientTable::end_foreign(pid_t pid) {
+  const std::lock_guard lock(mutex_);
+  if (foreign_.erase(pid) != 0) {
+    memory_.header().foreign_programs.fetch_sub(1, std::memory_order_acq_rel);
+  }
+}
+
+bool ClientTable::is_foreign(pid_t pid) const {
+  const std::lock_guard lock(mutex_);
+  return foreign_.contains(pid);
+}
+
+std::vector<ForeignProgram> ClientTable::foreign_running() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ForeignProgram> programs;
+  for (const auto& entry : foreign_) programs.push_back(entry.second);
+  return programs;
+}
+
+std::vector<ForeignProgram> ClientTable::foreign_of_run(std::uint32_t run) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = runs_.find(run);
+  return found == runs_.end() ? std::vector<ForeignProgram>() : found->second.foreign;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which process holds which slot of the arena.
+//
+// Slots are given out oldest-freed first: the 8-bit generation of a slot then wraps as late as
+// possible, and the name of a dead owner stays unique until the sweep has passed (see sweep.h).
+//
+// Which slots are in use, by whom and for which run, is known here; what stands in the slots is for
+// others to read, and clients can write it.
+//
+// Thread safety: all functions from any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontends/protocol/protocol.h"
+#include "memory/arena/counters.h"
+#include "memory/tiers/node_memory.h"
+#include "service/write_back/descriptor_budget.h"
+
+namespace cairn::node {
+
+using CounterSums = std::array<std::uint64_t, kCounters>;
+
+struct ClientInfo {
+  std::uint16_t slot = 0;
+  pid_t pid = 0;
+  std::uint32_t run = 0;
+  std::string command;
+};
+
+struct ForeignProgram {
+  pid_t pid = 0;
+  std::uint32_t run = 0;
+  std::string command;
+  std::string reason;  // why it is not buffered
+};
+
+class ClientTable {
+ public:
+  // The slot of the service itself.
+  static constexpr std::uint16_t kServiceSlot = ClientSlot::kOfService;
+
+  ClientTable(NodeMemory& memory, DescriptorBudget& budget);
+
+  Owner service() const { return service_; }
+  DescriptorBudget& descriptors() const { return budget_; }
+
+  // A slot for a process, or nothing when all are in use, or too few descriptors are left: `*why`.
+  std::optional<Owner> attach(const ClientInfo& client, protocol::UnservedReason* why);
+  // From here on everything that the owner holds may be taken over. Returns the dead owner.
+  Owner declare_dead(std::uint16_t slot);
+  // True when the slot's owner has counted anything: only then can it have died with a lock or a
+  // lease in hand.
+  bool has_worked(std::uint16_t slot) const;
+  // The sweep has returned what the slot's dead owner held: counters are kept, the slot is free
+  // again.
+  void release(std::uint16_t slot);
+
+  std::vector<ClientInfo> active() const;
+  std::size_t active_count() const;
+  std::size_t active_count(std::uint32_t run) const;
+  // Slots that are active or being reaped.
+  std::size_t busy_count() const;
+  // Advances whenever a client attaches.
+  std::uint64_t attach_count() const;
+
+  // Runs `correct` while no client is attached, being reaped or able to attach, if that holds and
+  // nobody attached since attach_count() returned `epoch`. Returns whether it ran. `correct` must
+  // be quick: an attach waits for it.
+  template <typename Correct>
+  bool if_nobody(std::uint64_t epoch, Correct&& correct) {
+    const std::lock_guard lock(mutex_);
+    if (busy_ != 0 || attaches_ != epoch) return false;
+    correct();
+    return true;
+  }
+
+  // What the node counted since its start; what one run counted.
+  CounterSums totals() const;
+  CounterSums run_totals(std::uint32_t run) const;
+  bool has_run_attached(std::uint32_t run) const;
+  void forget_run(std::uint32_t run);
+  // What the run's clients take of the tiers, those that are attached and those to come, is counted
+  // for `account`.
+  void set_account(std::uint32_t run, AccountId account);
+
+  void note_foreign(const ForeignProgram& program);
+  void end_foreign(pid_t pid);
+  bool is_foreign(pid_t pid) const;
+  std::vector<ForeignProgram> foreign_running() const;
+  std::vector<ForeignProgram> foreign_of_run(std::uint32_t run) const;
+
+ private:
+  struct Seat {
+    SlotState state = SlotState::kFree;
+    ClientInfo client;
+  };
+
+  CounterSums sum_of_slot(std::uint16_t slot) const;
+
+  struct RunCounts {
+    CounterSums sums{};
+    bool attached = false;
+    AccountId account = AccountId::kNobody;
+    std::vector<ForeignProgram> foreign;
+  };
+  static constexpr std::size_t kForeignPerRunMax = 100;
+
+  NodeMemory& memory_;
+  DescriptorBudget& budget_;
+  Owner service_;
+  mutable std::mutex mutex_;
+  std::vector<Seat> seats_;  // one for each slot
+  std::deque<std::uint16_t> free_slots_;
+  std::size_t busy_ = 0;
+  std::uint64_t attaches_ = 0;
+  CounterSums departed_{};  // of clients that have gone
+  std::map<std::uint32_t, RunCounts> runs_;
+  std::map<pid_t, ForeignProgram> foreign_;
+};
+
+}  // namespace cairn::node

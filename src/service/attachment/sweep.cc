@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/attachment/sweep.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/catalog/record_cursor.h"
+
+namespace cairn::node {
+namespace {
+
+bool is_dead(Owner owner, const OwnerTable& owners) { return owner && !owners.is_alive(owner); }
+
+// Requires: the lock. Frees the bucket if no block is in it, else unlocks it.
+void settle_locked(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
+  BlockDescriptor& block = actor.memory->block(bucket);
+  if (block.object_index() == ObjectIndex::kNone && pool.is_taken(bucket)) {
+    pool.release(bucket, actor.self);
+    ++counts->buckets_freed;
+    return;
+  }
+  // The sequence advances: a reader that copied while the dead owner wrote must not accept its
+  // copy.
+  actor.unlock(block, true);
+  ++counts->blocks_unlocked;
+}
+
+void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
+  BlockDescriptor& block = actor.memory->block(bucket);
+  const std::uint64_t seen = block.word.load(std::memory_order_acquire);
+  if (is_dead(BlockDescriptor::owner_in(seen), actor.owners())) {
+    actor.lock(block);
+    settle_locked(actor, pool, bucket, counts);
+    return;
+  }
+  // Somebody else took the lock over first and found that the bucket is no block's place any more.
+  // (A taken bucket without a block is otherwise always locked.)
+  const bool is_orphan = !BlockDescriptor::is_locked(seen) &&
+                         block.object_index() == ObjectIndex::kNone && pool.is_taken(bucket);
+  if (is_orphan && block.try_lock(actor.self)) settle_locked(actor, pool, bucket, counts);
+}
+
+// A death between the change of a slab and of the counts leaves them off: the free slabs, or those
+// of an account. Changes in flight look the same for an instant, so only a difference that stays
+// the same is believed.
+void correct_counts(BucketPool& pool) {
+  constexpr int kLooks = 3;
+  constexpr unsigned kFree = kAccountsMax;  // behind the accounts
+  TierAccounts& accounts = pool.accounts();
+  std::array<std::uint32_t, kAccountsMax> used{};
+  std::array<std::uint32_t, kAccountsMax + 1> differences{};
+  for (int look = 0; look < kLooks; ++look) {
+    bool differs = false;
+    const auto compare = [&](unsigned index, std::uint32_t difference) {
+      differences[index] = look == 0 || difference == differences[index] ? difference : 0;
+      differs = differs || differences[index] != 0;
+    };
+    const std::uint32_t free_before = pool.free_slabs();
+    pool.count_used_slabs(used);
+    std::uint32_t all_used = 0;
+    for (unsigned account = 0; account < kAccountsMax; ++account) {
+      all_used += used[account];
+      compare(account, used[account] - accounts.accounts[account].used.load());
+    }
+    const bool is_moving = pool.free_slabs() != free_before;
+    compare(kFree, is_moving ? 0 : pool.slab_count() - all_used - free_before);
+    if (!differs) return;
+  }
+  for (unsigned account = 0; account < kAccountsMax; ++account) {
+    if (differences[account] != 0)
+      accounts.charge(static_cast<AccountId>(account), differences[account]);
+  }
+  if (differences[kFree] != 0)
+    pool.correct_free_slabs(static_cast<std::int32_t>(differences[kFree]));
+}
+
+void close_description(Actor& actor, DescriptionIndex index) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  OpenDescription& description = descriptions.at(index);
+  const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+  if (object == ObjectIndex::kNone) return;
+  const bool may_write =
+      (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
+  descriptions.destroy(index);
+  abandon_object(actor, object, may_write);
+}
+
+void finish_release(Actor& actor, const DescriptionTable::Released& released) {
+  if (released.kind == HoldKind::kThrough) {
+    abandon_through(actor, static_cast<ObjectIndex>(released.index));
+  } else if (released.last) {
+    close_description(actor, static_cast<DescriptionIndex>(released.index));
+  }
+}
+
+// Calls visit(OwnedLock&) for every lock of the arena but those of the buckets.
+template <typename Visit>
+void for_each_lock(const NodeMemory& memory, Visit&& visit) {
+  ControlHeader& header = memory.header();
+  for (OwnedLock& lock : header.extend_locks) visit(lock);
+  const std::uint32_t objects = used_records(header.object_cursor, memory.objects().capacity());
+  for (std::uint32_t index = 1; index < objects; ++index) {
+    Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
+    visit(object.lock);
+    visit(object.append_lock);
+  }
+  const std::uint32_t descriptions =
+      used_records(header.description_cursor, memory.descriptions().capacity());
+  for (std::uint32_t index = 1; index < descriptions; ++index) {
+    visit(memory.descriptions().at(static_cast<DescriptionIndex>(index)).offset_lock);
+  }
+  memory.objects().for_each_line_lock(visit);
+  memory.directory().for_each_line_lock(visit);
+}
+
+}  // namespace
+
+SweepCounts sweep_buckets(Actor& actor) {
+  SweepCounts counts;
+  const NodeMemory& memory = *actor.memory;
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    BucketPool& pool = memory.pool(static_cast<TierId>(tier));
+    pool.for_each_bucket([&](BucketIndex bucket) { settle_bucket(actor, pool, bucket, &counts); });
+    counts.slabs += pool.reclaim_dead_leases(actor.owners());
+    correct_counts(pool);
+  }
+  return counts;
+}
+
+std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
+                          std::vector<TransitHold>* in_transit) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  std::uint32_t count = 0;
+  const std::uint32_t used =
+      used_records(actor.memory->header().hold_cursor, descriptions.hold_capacity());
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const auto hold = static_cast<HoldIndex>(index);
+    const DescriptionTable::HoldView seen = descriptions.view(hold);
+    if (seen.kind == HoldKind::kFree ||
+        std::find(dead.begin(), dead.end(), seen.owner) == dead.end())
+      continue;
+    if (seen.kind == HoldKind::kDescriptionInTransit) {
+      in_transit->push_back(TransitHold{hold, seen.owner});
+      continue;
+    }
+    finish_release(actor, descriptions.release(hold, seen.owner));
+    ++count;
+  }
+  return count;
+}
+
+void release_transit(Actor& actor, const TransitHold& transit) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  const DescriptionTable::HoldView seen = descriptions.view(transit.hold);
+  if (seen.kind != HoldKind::kDescriptionInTransit || seen.owner != transit.owner) return;
+  finish_release(actor, descriptions.release(transit.hold, transit.owner));
+}
+
+std::uint32_t sweep_locks(Actor& actor) {
+  const OwnerTable& owners = actor.owners();
+  std::uint32_t released = 0;
+  for_each_lock(*actor.memory, [&](OwnedLock& lock) {
+    const Owner holder = lock.holder();
+    if (is_dead(holder, owners) && lock.release_if_held_by(holder)) ++released;
+  });
+  const NodeMemory& memory = *actor.memory;
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      std::atomic<std::uint32_t>& flusher = memory.block(bucket).flusher;
+      std::uint32_t seen = flusher.load(std::memory_order_relaxed);
+      if (is_dead(Owner::from_bits(seen), owners) && flusher.compare_exchange_strong(seen, 0))
+        ++released;
+    });
+  }
+  return released;
+}
+
+std::uint32_t count_dead_locks(const NodeMemory& memory) {
+  std::uint32_t dead = 0;
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
+      const std::uint64_t word = memory.block(bucket).word.load(std::memory_order_relaxed);
+      if (is_dead(BlockDescriptor::owner_in(word), memory.owners())) ++dead;
+    });
+  }
+  return dead;
+}
+
+}  // namespace cairn::node

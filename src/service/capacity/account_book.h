@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has how much of the tiers: opens an account for each run, with its weight and what is
+// reserved for it, and closes it when the run ends; and one for each rule that reserves room for
+// its files. What a run has left behind, or was in the room of a rule, then belongs to nobody.
+//
+// Reservations are of one tier each. At least an eighth of every tier stays for everybody.
+//
+// Thread safety: all functions from any thread. Ownership: borrows everything.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/node_config.h"
+#include "base/reservation.h"
+#include "base/status.h"
+#include "service/attachment/client_table.h"
+
+namespace cairn::node {
+
+// What a run has in one tier, in bytes.
+struct TierHolding {
+  unsigned tier = 0;
+  std::uint64_t used = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t share = 0;  // for certain, while all runs under way want theirs
+};
+
+// Which rule room is reserved by.
+struct RuleKey {
+  std::uint32_t run = 0;       // in whose schema it stands; 0: the node's, or it was set
+  std::uint32_t position = 0;  // in its schema, from 1; 0: `cairn set` said it
+  std::string pattern;
+
+  friend auto operator<=>(const RuleKey&, const RuleKey&) = default;
+};
+
+// What the files of a rule have in the tier that it reserves.
+struct RuleHolding {
+  RuleKey rule;
+  unsigned tier = 0;
+  std::uint64_t used = 0;
+  std::uint64_t reserved = 0;
+};
+
+class AccountBook {
+ public:
+  AccountBook(NodeMemory& memory, ClientTable& clients, const NodeConfig& config);
+
+  // Opens the run's account. With more runs than there are accounts, those that reserve nothing
+  // share account 0.
+  // Errors: kNotFound for a tier that there is not, kInvalid for one named twice, kExhausted when a
+  // tier has not as much left to reserve: the message says what is reserved by whom.
+  Status begin_run(std::uint32_t run, std::uint32_t weight,
+                   const std::vector<Reservation>& reservations);
+  // Closes it, if there is one.
+  void end_run(std::uint32_t run);
+
+  // Opens an account for the files of a rule, or gives the one that it has another reservation.
+  // Errors: as of begin_run(), and then all is as before.
+  Result<AccountId> open_for_rule(const RuleKey& rule, const Reservation& reservation);
+  // Closes it, if there is one.
+  void close_for_rule(const RuleKey& rule);
+
+  // Slabs of the reservations of the run and of its rules that others still have; of run 0, of
+  // those of the node's rules.
+  std::uint64_t missing_slabs(std::uint32_t run) const;
+  std::vector<RuleHolding> rule_holdings() const;
+  std::vector<TierHolding> holdings_of(std::uint32_t run) const;
+
+ private:
+  Result<unsigned> tier_named(const std::string& name) const;
+  Status check(unsigned tier, std::uint64_t slabs, AccountId account) const;
+  std::string who_reserves(unsigned tier) const;
+  Result<AccountId> free_for_rule(const RuleKey& rule);
+  void open(AccountId account, const std::map<unsigned, std::uint64_t>& slabs_of);
+  void empty(AccountId account);
+  std::uint64_t missing_of(AccountId account) const;
+
+  NodeMemory& memory_;
+  ClientTable& clients_;
+  const NodeConfig& config_;
+  mutable std::mutex mutex_;
+  std::map<std::uint32_t, AccountId> accounts_;  // by run
+  std::deque<AccountId> free_;                   // oldest first, so that a number rests a while
+  std::map<RuleKey, AccountId> of_rules_;
+  // As above, each with the pattern that had it last.
+  std::deque<std::pair<AccountId, std::string>> free_for_rules_;
+};
+
+}  // namespace cairn::node

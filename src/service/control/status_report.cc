@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/control/status_report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "service/attachment/sweep.h"
+#include "service/capacity/account_book.h"
+#include "service/control/learning_report.h"
+#include "service/process/log_file.h"
+#include "service/write_back/unserved_files.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr std::size_t kUnstoredMax = 100;
+
+std::uint64_t get(const CounterSums& sums, Counter counter) {
+  return sums[static_cast<unsigned>(counter)];
+}
+
+// What the kernel really backs the RAM tier with, from smaps: the option only asks.
+std::string huge_pages_got(const NodeMemory& memory) {
+  if (memory.data().huge_pages() == HugePages::kReserved) return "hugetlb";
+  char start[32];
+  std::snprintf(start, sizeof start, "%lx-", reinterpret_cast<unsigned long>(memory.data().base()));
+  std::FILE* file = std::fopen("/proc/self/smaps", "re");
+  if (file == nullptr) return "unknown";
+  char line[512];
+  bool inside = false;
+  unsigned long mapped_kib = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, start, std::strlen(start)) == 0) {
+      inside = true;
+    } else if (inside && std::sscanf(line, "ShmemPmdMapped: %lu kB", &mapped_kib) == 1) {
+      break;
+    }
+  }
+  std::fclose(file);
+  if (memory.data().huge_pages() == HugePages::kNever) return "never";
+  return mapped_kib != 0 ? "transparent" : "asked, none mapped yet";
+}
+
+std::uint64_t used_bytes(const BucketPool& pool) {
+  return std::uint64_t{pool.slab_count() - std::min(pool.slab_count(), pool.free_slabs())} *
+         kBlockBytes;
+}
+
+std::uint64_t hit_bytes_of_file_tiers(const CounterSums& sums) {
+  std::uint64_t bytes = 0;
+  for (unsigned tier = 1; tier < kTiersMax; ++tier)
+    bytes += get(sums, hit_bytes_counter(static_cast<TierId>(tier)));
+  return bytes;
+}
+
+Json counters_json(const CounterSums& sums) {
+  return {{"reads", get(sums, Counter::kReads)},
+          {"read_bytes", get(sums, Counter::kReadBytes)},
+          {"read_hits", get(sums, Counter::kReadHits)},
+          {"read_hit_bytes_ram", get(sums, Counter::kHitBytesMemory)},
+          {"read_hit_bytes_file", hit_bytes_of_file_tiers(sums)},
+          {"read_miss_bytes", get(sums, Counter::kMissBytes)},
+          {"read_around_bytes", get(sums, Counter::kAroundBytes)},
+          {"writes", get(sums, Counter::kWrites)},
+          {"write_bytes", get(sums, Counter::kWriteBytes)},
+          {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},
+          {"flushed_bytes", get(sums, Counter::kFlushedBytes)},
+          {"evicted_blocks", get(sums, Counter::kEvictedBlocks)},
+          {"promoted_blocks", get(sums, Counter::kPromotedBlocks)},
+          {"demoted_blocks", get(sums, Counter::kDemotedBlocks)},
+          {"io_time_ns", get(sums, Counter::kIoCycles)},
+          {"opens", get(sums, Counter::kOpens)}};
+}
+
+std::string place_name(const NodeConfig& config, unsigned place) {
+  if (place == MoveJournal::kStore) return "backing store";
+  return place == MoveJournal::kDropped ? std::string("dropped") : tier_name(config, place);
+}
+
+// What has moved, in the order of the tiers: one entry per way and reason that there was.
+Json moves_json(const NodeContext& context) {
+  Json moves = Json::array();
+  for (unsigned from = 0; from < MoveJournal::kPlaces; ++from) {
+    for (unsigned to = 0; to < MoveJournal::kPlaces; ++to) {
+      for (unsigned reason = 0; reason < kPlacementReasons; ++reason) {
+        const auto why = static_cast<PlacementReason>(reason);
+        const MoveJournal::Cell& cell = context.memory->journal().at(from, to, why);
+        const std::uint64_t blocks = cell.blocks.load(std::memory_order_relaxed);
+        if (blocks == 0) continue;
+        moves.push_back({{"from", place_name(*context.config, from)},
+                         {"to", place_name(*context.config, to)},
+                         {"reason", word_for(why)},
+                         {"blocks", blocks},
+                         {"bytes", cell.bytes.load(std::memory_order_relaxed)}});
+      }
+    }
+  }
+  return moves;
+}
+
+Json errors_json(const DirtyView& view) {
+  Json errors = Json::array();
+  for (const UnstoredFile& file : view.files) {
+    if (file.error == 0 || errors.size() >= kUnstoredMax) break;
+    errors.push_back({{"path", file.path},
+                      {"errno", file.error},
+                      {"message", std::strerror(file.error)},
+                      {"count", file.failures},
+                      {"since_seconds", file.since_seconds}});
+  }
+  return errors;
+}
+
+std::uint64_t per_second(std::uint64_t now, std::uint64_t before, double seconds) {
+  return seconds <= 0 || now < before
+             ? 0
+             : static_cast<std::uint64_t>(static_cast<double>(now - before) / seconds);
+}
+
+}  // namespace
+
+Json unstored_json(const std::vector<UnstoredFile>& unstored) {
+  Json files = Json::array();
+  for (const UnstoredFile& file : unstored) {
+    if (files.size() >= kUnstoredMax) break;
+    files.push_back({{"path", file.path},
+                     {"dirty_bytes", file.dirty_bytes},
+                     {"error", file.error == 0 ? "" : std::strerror(file.error)},
+                     {"errno", file.error},
+                     {"since_seconds", file.since_seconds}});
+  }
+  return files;
+}
+
+Json foreign_json(const std::vector<ForeignProgram>& programs) {
+  Json list = Json::array();
+  for (const ForeignProgram& program : programs) {
+    list.push_back(
+        {{"pid", program.pid}, {"command", program.command}, {"reason", program.reason}});
+  }
+  return list;
+}
+
+Json clients_json(const std::vector<ClientInfo>& clients) {
+  Json list = Json::array();
+  for (const ClientInfo& client : clients) {
+    list.push_back({{"slot", client.slot},
+                    {"pid", client.pid},
+                    {"command", client.command},
+                    {"run", std::to_string(client.run)}});
+  }
+  return list;
+}
+
+// Files that are used past the buffers for want of anything better.
+Json unserved_json(const NodeContext& context) {
+  Json reasons = Json::object();
+  const UnservedFiles::Counts counts = context.unserved->counts();
+  for (unsigned reason = 0; reason < counts.size(); ++reason) {
+    if (counts[reason] != 0) reasons[text_of(static_cast<UnservedReason>(reason))] = counts[reason];
+  }
+  return {{"files", context.unserved->count()}, {"since_start", reasons}};
+}
+
+// What a run has of each tier.
+Json holdings_json(const NodeContext& context, std::uint32_t run) {
+  Json list = Json::array();
+  for (const TierHolding& holding : context.accounts->holdings_of(run)) {
+    list.push_back({{"name", tier_name(*context.config, holding.tier)},
+                    {"used_bytes", holding.used},
+                    {"reserved_bytes", holding.reserved},
+                    {"share_bytes", holding.share}});
+  }
+  return list;
+}
+
+// What rules reserve for their files, and what these have there.
+Json reservations_json(const NodeContext& context) {
+  Json list = Json::array();
+  for (const RuleHolding& holding : context.accounts->rule_holdings()) {
+    Json entry = {{"pattern", holding.rule.pattern},
+                  {"tier", tier_name(*context.config, holding.tier)},
+                  {"used_bytes", holding.used},
+                  {"reserved_bytes", holding.reserved}};
+    if (holding.rule.run != 0) entry["run"] = std::to_string(holding.rule.run);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+StatusReport::Sample StatusReport::sample() const {
+  const CounterSums sums = context_.clients->totals();
+  return Sample{monotonic_ns(), get(sums, Counter::kReadBytes), get(sums, Counter::kWriteBytes),
+                get(sums, Counter::kFlushedBytes)};
+}
+
+StatusReport::Sample StatusReport::baseline() {
+  constexpr std::int64_t kRecentNanos = 5 * kNanosPerSecond;
+  constexpr std::int64_t kTooRecentNanos = 100'000'000;
+  const std::int64_t now = monotonic_ns();
+  if (now - last_.at_ns < kRecentNanos && now - last_.at_ns > kTooRecentNanos) return last_;
+  const Sample first = sample();
+  const bool at_work =
+      context_.clients->active_count() != 0 || context_.memory->header().dirty_bytes.load() != 0;
+  if (at_work) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return first;
+}
+
+Json StatusReport::tiers(const DirtyView& dirty) const {
+  const NodeMemory& memory = *context_.memory;
+  Json tiers = Json::array();
+  for (unsigned index = 0; index < memory.tier_count(); ++index) {
+    const auto tier = static_cast<TierId>(index);
+    const BucketPool& pool = memory.pool(tier);
+    const bool ram = index == 0;
+    const bool is_swap = index > context_.config->tiers.size();
+    tiers.push_back({{"name", tier_name(*context_.config, index)},
+                     {"kind", ram       ? "ram"
+                              : is_swap ? "swap"
+                                        : "file"},
+                     {"path", ram       ? std::string()
+                              : is_swap ? context_.config->swap_directory
+                                        : context_.config->tiers[index - 1].directory},
+                     {"capacity_bytes", std::uint64_t{pool.slab_count()} * kBlockBytes},
+                     {"used_bytes", used_bytes(pool)},
+                     {"dirty_bytes", dirty.bytes_per_tier[index]},
+                     {"huge_pages", ram ? huge_pages_got(memory) : std::string("-")}});
+  }
+  return tiers;
+}
+
+Json StatusReport::status() {
+  const std::lock_guard lock(mutex_);
+  const NodeMemory& memory = *context_.memory;
+  const Sample before = baseline();
+  const Sample now = sample();
+  last_ = now;
+  const double seconds = static_cast<double>(now.at_ns - before.at_ns) / 1e9;
+  const DirtyView dirty = view_dirty(memory, *context_.files, kUnstoredMax);
+  Json runs = Json::array();
+  for (const Run& run : context_.runs->all()) {
+    const Flusher::RunShare share = context_.flusher->share_of(run.number());
+    runs.push_back({{"run", run.id},
+                    {"weight", share.weight},
+                    {"tiers", holdings_json(context_, run.number())},
+                    {"stored_bytes", share.stored_bytes},
+                    {"phase", share.in_io ? "io" : "compute"},
+                    {"command_line", run.command_line},
+                    {"directory", run.directory},
+                    {"seconds", static_cast<double>(now.at_ns - run.began_ns) / 1e9}});
+  }
+  std::uint32_t leased = 0;
+  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
+    leased += memory.pool(static_cast<TierId>(tier)).leased_slabs();
+  }
+  const CounterSums sums = context_.clients->totals();
+  return {{"version", CAIRN_VERSION},
+          {"node", context_.config->name},
+          {"service_pid", ::getpid()},
+          {"uptime_seconds", static_cast<double>(now.at_ns - context_.started_ns) / 1e9},
+          {"directory", context_.config->node_directory},
+          {"tiers", tiers(dirty)},
+          {"backing",
+           {{"dirty_bytes", dirty.bytes},
+            {"dirty_files", dirty.files.size()},
+            {"flushed_bytes", now.flushed_bytes},
+            {"flush_rate_bytes_per_second",
+             per_second(now.flushed_bytes, before.flushed_bytes, seconds)}}},
+          {"rates",
+           {{"read_bytes_per_second", per_second(now.read_bytes, before.read_bytes, seconds)},
+            {"write_bytes_per_second", per_second(now.write_bytes, before.write_bytes, seconds)}}},
+          {"counters", counters_json(sums)},
+          {"moves", moves_json(context_)},
+          {"fetches", fetches_json(context_)},
+          {"warnings", kept_warnings()},
+          {"remembered", remembered_json(context_)},
+          {"replacement", replacement_json(context_)},
+          {"events", events_json(context_)},
+          {"clients", clients_json(context_.clients->active())},
+          {"unstored", unstored_json(dirty.files)},
+          {"unstored_total", dirty.files.size()},
+          {"errors", errors_json(dirty)},
+          {"foreign", foreign_json(context_.clients->foreign_running())},
+          {"unserved", unserved_json(context_)},
+          {"runs", runs},
+          {"reservations", reservations_json(context_)},
+          {"control_bytes", memory.control().size_bytes()},
+          {"data_bytes", memory.data().size_bytes()},
+          {"objects", memory.objects().live_count()},
+          {"open_store_files", context_.files->count()},
+          {"audit_owed", context_.reaper->owes_audit()},
+          {"leased_slabs", leased},
+          {"locks_held_by_dead", count_dead_locks(memory)},
+          {"slots_in_use", context_.clients->busy_count()}};
+}
+
+Json run_report(const NodeContext& context, const Run& run, double drain_seconds) {
+  const CounterSums sums = context.clients->run_totals(run.number());
+  std::uint64_t flushed = get(sums, Counter::kFlushedBytes);
+  for (const CounterShard& shard : context.memory->slot(ClientTable::kServiceSlot).shards) {
+    flushed += shard.get(Counter::kFlushedBytes);
+  }
+  flushed -= std::min(flushed, run.flushed_bytes_before);
+  Json hits = {{"ram", get(sums, Counter::kHitBytesMemory)}};
+  for (unsigned tier = 1; tier < context.memory->tier_count(); ++tier) {
+    hits[tier_name(*context.config, tier)] =
+        get(sums, hit_bytes_counter(static_cast<TierId>(tier)));
+  }
+  return {{"wall_seconds", static_cast<double>(monotonic_ns() - run.began_ns) / 1e9},
+          {"io_seconds", static_cast<double>(get(sums, Counter::kIoCycles)) / 1e9},
+          {"read_bytes", get(sums, Counter::kReadBytes)},
+          {"written_bytes", get(sums, Counter::kWriteBytes)},
+          {"hit_bytes", hits},
+          {"miss_bytes", get(sums, Counter::kMissBytes)},
+          {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},
+          {"fetches", fetches_json(context)},
+          {"warnings", kept_warnings()},
+          {"flushed_bytes", flushed},
+          {"drain_seconds", drain_seconds},
+          {"attached", context.clients->has_run_attached(run.number())},
+          {"foreign", foreign_json(context.clients->foreign_of_run(run.number()))},
+          {"clients_left", context.clients->active_count(run.number())}};
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fetches what programs will read before they ask for it: learns from their accesses
+// (service/learning/read_streams.h) and reads from the backing store into RAM.
+//
+// Demand goes first: while a program waits for the backing store, nothing is fetched, for a limited
+// time; and each fetch is one operation of at most 1 MiB, so that nobody waits long behind it. What
+// waits in RAM for its use is bounded to a part of RAM, unless there is plenty of room.
+//
+// What a program that reads in bursts will want later than that waits in the fastest file tier with
+// room, in the same part of it, and comes up to RAM when its turn is near: through RAM on its way
+// down, 1 MiB at a time.
+//
+// Thread safety: start() and stop() by the composing thread, take() by one thread, the rest by any.
+// Ownership: borrows the context, whose pointers are set by start(); owns its threads.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "memory/buffer/object_io.h"
+#include "memory/tiers/actor.h"
+#include "service/attachment/node_context.h"
+#include "service/fetching/source_files.h"
+#include "service/learning/knowledge_directory.h"
+#include "service/learning/read_streams.h"
+
+namespace cairn::node {
+
+class Prefetcher {
+ public:
+  static constexpr unsigned kWorkers = 2;
+
+  Prefetcher(const NodeContext& context, const NodeMemory& memory);
+  ~Prefetcher() { stop(); }
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  // A predictor that is not built in takes part. Before start(); outlives this.
+  void add(PredictorSupply& supply) { streams_.set_supply(&supply); }
+  // Is told of streams that go through an order once more. Before start().
+  void set_found_repeated(ReadStreams::FoundRepeated found) {
+    streams_.set_found_repeated(std::move(found));
+  }
+  // Reads the declared orders that the configuration names. Before start().
+  Status load_orders();
+  // Used by the thread that calls take(), once it has begun.
+  OrderBook& orders() { return orders_; }
+  // Reads more of them, for files that are opened from now on; `fingerprint` is that of what their
+  // author reads there. Returns: how many.
+  Result<std::size_t> declare(const std::string& path, const std::string& fingerprint);
+  // An EventReader::Sink that comes before all that use orders().
+  void adopt_declared();
+  bool is_wanted() const { return context_.config->prefetch_percent > 0; }
+  void start();
+  void stop();
+
+  // An EventReader::Sink.
+  void take(std::span<const ToldAccess> batch);
+  // What a HeatPlacer decides: a part of a file that a program has open is to be in this tier.
+  void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,
+                     bool is_promotion);
+  // Nothing is being fetched while the lock exists, if it holds.
+  std::unique_lock<std::shared_mutex> hold_still() {
+    return std::unique_lock<std::shared_mutex>(fetching_, std::try_to_lock);
+  }
+  // What is kept between nodes; nothing where nothing is.
+  std::optional<KnowledgeDirectory::Counts> kept_orders();
+  // Processes have died: what they read is not waited for any more.
+  void forget_dead();
+
+  // The name of the predictor with this number in FetchJournal; empty when there is none.
+  static std::string predictor_name(unsigned number);
+
+ private:
+  enum class Outcome : std::uint8_t { kDone, kNoRoom, kBroken };
+  void work(unsigned worker);
+  bool work_once(Actor& actor, std::unique_lock<std::mutex>& lock);
+  bool pick(WantedBlocks* wanted, std::string* path);
+  Outcome fetch(Actor& actor, WantedBlocks* wanted);
+  void close_fetched(const ObjectAccess& access);
+  void move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
+            PlacementReason reason);
+  void want_files_after(const ToldAccess& told);
+  void want_files(std::vector<std::string> paths);
+  void want_first_files(OrderBook& orders);
+  Outcome fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
+  void give_back_file(std::string path, Outcome outcome);
+  void put_away();
+  bool has_room() const;
+  void wait_for_demand(std::span<const std::uint16_t> slots) const;
+  bool has_budget() const;
+  std::uint32_t blocks_beyond() const;
+  std::optional<TierId> tier_below() const;
+
+  const NodeContext& context_;
+  const NodeMemory& memory_;
+  SourceFiles sources_;
+
+  std::mutex declared_mutex_;
+  std::vector<OrderBook> declared_;  // that are not in orders_ yet
+  std::atomic<bool> has_declared_{false};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  OrderBook orders_;
+  std::optional<KnowledgeDirectory> shelf_;
+  ReadStreams streams_;
+  std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
+  std::deque<std::string> files_;               // that a declared order says are opened soon
+  std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
+  bool awaits_reader_ = false;                  // of files that were declared just now
+  unsigned file_tries_ = 0;                     // in a row that found no room
+  // Of files that were fetched: who reads them from RAM has closed them again before the kernel
+  // can be asked for the name.
+  std::map<FileKey, std::string> names_;
+  std::set<std::uint16_t> slots_;     // that have ever told something
+  std::uint64_t evicted_unused_ = 0;  // bytes, when last looked at
+  std::atomic<bool> stopping_{false};
+  std::shared_mutex fetching_;  // shared by those who fetch
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace cairn::node

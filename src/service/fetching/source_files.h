@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors for reading of files that programs have open: what the service fetches from. They are
+// the service's own opens of the very inode that the program's descriptor names (through /proc), so
+// that names, renames and working directories do not matter.
+//
+// Thread safety: all functions from any thread. Ownership: a descriptor closes with the last
+// SourceFilePtr to it; forget() drops the book's own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "memory/backing/backing_file.h"
+#include "memory/tiers/node_memory.h"
+#include "service/process/unique_fd.h"
+
+namespace cairn::node {
+
+struct SourceFile {
+  explicit SourceFile(UniqueFd descriptor);
+  ~SourceFile() { file.close_extra(); }
+  SourceFile(const SourceFile&) = delete;
+  SourceFile& operator=(const SourceFile&) = delete;
+
+  UniqueFd fd;
+  BackingFile file;
+};
+using SourceFilePtr = std::shared_ptr<SourceFile>;
+
+class SourceFiles {
+ public:
+  static constexpr std::size_t kFilesMax = 256;
+
+  explicit SourceFiles(const NodeMemory& memory);
+
+  // The file of `object`, which the process `pid` has open as `descriptor`. Null when it is not
+  // that file any more, or may not be read.
+  SourceFilePtr open(ObjectIndex object, pid_t pid, int descriptor);
+  void forget(ObjectIndex object);
+
+ private:
+  const NodeMemory& memory_;
+  const std::size_t files_max_;
+  std::mutex mutex_;
+  std::unordered_map<std::uint32_t, SourceFilePtr> files_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/fetching/stager.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "memory/backing/backing_file.h"
+#include "memory/buffer/block_access.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "service/organizer/move_batch.h"
+#include "service/process/quiet_open.h"
+#include "service/process/unique_fd.h"
+#include "service/treatment/rule_book.h"
+
+namespace cairn::node {
+namespace {
+
+// Progress is told this often, and giving up noticed.
+constexpr std::uint64_t kProgressBytes = 32 << 20;
+
+class Stager {
+ public:
+  Stager(const NodeContext& context, const StageRequest& request)
+      : context_(context), request_(request), batch_(*context.memory, writer_) {
+    actor_.memory = context.memory;
+    actor_.self = context.clients->service();
+    actor_.counters = &context.memory->slot(actor_.self.slot()).shards[0];
+    progress_.files_total = request.paths.size();
+  }
+  ~Stager() { actor_.drop_leases(); }
+  Stager(const Stager&) = delete;
+  Stager& operator=(const Stager&) = delete;
+
+  StageOutcome run(int (Stager::*stage)(ObjectIndex, BackingFile&)) {
+    for (const std::string& path : request_.paths) {
+      progress_.file = path;
+      if (!tell()) break;
+      const int error = with_object(path, stage);
+      ++progress_.files_done;
+      if (error < 0) {
+        outcome_.failures.push_back({path, std::strerror(-error)});
+      } else {
+        ++outcome_.files;
+      }
+    }
+    outcome_.bytes = progress_.bytes_done - std::min(progress_.bytes_done, outcome_.bytes_no_room);
+    return outcome_;
+  }
+
+  int read_in(ObjectIndex index, BackingFile& file) {
+    Object& object = actor_.object(index);
+    if (object.through.load(std::memory_order_acquire) != 0) return -EBUSY;
+    const ObjectHandling handling = handling_of(object);
+    object.mark(kMarkHomeRuled, handling.home && !request_.tier);
+    object.set_handling(handling);
+    ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    const std::uint64_t size = object.size.load(std::memory_order_acquire);
+    const ObjectAccess access{actor_, index, file, nobody_};
+    for (std::uint64_t at = 0; at < size; at += kBlockBytes) {
+      const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(size - at, kBlockBytes));
+      if (context_.memory->part_of(object.handling(), block_of(at)).never_buffered) continue;
+      const int error = read_block(access, block_of(at), length);
+      if (error < 0) return error;
+      progress_.bytes_done += length;
+      if (at % kProgressBytes == 0 && !tell()) return -EINTR;
+    }
+    return 0;
+  }
+
+  int write_out(ObjectIndex index, BackingFile& file) {
+    const Object& object = actor_.object(index);
+    const std::uint64_t resident = std::uint64_t{object.blocks.load()} * kBlockBytes;
+    if (const int error = context_.flusher->flush_now(index, true); error < 0) return error;
+    const ObjectAccess access{actor_, index, file, nobody_};
+    // What turned dirty since then is stored by drop_blocks() only through a descriptor that may
+    // write, which ours may not: it stays, and its owner is told.
+    if (object.dirty_blocks.load(std::memory_order_acquire) != 0) return -EBUSY;
+    if (const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kStagedOut);
+        error < 0) {
+      return error;
+    }
+    progress_.bytes_done += std::min(resident, object.size.load());
+    return 0;
+  }
+
+ private:
+  // As an open for reading would have it, but for the tier that was asked for.
+  ObjectHandling handling_of(const Object& object) const {
+    ObjectHandling handling =
+        handling_for_reader(context_, progress_.file, object.size.load(std::memory_order_acquire));
+    if (request_.tier) handling.home = request_.tier;
+    return handling;
+  }
+
+  int with_object(const std::string& path, int (Stager::*stage)(ObjectIndex, BackingFile&)) {
+    const UniqueFd fd = open_quietly(path);
+    if (!fd) return -errno;
+    StoreStatus status;
+    if (const int error = store_status(fd.get(), &status); error < 0) return error;
+    BackingFile file(fd.get(), O_RDONLY);
+    const ObjectIndex index = open_object(actor_, file, status, false);
+    if (index == ObjectIndex::kNone) return -ENOSPC;
+    const int error = (this->*stage)(index, file);
+    (void)batch_.finish(actor_);
+    const int closed = close_object(ObjectAccess{actor_, index, file, nobody_}, false);
+    return error < 0 ? error : closed;
+  }
+
+  int read_block(const ObjectAccess& access, BlockNumber number, std::size_t length) {
+    const std::uint16_t wanted = pages_touched(0, length);
+    if (bring(context_.memory->directory().find(access.index, number), wanted)) return 0;
+    LockedBlock block =
+        lock_or_place(access, number, length, PlacementReason::kStaged, Lease::kSlabsMax);
+    if (!block) {
+      outcome_.bytes_no_room += length;
+      return 0;
+    }
+    const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+    if ((valid & wanted) == wanted) return 0;
+    int error = 0;
+    if (block.in_memory()) {
+      error = fill_pages(access, block, number, wanted);
+    } else if (valid == 0) {
+      error = fill_in_file_tier(access, block, number);
+    }
+    if (error < 0 && block.descriptor().valid_pages.load() == 0) discard_block(actor_, block);
+    return error;
+  }
+
+  // A block that is wholly resident elsewhere comes to the tier that was asked for. False when
+  // there is none, or it cannot move now.
+  bool bring(BucketIndex bucket, std::uint16_t wanted) {
+    const NodeMemory& memory = *context_.memory;
+    if (!request_.tier || bucket == BucketIndex::kNone) return false;
+    if ((memory.block(bucket).valid_pages.load() & wanted) != wanted) return false;
+    if (memory.tier_of(bucket) == *request_.tier) return true;
+    if (!batch_.add(actor_, bucket, *request_.tier, PlacementReason::kStaged)) return false;
+    if (batch_.is_full()) (void)batch_.finish(actor_);
+    return true;
+  }
+
+  bool tell() {
+    if (!outcome_.given_up && request_.progress && !request_.progress(progress_))
+      outcome_.given_up = true;
+    return !outcome_.given_up;
+  }
+
+  const NodeContext& context_;
+  const StageRequest& request_;
+  Actor actor_;
+  PlainBatchWriter writer_;
+  MoveBatch batch_;
+  NoService nobody_;
+  StageProgress progress_;
+  StageOutcome outcome_;
+};
+
+}  // namespace
+
+ObjectHandling handling_for_reader(const NodeContext& context, const std::string& path,
+                                   std::uint64_t size) {
+  const NodeMemory& memory = *context.memory;
+  RuleQuestion question;
+  question.path = path.c_str();
+  question.size = size;
+  question.reads = true;
+  const std::vector<std::string> directories = buffered_directories(context);
+  question.below = part_below(path, directories);
+  const std::uint32_t otherwise = memory.header().default_handling.load();
+  return memory.rules().decide(question, ObjectHandling::from_bits(otherwise));
+}
+
+StageOutcome stage_in(const NodeContext& context, const StageRequest& request) {
+  return Stager(context, request).run(&Stager::read_in);
+}
+
+StageOutcome stage_out(const NodeContext& context, const StageRequest& request) {
+  return Stager(context, request).run(&Stager::write_out);
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/learning/event_reader.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <chrono>
+
+#include "base/futex.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr int kSleepMs = 3'600'000;
+constexpr long kNapNanos = 200'000;
+// Who writes an entry is done with it in 50 ns, unless it was put off the processor or killed.
+constexpr int kLooksMax = 3;
+constexpr long kLookAgainNanos = 20'000;
+
+void nap(long nanos) {
+  const timespec time{0, nanos};
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+EventReader::EventReader(const NodeMemory& memory, unsigned keep_percent)
+    : memory_(memory), keep_percent_(keep_percent), tails_(memory.slot_count(), 0) {}
+
+void EventReader::start() {
+  if (sinks_.empty()) return;
+  memory_.header().events_wanted.store(ControlHeader::kEventsOfReads, std::memory_order_release);
+  thread_ = std::thread([this] { run(); });
+}
+
+void EventReader::stop() {
+  if (!thread_.joinable()) return;
+  memory_.header().events_wanted.store(0, std::memory_order_release);
+  stopping_.store(true);
+  wake();
+  thread_.join();
+}
+
+void EventReader::wake() {
+  memory_.header().events_wake.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake(memory_.header().events_wake);
+}
+
+void EventReader::note_deaths() {
+  has_deaths_.store(true);
+  wake();
+}
+
+void EventReader::run() {
+  pthread_setname_np(pthread_self(), "cairn-events");
+  ControlHeader& header = memory_.header();
+  while (!stopping_.load()) {
+    const std::uint32_t seen = header.events_wake.load(std::memory_order_acquire);
+    header.events_are_urgent.store(0, std::memory_order_seq_cst);
+    const bool has_deaths = has_deaths_.exchange(false);
+    const bool has_come = take();
+    if (has_deaths) {
+      for (const auto& forget : forgetters_) forget();
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      ++rounds_;
+    }
+    changed_.notify_all();
+    if (has_come) nap(kNapNanos);
+    // Hits alone are read when there are many of them.
+    header.events_sleeping.store(1, std::memory_order_seq_cst);
+    if (!stopping_.load() && header.events_are_urgent.load() == 0 && !has_deaths_.load())
+      futex_wait(header.events_wake, seen, kSleepMs);
+    header.events_sleeping.store(0, std::memory_order_seq_cst);
+  }
+  (void)take();
+}
+
+void EventReader::settle() {
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(mutex_);
+  // The round under way may have passed a ring already.
+  const std::uint64_t enough = rounds_ + 2;
+  while (rounds_ < enough && !stopping_.load()) {
+    wake();
+    changed_.wait_for(lock, std::chrono::milliseconds(10));
+  }
+}
+
+bool EventReader::take() {
+  batch_.clear();
+  memory_.take_told([this](std::uint16_t slot) {
+    if (slot < tails_.size()) read_ring(slot);
+  });
+  if (batch_.empty()) return false;
+  passed_on_.fetch_add(batch_.size(), std::memory_order_relaxed);
+  for (const Sink& sink : sinks_) sink(batch_);
+  return true;
+}
+
+void EventReader::read_ring(std::uint16_t slot) {
+  const EventRing& ring = memory_.events(slot);
+  std::uint32_t& tail = tails_[slot];
+  const std::uint32_t head = ring.head();
+  if (head - tail > EventRing::kEntries) {
+    lost_.fetch_add(head - tail - EventRing::kEntries, std::memory_order_relaxed);
+    tail = head - EventRing::kEntries;
+  }
+  for (; tail != head; ++tail) {
+    ToldAccess told;
+    EventRing::Got got = ring.read(tail, &told.event);
+    for (int look = 1; got == EventRing::Got::kUnfinished && look < kLooksMax; ++look) {
+      nap(kLookAgainNanos);
+      got = ring.read(tail, &told.event);
+    }
+    // What stands in a client's ring is looked at before it is used as an index.
+    const bool is_sound = got == EventRing::Got::kEvent && told.slot() == slot &&
+                          raw(told.event.object) < memory_.objects().capacity();
+    if (is_sound && is_kept()) {
+      batch_.push_back(told);
+    } else {
+      lost_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+bool EventReader::is_kept() {
+  if (keep_percent_ >= 100) return true;
+  // A linear congruence (Knuth, TAOCP 2, 3.3.4) is random enough to throw events away.
+  draw_ = draw_ * 1'664'525U + 1'013'904'223U;
+  return (draw_ >> 8) % 100 < keep_percent_;
+}
+
+}  // namespace cairn::node

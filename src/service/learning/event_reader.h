@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes what the processes tell about their accesses (memory/arena/event_ring.h) and passes it on
+// to whoever learns from it.
+//
+// The thread sleeps until a process has told something urgent or has filled half of its ring, reads
+// all rings, and naps for a moment before it sleeps again: a program that misses a thousand times a
+// second wakes it once for several of them.
+//
+// Thread safety: add() before start(); start() and stop() by the composing thread; counts() and
+// settle() from any.
+// Ownership: borrows the memory; owns its thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "memory/tiers/node_memory.h"
+
+namespace cairn::node {
+
+struct ToldAccess {
+  AccessEvent event;
+
+  std::uint16_t slot() const { return event.owner.slot(); }
+  // Of the open description, in the process that told it: another one's has another number.
+  std::uint64_t stream() const {
+    return std::uint64_t{event.owner.bits()} << 32 | raw(event.stream);
+  }
+};
+
+class EventReader {
+ public:
+  using Sink = std::function<void(std::span<const ToldAccess>)>;
+
+  // Of a hundred events `keep_percent` are passed on, the others thrown away unseen: for what must
+  // work with those that come.
+  explicit EventReader(const NodeMemory& memory, unsigned keep_percent = 100);
+  ~EventReader() { stop(); }
+  EventReader(const EventReader&) = delete;
+  EventReader& operator=(const EventReader&) = delete;
+
+  // `sink` is called by the reader's thread with what has come since its last call.
+  void add(Sink sink) { sinks_.push_back(std::move(sink)); }
+  // `forget` is called by the same thread after note_deaths(), when all that the dead have told has
+  // been passed on.
+  void add_forgetter(std::function<void()> forget) { forgetters_.push_back(std::move(forget)); }
+  // Processes have died. Any thread.
+  void note_deaths();
+  // Without a sink nobody tells anything.
+  void start();
+  void stop();
+
+  struct Counts {
+    std::uint64_t passed_on = 0;
+    std::uint64_t lost = 0;  // overwritten before they were read, unfinished, or not kept
+  };
+  Counts counts() const { return {passed_on_.load(), lost_.load()}; }
+
+  // Waits until what has been told by now has been passed on.
+  void settle();
+  // Reads all rings once. The reader's thread, or a test that has not started it.
+  bool take();
+
+ private:
+  void run();
+  void read_ring(std::uint16_t slot);
+  bool is_kept();
+  void wake();
+
+  const NodeMemory& memory_;
+  const unsigned keep_percent_;
+  std::vector<Sink> sinks_;
+  std::vector<std::function<void()>> forgetters_;
+  std::atomic<bool> has_deaths_{false};
+  std::vector<std::uint32_t> tails_;  // by slot: the first place that was not read
+  std::vector<ToldAccess> batch_;
+  std::uint32_t draw_ = 0;
+  std::atomic<std::uint64_t> passed_on_{0};
+  std::atomic<std::uint64_t> lost_{0};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t rounds_ = 0;  // that have ended
+  std::thread thread_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/learning/event_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "memory/tiers/testing/test_memory.h"
+
+namespace cairn::node {
+namespace {
+
+class EventReaderTest : public ::testing::Test {
+ protected:
+  EventReaderTest()
+      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "event-reader")) {}
+
+  EventReader::Sink sink() {
+    return [this](std::span<const ToldAccess> batch) {
+      const std::lock_guard lock(mutex_);
+      seen_.insert(seen_.end(), batch.begin(), batch.end());
+      come_.notify_all();
+    };
+  }
+  void tell(std::uint16_t slot, std::uint64_t offset, AccessKind kind) {
+    AccessEvent event;
+    event.offset = offset;
+    event.kind = kind;
+    event.owner = memory_.owners().current(slot);
+    memory_.tell(event);
+  }
+
+  NodeMemory memory_;
+  std::mutex mutex_;
+  std::condition_variable come_;
+  std::vector<ToldAccess> seen_;
+};
+
+TEST_F(EventReaderTest, ReadsAllRingsInTheOrderOfEach) {
+  EventReader reader(memory_);
+  reader.add(sink());
+  for (std::uint64_t at = 0; at < 10; ++at)
+    tell(static_cast<std::uint16_t>(2 + at % 2), at, AccessKind::kHit);
+  EXPECT_TRUE(reader.take());
+  ASSERT_EQ(seen_.size(), 10U);
+  for (std::size_t at = 0; at < 5; ++at) {
+    EXPECT_EQ(seen_[at].slot(), 2);
+    EXPECT_EQ(seen_[at].event.offset, 2 * at);
+    EXPECT_EQ(seen_[5 + at].event.offset, 2 * at + 1);
+  }
+  EXPECT_FALSE(reader.take());
+}
+
+TEST_F(EventReaderTest, CountsWhatItDoesNotGet) {
+  EventReader reader(memory_);
+  reader.add(sink());
+  for (std::uint64_t at = 0; at < EventRing::kEntries + 100; ++at) tell(2, at, AccessKind::kHit);
+  reader.take();
+  EXPECT_EQ(reader.counts().lost, 100U);
+  EXPECT_EQ(reader.counts().passed_on, EventRing::kEntries);
+}
+
+TEST_F(EventReaderTest, ThrowsAwayWhatItIsNotToKeep) {
+  EventReader reader(memory_, 1);
+  reader.add(sink());
+  for (int round = 0; round < 100; ++round) {
+    for (std::uint64_t at = 0; at < 1000; ++at) tell(2, at, AccessKind::kHit);
+    reader.take();
+  }
+  EXPECT_GT(reader.counts().passed_on, 500U);
+  EXPECT_LT(reader.counts().passed_on, 2000U);
+  EXPECT_EQ(reader.counts().passed_on + reader.counts().lost, 100'000U);
+}
+
+TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
+  EventReader reader(memory_);
+  reader.add(sink());
+  EXPECT_EQ(memory_.header().events_wanted.load(), 0U);
+  reader.start();
+  EXPECT_EQ(memory_.header().events_wanted.load(), 1U);
+  for (int round = 0; round < 20; ++round) {
+    tell(3, static_cast<std::uint64_t>(round), AccessKind::kMiss);
+    std::unique_lock lock(mutex_);
+    come_.wait(lock, [&] { return seen_.size() > static_cast<std::size_t>(round); });
+  }
+  reader.stop();
+  EXPECT_EQ(memory_.header().events_wanted.load(), 0U);
+}
+
+TEST_F(EventReaderTest, WhatTheDeadHaveToldIsPassedOnBeforeTheyAreForgotten) {
+  EventReader reader(memory_);
+  reader.add(sink());
+  std::size_t seen_when_forgotten = 0;
+  reader.add_forgetter([&] {
+    const std::lock_guard lock(mutex_);
+    seen_when_forgotten = seen_.size();
+    come_.notify_all();
+  });
+  reader.start();
+  for (std::uint64_t at = 1; at < 10; ++at) tell(3, at, AccessKind::kHit);
+  memory_.owners().advance(3);
+  reader.note_deaths();
+  std::unique_lock lock(mutex_);
+  come_.wait(lock, [&] { return seen_when_forgotten != 0; });
+  EXPECT_EQ(seen_when_forgotten, 9U);
+  EXPECT_FALSE(memory_.owners().is_alive(seen_.back().event.owner));
+  lock.unlock();
+  reader.stop();
+}
+
+}  // namespace
+}  // namespace cairn::node

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/learning/future_book.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "memory/backing/backing_file.h"
+#include "service/learning/read_events.h"
+
+namespace cairn::node {
+namespace {
+
+// Uses that the window grows by with each read, until it is full: 10 us.
+constexpr std::size_t kUsesPerRead = 256;
+// An order of which more than one in so many blocks was unexpected is not followed any more, once
+// there were kUnexpectedMax too many.
+constexpr unsigned kBlocksPerUnexpected = 4;
+constexpr unsigned kUnexpectedMax = 32;
+// Of one call that reads very much.
+constexpr std::uint32_t kBlocksPerReadMax = 4096;
+constexpr std::uint32_t kNoBlock = UINT32_MAX;
+
+std::size_t uses_for(const NodeMemory& memory) {
+  std::size_t blocks = 0;
+  for (unsigned tier = 0; tier < memory.tiers_for(BufferingMode::kAsync); ++tier)
+    blocks += memory.pool(static_cast<TierId>(tier)).slab_count();
+  return std::clamp<std::size_t>(3 * blocks, 1, FutureBook::kUsesMax);
+}
+
+}  // namespace
+
+FutureBook::FutureBook(const NodeMemory& memory) : memory_(memory), uses_max_(uses_for(memory)) {}
+
+void FutureBook::follow(OrderBook* orders, PathOf path_of) {
+  orders_ = orders;
+  path_of_ = std::move(path_of);
+}
+
+void FutureBook::take(std::span<const ToldAccess> batch) {
+  if (!knows_any()) return;
+  for (const ToldAccess& told : batch) {
+    if (told.event.object == ObjectIndex::kNone) continue;
+    // Nobody who evicts waits for what is asked of a slow store.
+    const bool is_open =
+        told.event.kind == AccessKind::kOpen && follows_files_ && orders_->has_files();
+    const auto place = is_open ? place_of(told) : std::nullopt;
+    const std::lock_guard lock(mutex_);
+    if (refuted_seen_ != orders_->refuted()) drop_refuted();
+    if (place) {
+      opened(told, *place);
+    } else if (told.event.kind == AccessKind::kOpen) {
+      // A file without an order may have the number of one that had.
+      files_.erase(told.event.object);
+      end(stream_of(told).followed);
+      streams_.erase(told.stream());
+      (void)stream_of(told);
+    } else if (told.event.kind == AccessKind::kClose) {
+      const auto found = streams_.find(told.stream());
+      if (found == streams_.end()) continue;
+      end(found->second.followed);
+      streams_.erase(found);
+    } else if (is_read(told.event.kind)) {
+      read(told);
+    }
+  }
+  beginnings_.clear();
+}
+
+FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
+  // Streams of files without an order are met again at their next read.
+  if (streams_.size() >= kStreamsMax)
+    std::erase_if(streams_, [](const auto& entry) { return entry.second.followed == nullptr; });
+  Stream& stream = streams_[told.stream()];
+  if (stream.object != told.event.object) {
+    end(stream.followed);
+    stream.object = told.event.object;
+    stream.owner = told.event.owner;
+    stream.reads_looked_at = 0;
+    stream.is_known_from_its_open = told.event.kind == AccessKind::kOpen;
+  }
+  return stream;
+}
+
+void FutureBook::read(const ToldAccess& told) {
+  Stream& stream = stream_of(told);
+  const BlockRun run = run_of(told.event);
+  if (stream.followed == nullptr) begin_found(stream, told);
+  if (stream.followed == nullptr) look_for_order(stream, told, run);
+  if (stream.followed == nullptr) return;
+  go_on(*stream.followed, run);
+  if (!is_refuted(*stream.followed)) return;
+  if (stream.followed->repeats) {
+    found_.erase(stream.object);
+    end(stream.followed);
+  } else {
+    refute(*stream.followed);
+  }
+}
+
+void FutureBook::go_on(Followed& followed, BlockRun run) {
+  pass(followed, run);
+  look_ahead(followed);
+}
+
+bool FutureBook::is_refuted(const Followed& followed) {
+  return followed.doubt >= kUnexpectedMax * kBlocksPerUnexpected;
+}
+
+void FutureBook::refute(Followed& followed) {
+  orders_->refute(std::string(followed.path));
+  drop_refuted();
+}
+
+// Which epoch of which declared order the stream is at shows in what it reads first.
+void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
+  if (stream.reads_looked_at >= kFirstReads) return;
+  if (stream.reads_looked_at == 0 && !orders_->is_empty()) stream.path = path_of_(told);
+  if (orders_->is_empty() || !orders_->has_order_of(stream.path)) {
+    // What is declared goes before what was found.
+    if (stream.reads_looked_at == 0) look_for_found(stream, run);
+    stream.reads_looked_at = kFirstReads;
+    return;
+  }
+  ++stream.reads_looked_at;
+  DeclaredOrder order = orders_->order_from(stream.path, run, OrderReader::kReplacement);
+  if (order != nullptr) {
+    stream.followed = begin(stream.path, std::move(order));
+    if (stream.followed != nullptr) stream.followed->object = stream.object;
+    stream.reads_looked_at = kFirstReads;
+  } else if (stream.reads_looked_at == kFirstReads && stream.is_known_from_its_open) {
+    orders_->refute(stream.path);
+  }
+}
+
+// Who opens a file anew goes through the order that others went through, if it begins like them.
+void FutureBook::look_for_found(Stream& stream, BlockRun run) {
+  const auto known = found_.find(stream.object);
+  if (known == found_.end()) return;
+  if (known->second.key != memory_.objects().at(stream.object).key()) {
+    found_.erase(known);
+    return;
+  }
+  const std::vector<BlockRun>& runs = *known->second.order;
+  const std::size_t count = std::min<std::size_t>(runs.size(), kFirstReads);
+  for (std::size_t at = 0; at < count; ++at) {
+    if (runs[at].first == run.first) return begin_found(stream, run, known->second.order, at);
+  }
+}
+
+void FutureBook::found(const ToldAccess& told, RepeatedOrder order) {
+  if (!make_room_for_found()) return;
+  auto runs = std::make_shared<const std::vector<BlockRun>>(std::move(order.runs));
+  found_[told.event.object] = {memory_.objects().at(told.event.object).key(), runs};
+  beginnings_.push_back({told.stream(), told.event.cycles, runs, order.at});
+}
+
+void FutureBook::begin_found(Stream& stream, const ToldAccess& told) {
+  for (const Beginning& beginning : beginnings_) {
+    if (beginning.stream == told.stream() && beginning.cycles == told.event.cycles)
+      return begin_found(stream, run_of(told.event), beginning.order, beginning.at);
+  }
+}
+
+// Those that nobody goes through any more are forgotten first.
+bool FutureBook::make_room_for_found() {
+  if (found_.size() < kFoundMax) return true;
+  std::erase_if(found_, [this](const auto& entry) {
+    return std::none_of(followed_.begin(), followed_.end(), [&](const Followed* followed) {
+      return followed->repeats && followed->object == entry.first;
+    });
+  });
+  return found_.size() < kFoundMax;
+}
+
+// `run` is what the stream reads now, and comes next in the window.
+void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order,
+                             std::size_t at) {
+  auto fresh = std::make_unique<Followed>();
+  fresh->object = stream.object;
+  fresh->order = order;
+  fresh->repeats = true;
+  fresh->run = at;
+  const BlockRun& stretch = (*order)[at];
+  if (run.first > stretch.first && run.first < stretch.end())
+    fresh->blocks_of_run = static_cast<std::uint32_t>(run.first - stretch.first);
+  fresh->uses_of_lap = 0;
+  for (const BlockRun& each : *order) fresh->uses_of_lap += each.count;
+  stream.followed = begin(std::move(fresh));
+}
+
+std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told) {
+  const FileKey key = memory_.objects().at(told.event.object).key();
+  const auto before = places_.find(key);
+  if (before != places_.end() && orders_->is_refuted(before->second.declaration))
+    places_.erase(before);
+  if (!places_.contains(key)) look_up(key, path_of_(told));
+  const auto found = places_.find(key);
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Asks the store for nothing that the program has not just opened itself, as far as it is read in
+// order: who waits for a disk here is late for everything else.
+void FutureBook::look_up(const FileKey& key, const std::string& path) {
+  const auto place = orders_->place_of_file(path);
+  if (!place && !path.empty()) return;
+  if (place) note_file(*place);
+  for (auto& [declaration, followed] : orders_of_files_) {
+    if (places_.contains(key)) return;
+    if (followed != nullptr && !orders_->is_refuted(declaration))
+      look_up(key, declaration, *followed);
+  }
+}
+
+void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& followed) {
+  const auto count = std::min<std::size_t>(kFilesAhead, followed.future.size());
+  for (std::uint32_t at = 0; at < count && !places_.contains(key); ++at) {
+    const std::uint32_t item = followed.future.block_after(at);
+    if (item >= followed.items_seen.size()) followed.items_seen.resize(item + 1);
+    if (followed.items_seen[item]) continue;
+    followed.items_seen[item] = true;
+    note_file({declaration, item});
+  }
+}
+
+void FutureBook::note_file(const OrderBook::FilePlace& place) {
+  StoreStatus status;
+  const std::string& path = orders_->file_of(place);
+  if (store_status_at(AT_FDCWD, path.c_str(), 0, &status) == 0)
+    places_.insert_or_assign(status.key, place);
+}
+
+void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& place) {
+  const std::uint64_t bytes = memory_.objects().at(told.event.object).size.load();
+  files_[told.event.object] = {place, run_of_bytes(0, bytes).count};
+  Followed* followed = files_followed(place);
+  if (followed == nullptr) return;
+  go_on(*followed, BlockRun{place.item, 1});
+  if (is_refuted(*followed) && !begin_again(place)) refute(*followed);
+}
+
+// Another job goes through the epochs once more. Who has kept to the order for a moment only by
+// chance does not begin again for ever.
+bool FutureBook::begin_again(const OrderBook::FilePlace& place) {
+  std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
+  if (followed->passed_count < std::min<std::size_t>(kSkipsMax, followed->order->size()))
+    return false;
+  DeclaredOrder order = orders_->files_from(place, OrderReader::kReplacement);
+  if (order == nullptr) return false;
+  end(followed);
+  followed = begin(orders_->file_of(place), std::move(order));
+  if (followed != nullptr) go_on(*followed, BlockRun{place.item, 1});
+  return true;
+}
+
+FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& place) {
+  if (orders_->is_refuted(place.declaration)) return nullptr;
+  std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
+  // Who opens more than the order has goes through it once more.
+  if (followed != nullptr && followed->is_at_its_end() && followed->future.size() == 0)
+    end(followed);
+  if (followed != nullptr) return followed.get();
+  DeclaredOrder order = orders_->files_from(place, OrderReader::kReplacement);
+  if (order != nullptr) followed = begin(orders_->file_of(place), std::move(order));
+  return followed.get();
+}
+
+std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
+                                                        DeclaredOrder order) {
+  auto fresh = std::make_unique<Followed>();
+  fresh->path = path;
+  fresh->order = std::move(order);
+  return begin(std::move(fresh));
+}
+
+// Null when too many are followed already.
+std::unique_ptr<FutureBook::Followed> FutureBook::begin(std::unique_ptr<Followed> fresh) {
+  if (followed_.size() >= kFollowedMax) return nullptr;
+  fresh->passed.fill(kNoBlock);
+  fresh->skipped.fill(kNoBlock);
+  followed_.push_back(fresh.get());
+  share_window();
+  look_ahead(*fresh);
+  return fresh;
+}
+
+// Who knows more than its part now learns no more until it does not.
+void FutureBook::share_window() {
+  for (Followed* followed : followed_) {
+    const std::size_t uses = std::max<std::size_t>(1, uses_max_ / followed_.size());
+    followed->future.set_uses_max(std::min(uses, followed->uses_of_lap));
+  }
+}
+
+void FutureBook::look_ahead(Followed& followed) {
+  const std::vector<BlockRun>& order = *followed.order;
+  // Of a window that is full, what is past is replaced however much that was.
+  const std::size_t uses = std::max(kUsesPerRead, std::size_t{kSkipsMax} + 1);
+  for (std::size_t told = 0; told < uses && !followed.future.is_full(); ++told) {
+    while (!followed.is_at_its_end() && followed.blocks_of_run >= order[followed.run].count) {
+      ++followed.run;
+      followed.blocks_of_run = 0;
+      if (followed.repeats && followed.run == order.size()) followed.run = 0;
+    }
+    if (followed.is_at_its_end()) return;
+    followed.future.expect(
+        static_cast<std::uint32_t>(order[followed.run].first + followed.blocks_of_run));
+    ++followed.blocks_of_run;
+  }
+}
+
+// The last of so many uses has come, and the others are past with it.
+void FutureBook::move_on(Followed& followed, std::uint32_t uses) {
+  for (std::uint32_t at = 0; at + 1 < uses; ++at)
+    followed.skipped[followed.skipped_count++ % kSkipsMax] = followed.future.block_after(at);
+  followed.passed[followed.passed_count++ % kSkipsMax] = followed.future.block_after(uses - 1);
+  followed.future.pass(uses);
+  if (followed.stray_at != KnownFuture::kNever)
+    followed.stray_at = followed.stray_at >= uses ? followed.stray_at - uses : KnownFuture::kNever;
+}
+
+void FutureBook::pass(Followed& followed, BlockRun run) {
+  // The next piece of the same block.
+  if (run == followed.last && run.count == 1) return;
+  followed.last = run;
+  const std::uint32_t count = std::min(run.count, kBlocksPerReadMax);
+  for (std::uint32_t at = 0; at < count; ++at)
+    pass_block(followed, static_cast<std::uint32_t>(run.first + at));
+}
+
+void FutureBook::pass_block(Followed& followed, std::uint32_t block) {
+  // One that a later one was heard of before.
+  const auto skipped = std::find(followed.skipped.begin(), followed.skipped.end(), block);
+  if (skipped != followed.skipped.end()) {
+    *skipped = kNoBlock;
+    return;
+  }
+  const std::uint32_t after = followed.future.until_use(block);
+  if (after < kSkipsMax) {
+    move_on(followed, after + 1);
+    followed.doubt -= std::min(followed.doubt, 1U);
+    return;
+  }
+  // Another piece of what was read just now.
+  const auto passed = std::find(followed.passed.begin(), followed.passed.end(), block);
+  if (passed != followed.passed.end()) return;
+  followed.doubt += kBlocksPerUnexpected;
+  if (after == KnownFuture::kNever) return;
+  // Two that stand near each other further on: much was not heard of.
+  const bool is_there = followed.stray_at != KnownFuture::kNever && followed.stray_at < after &&
+                        after - followed.stray_at <= kSkipsMax;
+  followed.stray_at = after;
+  if (!is_there) return;
+  move_on(followed, after + 1);
+  followed.stray_at = KnownFuture::kNever;
+}
+
+void FutureBook::end(std::unique_ptr<Followed>& followed) {
+  if (followed == nullptr) return;
+  std::erase(followed_, followed.get());
+  followed.reset();
+  share_window();
+}
+
+void FutureBook::drop_refuted() {
+  refuted_seen_ = orders_->refuted();
+  for (auto& [number, stream] : streams_) {
+    if (stream.followed == nullptr || stream.followed->repeats ||
+        orders_->has_order_of(stream.followed->path)) {
+      continue;
+    }
+    end(stream.followed);
+    stream.reads_looked_at = kFirstReads;
+  }
+  for (auto& [declaration, followed] : orders_of_files_) {
+    if (orders_->is_refuted(declaration)) end(followed);
+  }
+}
+
+void FutureBook::forget_dead() {
+  const std::lock_guard lock(mutex_);
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    if (memory_.owners().is_alive(at->second.owner)) {
+      ++at;
+      continue;
+    }
+    end(at->second.followed);
+    at = streams_.erase(at);
+  }
+}
+
+std::uint32_t FutureBook::until_use_of(const Followed& followed, std::uint32_t block) {
+  const std::uint32_t after = followed.future.until_use(block);
+  if (after != KnownFuture::kNever) return std::min(after, BlockView::kUseFarAway - 1);
+  if (followed.is_at_its_end()) return BlockView::kUseNever;
+  // A window that is still growing says nothing of what is not in it; nor does a whole lap say who
+  // else wants what the lap leaves out.
+  const bool goes_on = followed.future.is_full() && !followed.knows_its_lap();
+  return goes_on ? BlockView::kUseFarAway : BlockView::kUseUnknown;
+}
+
+// A file is wanted as long as a program has it open, and then as a whole.
+std::uint32_t FutureBook::until_use_of_file(ObjectIndex object, const OpenedFile& file) const {
+  if (memory_.objects().at(object).opens.load(std::memory_order_relaxed) != 0) return 0;
+  const auto found = orders_of_files_.find(file.place.declaration);
+  if (found == orders_of_files_.end() || found->second == nullptr) return BlockView::kUseUnknown;
+  const std::uint64_t until = until_use_of(*found->second, file.place.item);
+  if (until >= BlockView::kUseFarAway) return static_cast<std::uint32_t>(until);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(until * file.blocks, BlockView::kUseFarAway - 1));
+}
+
+std::uint32_t FutureBook::until_use(const BlockView& view) const {
+  const auto file = files_.find(view.object);
+  if (file != files_.end()) return until_use_of_file(view.object, file->second);
+  std::uint32_t soonest = BlockView::kUseUnknown;
+  bool may_be_soon = false;
+  for (const Followed* followed : followed_) {
+    if (followed->object != view.object) continue;
+    const std::uint32_t until = until_use_of(*followed, raw(view.number));
+    may_be_soon = may_be_soon || until == BlockView::kUseUnknown;
+    soonest = std::min(soonest, until);
+  }
+  return may_be_soon && soonest >= BlockView::kUseFarAway ? BlockView::kUseUnknown : soonest;
+}
+
+void FutureBook::look_up(std::span<BlockView> blocks) const {
+  const std::lock_guard lock(mutex_);
+  for (BlockView& view : blocks)
+    view.until_use = followed_.empty() ? BlockView::kUseUnknown : until_use(view);
+}
+
+std::size_t FutureBook::known_ahead() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t known = 0;
+  for (const Followed* followed : followed_) known += followed->future.size();
+  return known;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs are known to read next, block by block: follows those that read a file of which an
+// order is declared (service/learning/order_book.h) through it, or open one after the other the
+// files of an order, so that whoever evicts can ask when a block is wanted
+// (policy/replacement/known_future.h). An order that was found to be gone through once more
+// (policy/prefetch/history_replay.h) is taken for one that goes on so for ever, until what is read
+// proves it wrong.
+//
+// Each stream of a packed file is followed by itself; a block is wanted when the first of them
+// wants it. Of an order of files the opens are followed, by whomever; a file's blocks are wanted
+// when it is. Uses that are not heard of, hits above all, are passed over when a later one is, up
+// to kSkipsMax of them at once. What does not keep to its order is not followed any more.
+//
+// A program may have closed a file, and have another one under the same descriptor, before its open
+// is heard of: so files are told by their keys, which are looked up among the files that come next.
+//
+// Known is a window of three times as many blocks as all tiers have room for, kUsesMax at most, of
+// all streams together; that takes 0.15 % of the tiers' bytes.
+//
+// Thread safety: take() and forget_dead() by one thread, which also uses the order book; look_up()
+// and known_ahead() by any. Ownership: borrows memory and orders.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "policy/replacement/known_future.h"
+#include "policy/replacement/replacement_policy.h"
+#include "service/learning/event_reader.h"
+#include "service/learning/order_book.h"
+
+namespace cairn::node {
+
+class FutureBook {
+ public:
+  static constexpr std::size_t kUsesMax = std::size_t{3} << 19;
+  static constexpr std::size_t kFollowedMax = 32;
+  static constexpr std::size_t kStreamsMax = 4096;
+  // Orders that were found; of more files than that they are not followed.
+  static constexpr std::size_t kFoundMax = 8;
+  static constexpr std::uint32_t kSkipsMax = 256;
+  static constexpr std::uint32_t kFilesAhead = 32;
+
+  // The path of the file that a process accesses; empty when it is not known.
+  using PathOf = std::function<std::string(const ToldAccess& told)>;
+
+  explicit FutureBook(const NodeMemory& memory);
+  // Before the first take(). Without orders nothing is known of any block.
+  void follow(OrderBook* orders, PathOf path_of);
+  // For nodes that fetch ahead: files that were fetched are not known here before a program opens
+  // them, and would have to leave for others that are wanted later.
+  void leave_out_files() { follows_files_ = false; }
+
+  // The stream goes through this order once more. By the thread that calls take().
+  void found(const ToldAccess& told, RepeatedOrder order);
+
+  // An EventReader::Sink.
+  void take(std::span<const ToldAccess> batch);
+  // Processes have died: what they were to read is not wanted any more.
+  void forget_dead();
+
+  // Sets `until_use` of each block.
+  void look_up(std::span<BlockView> blocks) const;
+  // Reads of blocks that are known ahead, of all streams together.
+  std::size_t known_ahead() const;
+
+ private:
+  // What one stream reads, or which files are opened, and where it has got to. Of files, what is
+  // called a block is the number of an item.
+  struct Followed {
+    ObjectIndex object = ObjectIndex::kNone;  // none: of files
+    std::string path;
+    DeclaredOrder order;
+    bool repeats = false;                // it begins anew behind its end
+    std::size_t uses_of_lap = SIZE_MAX;  // of one that repeats; more of it tells nothing new
+    std::size_t run = 0;                 // the first that the window does not reach
+    std::uint32_t blocks_of_run = 0;     // that it does reach
+    KnownFuture future{1};
+    BlockRun last{-1, 0};
+    // Rings of blocks: the last that were read, and the last that were passed over.
+    std::array<std::uint32_t, kSkipsMax> passed{};
+    std::array<std::uint32_t, kSkipsMax> skipped{};
+    std::uint32_t passed_count = 0;
+    std::uint32_t skipped_count = 0;
+    std::uint32_t stray_at = KnownFuture::kNever;  // where an unexpected read stands in the window
+    unsigned doubt = 0;
+    std::vector<bool> items_seen;  // of files, whose keys have been looked up
+
+    bool is_at_its_end() const { return !repeats && run == order->size(); }
+    bool knows_its_lap() const { return repeats && future.size() >= uses_of_lap; }
+  };
+  struct Stream {
+    ObjectIndex object = ObjectIndex::kNone;
+    Owner owner;
+    bool is_known_from_its_open = false;
+    unsigned reads_looked_at = 0;
+    std::string path;
+    std::unique_ptr<Followed> followed;  // null: nothing is known of it
+  };
+
+  // An order that was found, for the next streams of its file.
+  struct Found {
+    FileKey key;
+    DeclaredOrder order;
+  };
+  // A stream that goes through it, from this read on.
+  struct Beginning {
+    std::uint64_t stream = 0;
+    std::uint64_t cycles = 0;
+    DeclaredOrder order;
+    std::size_t at = 0;
+  };
+
+  // A file that was opened, and how many blocks it has.
+  struct OpenedFile {
+    OrderBook::FilePlace place;
+    std::uint32_t blocks = 1;
+  };
+
+  void read(const ToldAccess& told);
+  std::optional<OrderBook::FilePlace> place_of(const ToldAccess& told);
+  void look_up(const FileKey& key, const std::string& path);
+  void look_up(const FileKey& key, std::size_t declaration, Followed& followed);
+  void note_file(const OrderBook::FilePlace& place);
+  void opened(const ToldAccess& told, const OrderBook::FilePlace& place);
+  bool begin_again(const OrderBook::FilePlace& place);
+  Followed* files_followed(const OrderBook::FilePlace& place);
+  void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
+  void look_for_found(Stream& stream, BlockRun run);
+  std::unique_ptr<Followed> begin(std::unique_ptr<Followed> fresh);
+  std::unique_ptr<Followed> begin(const std::string& path, DeclaredOrder order);
+  void begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order, std::size_t at);
+  void begin_found(Stream& stream, const ToldAccess& told);
+  bool make_room_for_found();
+  bool knows_any() const { return (orders_ != nullptr && !orders_->is_empty()) || !found_.empty(); }
+  static bool is_refuted(const Followed& followed);
+  static void go_on(Followed& followed, BlockRun run);
+  void refute(Followed& followed);
+  static void pass(Followed& followed, BlockRun run);
+  static void pass_block(Followed& followed, std::uint32_t block);
+  static void move_on(Followed& followed, std::uint32_t uses);
+  static void look_ahead(Followed& followed);
+  void share_window();
+  void drop_refuted();
+  void end(std::unique_ptr<Followed>& followed);
+  Stream& stream_of(const ToldAccess& told);
+  static std::uint32_t until_use_of(const Followed& followed, std::uint32_t block);
+  std::uint32_t until_use_of_file(ObjectIndex object, const OpenedFile& file) const;
+  std::uint32_t until_use(const BlockView& view) const;
+
+  const NodeMemory& memory_;
+  const std::size_t uses_max_;
+  // Of the one thread.
+  std::map<FileKey, OrderBook::FilePlace> places_;
+  std::unordered_map<ObjectIndex, Found> found_;
+  std::vector<Beginning> beginnings_;  // found in the batch that comes next
+  OrderBook* orders_ = nullptr;
+  bool follows_files_ = true;
+  PathOf path_of_;
+  unsigned refuted_seen_ = 0;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, Stream> streams_;
+  std::unordered_map<std::size_t, std::unique_ptr<Followed>> orders_of_files_;  // by declaration
+  std::unordered_map<ObjectIndex, OpenedFile> files_;
+  std::vector<Followed*> followed_;  // those of the streams and of files
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/learning/heat_book.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "policy/heat/heat_file.h"
+#include "service/learning/event_clock.h"
+#include "service/process/log_file.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr std::uint64_t kSavedBytesMin = 1 << 20;
+constexpr std::size_t kSavedMax = 16'384;
+
+}  // namespace
+
+HeatBook::HeatBook(const NodeMemory& memory, const std::string& node_directory)
+    : memory_(memory), directory_(node_directory + "/heat") {
+  // Of a node of this name that was killed.
+  (void)remove_heat_files(directory_);
+}
+
+HeatBook::~HeatBook() {
+  (void)remove_heat_files(directory_);
+  ::rmdir(directory_.c_str());
+}
+
+std::string HeatBook::path_of(const FileKey& key) const {
+  return directory_ + "/" + heat_file_name(key);
+}
+
+void HeatBook::load(Map* map) const {
+  if (!saved_.contains(map->key)) return;
+  auto state = load_heat(path_of(map->key), map->key, map->heat.pace());
+  if (!state) {
+    if (state.status().code() != StatusCode::kNotFound)
+      log_warning(state.status().message() + ": begun anew");
+    return;
+  }
+  (void)map->heat.restore(std::move(state.value()));
+}
+
+// Not those of small files, of which there may be millions: they are one segment or a few.
+void HeatBook::save(const Map& map) {
+  if (map.heat.file_bytes() < kSavedBytesMin || saved_.size() >= kSavedMax) return;
+  saved_.insert(map.key);
+  ::mkdir(directory_.c_str(), 0700);
+  if (const Status status = save_heat(path_of(map.key), map.key, map.heat.state()); !status)
+    log_warning(status.message());
+}
+
+void HeatBook::make_room_for_one() {
+  if (maps_.size() < kMapsMax) return;
+  const auto oldest = std::min_element(
+      maps_.begin(), maps_.end(),
+      [](const auto& left, const auto& right) { return left.second.used < right.second.used; });
+  save(oldest->second);
+  if (placer_ != nullptr) placer_->forget(static_cast<ObjectIndex>(oldest->first));
+  maps_.erase(oldest);
+}
+
+HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
+  const FileKey key = memory_.objects().at(object).key();
+  auto found = maps_.find(raw(object));
+  // The record may be another file's by now.
+  if (found != maps_.end() && found->second.key != key) {
+    if (placer_ != nullptr) placer_->forget(object);
+    maps_.erase(found);
+    found = maps_.end();
+  }
+  if (found == maps_.end()) {
+    make_room_for_one();
+    found = maps_.try_emplace(raw(object)).first;
+    found->second.key = key;
+    load(&found->second);
+    found->second.heat.resize(memory_.objects().at(object).size.load());
+  }
+  found->second.used = ++events_;
+  return found->second;
+}
+
+void HeatBook::take(std::span<const ToldAccess> batch) {
+  const std::lock_guard lock(mutex_);
+  const EventClock clock(memory_.header().started);
+  std::int64_t now = monotonic_ns();
+  for (const ToldAccess& told : batch) {
+    const AccessEvent& event = told.event;
+    if (event.object == ObjectIndex::kNone) continue;
+    now = clock.nanos(event.cycles);
+    if (event.kind == AccessKind::kClose) {
+      close(event, now);
+    } else if (event.kind == AccessKind::kOpen) {
+      open(event, now);
+    } else if (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kHit) {
+      open(event, now);  // its open may have been lost
+      map_of(event.object).heat.access({event.offset, event.length}, now);
+      if (placer_ != nullptr) touched_.insert(event.object);
+    }
+  }
+  if (placer_ != nullptr) place(now);
+}
+
+void HeatBook::place(std::int64_t now_ns) {
+  for (const ObjectIndex object : touched_) {
+    Map& map = map_of(object);
+    if (map.heat.openers() != 0) placer_->note(object, map.heat, false);
+  }
+  touched_.clear();
+  placer_->place(now_ns);
+}
+
+void HeatBook::open(const AccessEvent& event, std::int64_t now_ns) {
+  if (raw(event.stream) >= memory_.descriptions().capacity()) return;
+  const auto [found, is_new] = open_.try_emplace(raw(event.stream), event.object);
+  if (!is_new && found->second == event.object) return;
+  if (!is_new) end(std::exchange(found->second, event.object), now_ns);  // its close was lost
+  Map& map = map_of(event.object);
+  map.heat.open(now_ns);
+  if (placer_ != nullptr && map.heat.openers() == 1) placer_->note(event.object, map.heat, true);
+}
+
+void HeatBook::close(const AccessEvent& event, std::int64_t now_ns) {
+  const auto found = open_.find(raw(event.stream));
+  // Another process may have told of the next description of this number before.
+  if (found == open_.end() || found->second != event.object) return;
+  open_.erase(found);
+  end(event.object, now_ns);
+}
+
+void HeatBook::end(ObjectIndex object, std::int64_t now_ns) {
+  Map& map = map_of(object);
+  if (map.heat.openers() == 0 || !map.heat.close(now_ns)) return;
+  save(map);
+  if (placer_ != nullptr) placer_->forget(object);
+}
+
+void HeatBook::forget_dead() {
+  const std::lock_guard lock(mutex_);
+  for (auto at = open_.begin(); at != open_.end();) {
+    if (memory_.descriptions().is_held(static_cast<DescriptionIndex>(at->first), at->second)) {
+      ++at;
+      continue;
+    }
+    end(at->second, monotonic_ns());
+    at = open_.erase(at);
+  }
+}
+
+std::size_t HeatBook::open_count() const {
+  const std::lock_guard lock(mutex_);
+  return open_.size();
+}
+
+std::optional<HeatPicture> HeatBook::picture_of(ObjectIndex object, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  Map& map = map_of(object);
+  if (map.heat.epochs() == 0) return std::nullopt;
+  return ::cairn::picture_of(map.heat, name, monotonic_ns());
+}
+
+}  // namespace cairn::node

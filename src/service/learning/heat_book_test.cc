@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/learning/heat_book.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "memory/tiers/testing/test_memory.h"
+
+namespace cairn::node {
+namespace {
+
+class HeatBookTest : public ::testing::Test {
+ protected:
+  HeatBookTest()
+      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "heat-book")),
+        book_(memory_, make_directory()) {
+    const Actor actor = testing::make_actor(memory_);
+    for (std::uint64_t inode = 0; inode < files_.size(); ++inode)
+      files_[inode] = testing::make_object(actor, FileKey{1, 2 + inode, 3});
+  }
+  ~HeatBookTest() override { ::rmdir(directory_.c_str()); }
+
+  std::string make_directory() {
+    char pattern[] = "/tmp/cairn-heat-book-XXXXXX";
+    const char* made = ::mkdtemp(pattern);
+    if (made != nullptr) directory_ = made;
+    return directory_;
+  }
+  void tell(AccessKind kind, std::uint16_t slot, std::uint32_t description, unsigned file = 0) {
+    ToldAccess told;
+    told.event.owner = memory_.owners().current(slot);
+    told.event.object = files_[file];
+    told.event.stream = static_cast<DescriptionIndex>(description);
+    told.event.kind = kind;
+    told.event.length = kPageBytes;
+    book_.take({&told, 1});
+  }
+  // As the program itself holds it.
+  DescriptionIndex describe(unsigned file) {
+    DescriptionTable& descriptions = memory_.descriptions();
+    const DescriptionIndex index = descriptions.create(files_[file], 0);
+    hold_ = descriptions.hold(index, memory_.owners().current(kParent), HoldKind::kDescription);
+    return index;
+  }
+  std::uint64_t epochs(unsigned file = 0) {
+    const auto picture = book_.picture_of(files_[file], "file");
+    return picture ? picture->epochs : 0;
+  }
+
+  static constexpr std::uint16_t kParent = 3;
+  static constexpr std::uint16_t kChild = 4;
+  std::string directory_;
+  NodeMemory memory_;
+  HeatBook book_;
+  std::array<ObjectIndex, 2> files_{};
+  HoldIndex hold_{};
+};
+
+TEST_F(HeatBookTest, AnEpochEndsWhoeverClosesTheFile) {
+  for (std::uint32_t description = 1; description <= 5; ++description) {
+    tell(AccessKind::kOpen, kParent, description);
+    tell(AccessKind::kMiss, kChild, description);
+    EXPECT_EQ(epochs(), description);
+    tell(AccessKind::kClose, kChild, description);
+    EXPECT_EQ(book_.open_count(), 0U);
+  }
+}
+
+// A shell that lives for days opens one file after the other for its children; their closes may be
+// lost.
+TEST_F(HeatBookTest, WhatIsFollowedIsBounded) {
+  const std::uint32_t records = memory_.descriptions().capacity();
+  for (const std::uint16_t slot : {kParent, kChild}) {
+    for (std::uint32_t description = 1; description < records; ++description)
+      tell(AccessKind::kOpen, slot, description, slot % 2);
+  }
+  EXPECT_LT(book_.open_count(), records);
+  tell(AccessKind::kOpen, kParent, UINT32_MAX);
+  EXPECT_LT(book_.open_count(), records);
+}
+
+TEST_F(HeatBookTest, ADeadParentsFileIsOpenWhileAChildHasIt) {
+  const DescriptionIndex description = describe(0);
+  tell(AccessKind::kOpen, kParent, raw(description));
+  book_.forget_dead();
+  EXPECT_EQ(book_.open_count(), 1U) << "somebody holds the description";
+  memory_.descriptions().release(hold_, memory_.owners().current(kParent));
+  book_.forget_dead();
+  EXPECT_EQ(book_.open_count(), 0U);
+}
+
+TEST_F(HeatBookTest, ALateCloseIsNotTakenForThatOfTheNextFile) {
+  tell(AccessKind::kOpen, kParent, 7, 1);
+  tell(AccessKind::kClose, kChild, 7, 0);
+  EXPECT_EQ(book_.open_count(), 1U);
+  tell(AccessKind::kClose, kParent, 7, 1);
+  EXPECT_EQ(book_.open_count(), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::node

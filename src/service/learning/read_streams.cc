@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/learning/read_streams.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include "base/file_rule.h"
+#include "policy/prefetch/predictors.h"
+#include "service/learning/read_events.h"
+
+namespace cairn::node {
+namespace {
+
+// After so many calls in a row that found everything in RAM, further ones are not learned from
+// until something is missed: there is nothing to fetch, and each would cost the service 1 us.
+constexpr std::uint32_t kHitsFollowed = 64;
+// Of one call, so that a read of gigabytes is not taken for as many blocks ahead.
+constexpr std::uint32_t kBlocksPerReadMax = 256;
+// So often in a row something that finds no room is tried again.
+constexpr unsigned kTriesMax = 50;
+// What is wanted for file tiers is looked for again when so much more has been read: each time
+// takes some 100 us.
+constexpr std::uint32_t kBeyondStep = 64;
+constexpr std::size_t kBeyondRunsMax = 4096;
+constexpr std::uint32_t kBeyondBlocksMax = 16'384;
+
+constexpr std::uint8_t predictor_named(std::string_view name) {
+  std::uint8_t number = 0;
+  while (name != kPredictorMakers[number].name) ++number;
+  return number;
+}
+constexpr std::uint8_t kAdvised = predictor_named("advised");
+
+std::int64_t blocks_of(const Object& object) {
+  const std::uint64_t size = std::min(object.size.load(std::memory_order_relaxed),
+                                      object.store_size.load(std::memory_order_relaxed));
+  return static_cast<std::int64_t>((size + kBlockBytes - 1) / kBlockBytes);
+}
+
+// The same of advice, which may go to the end of the file.
+BlockRun advised_run(const AccessEvent& event) {
+  BlockRun run = run_of(event);
+  if (event.length == UINT32_MAX) run.count = UINT32_MAX;
+  return run;
+}
+
+// What of a run lies in a file of so many blocks.
+BlockRun cut_to(const BlockRun& run, std::int64_t blocks) {
+  const std::int64_t first = std::max<std::int64_t>(run.first, 0);
+  const std::int64_t end = std::min(run.end(), blocks);
+  return first < end ? BlockRun{first, static_cast<std::uint32_t>(end - first)} : BlockRun{0, 0};
+}
+
+// 64 bits of what the file is, mixed (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
+std::uint64_t key_of(const FileKey& key) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+  std::uint64_t mixed = key.device * kGolden;
+  mixed = (mixed ^ (mixed >> 32) ^ key.inode) * kGolden;
+  return (mixed ^ (mixed >> 32) ^ static_cast<std::uint64_t>(key.birth_ns)) * kGolden;
+}
+
+// The open description of a stream (ToldAccess::stream()).
+std::uint32_t description_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream); }
+
+}  // namespace
+
+void ReadStreams::take(const ToldAccess& told) {
+  ++events_;
+  const AccessKind kind = told.event.kind;
+  if (kind == AccessKind::kClose) return close(told);
+  // What the dead have told last is of no use.
+  if (!memory_.owners().is_alive(told.event.owner)) return;
+  if (kind == AccessKind::kOpen) {
+    Stream& stream = open(told);
+    stream.is_known_from_its_open = true;
+    list(stream, told.stream());
+    return;
+  }
+  if (!is_read(kind) && kind != AccessKind::kAdvice) return;
+  Stream* stream = stream_of(told);
+  if (stream == nullptr || stream->is_silenced) return;
+  stream->used = events_;
+  if (kind == AccessKind::kAdvice) {
+    advise(*stream, told.event);
+  } else {
+    read(*stream, told);
+  }
+  list(*stream, told.stream());
+}
+
+// Streams are known from their open on; one whose open was lost, or that a child has taken over, is
+// met when it reads.
+ReadStreams::Stream* ReadStreams::stream_of(const ToldAccess& told) {
+  const auto found = streams_.find(told.stream());
+  const bool is_known = found != streams_.end() && found->second->object == told.event.object;
+  if (!is_known && told.event.kind == AccessKind::kHit) return nullptr;
+  Stream& stream = is_known ? *found->second : open(told);
+  stream.descriptor = told.event.descriptor;
+  return &stream;
+}
+
+ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
+  make_room_for_one();
+  auto fresh = std::make_unique<Stream>();
+  fresh->object = told.event.object;
+  fresh->owner = told.event.owner;
+  fresh->descriptor = told.event.descriptor;
+  fresh->used = events_;
+  std::unique_ptr<Stream>& place = streams_[told.stream()];
+  if (place != nullptr) {
+    closed_.push_back(place->object);
+  } else {
+    of_description_.emplace(description_of(told.stream()), told.stream());
+  }
+  place = std::move(fresh);
+  Stream& stream = *place;
+  const Object& object = memory_.objects().at(stream.object);
+  const PrefetchHint hint = object.handling().prefetch;
+  stream.is_silenced = hint == PrefetchHint::kNone || hint == PrefetchHint::kRandom;
+  if (hint == PrefetchHint::kSequential)
+    chooser_of(stream).hints().advise(AccessAdvice::kSequential);
+  if (hint == PrefetchHint::kWillNeed)
+    stream.needed.push_back(BlockRun{0, static_cast<std::uint32_t>(blocks_of(object))});
+  return stream;
+}
+
+void ReadStreams::close(const ToldAccess& told) {
+  std::vector<std::uint64_t> ended;
+  const auto [first, past] = of_description_.equal_range(raw(told.event.stream));
+  std::for_each(first, past, [&](const auto& entry) { ended.push_back(entry.second); });
+  for (const std::uint64_t number : ended) {
+    const auto found = streams_.find(number);
+    // Another process may have described another file with the same number since.
+    if (number == told.stream() || found->second->object == told.event.object) end(found);
+  }
+}
+
+ReadStreams::Streams::iterator ReadStreams::end(Streams::iterator stream) {
+  closed_.push_back(stream->second->object);
+  const auto [first, past] = of_description_.equal_range(description_of(stream->first));
+  of_description_.erase(
+      std::find_if(first, past, [&](const auto& entry) { return entry.second == stream->first; }));
+  return streams_.erase(stream);
+}
+
+// Who is killed closes nothing, and may have been the last to hold what another process reads no
+// more.
+void ReadStreams::forget_dead() {
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    const auto description = static_cast<DescriptionIndex>(description_of(at->first));
+    const bool goes_on = memory_.owners().is_alive(at->second->owner) &&
+                         memory_.descriptions().is_held(description, at->second->object);
+    at = goes_on ? std::next(at) : end(at);
+  }
+}
+
+void ReadStreams::make_room_for_one() {
+  if (streams_.size() < kStreamsMax) return;
+  end(std::min_element(streams_.begin(), streams_.end(), [](const auto& left, const auto& right) {
+    return left.second->used < right.second->used;
+  }));
+}
+
+Chooser& ReadStreams::chooser_of(Stream& stream) {
+  if (stream.chooser == nullptr) {
+    const std::uint64_t key = key_of(memory_.objects().at(stream.object).key());
+    stream.knowledge = node_.file(key);
+    stream.chooser = std::make_unique<Chooser>(stream.knowledge, node_, supply_);
+    stream.lookahead = stream.knowledge->lookahead.begin();
+  }
+  return *stream.chooser;
+}
+
+void ReadStreams::advise(Stream& stream, const AccessEvent& event) {
+  StreamHints& hints = chooser_of(stream).hints();
+  switch (event.advice) {
+    case POSIX_FADV_RANDOM:
+      hints.advise(AccessAdvice::kRandom);
+      stream.wanted.clear();
+      stream.beyond.clear();
+      break;
+    case POSIX_FADV_NORMAL:
+      hints.advise(AccessAdvice::kNormal);
+      break;
+    case POSIX_FADV_SEQUENTIAL:
+      hints.advise(AccessAdvice::kSequential);
+      break;
+    case POSIX_FADV_WILLNEED:
+      hints.will_need(cut_to(advised_run(event), blocks_of(memory_.objects().at(stream.object))));
+      collect_needed(stream);
+      break;
+    default:
+      break;
+  }
+}
+
+void ReadStreams::collect_needed(Stream& stream) {
+  std::array<BlockRun, StreamHints::kRangesMax> ranges;
+  const std::size_t count = stream.chooser->hints().take_wanted(ranges, UINT32_MAX);
+  for (std::size_t at = 0; at < count; ++at) stream.needed.push_back(ranges[at]);
+}
+
+// Which epoch of which declared order the stream is at shows in what it reads first.
+void ReadStreams::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
+  if (orders_ == nullptr || stream.reads_looked_at >= kFirstReads) return;
+  if (orders_->is_empty()) {
+    // What is declared later speaks of later opens.
+    stream.reads_looked_at = kFirstReads;
+    return;
+  }
+  if (stream.reads_looked_at++ == 0) stream.declared_path = path_of_(told);
+  if (!orders_->has_order_of(stream.declared_path)) {
+    stream.declared_path.clear();
+    stream.reads_looked_at = kFirstReads;
+    return;
+  }
+  DeclaredOrder order = orders_->order_from(stream.declared_path, run);
+  if (order != nullptr) {
+    chooser_of(stream).hints().declare(std::move(order));
+    stream.reads_looked_at = kFirstReads;
+  } else if (stream.reads_looked_at == kFirstReads) {
+    // Who may have read before proves nothing.
+    if (stream.is_known_from_its_open) orders_->refute(stream.declared_path);
+    stream.declared_path.clear();
+  }
+}
+
+void ReadStreams::read(Stream& stream, const ToldAccess& told) {
+  const AccessEvent& event = told.event;
+  const bool is_quiet = event.kind == AccessKind::kHit;
+  stream.hits_in_a_row = is_quiet ? stream.hits_in_a_row + 1 : 0;
+  // Who follows a declared order must not lose its place in it.
+  if (stream.hits_in_a_row > kHitsFollowed && stream.declared_path.empty()) return;
+  const BlockRun run = run_of(event);
+  // The next piece of the same block.
+  if (run == stream.last && run.count == 1) return;
+  stream.last = run;
+  look_for_order(stream, told, run);
+  if (stream.chooser == nullptr && is_quiet) return;
+  Chooser& chooser = chooser_of(stream);
+  judge(stream, event.kind, run);
+  chooser.set_file_blocks(blocks_of(memory_.objects().at(stream.object)));
+  chooser.observe(run);
+  if (!stream.is_repeated && stream.declared_path.empty()) look_for_repeated(stream, told);
+  if (!stream.declared_path.empty() && chooser.hints().is_order_refuted()) {
+    orders_->refute(stream.declared_path);
+    stream.declared_path.clear();
+  }
+  stream.blocks_per_read = std::min(run.count, kBlocksPerReadMax);
+  foresee(stream);
+  read_on(stream, told.stream(), stream.blocks_per_read);
+}
+
+// What will be read again matters to those who evict, once they do.
+void ReadStreams::look_for_repeated(Stream& stream, const ToldAccess& told) {
+  const bool has_room = memory_.pool(TierId::kMemory).common_slabs() >
+                        memory_.header().roomy_slabs.load(std::memory_order_relaxed);
+  if (found_repeated_ == nullptr || has_room) return;
+  RepeatedOrder order = stream.chooser->repeated();
+  if (order.runs.empty()) return;
+  stream.is_repeated = true;
+  found_repeated_(told, std::move(order));
+}
+
+// Whether what was foreseen came in time.
+void ReadStreams::judge(Stream& stream, AccessKind kind, BlockRun run) {
+  const auto was_foreseen = [&] {
+    return std::any_of(stream.wanted.begin(), stream.wanted.end(), [&](const BlockRun& wanted) {
+      return wanted.first < run.end() && run.first < wanted.end();
+    });
+  };
+  const bool is_late = kind == AccessKind::kLate || (kind == AccessKind::kMiss && was_foreseen());
+  if (!is_late) return;
+  stream.lookahead.on_late(run.count);
+  stream.knowledge->lookahead.learn(stream.lookahead);
+}
+
+void ReadStreams::foresee(Stream& stream) {
+  const unsigned factor = stream.chooser->hints().ahead_factor();
+  predict(stream, stream.lookahead.runs_ahead(stream.blocks_per_read, factor),
+          stream.lookahead.blocks_ahead(factor), &stream.wanted);
+}
+
+// What is left of what was wanted later may have been read by now.
+void ReadStreams::read_on(Stream& stream, std::uint64_t number, std::uint32_t blocks) {
+  stream.blocks_read_on += blocks;
+  if (stream.blocks_read_on < kBeyondStep) return;
+  stream.beyond.clear();
+  if (stream.lookahead.is_at_most()) list_beyond(stream, number);
+}
+
+void ReadStreams::look_beyond(Stream& stream, std::uint32_t blocks_max) {
+  const std::uint32_t blocks = std::min(blocks_max, kBeyondBlocksMax);
+  const std::size_t runs = std::max<std::size_t>(blocks / stream.blocks_per_read, 1);
+  predict(stream, std::min(runs, kBeyondRunsMax), blocks, &stream.beyond);
+  stream.blocks_read_on = 0;
+}
+
+// The soonest first.
+void ReadStreams::predict(Stream& stream, std::size_t runs_max, std::uint64_t blocks_max,
+                          std::deque<BlockRun>* into) {
+  into->clear();
+  room_.resize(runs_max);
+  const Chooser::Choice choice = stream.chooser->predict(room_);
+  if (choice.count == 0) return;
+  stream.predictor = static_cast<std::uint8_t>(choice.predictor);
+  const std::int64_t blocks = blocks_of(memory_.objects().at(stream.object));
+  std::uint64_t foreseen = 0;
+  for (std::size_t at = 0; at < choice.count && foreseen < blocks_max; ++at) {
+    const BlockRun run = cut_to(room_[at], blocks);
+    if (run.count == 0) continue;
+    foreseen += run.count;
+    into->push_back(run);
+  }
+}
+
+void ReadStreams::list(Stream& stream, std::uint64_t number) {
+  if (stream.is_listed) return;
+  if (stream.wanted.empty() && stream.needed.empty() && stream.hot.empty()) return;
+  stream.is_listed = true;
+  active_.push_back(number);
+  drop_ended(&active_);
+}
+
+void ReadStreams::list_beyond(Stream& stream, std::uint64_t number) {
+  if (stream.is_listed_beyond) return;
+  stream.is_listed_beyond = true;
+  beyond_.push_back(number);
+  drop_ended(&beyond_);
+}
+
+// Streams that have ended leave their numbers behind while nothing is taken.
+void ReadStreams::drop_ended(std::deque<std::uint64_t>* listed) const {
+  if (listed->size() <= 2 * kStreamsMax) return;
+  std::erase_if(*listed, [this](std::uint64_t number) { return !streams_.contains(number); });
+}
+
+ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block, Aim aim) const {
+  const BucketIndex bucket =
+      memory_.directory().find(stream.object, static_cast<BlockNumber>(block));
+  if (bucket == BucketIndex::kNone) return Place::kStore;
+  if (aim == Aim::kBelow || memory_.in_memory(bucket)) return Place::kGoodEnough;
+  // Without much room in RAM it is as well where it is, unless it has been waiting there.
+  const bool comes_up = brings_up_ || aim == Aim::kMemory || memory_.block(bucket).is_unread();
+  return comes_up ? Place::kBelow : Place::kGoodEnough;
+}
+
+// The first blocks of `runs` that are not where they are wanted, as far as they lie side by side in
+// whichever order and in the same place. What is good enough on the way is taken as well.
+BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max,
+                               Aim aim, Place* place) const {
+  BlockRun taken{0, 0};
+  while (!runs->empty() && taken.count < count_max) {
+    BlockRun& front = runs->front();
+    const bool joins =
+        taken.count == 0 || front.first == taken.end() || front.first + 1 == taken.first;
+    const Place where = place_of(stream, front.first, aim);
+    if (where != Place::kGoodEnough) {
+      if (!joins || (taken.count != 0 && where != *place)) break;
+      *place = where;
+      const bool is_before = taken.count != 0 && front.first < taken.first;
+      taken = BlockRun{taken.count == 0 || is_before ? front.first : taken.first, taken.count + 1};
+    } else if (taken.count != 0) {
+      break;
+    }
+    ++front.first;
+    if (--front.count == 0) runs->pop_front();
+  }
+  return taken;
+}
+
+WantedBlocks ReadStreams::wanted_of(const Stream& stream, std::uint64_t number, BlockRun run,
+                                    std::uint8_t predictor) {
+  WantedBlocks wanted;
+  wanted.stream = number;
+  wanted.object = stream.object;
+  wanted.owner = stream.owner;
+  wanted.descriptor = stream.descriptor;
+  wanted.first = static_cast<BlockNumber>(run.first);
+  wanted.count = run.count;
+  wanted.predictor = predictor;
+  return wanted;
+}
+
+bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
+  while (!active_.empty()) {
+    const std::uint64_t number = active_.front();
+    active_.pop_front();
+    const auto found = streams_.find(number);
+    if (found == streams_.end()) continue;
+    Stream& stream = *found->second;
+    stream.is_listed = false;
+    std::uint8_t predictor = stream.predictor;
+    Place place = Place::kStore;
+    BlockRun run = take_run(stream, &stream.wanted, count_max, Aim::kSoon, &place);
+    if (run.count == 0) {
+      run = take_run(stream, &stream.needed, count_max, Aim::kSoon, &place);
+      predictor = kAdvised;
+    }
+    if (run.count == 0) {
+      run = take_run(stream, &stream.hot, count_max, Aim::kMemory, &place);
+      predictor = kByHeat;
+    }
+    list(stream, number);
+    if (run.count == 0) continue;
+    *wanted = wanted_of(stream, number, run, predictor);
+    wanted->is_below = place == Place::kBelow;
+    return true;
+  }
+  return false;
+}
+
+bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted) {
+  while (!beyond_.empty()) {
+    const std::uint64_t number = beyond_.front();
+    beyond_.pop_front();
+    const auto found = streams_.find(number);
+    if (found == streams_.end()) continue;
+    Stream& stream = *found->second;
+    stream.is_listed_beyond = false;
+    if (stream.blocks_read_on >= kBeyondStep && stream.lookahead.is_at_most())
+      look_beyond(stream, blocks_max);
+    Place place = Place::kStore;
+    std::uint8_t predictor = stream.predictor;
+    BlockRun run = take_run(stream, &stream.beyond, count_max, Aim::kBelow, &place);
+    if (run.count == 0) {
+      run = take_run(stream, &stream.warm, count_max, Aim::kBelow, &place);
+      predictor = kByHeat;
+    }
+    if (!stream.beyond.empty() || !stream.warm.empty()) list_beyond(stream, number);
+    if (run.count == 0) continue;
+    *wanted = wanted_of(stream, number, run, predictor);
+    wanted->is_for_below = true;
+    return true;
+  }
+  return false;
+}
+
+void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
+  const auto found = streams_.find(wanted.stream);
+  if (found == streams_.end()) return;
+  Stream& stream = *found->second;
+  if (for_good) {
+    stream.is_silenced = true;
+    stream.forget_wanted();
+    return;
+  }
+  // Room may never come, such as for a run that has its share: then something else is tried.
+  if (++stream.tries > kTriesMax) {
+    stream.tries = 0;
+    stream.forget_wanted();
+    return;
+  }
+  const BlockRun run{static_cast<std::int64_t>(raw(wanted.first)), wanted.count};
+  const bool is_by_heat = wanted.predictor == kByHeat;
+  if (wanted.is_for_below) {
+    (is_by_heat ? stream.warm : stream.beyond).push_front(run);
+    return list_beyond(stream, wanted.stream);
+  }
+  std::deque<BlockRun>& asked = wanted.predictor == kAdvised ? stream.needed : stream.wanted;
+  (is_by_heat ? stream.hot : asked).push_front(run);
+  list(stream, wanted.stream);
+}
+
+void ReadStreams::want_hot(ObjectIndex object, BlockRun run, bool is_for_below) {
+  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    return entry.second->object == object && !entry.second->is_silenced;
+  });
+  if (found == streams_.end() || run.count == 0) return;
+  Stream& stream = *found->second;
+  (is_for_below ? stream.warm : stream.hot).push_back(run);
+  is_for_below ? list_beyond(stream, found->first) : list(stream, found->first);
+}
+
+void ReadStreams::note_fetched(std::uint64_t number) {
+  const auto found = streams_.find(number);
+  if (found != streams_.end()) found->second->tries = 0;
+}
+
+void ReadStreams::note_evicted_unused() {
+  for (auto& [number, stream] : streams_) {
+    stream->lookahead.on_evicted_unused();
+    if (stream->knowledge != nullptr) stream->knowledge->lookahead.learn(stream->lookahead);
+  }
+}
+
+}  // namespace cairn::node

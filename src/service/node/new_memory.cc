@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/new_memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/size_text.h"
+#include "base/test_capacities.h"
+
+namespace cairn::node {
+namespace {
+
+MemoryShape shape_of(const NodeConfig& config) {
+  MemoryShape shape;
+  shape.tier_bytes[0] = config.ram_capacity_bytes / kBlockBytes * kBlockBytes;
+  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
+    shape.tier_bytes[tier + 1] = config.tiers[tier].capacity_bytes / kBlockBytes * kBlockBytes;
+  }
+  if (config.swap_capacity_bytes >= kBlockBytes) {
+    shape.swap_tier = static_cast<std::uint32_t>(config.tiers.size() + 1);
+    shape.tier_bytes[shape.swap_tier] = config.swap_capacity_bytes / kBlockBytes * kBlockBytes;
+  }
+  shape.clients_max = config.clients_max;
+  shape.objects_max =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(config.objects_max, UINT32_MAX));
+  shape.huge_pages = static_cast<std::uint32_t>(config.huge_pages);
+  shape.clients_max = capacity_of("clients", shape.clients_max);
+  // 0 stands for what the tiers make of it: any number is less.
+  const std::uint32_t objects = capacity_of("objects", UINT32_MAX);
+  if (objects != UINT32_MAX) shape.objects_max = objects;
+  shape.descriptions_max = capacity_of("descriptions", shape.descriptions_max);
+  shape.holds_max = capacity_of("holds", shape.holds_max);
+  return shape;
+}
+
+}  // namespace
+
+Result<NodeMemory> create_memory(const NodeConfig& config) {
+  // The swap area takes the place of one.
+  if (config.tiers.size() + 2 > kTiersMax) {
+    return Status(StatusCode::kInvalid,
+                  "at most " + std::to_string(kTiersMax - 2) + " file tiers are possible");
+  }
+  std::array<std::string, kTiersMax> paths;
+  for (std::size_t tier = 0; tier < config.tiers.size(); ++tier)
+    paths[tier + 1] = config.tiers[tier].directory + "/cairn-" + config.name + ".pool";
+  if (config.swap_capacity_bytes != 0)
+    paths[config.tiers.size() + 1] = config.swap_directory + "/.cairn-" + config.name + ".swap";
+  // Left by an older version's node of this name that was killed; nobody has it, because this node
+  // holds the name now. Pools have no name today: clients get the descriptor.
+  for (const std::string& path : paths) {
+    if (!path.empty()) ::unlink(path.c_str());
+  }
+  auto memory = NodeMemory::create(shape_of(config), paths);
+  if (memory.is_ok() && config.huge_pages == HugePages::kReserved &&
+      memory->data().huge_pages() != HugePages::kReserved) {
+    memory = Status(StatusCode::kExhausted,
+                    "ram.huge_pages is hugetlb, but too few huge pages are reserved for " +
+                        format_size(config.ram_capacity_bytes) +
+                        ": raise vm.nr_hugepages, or set it to auto");
+  }
+  return memory;
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/node_directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/private_file.h"
+
+namespace cairn::node {
+
+NodeDirectory::~NodeDirectory() {
+  // Another node may have the name by now.
+  if (!lock_ || !has_lock_file()) return;
+  ::unlink(client_socket().c_str());
+  ::unlink(control_socket().c_str());
+  ::unlink((path_ + "/node.pid").c_str());
+}
+
+Result<NodeDirectory> NodeDirectory::open(const std::string& path, const std::string& name) {
+  NodeDirectory directory;
+  directory.path_ = path;
+  directory.name_ = name;
+  CAIRN_RETURN_IF_ERROR(directory.take_lock());
+  std::ifstream stream(path + "/config.yaml", std::ios::binary);
+  directory.configuration_.assign(std::istreambuf_iterator<char>(stream), {});
+  directory.begin_watch();
+  return directory;
+}
+
+Status NodeDirectory::take_lock() {
+  if (::mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Status::from_errno(errno, "cannot create the node directory " + path_);
+  }
+  struct stat status{};
+  if (::lstat(path_.c_str(), &status) != 0)
+    return Status::from_errno(errno, "cannot look at " + path_);
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
+    return Status(StatusCode::kDenied, path_ + " is not a private directory of this user");
+  }
+  UniqueFd lock(
+      ::open((path_ + "/node.pid").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return Status::from_errno(errno, "cannot create node.pid in " + path_);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Status(StatusCode::kExists, "a node named " + name_ + " is running already");
+  }
+  const std::string text = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock.get(), 0) != 0 || ::write(lock.get(), text.data(), text.size()) < 0) {
+    return Status::from_errno(errno, "cannot write node.pid in " + path_);
+  }
+  lock_ = std::move(lock);
+  ::unlink((path_ + "/stored").c_str());  // of a node before us
+  return Status::ok();
+}
+
+void NodeDirectory::begin_watch() {
+  constexpr std::uint32_t kGone =
+      IN_DELETE | IN_DELETE_SELF | IN_MOVED_FROM | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW;
+  watch_.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (watch_ && ::inotify_add_watch(watch_.get(), path_.c_str(), kGone) < 0) watch_.reset();
+}
+
+bool NodeDirectory::is_intact() {
+  alignas(inotify_event) char events[4096];
+  while (watch_ && ::read(watch_.get(), events, sizeof events) > 0) {
+  }
+  const auto is_socket = [](const std::string& path) {
+    struct stat status{};
+    return ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+  };
+  return has_lock_file() && is_socket(client_socket()) && is_socket(control_socket());
+}
+
+void NodeDirectory::note_stored() const {
+  const UniqueFd made(open_new_file((path_ + "/stored").c_str(), 0600));
+}
+
+// Whether node.pid is still the file that this node has locked.
+bool NodeDirectory::has_lock_file() const {
+  struct stat named{};
+  struct stat held{};
+  return ::lstat((path_ + "/node.pid").c_str(), &named) == 0 && ::fstat(lock_.get(), &held) == 0 &&
+         named.st_ino == held.st_ino && named.st_dev == held.st_dev;
+}
+
+Status NodeDirectory::restore() {
+  if (!has_lock_file()) {
+    // The run root may be gone as well; what is above it is not ours to make.
+    ::mkdir(path_.substr(0, path_.rfind('/')).c_str(), 0700);
+    CAIRN_RETURN_IF_ERROR(take_lock());
+  }
+  const std::string file = path_ + "/config.yaml";
+  if (!configuration_.empty() && ::access(file.c_str(), F_OK) != 0) {
+    const UniqueFd made(open_new_file(file.c_str(), 0600));
+    if (!made || ::write(made.get(), configuration_.data(), configuration_.size()) !=
+                     static_cast<ssize_t>(configuration_.size()))
+      return Status::from_errno(made ? ENOSPC : EACCES, "cannot write " + file);
+  }
+  begin_watch();
+  return Status::ok();
+}
+
+}  // namespace cairn::node

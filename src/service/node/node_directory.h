@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of one node in its run directory, and the lock that keeps a second node of the same
+// name out. Somebody may remove them under a node that is at work (a cleaner of /tmp): the node
+// hears of it and makes them again.
+//
+// Thread safety: one thread. Ownership: removes node.pid and the sockets on destruction.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "service/process/unique_fd.h"
+
+namespace cairn::node {
+
+class NodeDirectory {
+ public:
+  NodeDirectory() = default;
+  NodeDirectory(NodeDirectory&&) = default;
+  NodeDirectory& operator=(NodeDirectory&&) = default;
+  ~NodeDirectory();
+
+  // Creates the directory if need be and takes the lock.
+  // Errors: kExists when a live service has it, kDenied when it is another user's or open to
+  // others.
+  static Result<NodeDirectory> open(const std::string& path, const std::string& name);
+
+  // Readable when something in the directory was removed or renamed, or itself; -1 when the kernel
+  // has no watch to give.
+  int watch() const { return watch_.get(); }
+  // Whether directory, lock and sockets are all there, looked at anew. Takes what the watch has to
+  // tell.
+  bool is_intact();
+  // Makes directory, lock and configuration again. The sockets and the log are for those who use
+  // them.
+  // Errors: kExists when another node has the name by now.
+  Status restore();
+
+  // Leaves word that the service ends with everything stored, for those who ask for the node
+  // afterwards.
+  void note_stored() const;
+
+  std::string client_socket() const { return path_ + "/client.sock"; }
+  std::string control_socket() const { return path_ + "/control.sock"; }
+  std::string log() const { return path_ + "/node.log"; }
+
+ private:
+  Status take_lock();
+  bool has_lock_file() const;
+  void begin_watch();
+
+  std::string path_;
+  std::string name_;
+  std::string configuration_;  // the text of config.yaml, where there is one
+  UniqueFd watch_;
+  UniqueFd lock_;  // node.pid; the lock dies with the process, whatever way it dies
+};
+
+}  // namespace cairn::node

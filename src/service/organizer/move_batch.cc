@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/organizer/move_batch.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/system_call.h"
+#include "memory/flush/dirty_accounting.h"
+
+namespace cairn {
+namespace {
+
+// So long after a program's read of a device it counts as being read, and after it began to wait
+// for room as waiting.
+constexpr std::uint32_t kRecentlyMs = 20;
+
+// Not for long, whatever the device did.
+void rest(std::int64_t nanos) {
+  constexpr std::int64_t kRestNanosMax = 20'000'000;
+  const timespec time{0, std::min(nanos, kRestNanosMax)};
+  ::nanosleep(&time, nullptr);
+}
+
+void unpin(BlockDescriptor& block) { block.flusher.store(0, std::memory_order_release); }
+
+}  // namespace
+
+bool has_bytes(const BlockDescriptor& block) {
+  const BlockState state = block.state.load(std::memory_order_relaxed);
+  return state == BlockState::kClean || state == BlockState::kDirty ||
+         state == BlockState::kFlushing;
+}
+
+std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
+  if (!memory.in_memory(bucket)) return kBlockBytes;
+  return static_cast<std::uint32_t>(
+      bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
+}
+
+MoveBatch::MoveBatch(const NodeMemory& memory, BatchWriter& writer)
+    : memory_(memory), writer_(writer) {
+  for (Flight& flight : flights_) {
+    flight.moves.reserve(kBlocksMax);
+    flight.parts.resize(kBlocksMax);
+  }
+}
+
+MoveBatch::~MoveBatch() {
+  for (Flight& flight : flights_) {
+    CAIRN_DCHECK(flight.moves.empty());
+    if (flight.staging != nullptr) sys::munmap(flight.staging, kBlocksMax * kBlockBytes);
+  }
+}
+
+std::size_t MoveBatch::blocks_at_once(TierId tier) const {
+  if (tier == TierId::kMemory) return kBlocksMax;
+  const ControlHeader& header = memory_.header();
+  const std::uint32_t now = monotonic_coarse_ms();
+  const bool is_read = now - header.device_read_ms[raw(tier)].load() < kRecentlyMs;
+  // Who waits for room waits longer than any reader.
+  const bool is_wanted = now - header.room_wanted_ms.load() < kRecentlyMs;
+  if (is_read && !is_wanted) return kBlocksBesideReads;
+  const double bandwidth = header.tier_bandwidth[raw(tier)].load(std::memory_order_relaxed);
+  const auto blocks = static_cast<std::size_t>(bandwidth * kSecondsInFlight / kBlockBytes);
+  return std::clamp(blocks, kBlocksInFlightMin, kBlocksMax);
+}
+
+// Step 1. False when the block cannot move now.
+bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReason reason) {
+  BlockDescriptor& block = memory_.block(from);
+  if (!block.try_lock(actor.self)) return false;
+  const bool movable = block.object_index() != ObjectIndex::kNone && has_bytes(block) &&
+                       !block.is_flushing(actor.owners()) &&
+                       actor.object(block.object_index()).through.load() == 0 &&
+                       memory_.directory().find(block.object_index(), block.block_number()) == from;
+  if (!movable) {
+    actor.unlock(block, false);
+    return false;
+  }
+  Lease::Fresh fresh;
+  // It stays on the account where it is.
+  const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
+  const BucketIndex to =
+      actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB, actor.self,
+                                     actor.owners(), kBlocksMax, &fresh, account);
+  if (to == BucketIndex::kNone) {
+    actor.unlock(block, false);
+    return false;
+  }
+  Move move;
+  move.from = from;
+  move.to = to;
+  move.sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+  move.length = bucket_bytes(memory_, from);
+  move.reason = reason;
+  block.flusher.store(actor.self.bits(), std::memory_order_release);
+  actor.unlock(block, false);
+  std::vector<Move>& moves = flights_[filling_].moves;
+  moves.push_back(move);
+  const std::size_t from_limit = blocks_at_once(memory_.tier_of(from));
+  const std::size_t to_limit = blocks_at_once(target);
+  is_beside_reads_ = is_beside_reads_ || std::min(from_limit, to_limit) == kBlocksBesideReads;
+  const std::size_t to_count = ++blocks_to_[raw(target)];
+  is_full_ = is_full_ || moves.size() >= from_limit || to_count >= to_limit;
+  return true;
+}
+
+std::uint64_t MoveBatch::offset_of(BucketIndex bucket) const {
+  return memory_.pool(memory_.tier_of(bucket)).offset_of_bucket(bucket);
+}
+
+// Where the bytes of the move in `slot` are read to on the way between two file tiers.
+std::byte* MoveBatch::staged(Flight& flight, std::size_t slot) const {
+  if (flight.staging == nullptr) {
+    void* mapped = sys::mmap(nullptr, kBlocksMax * kBlockBytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys::is_error(mapped)) return nullptr;
+    flight.staging = static_cast<std::byte*>(mapped);
+  }
+  return flight.staging + slot * kBlockBytes;
+}
+
+// The moves lie side by side on their device: one read fetches all of them.
+void MoveBatch::read_run(std::span<Move> run) const {
+  std::array<iovec, kBlocksMax> parts;
+  for (std::size_t at = 0; at < run.size(); ++at) parts[at] = {run[at].bytes, run[at].length};
+  const FileTier& tier = memory_.file_tier(memory_.tier_of(run[0].from));
+  const int error = tier.read_parts(offset_of(run[0].from), std::span(parts.data(), run.size()));
+  if (error == 0) return;
+  for (Move& move : run) move.bytes = nullptr;
+}
+
+// Step 2, first half: what lies in file tiers comes into memory, in as few reads as possible. A
+// move whose bytes could not be had is left with none.
+void MoveBatch::fetch(Flight& flight) const {
+  std::vector<Move>& moves = flight.moves;
+  std::sort(moves.begin(), moves.end(),
+            [](const Move& left, const Move& right) { return raw(left.from) < raw(right.from); });
+  for (std::size_t at = 0; at < moves.size(); ++at) {
+    Move& move = moves[at];
+    if (memory_.in_memory(move.from)) {
+      move.bytes = memory_.bytes(move.from);
+    } else {
+      move.bytes = memory_.in_memory(move.to) ? memory_.bytes(move.to) : staged(flight, at);
+    }
+  }
+  std::size_t begin = 0;
+  while (begin < moves.size()) {
+    std::size_t past = begin + 1;
+    const Move& first = moves[begin];
+    if (!memory_.in_memory(first.from) && first.bytes != nullptr) {
+      const TierId tier = memory_.tier_of(first.from);
+      while (past < moves.size() && raw(moves[past].from) == raw(moves[past - 1].from) + 1 &&
+             memory_.tier_of(moves[past].from) == tier) {
+        ++past;
+      }
+      read_run(std::span(moves).subspan(begin, past - begin));
+    }
+    begin = past;
+  }
+}
+
+// Step 2, second half: to the buckets in file tiers, again side by side where they lie so.
+void MoveBatch::put(Flight& flight) {
+  std::vector<Move>& moves = flight.moves;
+  std::vector<BatchWrite>& writes = flight.writes;
+  std::sort(moves.begin(), moves.end(),
+            [](const Move& left, const Move& right) { return raw(left.to) < raw(right.to); });
+  for (std::size_t at = 0; at < moves.size(); ++at) {
+    const Move& move = moves[at];
+    if (move.bytes == nullptr || memory_.in_memory(move.to)) continue;
+    flight.parts[at] = {move.bytes, move.length};
+    const TierId tier = memory_.tier_of(move.to);
+    const std::uint64_t offset = offset_of(move.to);
+    const bool continues = !writes.empty() &&
+                           flight.begins.back() + writes.back().parts.size() == at &&
+                           writes.back().tier == &memory_.file_tier(tier) &&
+                           writes.back().offset + writes.back().length == offset;
+    if (continues) {
+      BatchWrite& write = writes.back();
+      write.parts = std::span<const iovec>(write.parts.data(), write.parts.size() + 1);
+      write.length += move.length;
+      continue;
+    }
+    flight.begins.push_back(at);
+    writes.push_back(BatchWrite{&memory_.file_tier(tier), offset,
+                                std::span<const iovec>(&flight.parts[at], 1), move.length, 0});
+  }
+  if (!writes.empty()) writer_.start(writes);
+}
+
+// The end of step 2, and step 3. A move whose bytes did not arrive is given up.
+std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
+  if (!flight.writes.empty()) writer_.wait(flight.writes);
+  for (std::size_t index = 0; index < flight.writes.size(); ++index) {
+    const BatchWrite& write = flight.writes[index];
+    if (write.result == 0) continue;
+    for (std::size_t at = 0; at < write.parts.size(); ++at)
+      flight.moves[flight.begins[index] + at].bytes = nullptr;
+  }
+  std::uint32_t moved = 0;
+  for (const Move& move : flight.moves) {
+    if (move.bytes != nullptr && commit(actor, move)) {
+      ++moved;
+    } else {
+      give_up(actor, move);
+    }
+  }
+  flight.moves.clear();
+  flight.writes.clear();
+  flight.begins.clear();
+  return moved;
+}
+
+std::uint32_t MoveBatch::advance(Actor& actor) {
+  if (is_beside_reads_) return finish(actor);
+  Flight& added = flights_[filling_];
+  fetch(added);
+  put(added);
+  blocks_to_.fill(0);
+  is_full_ = false;
+  filling_ = 1 - filling_;
+  return land(actor, flights_[filling_]);
+}
+
+std::uint32_t MoveBatch::finish(Actor& actor) {
+  if (size() == 0) return 0;
+  const bool is_to_rest = is_beside_reads_;
+  is_beside_reads_ = false;
+  const std::int64_t began = monotonic_ns();
+  // Those on their way land; then those that were added do.
+  std::uint32_t moved = advance(actor);
+  moved += land(actor, flights_[1 - filling_]);
+  if (is_to_rest) rest(kRestsBesideReads * (monotonic_ns() - began));
+  return moved;
+}
+
+// Step 3. False when the block changed meanwhile: it is then still pinned and unlocked.
+bool MoveBatch::commit(Actor& actor, const Move& move) {
+  BlockDescriptor& old = memory_.block(move.from);
+  BlockDescriptor& fresh = memory_.block(move.to);
+  actor.lock(old);
+  if (BlockDescriptor::sequence_in(old.word.load(std::memory_order_relaxed)) != move.sequence) {
+    actor.unlock(old, false);
+    return false;
+  }
+  const ObjectIndex object = old.object_index();
+  const std::uint16_t dirty = old.dirty_pages.load();
+  fresh.set_identity(object, old.block_number());
+  fresh.flusher.store(0, std::memory_order_relaxed);
+  fresh.recency_ms.store(old.recency_ms.load(), std::memory_order_relaxed);
+  fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
+  fresh.placed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+  fresh.predecessor.store(0, std::memory_order_relaxed);
+  fresh.reason.store(static_cast<std::uint8_t>(move.reason), std::memory_order_relaxed);
+  fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
+  fresh.enter(BlockState::kFilling);
+  fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
+  fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
+  fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
+  if (dirty != 0) note_dirty_block_moved(actor, move.from, move.to);
+  carry_mark(move);
+  memory_.directory().move(move.from, move.to, actor.self, actor.owners());
+  actor.unlock(fresh, true);
+  unpin(old);
+  const TierId from = memory_.tier_of(move.from);
+  memory_.pool(from).release(move.from, actor.self);
+  if (from == TierId::kMemory) memory_.header().room_made.fetch_add(1, std::memory_order_relaxed);
+  futex_wake(old.flusher);
+  const TierId to = memory_.tier_of(move.to);
+  memory_.journal().note(raw(from), raw(to), move.reason, move.length);
+  const bool is_up = to < from;
+  actor.count(is_up ? Counter::kPromotedBlocks : Counter::kDemotedBlocks, 1);
+  return true;
+}
+
+// What was fetched ahead and goes where it is wanted waits there for its use; if it goes for any
+// other reason it was fetched in vain.
+void MoveBatch::carry_mark(const Move& move) const {
+  BlockDescriptor& old = memory_.block(move.from);
+  BlockDescriptor& fresh = memory_.block(move.to);
+  const FetchJournal& fetches = memory_.fetches();
+  const std::uint8_t waits_for = old.fetched_by.load(std::memory_order_relaxed);
+  const bool is_up = memory_.in_memory(move.to);
+  fresh.clear_unread();
+  if (move.reason != PlacementReason::kFetched || move.length != kBlockBytes) {
+    memory_.note_unused(move.from);
+  } else if (old.take_unread()) {
+    fresh.set_unread(waits_for);
+    if (is_up) {
+      fetches.note_left_below(waits_for, kBlockBytes);
+    } else if (memory_.in_memory(move.from)) {
+      fetches.note_sent_below(waits_for, kBlockBytes);
+    }
+  } else if (is_up) {
+    fresh.set_unread(fetched_by_);
+    fetches.note_fetched(fetched_by_, kBlockBytes);
+  }
+  if (is_up && fresh.is_unread())
+    fresh.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
+}
+
+void MoveBatch::give_up(Actor& actor, const Move& move) {
+  BlockDescriptor& old = memory_.block(move.from);
+  actor.lock(old);
+  unpin(old);
+  actor.unlock(old, false);
+  futex_wake(old.flusher);
+  memory_.pool(memory_.tier_of(move.to)).release(move.to, actor.self);
+}
+
+}  // namespace cairn

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks on their way to other tiers, many at once.
+//
+// How a block moves, so that neither a reader nor a writer waits for the device:
+//   1. lock it, check that it is neither flushed nor empty, pin it (`flusher`), note its sequence,
+//      unlock;
+//   2. copy its bytes to a free bucket of the other tier, many blocks in one device operation;
+//   3. lock it again: unchanged, the directory points to the new bucket and the old one is free;
+//      changed, the move is given up and the block stays where it was.
+// A dirty block stays dirty where it arrives: it is marked there before the old mark goes (rule 3
+// of the design).
+//
+// Two batches take turns: while the devices write one, the blocks of the next are chosen.
+//
+// What is in flight on a device is bounded: as much as it takes in kSecondsInFlight, enough to keep
+// it busy and soon over for whoever comes next, and only kBlocksBesideReads while programs read
+// from that device, because a read waits behind what is in flight. Then the device
+// also rests after each batch for kRestsBesideReads times as long as the batch took: of the reads,
+// few meet one.
+//
+// Thread safety: one thread; any number of clients at work. Ownership: borrows memory and writer.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "memory/tiers/actor.h"
+#include "memory/tiers/batch_writer.h"
+
+namespace cairn {
+
+class MoveBatch {
+ public:
+  static constexpr std::size_t kBlocksMax = 512;
+  static constexpr double kSecondsInFlight = 0.01;
+  static constexpr std::size_t kBlocksInFlightMin = 64;
+  static constexpr std::size_t kBlocksBesideReads = 1;
+  static constexpr int kRestsBesideReads = 5;
+
+  MoveBatch(const NodeMemory& memory, BatchWriter& writer);
+  ~MoveBatch();
+  MoveBatch(const MoveBatch&) = delete;
+  MoveBatch& operator=(const MoveBatch&) = delete;
+
+  // Step 1. False when the block cannot move now. Requires: not full.
+  bool add(Actor& actor, BucketIndex from, TierId target, PlacementReason reason);
+  // The predictor that blocks are brought up for with kFetched, unless they have been fetched for
+  // another one already and wait for their use.
+  void set_fetched_by(std::uint8_t predictor) { fetched_by_ = predictor; }
+  // Blocks that were added and have not moved yet.
+  std::size_t size() const { return flights_[0].moves.size() + flights_[1].moves.size(); }
+  // To be sent off before another block is added.
+  bool is_full() const { return is_full_; }
+  // Of those that were added since the last advance().
+  std::size_t blocks_to(TierId tier) const { return blocks_to_[raw(tier)]; }
+  // Begins step 2 for the blocks that were added, and ends step 3 for those before them. Returns
+  // how many have moved.
+  std::uint32_t advance(Actor& actor);
+  // Returns when no block is on its way any more, with how many have moved.
+  std::uint32_t finish(Actor& actor);
+
+ private:
+  struct Move {
+    BucketIndex from{};
+    BucketIndex to{};
+    std::uint32_t sequence = 0;
+    std::size_t length = 0;
+    PlacementReason reason = PlacementReason::kDemoted;
+    std::byte* bytes = nullptr;  // where they are in memory; null when they could not be carried
+  };
+
+  std::size_t blocks_at_once(TierId tier) const;
+  // Moves that are written together.
+  struct Flight {
+    std::vector<Move> moves;
+    std::vector<iovec> parts;
+    std::vector<BatchWrite> writes;
+    std::vector<std::size_t> begins;  // of each write: its first move
+    std::byte* staging = nullptr;     // kBlocksMax blocks, for moves between file tiers
+  };
+
+  std::uint64_t offset_of(BucketIndex bucket) const;
+  std::byte* staged(Flight& flight, std::size_t slot) const;
+  void read_run(std::span<Move> run) const;
+  void fetch(Flight& flight) const;
+  void put(Flight& flight);
+  std::uint32_t land(Actor& actor, Flight& flight);
+  bool commit(Actor& actor, const Move& move);
+  void carry_mark(const Move& move) const;
+  void give_up(Actor& actor, const Move& move);
+
+  const NodeMemory& memory_;
+  BatchWriter& writer_;
+  std::array<Flight, 2> flights_;
+  unsigned filling_ = 0;  // which of them takes blocks; the other one is on its way or empty
+  std::array<std::size_t, kTiersMax> blocks_to_{};
+  std::uint8_t fetched_by_ = 0;
+  bool is_full_ = false;
+  bool is_beside_reads_ = false;
+};
+
+// Whether there is anything to carry: a block that is being filled has nothing yet.
+bool has_bytes(const BlockDescriptor& block);
+std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket);
+
+}  // namespace cairn

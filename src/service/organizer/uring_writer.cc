@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/organizer/uring_writer.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <time.h>
+
+#include <array>
+
+namespace cairn {
+
+struct UringWriter::Ring {
+  io_uring ring{};
+  bool ready = false;
+  unsigned in_flight = 0;  // with those that are queued only
+  std::array<BatchWrite*, kDepth> queued{};
+  unsigned queued_count = 0;
+
+  Ring() { ready = io_uring_queue_init(kDepth, &ring, IORING_SETUP_CLAMP) == 0; }
+  ~Ring() {
+    if (ready) io_uring_queue_exit(&ring);
+  }
+};
+
+UringWriter::UringWriter() : ring_(std::make_unique<Ring>()) {
+  if (!ring_->ready) ring_.reset();
+}
+
+UringWriter::~UringWriter() = default;
+
+void UringWriter::start(std::span<BatchWrite> writes) {
+  for (BatchWrite& write : writes) {
+    // To be done by wait(), one by one, if there is no ring or none any more.
+    write.result = -EAGAIN;
+    if (has_ring() && ring_->in_flight == kDepth) submit();
+    if (has_ring() && ring_->in_flight == kDepth) reap_one();
+    io_uring_sqe* entry = has_ring() ? io_uring_get_sqe(&ring_->ring) : nullptr;
+    if (entry == nullptr) continue;
+    io_uring_prep_writev(entry, write.tier->fd(), write.parts.data(),
+                         static_cast<unsigned>(write.parts.size()), write.offset);
+    io_uring_sqe_set_data(entry, &write);
+    write.result = BatchWrite::kInFlight;
+    ring_->queued[ring_->queued_count++] = &write;
+    ++ring_->in_flight;
+  }
+  if (has_ring()) submit();
+}
+
+void UringWriter::submit() {
+  Ring& ring = *ring_;
+  const int submitted = ring.queued_count != 0 ? io_uring_submit(&ring.ring) : 0;
+  const unsigned taken = submitted > 0 ? static_cast<unsigned>(submitted) : 0;
+  const unsigned left = ring.queued_count - taken;
+  for (unsigned at = taken; at < ring.queued_count; ++at) ring.queued[at]->result = -EAGAIN;
+  ring.in_flight -= left;
+  ring.queued_count = 0;
+  if (left == 0) return;
+  // Entries that the kernel did not take would go out with the next batch and read memory that is
+  // another's by then. What it did take must be waited for: it reads the caller's memory.
+  while (ring.in_flight > 0) reap_one();
+  ring_.reset();
+}
+
+void UringWriter::reap_one() {
+  io_uring_cqe* completion = nullptr;
+  // Fails for a signal only; should it ever be for something else, the kernel goes on all the same,
+  // and what it has done is found in the ring's memory.
+  constexpr timespec kNap{0, 1'000'000};
+  for (int error = -EINTR; error < 0;) {
+    error = io_uring_wait_cqe(&ring_->ring, &completion);
+    if (error < 0 && error != -EINTR) ::nanosleep(&kNap, nullptr);
+  }
+  auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
+  write->result = completion->res < 0 ? completion->res : 0;
+  // A short direct write is rare; the plain writer then does the whole again, which is the same
+  // bytes.
+  if (completion->res >= 0 && static_cast<std::size_t>(completion->res) != write->length)
+    write->result = -EAGAIN;
+  io_uring_cqe_seen(&ring_->ring, completion);
+  --ring_->in_flight;
+}
+
+void UringWriter::wait(std::span<BatchWrite> writes) {
+  for (BatchWrite& write : writes) {
+    while (write.result == BatchWrite::kInFlight) reap_one();
+    if (write.result == -EAGAIN || write.result == -EINTR) plain_.write_all(std::span(&write, 1));
+  }
+}
+
+}  // namespace cairn

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/plugins/predictor_plugin.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "policy/prefetch/predictors.h"
+#include "service/plugins/forecast.h"
+
+namespace cairn {
+namespace {
+
+// Loading reads files, so it may take longer than a question.
+constexpr int kPredictorLoadLimits = 2;
+
+constexpr PluginKind<cairn_predictor> kPredictorKind = {
+    CAIRN_PREDICTOR_ENTRY_POINT, CAIRN_PREDICTOR_ABI_VERSION, &PluginGuard::describe_predictor};
+
+// Of a new stream each read is told at once, so that a pattern is known as soon as it can be.
+constexpr std::uint64_t kReadsFirst = 16;
+// Reads between two questions, later.
+constexpr std::uint32_t kGapMin = 4;
+constexpr std::uint32_t kGapMax = 64;
+constexpr std::size_t kNewsEnough = 64;
+// The plugin does not keep up: it is not told all.
+constexpr std::size_t kNewsMax = 256;
+
+struct LoadedPredictor : PluginObject {
+  explicit LoadedPredictor(const std::string& path) : PluginObject("predictor", path) {}
+
+  const cairn_predictor* predictor = nullptr;
+
+  Status read() {
+    const auto found = description(kPredictorKind);
+    if (!found) return found.status();
+    predictor = *found;
+    if (predictor->create == nullptr || predictor->destroy == nullptr)
+      return fault("has no functions to create and destroy the state of a stream");
+    if (predictor->observe == nullptr || predictor->predict == nullptr)
+      return fault("has no functions to observe and predict with");
+    const bool is_taken =
+        std::any_of(kPredictorMakers.begin(), kPredictorMakers.end(),
+                    [this](const PredictorMaker& maker) { return maker.name == name(); });
+    if (is_taken) return fault("has the name of a built-in predictor, " + name());
+    return Status::ok();
+  }
+};
+
+class StreamPredictor final : public Predictor {
+ public:
+  StreamPredictor(std::shared_ptr<PredictorDesk> desk, const std::int64_t& file_blocks)
+      : desk_(std::move(desk)),
+        file_blocks_(file_blocks),
+        stream_(std::make_shared<PredictorDesk::Stream>()) {}
+  ~StreamPredictor() override {
+    if (was_asked_) desk_->close(std::move(stream_));
+  }
+
+  const char* name() const override { return desk_->name().c_str(); }
+
+  void observe(BlockRun run) override {
+    if (is_over()) return;
+    if (is_waiting_ && !stream_->is_asked.load(std::memory_order_acquire)) take_answer();
+    forecast_.pass(run);
+    if (news_.size() == kNewsMax) news_.erase(news_.begin(), news_.begin() + kNewsMax / 2);
+    news_.push_back(run);
+    ++reads_;
+    ++reads_since_;
+    if (!is_waiting_ && is_due()) ask();
+  }
+
+  std::size_t predict(std::span<BlockRun> next) const override {
+    return is_over() ? 0 : forecast_.copy(next);
+  }
+
+ private:
+  bool is_over() const { return is_declined_ || !desk_->is_trusted(); }
+
+  void take_answer() {
+    is_waiting_ = false;
+    is_declined_ = stream_->is_declined;
+    const bool was_wrong = stream_->next.empty() || forecast_.misses() > forecast_.hits();
+    if (reads_ > kReadsFirst) gap_ = was_wrong ? std::min(2 * gap_, kGapMax) : kGapMin;
+    forecast_.begin(std::move(stream_->next));
+    // What was read since it was asked.
+    for (const BlockRun& run : news_) forecast_.pass(run);
+  }
+
+  bool is_due() const {
+    if (news_.size() >= kNewsEnough) return true;
+    const bool is_short = forecast_.left() < CAIRN_PREDICTOR_RUNS_MAX / 2;
+    if (!is_short && forecast_.misses() == 0) return false;
+    return reads_ <= kReadsFirst || reads_since_ >= gap_;
+  }
+
+  void ask() {
+    reads_since_ = 0;
+    stream_->reads.clear();
+    for (const BlockRun& run : news_)
+      stream_->reads.push_back(cairn_block_run{run.first, run.count, 0});
+    stream_->file_blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(file_blocks_, 0));
+    if (!desk_->ask(stream_)) return;
+    news_.clear();
+    is_waiting_ = true;
+    was_asked_ = true;
+  }
+
+  const std::shared_ptr<PredictorDesk> desk_;
+  const std::int64_t& file_blocks_;
+  PredictorDesk::StreamPtr stream_;
+  Forecast forecast_;
+  std::vector<BlockRun> news_;  // reads that the plugin has not been told of
+  std::uint64_t reads_ = 0;
+  std::uint32_t reads_since_ = 0;  // the last question
+  std::uint32_t gap_ = kGapMin;
+  bool is_waiting_ = false;  // for an answer
+  bool was_asked_ = false;
+  bool is_declined_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PredictorPlugin>> PredictorPlugin::load(
+    const std::string& path, Listener listener, std::chrono::milliseconds time_limit) {
+  const auto plugin = std::make_shared<LoadedPredictor>(path);
+  CAIRN_RETURN_IF_ERROR(
+      plugin->load(time_limit * kPredictorLoadLimits, [plugin] { return plugin->read(); }));
+  auto desk =
+      std::make_shared<PredictorDesk>(plugin, *plugin->predictor, std::move(listener), time_limit);
+  CAIRN_RETURN_IF_ERROR(desk->start());
+  return std::unique_ptr<PredictorPlugin>(new PredictorPlugin(std::move(desk)));
+}
+
+PredictorPlugin::~PredictorPlugin() { desk_->stop(); }
+
+const char* PredictorPlugin::name() const { return desk_->name().c_str(); }
+
+std::unique_ptr<Predictor> PredictorPlugin::make(const std::int64_t& file_blocks) {
+  return std::make_unique<StreamPredictor>(desk_, file_blocks);
+}
+
+bool PredictorPlugin::is_trusted() const { return desk_->is_trusted(); }
+
+void PredictorPlugin::settle() { desk_->settle(); }
+
+}  // namespace cairn

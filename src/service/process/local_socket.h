@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service's UNIX sockets: private to the user by mode and by the peer's credentials (rule 10).
+//
+// Thread safety: stateless functions.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/status.h"
+#include "service/process/unique_fd.h"
+
+namespace cairn::node {
+
+// Listens at `path` with mode 0600; a stale socket there is replaced. `type`: SOCK_SEQPACKET or
+// SOCK_STREAM.
+Result<UniqueFd> listen_at(const std::string& path, int type);
+
+struct Peer {
+  pid_t pid = 0;
+  uid_t uid = 0;
+};
+// Returns false when the kernel does not know the peer.
+bool peer_of(int socket, Peer* peer);
+
+}  // namespace cairn::node

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The measured figures of devices, kept from one run to the next in one JSON file.
+//
+// The file is replaced as a whole (written beside, fsync, rename) under a lock on FILE.lock, so
+// that processes that store at the same time lose nothing of each other, and a reader sees the one
+// state or the other. What is read is untrusted: every value is checked, an entry that is not as it
+// should be is left out and named, a file that is no profile file at all counts as empty.
+//
+// Thread safety: any thread and process. Ownership: results are values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "service/profiler/device_figures.h"
+#include "service/profiler/device_identity.h"
+
+namespace cairn::profiler {
+
+struct DeviceProfile {
+  DeviceIdentity identity;
+  std::string directory;    // that it was measured through; empty for memory
+  int64_t measured_at = 0;  // seconds since 1970, UTC
+  DeviceFigures figures;
+};
+
+// "2026-11-21"
+std::string date_text(int64_t seconds);
+
+struct LoadedProfiles {
+  std::vector<DeviceProfile> profiles;
+  // What was wrong with the file or single entries of it, for people; empty when nothing was.
+  std::vector<std::string> problems;
+  bool newer_version = false;  // written by a later Cairn: not to be replaced
+};
+
+class ProfileStore {
+ public:
+  static constexpr size_t kFileBytesMax = size_t{4} << 20;
+  // The oldest give way to new ones.
+  static constexpr size_t kProfilesMax = 256;
+
+  explicit ProfileStore(std::string file = default_file()) : file_(std::move(file)) {}
+
+  // profiles.json in base/state_directory.h. Empty when there is no such place.
+  static std::string default_file();
+
+  const std::string& file() const { return file_; }
+
+  // A file that does not exist is empty without a problem.
+  LoadedProfiles load() const;
+
+  // The figures of this very device; nothing when they are of another one by now. The latest where
+  // there are several.
+  std::optional<DeviceProfile> find(const DeviceIdentity& identity) const;
+
+  // As find(), of the device under a directory.
+  std::optional<DeviceProfile> lookup(const std::string& directory,
+                                      const MachineRoots& roots = {}) const;
+
+  // Replaces what is known of the same device.
+  Status save(const DeviceProfile& profile) const;
+
+  // Returns: how many were forgotten.
+  Result<size_t> forget(const std::function<bool(const DeviceProfile&)>& chosen) const;
+
+ private:
+  Status change(const std::function<void(std::vector<DeviceProfile>*)>& edit) const;
+  Status replace(const std::vector<DeviceProfile>& profiles) const;
+
+  std::string file_;
+};
+
+}  // namespace cairn::profiler

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/write_back/descriptor_budget.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr std::uint64_t kSparedMin = 24;
+constexpr std::uint64_t kSparedMax = 1024;
+// One of so many is spared.
+constexpr std::uint64_t kSparedPart = 4;
+constexpr std::uint64_t kRoomMax = 1u << 30;
+
+std::uint64_t limit() {
+  rlimit now{};
+  return ::getrlimit(RLIMIT_NOFILE, &now) == 0 ? std::min<std::uint64_t>(now.rlim_cur, kRoomMax)
+                                               : 0;
+}
+
+std::uint64_t spared_of(std::uint64_t limit) {
+  return std::clamp(limit / kSparedPart, kSparedMin, kSparedMax);
+}
+
+// Without /proc nothing is known: then there is no room.
+std::uint64_t count_open() {
+  DIR* directory = ::opendir("/proc/self/fd");
+  if (directory == nullptr) return kRoomMax;
+  std::uint64_t count = 0;
+  while (const dirent* entry = ::readdir(directory)) {
+    if (entry->d_name[0] != '.') ++count;
+  }
+  ::closedir(directory);
+  return count - 1;
+}
+
+}  // namespace
+
+std::uint32_t spared_descriptors() { return static_cast<std::uint32_t>(spared_of(limit())); }
+
+DescriptorBudget::DescriptorBudget(const NodeMemory& memory)
+    : memory_(memory), ballast_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+
+void DescriptorBudget::measure() {
+  const std::lock_guard lock(mutex_);
+  ballast_.reset();
+  std::int64_t sending = 0;
+  for (std::uint32_t slot = 1; slot < memory_.slot_count(); ++slot)
+    sending += memory_.slot(static_cast<std::uint16_t>(slot)).sending.load();
+  const std::uint64_t most = limit();
+  const auto left = static_cast<std::int64_t>(most) - static_cast<std::int64_t>(count_open()) -
+                    static_cast<std::int64_t>(spared_of(most)) - sending;
+  ballast_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  total_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(left, 0, kRoomMax));
+  room().left.store(total_, std::memory_order_release);
+}
+
+bool DescriptorBudget::take_client() {
+  constexpr std::int32_t kFilesPart = 4;
+  std::int32_t for_files = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for_files = total_ / kFilesPart;
+  }
+  return room().take(kPerClient, for_files);
+}
+
+FileRoom DescriptorBudget::received(std::uint16_t slot) const {
+  // Written by the client as well: never below nothing.
+  std::atomic<std::uint32_t>& sending = memory_.slot(slot).sending;
+  std::uint32_t seen = sending.load(std::memory_order_relaxed);
+  while (seen != 0 && !sending.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel)) {
+  }
+  return FileRoom(room());
+}
+
+void DescriptorBudget::give_back_client(std::uint16_t slot) const {
+  // More than one per thread is nothing that a client would have done.
+  constexpr std::uint32_t kMost = 4096;
+  const std::uint32_t sending = memory_.slot(slot).sending.exchange(0);
+  room().give_back(kPerClient + static_cast<std::int32_t>(std::min(sending, kMost)));
+}
+
+std::optional<FileRoom> DescriptorBudget::take_one() const {
+  if (!room().take(1)) return std::nullopt;
+  return FileRoom(room());
+}
+
+void DescriptorBudget::free_a_number() {
+  const std::lock_guard lock(mutex_);
+  ballast_.reset();
+}
+
+void DescriptorBudget::keep_a_number() {
+  const std::lock_guard lock(mutex_);
+  if (!ballast_) ballast_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace cairn::node

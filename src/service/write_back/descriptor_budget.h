@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shares in the service's descriptors: what clients send of their files and what each client
+// takes itself comes out of one room (memory/tiers/descriptor_room.h), and a part is spared for all
+// else: requests, files that are fetched from, what is opened for an instant.
+//
+// Thread safety: all functions from any thread. Ownership: borrows the memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "memory/arena/owner.h"
+#include "memory/tiers/node_memory.h"
+#include "service/process/unique_fd.h"
+
+namespace cairn::node {
+
+// Numbers that are left for what has no room of its own, of the limit as it is now.
+std::uint32_t spared_descriptors();
+
+// The room of one descriptor, given back when its holder lets go of it.
+class FileRoom {
+ public:
+  FileRoom() = default;
+  explicit FileRoom(DescriptorRoom& room) : room_(&room) {}
+  FileRoom(FileRoom&& other) noexcept : room_(std::exchange(other.room_, nullptr)) {}
+  FileRoom& operator=(FileRoom&& other) noexcept {
+    std::swap(room_, other.room_);
+    return *this;
+  }
+  ~FileRoom() {
+    if (room_ != nullptr) room_->give_back(1);
+  }
+
+ private:
+  DescriptorRoom* room_ = nullptr;
+};
+
+class DescriptorBudget {
+ public:
+  // Connection and pidfd.
+  static constexpr std::int32_t kPerClient = 2;
+
+  explicit DescriptorBudget(const NodeMemory& memory);
+
+  // Looks what the service has open and what is on its way to it, and sets the room anew: once at
+  // start, and when the counts may be off.
+  void measure();
+  // Leaves files that are written a part of the room.
+  bool take_client();
+  // Also what a dead client had on its way and never sent.
+  void give_back_client(std::uint16_t slot) const;
+  // A message with a descriptor has come from this client: the room is its descriptor's now.
+  FileRoom received(std::uint16_t slot) const;
+
+  // The room of a descriptor that is open already and that nobody has reserved it for. Requires:
+  // measure() afterwards, which finds it open.
+  FileRoom of_open() const { return FileRoom(room()); }
+  // The room of one descriptor of the service's own; none when nothing is left.
+  std::optional<FileRoom> take_one() const;
+
+  // A number for the caller to open something with at once, although there may be none left; and
+  // the number back, if it is free still. measure() does that as well.
+  void free_a_number();
+  void keep_a_number();
+
+ private:
+  DescriptorRoom& room() const { return memory_.header().descriptor_room; }
+
+  const NodeMemory& memory_;
+  std::mutex mutex_;
+  std::int32_t total_ = 0;
+  // Open for nothing, to be closed when a number is wanted.
+  UniqueFd ballast_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does for clients, in threads of its own, what takes as long as storing does, and answers them
+// (kFlushed).
+//
+// Thread safety: submit() from any thread. Ownership: shares the connections that wait for an
+// answer.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "service/process/unique_fd.h"
+
+namespace cairn::node {
+
+class RequestWorker {
+ public:
+  static constexpr unsigned kThreads = 2;
+
+  // Returns a value or -errno, which the client is told.
+  using Work = std::function<int()>;
+
+  RequestWorker() = default;
+  ~RequestWorker();
+  RequestWorker(const RequestWorker&) = delete;
+  RequestWorker& operator=(const RequestWorker&) = delete;
+
+  void start();
+  void stop();
+  // `connection` may be null: nobody waits.
+  void submit(SharedFd connection, Work work);
+
+ private:
+  struct Request {
+    SharedFd connection;
+    Work work;
+  };
+  void work();
+
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> requests_;
+  bool stopping_ = false;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The descriptors of backing files that clients handed over: what the service stores dirty data
+// through.
+//
+// Invariants
+//  1. An object with dirty blocks has its descriptor here, or in a message that is still in a
+//     client's socket.
+//  2. A descriptor is dropped only after kObjectHandedOver was cleared while nothing of the object
+//     is dirty and nobody has it open, or nobody for writing where that is enough; a client that
+//     opens it in between sees the cleared flag and hands over anew.
+//
+// Thread safety: all functions from any thread. Ownership: a descriptor closes with the last
+// StoreFilePtr to it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/tiers/node_memory.h"
+#include "service/process/unique_fd.h"
+#include "service/write_back/descriptor_budget.h"
+
+namespace cairn::node {
+
+struct StoreFile {
+  struct Traits {
+    bool rotational = false;
+    // To open it again is dear: it is kept for a while when nobody needs it. Not a program, which
+    // the kernel would not run meanwhile.
+    bool lingers = false;
+    // Its file system is a program, which keeps what it is given: it is sent on in small parts.
+    bool is_sent_early = false;
+  };
+  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, const Traits& its)
+      : object(object_index), fd(std::move(file)), device(st_dev), traits(its) {}
+
+  const ObjectIndex object;
+  FileRoom room;  // none of one that is kept for fsync alone; outlives the descriptor
+  const UniqueFd fd;
+  const dev_t device;
+  const Traits traits;
+  // Of the client that wrote it first: whose share of the device it is stored with.
+  std::atomic<std::uint32_t> run{0};
+
+  // The flusher's notes.
+  std::atomic<bool> queued{false};                          // in the queue or being flushed
+  std::atomic<std::int64_t> rests_since_ns{0};              // monotonic: it has last left the queue
+  std::atomic<PlacementReason> why{PlacementReason::kDue};  // it is in the queue
+  std::atomic<bool> sync_owed{false};                       // stored since it was last made durable
+  std::atomic<std::uint32_t> failures{0};                   // in a row
+  std::atomic<int> error{0};                                // errno of the last failure
+  std::atomic<std::int64_t> failing_since_ns{0};
+  std::atomic<std::int64_t> last_failure_ns{0};
+  std::atomic<std::int64_t> passed_ns{
+      0};  // when the last pass began that stored all that was dirty then
+  std::atomic<std::int64_t> not_before_ns{
+      0};  // monotonic: back-off, or rest of a file that is always rewritten
+};
+using StoreFilePtr = std::shared_ptr<StoreFile>;
+
+class StoreFiles {
+ public:
+  explicit StoreFiles(const NodeMemory& memory) : memory_(memory) {}
+
+  // Takes the descriptor of `object`, and the room that its sender reserved. Returns false when it
+  // is not a writable descriptor of that very file.
+  bool insert(ObjectIndex object, UniqueFd fd, FileRoom room, std::uint32_t run);
+  // Null when there is none.
+  StoreFilePtr find(ObjectIndex object) const;
+  std::vector<StoreFilePtr> snapshot() const;
+  std::size_t count() const;
+
+  // Drops the descriptor if invariant 2 allows it. Returns whether it did.
+  bool drop_if_idle(const StoreFilePtr& file);
+  // The same though programs read it, for one who asks the kernel for what it refuses while anybody
+  // has the file open for writing: to run it, to lease it.
+  bool drop_if_only_read(const StoreFilePtr& file);
+  // drop_if_idle() for all; called when room is short, after deaths and drains. Returns how many
+  // were dropped.
+  std::size_t drop_idle();
+
+  // Lets go of the file of `object` that is kept for fsync alone, if it has lost its last name
+  // since: nobody else would get its room on the store. May wait for the store.
+  void release(ObjectIndex object);
+  // release() for all, because programs outside the node delete files without telling it.
+  void release_deleted();
+  // Whether anything is kept for fsync alone.
+  bool keeps_closed() const;
+
+  // Makes everything durable that was stored since the last call: fsync per file when few, else
+  // syncfs per device. Returns 0 or the first errno.
+  int make_durable();
+
+ private:
+  bool drop_unless(const StoreFilePtr& file, bool (*is_needed)(const Object&));
+  struct Device {
+    bool rotational = false;
+    bool remote = false;
+    bool in_user_space = false;
+    UniqueFd directory;      // any place on the file system, for syncfs
+    bool sync_owed = false;  // something was stored whose descriptor is gone
+    std::vector<StoreFilePtr>
+        closed;  // stored, idle, still to be synced: a few are kept to spare the syncfs
+  };
+  void release_if(const std::function<bool(const StoreFile&)>& is_meant);
+  Device& device_of(dev_t device, int fd);
+  int sync_device(dev_t device, Device& entry, const std::vector<StoreFilePtr>& owed) const;
+
+  const NodeMemory& memory_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, StoreFilePtr> files_;
+  std::map<dev_t, Device> devices_;
+};
+
+// The same file through a description of our own, for writing: locks of the one that a client lent
+// do not live on here. `fd` itself where the file's mode forbids that.
+UniqueFd with_own_description(UniqueFd fd);
+// The path that the kernel knows for `fd`; the text for people, "(deleted)" included.
+std::string path_of_descriptor(int fd);
+// The same for a descriptor of another process; empty when that has none.
+std::string path_of_descriptor(pid_t pid, int fd);
+
+}  // namespace cairn::node

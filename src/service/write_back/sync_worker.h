@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers sync() and syncfs() of the node's programs (kSync): when everything that was dirty as the
+// request was taken up is stored.
+//
+// Requests for the same file system that wait together are one round. Two threads, so that a file
+// system that hangs does not hold up one that does not.
+//
+// Thread safety: submit() from any thread. Ownership: owns the connections that wait for an answer.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "service/process/unique_fd.h"
+#include "service/write_back/flusher.h"
+#include "service/write_back/store_files.h"
+
+namespace cairn::node {
+
+class SyncWorker {
+ public:
+  static constexpr unsigned kThreads = 2;
+
+  SyncWorker(const NodeMemory& memory, StoreFiles& files, Flusher& flusher)
+      : memory_(memory), files_(files), flusher_(flusher) {}
+  ~SyncWorker();
+
+  void start();
+  void stop();
+  // `device` is the file system's st_dev; 0 means all of them.
+  void submit(SharedFd connection, std::uint64_t device);
+
+ private:
+  struct Request {
+    SharedFd connection;
+    std::uint64_t device;
+  };
+  void work();
+  // 0 or the errno of a file that could not be stored.
+  int store_all_of(std::uint64_t device);
+
+  const NodeMemory& memory_;
+  StoreFiles& files_;
+  Flusher& flusher_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> requests_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/write_back/unserved_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/catalog/record_cursor.h"
+
+namespace cairn::node {
+
+UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self)
+    : memory_(memory), flusher_(flusher), self_(self) {
+  ledgers_.try_emplace(kOfNode);
+}
+
+Actor UnservedFiles::make_actor() const {
+  Actor actor;
+  actor.memory = &memory_;
+  actor.self = self_;
+  actor.counters = &memory_.slot(self_.slot()).shards[0];
+  return actor;
+}
+
+void UnservedFiles::begin(LedgerId ledger, pid_t holder) {
+  const std::lock_guard lock(mutex_);
+  ledgers_[ledger].holder = holder;
+}
+
+bool UnservedFiles::hung_up(LedgerId ledger) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ledgers_.find(ledger);
+  if (found == ledgers_.end()) return false;
+  found->second.is_closed = true;
+  return found->second.is_over();
+}
+
+bool UnservedFiles::taken_over(LedgerId ledger, pid_t by) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ledgers_.find(ledger);
+  // A child's new image speaks for itself alone.
+  if (found == ledgers_.end() || found->second.holder != by) return false;
+  found->second.is_left = true;
+  return found->second.is_over();
+}
+
+bool UnservedFiles::holder_ended(pid_t holder) {
+  const std::lock_guard lock(mutex_);
+  bool any_over = false;
+  for (auto& [id, ledger] : ledgers_) {
+    if (ledger.holder != holder) continue;
+    ledger.is_left = true;
+    any_over = any_over || ledger.is_over();
+  }
+  return any_over;
+}
+
+int UnservedFiles::request_flush(ObjectIndex object, bool durable) {
+  return flusher_.flush_now(object, durable);
+}
+
+int UnservedFiles::enter(int fd, const StoreStatus& status, ObjectIndex* object) {
+  Actor actor = make_actor();
+  // For reading only, whatever it is: what is dirty is stored through the descriptor that its
+  // writer handed over. This one may append.
+  BackingFile file(fd, O_RDONLY);
+  *object = ObjectIndex::kNone;
+  const ObjectIndex index = open_object(actor, file, status, false, this);
+  if (index == ObjectIndex::kNone) return -ENFILE;
+  const ObjectAccess access{actor, index, file, *this};
+  const int error = enter_through(access);
+  (void)close_object(access, false);
+  actor.drop_leases();
+  if (error == 0) *object = index;
+  return error;
+}
+
+int UnservedFiles::keep(LedgerId ledger, const UniqueFd& fd, UnservedReason why) {
+  StoreStatus status;
+  if (const int error = store_status(fd.get(), &status); error < 0) return error;
+  if (!S_ISREG(status.mode)) return -EINVAL;
+  const std::shared_lock still(still_);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ledgers_.find(ledger);
+    if (found == ledgers_.end()) return -ENOTCONN;
+    const bool is_kept =
+        found->second.files.contains(status.key) || ledgers_.at(kOfNode).files.contains(status.key);
+    if (is_kept) return 0;
+    ++counts_[std::min(static_cast<std::size_t>(why), counts_.size() - 1)];
+  }
+  ObjectIndex object = ObjectIndex::kNone;
+  int error = enter(fd.get(), status, &object);
+  if (error == -ENFILE) {
+    note_key(ledger, status.key);
+    error = enter(fd.get(), status, &object);
+    if (error == -ENFILE) return 0;
+  }
+  return settle(ledger, status.key, object, error);
+}
+
+// From here on a new object of this key is met.
+void UnservedFiles::note_key(LedgerId ledger, const FileKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ledgers_.find(ledger);
+  if (found == ledgers_.end() || !found->second.files.emplace(key, ObjectIndex::kNone).second)
+    return;
+  memory_.header().keys_unserved.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// Writes down what enter() came to, for `object` or, with `error`, for nothing.
+int UnservedFiles::settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error) {
+  bool is_known = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ledgers_.find(ledger);
+    if (found == ledgers_.end()) {
+      if (error == 0) error = -ENOTCONN;
+    } else {
+      auto& files = found->second.files;
+      const auto [entry, is_new] = files.try_emplace(key, ObjectIndex::kNone);
+      // The process that made the object meanwhile has met the key: it is in through mode twice.
+      is_known = entry->second != ObjectIndex::kNone;
+      if (!is_new && !is_known) memory_.header().keys_unserved.fetch_sub(1);
+      if (error == 0 && !is_known) {
+        entry->second = object;
+        return 0;
+      }
+      if (!is_known) files.erase(entry);
+    }
+  }
+  if (object != ObjectIndex::kNone) leave(object);
+  return is_known ? 0 : error;
+}
+
+int UnservedFiles::move_offset_to_kernel(const UniqueFd& fd, DescriptionIndex index,
+                                         std::uint32_t generation) {
+  const DescriptionTable& descriptions = memory_.descriptions();
+  if (raw(index) >= descriptions.capacity()) return -EINVAL;
+  OpenDescription& description = descriptions.at(index);
+  StoreStatus status;
+  if (const int error = store_status(fd.get(), &status); error < 0) return error;
+  const ObjectIndex object = memory_.objects().find(status.key);
+  const bool is_its = description.generation.load(std::memory_order_acquire) == generation &&
+                      object != ObjectIndex::kNone && description.object.load() == raw(object);
+  if (!is_its) return -ESTALE;
+  const int error = give_offset_to_kernel(make_actor(), description, fd.get());
+  return error < 0 ? error : static_cast<int>(description.flags.load() & O_APPEND);
+}
+
+int UnservedFiles::meet(ObjectIndex index) {
+  if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return -EINVAL;
+  const std::shared_lock still(still_);
+  const std::lock_guard lock(mutex_);
+  Object& object = memory_.objects().at(index);
+  // In the through mode in which it began nothing of it can be dirty.
+  if (!object.has(kObjectLive) || object.through.load() == 0) return -EINVAL;
+  for (auto& [id, ledger] : ledgers_) {
+    const auto found = ledger.files.find(object.key());
+    if (found == ledger.files.end() || found->second != ObjectIndex::kNone) continue;
+    object.through.fetch_add(1, std::memory_order_seq_cst);
+    found->second = index;
+    memory_.header().keys_unserved.fetch_sub(1);
+  }
+  return 0;
+}
+
+int UnservedFiles::store_everything() {
+  const ObjectTable& objects = memory_.objects();
+  const std::uint32_t used = used_records(memory_.header().object_cursor, objects.capacity());
+  int result = 0;
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const Object& object = objects.at(static_cast<ObjectIndex>(index));
+    if (!object.has(kObjectLive) || object.has(kObjectUnlinked) ||
+        object.dirty_blocks.load(std::memory_order_acquire) == 0 ||
+        object.handling().mode == BufferingMode::kScratch) {
+      continue;
+    }
+    const int error = flusher_.flush_now(static_cast<ObjectIndex>(index), false);
+    if (result == 0) result = error;
+  }
+  return result;
+}
+
+// What the users of the kernel's have left others see who have the file open.
+void UnservedFiles::leave(ObjectIndex object) const {
+  Actor actor = make_actor();
+  abandon_through(actor, object);
+}
+
+void UnservedFiles::release_over() {
+  const std::shared_lock still(still_);
+  std::vector<ObjectIndex> left;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(ledgers_, [&](const auto& entry) {
+      if (!entry.second.is_over()) return false;
+      for (const auto& [key, object] : entry.second.files) {
+        if (object == ObjectIndex::kNone) {
+          memory_.header().keys_unserved.fetch_sub(1);
+        } else {
+          left.push_back(object);
+        }
+      }
+      return true;
+    });
+  }
+  for (const ObjectIndex object : left) leave(object);
+}
+
+std::unique_lock<std::shared_mutex> UnservedFiles::hold_still() {
+  return std::unique_lock(still_, std::try_to_lock);
+}
+
+std::unordered_map<std::uint32_t, std::uint32_t> UnservedFiles::kept_objects() const {
+  const std::lock_guard lock(mutex_);
+  std::unordered_map<std::uint32_t, std::uint32_t> kept;
+  for (const auto& [id, ledger] : ledgers_) {
+    for (const auto& [key, object] : ledger.files) {
+      if (object != ObjectIndex::kNone) ++kept[raw(object)];
+    }
+  }
+  return kept;
+}
+
+std::size_t UnservedFiles::count() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  for (const auto& [id, ledger] : ledgers_) count += ledger.files.size();
+  return count;
+}
+
+UnservedFiles::Counts UnservedFiles::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+const char* text_of(UnservedReason reason) {
+  switch (reason) {
+    case UnservedReason::kNoSlot:
+      return "all slots were taken (clients.max)";
+    case UnservedReason::kNoMemory:
+      return "no address space for the node's memory";
+    case UnservedReason::kNoDescriptors:
+      return "no room for descriptors";
+    case UnservedReason::kNoNumbers:
+      return "too few descriptors left in the node (RLIMIT_NOFILE)";
+    case UnservedReason::kOtherVersion:
+      return "another version of Cairn";
+    case UnservedReason::kTableFull:
+      return "a full table";
+    case UnservedReason::kFailed:
+      return "a failed check";
+    case UnservedReason::kNone:
+    case UnservedReason::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of files that processes use past the buffers: what cannot be served (a process without
+// a slot or without the memory, a file that a full table has no room for) ends here. Such a file is
+// stored, and in through mode for as long as the process may have it open.
+//
+// Each ledger is that of one connection (frontends/client/ledger_connection.h), which the kernel
+// keeps as it keeps the files: it is over when the connection is closed, and its process has ended
+// or its new image has told of the files anew. A process that closes the connection itself and
+// lives on keeps its files here until it ends.
+//
+// Where there is no room for the connection, the file is in the node's own ledger, which never is
+// over: it stays in through mode as long as the node lives. So a ledger costs one descriptor or
+// none, however many files it has; the next process that works on them looks at
+// what they have come to (memory/buffer/kernel_use.h).
+//
+// A file for which the table of objects has no room is in the ledger by its key alone. While there
+// is one, ControlHeader::keys_unserved is not 0, and who makes a new object asks meet(). The key is
+// in the ledger and the count is raised before the table is asked for room, so either the table's
+// answer is an object that exists, or who makes it later sees the count.
+//
+//   of one file in one ledger:   absent -> entering -> through   (-> key alone -> through)
+//
+// Thread safety: all functions from any thread; keep(), store_everything() and release_over() take
+// as long as storing does. Ownership: owns the counts on Object::through that it made.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "frontends/protocol/protocol.h"
+#include "memory/backing/backing_file.h"
+#include "memory/buffer/hand_over.h"
+#include "service/process/unique_fd.h"
+#include "service/write_back/flusher.h"
+
+namespace cairn::node {
+
+using LedgerId = std::uint64_t;
+using protocol::UnservedReason;
+
+class UnservedFiles final : public HandOver {
+ public:
+  // The node's own. Connections are numbered from 1.
+  static constexpr LedgerId kOfNode = 0;
+
+  UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self);
+
+  // What happened to connections and processes; these do not block. Those that return true have
+  // ended a ledger: release_over() is due.
+  void begin(LedgerId ledger, pid_t holder);
+  bool hung_up(LedgerId ledger);
+  bool taken_over(LedgerId ledger, pid_t by);
+  bool holder_ended(pid_t holder);
+
+  // Stores the file behind `fd` and keeps it in through mode for `ledger`. 0 or -errno.
+  int keep(LedgerId ledger, const UniqueFd& fd, UnservedReason why);
+  // `fd`, whose file is kept, works for that open description: its offset becomes the kernel's for
+  // all who share it. O_APPEND, if that is its flag, or -errno.
+  int move_offset_to_kernel(const UniqueFd& fd, DescriptionIndex index, std::uint32_t generation);
+  // Stores everything that is dirty now, as far as it can be stored. 0 or the first -errno.
+  int store_everything();
+  // A new object, still in the through mode in which it began, is for the keys that the ledger may
+  // have without one. 0 or -errno. Does not block.
+  int meet(ObjectIndex object);
+  void release_over();
+
+  // For the audit: while it holds the lock, if it gets it, no count of through mode changes here.
+  std::unique_lock<std::shared_mutex> hold_still();
+  // How often each object is in through mode by this ledger, by its number.
+  std::unordered_map<std::uint32_t, std::uint32_t> kept_objects() const;
+
+  // Files that are kept now, and how often a file was taken in since the start, by reason.
+  std::size_t count() const;
+  using Counts = std::array<std::uint64_t, static_cast<unsigned>(UnservedReason::kCount)>;
+  Counts counts() const;
+
+ private:
+  struct Ledger {
+    pid_t holder = 0;
+    bool is_closed = false;
+    bool is_left = false;  // the holder has ended, or its new image needs this no more
+    bool is_over() const { return is_closed && is_left; }
+    // kNone: by its key alone, or still entering.
+    std::map<FileKey, ObjectIndex> files;
+  };
+
+  bool hand_over(ObjectIndex, int) override { return false; }
+  int request_flush(ObjectIndex object, bool durable) override;
+  int meet_unserved(ObjectIndex object) override { return meet(object); }
+  void discarded(ObjectIndex) override {}
+
+  Actor make_actor() const;
+  // -ENFILE: the table of objects is full.
+  int enter(int fd, const StoreStatus& status, ObjectIndex* object);
+  void note_key(LedgerId ledger, const FileKey& key);
+  int settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error);
+  void leave(ObjectIndex object) const;
+
+  const NodeMemory& memory_;
+  Flusher& flusher_;
+  const Owner self_;
+  std::shared_mutex still_;  // shared by who changes counts of through mode
+  mutable std::mutex mutex_;
+  std::map<LedgerId, Ledger> ledgers_;
+  Counts counts_{};
+};
+
+// In words, for people.
+const char* text_of(UnservedReason reason);
+
+}  // namespace cairn::node
