@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/system_call.h"
+#include "frontends/client/descriptor_floor.h"
 #include "frontends/client/message_socket.h"
 #include "frontends/client/process_page.h"
-#include "frontends/client/session.h"
 
 namespace cairn {
 namespace {
@@ -97,7 +97,7 @@ int LedgerConnection::ask_once(const char* socket_path, const protocol::Unserved
 // Requires: the lock.
 int LedgerConnection::connected(const char* socket_path) {
   if (socket_ >= 0 && pid_ == own_pid() && is_one(socket_, socket_path)) return socket_;
-  const int made = connect_seqpacket(socket_path, Session::descriptor_floor(), kAnswerMs);
+  const int made = connect_seqpacket(socket_path, descriptor_floor(), kAnswerMs);
   if (made < 0) return made == -EAGAIN ? -ETIMEDOUT : made;
   sys::fcntl(made, F_SETFD, 0);
   // A vfork child has descriptors of its own: this one is left to what it starts.

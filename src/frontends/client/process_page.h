@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page that tells a process from its forked child: the kernel wipes it on fork
-// (MADV_WIPEONFORK), however the
-// fork came about, so whatever the child finds here is its own or zero.
+// (MADV_WIPEONFORK), however the fork came about, so all that the child finds here is its own or
+// zero.
 //
 // Drawn:  epoch 0: not attached;  epoch n: attached, threads whose state carries n have an actor.
 // A vfork child shares the page with its parent, who is suspended, and works under the parent's
@@ -36,7 +36,7 @@ enum class ProcessLock : unsigned {
 
 // How a process that is not attached stands to its node.
 //
-//   kUnknown   it is to be asked; also when it did not answer, or has died: what needs it fails
+//   kUnknown   nobody has asked it yet, or it did not answer, or has died: calls that need it fail
 //   kUnserved  it lives, and cannot take the process, whose files are told to its ledger
 //   kOutside   it is another user's: the process counts as a program that cannot be intercepted
 //   kEnded     there is none any more, and everything is stored
@@ -56,6 +56,9 @@ static_assert(sizeof(ProcessPage) == 4096);
 
 extern constinit ProcessPage process_page;
 
+// Has the kernel wipe the page in every child forked from here on.
+void wipe_page_on_fork();
+
 // True in a vfork child, which shares our memory but not our descriptors: it may change the
 // kernel's table only.
 bool is_vfork_child();
@@ -64,7 +67,7 @@ inline LocalLock& process_lock(ProcessLock which) {
   return process_page.locks[static_cast<unsigned>(which)];
 }
 
-// What a thread needs on every call, reachable without a function call.
+// A thread needs this on every call and reaches it without a function call.
 struct ThreadState {
   std::uint32_t epoch = UINT32_MAX;
   Actor actor;

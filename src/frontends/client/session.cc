@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -15,19 +12,15 @@
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
+#include "frontends/client/descriptor_floor.h"
 #include "frontends/client/descriptor_identity.h"
+#include "frontends/client/handshake.h"
 #include "frontends/client/message_socket.h"
+#include "frontends/client/question.h"
 
 namespace cairn {
 
-constinit ProcessPage process_page{};
-constinit thread_local ThreadState thread_state{};
 constinit SessionPlace session_place;
-
-bool is_vfork_child() {
-  const std::int32_t owner = process_page.pid.load(std::memory_order_relaxed);
-  return owner != 0 && owner != sys::getpid();
-}
 
 namespace {
 
@@ -58,31 +51,7 @@ bool has_failed_lately() {
   return failed != 0 && now_ms() - failed < kSilenceMs;
 }
 
-// Private descriptors start here at the latest; the kernel copies its table up to the highest one
-// at every fork.
-constexpr int kFloorMax = 4096;
-
-int move_high(int fd) {
-  const int high = sys::fcntl(fd, F_DUPFD_CLOEXEC, Session::descriptor_floor());
-  if (high < 0) return fd;
-  sys::close(fd);
-  return high;
-}
-
-void wipe_page_on_fork() {
-  sys::madvise(&process_page, sizeof process_page, MADV_WIPEONFORK);
-  process_page.is_primed.store(1, std::memory_order_relaxed);
-}
-
 }  // namespace
-
-int Session::descriptor_floor() {
-  rlimit limit{};
-  const long result = sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, sys::word(&limit));
-  if (result < 0) return 3;
-  const int top = limit.rlim_cur > 2 * kFloorMax ? 2 * kFloorMax : static_cast<int>(limit.rlim_cur);
-  return top / 2;
-}
 
 void Session::configure(const char* socket_path, std::uint32_t run) {
   if (std::strlen(socket_path) >= sizeof socket_path_) return;
@@ -181,46 +150,22 @@ int Session::connect_and_attach(protocol::UnservedReason* why) {
   return 0;
 }
 
-// Says who we are and maps what the node answers with.
+// Maps the memory that the node welcomes this process to.
 int Session::greet(int socket, protocol::UnservedReason* why) {
-  using protocol::UnservedReason;
-  protocol::Hello hello;
-  hello.run = run_;
-  hello.pid = sys::getpid();
-  std::strncpy(hello.command, program_invocation_short_name, sizeof hello.command - 1);
-  if (const int error = send_message(socket, &hello, sizeof hello, -1); error < 0) return error;
-  alignas(protocol::Welcome) char answer[protocol::kMessageBytesMax];
-  const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
-  if (received.size < 0) return static_cast<int>(received.size);
-  if (received.size == 0) return -ECONNRESET;
-  protocol::Header header;
-  const bool is_known = received.size >= static_cast<long>(sizeof header);
-  if (is_known) std::memcpy(&header, answer, sizeof header);
-  const bool is_ours = is_known && header.magic == protocol::kMagic;
-  protocol::Welcome welcome;
-  if (is_ours && header.version == protocol::kVersion && header.type == protocol::Type::kWelcome &&
-      received.size == static_cast<long>(sizeof welcome)) {
-    std::memcpy(&welcome, answer, sizeof welcome);
-    *why = adopt_memory(welcome, received.descriptors, received.descriptor_count);
-    if (*why == UnservedReason::kNone) {
-      greeted_as_ = Owner(static_cast<std::uint16_t>(welcome.slot),
-                          static_cast<std::uint8_t>(welcome.generation));
-      return 0;
-    }
-    header.type = protocol::Type::kDeclined;
-    (void)send_message(socket, &header, sizeof header, -1);
+  Greeting greeting;
+  if (const int error = shake_hands(socket, run_, &greeting); error < 0) {
+    *why = greeting.refusal;
+    return error;
+  }
+  const protocol::Welcome& welcome = greeting.welcome;
+  *why = adopt_memory(welcome, greeting.message.descriptors, greeting.message.descriptor_count);
+  if (*why != protocol::UnservedReason::kNone) {
+    decline(socket);
     return -ENOMEM;
   }
-  for (unsigned index = 0; index < received.descriptor_count; ++index)
-    sys::close(received.descriptors[index]);
-  protocol::Refused refused;
-  *why = UnservedReason::kOtherVersion;
-  if (is_ours && header.version == protocol::kVersion &&
-      received.size == static_cast<long>(sizeof refused)) {
-    std::memcpy(&refused, answer, sizeof refused);
-    *why = refused.code;
-  }
-  return -EAGAIN;
+  greeted_as_ = Owner(static_cast<std::uint16_t>(welcome.slot),
+                      static_cast<std::uint8_t>(welcome.generation));
+  return 0;
 }
 
 protocol::UnservedReason Session::adopt_memory(const protocol::Welcome& welcome,
@@ -341,25 +286,6 @@ void Session::discarded(ObjectIndex object) {
   notify(message);
 }
 
-bool Session::ask(const void* message, std::size_t size, int* error) const {
-  const int socket = connect_seqpacket(socket_path_, descriptor_floor(), 0);
-  if (socket < 0) return false;
-  bool is_answered = false;
-  if (send_message(socket, message, size, -1) == 0) {
-    alignas(protocol::Flushed) char answer[protocol::kMessageBytesMax];
-    const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
-    protocol::Flushed flushed;
-    if (received.size == static_cast<long>(sizeof flushed)) {
-      std::memcpy(&flushed, answer, sizeof flushed);
-      is_answered = flushed.header.magic == protocol::kMagic &&
-                    flushed.header.type == protocol::Type::kFlushed;
-      *error = -flushed.error;
-    }
-  }
-  sys::close(socket);
-  return is_answered;
-}
-
 int Session::request_flush(ObjectIndex object, bool durable) {
   if (is_test_ || !is_attached()) return -EIO;
   protocol::ObjectMessage message;
@@ -367,13 +293,13 @@ int Session::request_flush(ObjectIndex object, bool durable) {
   message.object = raw(object);
   message.durable = durable ? 1 : 0;
   int error = 0;
-  return ask(&message, sizeof message, &error) ? error : -EIO;
+  return ask_service(socket_path_, &message, sizeof message, &error) ? error : -EIO;
 }
 
 bool Session::request_sync(std::uint64_t device, int* error) const {
   protocol::SyncMessage message;
   message.device = device;
-  return !is_test_ && is_configured() && ask(&message, sizeof message, error);
+  return !is_test_ && is_configured() && ask_service(socket_path_, &message, sizeof message, error);
 }
 
 int Session::meet_unserved(ObjectIndex object) {
@@ -382,7 +308,7 @@ int Session::meet_unserved(ObjectIndex object) {
   message.header.type = protocol::Type::kMeetUnserved;
   message.object = raw(object);
   int error = 0;
-  return ask(&message, sizeof message, &error) ? error : -EIO;
+  return ask_service(socket_path_, &message, sizeof message, &error) ? error : -EIO;
 }
 
 int Session::keep_through(int fd, protocol::UnservedReason why) {

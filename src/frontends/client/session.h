@@ -131,17 +131,11 @@ class Session final : public HandOver, public OwnerWatch {
   // Nanoseconds that attach() took, for `cairn status`.
   std::int64_t attach_ns() const { return attach_ns_; }
 
-  // The lowest number that private descriptors get: high, but not so high that every fork copies a
-  // huge table.
-  static int descriptor_floor();
-
   // For tests: works on memory of the test's own, without a service.
   void install_for_test(NodeMemory memory, Owner self, bool takes_descriptors);
 
  private:
   Actor* enter_thread();
-  // Sends a message over a connection of its own and waits for kFlushed. False when none came.
-  bool ask(const void* message, std::size_t size, int* error) const;
   // 0 or -errno; `*why` when the node lives and this process cannot be attached.
   int connect_and_attach(protocol::UnservedReason* why);
   int greet(int socket, protocol::UnservedReason* why);

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/system_call.h"
-#include "frontends/common/file_io.h"
+#include "frontends/common/file_shape.h"
 
 namespace cairn {
 namespace {

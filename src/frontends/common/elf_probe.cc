@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/descriptor_path.h"
 #include "base/system_call.h"
-#include "frontends/common/kernel_descriptors.h"
 
 namespace cairn {
 namespace {

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/system_call.h"
-#include "frontends/client/session.h"
+#include "frontends/client/descriptor_floor.h"
 
 namespace cairn {
 namespace {
@@ -53,7 +53,7 @@ int write_exec_table_file(const char* text, std::size_t length, char* reference)
       sys::call(SYS_memfd_create, sys::word("cairn-descriptors"), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (made < 0) return made;
   // High, so that no action of a spawn and no program that counts its descriptors meets it.
-  const int high = sys::fcntl(made, F_DUPFD_CLOEXEC, Session::descriptor_floor());
+  const int high = sys::fcntl(made, F_DUPFD_CLOEXEC, descriptor_floor());
   const int fd = high >= 0 ? high : made;
   if (high >= 0) sys::close(made);
   // With its end, so that a reader need not trust the size.

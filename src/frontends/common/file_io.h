@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading, writing, seeking and shaping an open file as the POSIX calls of the same names do.
+// Reading, writing, seeking and storing an open file as the POSIX calls of the same names do.
 //
 // All functions return a result or -errno and leave errno alone. A process that the node has not
 // taken (yet) gets EIO: what it was born with it must not use past the buffers.
@@ -48,9 +48,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
 ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags);
 ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset, int flags);
 
-int file_truncate(OpenFile& file, off_t size);
-int file_allocate(OpenFile& file, int mode, off_t offset, off_t length);
+// Stores all that is dirty; with `durable` it is as safe afterwards as fsync(2) promises.
 int file_sync(OpenFile& file, bool durable);
-off_t file_size(OpenFile& file);
 
 }  // namespace cairn

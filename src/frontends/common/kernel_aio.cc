@@ -12,8 +12,8 @@
 #include "base/user_copy.h"
 #include "frontends/client/process_page.h"
 #include "frontends/common/descriptor_table.h"
-#include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/lent_descriptors.h"
+#include "frontends/common/placeholder.h"
 #include "frontends/common/private_descriptors.h"
 
 namespace cairn {
@@ -84,7 +84,7 @@ int lend_files_in_place(long count, iocb** requests) {
 long KernelAio::submit(aio_context_t context, long count, iocb** requests) {
   if (DescriptorTable::any()) {
     note(context);
-    if (has_files_in_place()) {
+    if (PrivateDescriptors::has_files_in_place()) {
       if (const int error = lend_files_in_place(count, requests); error < 0) return error;
     }
   }

@@ -43,12 +43,6 @@ bool for_each_kernel_descriptor(Visit&& visit) {
   return true;
 }
 
-// An O_PATH placeholder, as buffered files have them.
-inline bool is_placeholder(int fd) {
-  const int flags = sys::fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_PATH) != 0;
-}
-
 inline bool survives_exec(int fd) {
   const int flags = sys::fcntl(fd, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) == 0;

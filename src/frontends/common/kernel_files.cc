@@ -12,6 +12,7 @@
 #include "frontends/common/inherited_through.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/open_file.h"
+#include "frontends/common/placeholder.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
 #include "memory/buffer/kernel_use.h"

@@ -9,6 +9,7 @@
 #include "base/system_call.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/placeholder.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
 #include "memory/buffer/kernel_use.h"

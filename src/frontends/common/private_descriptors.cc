@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/system_call.h"
+#include "frontends/client/descriptor_floor.h"
 #include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/open_file.h"
@@ -21,6 +22,7 @@ constexpr int kMax = DescriptorTable::kDescriptorsMax;
 constinit std::atomic<std::uint64_t> private_bits[kMax / 64] = {};
 constinit std::atomic<int> highest_private{-1};
 constinit std::atomic<int> known_floor{0};
+constinit std::atomic<bool> in_place_seen{false};
 
 bool has_bit(int fd) {
   if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kMax)) return false;
@@ -34,7 +36,7 @@ int PrivateDescriptors::make(int fd, bool close_on_exec) {
   int floor = known_floor.load(std::memory_order_relaxed);
   int made = floor == 0 ? -EINVAL : sys::fcntl(fd, command, floor);
   if (made == -EINVAL) {  // not asked for yet, or the process's limit fell below it
-    floor = Session::descriptor_floor();
+    floor = descriptor_floor();
     known_floor.store(floor, std::memory_order_relaxed);
     made = sys::fcntl(fd, command, floor);
   }
@@ -65,6 +67,14 @@ void PrivateDescriptors::remove(int fd) {
 
 bool PrivateDescriptors::is_private(int fd) {
   return has_bit(fd) || Session::instance().owns_descriptor(fd);
+}
+
+void PrivateDescriptors::note_file_in_place() {
+  in_place_seen.store(true, std::memory_order_relaxed);
+}
+
+bool PrivateDescriptors::has_files_in_place() {
+  return in_place_seen.load(std::memory_order_relaxed);
 }
 
 bool PrivateDescriptors::make_room(int fd) {

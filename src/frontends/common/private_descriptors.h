@@ -22,8 +22,12 @@ class PrivateDescriptors {
   static int highest();
   // Of a backing file or of the session.
   static bool is_private(int fd);
-  // The application wants this number. Returns false when it cannot be had.
+  // The application wants this number. Returns false when it cannot have it.
   static bool make_room(int fd);
+  // A record works on the application's own descriptor, without a private one: at such a number the
+  // kernel finds the file. has_files_in_place() tells whether there has ever been one.
+  static void note_file_in_place();
+  static bool has_files_in_place();
 };
 
 }  // namespace cairn

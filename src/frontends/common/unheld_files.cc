@@ -5,7 +5,9 @@
 
 #include "base/system_call.h"
 #include "frontends/common/kernel_descriptors.h"
+#include "frontends/common/placeholder.h"
 #include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 
@@ -34,15 +36,6 @@ int plain_descriptor(OpenFile& file, bool* is_extra) {
       sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
   *is_extra = appending >= 0;
   return appending >= 0 ? appending : file.private_fd();
-}
-
-void refuse_descriptor(int fd) {
-  char path[kDescriptorPathBytes];
-  write_descriptor_path(fd, path);
-  const int flags = survives_exec(fd) ? 0 : O_CLOEXEC;
-  const int placeholder = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
-  if (placeholder < 0 || sys::dup3(placeholder, fd, flags) < 0) sys::close(fd);
-  if (placeholder >= 0) sys::close(placeholder);
 }
 
 void become_plain(int fd, OpenFile& file) {

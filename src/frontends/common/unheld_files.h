@@ -27,9 +27,6 @@ int share_unheld(OpenFile& file,
 // share_unheld() has succeeded.
 int plain_descriptor(OpenFile& file, bool* is_extra);
 
-// The number answers EBADF from here on: an O_PATH descriptor stands there.
-void refuse_descriptor(int fd);
-
 // Puts plain_descriptor() at the number `fd`, or makes it answer EBADF when the file is not shared.
 void become_plain(int fd, OpenFile& file);
 

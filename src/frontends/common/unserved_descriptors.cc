@@ -12,8 +12,8 @@
 #include "frontends/common/kernel_files.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
+#include "frontends/common/placeholder.h"
 #include "frontends/common/private_descriptors.h"
-#include "frontends/common/unheld_files.h"
 
 namespace cairn {
 namespace {

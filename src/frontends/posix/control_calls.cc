@@ -7,7 +7,6 @@
 #include "base/user_copy.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/direct_io.h"
-#include "frontends/common/file_io.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/lent_descriptors.h"
 #include "frontends/common/open_file.h"

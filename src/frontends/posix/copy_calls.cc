@@ -14,6 +14,7 @@
 #include "base/user_copy.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/file_shape.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/visible_status.h"

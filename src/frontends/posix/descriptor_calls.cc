@@ -12,6 +12,8 @@
 
 #include "base/system_call.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_closing.h"
+#include "frontends/common/file_duplicates.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/private_descriptors.h"

@@ -15,7 +15,6 @@
 #include "frontends/common/exec_memory.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/launch_environment.h"
-#include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
 #include "frontends/common/vfork_shadow.h"
 #include "frontends/posix/exec_plan.h"

@@ -12,6 +12,7 @@
 #include "frontends/common/live_objects.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
+#include "frontends/common/placeholder.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/private_descriptors.h"
 #include "frontends/common/unheld_files.h"

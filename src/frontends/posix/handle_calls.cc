@@ -6,7 +6,10 @@
 #include <sys/syscall.h>
 
 #include "base/system_call.h"
+#include "frontends/common/buffer_candidate.h"
 #include "frontends/common/descriptor_table.h"
+#include "frontends/common/file_duplicates.h"
+#include "frontends/common/file_opening.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"
 #include "frontends/posix/raw_calls.h"

@@ -7,17 +7,20 @@
 #include <sys/stat.h>
 
 #include "base/system_call.h"
+#include "frontends/client/descriptor_floor.h"
 #include "frontends/client/session.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/exec_table.h"
 #include "frontends/common/exec_table_file.h"
+#include "frontends/common/file_duplicates.h"
+#include "frontends/common/file_inheritance.h"
 #include "frontends/common/kernel_descriptors.h"
 #include "frontends/common/kernel_files.h"
 #include "frontends/common/launch_environment.h"
 #include "frontends/common/open_file.h"
 #include "frontends/common/path_filter.h"
+#include "frontends/common/placeholder.h"
 #include "frontends/common/private_descriptors.h"
-#include "frontends/common/unheld_files.h"
 #include "frontends/common/unserved_descriptors.h"
 
 namespace cairn {
@@ -117,7 +120,7 @@ void give_back_hold(std::uint32_t hold, Owner from, DescriptionIndex index) {
 bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int given,
                std::uint32_t hold, Owner from, TakenOver& taken) {
   if (OpenFile* known = taken.find(index); known != nullptr) {
-    adopt_again(fd, known);
+    note_inherited_duplicate(fd, known);
     give_back_hold(hold, from, index);
     return true;
   }
@@ -144,8 +147,8 @@ void take_over_table_unserved(const ExecTableReader& table) {
   // Afterwards only: several numbers may be of one description, and have come with one of these.
   for (ExecTableReader reader = table; reader.next(&entry);) {
     StoreStatus status;
-    const bool is_ours = entry.private_fd >= Session::descriptor_floor() &&
-                         entry.private_fd != entry.fd && store_status(entry.fd, &status) == 0 &&
+    const bool is_ours = entry.private_fd >= descriptor_floor() && entry.private_fd != entry.fd &&
+                         store_status(entry.fd, &status) == 0 &&
                          is_of_file(entry.private_fd, status.key);
     if (is_ours) sys::close(entry.private_fd);
   }
@@ -172,8 +175,7 @@ void take_over_table(ExecTableReader& reader, bool is_long) {
 int stray_private_descriptor(const FileKey& key) {
   int found = -1;
   for_each_kernel_descriptor([&](int fd) {
-    if (fd < Session::descriptor_floor() || fd < found || PrivateDescriptors::is_private(fd))
-      return;
+    if (fd < descriptor_floor() || fd < found || PrivateDescriptors::is_private(fd)) return;
     if (!is_placeholder(fd) && is_of_file(fd, key)) found = fd;
   });
   return found;

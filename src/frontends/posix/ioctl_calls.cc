@@ -14,6 +14,7 @@
 #include "base/user_copy.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/file_io.h"
+#include "frontends/common/file_shape.h"
 #include "frontends/common/guard_change.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/open_file.h"

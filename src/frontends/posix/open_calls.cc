@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/system_call.h"
+#include "frontends/common/file_opening.h"
 #include "frontends/common/hook.h"
-#include "frontends/common/open_file.h"
 #include "frontends/common/real_calls.h"
 
 namespace cairn {

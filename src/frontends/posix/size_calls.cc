@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
+#include "frontends/common/buffer_candidate.h"
 #include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_io.h"
+#include "frontends/common/file_shape.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/posix_locks.h"
 #include "frontends/common/real_calls.h"

@@ -14,6 +14,7 @@
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
+#include "frontends/common/buffer_candidate.h"
 #include "frontends/common/descriptor_table.h"
 #include "frontends/common/hook.h"
 #include "frontends/common/kernel_descriptors.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Open files over memory of the test's own, without a service and without hooks.
+#include "frontends/common/file_opening.h"
+#include "frontends/common/file_closing.h"
+#include "frontends/common/file_duplicates.h"
+#include "frontends/common/file_inheritance.h"
+#include "frontends/common/file_shape.h"
 #include "frontends/common/open_file.h"
 
 #include <fcntl.h>
@@ -22,7 +27,7 @@
 namespace cairn {
 namespace {
 
-class OpenFileTest : public testing::Test {
+class FileOpening : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     MemoryShape shape;
@@ -47,7 +52,7 @@ class OpenFileTest : public testing::Test {
   std::string root_;
 };
 
-TEST_F(OpenFileTest, BuffersAManagedFileBehindAPlaceholder) {
+TEST_F(FileOpening, BuffersAManagedFileBehindAPlaceholder) {
   const int fd = open("a", O_RDWR | O_CREAT);
   ASSERT_GE(fd, 0);
   OpenFile* file = DescriptorTable::find(fd);
@@ -64,7 +69,7 @@ TEST_F(OpenFileTest, BuffersAManagedFileBehindAPlaceholder) {
   EXPECT_EQ(DescriptorTable::find(fd), nullptr);
 }
 
-TEST_F(OpenFileTest, LeavesWhatIsNotManagedAlone) {
+TEST_F(FileOpening, LeavesWhatIsNotManagedAlone) {
   const int excluded = open("b.skip", O_RDWR | O_CREAT);
   const int device = open_managed(AT_FDCWD, "/dev/null", O_RDWR, 0);
   const int directory = open_managed(AT_FDCWD, root_.c_str(), O_RDONLY, 0);
@@ -76,7 +81,7 @@ TEST_F(OpenFileTest, LeavesWhatIsNotManagedAlone) {
   EXPECT_EQ(open("missing", O_RDONLY), -ENOENT);
 }
 
-TEST_F(OpenFileTest, SharesTheOffsetBetweenDuplicatesOnly) {
+TEST_F(FileOpening, SharesTheOffsetBetweenDuplicatesOnly) {
   const int fd = open("c", O_RDWR | O_CREAT);
   OpenFile* file = DescriptorTable::find(fd);
   ASSERT_NE(file, nullptr);
@@ -92,7 +97,7 @@ TEST_F(OpenFileTest, SharesTheOffsetBetweenDuplicatesOnly) {
   EXPECT_EQ(close_tracked(other), 0);
 }
 
-TEST_F(OpenFileTest, AppendsWhereverTheOffsetIs) {
+TEST_F(FileOpening, AppendsWhereverTheOffsetIs) {
   const int fd = open("d", O_RDWR | O_CREAT | O_APPEND);
   OpenFile* file = DescriptorTable::find(fd);
   ASSERT_NE(file, nullptr);
@@ -105,7 +110,7 @@ TEST_F(OpenFileTest, AppendsWhereverTheOffsetIs) {
   close_tracked(fd);
 }
 
-TEST_F(OpenFileTest, ShowsSizeAndContentsThatTheStoreDoesNotHaveYet) {
+TEST_F(FileOpening, ShowsSizeAndContentsThatTheStoreDoesNotHaveYet) {
   const int fd = open("e", O_WRONLY | O_CREAT);
   OpenFile* file = DescriptorTable::find(fd);
   ASSERT_NE(file, nullptr);
@@ -124,7 +129,7 @@ TEST_F(OpenFileTest, ShowsSizeAndContentsThatTheStoreDoesNotHaveYet) {
   EXPECT_EQ(std::filesystem::file_size(root_ + "/e"), text.size()) << "at the latest at close";
 }
 
-TEST_F(OpenFileTest, TruncatesOnOpen) {
+TEST_F(FileOpening, TruncatesOnOpen) {
   const int first = open("f", O_WRONLY | O_CREAT);
   EXPECT_EQ(file_write(*DescriptorTable::find(first), "123", 3), 3);
   const int second = open("f", O_WRONLY | O_TRUNC);
@@ -134,7 +139,7 @@ TEST_F(OpenFileTest, TruncatesOnOpen) {
   close_tracked(second);
 }
 
-TEST_F(OpenFileTest, AnswersWrongCallsAsTheKernelDoes) {
+TEST_F(FileOpening, AnswersWrongCallsAsTheKernelDoes) {
   const int fd = open("g", O_RDONLY | O_CREAT);
   OpenFile* file = DescriptorTable::find(fd);
   ASSERT_NE(file, nullptr);
@@ -150,7 +155,7 @@ TEST_F(OpenFileTest, AnswersWrongCallsAsTheKernelDoes) {
   EXPECT_EQ(close_tracked(fd), -EBADF);
 }
 
-TEST_F(OpenFileTest, KeepsAnUnlinkedFileUntilItsLastClose) {
+TEST_F(FileOpening, KeepsAnUnlinkedFileUntilItsLastClose) {
   const int fd = open("h", O_RDWR | O_CREAT);
   OpenFile* file = DescriptorTable::find(fd);
   ASSERT_NE(file, nullptr);
@@ -162,7 +167,7 @@ TEST_F(OpenFileTest, KeepsAnUnlinkedFileUntilItsLastClose) {
   EXPECT_EQ(close_tracked(fd), 0);
 }
 
-TEST_F(OpenFileTest, OnlyTheDescriptionThatWasMeantIsHeld) {
+TEST_F(FileOpening, OnlyTheDescriptionThatWasMeantIsHeld) {
   const int fd = open("i", O_RDWR | O_CREAT);
   const OpenFile* file = DescriptorTable::find(fd);
   ASSERT_NE(file, nullptr);
