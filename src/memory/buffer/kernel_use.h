@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/object_io.h"
 
 namespace cairn {
 
