@@ -146,7 +146,7 @@ class SharedOutcome {
 };
 
 // AddressSanitizer's runtime refuses to start behind a preloaded library unless it is told not to
-// look; the library says so to what the program starts (frontends/common/launch_environment.cc).
+// look; the library says so to what the program starts (frontends/processes/launch_environment.cc).
 std::string sanitizer_options(std::string_view given) {
   constexpr std::string_view kAnyOrder = "verify_asan_link_order=0";
   if (given.find(kAnyOrder) != std::string_view::npos) return std::string(given);

@@ -35,12 +35,20 @@ cairn_module(policy/rules LIBRARIES fmt::fmt-header-only cairn_yaml)
 
 cairn_module(frontends/protocol NO_EXCEPTIONS DEPS memory/tiers)
 cairn_module(frontends/client   NO_EXCEPTIONS DEPS memory/tiers memory/buffer frontends/protocol)
-cairn_module(frontends/common   NO_EXCEPTIONS
-             DEPS memory/arena memory/catalog memory/tiers memory/backing memory/buffer
-                  frontends/client)
-cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/common)
+cairn_module(frontends/libc     NO_EXCEPTIONS)
+cairn_module(frontends/paths    NO_EXCEPTIONS
+             DEPS memory/catalog memory/tiers memory/buffer frontends/client)
+cairn_module(frontends/descriptors NO_EXCEPTIONS
+             DEPS memory/catalog memory/backing memory/buffer frontends/client)
+cairn_module(frontends/processes NO_EXCEPTIONS DEPS memory/arena frontends/client frontends/descriptors)
+cairn_module(frontends/files    NO_EXCEPTIONS
+             DEPS memory/catalog memory/backing memory/buffer
+                  frontends/client frontends/libc frontends/paths frontends/descriptors)
+cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/libc frontends/descriptors frontends/files)
 cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
-             DEPS memory/backing memory/flush memory/buffer frontends/client frontends/common frontends/stdio)
+             DEPS memory/backing memory/flush memory/buffer
+                  frontends/client frontends/libc frontends/paths frontends/descriptors frontends/processes
+                  frontends/files frontends/stdio)
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES spdlog::spdlog_header_only)

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/guard_change.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/guard_change.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 #include "frontends/posix/times.h"
 
 namespace cairn {

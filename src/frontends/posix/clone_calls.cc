@@ -8,9 +8,9 @@
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/kernel_files.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/files/kernel_files.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 #include "frontends/posix/process.h"
 
 namespace cairn {

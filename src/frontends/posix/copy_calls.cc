@@ -12,12 +12,12 @@
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_io.h"
-#include "frontends/common/file_shape.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/visible_status.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/file_io.h"
+#include "frontends/files/file_shape.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
+#include "frontends/paths/visible_status.h"
 
 namespace cairn {
 namespace real {

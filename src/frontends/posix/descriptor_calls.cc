@@ -11,15 +11,15 @@
 #include <climits>
 
 #include "base/system_call.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_closing.h"
-#include "frontends/common/file_duplicates.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/open_file.h"
-#include "frontends/common/private_descriptors.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/vfork_shadow.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file.h"
+#include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/file_closing.h"
+#include "frontends/files/file_duplicates.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 #include "frontends/posix/clone_calls.h"
+#include "frontends/processes/vfork_shadow.h"
 
 namespace cairn {
 namespace real {

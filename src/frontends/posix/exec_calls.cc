@@ -12,13 +12,13 @@
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
-#include "frontends/common/exec_memory.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/launch_environment.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/vfork_shadow.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 #include "frontends/posix/exec_plan.h"
 #include "frontends/posix/program_search.h"
+#include "frontends/processes/exec_memory.h"
+#include "frontends/processes/launch_environment.h"
+#include "frontends/processes/vfork_shadow.h"
 
 namespace cairn {
 namespace real {

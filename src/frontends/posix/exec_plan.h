@@ -16,9 +16,9 @@
 #include <cstdint>
 
 #include "base/ids.h"
-#include "frontends/common/elf_probe.h"
-#include "frontends/common/exec_table.h"
-#include "frontends/common/exec_table_file.h"
+#include "frontends/processes/elf_probe.h"
+#include "frontends/processes/exec_table.h"
+#include "frontends/processes/exec_table_file.h"
 
 namespace cairn {
 

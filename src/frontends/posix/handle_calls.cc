@@ -6,12 +6,12 @@
 #include <sys/syscall.h>
 
 #include "base/system_call.h"
-#include "frontends/common/buffer_candidate.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_duplicates.h"
-#include "frontends/common/file_opening.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/open_file.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file.h"
+#include "frontends/files/file_duplicates.h"
+#include "frontends/files/file_opening.h"
+#include "frontends/libc/hook.h"
+#include "frontends/paths/buffer_candidate.h"
 #include "frontends/posix/raw_calls.h"
 
 namespace cairn {

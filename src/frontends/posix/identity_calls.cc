@@ -10,8 +10,8 @@
 #include <atomic>
 
 #include "frontends/client/session.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 #include "frontends/posix/clone_calls.h"
 #include "frontends/posix/exec_plan.h"
 

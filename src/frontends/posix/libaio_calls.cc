@@ -3,8 +3,8 @@
 // its own names are hooked; its other functions work on the kernel's ring, which has everything.
 //
 // libaio returns -errno and leaves errno alone.
-#include "frontends/common/hook.h"
-#include "frontends/common/kernel_aio.h"
+#include "frontends/files/kernel_aio.h"
+#include "frontends/libc/hook.h"
 
 CAIRN_HOOK(int, io_submit, (aio_context_t context, long count, iocb** requests)) {
   return static_cast<int>(cairn::KernelAio::submit(context, count, requests));

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_io.h"
-#include "frontends/common/file_shape.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/posix_locks.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/posix_locks.h"
+#include "frontends/files/file_io.h"
+#include "frontends/files/file_shape.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 
 namespace cairn {
 namespace real {

@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-#include "frontends/common/open_file.h"
+#include "frontends/descriptors/open_file.h"
 
 namespace cairn {
 

@@ -4,10 +4,10 @@
 #include <sys/mman.h>
 
 #include "base/system_call.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/mappings.h"
-#include "frontends/common/open_file.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file.h"
+#include "frontends/files/mappings.h"
+#include "frontends/libc/hook.h"
 
 namespace cairn {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/visible_status.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
+#include "frontends/paths/visible_status.h"
 #include "frontends/posix/times.h"
 #include "memory/buffer/object_lifecycle.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/system_call.h"
-#include "frontends/common/file_opening.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/files/file_opening.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 
 namespace cairn {
 namespace real {

@@ -6,9 +6,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "frontends/common/guard_change.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/files/guard_change.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 #include "frontends/posix/times.h"
 
 namespace cairn {

@@ -12,9 +12,9 @@
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 
 namespace cairn {
 namespace real {

@@ -5,10 +5,10 @@
 #include <fcntl.h>
 
 #include "base/system_call.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/open_file.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 
 namespace cairn {
 namespace real {

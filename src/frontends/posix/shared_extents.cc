@@ -9,9 +9,9 @@
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/open_file.h"
-#include "frontends/common/through_mode.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file.h"
+#include "frontends/files/through_mode.h"
 
 namespace cairn {
 namespace {

@@ -23,8 +23,8 @@
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/client/session.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 
 namespace cairn {
 namespace real {

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
-#include "frontends/common/buffer_candidate.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_shape.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/posix_locks.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/visible_status.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/posix_locks.h"
+#include "frontends/files/file_shape.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
+#include "frontends/paths/buffer_candidate.h"
+#include "frontends/paths/visible_status.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
 

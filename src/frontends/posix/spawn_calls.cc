@@ -14,18 +14,18 @@
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
-#include "frontends/common/buffer_candidate.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/kernel_descriptors.h"
-#include "frontends/common/launch_environment.h"
-#include "frontends/common/open_file.h"
-#include "frontends/common/posix_locks.h"
-#include "frontends/common/private_descriptors.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/spawn_actions.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/kernel_descriptors.h"
+#include "frontends/descriptors/open_file.h"
+#include "frontends/descriptors/posix_locks.h"
+#include "frontends/descriptors/private_descriptors.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
+#include "frontends/paths/buffer_candidate.h"
 #include "frontends/posix/exec_plan.h"
 #include "frontends/posix/program_search.h"
+#include "frontends/processes/launch_environment.h"
+#include "frontends/processes/spawn_actions.h"
 
 namespace cairn {
 

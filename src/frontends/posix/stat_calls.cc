@@ -4,11 +4,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/private_descriptors.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/visible_status.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/private_descriptors.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
+#include "frontends/paths/visible_status.h"
 
 namespace cairn::real {
 namespace {

@@ -4,7 +4,7 @@
 // Thread safety: any thread.
 #pragma once
 
-#include "frontends/common/open_file.h"
+#include "frontends/descriptors/open_file.h"
 
 namespace cairn {
 

@@ -2,10 +2,10 @@
 // readv(), writev() and their positioned and flagged forms.
 #include <sys/uio.h>
 
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_io.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/files/file_io.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 
 namespace cairn::real {
 namespace {

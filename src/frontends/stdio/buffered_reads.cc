@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontends/common/hook.h"
-#include "frontends/common/real_calls.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
 
 // glibc 2.32 and later; without it every stream is locked as before.
 // NOLINTNEXTLINE(readability-identifier-naming)

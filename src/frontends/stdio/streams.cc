@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
-#include "frontends/common/descriptor_table.h"
-#include "frontends/common/file_io.h"
-#include "frontends/common/hook.h"
-#include "frontends/common/open_file.h"
-#include "frontends/common/real_calls.h"
-#include "frontends/common/stdio_jumps.h"
-#include "frontends/common/stream_mode.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file.h"
+#include "frontends/files/file_io.h"
+#include "frontends/libc/hook.h"
+#include "frontends/libc/real_calls.h"
+#include "frontends/libc/stdio_jumps.h"
+#include "frontends/libc/stream_mode.h"
 
 namespace cairn {
 

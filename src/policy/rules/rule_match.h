@@ -3,7 +3,7 @@
 // decides on the command's or the service's side. A preloaded program decides by a compiled table
 // of its own, which must agree with this.
 //
-// A pattern is a glob as of --exclude (frontends/common/path_filter.h): fnmatch() without flags,
+// A pattern is a glob as of --exclude (frontends/paths/path_filter.h): fnmatch() without flags,
 // so that * and ? match slashes and leading dots as well, against the whole path, against the path
 // below the buffered directory, and, when the pattern has no slash, against the last component.
 // `{n}` in it stands for one or more digits, 19 at most; of several ways to match, the one whose

@@ -20,7 +20,7 @@ bool matches(const std::string& pattern, const std::string& path,
   return rule_matches(rule_for(pattern), FileFacts{.path = path, .directory = directory});
 }
 
-// The cases that decide for --exclude too (frontends/common/path_filter.cc).
+// The cases that decide for --exclude too (frontends/paths/path_filter.cc).
 TEST(RuleMatch, APatternIsHeldAgainstThreeTexts) {
   EXPECT_TRUE(matches("/pfs/run/a.h5", "/pfs/run/a.h5"));
   EXPECT_TRUE(matches("/pfs/*.h5", "/pfs/run/deep/a.h5")) << "* matches slashes";

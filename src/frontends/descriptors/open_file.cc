@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/descriptors/open_file.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace cairn {
+
+void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset,
+                std::uint64_t length, int advice) {
+  const NodeMemory& memory = *actor.memory;
+  const std::uint32_t wanted = memory.header().events_wanted.load(std::memory_order_relaxed);
+  if (wanted < (file.may_read ? ControlHeader::kEventsOfReads : ControlHeader::kEventsOfWrites))
+    return;
+  AccessEvent event;
+  event.offset = offset;
+  event.cycles = cycle_count();
+  event.object = file.object;
+  event.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, UINT32_MAX));
+  event.stream = file.index;
+  event.descriptor = file.private_fd();
+  event.kind = kind;
+  event.advice = static_cast<std::uint8_t>(advice);
+  const Object& object = actor.object(file.object);
+  if (kind == AccessKind::kOpen) {
+    event.is_urgent = memory.header().opens_are_urgent.load(std::memory_order_relaxed) != 0 ||
+                      object.handling().prefetch == PrefetchHint::kWillNeed;
+  } else if (kind == AccessKind::kClose) {
+    event.is_urgent = object.is_marked(kMarkFetchedFrom);
+  }
+  event.owner = actor.self;
+  memory.tell(event);
+}
+
+}  // namespace cairn

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/descriptors/posix_locks.h"
+
+#include <fcntl.h>
+
+#include <atomic>
+
+#include "base/system_call.h"
+#include "frontends/client/process_page.h"
+#include "memory/backing/backing_file.h"
+
+namespace cairn {
+namespace {
+
+// Past this many locked files at once every file counts as locked, which costs descriptors and
+// nothing else.
+constexpr unsigned kLockedMax = 256;
+constinit std::atomic<std::uint32_t> locked[kLockedMax] = {};
+constinit std::atomic<std::uint32_t> locked_count{0};
+constinit std::atomic<bool> is_overflown{false};
+
+struct KeptDescriptor {
+  ObjectIndex object = ObjectIndex::kNone;
+  int fd = -1;
+};
+constexpr unsigned kKeptOpenMax = 256;
+constinit KeptDescriptor kept_open[kKeptOpenMax] = {};  // under ProcessLock::kLockedObjects
+
+}  // namespace
+
+bool PosixLocks::any() { return locked_count.load(std::memory_order_relaxed) > 0; }
+
+bool PosixLocks::is_locked(ObjectIndex object) {
+  if (!any()) return false;
+  if (is_overflown.load(std::memory_order_relaxed)) return true;
+  for (const auto& entry : locked) {
+    if (entry.load(std::memory_order_relaxed) == raw(object)) return true;
+  }
+  return false;
+}
+
+void PosixLocks::note(ObjectIndex object) {
+  BackingFile::keep_first_descriptors();
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  std::atomic<std::uint32_t>* free_entry = nullptr;
+  for (auto& entry : locked) {
+    const std::uint32_t seen = entry.load(std::memory_order_relaxed);
+    if (seen == raw(object)) return;
+    if (seen == 0 && free_entry == nullptr) free_entry = &entry;
+  }
+  if (free_entry == nullptr) {
+    is_overflown.store(true, std::memory_order_relaxed);
+    return;
+  }
+  free_entry->store(raw(object), std::memory_order_relaxed);
+  locked_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+void PosixLocks::drop(ObjectIndex object, int private_fd) {
+  struct flock whole{};
+  whole.l_type = F_UNLCK;
+  whole.l_whence = SEEK_SET;
+  sys::fcntl(private_fd, F_SETLK, sys::word(&whole));
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (auto& entry : locked) {
+    if (entry.load(std::memory_order_relaxed) != raw(object)) continue;
+    entry.store(0, std::memory_order_relaxed);
+    locked_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
+  // The child of a vfork has our memory, and descriptors and locks of its own.
+  if (object == ObjectIndex::kNone || !is_locked(object) || is_vfork_child()) return false;
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (KeptDescriptor& entry : kept_open) {
+    if (entry.object != ObjectIndex::kNone) continue;
+    entry = {.object = object, .fd = fd};
+    break;
+  }
+  return true;
+}
+
+int PosixLocks::take_kept(ObjectIndex object) {
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (KeptDescriptor& entry : kept_open) {
+    if (entry.object != object) continue;
+    const int fd = entry.fd;
+    entry = {};
+    return fd;
+  }
+  return -1;
+}
+
+}  // namespace cairn

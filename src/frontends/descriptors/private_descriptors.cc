@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/descriptors/private_descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "base/system_call.h"
+#include "frontends/client/descriptor_floor.h"
+#include "frontends/client/session.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file.h"
+
+namespace cairn {
+namespace {
+
+constexpr int kMax = DescriptorTable::kDescriptorsMax;
+constinit std::atomic<std::uint64_t> private_bits[kMax / 64] = {};
+constinit std::atomic<int> highest_private{-1};
+constinit std::atomic<int> known_floor{0};
+constinit std::atomic<bool> in_place_seen{false};
+
+bool has_bit(int fd) {
+  if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kMax)) return false;
+  return (private_bits[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1) != 0;
+}
+
+}  // namespace
+
+int PrivateDescriptors::make(int fd, bool close_on_exec) {
+  const int command = close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD;
+  int floor = known_floor.load(std::memory_order_relaxed);
+  int made = floor == 0 ? -EINVAL : sys::fcntl(fd, command, floor);
+  if (made == -EINVAL) {  // not asked for yet, or the process's limit fell below it
+    floor = descriptor_floor();
+    known_floor.store(floor, std::memory_order_relaxed);
+    made = sys::fcntl(fd, command, floor);
+  }
+  if (made >= kMax) {  // the application could close it, because nobody would know whose it is
+    sys::close(made);
+    return -EMFILE;
+  }
+  if (made >= 0) add(made);
+  return made;
+}
+
+void PrivateDescriptors::add(int fd) {
+  if (fd < 0 || fd >= kMax) return;
+  private_bits[fd / 64].fetch_or(std::uint64_t{1} << (fd % 64));
+  int seen = highest_private.load(std::memory_order_relaxed);
+  while (seen < fd && !highest_private.compare_exchange_weak(seen, fd)) {
+  }
+}
+
+int PrivateDescriptors::highest() {
+  return std::max(highest_private.load(std::memory_order_relaxed),
+                  Session::instance().highest_descriptor());
+}
+
+void PrivateDescriptors::remove(int fd) {
+  if (fd >= 0 && fd < kMax) private_bits[fd / 64].fetch_and(~(std::uint64_t{1} << (fd % 64)));
+}
+
+bool PrivateDescriptors::is_private(int fd) {
+  return has_bit(fd) || Session::instance().owns_descriptor(fd);
+}
+
+void PrivateDescriptors::note_file_in_place() {
+  in_place_seen.store(true, std::memory_order_relaxed);
+}
+
+bool PrivateDescriptors::has_files_in_place() {
+  return in_place_seen.load(std::memory_order_relaxed);
+}
+
+bool PrivateDescriptors::make_room(int fd) {
+  if (!has_bit(fd)) {
+    Session& session = Session::instance();
+    return !session.owns_descriptor(fd) || session.relocate_descriptor(fd);
+  }
+  OpenFile* owner = nullptr;
+  DescriptorTable::for_each([&](int, OpenFile& file) {
+    if (file.private_fd() == fd) owner = &file;
+  });
+  if (owner == nullptr) {  // a leftover: nobody reads through it
+    remove(fd);
+    return true;
+  }
+  const int flags = sys::fcntl(fd, F_GETFD);
+  const int moved = sys::fcntl(fd, (flags & FD_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, fd + 1);
+  if (moved < 0) return false;
+  add(moved);
+  remove(fd);
+  const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;
+  owner->backing->close_extra();
+  new (owner->backing_storage) BackingFile(moved, access_mode);
+  return true;
+}
+
+}  // namespace cairn

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/files/file_closing.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cstring>
+#include <new>
+
+#include "base/system_call.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file_pool.h"
+#include "frontends/descriptors/posix_locks.h"
+#include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/file_duplicates.h"
+#include "frontends/files/mappings.h"
+#include "memory/buffer/object_lifecycle.h"
+
+namespace cairn {
+namespace {
+
+// The dynamic linker reads a library through the kernel without a word to us, so a file that has
+// just been linked goes to the store when its writer closes it. Object files, of which a build
+// writes many more, have readers that are intercepted.
+void store_if_loadable(Actor& actor, OpenFile& file) {
+  const Object& object = actor.object(file.object);
+  if (!file.may_write || object.dirty_blocks.load(std::memory_order_relaxed) == 0 ||
+      object.has(kObjectUnlinked)) {
+    return;
+  }
+  unsigned char head[sizeof(Elf64_Ehdr::e_ident) + sizeof(Elf64_Ehdr::e_type)];
+  ObjectAccess access = access_of(actor, file);
+  access.stream = DescriptionIndex::kNone;  // the program reads nothing
+  if (read_object(access, 0, head, sizeof head) != static_cast<ssize_t>(sizeof head)) return;
+  const bool is_loadable = head[EI_NIDENT] == ET_EXEC || head[EI_NIDENT] == ET_DYN;
+  if (is_loadable && std::memcmp(head, ELFMAG, SELFMAG) == 0) sync_object(access, false, nullptr);
+}
+
+// Ends the locks of a description that is about to go. Ours is its last descriptor but for one that
+// may be on its way to the service. (Without that one the kernel ends them.) A mapping too keeps a
+// description, and its locks, alive: then the one on its way has to arrive before ours closes.
+void drop_own_locks(const Actor& actor, const OpenFile& file) {
+  Session& session = Session::instance();
+  if (!session.has_lent_descriptor()) return;
+  if ((file.description->flags.load(std::memory_order_relaxed) & kHasOwnLocks) == 0) return;
+  if (Mappings::any() && actor.object(file.object).through.load() != 0) {
+    session.await_arrivals();
+    return;
+  }
+  struct flock everything{};
+  everything.l_type = F_UNLCK;
+  sys::call(SYS_flock, file.private_fd(), LOCK_UN);
+  sys::call(SYS_fcntl, file.private_fd(), F_OFD_SETLK, sys::word(&everything));
+}
+
+void drop_private(const OpenFile& file, int placeholder) {
+  file.backing->close_extra();
+  const int fd = file.private_fd();
+  if (fd == placeholder) return;
+  PrivateDescriptors::remove(fd);
+  sys::close(fd);
+}
+
+void drop_locks(const OpenFile& file) {
+  const ObjectIndex object = file.object;
+  PosixLocks::drop(object, file.private_fd());
+  for (int fd; (fd = PosixLocks::take_kept(object)) >= 0;) close_tracked(fd);
+}
+
+}  // namespace
+
+int release_record(OpenFile& file) {
+  int result = 0;
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor != nullptr) {
+    store_if_loadable(*actor, file);
+    DescriptionTable& descriptions = session.memory().descriptions();
+    if (descriptions.release(file.hold, actor->self).last) {
+      tell_about(*actor, file, AccessKind::kClose);
+      result = close_object(access_of(*actor, file), file.may_write);
+      drop_own_locks(*actor, file);
+      descriptions.destroy(file.index);
+    }
+  }
+  return result;
+}
+
+void discard_record(OpenFile& file, int placeholder) {
+  drop_private(file, placeholder);
+  OpenFilePool::give_back(&file);
+}
+
+int forget_tracked(int fd) {
+  OpenFile* file = DescriptorTable::take(fd);
+  if (file == nullptr) return -EBADF;
+  if (PosixLocks::is_locked(file->object)) drop_locks(*file);
+  if (file->descriptors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const int result = release_record(*file);
+    discard_record(*file, fd);
+    return result;
+  }
+  if (file->private_fd() != fd) return 0;
+  // The record works on this real descriptor, which goes away while duplicates stay: the record
+  // gets a private one of its own.
+  const int access_mode = static_cast<int>(file->flags() & O_ACCMODE);
+  const int moved = PrivateDescriptors::make(fd, true);
+  if (moved >= 0) new (file->backing_storage) BackingFile(moved, access_mode);
+  update_close_on_exec(*file);
+  return 0;
+}
+
+int close_tracked(int fd) {
+  const int result = forget_tracked(fd);
+  if (result == -EBADF && DescriptorTable::find(fd) == nullptr) {
+    return sys::close(fd);  // another thread was faster: the kernel knows what the number is now
+  }
+  const int closed = sys::close(fd);
+  return result < 0 ? result : closed;
+}
+
+}  // namespace cairn

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a record of an open file ends: with the last of the application's descriptors, or because the
+// process has no right to it.
+//
+//   open --close_tracked(), forget_tracked()--> one descriptor fewer --the last--> record given
+//   back
+//
+// All functions return 0 or -errno where they return a result, and leave errno alone.
+//
+// Thread safety: any thread. Ownership: a record goes back to its pool with its last descriptor.
+#pragma once
+
+#include "frontends/descriptors/open_file.h"
+
+namespace cairn {
+
+// Closes one of the application's descriptors that is tracked. Returns 0 or -errno; the descriptor
+// is gone either way.
+int close_tracked(int fd);
+// Gives up the table's entry for `fd` without closing the number itself, at which another file
+// stands already.
+int forget_tracked(int fd);
+
+// Ends the process's hold on the description, and with the last hold the description itself.
+int release_record(OpenFile& file);
+// Gives the record back to its pool and closes its private descriptor, unless that is
+// `placeholder`, the application's own number.
+void discard_record(OpenFile& file, int placeholder);
+
+}  // namespace cairn

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/files/file_duplicates.h"
+
+#include <fcntl.h>
+
+#include "base/system_call.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/unheld_files.h"
+
+namespace cairn {
+
+void note_inherited_duplicate(int fd, OpenFile* file) {
+  if (__builtin_expect(fd >= DescriptorTable::limit(), 0)) {
+    (void)share_unheld(*file);
+    return become_plain(fd, *file);
+  }
+  file->descriptors.fetch_add(1, std::memory_order_relaxed);
+  DescriptorTable::set(fd, file);
+}
+
+void note_duplicate(OpenFile& file, int to, bool close_on_exec) {
+  note_inherited_duplicate(to, &file);
+  if (to >= DescriptorTable::limit()) return;
+  // The real descriptor may be one of the application's own, whose flag is not ours to change.
+  const bool is_private = PrivateDescriptors::is_private(file.private_fd());
+  if (!close_on_exec && is_private) sys::fcntl(file.private_fd(), F_SETFD, 0);
+}
+
+void update_close_on_exec(OpenFile& file) {
+  if (!PrivateDescriptors::is_private(file.private_fd())) return;
+  bool survives = false;
+  DescriptorTable::for_each([&](int fd, OpenFile& other) {
+    if (&other != &file) return;
+    const int flags = sys::fcntl(fd, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) survives = true;
+  });
+  sys::fcntl(file.private_fd(), F_SETFD, survives ? 0 : FD_CLOEXEC);
+}
+
+}  // namespace cairn

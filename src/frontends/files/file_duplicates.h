@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Further descriptors of a record: the application's duplicates of a buffered file.
+//
+// Thread safety: any thread. Ownership: each counts on the record (OpenFile::descriptors), which
+// file_closing.h takes back.
+#pragma once
+
+#include "frontends/descriptors/open_file.h"
+
+namespace cairn {
+
+// A further descriptor of a record, tracked as far as the table goes. Past its end the kernel has
+// the file.
+void note_inherited_duplicate(int fd, OpenFile* file);
+// The kernel made `to` a duplicate of a tracked descriptor of `file`; `to` is not tracked yet.
+void note_duplicate(OpenFile& file, int to, bool close_on_exec);
+// After FD_CLOEXEC of a tracked descriptor changed: the private descriptor must survive exec when
+// one of the application's does.
+void update_close_on_exec(OpenFile& file);
+
+}  // namespace cairn

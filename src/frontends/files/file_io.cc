@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/files/file_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/system_call.h"
+#include "base/user_copy.h"
+#include "frontends/files/direct_io.h"
+#include "frontends/files/file_shape.h"
+#include "frontends/files/kernel_offset.h"
+#include "memory/backing/size_limit.h"
+#include "memory/buffer/object_lifecycle.h"
+
+namespace cairn {
+namespace {
+
+bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
+
+// A write that starts or ends past the process's limit, or where the backing file system may not
+// follow: the kernel decides, with its errno and its signal, on a file that it sees as the
+// application does.
+enum class Place : std::uint8_t { kAtOffset, kAtEnd };
+[[gnu::noinline]] ssize_t write_past_limit(Actor& actor, OpenFile& file, const void* buffer,
+                                           std::size_t length, Place place, std::uint64_t* offset) {
+  const ObjectAccess access = access_of(actor, file);
+  const int entered = enter_through(access);
+  if (entered < 0) return entered;
+  // Where the end is the kernel says, too: others may append beside us.
+  const ssize_t written = place == Place::kAtEnd ? access.file.append(buffer, length, offset)
+                                                 : sys::pwrite(file.private_fd(), buffer, length,
+                                                               static_cast<off_t>(*offset));
+  if (written > 0) {
+    Object& object = access.object();
+    const std::uint64_t end = *offset + static_cast<std::uint64_t>(written);
+    raise_to(object.store_size, end);  // past it nobody would look into the store
+    object.extend_to(end);
+  }
+  leave_through(actor, file.object);
+  return written > 0 ? store_if_promised(access, written) : written;
+}
+
+[[gnu::always_inline]] inline ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer,
+                                               std::size_t length, std::uint64_t offset) {
+  if (__builtin_expect(offset + length > checked_size.load(std::memory_order_relaxed), 0)) {
+    return write_past_limit(actor, file, buffer, length, Place::kAtOffset, &offset);
+  }
+  return write_object(access_of(actor, file), offset, buffer, length);
+}
+
+ssize_t append(Actor& actor, OpenFile& file, const void* buffer, std::size_t length,
+               std::uint64_t* offset) {
+  const std::uint64_t size = actor.object(file.object).size.load(std::memory_order_relaxed);
+  if (__builtin_expect(size + length > checked_size.load(std::memory_order_relaxed), 0)) {
+    return write_past_limit(actor, file, buffer, length, Place::kAtEnd, offset);
+  }
+  return append_object(access_of(actor, file), buffer, length, offset);
+}
+
+[[gnu::noinline]] ssize_t store_written(Actor& actor, OpenFile& file, ssize_t written) {
+  const int error = sync_object(access_of(actor, file), true, &file.description->error_seen);
+  return error < 0 ? error : written;
+}
+inline ssize_t finish_write(Actor& actor, OpenFile& file, ssize_t written, bool is_durable) {
+  if (__builtin_expect(is_durable, 0) && written > 0) return store_written(actor, file, written);
+  return written;
+}
+
+// The offset lock for a scope; its word stays free of the actor when nothing is to be locked.
+class OffsetGuard {
+ public:
+  OffsetGuard(Actor& actor, OpenFile& file)
+      : guard_(file.description->offset_lock, actor.self, actor.owners()) {}
+
+ private:
+  OwnedGuard guard_;
+};
+
+[[gnu::noinline]] std::uint64_t offset_in_kernel(const OpenFile& file) {
+  const off_t offset = sys::lseek(file.private_fd(), 0, SEEK_CUR);
+  return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
+}
+inline std::uint64_t offset_of_description(const OpenFile& file) {
+  if (__builtin_expect(file.is_offset_in_kernel(), 0)) return offset_in_kernel(file);
+  return file.description->offset.load(std::memory_order_relaxed);
+}
+void set_offset(OpenFile& file, std::uint64_t offset) {
+  if (__builtin_expect(file.is_offset_in_kernel(), 0)) {
+    sys::lseek(file.private_fd(), static_cast<off_t>(offset), SEEK_SET);
+  }
+  file.description->offset.store(offset, std::memory_order_relaxed);
+}
+
+// The application's vector, as it was when the call began: what is read may overwrite it.
+class PartsCopy {
+ public:
+  PartsCopy() = default;
+  ~PartsCopy() {
+    if (parts_ != few_) sys::munmap(parts_, kBytesMax);
+  }
+  PartsCopy(const PartsCopy&) = delete;
+  PartsCopy& operator=(const PartsCopy&) = delete;
+
+  // 0 or -errno.
+  int take(const iovec* parts, int count) {
+    if (count < 0 || count > IOV_MAX) return -EINVAL;
+    if (count > kFew) {
+      void* memory =
+          sys::mmap(nullptr, kBytesMax, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (sys::is_error(memory)) return -ENOMEM;
+      parts_ = static_cast<iovec*>(memory);
+    }
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(iovec);
+    return user_copy(parts_, parts, bytes) == 0 ? 0 : -EFAULT;
+  }
+  const iovec* get() const { return parts_; }
+
+ private:
+  static constexpr int kFew = 32;
+  static constexpr std::size_t kBytesMax = IOV_MAX * sizeof(iovec);
+
+  iovec few_[kFew];
+  iovec* parts_ = few_;
+};
+
+// Sum of the parts, or -errno as the kernel checks a vector.
+ssize_t checked_length(const iovec* parts, int count) {
+  for (int index = 0; index < count; ++index) {
+    if (static_cast<ssize_t>(parts[index].iov_len) < 0) return -EINVAL;
+  }
+  std::size_t total = 0;
+  for (int index = 0; index < count; ++index) {
+    if (is_outside_user_space(parts[index].iov_base, parts[index].iov_len)) return -EFAULT;
+    total = std::min(total + parts[index].iov_len, kTransferMax);
+  }
+  return static_cast<ssize_t>(total);
+}
+
+ssize_t read_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
+                   std::uint64_t offset) {
+  std::size_t done = 0;
+  for (int index = 0; index < count && done < total; ++index) {
+    const std::size_t length = std::min(parts[index].iov_len, total - done);
+    if (length == 0) continue;
+    const ssize_t got =
+        read_object(access_of(actor, file), offset + done, parts[index].iov_base, length);
+    if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
+    done += static_cast<std::size_t>(got);
+    if (static_cast<std::size_t>(got) < length) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+ssize_t write_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
+                    std::uint64_t offset) {
+  std::size_t done = 0;
+  for (int index = 0; index < count && done < total; ++index) {
+    const std::size_t length = std::min(parts[index].iov_len, total - done);
+    if (length == 0) continue;
+    const ssize_t put = write_at(actor, file, parts[index].iov_base, length, offset + done);
+    if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
+    done += static_cast<std::size_t>(put);
+    if (static_cast<std::size_t>(put) < length) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+// An append is one piece: the parts are gathered first, so that nobody else's append falls between
+// them.
+ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
+                     std::uint64_t* offset) {
+  if (count == 1) return append(actor, file, parts[0].iov_base, total, offset);
+  constexpr std::size_t kStackBytes = 2048;
+  char small[kStackBytes] = {};
+  char* gathered = small;
+  if (total > kStackBytes) {
+    void* memory =
+        sys::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys::is_error(memory)) return -ENOMEM;
+    gathered = static_cast<char*>(memory);
+  }
+  std::size_t filled = 0;
+  for (int index = 0; index < count && filled < total; ++index) {
+    const std::size_t length = std::min(parts[index].iov_len, total - filled);
+    const std::size_t missing = user_copy(gathered + filled, parts[index].iov_base, length);
+    filled += length - missing;
+    if (missing > 0) break;
+  }
+  const ssize_t result = filled > 0 ? append(actor, file, gathered, filled, offset) : -EFAULT;
+  if (gathered != small) sys::munmap(gathered, total);
+  return result;
+}
+
+// Positions of data and holes: the backing file answers once it has everything.
+off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) {
+  const int error = sync_object(access_of(actor, file), false, nullptr);
+  if (error < 0) return error;
+  return sys::lseek(file.private_fd(), offset, whence);
+}
+
+}  // namespace
+
+ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
+  if (__builtin_expect(offset < 0, 0)) return -EINVAL;
+  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
+  const auto begin = static_cast<std::uint64_t>(offset);
+  if (__builtin_expect(!file.reads_plainly, 0)) {
+    const iovec part{buffer, length};
+    if (is_refused_read(file, &part, 1, begin)) return -EINVAL;
+  }
+  const ssize_t got =
+      read_object(access_of(*actor, file), begin, buffer, std::min(length, kTransferMax));
+  if (got > 0) {
+    const NodeMemory& memory = *actor->memory;
+    const BlockNumber number = block_of(begin);
+    const BucketIndex bucket = memory.directory().guess(file.object, number);
+    if (memory.block(bucket).holds(file.object, number)) file.hint.learn(number, bucket);
+  }
+  return got;
+}
+
+ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_t offset) {
+  if (__builtin_expect(offset < 0, 0)) return -EINVAL;
+  if (__builtin_expect(!file.may_write, 0)) return -EBADF;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
+  if (length == 0) return 0;
+  length = std::min(length, kTransferMax);
+  const std::uint32_t flags = file.flags();
+  std::uint64_t where = static_cast<std::uint64_t>(offset);
+  if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
+    const iovec part{const_cast<void*>(buffer), length};
+    if (is_refused_write(file, &part, 1, where)) return -EINVAL;
+  }
+  const ssize_t written = __builtin_expect((flags & O_APPEND) != 0, 0)
+                              ? append(*actor, file, buffer, length, &where)
+                              : write_at(*actor, file, buffer, length, where);
+  return finish_write(*actor, file, written, is_synchronous(flags));
+}
+
+ssize_t file_read(OpenFile& file, void* buffer, std::size_t length) {
+  if (__builtin_expect(!file.may_read, 0)) return -EBADF;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
+  const OffsetGuard guard(*actor, file);
+  if (__builtin_expect(file.is_offset_in_kernel(), 0) && is_offset_moved_by_kernel(*actor, file)) {
+    const iovec part{buffer, length};
+    return read_at_kernel_offset(*actor, file, &part, 1);
+  }
+  const std::uint64_t offset = offset_of_description(file);
+  if (__builtin_expect(!file.reads_plainly, 0)) {
+    const iovec part{buffer, length};
+    if (is_refused_read(file, &part, 1, offset)) return -EINVAL;
+  }
+  const ssize_t got =
+      read_object(access_of(*actor, file), offset, buffer, std::min(length, kTransferMax));
+  if (got > 0) set_offset(file, offset + static_cast<std::uint64_t>(got));
+  return got;
+}
+
+ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
+  if (__builtin_expect(!file.may_write, 0)) return -EBADF;
+  if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
+  Actor* actor = Session::instance().actor_if_any();
+  if (__builtin_expect(actor == nullptr, 0)) return -EIO;
+  if (length == 0) return 0;
+  length = std::min(length, kTransferMax);
+  const std::uint32_t flags = file.flags();
+  const bool appends = (flags & O_APPEND) != 0;
+  ssize_t written = 0;
+  {
+    const OffsetGuard guard(*actor, file);
+    if (__builtin_expect(file.is_offset_in_kernel(), 0) && !appends &&
+        is_offset_moved_by_kernel(*actor, file)) {
+      const iovec part{const_cast<void*>(buffer), length};
+      written = write_at_kernel_offset(*actor, file, &part, 1);
+    } else {
+      std::uint64_t offset = offset_of_description(file);
+      if (__builtin_expect((flags & O_DIRECT) != 0, 0)) {
+        const iovec part{const_cast<void*>(buffer), length};
+        if (is_refused_write(file, &part, 1, offset)) return -EINVAL;
+      }
+      written = appends ? append(*actor, file, buffer, length, &offset)
+                        : write_at(*actor, file, buffer, length, offset);
+      if (written > 0) set_offset(file, offset + static_cast<std::uint64_t>(written));
+    }
+  }
+  return finish_write(*actor, file, written, is_synchronous(flags));
+}
+
+ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
+  if (offset < -1) return -EINVAL;
+  if (!file.may_read) return -EBADF;
+  if ((flags & ~(RWF_HIPRI | RWF_NOWAIT)) != 0) return -EOPNOTSUPP;
+  PartsCopy copy;
+  if (const int error = copy.take(parts, count); error < 0) return error;
+  parts = copy.get();
+  const ssize_t total = checked_length(parts, count);
+  if (total <= 0) return total;
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return -EIO;
+  const auto length = static_cast<std::size_t>(total);
+  if (offset >= 0) {
+    const auto begin = static_cast<std::uint64_t>(offset);
+    if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
+    return read_parts(*actor, file, parts, count, length, begin);
+  }
+  const OffsetGuard guard(*actor, file);
+  if (is_offset_moved_by_kernel(*actor, file))
+    return read_at_kernel_offset(*actor, file, parts, count);
+  const std::uint64_t begin = offset_of_description(file);
+  if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
+  const ssize_t got = read_parts(*actor, file, parts, count, length, begin);
+  if (got > 0) set_offset(file, begin + static_cast<std::uint64_t>(got));
+  return got;
+}
+
+ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
+  constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
+  if (offset < -1) return -EINVAL;
+  if (!file.may_write) return -EBADF;
+  if ((flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | kNoAppend)) != 0)
+    return -EOPNOTSUPP;
+  PartsCopy copy;
+  if (const int error = copy.take(parts, count); error < 0) return error;
+  parts = copy.get();
+  const ssize_t total = checked_length(parts, count);
+  if (total <= 0) return total;
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return -EIO;
+  const auto length = static_cast<std::size_t>(total);
+  const std::uint32_t status = file.flags();
+  const bool appends =
+      (flags & kNoAppend) == 0 && ((status & O_APPEND) != 0 || (flags & RWF_APPEND) != 0);
+  ssize_t written = 0;
+  if (offset >= 0) {
+    std::uint64_t where = static_cast<std::uint64_t>(offset);
+    if (is_refused_write(file, parts, count, where)) return -EINVAL;
+    written = appends ? append_parts(*actor, file, parts, count, length, &where)
+                      : write_parts(*actor, file, parts, count, length, where);
+  } else if (const OffsetGuard guard(*actor, file);
+             !appends && is_offset_moved_by_kernel(*actor, file)) {
+    written = write_at_kernel_offset(*actor, file, parts, count);
+  } else {
+    std::uint64_t where = offset_of_description(file);
+    if (is_refused_write(file, parts, count, where)) return -EINVAL;
+    written = appends ? append_parts(*actor, file, parts, count, length, &where)
+                      : write_parts(*actor, file, parts, count, length, where);
+    if (written > 0) set_offset(file, where + static_cast<std::uint64_t>(written));
+  }
+  const bool is_durable = is_synchronous(status) || (flags & (RWF_DSYNC | RWF_SYNC)) != 0;
+  return finish_write(*actor, file, written, is_durable);
+}
+
+off_t file_seek(OpenFile& file, off_t offset, int whence) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return -EIO;
+  std::int64_t base = 0;
+  const OffsetGuard guard(*actor, file);
+  switch (whence) {
+    case SEEK_SET:
+      break;
+    case SEEK_CUR:
+      // In one step, as others may move it without the lock.
+      if (file.is_offset_in_kernel()) return sys::lseek(file.private_fd(), offset, SEEK_CUR);
+      base = static_cast<std::int64_t>(offset_of_description(file));
+      break;
+    case SEEK_END:
+      base = file_size(file);
+      break;
+    case SEEK_DATA:
+    case SEEK_HOLE: {
+      const off_t found = seek_data_or_hole(*actor, file, offset, whence);
+      if (found >= 0) set_offset(file, static_cast<std::uint64_t>(found));
+      return found;
+    }
+    default:
+      return -EINVAL;
+  }
+  off_t target = 0;
+  if (__builtin_add_overflow(base, offset, &target)) return -EOVERFLOW;
+  if (target < 0) return -EINVAL;
+  set_offset(file, static_cast<std::uint64_t>(target));
+  return target;
+}
+
+int file_sync(OpenFile& file, bool durable) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return -EIO;
+  return sync_object(access_of(*actor, file), durable, &file.description->error_seen);
+}
+
+}  // namespace cairn

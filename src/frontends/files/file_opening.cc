@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/files/file_opening.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <new>
+
+#include "base/clock.h"
+#include "base/descriptor_path.h"
+#include "base/system_call.h"
+#include "frontends/client/opening_guard.h"
+#include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/open_file_pool.h"
+#include "frontends/descriptors/placeholder.h"
+#include "frontends/descriptors/posix_locks.h"
+#include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/direct_io.h"
+#include "frontends/files/file_closing.h"
+#include "frontends/files/file_shape.h"
+#include "frontends/files/guard_change.h"
+#include "frontends/files/kernel_files.h"
+#include "frontends/libc/real_calls.h"
+#include "frontends/paths/buffer_candidate.h"
+#include "frontends/paths/file_handling.h"
+#include "frontends/paths/visible_status.h"
+#include "memory/buffer/object_lifecycle.h"
+
+namespace cairn {
+namespace {
+
+// Through libc and not by our own system call: open() is a cancellation point, and may wait
+// (FIFOs).
+constinit RealCall<int(int, const char*, int, ...)> real_openat{"openat64"};
+
+StoreStatus to_store_status(const struct ::statx& raw) {
+  StoreStatus status;
+  status.key = key_of(raw);
+  status.stamp = stamp_of(raw);
+  status.mode = raw.stx_mode;
+  status.links = raw.stx_nlink;
+  status.attributes = raw.stx_attributes;
+  return status;
+}
+
+// The private descriptor must write where it is told and buffered: appending and alignment are ours
+// to do.
+std::uint32_t take_over_flags(int fd) {
+  const int flags = sys::fcntl(fd, F_GETFL);
+  if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, flags & ~(O_APPEND | O_DIRECT));
+  return static_cast<std::uint32_t>(flags);
+}
+
+// Gives the application its plain descriptor back as it was opened.
+void restore_flags(int fd, std::uint32_t flags) {
+  if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags));
+}
+
+// Makes description and hold. False when a table is full.
+bool describe(Actor& actor, OpenFile& file, std::uint32_t flags) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  file.index = descriptions.create(file.object, flags);
+  if (file.index == DescriptionIndex::kNone) return false;
+  file.description = &descriptions.at(file.index);
+  file.generation = file.description->generation.load(std::memory_order_acquire);
+  file.description->error_seen.store(
+      actor.object(file.object).error_sequence.load(std::memory_order_relaxed),
+      std::memory_order_relaxed);
+  file.hold = descriptions.hold(file.index, actor.self, HoldKind::kDescription);
+  if (file.hold != HoldIndex::kNone) return true;
+  descriptions.destroy(file.index);
+  return false;
+}
+
+// The latest open decides; the home that a policy has given the file stays while it is that
+// policy's and no rule has one. What is in the buffer of a part that is not to be buffered any more
+// leaves it.
+void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
+  Object& object = actor.object(file.object);
+  const ObjectHandling before = object.handling();
+  const bool is_ruled = handling.home.has_value();
+  const bool was_ruled = object.mark(kMarkHomeRuled, is_ruled);
+  if (!is_ruled && !was_ruled && handling.policy == before.policy) handling.home = before.home;
+  object.set_handling(handling);
+  if (__builtin_expect(handling.parts == before.parts, 1)) return;
+  const bool keeps_out = actor.memory->rules().parts().keeps_any_out(handling.parts);
+  if (!keeps_out || object.blocks.load(std::memory_order_acquire) == 0) return;
+  if (enter_through(access_of(actor, file)) == 0) leave_through(actor, file.object);
+}
+
+// Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that
+// is not possible.
+OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status,
+                            ObjectIndex known, const ObjectHandling& handling) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return nullptr;
+  OpenFile* file = OpenFilePool::take();
+  if (file == nullptr) return nullptr;
+  actor->count(Counter::kOpens, 1);
+  const std::uint32_t flags = take_over_flags(fd);
+  const int access_mode = static_cast<int>(flags & O_ACCMODE);
+  // Replacing the real descriptor would drop this process's POSIX locks on the file: then it stays
+  // where it is. So it does when the process has no numbers left.
+  int private_fd = fd;
+  if (!PosixLocks::is_locked(known)) private_fd = PrivateDescriptors::make(fd, close_on_exec);
+  if (private_fd < 0) private_fd = fd;
+  file->backing = new (file->backing_storage) BackingFile(private_fd, access_mode);
+  file->may_read = access_mode != O_WRONLY;
+  file->may_write = access_mode != O_RDONLY;
+  file->object = open_object(*actor, *file->backing, status, file->may_write, &Session::instance());
+  bool is_ours = file->object != ObjectIndex::kNone;
+  if (is_ours && !describe(*actor, *file, flags)) {
+    close_object(access_of(*actor, *file), file->may_write);
+    is_ours = false;
+  }
+  if (is_ours && private_fd != fd && !place_placeholder(fd, close_on_exec)) {
+    PrivateDescriptors::remove(private_fd);
+    sys::close(private_fd);
+    new (file->backing_storage) BackingFile(fd, access_mode);
+  }
+  if (!is_ours) {
+    discard_record(*file, fd);
+    restore_flags(fd, flags);
+    return nullptr;
+  }
+  file->descriptors.store(1, std::memory_order_relaxed);
+  if (file->private_fd() == fd) PrivateDescriptors::note_file_in_place();
+  if (file->may_write && is_guarded(private_fd, status))
+    actor->object(file->object).set(kObjectGuarded);
+  note_direct_flag(*file);
+  take_handling(*actor, *file, handling);
+  tell_about(*actor, *file, AccessKind::kOpen);
+  DescriptorTable::set(fd, file);
+  return file;
+}
+
+// A file that is not to be buffered may still have something in the buffer, from before the rule:
+// that is stored first. While others have it open as a buffered file, all have. What is stored
+// after open(O_RDONLY | O_TRUNC) has cut the file is cut away as well.
+bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
+  if (known == ObjectIndex::kNone) return true;
+  const Object& object = session.memory().objects().at(known);
+  if (object.opens.load(std::memory_order_acquire) != 0) return false;
+  const auto is_stored = [&object] {
+    return object.dirty_blocks.load(std::memory_order_acquire) == 0 &&
+           !object.has(kObjectTimesDirty);
+  };
+  if (is_stored()) return true;
+  if (session.request_flush(known, false) != 0 || !is_stored()) return false;
+  const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
+  return !is_cut || sys::truncate(DescriptorPath(fd).text, 0) == 0;
+}
+
+// A file that this process must not buffer, whatever others do. What the kernel has cut at the open
+// stays cut, although what was in the buffer has been stored since. 0 or -errno.
+int leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex known) {
+  const int error = KernelFiles::share(fd, status, known);
+  if ((flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY)
+    sys::truncate(DescriptorPath(fd).text, 0);
+  return error;
+}
+
+// A file that this process cannot have buffered: it is the kernel's for as long as it may have it
+// open, or must not be used at all. 0 or -EIO.
+int keep_past_buffers(int fd, int flags) {
+  Session& session = Session::instance();
+  const int error = session.is_attached()
+                        ? session.keep_through(fd, protocol::UnservedReason::kTableFull)
+                        : session.use_unserved(fd);
+  if (error < 0) return error;
+  // The kernel has cut it already, but what was dirty then has been stored since.
+  const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
+  return is_cut ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
+}
+
+OpenFile* look_at(int fd, int flags, int* error, StoreStatus* seen = nullptr) {
+  *error = 0;
+  struct ::statx raw;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) < 0) return nullptr;
+  const StoreStatus status = to_store_status(raw);
+  if (seen != nullptr) *seen = status;
+  ObjectIndex known = ObjectIndex::kNone;
+  if (!is_candidate(fd, raw, status.key, &known)) return nullptr;
+  Session& session = Session::instance();
+  if (!session.attach()) {
+    *error = keep_past_buffers(fd, flags);
+    return nullptr;
+  }
+  if (__builtin_expect(KernelFiles::has_everything(), 0)) {
+    *error = leave_to_kernel(fd, flags, status, known);
+    return nullptr;
+  }
+  // The kernel alone can append to such a file, and a descriptor of it cannot do anything else.
+  if ((raw.stx_attributes & STATX_ATTR_APPEND) != 0 && (flags & O_ACCMODE) != O_RDONLY) {
+    *error = KernelFiles::share(fd, status, known);
+    return nullptr;
+  }
+  ObjectHandling handling = FileHandling::of(session.memory(), fd, raw.stx_size, flags);
+  if (handling.mode == BufferingMode::kBypass) {
+    if (can_bypass(session, known, fd, flags)) {
+      *error = KernelFiles::share(fd, status, known);
+      return nullptr;
+    }
+    handling.mode = BufferingMode::kAsync;
+  }
+  OpenFile* file = nullptr;
+  if (fd < DescriptorTable::limit())
+    file = buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known, handling);
+  // A table is full: then everybody works on the file through the kernel.
+  if (file == nullptr) *error = keep_past_buffers(fd, flags);
+  return file;
+}
+
+// open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, the buffer follows through
+// a descriptor that may write.
+void follow_truncation(OpenFile& file, int fd) {
+  Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr) return;
+  const int writable = sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_WRONLY | O_CLOEXEC);
+  if (writable < 0) return;
+  BackingFile backing(writable, O_WRONLY);
+  (void)truncate_object(ObjectAccess{*actor, file.object, backing, Session::instance()}, 0);
+  backing.close_extra();
+  if (!PosixLocks::keeps_open(file.object, writable)) sys::close(writable);
+}
+
+// True for an empty file that was made at `since` or later and not touched again: cutting it would
+// change nothing, nor does the kernel cut what it has just made.
+bool is_fresh(const OpenFile& file, const StoreStatus& status, std::int64_t since) {
+  const StoreStamp& stamp = status.stamp;
+  const std::int64_t birth = status.key.birth_ns;
+  // The clock of the file system may be another one than ours: then nothing is known.
+  if (birth < since || birth > wall_clock_ns() || stamp.size != 0 || stamp.mtime_ns != birth ||
+      stamp.ctime_ns != birth) {
+    return false;
+  }
+  const Object& object = Session::instance().memory().objects().at(file.object);
+  return object.size.load(std::memory_order_acquire) == 0 &&
+         object.through.load(std::memory_order_acquire) == 0;
+}
+
+}  // namespace
+
+int open_managed(int directory, const char* path, int flags, mode_t mode) {
+  const bool looks = Session::instance().is_configured() && !is_never_buffered(flags);
+  // Truncating waits until it is known whether the file is buffered; without the right to write it
+  // cannot.
+  const bool truncates = looks && (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY;
+  const int saved = errno;
+  const std::int64_t began_ns = truncates ? wall_clock_coarse_ns() : 0;
+  const OpeningGuard opening(opening_actor(directory, path, flags));
+  const int fd = real_openat(directory, path, truncates ? flags & ~O_TRUNC : flags, mode);
+  if (fd < 0) return -errno;
+  errno = saved;
+  if ((flags & O_PATH) != 0 && Session::instance().is_configured()) note_path_descriptor(fd);
+  if (!looks) return fd;
+  StoreStatus status;
+  int error = 0;
+  OpenFile* file = look_at(fd, flags, &error, &status);
+  if (__builtin_expect(error < 0, 0)) {
+    sys::close(fd);
+    return error;
+  }
+  if (!truncates) {
+    if ((flags & O_TRUNC) != 0 && file != nullptr) follow_truncation(*file, fd);
+    return fd;
+  }
+  if (file != nullptr && (flags & O_CREAT) != 0 && is_fresh(*file, status, began_ns)) return fd;
+  return truncate_opened(fd, file);
+}
+
+int truncate_opened(int fd, OpenFile* file) {
+  const int error = file != nullptr ? file_truncate(*file, 0) : sys::ftruncate(fd, 0);
+  // Only a regular file can be cut; for everything else the kernel ignores the flag.
+  if (error == 0 || (file == nullptr && error == -EINVAL)) return fd;
+  if (file != nullptr) {
+    close_tracked(fd);
+  } else {
+    sys::close(fd);
+  }
+  return error;
+}
+
+int manage_opened(int fd, int flags) {
+  int error = 0;
+  if (Session::instance().is_configured() && !is_never_buffered(flags)) look_at(fd, flags, &error);
+  return error;
+}
+
+}  // namespace cairn

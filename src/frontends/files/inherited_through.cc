@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/files/inherited_through.h"
+
+#include "frontends/client/session.h"
+#include "memory/buffer/object_lifecycle.h"
+
+namespace cairn {
+
+HoldIndex inherit_through(ObjectIndex object) {
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return HoldIndex::kNone;
+  count_through(*actor, object);
+  const HoldIndex hold = session.memory().descriptions().hold_through(object, actor->self);
+  BackingFile no_file;
+  (void)finish_entering(ObjectAccess{*actor, object, no_file, session}, 0, UINT64_MAX);
+  return hold;
+}
+
+}  // namespace cairn

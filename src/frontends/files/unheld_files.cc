@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/files/unheld_files.h"
+
+#include <errno.h>
+
+#include "base/system_call.h"
+#include "frontends/descriptors/kernel_descriptors.h"
+#include "frontends/descriptors/placeholder.h"
+#include "memory/buffer/kernel_use.h"
+#include "memory/buffer/object_lifecycle.h"
+
+namespace cairn {
+
+int share_unheld(OpenFile& file, protocol::UnservedReason why) {
+  if (file.is_kept_through) return 0;
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (actor == nullptr) return -EIO;
+  // Without a service nobody takes the count back: too long, never too short.
+  if (session.keep_through(file.private_fd(), why) < 0) {
+    if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
+  }
+  (void)give_offset_to_kernel(*actor, *file.description, file.private_fd());
+  file.is_kept_through = true;
+  return 0;
+}
+
+int plain_descriptor(OpenFile& file, bool* is_extra) {
+  *is_extra = false;
+  const std::uint32_t flags = file.flags();
+  if ((flags & O_APPEND) == 0) return file.private_fd();
+  // Ours must go on writing where it is told; who appends has no need of its offset.
+  char path[kDescriptorPathBytes];
+  write_descriptor_path(file.private_fd(), path);
+  const int appending =
+      sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
+  *is_extra = appending >= 0;
+  return appending >= 0 ? appending : file.private_fd();
+}
+
+void become_plain(int fd, OpenFile& file) {
+  const int flags = survives_exec(fd) ? 0 : O_CLOEXEC;
+  if (!file.is_kept_through) {
+    if (file.private_fd() == fd) refuse_descriptor(fd);
+    return;
+  }
+  bool is_extra = false;
+  const int plain = plain_descriptor(file, &is_extra);
+  if (plain != fd) sys::dup3(plain, fd, flags);
+  if (is_extra) sys::close(plain);
+}
+
+}  // namespace cairn

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/libc/stdio_jumps.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/system_call.h"
+#include "frontends/libc/real_calls.h"
+
+namespace cairn {
+namespace {
+
+// libc's functions in the table, which ours replace.
+struct OriginalCalls {
+  ssize_t (*read)(FILE*, void*, ssize_t);
+  ssize_t (*write)(FILE*, const void*, ssize_t);
+  off64_t (*seek)(FILE*, off64_t, int);
+  int (*close)(FILE*);
+  int (*stat)(FILE*, void*);
+};
+
+constexpr unsigned kTableEntries = 21;
+constexpr int kErrorSeen = 0x20;  // _IO_ERR_SEEN of FILE::_flags
+
+constinit RealCall<FILE*(const char*, const char*)> real_fopen{"fopen"};
+OriginalCalls original;
+StdioCalls ours;
+bool installed = false;
+
+ssize_t stream_read(FILE* stream, void* buffer, ssize_t length) {
+  const int fd = stream->_fileno;
+  if (!ours.is_ours(fd)) return original.read(stream, buffer, length);
+  return ours.read(fd, buffer, static_cast<std::size_t>(length));
+}
+
+// As libc's: writes until all is written or an error, notes the error in the stream, moves its idea
+// of the offset.
+ssize_t stream_write(FILE* stream, const void* data, ssize_t length) {
+  const int fd = stream->_fileno;
+  if (!ours.is_ours(fd)) return original.write(stream, data, length);
+  const char* next = static_cast<const char*>(data);
+  ssize_t left = length;
+  while (left > 0) {
+    const ssize_t written = ours.write(fd, next, static_cast<std::size_t>(left));
+    if (written < 0) {
+      stream->_flags |= kErrorSeen;
+      break;
+    }
+    left -= written;
+    next += written;
+  }
+  if (stream->_offset >= 0) stream->_offset += length - left;
+  return length - left;
+}
+
+off64_t stream_seek(FILE* stream, off64_t offset, int whence) {
+  const int fd = stream->_fileno;
+  if (!ours.is_ours(fd)) return original.seek(stream, offset, whence);
+  return ours.seek(fd, offset, whence);
+}
+
+int stream_close(FILE* stream) {
+  const int fd = stream->_fileno;
+  if (!ours.is_ours(fd)) return original.close(stream);
+  return ours.close(fd);
+}
+
+int stream_stat(FILE* stream, void* status) {
+  const int fd = stream->_fileno;
+  if (!ours.is_ours(fd)) return original.stat(stream, status);
+  return ours.stat(fd, static_cast<struct stat*>(status));
+}
+
+template <typename Function>
+bool look_up(const char* name, Function** result) {
+  *result = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  return *result != nullptr;
+}
+
+// The entry that holds `function`, or null when there is not exactly one.
+void** entry_of(void** table, void* function) {
+  void** found = nullptr;
+  for (unsigned index = 0; index < kTableEntries; ++index) {
+    if (table[index] != function) continue;
+    if (found != nullptr) return nullptr;
+    found = &table[index];
+  }
+  return found;
+}
+
+struct Replacement {
+  void* before;
+  void* after;
+};
+
+bool has_all(void** table, const Replacement* replacements, unsigned count) {
+  for (unsigned index = 0; index < count; ++index) {
+    if (entry_of(table, replacements[index].before) == nullptr) return false;
+  }
+  return true;
+}
+
+// The tables are read-only after relocation; their pages are made writable for the moment.
+bool replace_all(void** table, const Replacement* replacements, unsigned count) {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto begin = reinterpret_cast<std::uintptr_t>(table) & ~(kPage - 1);
+  const auto end =
+      (reinterpret_cast<std::uintptr_t>(table + kTableEntries) + kPage - 1) & ~(kPage - 1);
+  const auto protect = [&](int protection) {
+    return sys::call(SYS_mprotect, static_cast<long>(begin), static_cast<long>(end - begin),
+                     protection) == 0;
+  };
+  if (!protect(PROT_READ | PROT_WRITE)) return false;
+  for (unsigned index = 0; index < count; ++index) {
+    *entry_of(table, replacements[index].before) = replacements[index].after;
+  }
+  protect(PROT_READ);
+  return true;
+}
+
+template <typename Function>
+void* address_of(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+// The table of a live stream stands right behind the public part of FILE.
+void** table_of(FILE* stream) {
+  void** table = nullptr;
+  std::memcpy(&table, reinterpret_cast<char*>(stream) + sizeof(FILE), sizeof table);
+  return table;
+}
+
+}  // namespace
+
+bool install_stdio_jumps(const StdioCalls& calls) {
+  if (installed) return true;
+  void** narrow = static_cast<void**>(dlsym(RTLD_NEXT, "_IO_file_jumps"));
+  void** wide = static_cast<void**>(dlsym(RTLD_NEXT, "_IO_wfile_jumps"));
+  if (narrow == nullptr || wide == nullptr || stderr == nullptr || table_of(stderr) != narrow)
+    return false;
+  if (!look_up("_IO_file_read", &original.read) || !look_up("_IO_file_write", &original.write) ||
+      !look_up("_IO_file_seek", &original.seek) || !look_up("_IO_file_close", &original.close) ||
+      !look_up("_IO_file_stat", &original.stat)) {
+    return false;
+  }
+  const Replacement replacements[] = {
+      {address_of(original.read), address_of(stream_read)},
+      {address_of(original.write), address_of(stream_write)},
+      {address_of(original.seek), address_of(stream_seek)},
+      {address_of(original.close), address_of(stream_close)},
+      {address_of(original.stat), address_of(stream_stat)},
+  };
+  constexpr unsigned kCount = sizeof replacements / sizeof replacements[0];
+  if (!has_all(narrow, replacements, kCount) || !has_all(wide, replacements, kCount)) return false;
+  ours = calls;
+  if (!replace_all(narrow, replacements, kCount)) return false;
+  // From here on at least narrow streams work; wide ones share the fate of the second table.
+  installed = true;
+  replace_all(wide, replacements, kCount);
+  return true;
+}
+
+bool are_stdio_jumps_installed() { return installed; }
+
+FILE* make_stream(int fd, const char* mode) {
+  // libc's fopen and fdopen ask the kernel about the descriptor, which is a placeholder without
+  // access rights: the stream is made over /dev/null, whose descriptor is then exchanged.
+  FILE* stream = real_fopen("/dev/null", mode);
+  if (stream == nullptr) return nullptr;
+  sys::close(stream->_fileno);
+  stream->_fileno = fd;
+  return stream;
+}
+
+}  // namespace cairn

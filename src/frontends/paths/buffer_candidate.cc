@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/paths/buffer_candidate.h"
+
+#include <fcntl.h>
+
+#include "base/system_call.h"
+#include "frontends/client/session.h"
+#include "frontends/paths/path_filter.h"
+#include "frontends/paths/visible_status.h"
+
+namespace cairn {
+namespace {
+
+// Whether an open of this path would give a managed file. Only a process that has not attached yet
+// asks.
+bool may_be_managed(int directory, const char* path) {
+  struct ::statx raw;
+  if (path == nullptr || sys::statx(directory, path, 0, STATX_TYPE | STATX_MNT_ID, &raw) < 0 ||
+      !S_ISREG(raw.stx_mode)) {
+    return false;
+  }
+  PathFilter::resolve();
+  if ((raw.stx_mask & STATX_MNT_ID) != 0 && !PathFilter::may_manage_mount(raw.stx_mnt_id))
+    return false;
+  const int fd = sys::openat(directory, path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool is_managed = PathFilter::manages(fd);
+  sys::close(fd);
+  return is_managed;
+}
+
+}  // namespace
+
+bool is_never_buffered(int flags) {
+  if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_ACCMODE) return true;
+  return (flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
+}
+
+bool is_candidate(int fd, const struct ::statx& raw, const FileKey& key, ObjectIndex* known) {
+  if (!S_ISREG(raw.stx_mode)) return false;
+  PathFilter::resolve();
+  Session& session = Session::instance();
+  if (session.attach() && session.memory().objects().live_count() > 0) {
+    *known = session.memory().objects().find(key);
+    if (*known != ObjectIndex::kNone) return true;
+  }
+  // A process that does not see the table of objects cannot tell whether another name of the file
+  // is a managed one.
+  if (session.standing() == Standing::kUnserved && raw.stx_nlink > 1) return true;
+  const std::uint64_t mount = (raw.stx_mask & STATX_MNT_ID) != 0 ? raw.stx_mnt_id : 0;
+  if (mount != 0 && !PathFilter::may_manage_mount(mount)) return false;
+  return PathFilter::manages(fd);
+}
+
+bool may_be_buffered(const char* path) {
+  if (!Session::instance().is_attached()) return may_be_managed(AT_FDCWD, path);
+  const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct ::statx raw;
+  ObjectIndex known = ObjectIndex::kNone;
+  const bool is_it = sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) >= 0 &&
+                     is_candidate(fd, raw, key_of(raw), &known);
+  sys::close(fd);
+  return is_it;
+}
+
+const Actor* opening_actor(int directory, const char* path, int flags) {
+  Session& session = Session::instance();
+  if (!session.is_configured() || is_never_buffered(flags)) return nullptr;
+  if (session.is_attached()) return session.actor_if_any();
+  const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
+  return !is_new && may_be_managed(directory, path) ? session.actor_if_any() : nullptr;
+}
+
+void note_path_descriptor(int fd) {
+  struct ::statx raw;
+  ObjectIndex known = ObjectIndex::kNone;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) < 0) return;
+  if (!is_candidate(fd, raw, key_of(raw), &known)) return;
+  Session& session = Session::instance();
+  if (session.attach()) session.memory().header().path_descriptors.store(1);
+}
+
+}  // namespace cairn
