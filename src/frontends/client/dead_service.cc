@@ -12,7 +12,7 @@
 namespace cairn {
 namespace {
 
-// What the descriptor tells at once of `events`, and of what is always told.
+// The events of the descriptor now: those of `events`, and those that poll always tells.
 short poll_now(int fd, short events) {
   pollfd entry{fd, events, 0};
   const timespec at_once{0, 0};

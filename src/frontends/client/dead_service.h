@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a process of the node is gone, for who waits for it when the service cannot tell any more
-// because it is dead itself.
+// Tells a waiter whether a process of the node is gone, when the service cannot because it is dead
+// itself.
 //
 // The kernel closes the service's end of a connection when the last of its threads has ended, and
 // so after every system call of theirs that reads or writes the arena. Only writes to pool files

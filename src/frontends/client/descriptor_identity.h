@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a descriptor leads to: numbers are given out again, inodes of sockets and memory files are
-// not.
+// The identity of the file behind a descriptor: the kernel reuses numbers, but not inodes of
+// sockets and memory files.
 //
 // Thread safety: any thread.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace cairn {
 
-// 0 when it leads nowhere.
+// 0 when the number is free.
 inline std::uint64_t inode_of(int fd) {
   struct ::statx status;
   if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_INO, &status) < 0) return 0;

@@ -17,7 +17,7 @@ struct Greeting {
   protocol::UnservedReason refusal = protocol::UnservedReason::kNone;
 };
 
-// Tells the node at `socket` who this process is, and reads its answer. 0 with a welcome; -EAGAIN
+// Introduces this process to the node at `socket`, and reads its answer. 0 with a welcome; -EAGAIN
 // with a refusal; another -errno when there was no answer.
 int shake_hands(int socket, std::uint32_t run, Greeting* greeting);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process's connection to the service's ledger of files that are used past the buffers
-// (service/write_back/unserved_files.h): what the process says of itself and of such files,
-// answered when it is so.
+// (service/write_back/unserved_files.h): the process's messages about itself and such files, each
+// with an answer when the service has done its part.
 //
 // It takes no slot and maps nothing, so it serves a process that cannot be attached. The kernel
 // keeps it as it keeps the files: a forked child inherits it, and it is not closed on exec, so that
-// the service sees it close when nobody who may have the files open is left. A child that has
+// the service sees it close when no process is left that may have the files open. A child that has
 // something to say opens a connection of its own. A service that has no room for it closes it after
 // the answer.
 //

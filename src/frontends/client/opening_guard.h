@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says that this process is opening a file: what the kernel has opened already and open_object()
-// has not counted yet.
+// Says that this process opens a file, which the kernel may have opened and open_object() has not
+// counted yet.
 //
 // A file that loses its name in between is not out of reach, though nobody has it open by the
 // table: its dirty data is kept as long as anybody is opening anything. The order makes that safe:
-// the guard is there before the kernel's open, and whoever drops data looks for guards after the
-// kernel's unlink; an open that begins later does not find the name any more.
+// the guard is there before the kernel's open, and a process that drops data looks for guards after
+// the kernel's unlink; an open that begins later does not find the name any more.
 //
-// Whoever blocks in open() (a FIFO) keeps the data of all unlinked files of the node meanwhile; it
-// takes room, and is written back when that is short.
+// A thread that blocks in open() (a FIFO) keeps the data of all unlinked files of the node
+// meanwhile; the data takes room, and goes to the store when that is short.
 //
 // Thread safety: any thread. Death safety: the node's count is never too small; the service takes
 // back what a dead client's slot says (a death between the two counts leaves it too large until the

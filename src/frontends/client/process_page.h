@@ -4,8 +4,7 @@
 // zero.
 //
 // Drawn:  epoch 0: not attached;  epoch n: attached, threads whose state carries n have an actor.
-// A vfork child shares the page with its parent, who is suspended, and works under the parent's
-// name.
+// A vfork child shares the page with its suspended parent, and works under the parent's name.
 //
 // Thread safety: atomics and locks. Ownership: static, never destroyed.
 #pragma once
@@ -37,7 +36,7 @@ enum class ProcessLock : unsigned {
 // How a process that is not attached stands to its node.
 //
 //   kUnknown   nobody has asked it yet, or it did not answer, or has died: calls that need it fail
-//   kUnserved  it lives, and cannot take the process, whose files are told to its ledger
+//   kUnserved  it lives, and cannot take the process, whose files go into its ledger
 //   kOutside   it is another user's: the process counts as a program that cannot be intercepted
 //   kEnded     there is none any more, and everything is stored
 enum class Standing : std::uint32_t { kUnknown = 0, kUnserved, kOutside, kEnded };

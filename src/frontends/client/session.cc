@@ -33,7 +33,8 @@ int open_again(int fd) {
   return sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_WRONLY | O_CLOEXEC);
 }
 
-// What needs a service that does not answer within this fails, and for so long nobody asks again.
+// A call that needs a service fails when the service does not answer within this, and for so long
+// no call asks again.
 constexpr int kAnswerMs = LedgerConnection::kAnswerMs;
 constexpr std::uint32_t kSilenceMs = 1000;
 constexpr int kHungUpTries = 3;
@@ -105,7 +106,7 @@ Standing Session::standing_after(int error, protocol::UnservedReason why) {
                                                                 : Standing::kUnknown;
 }
 
-// What the failure of an attempt to reach the node says of it.
+// The process's standing after an attempt to reach the node has failed.
 Standing Session::standing_after_contact(int error) const {
   // Memory from before a fork knows better than a path, which another root may hide.
   const bool is_ended = has_memory_ && memory_.header().detached.load() != 0;
@@ -326,7 +327,7 @@ int Session::take_unserved(int fd, DescriptionIndex description, std::uint32_t g
   if (!is_configured() || is_test_) return 0;
   const Standing stands = standing();
   if (stands == Standing::kEnded) return 0;
-  // What a parent of another user has buffered cannot even be asked for.
+  // The node of another user does not even answer a question about the parent's buffered files.
   if (stands == Standing::kOutside) return description == DescriptionIndex::kNone ? 0 : -EIO;
   if (stands == Standing::kUnknown && !is_vfork_child()) return -EIO;
   protocol::UnservedMessage message;

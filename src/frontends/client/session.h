@@ -5,7 +5,7 @@
 // A forked child must not work under its parent's owner. The session's state lives in a page that
 // the kernel wipes on fork (MADV_WIPEONFORK), so the child finds itself not attached, whatever way
 // it was forked, and attaches anew at its first call; the memory that the parent had mapped is
-// kept. A vfork child shares the page and works as its parent, who is suspended.
+// kept. A vfork child shares the page and works in the name of its suspended parent.
 //
 // Thread safety: attach() and actor() from any thread. Signal handlers: actor() of a thread that
 // has one.
@@ -84,8 +84,8 @@ class Session final : public HandOver, public OwnerWatch {
   // closed.
   void set_lock_probe(bool (*probe)(ObjectIndex)) { lock_probe_ = probe; }
 
-  // The descriptors of this process are about to be another's too: what is the other's socket it
-  // must not close, nor the application in its name.
+  // Another process is about to share this one's descriptors: neither this process nor its
+  // application may close the other's socket.
   void share_descriptors() { shares_descriptors_ = true; }
 
   bool hand_over(ObjectIndex object, int fd) override;
@@ -115,7 +115,7 @@ class Session final : public HandOver, public OwnerWatch {
   // Of a process that is not attached: everything dirty is stored when it returns.
   void store_everything_unserved(const char* command);
   const char* socket_path() const { return socket_path_; }
-  // For who waits for what others of the node hold.
+  // Answers a waiter for a lock or block of another process.
   bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
   void notify_inherited();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where OpenFile records come from: a pool that never gives memory back and reuses the oldest
-// record first, so that a thread that lost a race against close() finds a record, and for a good
-// while the old one.
+// The pool of OpenFile records, which never gives memory back and reuses the oldest record first: a
+// thread that lost a race against close() finds a record, and for a good while the old one.
 //
 // Thread safety: any thread.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files this process has fcntl() locks on.
+// The files that this process has locked with fcntl().
 //
 // The kernel drops a process's POSIX locks on a file when the process closes any real descriptor of
 // it. Our placeholders are O_PATH, whose close does not, and our own opens must not where a native
@@ -23,12 +23,12 @@ class PosixLocks {
   // The application closed a descriptor of the file: all locks of the process on it go, as the
   // kernel does it.
   static void drop(ObjectIndex object, int private_fd);
-  // For a descriptor that the application knows nothing of, and that is about to be closed. Returns
-  // true if that would cost the process its locks on the file: then it stays open until they are
-  // dropped (should far too many be kept: until the process ends), and is not the caller's any
-  // more. `object`: kNone if it is not buffered.
+  // The caller is about to close a descriptor of its own. Returns true if that would cost the
+  // process its locks on the file: then the descriptor is not the caller's any more, and stays open
+  // until the locks go (should far too many be kept: until the process ends). `object`: kNone if it
+  // is not buffered.
   static bool keeps_open(ObjectIndex object, int fd);
-  // After drop(): one of those that were kept open, which the caller closes; -1: no more.
+  // After drop(): one of the descriptors kept open, which the caller closes; -1: no more.
   static int take_kept(ObjectIndex object);
 };
 

@@ -35,7 +35,7 @@ int PrivateDescriptors::make(int fd, bool close_on_exec) {
   const int command = close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD;
   int floor = known_floor.load(std::memory_order_relaxed);
   int made = floor == 0 ? -EINVAL : sys::fcntl(fd, command, floor);
-  if (made == -EINVAL) {  // not asked for yet, or the process's limit fell below it
+  if (made == -EINVAL) {  // not known yet, or the process's limit fell below it
     floor = descriptor_floor();
     known_floor.store(floor, std::memory_order_relaxed);
     made = sys::fcntl(fd, command, floor);
@@ -86,7 +86,7 @@ bool PrivateDescriptors::make_room(int fd) {
   DescriptorTable::for_each([&](int, OpenFile& file) {
     if (file.private_fd() == fd) owner = &file;
   });
-  if (owner == nullptr) {  // a leftover: nobody reads through it
+  if (owner == nullptr) {  // a leftover: no record works on it
     remove(fd);
     return true;
   }

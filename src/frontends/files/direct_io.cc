@@ -14,7 +14,7 @@ namespace {
 
 // Disks with larger sectors want more, and so do some file systems, which take less nevertheless.
 constexpr std::uint32_t kStrictest = 512;
-// Of memory the kernel has come to take more than it says.
+// Newer kernels accept memory that is aligned less than they say they need.
 constexpr std::uint32_t kStrictestOfMemory = 4;
 constexpr std::uint64_t kAreKnown = std::uint64_t{1} << 63;
 
@@ -72,8 +72,8 @@ bool is_refused_read(OpenFile& file, const iovec* parts, int count, std::uint64_
   const Rules rules = rules_of(file);
   if (!rules.any()) return false;
   const auto size = static_cast<std::uint64_t>(std::max<off_t>(0, file_size(file)));
-  // Behind the end there is nothing to transfer, and a length that passes it is cut before it is
-  // looked at.
+  // Behind the end there is nothing to transfer, and the kernel cuts a length that passes the end
+  // before it checks it.
   if (offset >= size) return false;
   const std::uint64_t length = length_of(parts, count);
   if (length == 0) return false;

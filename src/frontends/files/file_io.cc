@@ -32,14 +32,14 @@ enum class Place : std::uint8_t { kAtOffset, kAtEnd };
   const ObjectAccess access = access_of(actor, file);
   const int entered = enter_through(access);
   if (entered < 0) return entered;
-  // Where the end is the kernel says, too: others may append beside us.
+  // The kernel says where the end is: others may append beside us.
   const ssize_t written = place == Place::kAtEnd ? access.file.append(buffer, length, offset)
                                                  : sys::pwrite(file.private_fd(), buffer, length,
                                                                static_cast<off_t>(*offset));
   if (written > 0) {
     Object& object = access.object();
     const std::uint64_t end = *offset + static_cast<std::uint64_t>(written);
-    raise_to(object.store_size, end);  // past it nobody would look into the store
+    raise_to(object.store_size, end);  // no reader looks into the store past this
     object.extend_to(end);
   }
   leave_through(actor, file.object);
@@ -97,7 +97,7 @@ void set_offset(OpenFile& file, std::uint64_t offset) {
   file.description->offset.store(offset, std::memory_order_relaxed);
 }
 
-// The application's vector, as it was when the call began: what is read may overwrite it.
+// The application's vector, as it was when the call began: the bytes of a read may overwrite it.
 class PartsCopy {
  public:
   PartsCopy() = default;

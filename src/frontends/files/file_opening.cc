@@ -44,8 +44,8 @@ StoreStatus to_store_status(const struct ::statx& raw) {
   return status;
 }
 
-// The private descriptor must write where it is told and buffered: appending and alignment are ours
-// to do.
+// The private descriptor must write at the offset we give, through the page cache: we do the
+// appending and the alignment ourselves.
 std::uint32_t take_over_flags(int fd) {
   const int flags = sys::fcntl(fd, F_GETFL);
   if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, flags & ~(O_APPEND | O_DIRECT));
@@ -74,8 +74,8 @@ bool describe(Actor& actor, OpenFile& file, std::uint32_t flags) {
 }
 
 // The latest open decides; the home that a policy has given the file stays while it is that
-// policy's and no rule has one. What is in the buffer of a part that is not to be buffered any more
-// leaves it.
+// policy's and no rule has one. Blocks of a part that the rules now leave unbuffered leave the
+// buffer.
 void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
   Object& object = actor.object(file.object);
   const ObjectHandling before = object.handling();
@@ -135,9 +135,9 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   return file;
 }
 
-// A file that is not to be buffered may still have something in the buffer, from before the rule:
-// that is stored first. While others have it open as a buffered file, all have. What is stored
-// after open(O_RDONLY | O_TRUNC) has cut the file is cut away as well.
+// A file that the rules leave unbuffered may still have blocks in the buffer, from before the rule:
+// they go to the store first. While another process has it open as a buffered file, all have. After
+// open(O_RDONLY | O_TRUNC) has cut the file, this cuts those bytes away as well.
 bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
   if (known == ObjectIndex::kNone) return true;
   const Object& object = session.memory().objects().at(known);
@@ -152,8 +152,9 @@ bool can_bypass(Session& session, ObjectIndex known, int fd, int flags) {
   return !is_cut || sys::truncate(DescriptorPath(fd).text, 0) == 0;
 }
 
-// A file that this process must not buffer, whatever others do. What the kernel has cut at the open
-// stays cut, although what was in the buffer has been stored since. 0 or -errno.
+// Leaves to the kernel a file that this process must not buffer, whatever others do. If the kernel
+// has cut it at the open, it stays cut, although its blocks have gone to the store since. 0 or
+// -errno.
 int leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex known) {
   const int error = KernelFiles::share(fd, status, known);
   if ((flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY)
@@ -161,15 +162,15 @@ int leave_to_kernel(int fd, int flags, const StoreStatus& status, ObjectIndex kn
   return error;
 }
 
-// A file that this process cannot have buffered: it is the kernel's for as long as it may have it
-// open, or must not be used at all. 0 or -EIO.
+// Leaves to the kernel a file that this process cannot have buffered, for as long as the process
+// may have it open. 0, or -EIO: the program must not use it at all.
 int keep_past_buffers(int fd, int flags) {
   Session& session = Session::instance();
   const int error = session.is_attached()
                         ? session.keep_through(fd, protocol::UnservedReason::kTableFull)
                         : session.use_unserved(fd);
   if (error < 0) return error;
-  // The kernel has cut it already, but what was dirty then has been stored since.
+  // The kernel has cut it already, but dirty blocks have gone to the store since.
   const bool is_cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY;
   return is_cut ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
 }

@@ -14,7 +14,8 @@ off_t file_size(OpenFile& file) {
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return -EIO;
   const Object& object = actor->object(file.object);
-  // A size below the object's is asked for again: it may be from before the last of it was stored.
+  // A size below the object's may be from before the last store: the next look at the file is
+  // newer.
   constexpr int kLooksMax = 4;
   std::uint64_t size = 0;
   for (int look = 0; look < kLooksMax; ++look) {

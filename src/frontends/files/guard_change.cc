@@ -46,7 +46,7 @@ GuardChange::GuardChange(int directory, const char* path, int flags, bool is_wan
   object_ = object_of(status);
   if (object_ == ObjectIndex::kNone) return;
   actor_ = Session::instance().actor_if_any();
-  // The service stores it: it has a descriptor of what is dirty.
+  // The service stores it: it has a descriptor of every dirty file.
   BackingFile nothing(-1, O_RDONLY);
   if (actor_ != nullptr) begin(nothing);
 }
@@ -54,8 +54,8 @@ GuardChange::GuardChange(int directory, const char* path, int flags, bool is_wan
 void GuardChange::begin(BackingFile& backing) {
   Object& object = actor_->object(object_);
   object.set(kObjectGuarded);
-  // A writer that has seen the flag down may still be at it, and so may the service, which sets the
-  // size of what its last writer has closed: through mode takes both in. Should the store refuse
+  // A writer that has seen the flag down may still be at work, and so may the service, which sets
+  // the size of a file after its last writer: through mode waits for both. Should the store refuse
   // the data, the call goes ahead all the same, as it would natively.
   is_through_ = enter_through({*actor_, object_, backing, Session::instance()}) == 0;
 }

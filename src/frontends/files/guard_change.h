@@ -2,9 +2,8 @@
 // Around a call that makes the kernel look at every later write of a file: a mode with set-id bits,
 // a file capability, the attributes append-only and immutable.
 //
-// What was written before is stored before the call, because the kernel would take the bits away,
-// or refuse the data, when it is written back. From then on the object is guarded
-// (memory/catalog/object.h).
+// Earlier writes go to the store before the call: a write-back after it would make the kernel take
+// the bits away, or refuse the data. From then on the object is guarded (memory/catalog/object.h).
 //
 // Thread safety: any thread; one change for one call. Ownership: borrows the session.
 #pragma once

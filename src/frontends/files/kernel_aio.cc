@@ -25,7 +25,7 @@ namespace {
 constexpr unsigned kContextsMax = 64;
 constexpr aio_context_t kDying = 1;
 constinit std::atomic<aio_context_t> contexts[kContextsMax] = {};
-// One found no room: nobody can tell any more when the last one has gone.
+// One found no room, so the end of the last one cannot be seen any more.
 constinit std::atomic<bool> has_overflowed{false};
 
 std::atomic<aio_context_t>* find(aio_context_t context) {
@@ -58,8 +58,8 @@ bool lend_file_of(const iocb& request) {
   return file != nullptr && is_placeholder(fd) && LentDescriptors::lend(fd, *file) == 0;
 }
 
-// At some numbers the kernel finds the file although it is buffered. What is wrong with an address
-// the kernel says when it comes to it.
+// At some numbers the kernel finds the file although it is buffered. A bad address ends the search:
+// the kernel finds it too, and says so.
 int lend_files_in_place(long count, iocb** requests) {
   for (long at = 0; at < count; ++at) {
     iocb* place = nullptr;
@@ -95,7 +95,7 @@ long KernelAio::submit(aio_context_t context, long count, iocb** requests) {
     if (taken == -EBADF && DescriptorTable::any() && lend_file_of(*requests[done])) continue;
     if (taken <= 0) return done > 0 ? done : taken;
     done += taken;
-    // Why it took no more it says when it is asked for the next one.
+    // The next call tells why it took no more.
     if (done == count || !DescriptorTable::any()) return done;
   }
 }

@@ -130,10 +130,10 @@ int descriptor_for_kernel(OpenFile& file, bool* is_extra) {
   return real;
 }
 
-// The record stays, and with it the description, for calls that other threads are in.
+// The record stays, and with it the description, for calls of other threads that are under way.
 void yield(int fd, OpenFile& file) {
   StoreStatus status;
-  // What cannot be shared stays a placeholder, which answers EBADF.
+  // A file that cannot be shared keeps its placeholder, which answers EBADF.
   const bool is_shared = file.backing->status(&status) == 0 &&
                          KernelFiles::share(file.private_fd(), status, file.object) == 0;
   if (is_shared && PrivateDescriptors::is_private(file.private_fd())) {

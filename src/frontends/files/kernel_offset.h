@@ -4,8 +4,8 @@
 //
 // All functions return a result or -errno and leave errno alone.
 //
-// Thread safety: any thread; the caller holds the description's offset lock, which those who are
-// served exclude each other with.
+// Thread safety: any thread; the caller holds the description's offset lock, by which served
+// processes exclude each other.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 
 namespace cairn {
 
-// Whether somebody may move the offset without its lock. Such a process keeps the file in through
+// Whether a process may move the offset without its lock. Such a process keeps the file in through
 // mode for as long as it lives, and is made only while the lock is free: the answer holds until the
 // lock is given back.
 bool is_offset_moved_by_kernel(Actor& actor, OpenFile& file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of buffered files at which the kernel itself has to find the file, because it is told the
-// number in memory that it reads (the requests of its asynchronous I/O). A real descriptor takes
-// the placeholder's place, and the file is in through mode as long as that lasts: its bytes are
-// where the kernel looks for them, and everybody else's reads and writes go there too.
+// Numbers of buffered files at which the kernel itself has to find the file, because it reads the
+// number from memory (the requests of its asynchronous I/O). A real descriptor takes the
+// placeholder's place, and the file is in through mode as long as that lasts: its bytes are where
+// the kernel looks for them, and everybody else's reads and writes go there too.
 //
 //   buffered --lend()--> lent --take_back()--> buffered
 //

@@ -71,7 +71,7 @@ void let_go(ObjectIndex object, HoldIndex hold) {
   leave_through(*actor, object);
 }
 
-// The kernel has nothing of the list in `gone` any more.
+// Takes `gone` out of the list: the kernel has no mapping of it there any more.
 void cut(const Range& gone) {
   for (unsigned index = 0; index < piece_count.load(std::memory_order_relaxed);) {
     const Piece piece = pieces[index];
@@ -95,7 +95,7 @@ void cut(const Range& gone) {
   }
 }
 
-// The kernel has moved or resized what was at `from`, in one mapping, or made a second one of it.
+// The kernel has moved or resized the mapping at `from`, or made a second one of it.
 void follow(const Range& from, const Range& to, bool is_second) {
   const auto found = std::ranges::find_if(
       all(), [&](const Piece& piece) { return piece.range.contains(from.begin); });
@@ -155,7 +155,7 @@ int prepare(OpenFile& file, HoldIndex* hold) {
 bool Mappings::any() { return piece_count.load(std::memory_order_relaxed) != 0; }
 
 void* Mappings::map(const Request& request) {
-  // Anywhere else the kernel takes what is nobody's.
+  // Anywhere else the kernel takes free addresses.
   if ((request.flags & MAP_FIXED) == 0 || !any()) return call_kernel(request);
   const Range range = range_of(request.address, request.length);
   LocalGuard guard(pieces_lock());

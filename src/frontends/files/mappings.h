@@ -4,9 +4,9 @@
 // of everybody go there.
 //
 // All changes of mappings call the kernel from in here, in one step with the list: the kernel may
-// give an address to another thread as soon as it has been unmapped, and a fork copies both.
-// A call that concerns no mapping of the list goes to the kernel without a lock: what is
-// its caller's own cannot get into the list meanwhile.
+// give an address to another thread as soon as it has been unmapped, and a fork copies both. A call
+// that concerns no mapping of the list goes to the kernel without a lock: a range of the caller's
+// own cannot get into the list meanwhile.
 //
 // Thread safety: any thread. No allocation: mmap() is called by allocators.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A buffered file that is the kernel's for a while: for a call that works on the backing file
-// itself, in ways that nobody here has to know.
+// Gives a buffered file to the kernel for a while: for a call that works on the backing file
+// itself, in ways that we need not know.
 //
 // Thread safety: one object, one thread; any number of them on one file. Ownership: the through
 // mode is held in the process's name, so it ends with the process if that is killed in between.
@@ -21,8 +21,8 @@ class ThroughMode {
   // Everything is stored, and from here on everybody reads and writes the backing file. 0 or
   // -errno. Requires: not entered yet.
   int enter(OpenFile& file);
-  // The kernel may go on using the file after the call that follows, in any process, for as
-  // long as it likes: until it is told to the contrary by failed(), the file stays in through mode.
+  // The kernel may go on using the file after the call that follows, in any process, for as long as
+  // it likes: the file stays in through mode unless failed() follows.
   void keep_for_good();
   void failed();
 

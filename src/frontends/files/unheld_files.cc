@@ -16,7 +16,7 @@ int share_unheld(OpenFile& file, protocol::UnservedReason why) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return -EIO;
-  // Without a service nobody takes the count back: too long, never too short.
+  // Without a service this count stays for good: the mode lasts too long, never too short.
   if (session.keep_through(file.private_fd(), why) < 0) {
     if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
   }
@@ -29,7 +29,7 @@ int plain_descriptor(OpenFile& file, bool* is_extra) {
   *is_extra = false;
   const std::uint32_t flags = file.flags();
   if ((flags & O_APPEND) == 0) return file.private_fd();
-  // Ours must go on writing where it is told; who appends has no need of its offset.
+  // The private descriptor must not append; a program that appends has no need of its offset.
   char path[kDescriptorPathBytes];
   write_descriptor_path(file.private_fd(), path);
   const int appending =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Open files that a child or the next program gets without a hold on their description, because the
-// table of holds is full. A process without a hold must not touch the description: it is given to
-// somebody else when the last hold goes. So such a file is the kernel's for all who have it:
+// table of holds is full. A process without a hold must not touch the description, which the table
+// gives away when the last hold goes. So such a file is the kernel's for all processes that have
+// it:
 //
 //   before   the parent     share_unheld(): the file is in through mode for as long as anybody may
 //                           have it from here, and the offset is that of the private descriptor,
@@ -9,7 +10,7 @@
 //   after    the child      become_plain(): the real descriptor stands where ours says, and the
 //                           record is forgotten
 //
-// What cannot even be shared so answers EBADF in the child.
+// A file that cannot even be shared so answers EBADF in the child.
 //
 // Thread safety: share_unheld() from any thread; become_plain() in a child with one thread.
 #pragma once
@@ -23,7 +24,7 @@ int share_unheld(OpenFile& file,
                  protocol::UnservedReason why = protocol::UnservedReason::kTableFull);
 
 // A descriptor of the file for a program that knows nothing of us, with the offset that all share.
-// `*is_extra` when it is a description of its own, to be closed afterwards. Requires:
+// `*is_extra`: it is a description of its own, which the caller closes afterwards. Requires:
 // share_unheld() has succeeded.
 int plain_descriptor(OpenFile& file, bool* is_extra);
 

@@ -18,7 +18,7 @@
 namespace cairn {
 namespace {
 
-// The private descriptor writes where it is told.
+// The private descriptor cannot append, so the kernel opens one that does.
 int open_appending(int given) {
   char path[kDescriptorPathBytes];
   write_descriptor_path(given, path);
@@ -54,7 +54,7 @@ void keep_inherited_through() {
     DescriptorTable::take(fd);
   });
   if (!KernelFiles::any()) return;
-  // The parent keeps those in its own name, and may end first.
+  // The parent keeps those in its own name, and may end before this child.
   for_each_kernel_descriptor([](int fd) {
     StoreStatus status;
     const bool is_file = !is_placeholder(fd) && store_status(fd, &status) == 0 &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors of buffered files that a process was born with and that it cannot be served on,
-// because the node did not take it: they become the kernel's own, of the same files and at the same
-// offsets.
+// Descriptors of buffered files in a process that was born with them and that the node did not
+// take: they become the kernel's own, of the same files and at the same offsets.
 //
 // Thread safety: for the only thread of a fresh process. Ownership: gives the records back.
 #pragma once

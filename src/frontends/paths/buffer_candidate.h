@@ -28,7 +28,7 @@ bool may_be_buffered(const char* path);
 
 // The actor for the OpeningGuard around an open of the path; null when the open needs no guard. A
 // process attaches before the kernel opens its first managed file: afterwards another process could
-// have unlinked it, and thrown away what is not stored, in the time that attaching takes.
+// unlink the file, and throw away its dirty data, in the time that attaching takes.
 const Actor* opening_actor(int directory, const char* path, int flags);
 
 // The program opened an O_PATH descriptor. It is not buffered, but it keeps a file without a name

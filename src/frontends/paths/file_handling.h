@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a file that is being opened is to be treated: the rules of the node and the run, over the
-// run's own settings, over the node's.
+// The treatment of a file that a program opens: the rules of the node and the run, over the run's
+// own settings, over the node's.
 //
 // Thread safety: configure() before the first open; the rest from any thread.
 #pragma once

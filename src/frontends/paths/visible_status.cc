@@ -31,9 +31,8 @@ timespec to_time(const statx_timestamp& time) {
   return timespec{static_cast<time_t>(time.tv_sec), static_cast<long>(time.tv_nsec)};
 }
 
-// False when the kernel's answer may be older than the object's: the object was reclaimed, or its
-// data were stored,
-// between the answer and the look here. Asked again, the kernel says what is true now.
+// False when the kernel's answer may be older than the object's: a reclaim or a store came between
+// the answer and the look here. A second answer of the kernel is right.
 bool overlay(struct ::statx& status, const FileKey& key, ObjectIndex index) {
   const Object& object = Session::instance().memory().objects().at(index);
   const StoreStamp stamp = stamp_of(status);
@@ -86,8 +85,8 @@ StoreStamp stamp_of(const struct ::statx& status) {
 }
 
 bool may_need_overlay() {
-  // A forked child attaches here, if it has not: its parent and others may have buffered what it
-  // asks about.
+  // A forked child attaches here, if it has not: its parent and others may have buffered the file
+  // in question.
   Session& session = Session::instance();
   return session.is_configured() && session.attach() && session.memory().objects().live_count() > 0;
 }

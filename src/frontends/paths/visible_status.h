@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stat() says of a buffered file: the kernel's answer with the application's size and times
-// over it.
+// The answer of stat() for a buffered file: the kernel's answer with the application's size and
+// times over it.
 //
 // Thread safety: any thread.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace cairn {
 
-// What every status of ours must contain to be recognised and overlaid.
+// A status needs these parts, so that we recognise its file and can put our size and times over it.
 inline constexpr unsigned kOverlayMask = STATX_BASIC_STATS | STATX_BTIME;
 
 FileKey key_of(const struct ::statx& status);

@@ -22,9 +22,9 @@ constinit RealCall<int(int (*)(void*), void*, int, void*, void*, void*, void*)> 
 
 namespace {
 
-// The table of descriptors (descriptor_table.h) is in memory: it is right for all who share both
-// memory and descriptors as threads do, and for those who share neither. A vfork child changes its
-// descriptors only, while its parent waits (vfork_shadow.h).
+// The table of descriptors (descriptor_table.h) is in memory: it is right for processes that share
+// both memory and descriptors, as threads do, and for those that share neither. A vfork child
+// changes its descriptors only, while its parent waits (vfork_shadow.h).
 bool splits_tables(unsigned long flags) {
   constexpr unsigned long kVfork = CLONE_VM | CLONE_VFORK;
   if ((flags & CLONE_THREAD) != 0) return false;

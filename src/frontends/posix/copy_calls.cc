@@ -85,7 +85,7 @@ struct End {
     if (put > 0 && offset != nullptr) *offset += put;
     return put;
   }
-  // What was read but not written goes back.
+  // Bytes that were read but not written go back.
   void unread(std::size_t length) const {
     const auto back = -static_cast<off_t>(length);
     if (offset != nullptr) {
@@ -153,9 +153,9 @@ bool wraps_around(off_t position, std::size_t length) {
   return begin + length < begin;
 }
 
-// What the kernel has against a copy between the two: asked for nothing at all, it looks at the
-// files and descriptors, in its own order. That our descriptors never append, and the positions
-// with the true length, are for us to look at.
+// The kernel's objection to a copy between the two: for a copy of no bytes it checks the files and
+// descriptors, in its own order. We check the rest: appending, which our descriptors never do, and
+// the positions with the true length.
 ssize_t objection_to_copy(const End& from, const End& to, std::size_t length, unsigned flags) {
   const bool appends = to.file != nullptr && (to.file->flags() & O_APPEND) != 0;
   const off_t from_position = from.position();

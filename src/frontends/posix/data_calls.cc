@@ -39,7 +39,8 @@ CAIRN_HOOK(ssize_t, write, (int fd, const void* buffer, size_t length)) {
 CAIRN_TWIN(write, __write);
 
 namespace {
-// Apart from the hook, which needs no registers of its own then: what is not ours goes straight on.
+// Apart from the hook, which needs no registers of its own then: a call on another file goes
+// straight on.
 [[gnu::noinline]] ssize_t pread_managed(OpenFile* file, void* buffer, size_t length, off_t offset) {
   return with_errno(cairn::file_pread(*file, buffer, length, offset));
 }

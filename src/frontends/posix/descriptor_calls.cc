@@ -43,7 +43,7 @@ int close_descriptor(int fd) {
 
 namespace {
 
-// `made` is a duplicate of what `file` (null: nothing of ours) stands for.
+// `made` is a duplicate of a descriptor of `file` (null: nothing of ours).
 void note_made(OpenFile* file, int made, bool is_child, bool close_on_exec) {
   if (is_child) {
     VforkShadow::note(made, file);

@@ -29,8 +29,7 @@ bool is_as_noted(int fd, const OpenFile& file) {
          Session::instance().memory().objects().at(file.object).key() == status.key;
 }
 
-// The record that a descriptor of a vfork child stands for: as noted, or as the parent's table
-// says.
+// The record behind a descriptor of a vfork child: as noted, or as the parent's table says.
 OpenFile* record_in_child(int fd) {
   OpenFile* noted = VforkShadow::find(fd, DescriptorTable::find(fd));
   if (noted != nullptr && is_as_noted(fd, *noted)) return noted;
@@ -124,8 +123,8 @@ PassedTable write_table(const Inherited* entries, unsigned count, bool for_child
 }
 
 void store_before_use(int fd) {
-  // A forked child that has not attached can look into the memory it was born with; it attaches
-  // only to ask.
+  // A forked child that has not attached can look into its parent's mapping of the memory; only a
+  // question needs an attachment.
   Session& session = Session::instance();
   if (session.standing() == Standing::kUnserved && PathFilter::manages(fd))
     (void)session.use_unserved(fd);
@@ -134,8 +133,8 @@ void store_before_use(int fd) {
   if (store_status(fd, &status) < 0) return;
   const ObjectIndex index = session.memory().objects().find(status.key);
   if (index == ObjectIndex::kNone) return;
-  // The kernel does not run a file that anybody may write to: the service gives its descriptor up
-  // after the flush.
+  // The kernel does not run a file that any process has open for writing: the service gives its
+  // descriptor up after the flush.
   const Object& object = session.memory().objects().at(index);
   if (object.dirty_blocks.load(std::memory_order_acquire) != 0 || object.has(kObjectHandedOver) ||
       object.size.load(std::memory_order_acquire) != status.stamp.size) {

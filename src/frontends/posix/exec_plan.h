@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to be arranged before another program starts in this process or in a vfork child of it,
-// and undone when the start fails: the environment, the table of inherited descriptors with their
-// holds, and, for a program that cannot be intercepted, files that are stored and descriptors that
-// are real.
+// The arrangements before another program starts in this process or in a vfork child of it, undone
+// when the start fails: the environment, the table of inherited descriptors with their holds, and,
+// for a program that cannot be intercepted, files that are stored and descriptors that are real.
 //
 //   collect_inherited()  which of our descriptors the program gets
 //   ExecPlan             makes the arrangements; undo() takes them back
@@ -44,10 +43,9 @@ unsigned count_inheritable();
 // table is the truth.
 unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity);
 
-// For another process to take over: a hold in transit for each entry. Of those of one record, the
-// other process gives back all but one: to look for them here would take the square of their
-// number.
-// 0, or -errno when an entry can be had neither with a hold nor without.
+// Makes a hold in transit for each entry, which another process takes over. Of the holds of one
+// record, the other process gives back all but one: a search for them here would take the square of
+// their number. 0, or -errno when an entry can be had neither with a hold nor without.
 int make_transit_holds(Inherited* entries, unsigned count);
 void release_transit_holds(Inherited* entries, unsigned count);
 // The value of CAIRN_FDS, for which the memory is the caller's. `for_child`: the holds are those in
@@ -55,7 +53,7 @@ void release_transit_holds(Inherited* entries, unsigned count);
 inline std::size_t table_bytes(unsigned count) {
   return ExecTableWriter::kHeaderBytesMax + (count + 1) * ExecTableWriter::kEntryBytesMax;
 }
-// What of it the environment itself has, beside LaunchEnvironment::build_bytes().
+// The part of it in the environment itself, beside LaunchEnvironment::build_bytes().
 inline std::size_t inline_table_bytes(unsigned count) {
   return std::min(table_bytes(count), kExecTableInlineMax + 1);
 }
@@ -65,14 +63,13 @@ struct PassedTable {
 };
 PassedTable write_table(const Inherited* entries, unsigned count, bool for_child, char* buffer);
 
-// Stores what the kernel is about to read: the program behind `fd`, or a library.
+// Stores a file that the kernel is about to read: the program behind `fd`, or a library.
 void store_before_use(int fd);
 // Stores all that is dirty on the node, as far as it can be.
 void store_everything();
-// The kernel's view of the file becomes the truth for as long as this process lives, and its
-// descriptor stands where ours says. Returns the descriptor to pass on; `*is_extra` when it is to
-// be closed afterwards.
-// -errno when the file cannot be put into through mode.
+// The kernel's view of the file becomes the truth for as long as this process lives, at the offset
+// of our description. Returns the descriptor to pass on; `*is_extra`: the caller closes it
+// afterwards. -errno when the file cannot be put into through mode.
 int make_real_descriptor(OpenFile& file, bool* is_extra);
 
 // A program that cannot be intercepted, or does not belong to this run.
@@ -95,7 +92,7 @@ class ExecPlan {
   // `table` has table_bytes(count) bytes, `scratch`
   // LaunchEnvironment::build_bytes() + inline_table_bytes(count).
   ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count);
-  // Null when the table cannot be passed on: the start fails.
+  // Null when the next program cannot get the table: the start fails.
   char** environment(char* const* given, char* table, void* scratch);
   // Why environment() gave none, as -errno.
   int error() const { return error_; }

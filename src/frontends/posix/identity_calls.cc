@@ -42,8 +42,8 @@ void attach_while_it_is_possible() {
   if (session.is_configured()) session.attach();
 }
 
-// What this process starts as another user will work on the backing store: it finds there what has
-// been written so far, and from here on what is closed is stored at once.
+// Programs that this process starts as another user work on the backing store: they find all
+// earlier writes there, and from here on each close stores its file at once.
 void prepare_for_user(uid_t next) {
   const ErrnoKeeper keeper;
   Session& session = Session::instance();

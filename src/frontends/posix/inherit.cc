@@ -136,7 +136,7 @@ bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int giv
   return true;
 }
 
-// Of an image that is not served: what its process had buffered becomes the kernel's.
+// For an image that is not served: the files that its process had buffered become the kernel's.
 void take_over_table_unserved(const ExecTableReader& table) {
   ExecTableEntry entry;
   for (ExecTableReader reader = table; reader.next(&entry);) {
@@ -170,8 +170,8 @@ void take_over_table(ExecTableReader& reader, bool is_long) {
   }
 }
 
-// What libc passed on by itself: the private descriptor of the file that came along, highest number
-// first.
+// libc passed descriptors on by itself: finds the private descriptor of the file among them,
+// highest number first.
 int stray_private_descriptor(const FileKey& key) {
   int found = -1;
   for_each_kernel_descriptor([&](int fd) {
@@ -257,7 +257,7 @@ void look_at(int fd, bool has_table) {
   if (is_placeholder(fd)) {
     if (!has_table && PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
   } else if (PathFilter::manages(fd)) {
-    // What cannot be shared answers EBADF from here on.
+    // A file that cannot be shared answers EBADF from here on.
     if (KernelFiles::share(fd, status) < 0) refuse_descriptor(fd);
   }
 }
@@ -268,8 +268,8 @@ void inherit_descriptors(char** environment) {
   const ExecTableText text(find_variable(environment, kExecTableVariable));
   ExecTableReader reader(text.text());
   Session& session = Session::instance();
-  // The program before in this process was attached: the node is told at once, so that what it did
-  // not pass on is closed.
+  // The program before in this process was attached: the node hears of its successor at once, and
+  // closes the files that it did not pass on.
   const bool succeeds = reader.header().pid == sys::getpid() && reader.header().owner != 0;
   if (succeeds || !reader.is_empty()) {
     if (session.attach()) {

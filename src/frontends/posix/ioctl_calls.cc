@@ -34,7 +34,7 @@ constinit RealCall<int(int, unsigned long, ...)> ioctl{"ioctl"};
 
 namespace {
 
-// What one call is about. `file` is null where the descriptor itself is not buffered.
+// One call. `file` is null where the descriptor itself is not buffered.
 struct Request {
   int fd;
   OpenFile* file;
@@ -129,7 +129,7 @@ int leave_to_kernel(const Request& request, const IoctlRule& rule) {
   return result;
 }
 
-// struct space_resv and the mode of fallocate() that the request stands for.
+// Takes struct space_resv; `mode` is that of the fallocate() with the same effect.
 int reserve(const Request& request, int mode) {
   struct {
     std::int16_t type, whence;
@@ -188,8 +188,7 @@ int set_attributes(const Request& request, const IoctlRule& rule) {
   return leave_to_kernel(request, rule);
 }
 
-// The service gives up the descriptor through which it stores; what is dirty of the file it has
-// stored before.
+// The service stores the dirty blocks of the file and gives up its descriptor of it.
 int without_writer(const Request& request, const IoctlRule& rule) {
   store_before_use(request.file->private_fd());
   return leave_to_kernel(request, rule);

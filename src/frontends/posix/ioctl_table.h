@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each ioctl request does to a regular file, as far as that matters to the holder of
-// the file's newest bytes: the one table of them.
+// The one table of ioctl requests and their effects on a regular file, as far as they matter to the
+// holder of the file's newest bytes.
 //
-// What is not in the table may do anything. Then the file is stored and left to the kernel for the
-// call, and the kernel's size and times are taken over afterwards: slow, and always right.
+// A request that is not in the table may do anything. Then the file goes to the store and to the
+// kernel for the call, and we adopt the kernel's size and times afterwards: slow, and always right.
 //
 // Thread safety: constants only.
 #pragma once
@@ -16,7 +16,7 @@ namespace cairn {
 
 enum class IoctlEffect : std::uint8_t {
   kAnything,         // the file is the kernel's for the call
-  kHarmless,         // neither reads nor changes what is buffered
+  kHarmless,         // neither reads nor changes buffered bytes
   kReadsStore,       // tells where or how the bytes lie: they have to be stored
   kFreezesStore,     // makes a state of the whole file system last: everything has to be stored
   kSetsAttributes,   // append-only and immutable may be among them
@@ -47,7 +47,7 @@ struct IoctlRule {
   bool keeps_descriptor = false;  // the kernel goes on using the file after the call
 
   bool has_descriptor() const { return descriptors[0] != kNoDescriptor; }
-  // Whether it may be about other files than that of the descriptor it is asked of.
+  // Whether it may concern other files than that of its own descriptor.
   bool concerns_others() const {
     return has_descriptor() || effect == IoctlEffect::kFreezesStore ||
            effect == IoctlEffect::kClones || effect == IoctlEffect::kClonesRange ||

@@ -30,8 +30,8 @@ constinit RealCall<int(int, const char*, int, const char*, int)> linkat{"linkat"
 
 namespace {
 
-// The file that a call is about to take a name from. A descriptor outlives the name: whether that
-// was the last one is known only afterwards, for somebody may give the file another meanwhile.
+// The file that is about to lose a name. A descriptor outlives the name and tells afterwards
+// whether that was the last one: another process may give the file a name meanwhile.
 class Victim {
  public:
   Victim(int directory, const char* path) {

@@ -63,8 +63,8 @@ CAIRN_HOOK(int, creat, (const char* path, mode_t mode)) {
 }
 CAIRN_TWIN(creat, creat64);
 
-// Fortified programs call these when no mode is given; a missing mode is a bug of theirs that glibc
-// aborts on. Here the mode is what an unfortified program would pass by accident: nothing.
+// Fortified programs call these without a mode; where one is needed, that is a bug of theirs, at
+// which glibc aborts. Here the mode is zero, as an unfortified program would pass by accident.
 CAIRN_HOOK(int, __open_2, (const char* path, int flags)) {
   return cairn::with_errno(cairn::open_managed(AT_FDCWD, path, flags, 0));
 }

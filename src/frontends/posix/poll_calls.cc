@@ -105,8 +105,7 @@ class Entries {
   pollfd* entries_ = few_;
 };
 
-// Lets `call(entries, timeout_is_zero)` ask the kernel about what is not ours, and answers for
-// ours.
+// Lets `call(entries, timeout_is_zero)` ask the kernel about other files, and answers for ours.
 template <typename Call>
 int poll_with_ours(pollfd* given, nfds_t count, Call&& call) {
   Entries entries(given, count);

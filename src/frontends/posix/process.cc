@@ -52,7 +52,7 @@ void attach_before_limit(__rlimit_resource_t resource) {
   if (resource == RLIMIT_NOFILE && session.is_configured()) session.attach();
 }
 
-// libc has put something else at the standard descriptors behind our back.
+// libc has put other files at the standard descriptors behind our back.
 void check_standard_descriptors() {
   const ErrnoKeeper keeper;
   for (int fd = 0; fd <= 2; ++fd) {
@@ -171,8 +171,8 @@ void start_processes(char** environment) {
 
 }  // namespace cairn
 
-// What the loader finds depends on who calls it (RUNPATH, namespaces), so the hooks store the
-// library and then jump: libc sees the application's return address.
+// The loader's search depends on its caller (RUNPATH, namespaces), so the hooks store the library
+// and then jump: libc sees the application's return address.
 extern "C" __attribute__((visibility("hidden"), used)) void* cairn_prepare_dlopen(
     const char* path) {
   cairn::store_library(path);

@@ -73,9 +73,9 @@ long call_on_file(long number, const RawArguments& arguments) {
   return pass_on(number, changed);
 }
 
-// openat2() has no name in libc. The kernel resolves the path under the caller's rules, then the
-// file is looked at. What the rules have behind the fields that are known here is for the kernel
-// to judge: it takes a longer structure whose rest is zero.
+// openat2() has no name in libc. The kernel resolves the path under the caller's rules, then we
+// look at the file. The kernel judges the bytes behind the fields known here: it takes a longer
+// structure whose rest is zero.
 long open_with_rules(const RawArguments& arguments) {
   constexpr unsigned long kRulesMax = 256;
   const auto* rules = arguments.pointer<const char>(2);

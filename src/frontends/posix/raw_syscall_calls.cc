@@ -325,7 +325,7 @@ bool is_refused() {
   return Session::instance().is_configured() && getenv("CAIRN_ALLOW_IO_URING") == nullptr;
 }
 
-// Made by the kernel on the caller's stack, so that it can only be prepared for.
+// The kernel makes the child on the caller's stack, so we can only prepare for it.
 void look_at_clone(long number, long first, long second) {
   if (number == SYS_clone) before_clone(static_cast<unsigned long>(first));
   if (number == SYS_clone3)

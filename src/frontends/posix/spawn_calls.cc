@@ -73,7 +73,7 @@ void close_here(const Opened& opened) {
   if (!PosixLocks::keeps_open(opened.object, opened.fd)) ::close(opened.fd);
 }
 
-// Works out the child's descriptors and builds the actions that bring them about.
+// Works out the child's descriptors and builds the actions that make them.
 class SpawnPlan {
  public:
   SpawnPlan(const Actions* given, const ExecTarget& target) : target_(target) {
@@ -139,7 +139,7 @@ class SpawnPlan {
     return false;
   }
 
-  // `from`: the descriptor here that `fd` will be a duplicate of.
+  // `from`: the descriptor here whose duplicate `fd` will be.
   void set(int fd, int from, OpenFile* file, bool survives) {
     erase(fd, fd);
     if (file != nullptr && map_count_ < capacity_)
@@ -190,8 +190,8 @@ class SpawnPlan {
     return EINVAL;
   }
 
-  // A file that may be buffered is opened here and handed over; all else, and every error, is left
-  // to the child.
+  // This process opens a file that may be buffered and hands it over; the child does all else, and
+  // meets every error.
   int apply_open(const SpawnAction& action) {
     const int fd =
         is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when the library is loaded: read the environment, attach, meet inherited
-// descriptors.
+// The start of the library in a program: it reads the environment and meets inherited descriptors.
 #include "frontends/posix/startup.h"
 
 #include <pthread.h>
@@ -28,7 +27,7 @@ namespace {
 
 void leave_thread(void*) { Session::instance().leave_thread(); }
 
-// A broken invariant must not kill somebody's job: the library stops taking new files and goes on.
+// A broken invariant must not kill a user's job: the library takes no new files and goes on.
 void note_failed_check(const char*, const char*, int) {
   process_page.standing.store(Standing::kUnserved, std::memory_order_relaxed);
 }
@@ -62,8 +61,8 @@ void start_session() {
   read_size_limit();
   start_processes(environ);
   start_streams();
-  // Attaching waits for the first call that needs it: what never touches a managed file pays
-  // nothing.
+  // Attaching waits for the first call that needs it: a program that never touches a managed file
+  // pays nothing.
   inherit_descriptors(environ);
 }
 

@@ -42,9 +42,9 @@ bool has_dirty_files(std::uint64_t device) {
   return is_any;
 }
 
-// What the programs of the node have written to a file system (st_dev; 0: to all).
-// Without a service this process can store what it has open itself: what is left then is lost.
-// Returns 0 or -errno.
+// Stores all that the programs of the node have written to a file system (st_dev; 0: to all).
+// Without a service this process can store its own open files: the rest is lost. Returns 0 or
+// -errno.
 int store_all_of(std::uint64_t device) {
   int error = 0;
   if (Session::instance().request_sync(device, &error)) return error;
@@ -128,7 +128,7 @@ CAIRN_HOOK(int, sync_file_range, (int fd, off_t offset, off_t length, unsigned f
   return cairn::real::sync_file_range(file->private_fd(), offset, length, flags);
 }
 
-// The advice is the prefetcher's; the kernel's page cache is not where the data will be read from.
+// The advice goes to the prefetcher: these reads do not come from the kernel's page cache.
 CAIRN_HOOK(int, posix_fadvise, (int fd, off_t offset, off_t length, int advice)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::fadvise(fd, offset, length, advice);

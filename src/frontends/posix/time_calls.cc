@@ -22,7 +22,7 @@ namespace cairn {
 void adopt_kernel_times(OpenFile& file) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return;
-  // Under the lock, so that no settling comes between the look and the taking over.
+  // Under the lock, which keeps a settling out between the look and the adoption.
   OwnedGuard guard(actor->object(file.object).lock, actor->self, actor->owners());
   StoreStatus status;
   if (file.backing->status(&status) == 0) adopt_times(*actor, file.object, status.stamp, false);
@@ -80,9 +80,9 @@ const timespec* while_unfinished(const Object& object, const timespec* asked, ti
   return marked;
 }
 
-// A flush in flight may stamp the file between the program's call and our look at it: what was
-// asked for counts. A store that keeps coarser times is believed. `given` is what the kernel got in
-// the place of `asked`.
+// A flush in flight may stamp the file between the program's call and our look at it: the program's
+// time counts. Where the store keeps coarser times, its time counts. `given` is what the kernel got
+// in the place of `asked`.
 StoreStamp with_requested(StoreStamp stamp, const timespec* asked, const timespec* given) {
   constexpr std::int64_t kRounding = 2 * kNanosPerSecond;
   constexpr std::int64_t kMilli = 1'000'000;
@@ -95,8 +95,8 @@ StoreStamp with_requested(StoreStamp stamp, const timespec* asked, const timespe
   return stamp;
 }
 
-// `call(times)` asks the kernel, `look(&status)` what came of it; both return 0 or -errno. Under
-// the object's lock, so that no settling of older times comes in between.
+// `call(times)` asks the kernel, `look(&status)` reads the result; both return 0 or -errno. Under
+// the object's lock, which keeps a settling of older times out.
 template <typename Call, typename Look>
 int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Call&& call,
                      Look&& look) {
@@ -107,7 +107,7 @@ int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Cal
   timespec marked[2];
   const timespec* given = while_unfinished(object, asked, marked);
   int result = call(given);
-  // Whoever may write a file may set it to now, but only its owner to a time.
+  // Any process that may write a file may set it to now, but only the owner to a time.
   if (result == -EPERM && asked != times) result = call(given = asked = times);
   StoreStatus status;
   if (result != 0 || look(&status) < 0 || !(status.key == object.key())) return result;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program tells the next one in its place about inherited descriptors: the text of
-// CAIRN_FDS.
+// The table of inherited descriptors that a program leaves to the next one in its place: the text
+// of CAIRN_FDS.
 //
 //   1,<pid>,<owner>;<fd>,<description>,<generation>,<private fd>,<hold>;...     all numbers decimal
 //
 // `pid` and `owner` are those of the process whose attachment owns the holds: the program itself
-// before exec, the parent for a spawned child. The text comes from the environment and is not
-// trusted: the reader takes only what parses completely and lies in range, and whoever acts on an
-// entry checks it against the shared tables.
+// before exec, the parent for a spawned child. The text comes from the environment, so nothing
+// trusts it: the reader takes an entry only if it parses completely and lies in range, and the
+// caller checks each entry against the shared tables.
 //
 // Thread safety: values. No allocation: the writer also runs in a vfork child.
 #pragma once

@@ -18,7 +18,7 @@ inline constexpr std::size_t kExecTableReferenceBytes = 16;
 // variable's value.
 int write_exec_table_file(const char* text, std::size_t length, char* reference);
 
-// The text that a value of the variable stands for. The file's descriptor is closed at once.
+// The text behind a value of the variable. Closes the file's descriptor at once.
 class ExecTableText {
  public:
   // `value` may be null.

@@ -24,7 +24,7 @@ class LaunchEnvironment {
   // below another root directory or mount.
   static bool is_reachable();
 
-  // Whether exec can read all of it: the kernel refuses what is otherwise. Null is an empty one.
+  // Whether exec can read all of it; if not, the kernel refuses the start. Null is an empty one.
   static bool is_readable(char* const* environment);
 
   // The program that starts with `environment` is no longer to belong to this run: bypassed, or of

@@ -26,7 +26,7 @@ class VforkShadow {
   // In a vfork child: what `fd` refers to, given what the parent's table says.
   static OpenFile* find(int fd, OpenFile* in_table);
 
-  // False once a note found no room: what find() says may be wrong from then on.
+  // False once a note found no room: find() may answer wrongly from then on.
   static bool is_complete() { return !has_overflowed_; }
 
   // visit(int fd, OpenFile* file_or_null) for all notes of the calling child.

@@ -39,8 +39,8 @@ enum class Type : std::uint16_t {
   kFlush,    // ObjectMessage on a new connection -> Flushed
   kFlushed,
   kSync,         // SyncMessage on a new connection -> Flushed
-  kDeclined,     // Header: the process cannot use what it was welcomed with; its slot is free again
-  kUnserved,     // UnservedMessage on a ledger connection -> Flushed: what is dirty is stored
+  kDeclined,     // Header: the process cannot use its welcome; its slot is free again
+  kUnserved,     // UnservedMessage on a ledger connection -> Flushed: all dirty data is stored
   kKeepThrough,  // UnservedMessage + one descriptor on a ledger connection -> Flushed
   // Header on a ledger connection that came through exec: the new image has told of its files anew
   kTakenOver,
