@@ -64,6 +64,20 @@ def no_address_space():
         """).agree(reason="address space")
 
 
+# The welcome carries a descriptor of each tier, so the node with the most of them sends the most.
+def as_many_tiers_as_possible():
+    scene = Scene("all-tiers", "printf first >f; cat f; printf second >>f; cat f; stat -c %s f")
+    scratch = scene.work / "scratch"
+    scratch.mkdir()
+    scene.options += ["--swap", "16M", "--scratch", str(scratch)]
+    for tier in range(6):
+        directory = scene.work / f"tier{tier}"
+        directory.mkdir()
+        scene.options += ["--tier", f"{directory}:8M"]
+    scene.agree()
+    assert "unbuffered" not in scene.report, scene.report[-900:]
+
+
 # What is open when the limit comes is shared with children that the node does not take.
 def more_processes_than_slots():
     Scene("no-slot", """
@@ -302,5 +316,6 @@ def sanitized_programs():
     under_cairn.remove(work)
 
 
-SCENES = [no_address_space, more_processes_than_slots, offsets_of_inherited_files, an_offset_that_all_move,
-          slow_service, stopped_service, dead_service, raw_exec_of_a_static_program, other_root, sanitized_programs]
+SCENES = [no_address_space, as_many_tiers_as_possible, more_processes_than_slots, offsets_of_inherited_files,
+          an_offset_that_all_move, slow_service, stopped_service, dead_service, raw_exec_of_a_static_program,
+          other_root, sanitized_programs]

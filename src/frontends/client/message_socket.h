@@ -6,9 +6,12 @@
 
 #include <cstddef>
 
+#include "base/ids.h"
+
 namespace cairn {
 
-inline constexpr unsigned kPassedDescriptorsMax = 8;
+// The control segment, the data segment and one pool for each tier below memory.
+inline constexpr unsigned kPassedDescriptorsMax = 1 + kTiersMax;
 
 struct ReceivedMessage {
   long size = 0;  // bytes, or -errno; 0 when the peer is gone
