@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -24,6 +25,7 @@ int descriptor_floor() {
 }
 
 int move_high(int fd) {
+  CAIRN_DCHECK(fd >= 0);
   const int high = sys::fcntl(fd, F_DUPFD_CLOEXEC, descriptor_floor());
   if (high < 0) return fd;
   sys::close(fd);

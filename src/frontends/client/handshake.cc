@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -28,6 +29,7 @@ int shake_hands(int socket, std::uint32_t run, Greeting* greeting) {
   if (is_ours && header.type == protocol::Type::kWelcome &&
       received.size == static_cast<long>(sizeof greeting->welcome)) {
     std::memcpy(&greeting->welcome, answer, sizeof greeting->welcome);
+    CAIRN_DCHECK(received.descriptor_count <= kPassedDescriptorsMax);
     return 0;
   }
   for (unsigned index = 0; index < received.descriptor_count; ++index)

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
@@ -104,6 +105,7 @@ int LedgerConnection::connected(const char* socket_path) {
   if (is_vfork_child()) return made;
   socket_ = made;
   pid_ = own_pid();
+  CAIRN_DCHECK(socket_ >= 0 && pid_ > 0);
   return made;
 }
 

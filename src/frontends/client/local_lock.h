@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/futex.h"
 #include "base/signal_gate.h"
 
@@ -24,6 +25,7 @@ class LocalLock {
     while (word_.exchange(2, std::memory_order_acquire) != 0) futex_wait(word_, 2, kSleepMs);
   }
   void unlock() {
+    CAIRN_DCHECK(word_.load(std::memory_order_relaxed) != 0);
     if (word_.exchange(0, std::memory_order_release) == 2) futex_wake(word_, 1);
     leave_signal_gate();
   }

@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -67,6 +68,7 @@ int connect_seqpacket(const char* path, int floor, int timeout_ms) {
 }
 
 int send_message(int socket, const void* message, std::size_t size, int fd) {
+  CAIRN_DCHECK(socket >= 0);
   iovec part{const_cast<void*>(message), size};
   msghdr header{};
   header.msg_iov = &part;

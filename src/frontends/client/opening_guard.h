@@ -17,6 +17,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "frontends/client/process_page.h"
 
 namespace cairn {
@@ -36,6 +37,8 @@ class OpeningGuard {
     // A signal handler may have forked: what the child finds here is its parent's.
     const bool is_ours = process_page.owner_bits.load(std::memory_order_relaxed) == owner_bits_;
     if (node_ == nullptr || !is_ours) return;
+    CAIRN_DCHECK(own_->load(std::memory_order_relaxed) != 0);
+    CAIRN_DCHECK(node_->load(std::memory_order_relaxed) != 0);
     own_->fetch_sub(1, std::memory_order_relaxed);
     node_->fetch_sub(1, std::memory_order_release);
   }

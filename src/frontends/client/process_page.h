@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "frontends/client/local_lock.h"
 #include "memory/tiers/actor.h"
@@ -51,7 +52,11 @@ struct alignas(4096) ProcessPage {
   std::atomic<std::uint32_t> next_shard;
   LocalLock locks[static_cast<unsigned>(ProcessLock::kCount)];
 };
-static_assert(sizeof(ProcessPage) == 4096);
+static_assert(sizeof(ProcessPage) == 4096, "the kernel wipes whole pages");
+static_assert(sizeof(LocalLock) == sizeof(std::uint32_t), "a wiped lock is a free one");
+static_assert(static_cast<std::uint32_t>(Standing::kUnknown) == 0, "a wiped page knows nothing");
+static_assert(std::atomic<Standing>::is_always_lock_free, "signal handlers read the page");
+static_assert(std::is_trivially_destructible_v<ProcessPage>, "code runs after static destructors");
 
 extern constinit ProcessPage process_page;
 

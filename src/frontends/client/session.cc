@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
@@ -193,6 +194,7 @@ protocol::UnservedReason Session::adopt_memory(const protocol::Welcome& welcome,
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
     if (welcome.shape.tier_bytes[tier] != 0) tiers[tier] = move_high(descriptors[next++]);
   }
+  CAIRN_DCHECK(next == expected);
   while (next < count) sys::close(descriptors[next++]);
   Result<NodeMemory> memory = NodeMemory::attach(welcome.shape, control, data, tiers);
   if (!memory) return UnservedReason::kNoMemory;
@@ -209,6 +211,7 @@ void Session::publish(Owner self) {
   process_page.owner_bits.store(self.bits(), std::memory_order_relaxed);
   process_page.pid.store(sys::getpid(), std::memory_order_relaxed);
   last_epoch_ = last_epoch_ + 1 == 0 ? 1 : last_epoch_ + 1;
+  CAIRN_DCHECK(self && last_epoch_ != 0);
   process_page.epoch.store(last_epoch_, std::memory_order_release);
 }
 
@@ -221,6 +224,7 @@ Actor* Session::enter_thread() {
   state.actor.bounce = bounce;
   state.actor.memory = &memory_;
   state.actor.self = self();
+  CAIRN_DCHECK(state.actor.self && state.actor.self.slot() < memory_.slot_count());
   memory_.slot(state.actor.self.slot()).has_worked.store(1, std::memory_order_relaxed);
   const std::uint32_t shard = process_page.next_shard.fetch_add(1, std::memory_order_relaxed);
   state.actor.counters = &memory_.slot(state.actor.self.slot()).shards[shard % ClientSlot::kShards];
@@ -245,6 +249,7 @@ bool Session::hand_over(ObjectIndex object, int fd) {
   ControlHeader& header = memory_.header();
   if (header.detached.load(std::memory_order_relaxed) != 0) return false;
   const Owner owner = self();
+  CAIRN_DCHECK(object != ObjectIndex::kNone && fd >= 0);
   DescriptorReservation reservation(header.descriptor_room, memory_.slot(owner.slot()).sending);
   if (!reservation) return false;
   protocol::ObjectMessage message;

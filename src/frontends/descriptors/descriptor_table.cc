@@ -25,6 +25,7 @@ OpenFile* DescriptorTable::take(int fd) {
   if (entry(fd).load(std::memory_order_relaxed) == nullptr) return nullptr;
   OpenFile* file = entry(fd).exchange(nullptr, std::memory_order_acq_rel);
   if (file != nullptr) count_.fetch_sub(1, std::memory_order_relaxed);
+  CAIRN_DCHECK(fd <= highest());
   return file;
 }
 

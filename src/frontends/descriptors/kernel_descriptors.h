@@ -4,6 +4,7 @@
 // Thread safety: any thread; also in a vfork child (system calls and stack only).
 #pragma once
 
+#include <dirent.h>
 #include <fcntl.h>
 
 #include <cstddef>
@@ -21,9 +22,10 @@ template <typename Visit>
 bool for_each_kernel_descriptor(Visit&& visit) {
   const int directory = sys::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return false;
-  // struct linux_dirent64: inode 8, offset 8, length 2, type 1, name.
-  constexpr std::size_t kLengthAt = 16;
-  constexpr std::size_t kNameAt = 19;
+  // libc's structure is the kernel's struct linux_dirent64.
+  constexpr std::size_t kLengthAt = offsetof(dirent64, d_reclen);
+  constexpr std::size_t kNameAt = offsetof(dirent64, d_name);
+  static_assert(kLengthAt == 16 && kNameAt == 19 && sizeof(dirent64::d_reclen) == 2);
   alignas(8) char buffer[2048];
   for (;;) {
     const long size = sys::call(SYS_getdents64, directory, sys::word(buffer), sizeof buffer);

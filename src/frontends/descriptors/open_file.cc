@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/clock.h"
 
 namespace cairn {
@@ -13,6 +14,7 @@ void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t off
   const std::uint32_t wanted = memory.header().events_wanted.load(std::memory_order_relaxed);
   if (wanted < (file.may_read ? ControlHeader::kEventsOfReads : ControlHeader::kEventsOfWrites))
     return;
+  CAIRN_DCHECK(file.object != ObjectIndex::kNone && file.index != DescriptionIndex::kNone);
   AccessEvent event;
   event.offset = offset;
   event.cycles = cycle_count();

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/ids.h"
 #include "frontends/client/session.h"
@@ -60,6 +61,10 @@ struct OpenFile {
     return (description->flags.load(std::memory_order_relaxed) & kOffsetInKernel) != 0;
   }
 };
+
+static_assert((kHasOwnLocks & kOffsetInKernel) == 0, "two flags of ours");
+static_assert(((kHasOwnLocks | kOffsetInKernel) & 0x0fff'ffff) == 0, "and none of the kernel's");
+static_assert(std::is_trivially_destructible_v<OpenFile>, "the pool never destroys a record");
 
 // For a call of this thread on `file`. Requires: Session::actor_if_any() gave `actor`.
 inline ObjectAccess access_of(Actor& actor, OpenFile& file) {

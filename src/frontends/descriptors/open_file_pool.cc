@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/open_file.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t kChunkBytes = 64 * 1024;
 // A record rests for this many others before it is used again.
 constexpr unsigned kRestingMin = 64;
+static_assert(kChunkBytes / sizeof(OpenFile) > kRestingMin, "one chunk more ends a shortage");
 
 struct Queue {
   OpenFile* head;
@@ -52,14 +54,17 @@ OpenFile* OpenFilePool::take() {
     LocalGuard guard(process_lock(ProcessLock::kOpenFiles));
     if (free_records.count <= kRestingMin && !grow() && free_records.count == 0) return nullptr;
     file = free_records.head;
+    CAIRN_DCHECK(file != nullptr && free_records.count > 0);
     free_records.head = file->next_free;
     if (free_records.head == nullptr) free_records.tail = nullptr;
     --free_records.count;
+    CAIRN_DCHECK((free_records.head == nullptr) == (free_records.count == 0));
   }
   return new (file) OpenFile();
 }
 
 void OpenFilePool::give_back(OpenFile* file) {
+  CAIRN_DCHECK(file->descriptors.load(std::memory_order_relaxed) == 0);
   LocalGuard guard(process_lock(ProcessLock::kOpenFiles));
   push(file);
 }

@@ -3,12 +3,14 @@
 
 #include <sys/mount.h>
 
+#include "base/check.h"
 #include "base/descriptor_path.h"
 #include "frontends/descriptors/kernel_descriptors.h"
 
 namespace cairn {
 
 bool place_placeholder(int fd, bool close_on_exec) {
+  CAIRN_DCHECK(fd >= 0);
   // open_tree() without cloning gives the descriptor at once; some containers refuse it, and /proc
   // serves in its place.
   auto placeholder = static_cast<int>(

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/process_page.h"
 #include "memory/backing/backing_file.h"
@@ -18,6 +19,7 @@ constexpr unsigned kLockedMax = 256;
 constinit std::atomic<std::uint32_t> locked[kLockedMax] = {};
 constinit std::atomic<std::uint32_t> locked_count{0};
 constinit std::atomic<bool> is_overflown{false};
+static_assert(raw(ObjectIndex::kNone) == 0, "a free entry names no object");
 
 struct KeptDescriptor {
   ObjectIndex object = ObjectIndex::kNone;
@@ -40,6 +42,7 @@ bool PosixLocks::is_locked(ObjectIndex object) {
 }
 
 void PosixLocks::note(ObjectIndex object) {
+  CAIRN_DCHECK(object != ObjectIndex::kNone);
   BackingFile::keep_first_descriptors();
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   std::atomic<std::uint32_t>* free_entry = nullptr;
@@ -54,6 +57,7 @@ void PosixLocks::note(ObjectIndex object) {
   }
   free_entry->store(raw(object), std::memory_order_relaxed);
   locked_count.fetch_add(1, std::memory_order_relaxed);
+  CAIRN_DCHECK(locked_count.load(std::memory_order_relaxed) <= kLockedMax);
 }
 
 void PosixLocks::drop(ObjectIndex object, int private_fd) {
@@ -75,6 +79,7 @@ bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   for (KeptDescriptor& entry : kept_open) {
     if (entry.object != ObjectIndex::kNone) continue;
+    CAIRN_DCHECK(fd >= 0);
     entry = {.object = object, .fd = fd};
     break;
   }

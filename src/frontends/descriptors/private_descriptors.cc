@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <new>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/session.h"
@@ -19,6 +20,7 @@ namespace cairn {
 namespace {
 
 constexpr int kMax = DescriptorTable::kDescriptorsMax;
+static_assert(kMax % 64 == 0, "whole words of bits");
 constinit std::atomic<std::uint64_t> private_bits[kMax / 64] = {};
 constinit std::atomic<int> highest_private{-1};
 constinit std::atomic<int> known_floor{0};
@@ -45,6 +47,7 @@ int PrivateDescriptors::make(int fd, bool close_on_exec) {
     return -EMFILE;
   }
   if (made >= 0) add(made);
+  CAIRN_DCHECK(made <= highest());
   return made;
 }
 
@@ -93,6 +96,7 @@ bool PrivateDescriptors::make_room(int fd) {
   const int flags = sys::fcntl(fd, F_GETFD);
   const int moved = sys::fcntl(fd, (flags & FD_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, fd + 1);
   if (moved < 0) return false;
+  CAIRN_DCHECK(moved > fd);
   add(moved);
   remove(fd);
   const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;

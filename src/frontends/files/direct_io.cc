@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/files/file_shape.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr std::uint32_t kStrictest = 512;
 // Newer kernels accept memory that is aligned less than they say they need.
 constexpr std::uint32_t kStrictestOfMemory = 4;
+static_assert((kStrictest & (kStrictest - 1)) == 0 && kStrictest % kStrictestOfMemory == 0);
 constexpr std::uint64_t kAreKnown = std::uint64_t{1} << 63;
 
 struct Rules {
@@ -25,6 +27,8 @@ struct Rules {
 };
 
 std::uint64_t packed(const Rules& rules) {
+  CAIRN_DCHECK(rules.offset != 0 && rules.offset <= kStrictest);
+  CAIRN_DCHECK(rules.memory != 0 && rules.memory <= kStrictestOfMemory);
   return kAreKnown | std::uint64_t{rules.memory} << 32 | rules.offset;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file_pool.h"
@@ -79,6 +80,7 @@ int release_record(OpenFile& file) {
     store_if_loadable(*actor, file);
     DescriptionTable& descriptions = session.memory().descriptions();
     if (descriptions.release(file.hold, actor->self).last) {
+      CAIRN_DCHECK(file.description->references.load(std::memory_order_relaxed) == 0);
       tell_about(*actor, file, AccessKind::kClose);
       result = close_object(access_of(*actor, file), file.may_write);
       drop_own_locks(*actor, file);
@@ -97,6 +99,7 @@ int forget_tracked(int fd) {
   OpenFile* file = DescriptorTable::take(fd);
   if (file == nullptr) return -EBADF;
   if (PosixLocks::is_locked(file->object)) drop_locks(*file);
+  CAIRN_DCHECK(file->descriptors.load(std::memory_order_relaxed) > 0);
   if (file->descriptors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     const int result = release_record(*file);
     discard_record(*file, fd);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/private_descriptors.h"
@@ -15,6 +16,7 @@ void note_inherited_duplicate(int fd, OpenFile* file) {
     (void)share_unheld(*file);
     return become_plain(fd, *file);
   }
+  CAIRN_DCHECK(fd >= 0 && file->description != nullptr);
   file->descriptors.fetch_add(1, std::memory_order_relaxed);
   DescriptorTable::set(fd, file);
 }

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/check.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file_pool.h"
 #include "frontends/descriptors/private_descriptors.h"
@@ -25,6 +26,7 @@ void leave_untracked(int fd, OpenFile& file) {
   (void)share_unheld(file);
   become_plain(fd, file);
   (void)release_record(file);
+  file.descriptors.store(0, std::memory_order_relaxed);
   discard_record(file, fd);
 }
 
@@ -55,6 +57,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int pr
   if (raw(index) == 0 || raw(index) >= descriptions.capacity()) return nullptr;
   OpenDescription& description = descriptions.at(index);
   if (description.generation.load(std::memory_order_acquire) != generation) return nullptr;
+  CAIRN_DCHECK(private_fd >= 0 && hold != HoldIndex::kNone);
   OpenFile* file = OpenFilePool::take();
   if (file == nullptr) return nullptr;
   const int access_mode =
@@ -95,6 +98,7 @@ HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation) {
   if (record.generation.load(std::memory_order_acquire) == generation)
     made = descriptions.hold(index, session.self(), HoldKind::kDescription);
   if (record.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return made;
+  CAIRN_DCHECK(made == HoldIndex::kNone);
   // It is another one by now, and all others have let go of it in the meantime.
   const auto object = static_cast<ObjectIndex>(record.object.load());
   const bool may_write = (record.flags.load() & O_ACCMODE) != O_RDONLY;
@@ -112,6 +116,7 @@ void take_over_holds(Owner parent) {
     if (file.hold != HoldIndex::kNone && descriptions.view(file.hold).owner == self) return;
     const bool is_shared = file.transit == HoldIndex::kNone && file.is_kept_through;
     file.hold = is_shared ? HoldIndex::kNone : take_over_hold(file, parent, self);
+    CAIRN_DCHECK(file.transit == HoldIndex::kNone);
     if (file.hold == HoldIndex::kNone) give_up(fd, file);
   });
   KernelAio::begin_process();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/files/direct_io.h"
@@ -117,6 +118,7 @@ class PartsCopy {
       parts_ = static_cast<iovec*>(memory);
     }
     const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(iovec);
+    CAIRN_DCHECK(bytes <= kBytesMax);
     return user_copy(parts_, parts, bytes) == 0 ? 0 : -EFAULT;
   }
   const iovec* get() const { return parts_; }
@@ -154,6 +156,7 @@ ssize_t read_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, 
     done += static_cast<std::size_t>(got);
     if (static_cast<std::size_t>(got) < length) break;
   }
+  CAIRN_DCHECK(done <= total);
   return static_cast<ssize_t>(done);
 }
 
@@ -168,6 +171,7 @@ ssize_t write_parts(Actor& actor, OpenFile& file, const iovec* parts, int count,
     done += static_cast<std::size_t>(put);
     if (static_cast<std::size_t>(put) < length) break;
   }
+  CAIRN_DCHECK(done <= total);
   return static_cast<ssize_t>(done);
 }
 
@@ -192,6 +196,7 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count
     filled += length - missing;
     if (missing > 0) break;
   }
+  CAIRN_DCHECK(filled <= total);
   const ssize_t result = filled > 0 ? append(actor, file, gathered, filled, offset) : -EFAULT;
   if (gathered != small) sys::munmap(gathered, total);
   return result;

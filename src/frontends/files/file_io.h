@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,6 +22,7 @@ namespace cairn {
 
 // What one read or write call transfers at most, as Linux has it.
 inline constexpr std::size_t kTransferMax = 0x7ffff000;
+static_assert(kTransferMax == (INT_MAX & ~(kPageBytes - 1)), "whole pages below 2 GiB");
 
 // At and through the shared offset, as read(2), write(2) and lseek(2) do.
 ssize_t file_read(OpenFile& file, void* buffer, std::size_t length);

@@ -7,6 +7,7 @@
 
 #include <new>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
@@ -93,6 +94,7 @@ void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
 // is not possible.
 OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status,
                             ObjectIndex known, const ObjectHandling& handling) {
+  CAIRN_DCHECK(fd >= 0 && fd < DescriptorTable::limit());
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return nullptr;
   OpenFile* file = OpenFilePool::take();
@@ -124,6 +126,8 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
     restore_flags(fd, flags);
     return nullptr;
   }
+  CAIRN_DCHECK(file->index != DescriptionIndex::kNone && file->hold != HoldIndex::kNone);
+  CAIRN_DCHECK(file->description->references.load(std::memory_order_relaxed) != 0);
   file->descriptors.store(1, std::memory_order_relaxed);
   if (file->private_fd() == fd) PrivateDescriptors::note_file_in_place();
   if (file->may_write && is_guarded(private_fd, status))
@@ -272,6 +276,7 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
 }
 
 int truncate_opened(int fd, OpenFile* file) {
+  CAIRN_DCHECK(fd >= 0 && (file == nullptr || file->may_write));
   const int error = file != nullptr ? file_truncate(*file, 0) : sys::ftruncate(fd, 0);
   // Only a regular file can be cut; for everything else the kernel ignores the flag.
   if (error == 0 || (file == nullptr && error == -EINVAL)) return fd;

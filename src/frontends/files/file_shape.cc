@@ -2,7 +2,9 @@
 #include "frontends/files/file_shape.h"
 
 #include <errno.h>
+#include <cstdint>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -26,6 +28,7 @@ off_t file_size(OpenFile& file) {
     size = visible_stamp(object, status.stamp).size;
     if (size >= object.size.load(std::memory_order_acquire)) break;
   }
+  CAIRN_DCHECK(size <= INT64_MAX);
   return static_cast<off_t>(size);
 }
 

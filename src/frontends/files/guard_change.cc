@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/session.h"
 #include "frontends/paths/visible_status.h"
@@ -52,6 +53,7 @@ GuardChange::GuardChange(int directory, const char* path, int flags, bool is_wan
 }
 
 void GuardChange::begin(BackingFile& backing) {
+  CAIRN_DCHECK(object_ != ObjectIndex::kNone);
   Object& object = actor_->object(object_);
   object.set(kObjectGuarded);
   // A writer that has seen the flag down may still be at work, and so may the service, which sets

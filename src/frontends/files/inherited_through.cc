@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/files/inherited_through.h"
 
+#include "base/check.h"
 #include "frontends/client/session.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -10,6 +11,7 @@ HoldIndex inherit_through(ObjectIndex object) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return HoldIndex::kNone;
+  CAIRN_DCHECK(object != ObjectIndex::kNone);
   count_through(*actor, object);
   const HoldIndex hold = session.memory().descriptions().hold_through(object, actor->self);
   BackingFile no_file;

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <iterator>
 
+#include "base/check.h"
+#include "base/ids.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/client/process_page.h"
@@ -24,6 +26,7 @@ namespace {
 // another.
 constexpr unsigned kContextsMax = 64;
 constexpr aio_context_t kDying = 1;
+static_assert((kPageBytes & kDying) == 0, "no address of a page has the bit");
 constinit std::atomic<aio_context_t> contexts[kContextsMax] = {};
 // One found no room, so the end of the last one cannot be seen any more.
 constinit std::atomic<bool> has_overflowed{false};
@@ -95,6 +98,7 @@ long KernelAio::submit(aio_context_t context, long count, iocb** requests) {
     if (taken == -EBADF && DescriptorTable::any() && lend_file_of(*requests[done])) continue;
     if (taken <= 0) return done > 0 ? done : taken;
     done += taken;
+    CAIRN_DCHECK(done <= count);
     // The next call tells why it took no more.
     if (done == count || !DescriptorTable::any()) return done;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -24,6 +25,7 @@ namespace {
 // Past this many the rest is held until the process ends.
 constexpr unsigned kFilesMax = 4096;
 constexpr unsigned kFirstSweep = 256;
+static_assert(kFirstSweep < kFilesMax, "a full table is swept");
 
 struct Shared {
   ObjectIndex object = ObjectIndex::kNone;
@@ -69,6 +71,7 @@ void sweep(Actor& actor) {
       let_go(actor, file.object, file.hold);
     }
   }
+  CAIRN_DCHECK(kept <= count && count <= capacity);
   file_count.store(kept, std::memory_order_relaxed);
   sweep_at = std::min(capacity, std::max(kFirstSweep, 2 * kept));
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/files/direct_io.h"
 #include "frontends/files/through_mode.h"
@@ -33,6 +34,8 @@ bool is_offset_moved_by_kernel(Actor& actor, OpenFile& file) {
 }
 
 ssize_t read_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, int count) {
+  CAIRN_DCHECK(file.is_offset_in_kernel());
+  CAIRN_DCHECK(file.description->offset_lock.holder() == actor.self);
   const ssize_t got = call_kernel(file, parts, count, is_refused_read, sys::readv);
   actor.count(Counter::kReads, 1);
   if (got <= 0) return got;
@@ -42,6 +45,8 @@ ssize_t read_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, 
 }
 
 ssize_t write_at_kernel_offset(Actor& actor, OpenFile& file, const iovec* parts, int count) {
+  CAIRN_DCHECK(file.is_offset_in_kernel());
+  CAIRN_DCHECK(file.description->offset_lock.holder() == actor.self);
   const ssize_t put = call_kernel(file, parts, count, is_refused_write, sys::writev);
   actor.count(Counter::kWrites, 1);
   if (put <= 0) return put;

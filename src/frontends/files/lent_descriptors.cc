@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/kernel_descriptors.h"
@@ -62,6 +63,7 @@ int keep_with_kernel(OpenFile& file) {
   if (is_lent(file.object)) {
     give_up(lent);  // another thread was faster
   } else if (count < kLentMax) {
+    CAIRN_DCHECK(lent.object != ObjectIndex::kNone);
     lent_files[count] = lent;
     lent_count.store(count + 1, std::memory_order_relaxed);
   }
@@ -136,6 +138,7 @@ void LentDescriptors::take_back() {
     put_placeholders_back(file.object);
     give_up(file);
   }
+  CAIRN_DCHECK(kept <= count && count <= kLentMax);
   lent_count.store(kept, std::memory_order_relaxed);
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <span>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/files/inherited_through.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -43,6 +44,7 @@ std::span<Piece> all() { return {pieces, piece_count.load(std::memory_order_rela
 // False when there is no room.
 bool insert(const Piece& piece) {
   const unsigned count = piece_count.load(std::memory_order_relaxed);
+  CAIRN_DCHECK(piece.range.begin <= piece.range.end);
   if (count == kPiecesMax) return false;
   pieces[count] = piece;
   piece_count.store(count + 1, std::memory_order_release);
@@ -51,6 +53,7 @@ bool insert(const Piece& piece) {
 
 void erase(unsigned index) {
   const unsigned last = piece_count.load(std::memory_order_relaxed) - 1;
+  CAIRN_DCHECK(index <= last && last < kPiecesMax);
   pieces[index] = pieces[last];
   piece_count.store(last, std::memory_order_release);
 }
@@ -73,6 +76,7 @@ void let_go(ObjectIndex object, HoldIndex hold) {
 
 // Takes `gone` out of the list: the kernel has no mapping of it there any more.
 void cut(const Range& gone) {
+  CAIRN_DCHECK(gone.begin <= gone.end);
   for (unsigned index = 0; index < piece_count.load(std::memory_order_relaxed);) {
     const Piece piece = pieces[index];
     if (!piece.range.meets(gone)) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/check.h"
 #include "frontends/client/session.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -10,6 +11,7 @@
 namespace cairn {
 
 int ThroughMode::enter(OpenFile& file) {
+  CAIRN_DCHECK(file_ == nullptr);
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;  // what others hold of the file cannot be stored
   if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
@@ -23,6 +25,7 @@ int ThroughMode::enter(OpenFile& file) {
 void ThroughMode::keep_for_good() {
   Actor* actor = file_ == nullptr ? nullptr : Session::instance().actor_if_any();
   if (actor == nullptr) return;
+  CAIRN_DCHECK(!is_kept_);
   keep_through_for_good(access_of(*actor, *file_));
   is_kept_ = true;
 }
@@ -39,6 +42,7 @@ ThroughMode::~ThroughMode() {
   {
     Object& object = actor->object(file_->object);
     const OwnedGuard guard(object.lock, actor->self, actor->owners());
+    CAIRN_DCHECK(object.through.load(std::memory_order_relaxed) != 0);
     (void)adopt_kernel_state(access_of(*actor, *file_));
   }
   if (hold_ != HoldIndex::kNone) actor->memory->descriptions().release(hold_, actor->self);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/kernel_descriptors.h"
 #include "frontends/descriptors/placeholder.h"
@@ -26,6 +27,7 @@ int share_unheld(OpenFile& file, protocol::UnservedReason why) {
 }
 
 int plain_descriptor(OpenFile& file, bool* is_extra) {
+  CAIRN_DCHECK(file.is_kept_through);
   *is_extra = false;
   const std::uint32_t flags = file.flags();
   if ((flags & O_APPEND) == 0) return file.private_fd();

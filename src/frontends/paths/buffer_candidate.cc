@@ -9,6 +9,9 @@
 #include "frontends/paths/visible_status.h"
 
 namespace cairn {
+
+static_assert((kCandidateMask & kOverlayMask) == kOverlayMask, "key_of() reads these parts");
+
 namespace {
 
 // Whether an open of this path would give a managed file. Only a process that has not attached yet

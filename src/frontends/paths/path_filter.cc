@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
 
@@ -37,6 +38,7 @@ struct Filter {
   std::atomic<std::uint32_t> state;  // 0 to resolve, 1 being resolved, 2 resolved
 };
 constinit Filter filter{};
+static_assert(kTextMax >= 2 * PATH_MAX, "a directory as configured, and where it really is");
 
 // Keeps a copy for the life of the process; null when there is no room.
 const char* keep(const char* text, std::size_t length) {
@@ -45,6 +47,7 @@ const char* keep(const char* text, std::size_t length) {
   std::memcpy(copy, text, length);
   copy[length] = '\0';
   filter.used += length + 1;
+  CAIRN_DCHECK(filter.used <= kTextMax);
   return copy;
 }
 
@@ -85,6 +88,7 @@ void resolve_one(const char* wanted) {
     if (copy != nullptr) {
       // The root directory is the one whose path ends with a slash.
       const std::size_t used = length == 1 ? 0 : static_cast<std::size_t>(length);
+      CAIRN_DCHECK(filter.directory_count < filter.wanted_count);
       filter.directories[filter.directory_count++] = Directory{copy, used, mount_of(fd)};
     }
   }
@@ -126,6 +130,7 @@ void PathFilter::resolve() {
     return;
   }
   for (unsigned index = 0; index < filter.wanted_count; ++index) resolve_one(filter.wanted[index]);
+  CAIRN_DCHECK(filter.state.load(std::memory_order_relaxed) == 1);
   filter.state.store(2, std::memory_order_release);
 }
 

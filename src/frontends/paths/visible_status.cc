@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
@@ -34,6 +35,7 @@ timespec to_time(const statx_timestamp& time) {
 // False when the kernel's answer may be older than the object's: a reclaim or a store came between
 // the answer and the look here. A second answer of the kernel is right.
 bool overlay(struct ::statx& status, const FileKey& key, ObjectIndex index) {
+  CAIRN_DCHECK(index != ObjectIndex::kNone && S_ISREG(status.stx_mode));
   const Object& object = Session::instance().memory().objects().at(index);
   const StoreStamp stamp = stamp_of(status);
   const VisibleStamp visible = visible_stamp(object, stamp);

@@ -14,6 +14,10 @@ namespace cairn {
 
 // A status needs these parts, so that we recognise its file and can put our size and times over it.
 inline constexpr unsigned kOverlayMask = STATX_BASIC_STATS | STATX_BTIME;
+inline constexpr unsigned kOverlaidParts = STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME;
+static_assert((kOverlayMask & (STATX_INO | STATX_BTIME)) == (STATX_INO | STATX_BTIME),
+              "the file's key");
+static_assert((kOverlayMask & kOverlaidParts) == kOverlaidParts);
 
 FileKey key_of(const struct ::statx& status);
 StoreStamp stamp_of(const struct ::statx& status);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -82,6 +83,7 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
 int make_transit_holds(Inherited* entries, unsigned count) {
   Session& session = Session::instance();
   for (unsigned index = 0; index < count; ++index) {
+    CAIRN_DCHECK(entries[index].transit == HoldIndex::kNone);
     entries[index].transit = session.memory().descriptions().hold(
         entries[index].file->index, session.self(), HoldKind::kDescriptionInTransit);
     if (entries[index].transit != HoldIndex::kNone) continue;
@@ -115,8 +117,10 @@ PassedTable write_table(const Inherited* entries, unsigned count, bool for_child
         .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
         .hold = raw(for_child ? entries[index].transit : file.hold)});
   }
+  CAIRN_DCHECK(writer.is_complete());
   if (writer.size() <= kExecTableInlineMax) return {.value = writer.text()};
   // Behind the text is room, for more entries than there are.
+  static_assert(ExecTableWriter::kEntryBytesMax > kExecTableReferenceBytes);
   char* reference = buffer + writer.size() + 1;
   const int file = write_exec_table_file(writer.text(), writer.size(), reference);
   return {.value = file >= 0 ? reference : nullptr, .file = file};

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/session.h"
@@ -129,6 +130,7 @@ bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int giv
   if (private_fd < 0) return false;
   // Past the end of the table the kernel keeps the offset, in the descriptor that all share.
   if (fd >= DescriptorTable::limit() && private_fd != given) return false;
+  CAIRN_DCHECK(raw(index) != 0 && raw(index) < descriptions().capacity());
   const HoldIndex held = take_hold(hold, from, index, generation);
   if (held == HoldIndex::kNone) return false;
   if (adopt(fd, index, generation, private_fd, held) == nullptr) return false;

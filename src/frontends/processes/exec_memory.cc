@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -60,6 +61,7 @@ ExecMemory::~ExecMemory() {
     unmap(begin_, size_);
     return;
   }
+  CAIRN_DCHECK(block_->user == sys::getpid());
   sys::call(SYS_set_tid_address, 0);
   std::atomic_ref<std::int32_t>(block_->user).store(0, std::memory_order_release);
 }

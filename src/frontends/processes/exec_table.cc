@@ -49,6 +49,7 @@ bool ExecTableWriter::add(const ExecTableEntry& entry) {
   append(entry.private_fd < 0 ? kNumberOfNone : static_cast<std::uint64_t>(entry.private_fd) + 1,
          ',');
   append(entry.hold, ';');
+  CAIRN_DCHECK(size_ < capacity_);
   buffer_[size_] = '\0';
   return true;
 }

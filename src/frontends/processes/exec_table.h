@@ -46,6 +46,10 @@ class ExecTableWriter {
 
   static constexpr std::size_t kHeaderBytesMax = 32;
   static constexpr std::size_t kEntryBytesMax = 60;
+  // Numbers of 32 bits, each with the character behind it, and the end of the text.
+  static constexpr std::size_t kNumberBytesMax = 10 + 1;
+  static_assert(kHeaderBytesMax > 2 + 2 * kNumberBytesMax, "a version of one digit");
+  static_assert(kEntryBytesMax > 5 * kNumberBytesMax);
 
  private:
   void append(std::uint64_t number, char behind);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
 
@@ -12,6 +13,7 @@ namespace cairn {
 namespace {
 
 constexpr char kMark = '@';
+static_assert(kExecTableReferenceBytes >= 1 + 10 + 1, "the mark, a descriptor and the end");
 constexpr long kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 // More than a process can have descriptors.
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 27;
@@ -25,6 +27,7 @@ int descriptor_in(const char* value) {
 }
 
 void write_reference(int fd, char* out) {
+  CAIRN_DCHECK(fd >= 0);
   char digits[12];
   unsigned count = 0;
   do {

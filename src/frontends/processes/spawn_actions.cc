@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <new>
+#include <type_traits>
+
+#include "base/check.h"
 
 namespace cairn {
 namespace {
@@ -17,6 +20,8 @@ struct Anchor {
 };
 constexpr std::uint64_t kMagic = 0x43616972'6e53706eULL;
 static_assert(sizeof(posix_spawn_file_actions_t::__pad) >= sizeof(Anchor));
+static_assert(std::is_trivially_copyable_v<SpawnAction>, "realloc() moves them");
+static_assert(std::is_trivially_destructible_v<SpawnNotes>, "free() ends them");
 
 char* place_of(const posix_spawn_file_actions_t* actions) {
   const auto* padding = reinterpret_cast<const char*>(actions->__pad);
@@ -73,6 +78,7 @@ void SpawnNotes::add(posix_spawn_file_actions_t* actions, const SpawnAction& act
       return;
     }
   }
+  CAIRN_DCHECK(notes->count_ < notes->capacity_);
   new (&notes->list_[notes->count_++]) SpawnAction(noted);
 }
 

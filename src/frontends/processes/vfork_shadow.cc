@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -52,6 +53,7 @@ void VforkShadow::note(int fd, OpenFile* file) {
     return;
   }
   if (child != nullptr && child->count < kNotes) {
+    CAIRN_DCHECK(fd >= 0);
     child->notes[child->count++] = Note{fd, file};
   } else {
     has_overflowed_ = true;

@@ -17,7 +17,9 @@
 // (service/attachment/client_message.h). Thread safety: values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "memory/tiers/node_memory.h"
 
@@ -126,6 +128,21 @@ struct Flushed {
 };
 
 inline constexpr std::size_t kMessageBytesMax = 256;
-static_assert(sizeof(Refused) <= kMessageBytesMax && sizeof(Welcome) <= kMessageBytesMax);
+
+// A message is its bytes: it fits the buffers of both sides and begins with its header.
+template <typename Message>
+inline constexpr bool kIsSound =
+    std::is_trivially_copyable_v<Message> && std::is_standard_layout_v<Message> &&
+    sizeof(Message) <= kMessageBytesMax;
+static_assert(sizeof(Header) == 8 && std::is_trivially_copyable_v<Header>);
+static_assert(kIsSound<Hello> && offsetof(Hello, header) == 0);
+static_assert(kIsSound<Welcome> && offsetof(Welcome, header) == 0);
+static_assert(kIsSound<Refused> && offsetof(Refused, header) == 0);
+static_assert(kIsSound<ObjectMessage> && offsetof(ObjectMessage, header) == 0);
+static_assert(kIsSound<SyncMessage> && offsetof(SyncMessage, header) == 0);
+static_assert(kIsSound<ForeignMessage> && offsetof(ForeignMessage, header) == 0);
+static_assert(kIsSound<UnservedMessage> && offsetof(UnservedMessage, header) == 0);
+static_assert(kIsSound<Flushed> && offsetof(Flushed, header) == 0);
+static_assert(sizeof(Welcome) != sizeof(Refused), "a client tells them by their size, too");
 
 }  // namespace cairn::protocol
