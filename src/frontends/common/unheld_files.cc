@@ -27,7 +27,7 @@ int plain_descriptor(OpenFile& file, bool* is_extra) {
   *is_extra = false;
   const std::uint32_t flags = file.flags();
   if ((flags & O_APPEND) == 0) return file.private_fd();
-  // Ours must go on writing where it is told, so an appending program gets a description of its own.
+  // Ours must go on writing where it is told: who appends gets a description of its own.
   char path[kDescriptorPathBytes];
   write_descriptor_path(file.private_fd(), path);
   const int appending =
