@@ -295,6 +295,22 @@ SCENE(nothing_to_send) {
   }
 }
 
+// So is what is wrong with the source's position, even before a target that cannot be written.
+SCENE(sending_past_the_last_position) {
+  const int from = make_file("from", "0123456789");
+  const int target = open_file("to", O_WRONLY | O_CREAT);
+  const int reader = open_file("to", O_RDONLY);
+  for (const off_t at : {off_t{0}, INT64_MAX - 3999, INT64_MAX}) {
+    for (const int to : {target, reader}) {
+      off_t offset = at;
+      say("given", sendfile(to, from, &offset, 4000));
+      say("positioned", lseek(from, at, SEEK_SET));
+      say("from there", sendfile(to, from, nullptr, 4000));
+    }
+  }
+  say("more than a call can say", sendfile(target, from, nullptr, SIZE_MAX));
+}
+
 // One call moves as much as the kernel moves in one.
 SCENE(large_copies) {
   constexpr off_t kBytes = 70 * 1024 * 1024;

@@ -182,6 +182,25 @@ def an_append_past_the_size_limit_goes_to_the_kernels_end():
     Programs("limited", LIMITED, capacities="descriptors=24").agree()
 
 
+# One of these opens is the first that the service has no room for, whatever it has taken before.
+APPENDED = """
+    import os
+    kept = []
+    for number in range(24):
+        first = os.open(f"a{number}", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        os.write(first, b"x" * 5000)
+        os.lseek(first, 4316, os.SEEK_SET)
+        kept.append(os.dup(first))
+        os.close(first)
+        at = os.lseek(kept[-1], 0, os.SEEK_CUR)
+        print(number, at, len(os.read(kept[-1], 1000)), os.write(kept[-1], b"y"), os.lseek(kept[-1], 0, os.SEEK_CUR))
+"""
+
+
+def an_appending_descriptor_keeps_its_offset():
+    Programs("appended", APPENDED, capacities="descriptors=24").agree()
+
+
 SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched,
           appends_beside_those_of_the_kernel, programs_with_hardly_a_number, without_a_number_to_ask_with_an_open_fails,
-          an_append_past_the_size_limit_goes_to_the_kernels_end]
+          an_append_past_the_size_limit_goes_to_the_kernels_end, an_appending_descriptor_keeps_its_offset]

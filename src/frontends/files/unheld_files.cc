@@ -31,13 +31,17 @@ int plain_descriptor(OpenFile& file, bool* is_extra) {
   *is_extra = false;
   const std::uint32_t flags = file.flags();
   if ((flags & O_APPEND) == 0) return file.private_fd();
-  // The private descriptor must not append; a program that appends has no need of its offset.
+  // The private descriptor must not append, so an appending program gets a description of its own.
   char path[kDescriptorPathBytes];
   write_descriptor_path(file.private_fd(), path);
   const int appending =
       sys::openat(AT_FDCWD, path, static_cast<int>(flags & O_ACCMODE) | O_APPEND | O_CLOEXEC);
-  *is_extra = appending >= 0;
-  return appending >= 0 ? appending : file.private_fd();
+  if (appending < 0) return file.private_fd();
+  // Reading begins where the others are, also when they have gone by then.
+  const off_t offset = sys::lseek(file.private_fd(), 0, SEEK_CUR);
+  if (offset > 0) (void)sys::lseek(appending, offset, SEEK_SET);
+  *is_extra = true;
+  return appending;
 }
 
 void become_plain(int fd, OpenFile& file) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/system_call.h"
 #include "base/user_copy.h"
@@ -196,11 +197,20 @@ ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
   return copy(from, to, length);
 }
 
+// Whether what is to be read would end behind the last position that a file can have, which the
+// kernel looks at before it looks at where the bytes go (rw_verify_area()).
+bool ends_past_all_positions(const End& from, std::size_t length) {
+  constexpr auto kLast = static_cast<std::size_t>(std::numeric_limits<off_t>::max());
+  const off_t position = from.position();
+  return length > kLast - static_cast<std::size_t>(std::max<off_t>(position, 0));
+}
+
 ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
   const End from(from_fd, offset);
   const End to(to_fd, nullptr);
   if (!from.allows(O_RDONLY)) return -EBADF;
   if (offset != nullptr && *offset < 0) return -EINVAL;
+  if (ends_past_all_positions(from, length)) return -EINVAL;
   if (!to.allows(O_WRONLY)) return -EBADF;
   if (to.refuses_as_appending()) return -EINVAL;
   if (from.file == nullptr) {

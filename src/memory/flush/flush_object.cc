@@ -436,7 +436,10 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   if (object.through.load() != 0) return settle_through(object, fd);
   object.clear(kObjectTimesDirty);
-  int result = extend_store(actor, index, fd, object.size.load(std::memory_order_acquire));
+  // Each write of a guarded file is in the store already. To make it longer here would undo what
+  // open(O_RDONLY | O_TRUNC) has just cut there, and cost it its set-id bits.
+  const bool may_be_short = !object.has(kObjectGuarded);
+  int result = may_be_short ? extend_store(actor, index, fd, object.size.load()) : 0;
   std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
   // Looked at after the time: what was written before that time is stored if nothing is dirty now.
   const bool is_whole = object.dirty_blocks.load(std::memory_order_seq_cst) == 0;

@@ -148,6 +148,17 @@ TEST_F(SettleStore, LeavesNoUnfinishedTimeInThroughMode) {
   object().through.store(0);
 }
 
+// open(O_RDONLY | O_TRUNC) has cut the store's file, and the object has not followed yet.
+TEST_F(SettleStore, LeavesAGuardedFileAsShortAsTheKernelHasCutIt) {
+  ASSERT_EQ(ftruncate(fd_, 0), 0);
+  object().set(kObjectGuarded);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(status().st_size, 0);
+  object().clear(kObjectGuarded);
+  ASSERT_EQ(settle_store(actor_, index_, fd_), 0);
+  EXPECT_EQ(status().st_size, static_cast<off_t>(kBytes.size()));
+}
+
 TEST_F(SettleStore, TriesAgainAfterAStoreThatCannotBeAsked) {
   EXPECT_EQ(settle_store(actor_, index_, -1), -EBADF);
   EXPECT_TRUE(object().has(kObjectTimesDirty)) << "the times are still owed";
