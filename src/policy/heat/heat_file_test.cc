@@ -185,7 +185,7 @@ TEST_F(HeatFile, RandomBytesWithARightSumNeverDoHarm) {
       ASSERT_FALSE(decoded.status().message().empty());
       continue;
     }
-    // What is taken for a map is one: it can be used and saved.
+    // Bytes that pass as a map are one: the map can be used and saved.
     ++accepted;
     FileHeat heat;
     ASSERT_TRUE(heat.restore(*decoded));

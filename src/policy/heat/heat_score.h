@@ -6,7 +6,7 @@
 // Each term has a weight, 1 at first; what is older may be made to weigh less. n counts a reference
 // as 1 whatever it weighs, so that a score is halved when all its weights are.
 //
-// What is exact. Between two accesses n stays as it is, so the whole sum fades as one:
+// Exactness. Between two accesses n stays as it is, so the whole sum fades as one:
 // s(t) = s(t0) * (1/p)^((t - t0) / n). An access changes n, and with it every term by a factor of
 // its own, so that no one number can be carried on: from n to n + 1 it would be wrong by up to
 // (n/s)^(1/(n+1)), each time. Therefore accesses are kept as at most kRunsMax runs, each with its
@@ -91,7 +91,7 @@ class HeatScore {
 
   // Ascending by mean.
   std::span<const Run> runs() const { return {runs_.data(), count_}; }
-  // What was stored somewhere. Returns: whether it can be a score; it is cold if not.
+  // Takes stored runs. Returns: whether they can be a score; it is cold if not.
   bool restore(std::span<const Run> runs, std::uint32_t references);
 
  private:

@@ -79,7 +79,7 @@ class TierHeat {
   // As tiers grow and shrink; what is too much leaves with the next place(). Same number of tiers.
   void set_capacities(std::span<const std::uint64_t> capacities);
 
-  // Of the segments in the tier, logarithms; nothing while there are none.
+  // The lowest logarithm of the segments in the tier; nothing while there are none.
   std::optional<double> minimum(TierId tier, double time) const;
   std::optional<double> maximum(TierId tier, double time) const;
   std::optional<TierId> tier_of(SegmentKey key) const;

@@ -35,7 +35,7 @@ enum class OrderKind : std::uint8_t {
 inline constexpr unsigned kOrderKinds = 5;
 const char* name_of(OrderKind kind);
 
-// Who iterates over a RandomSampler. A DataLoader draws a seed for its workers from the same
+// The iterator over a RandomSampler. A DataLoader draws a seed for its workers from the same
 // generator before the sampler draws its own.
 enum class TorchLoader : std::uint8_t {
   kEachEpoch = 0,  // loader=each-epoch: a DataLoader

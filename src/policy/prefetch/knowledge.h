@@ -27,7 +27,8 @@ namespace cairn {
 // How often each predictor of the table in policy/prefetch/predictors.h was right.
 inline constexpr unsigned kPredictorsMax = 16;
 using PredictorScores = std::array<float, kPredictorsMax>;
-// Of which nothing is known: a stream's first right prediction makes it trusted.
+// The score of a predictor of which nothing is known: a stream's first right prediction makes it
+// trusted.
 inline constexpr float kScoreFirst = 0.3F;
 
 struct KnowledgeOptions {
@@ -69,7 +70,7 @@ class NodeKnowledge {
   // All that is known of files goes to the shelf; it stays known.
   void put_away() const;
 
-  // Of the file that the caller calls so; begins when it is asked for first.
+  // The knowledge of the file that the caller calls so; begins with the first call.
   FileKnowledgePtr file(std::uint64_t key);
   // Its contents are others now.
   void forget(std::uint64_t key);

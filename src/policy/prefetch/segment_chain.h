@@ -37,7 +37,7 @@ class SegmentChain {
 
   // The segment was read, and then one that begins at `next`.
   void learn(const Segment& segment, std::int64_t next);
-  // What is known of the segment that begins there: no blocks when nothing is.
+  // The segment that begins there; no blocks when nothing is known of it.
   Segment segment_at(std::int64_t first) const;
   Follower likely_after(std::int64_t first) const;
 

@@ -41,7 +41,7 @@ class StreamHints {
   // Ranges that are wanted and were not taken yet, cut so that they are `blocks_max` together at
   // most. Returns: how many of `ranges` are filled.
   std::size_t take_wanted(std::span<BlockRun> ranges, std::uint32_t blocks_max);
-  // Whoever is reading them has no use for their being fetched.
+  // A read of `run`: its blocks need not be fetched any more.
   void observe(BlockRun run);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what leaves a tier is worth a place in a slower one: how likely it is asked for again
-// while it would be there, times the time that this saves, against the time and the wear of writing
-// it. What is not worth it can be had from the backing store again.
+// Whether a page that leaves a tier is worth a place in a slower one: the chance that a program
+// wants it again while it would be there, times the time that this saves, against the time and the
+// wear of writing it. A page that is not worth it can be had from the backing store again.
 //
 // What it learns from is what has left the tier so far, whether it was written below or not. A
 // segment that comes back before the tier below would have had to give it up has returned; one for

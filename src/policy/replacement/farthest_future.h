@@ -25,7 +25,7 @@ class FarthestFuture final : public Expert {
   const char* name() const override { return "farthest-in-future"; }
   // The reference behind all that are known.
   void expect(PageId page);
-  // What was said of the future is not true any more.
+  // The future that was foretold is not true any more.
   void expect_nothing();
   std::size_t known_ahead() const { return future_.size(); }
 

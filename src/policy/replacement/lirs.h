@@ -4,7 +4,7 @@
 // "LIRS: an efficient low inter-reference recency set replacement policy", SIGMETRICS 2002).
 //
 // The stack holds the pages of low distance, and others in order of their last use down to the
-// oldest of low distance. Of pages that left, it remembers twice the capacity.
+// oldest of low distance. It remembers twice the capacity of pages that left.
 //
 // Thread safety: none.
 #pragma once

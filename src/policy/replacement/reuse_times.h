@@ -33,15 +33,15 @@ class ReuseTimes {
   // `capacity`: of the cache, in pages. Requires: > 0.
   explicit ReuseTimes(std::uint32_t capacity);
 
-  // Of a page that has been seen so often, the last two times so far apart.
+  // The class of a page that has been seen so often, the last two times so far apart.
   unsigned class_of(std::uint32_t times_seen, std::uint64_t interval) const;
   // A page of the class was referenced again after so long.
   void note_reuse(unsigned page_class, std::uint64_t age);
   // It is not waited for any more.
   void note_given_up(unsigned page_class) { given_up_[page_class] += 1; }
 
-  // Learns from what was noted, and from the pages that are waited for: `waiting` counts them by
-  // class and age. What was noted before fades a little.
+  // Learns from the noted times, and from the pages whose return is awaited: `waiting` counts them
+  // by class and age. Older notes fade a little.
   void learn(std::vector<Histogram> waiting);
 
   // The higher, the better it is to keep it.

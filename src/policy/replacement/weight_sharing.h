@@ -38,7 +38,7 @@ class WeightSharing final : public Expert {
   }
   void forget(PageId page) override;
 
-  // Of lru, lfu and random; their sum is 1.
+  // The weights of lru, lfu and random; their sum is 1.
   static constexpr unsigned kExperts = 3;
   std::array<double, kExperts> weights() const { return weights_; }
 

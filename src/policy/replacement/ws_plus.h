@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ws-plus: weight sharing that is told what each expert would have missed. Every expert keeps a
+// ws-plus: weight sharing that knows what each expert would have missed. Every expert keeps a
 // directory of its own, and the cache follows one of them, the leader, lazily: the victim is a page
-// that the leader does not hold, of which there is always one when the cache must evict.
+// that the leader does not hold. There is always such a page when the cache must evict.
 //
 // Another expert becomes the leader when that is paid for. For each expert
 //   advantage   how many more misses the leader has had, since that sum last stood at zero
@@ -50,7 +50,7 @@ class WsPlus final : public Expert {
     std::uint64_t misses = 0;
     bool is_hit = false;  // the reference under way
   };
-  // What is compared when the leader changes again.
+  // The figures to compare when the leader changes again.
   struct Stay {
     std::size_t leader_before = 0;
     std::uint64_t misses_before = 0;  // of that one

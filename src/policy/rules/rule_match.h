@@ -30,7 +30,7 @@ unsigned count_generation_marks(std::string_view pattern);
 // One text against one pattern, `{n}` included.
 bool glob_matches(const std::string& pattern, const std::string& text);
 
-// What is asked about.
+// The file that a rule is matched against.
 struct FileFacts {
   std::string path;  // absolute, as the kernel names it
   // the buffered directory above it, without a slash at its end; may be empty

@@ -37,7 +37,7 @@ struct ReadRules {
 ReadRules read_rules(const SchemaEntry& root, bool resolved);
 
 // Returns: empty when a rule may name this placement policy, else what is wrong; what would be
-// right. Whether a plugin exists is not asked.
+// right. Does not check whether a plugin exists.
 std::string policy_problem(const std::string& name);
 
 }  // namespace cairn
