@@ -81,7 +81,7 @@ def compare(bench, program: Program) -> list:
 def judge(bench, program: Program, rounds: list, io_goal: float = 0, bound_goal: float = 0) -> None:
     """io_goal: how many times less time in I/O than none. bound_goal: the run time at most, as a multiple of bound's.
 
-    What is not judged, because it has no goal, is shown.
+    Figures without a goal are shown and not judged.
     """
     io, wall = (_medians(rounds, quantity) for quantity in ("io", "wall"))
     if io_goal:

@@ -86,7 +86,7 @@ class Malloc {
   char* at(size_t slot, size_t) const { return held_[slot]; }
   void release(size_t slot) { free(held_[slot]); }
 
-  // Whoever is preloaded says so by what it exports.
+  // A preloaded allocator shows by what it exports.
   static const char* name() {
     return dlsym(RTLD_DEFAULT, "tc_version") != nullptr ? "tcmalloc" : "glibc";
   }

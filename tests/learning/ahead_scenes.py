@@ -8,7 +8,7 @@ import sys
 from stage import BLOCK, MIB, Stage, eventually, under_cairn
 
 BLOCKS_READ = 240
-# Of what is read, that was there before it was asked for, on a machine that has other things to do as well.
+# The part of the reads that found its blocks there already, on a machine that has other things to do as well.
 COVERAGE_MIN = 0.8
 ORDERS = {
     "sequential": list(range(BLOCKS_READ)),

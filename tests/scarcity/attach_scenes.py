@@ -64,7 +64,7 @@ def no_address_space():
         """).agree(reason="address space")
 
 
-# What is open when the limit comes is shared with children that the node does not take.
+# Files that are open when the limit comes are shared with children that the node does not take.
 def more_processes_than_slots():
     Scene("no-slot", """
         work() {
