@@ -24,7 +24,7 @@ PROGRAMS = ("mImgtbl", "mMakeHdr", "mProjectPP", "mProject", "mOverlaps", "mDiff
             "mBgModel", "mBackground", "mAdd", "mShrink")
 PROCESSES = 2
 MIB = 1 << 20
-# The bytes for a field's pixel: raw 4 bytes; projected and corrected 2 x 2 x 8, differences about a half of that, mosaic
+# The bytes for a field's pixel: raw 4; projected and corrected 2 x 2 x 8, differences about a half of that, mosaic
 # somewhat less than once 2 x 8.
 BYTES_PER_PIXEL = 4 + 32 + 16 + 12
 # Images that two processes work on, and the node's own memory.

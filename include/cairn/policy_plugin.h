@@ -4,9 +4,9 @@
  *
  * The object exports one function, cairn_placement_policy_v1(), which returns a description that
  * lives as long as the object is loaded. The service calls solve() on a thread of its own, one call
- * at a time. When a call takes longer than 50 ms, throws, reports a failure or answers what cannot be
- * carried out, the default policy answers instead, and the service's log says so; the service does
- * not call a policy again that does so three times in a row.
+ * at a time. When a call takes longer than 50 ms, throws, reports a failure or answers what cannot
+ * be carried out, the default policy answers instead, and the service's log says so; the service
+ * does not call a policy again that does so three times in a row.
  *
  * What solve() must keep: equal input, equal answer; no step above request->fastest; at most one
  * making of room and one place per tier, all making of room first; no more placed in a tier than

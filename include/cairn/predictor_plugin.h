@@ -7,8 +7,9 @@
  * long as the object is loaded. For each stream (what one process reads through one open
  * description) the service makes a state with create(), when something of it was not in RAM. From
  * then on it calls observe() for each read, in order, and predict() now and then. It compares the
- * forecasts with the reads, as with the predictors that are built in: a predictor that is right less
- * often than two times in five has nothing fetched, and of several the service follows the best.
+ * forecasts with the reads, as with the predictors that are built in: a predictor that is right
+ * less often than two times in five has nothing fetched, and of several the service follows the
+ * best.
  *
  * Nobody waits for a predictor: the service uses its forecast when the program has read on. So it
  * calls predict() for many reads at once, and again before they are used up, or when the program
@@ -19,9 +20,9 @@
  * neither is a second read of the same blocks in a row.
  *
  * Errors: the service does not call a predictor again that throws or does not return within 500
- * ms, and its log says so. It leaves out forecast runs that are no blocks of the file, and an answer
- * that counts more runs than there is room for; the log says so once. A crash is a crash of the
- * service.
+ * ms, and its log says so. It leaves out forecast runs that are no blocks of the file, and an
+ * answer that counts more runs than there is room for; the log says so once. A crash is a crash of
+ * the service.
  *
  * Thread safety: all functions are called by one thread of the service at a time, which is not
  * always the same. Ownership: a state belongs to the predictor, and the service gives it back with
