@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that one node service is told at start, already validated and resolved.
+// The configuration of one node service, already validated and resolved.
 //
 // The command line resolves it (defaults by looking at the machine, configuration file,
 // environment, flags; see base/option_table.h) and node::run_service() consumes it. It is never
@@ -84,9 +84,8 @@ struct NodeConfig {
   // Clean blocks that leave a tier go to the next one if that is worth it; false: in any case.
   bool admits_by_value = true;
 
-  // What programs will read is fetched ahead of its use, as far as no more than so much of RAM
-  // waits for that; 0: nothing is. Of what programs tell about their accesses, events_keep_percent
-  // are looked at.
+  // The service fetches ahead while no more than so much of RAM waits for its use; 0: never. It
+  // looks at events_keep_percent of the events that programs report.
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;
