@@ -10,6 +10,7 @@ has, and an entry must be exact.
 Usage: style_check.py                  checks the tree
        style_check.py --english [PATH...]      lists the turns of phrase, in all files or those under the paths
        style_check.py --lower-english          lowers the entries of files that have become better
+       style_check.py --move-english OLD NEW...        gives the entry of a file that was renamed or split to others
 """
 
 import os
@@ -188,16 +189,29 @@ def check_english(found, budget):
     return problems
 
 
-def lower_english_budget(root=sources.ROOT):
-    """Rewrites the budget: no entry is raised, none is added, those of files without findings go."""
-    found, budget = english_findings(root), read_english_budget(root)
+def write_english_budget(budget, root):
     lines = [line for line in sources.read(ENGLISH_BUDGET, root).splitlines() if line.startswith("#")]
-    for path, allowed in sorted(budget.items()):
-        count = min(allowed, len(found.get(path, [])))
-        if count:
-            lines.append(f"{path} {count}")
+    lines += [f"{path} {count}" for path, count in sorted(budget.items()) if count]
     with open(os.path.join(root, ENGLISH_BUDGET), "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
+
+
+def lower_english_budget(root=sources.ROOT):
+    """Rewrites the budget: no entry is raised, none is added, those of files without findings go."""
+    found = english_findings(root)
+    write_english_budget({path: min(allowed, len(found.get(path, [])))
+                          for path, allowed in read_english_budget(root).items()}, root)
+
+
+def move_english_budget(old, new_paths, root=sources.ROOT):
+    """Shares the entry of `old` among files into which it was split. Returns: whether they have no more than that."""
+    found, budget = english_findings(root), read_english_budget(root)
+    paths = {old, *new_paths}
+    counts = {path: len(found.get(path, [])) for path in paths}
+    if sum(counts.values()) > sum(budget.get(path, 0) for path in paths):
+        return False
+    write_english_budget(budget | counts, root)
+    return True
 
 
 def check_tree(root=sources.ROOT):
@@ -225,6 +239,11 @@ def main(arguments):
     if arguments == ["--lower-english"]:
         lower_english_budget()
         return 0
+    if arguments[:1] == ["--move-english"] and len(arguments) > 2:
+        if move_english_budget(arguments[1], arguments[2:]):
+            return 0
+        print(f"{' '.join(arguments[2:])}: more awkward turns of phrase than {arguments[1]} had", file=sys.stderr)
+        return 1
     if arguments:
         print(__doc__.strip(), file=sys.stderr)
         return 2

@@ -117,19 +117,34 @@ class EnglishTest(unittest.TestCase):
         self.assertIn("lower the entry", style_check.check_english(found, {"a.cc": 3, "b.cc": 1})[0])
         self.assertIn("gone.cc has 0", style_check.check_english(found, {"a.cc": 2, "b.cc": 1, "gone.cc": 1})[0])
 
+    def tree(self, root, budget, **files):
+        """A tree of comment files: the number of findings in NAME.cc, by name."""
+        os.makedirs(os.path.join(root, "tools"))
+        for name, count in files.items():
+            with open(os.path.join(root, f"{name}.cc"), "w", encoding="utf-8") as file:
+                file.write("// Whoever reads.\n\n" * count)
+        with open(os.path.join(root, style_check.ENGLISH_BUDGET), "w", encoding="utf-8") as file:
+            file.write("# why\n" + budget)
+
+    def budget(self, root):
+        with open(os.path.join(root, style_check.ENGLISH_BUDGET), encoding="utf-8") as file:
+            return file.read()
+
     def test_lowering_never_raises(self):
         with tempfile.TemporaryDirectory() as root:
-            os.makedirs(os.path.join(root, "tools"))
-            with open(os.path.join(root, "a.cc"), "w", encoding="utf-8") as file:
-                file.write("// Whoever reads. Whoever writes.\n")
-            with open(os.path.join(root, "b.cc"), "w", encoding="utf-8") as file:
-                file.write("// Whoever reads. Whoever writes.\n")
-            budget = os.path.join(root, style_check.ENGLISH_BUDGET)
-            with open(budget, "w", encoding="utf-8") as file:
-                file.write("# why\na.cc 5\nb.cc 1\ngone.cc 2\n")
+            self.tree(root, "a.cc 5\nb.cc 1\ngone.cc 2\n", a=2, b=2)
             style_check.lower_english_budget(root)
-            with open(budget, encoding="utf-8") as file:
-                self.assertEqual(file.read(), "# why\na.cc 2\nb.cc 1\n")
+            self.assertEqual(self.budget(root), "# why\na.cc 2\nb.cc 1\n")
+
+    def test_an_entry_moves_with_its_file_and_does_not_grow(self):
+        with tempfile.TemporaryDirectory() as root:
+            self.tree(root, "a.cc 1\nold.cc 4\n", a=1, one=2, other=1)
+            self.assertTrue(style_check.move_english_budget("old.cc", ["one.cc", "other.cc"], root))
+            self.assertEqual(self.budget(root), "# why\na.cc 1\none.cc 2\nother.cc 1\n")
+        with tempfile.TemporaryDirectory() as root:
+            self.tree(root, "old.cc 2\n", one=2, other=1)
+            self.assertFalse(style_check.move_english_budget("old.cc", ["one.cc", "other.cc"], root))
+            self.assertEqual(self.budget(root), "# why\nold.cc 2\n")
 
 
 class TreeTest(unittest.TestCase):
