@@ -13,8 +13,11 @@ import re
 # A sentence begins with the paragraph, or behind the end of another sentence.
 _BEGIN = r"(?:^|(?<=[.!?:]\s))[\"'(*`]*"
 _SENTENCE_OPENING = re.compile(
-    _BEGIN + r"(?:(?:Who|Whom|Whoever|Whose|What (?:is|was))\b(?!')|Of (?!course\b))[^.?!]*\??")
-_ANYWHERE = re.compile(r"\bwhom\b|\b(?:is|are)(?: also| never| not| only)? (?:told|asked)\b(?! apart)")
+    _BEGIN + r"(?:(?:Who|Whom|Whose|What (?:is|was))\b(?!')|Of (?!course\b))[^.?!]*\??")
+# "handlers are as they were, whoever sets them" is good English: after a comma the word concedes and is no subject.
+_ANYWHERE = re.compile(
+    r"\b[Ww]hom\b|\bWhoever\b|(?<!, )\bwhoever\b|(?<=[;:] )who\b(?! has\b)"
+    r"|\b(?:is|are)(?: also| never| not| only)? (?:told|asked)\b(?! apart)")
 
 _CPP_PROSE = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
@@ -108,8 +111,8 @@ def findings(path, text):
         for _, line in paragraph:
             length += len(line) + 1
             ends.append(length)
-        for match in list(_SENTENCE_OPENING.finditer(joined)) + list(_ANYWHERE.finditer(joined)):
-            if not match.group(0).endswith("?"):
-                line = paragraph[bisect.bisect_right(ends, match.start())][0]
-                found.append((line, joined[match.start():match.start() + 50]))
+        openings = {match.start() for match in _SENTENCE_OPENING.finditer(joined) if not match.group(0).endswith("?")}
+        for start in openings | {match.start() for match in _ANYWHERE.finditer(joined)}:
+            line = paragraph[bisect.bisect_right(ends, start)][0]
+            found.append((line, joined[start:start + 50]))
     return sorted(found)

@@ -175,7 +175,7 @@ def _accounts(fetches: dict) -> str:
 
 
 def _say(bench, program: Program, system: str, outcome: Outcome) -> None:
-    """Progress, for whoever waits; the results come at the end."""
+    """Progress, for a person who waits; the results come at the end."""
     if bench.quick:
         return
     stages = {name: round(time / 1e9, 2) for name, time in outcome.said.get("stages", {}).items()}

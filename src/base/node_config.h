@@ -65,7 +65,7 @@ struct NodeConfig {
   uint32_t flush_retry_ms = 1000;     // first retry after an error of the backing store; doubles
 
   // How files are treated: by the rules, in their order, else by what follows them. The rules are
-  // those of schema_file, checked; who takes them does not read the file again.
+  // those of schema_file, checked, so that nobody needs to read the file again.
   std::string schema_file;  // absolute; empty: none
   std::vector<FileRule> rules;
   BufferingMode mode = BufferingMode::kAsync;

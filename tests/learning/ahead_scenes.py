@@ -257,7 +257,7 @@ def later_bursts_wait_in_the_file_tier():
         below = sum(move["bytes"] for move in status["moves"]
                     if (move["from"], move["to"], move["reason"]) == ("ram", "tier1", "ahead of use"))
         assert below >= burst * BLOCK // 2, f"{below} bytes: {status['moves']}"
-        # All of it has been read, a little of it before it came: who reads a burst overtakes what is on its way.
+        # All of it has been read, a little of it before it came: a program that reads a burst overtakes the fetches.
         fetched = stage.fetched()
         assert fetched["used_bytes"] >= 0.8 * fetched["fetched_bytes"], status["fetches"]
         for line in status["fetches"]:

@@ -162,7 +162,7 @@ TEST_F(HeatFile, EveryFlippedBitIsNoticed) {
   }
 }
 
-// The sum as it would be if whoever damaged the map had mended it.
+// The map with a sum that fits its damage.
 std::string with_right_sum(std::string bytes) {
   std::uint64_t sum = 0xcbf29ce484222325ULL;
   for (std::size_t at = 0; at + 8 < bytes.size(); ++at)

@@ -20,7 +20,7 @@
 // (heat_score_test.cc) it was 6.0 % at most and the real distance 2.1 %; with a step or less from
 // access to access 0.3 and 0.2 %.
 //
-// Times are in steps, whose length the paper leaves open: whoever calls chooses it. Logarithms are
+// Times are in steps, whose length the paper leaves open: the caller chooses it. Logarithms are
 // natural, because scores may be smaller than any number.
 //
 // Thread safety: none; values. It needs nothing of other modules. An access takes about 24

@@ -32,8 +32,9 @@ struct TierView {
   std::uint64_t reserve_bytes = 0;  // to be left free, so that the next write finds room at once
   double bandwidth = 1e9;           // bytes per second of a write, measured
   double latency = 1e-6;            // seconds per access, measured
-  // Seconds that what is placed now waits for what has been placed before; 0 where nobody counts.
-  // Part of the latency for whoever minimises time: devices that work side by side are all used.
+  // Seconds that bytes placed now wait for those placed before; 0 where nobody counts. A policy
+  // that minimises time adds them to the latency, so that devices that work side by side are all
+  // used.
   // Plugins do not see it: theirs may count the latency for each block.
   double backlog = 0;
   // Least hotness (UnitView::hotness) that belongs into this tier; 0 while it need not be rationed.

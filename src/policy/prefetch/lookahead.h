@@ -29,8 +29,8 @@ class Lookahead {
   // A block left RAM, and nobody had read it.
   void on_evicted_unused();
 
-  // As far as it goes, and that was not far enough: whoever reads like this, in bursts, is helped
-  // by what waits for it in slower tiers.
+  // As far as it goes, and that was not far enough: a program that reads like this, in bursts,
+  // gains from blocks that wait for it in slower tiers.
   bool is_at_most() const { return blocks_ == kBlocksMax; }
 
   // What may be ahead of the reader at most. `factor`: StreamHints::ahead_factor().

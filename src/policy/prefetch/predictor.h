@@ -44,7 +44,7 @@ class Predictor {
   virtual void observe(BlockRun run) = 0;
   // What it will ask for next, in order. Returns how many of `next` are filled: fewer when no more
   // is known, 0 when nothing is. Runs may lie behind the end of the file, or before its beginning:
-  // whoever asks leaves those out.
+  // the caller leaves those out.
   virtual std::size_t predict(std::span<BlockRun> next) const = 0;
   // The whole order that the stream goes through once more, when it has been right for a while.
   virtual RepeatedOrder repeated() const { return {}; }

@@ -29,8 +29,8 @@ struct AdmissionCosts {
   double seconds_to_write = 0;  // what it costs to put it below, with the wear of the device
 };
 
-// By how often something is expected to be read below, for one write: whoever returns with this
-// chance each time is read chance / (1 - chance) times.
+// By how often a segment is expected to be read below, for one write: if it returns with this
+// chance each time, it is read chance / (1 - chance) times.
 bool is_worth_admitting(double chance, const AdmissionCosts& costs);
 
 class ReturnRates {

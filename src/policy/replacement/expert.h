@@ -19,7 +19,7 @@
 
 namespace cairn {
 
-// A page, numbered by whoever asks: small numbers, for they are indices. A number may be given to
+// A page, numbered by the caller: small numbers, for they are indices. A number may be given to
 // another page as soon as nobody remembers it.
 enum class PageId : std::uint32_t {};
 inline constexpr PageId kNoPage{UINT32_MAX};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A known piece of the future of one file: which of its blocks will be used, and in which order,
-// such as a shuffle whose seed was told. It says of any block how far away its next use is, which
-// is all that whoever evicts needs: of the blocks that are here, the one that is wanted last leaves
-// (Belady: "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal
-// 5(2), 1966).
+// such as a shuffle with a known seed. It says of any block how far away its next use is, which is
+// all that an evictor needs: of the resident blocks the one that is wanted last leaves (Belady: "A
+// study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966).
 //
 // Unlike the expert of that rule (policy/replacement/farthest_future.h) it holds no directory of
 // its own, and its clock is the place in the order that has been reached, not the references that

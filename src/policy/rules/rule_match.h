@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rules speak of a file, and what they say together: for `cairn explain` and for whoever
-// decides on the command's or the service's side. A preloaded program decides by a compiled table
+// Which rules speak of a file, and what they say together: for `cairn explain` and for decisions
+// of the command and of the service. A preloaded program decides by a compiled table
 // of its own, which must agree with this.
 //
 // A pattern is a glob as of --exclude (frontends/common/path_filter.h): fnmatch() without flags,
