@@ -4,7 +4,8 @@
 //
 // Format (base/kept_file.h): "CAIRNHEA", then the file's identity (device, inode, birth), its size
 // and how scores fade, the epochs and the size of a segment, and for each segment its number of
-// runs, the runs (policy/heat/heat_score.h) and its references if there are any.
+// runs, the runs (policy/heat/heat_score.h) and its references if there are any; docs/formats.md
+// has the bytes.
 //
 // Errors name the file. A map that is not there: kNotFound. Not a map, cut off, changed, or with
 // values that no map has: kInvalid. A map with another version, file or pace: kIncompatible. After

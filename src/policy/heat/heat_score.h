@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How hot something is: the sum over its accesses t_1 .. t_k of (1/p)^((t - t_i) / n), where n
-// counts its references and p >= 2 says how fast old accesses fade (Kougkas, Devarajan, Sun: JCST
-// 35(1), 2020, equation 1).
+// A measure of how hot something is: the sum over its accesses t_1 .. t_k of (1/p)^((t - t_i) / n),
+// where n counts its references and p >= 2 says how fast old accesses fade (Kougkas, Devarajan,
+// Sun: JCST 35(1), 2020, equation 1).
 //
-// Each term has a weight, 1 at first; what is older may be made to weigh less. n counts a reference
-// as 1 whatever it weighs, so that a score is halved when all its weights are.
+// Each term has a weight, 1 at first; the caller may make older terms weigh less. n counts a
+// reference as 1 whatever it weighs, so that a score is halved when all its weights are.
 //
 // Exactness. Between two accesses n stays as it is, so the whole sum fades as one:
 // s(t) = s(t0) * (1/p)^((t - t0) / n). An access changes n, and with it every term by a factor of

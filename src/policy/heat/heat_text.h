@@ -7,7 +7,7 @@
 //     32 MiB |                                |
 //   blank: not accessed; · <= 0.0484 < ▁▂▃▄▅▆▇█ <= 12.4, each step twice the score
 //
-// What a terminal would obey in a file's name is shown as "?".
+// Control characters in a file's name appear as "?".
 //
 // Thread safety: pure functions. Ownership: values.
 #pragma once

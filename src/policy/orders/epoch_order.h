@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the items in each epoch of a declared training loop: what will be read, and when.
+// The order of the items in each epoch of a declared training loop.
 //
-// The libraries' own algorithms make it (policy/orders/permutations.h), so that it is what the loop
-// will do and not a guess: as long as every epoch is read to its end and nobody else draws from the
-// same generator meanwhile. Sources, besides those named there: torch/utils/data/sampler.py,
+// The libraries' own algorithms make it (policy/orders/permutations.h), so it is the loop's order
+// and not a guess, as long as every epoch is read to its end and nothing else draws from the same
+// generator meanwhile. Sources, besides those named there: torch/utils/data/sampler.py,
 // distributed.py and dataloader.py of PyTorch 2.15; numpy/random/mtrand.pyx and _generator.pyx.
 //
 // Thread safety: none. Ownership: a value. Memory: four bytes for an item of the current order;

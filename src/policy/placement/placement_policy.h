@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiers take the bytes of a request: the interface of placement policies.
+// The interface of placement policies, which say what tiers take the bytes of a request.
 //
-// The node's hierarchy is seen as tiers i = 0..n-1, fastest first, each with its remaining
+// A policy sees the node's hierarchy as tiers i = 0..n-1, fastest first, each with its remaining
 // capacity C_i, bandwidth BW_i and access latency A_i (Kougkas, Devarajan, Sun: "Hermes: a
 // heterogeneous-aware multi-tiered distributed I/O buffering system", HPDC 2018, and JCST 35(1),
-// 2020, appendix). Below the last tier lies the backing store, which takes what no tier takes.
+// 2020, appendix). Below the last tier lies the backing store, which takes everything that no tier
+// takes.
 //
 // A policy is pure: values in, decision out; no clock, no lock, no I/O, and the same answer for
-// equal views and requests (what looks random follows from request.sequence). To add one, write
-// `<name>.h` beside this header, put it into the table in policy/placement/policies.h, and the
-// conformance suite (placement_policy_test.cc) runs against it by itself.
+// equal views and requests (randomness follows from request.sequence). To add one, write `<name>.h`
+// beside this header, put it into the table in policy/placement/policies.h, and the conformance
+// suite (placement_policy_test.cc) runs against it by itself.
 //
 // Thread safety: a policy has no state; solve() from any thread.
 #pragma once

@@ -2,9 +2,9 @@
 // The order in which a file was read, over its streams and epochs: a plain vector of runs that can
 // be kept and restored.
 //
-// An entry is a stretch that was read in one go or in reads that adjoin each other. Every stream
-// writes into places of its own, so that what others read meanwhile does not get between. An entry
-// of no blocks is no stretch: `first` is the position where the chain goes on, or -1 at its end.
+// An entry is a stretch of blocks read in one go or in reads that adjoin each other. Every stream
+// writes into places of its own, so that the reads of others do not get between. An entry with no
+// blocks is a link: `first` is the position where the chain goes on, or -1 at its end.
 //
 // Bounds: entries_max, and the budget. A full history records nothing more, so that the beginning
 // of a long epoch can be replayed in the next one; if little of it is replayed, it is forgotten.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What streams learn together: of a file the order in which it was read and which segment follows
-// which and how far ahead it has to be read, of the node which distance between reads follows
-// which, and everywhere which predictors were right, so that a stream does not begin from nothing.
+// The knowledge that streams share, so that none begins from nothing. For each file: the order in
+// which it was read, which segment follows which, and how far ahead it has to be read. For the
+// node: which distance between reads follows which. For both: which predictors were right.
 //
-// Bounds: the node's tables are of fixed size; all files together take no more than
-// Options::file_bytes_max, and of no more than files_max anything is known. The files that were
-// opened longest ago are forgotten first, those in use are not; what is known of them goes to the
-// shelf, if there is one.
+// Bounds: the node's tables are of fixed size. All files together take no more than
+// Options::file_bytes_max, and at most files_max files have any knowledge. The files opened longest
+// ago are forgotten first, those in use never; their knowledge goes to the shelf, if there is one.
 //
 // Thread safety: none. Ownership: a FileKnowledge is shared by the streams of the file and must not
 // outlive its node's.

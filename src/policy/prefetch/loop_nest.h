@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // loop-nest: the reads of a nest of loops over an array, whose bounds and shape it finds by itself.
 //
-// A lap of a loop is the same thing several times over and then one that is another: of the
-// innermost loop, so many equal steps from read to read and then the step to the next row; of the
-// next one, so many equal rows and then the last, from which another tile begins; and so on
-// outwards. Tiles of four rows of five blocks, in an array of 128 blocks a row:
+// A lap of a loop is one thing several times over and then another. For the innermost loop: so many
+// equal steps from read to read, and then the step to the next row. For the next one: so many equal
+// rows and then the last, from which another tile begins; and so on outwards. Tiles of four rows of
+// five blocks, in an array of 128 blocks a row:
 //
 //   step   1 1 1 1 124  1 1 1 1 124  1 1 1 1 124  1 1 1 1 -383  1 1 1 1 124 ...
 //   row    [---- A ---] [---- A ---] [---- A ---] [---- B ----]  A: 4 times 1, then 124

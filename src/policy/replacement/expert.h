@@ -8,7 +8,7 @@
 // policy/replacement/experts.h; the conformance suite (expert_test.cc) then runs against it.
 //
 // Thread safety: none; one thread per expert. Ownership: its own memory, in proportion to the pages
-// that it holds or remembers and to the highest page number it was told.
+// that it holds or remembers and to the highest page number it has seen.
 #pragma once
 
 #include <cstdint>

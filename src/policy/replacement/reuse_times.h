@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of when pages are used again: for each class of pages the distribution F of the
-// time to the next reference, and from it what keeping a page of age a is worth,
+// Estimates when pages are used again: for each class of pages the distribution F of the time to
+// the next reference, and from it the worth of keeping a page of age a,
 //
 //     index(a) = max over T of (F(a + T) - F(a)) / integral from a to a + T of (1 - F),
 //
@@ -9,9 +9,10 @@
 //
 // A class is how often a page was seen (8 classes by powers of two) and how far apart its last two
 // references were, against the cache's capacity (5 classes). Times are counted in references, in
-// bins of a quarter of an octave. Intervals that have not ended are not taken for pages that never
-// come back: they are censored data (the product-limit estimate: Kaplan, Meier, J. Am. Stat. Assoc.
-// 53, 1958). Classes of few pages lean on those of the same frequency, and these on all pages.
+// bins of a quarter of an octave. An interval that has not ended does not count as a page that
+// never comes back: it is censored data (the product-limit estimate: Kaplan, Meier, J. Am. Stat.
+// Assoc. 53, 1958). Classes of few pages lean on those of the same frequency, and these on all
+// pages.
 //
 // Thread safety: none.
 #pragma once

@@ -6,8 +6,8 @@
 // A pattern is a glob as of --exclude (frontends/common/path_filter.h): fnmatch() without flags,
 // so that * and ? match slashes and leading dots as well, against the whole path, against the path
 // below the buffered directory, and, when the pattern has no slash, against the last component.
-// `{n}` in it stands for one or more digits, 19 at most; of several ways to match, the one whose
-// digits begin first and, from there, are the most, gives the generation.
+// `{n}` in it stands for one or more digits, 19 at most. If there are several ways to match, the
+// digits that begin first and, from there, are the most, give the generation.
 //
 // Thread safety: pure functions. Ownership: results refer to the rules that were passed.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the tree of a schema to its rules: every entry known, every value valid. What contradicts
-// what is judged afterwards (policy/rules/rule_conflicts.h).
+// From the tree of a schema to its rules: every entry known, every value valid. Contradictions are
+// found afterwards (policy/rules/rule_conflicts.h).
 //
 // Thread safety: pure functions. Ownership: results are values.
 #pragma once
