@@ -66,16 +66,16 @@ struct cairn_predictor {
    * file: the service then leaves this one to others. */
   void* (*create)(const struct cairn_read_stream* stream);
   void (*destroy)(void* state);
-  /* The program has asked for these blocks. */
+  /* The program has read these blocks. */
   void (*observe)(void* state, const struct cairn_block_run* read);
-  /* Fills `next` with what it will ask for after the last read observed, in order, read by read,
-   * at most `max` of them. Returns how many it has filled: fewer when no more is known, 0 when
-   * nothing is. The entries come zeroed. */
+  /* Fills `next` with the reads that it expects after the last one observed, in order, at most
+   * `max` of them. Returns how many it has filled: fewer when it knows no more, 0 when it knows
+   * nothing. The entries come zeroed. */
   uint32_t (*predict)(void* state, const struct cairn_read_stream* stream,
                       struct cairn_block_run* next, uint32_t max);
 };
 
-/* What the shared object defines. */
+/* The function that the shared object defines. */
 #define CAIRN_PREDICTOR_ENTRY_POINT "cairn_predictor_v1"
 __attribute__((visibility("default"))) const struct cairn_predictor* cairn_predictor_v1(void);
 /* NOLINTEND(readability-identifier-naming) */

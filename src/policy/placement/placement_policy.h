@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of placement policies, which say what tiers take the bytes of a request.
+// The interface of placement policies, which say which tiers take the bytes of a request.
 //
 // A policy sees the node's hierarchy as tiers i = 0..n-1, fastest first, each with its remaining
 // capacity C_i, bandwidth BW_i and access latency A_i (Kougkas, Devarajan, Sun: "Hermes: a
