@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: `./dev bench [NAME...] [--quick] [--json FILE] [--list]`.
 
-Every benchmark is one file of bench/suites/ and prints a table: case, value, target, ok. What is
-measured are ordinary programs (bench/workers/), once natively and once under `cairn run`, in turns; a
+Every benchmark is one file of bench/suites/ and prints a table: case, value, target, ok. It
+measures ordinary programs (bench/workers/), once natively and once under `cairn run`, in turns; a
 ratio is the median over the pairs. Everything made is removed at the end, also after Ctrl-C.
 """
 import argparse

@@ -15,7 +15,7 @@ if(YAML_CPP_ARCHIVE)
 else()
   target_link_libraries(cairn_yaml INTERFACE yaml-cpp)
 endif()
-# Of the schema reader alone (cmake/schema_xml.cmake), which the command opens when it is needed.
+# Only the schema reader needs it (cmake/schema_xml.cmake), which the command opens when it reads a schema.
 find_package(LibXml2 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -30,7 +30,7 @@ find_library(LIBURING_LIBRARY NAMES liburing.a uring REQUIRED)
 add_library(cairn_liburing INTERFACE)
 target_link_libraries(cairn_liburing INTERFACE ${LIBURING_LIBRARY})
 
-# Neither does zstd. Of traces alone (src/trace); xxhash is a header there.
+# Neither does zstd. Only traces need it (src/service/trace); xxhash is a header there.
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)

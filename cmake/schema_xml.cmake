@@ -28,5 +28,5 @@ if(NOT CAIRN_SANITIZE)
   target_link_options(cairn_schema_xml PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed
     -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,relro)
 endif()
-# Whoever reads schemas needs it at run time.
+# A program that reads schemas needs it at run time.
 add_dependencies(cairn_rules cairn_schema_xml)

@@ -2,7 +2,7 @@
 """Runs each workload of the demo directly and under `cairn run`, over the same directory, compares what
 both left there, and prints one table. Called by run.sh, which prepares everything it needs.
 
-What is measured:
+The columns:
   program  the wall-clock time of the workload's steps
   I/O      program minus the processor time that the direct run spent outside the kernel: the same
            amount is taken off both, so whatever Cairn adds counts as I/O

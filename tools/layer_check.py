@@ -82,7 +82,7 @@ def module_of(path, modules):
 
 
 def problem_of_foreign(included, module, is_test):
-    """What is wrong with an #include of a header that is not ours, or None. `module` is None outside of src/."""
+    """The error in an #include of a header that is not ours, or None. `module` is None outside of src/."""
     if module is None or is_test:
         return None
     if included.startswith(THIRD_PARTY) and not module.libraries:
@@ -93,7 +93,7 @@ def problem_of_foreign(included, module, is_test):
 
 
 def problem_of_include(path, included, module, modules):
-    """What is wrong with one #include of a header of ours, or None. `module` is None outside of src/."""
+    """The error in one #include of a header of ours, or None. `module` is None outside of src/."""
     is_test = sources.is_test_code(path)
     target = module_of(included, modules)
     if "/testing/" in included and not is_test:

@@ -5,8 +5,8 @@
     step_outcome.py LOG --step NAME --status STATUS     prints "PASSED FAILED SKIPPED"
 
 A step that runs ctest counts by its tests; besides, each step counts once itself: passed, failed, or skipped when it
-says so. What was skipped is named on stderr. Skipping is for machines that lack something (a compiler, the right to
-mount). The machines of the continuous integration, which set CI=true, lack nothing: there a skip that
+says so. It names skipped steps and tests on stderr. Skipping is for machines that lack something (a compiler, the right
+to mount). The machines of the continuous integration, which set CI=true, lack nothing: there a skip that
 tests/expected_skips.txt does not list counts as a failure.
 """
 

@@ -3,13 +3,21 @@
 """The rules of style that a text can be judged by: lengths, columns, licence lines, leftovers, file names.
 
 A file or function that has to be longer than the limit stands in tools/style_budget.txt with its length. The
-budget is a ratchet: what is listed may shrink and must not grow, and an entry that is no longer needed is an error.
+budget is a ratchet: an entry may shrink and must not grow, and an entry that is no longer needed is an error.
+tools/english_budget.txt works alike: it has the number of awkward turns of phrase (tools/english.py) that a file still
+has, and an entry must be exact.
+
+Usage: style_check.py                  checks the tree
+       style_check.py --english [PATH...]      lists the turns of phrase, in all files or those under the paths
+       style_check.py --lower-english          lowers the entries of files that have become better
+       style_check.py --move-english OLD NEW...        gives the entry of a file that was renamed or split to others
 """
 
 import os
 import re
 import sys
 
+import english
 import sources
 
 FILE_LINES_MAX = 800
@@ -22,6 +30,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 BANNED_STEMS = ("utils", "util", "helpers", "helper", "common", "types", "misc")
 BUDGET = os.path.join("tools", "style_budget.txt")
+ENGLISH_BUDGET = os.path.join("tools", "english_budget.txt")
 
 # Code in a comment: one space after the slashes and a statement. Examples in a header's opening comment are
 # indented further and pass.
@@ -141,6 +150,70 @@ def check_text(path, text):
     return problems
 
 
+def english_findings(root=sources.ROOT, prefixes=()):
+    """{path: findings} of all files with prose in which english.py finds something."""
+    found = {}
+    for path in sources.all_files(root):
+        if not (sources.is_cpp(path) or path.endswith(".md") or sources.is_script(path, root)):
+            continue
+        if not prefixes or path.startswith(prefixes):
+            findings = english.findings(path, sources.read(path, root))
+            if findings:
+                found[path] = findings
+    return found
+
+
+def parse_english_budget(text):
+    """{path: count}."""
+    words = (line.split("#")[0].split() for line in text.splitlines())
+    return {row[0]: int(row[1]) for row in words if row}
+
+
+def read_english_budget(root):
+    path = os.path.join(root, ENGLISH_BUDGET)
+    return parse_english_budget(sources.read(ENGLISH_BUDGET, root)) if os.path.exists(path) else {}
+
+
+def check_english(found, budget):
+    """Problems where a file has more turns of phrase than its budget, or a budget is higher than it need be."""
+    problems = []
+    for path in sorted(set(found) | set(budget)):
+        findings, allowed = found.get(path, []), budget.get(path, 0)
+        if len(findings) > allowed:
+            problems.append(f"{path}: {len(findings)} awkward turns of phrase; the limit is {allowed} "
+                            "(tools/english.py)")
+            problems += [f"{path}:{line}: '{words}'" for line, words in findings]
+        elif len(findings) < allowed:
+            problems.append(f"{ENGLISH_BUDGET}: {path} has {len(findings)} now, not {allowed}; lower the entry "
+                            "(style_check.py --lower-english)")
+    return problems
+
+
+def write_english_budget(budget, root):
+    lines = [line for line in sources.read(ENGLISH_BUDGET, root).splitlines() if line.startswith("#")]
+    lines += [f"{path} {count}" for path, count in sorted(budget.items()) if count]
+    with open(os.path.join(root, ENGLISH_BUDGET), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def lower_english_budget(root=sources.ROOT):
+    """Rewrites the budget: no entry is raised, none is added, those of files without findings go."""
+    found = english_findings(root)
+    write_english_budget({path: min(allowed, len(found.get(path, [])))
+                          for path, allowed in read_english_budget(root).items()}, root)
+
+
+def move_english_budget(old, new_paths, root=sources.ROOT):
+    """Shares the entry of `old` among files into which it was split. Returns: whether they have no more than that."""
+    found, budget = english_findings(root), read_english_budget(root)
+    paths = {old, *new_paths}
+    counts = {path: len(found.get(path, [])) for path in paths}
+    if sum(counts.values()) > sum(budget.get(path, 0) for path in paths):
+        return False
+    write_english_budget(budget | counts, root)
+    return True
+
+
 def check_tree(root=sources.ROOT):
     budget_path = os.path.join(root, BUDGET)
     budget = parse_budget(sources.read(BUDGET, root)) if os.path.exists(budget_path) else {}
@@ -155,14 +228,29 @@ def check_tree(root=sources.ROOT):
             problems += check_cpp(path, text, budget, used)
     problems += [f"{BUDGET}: {path} {name} is within the limit now; remove the entry"
                  for path, name in sorted(set(budget) - used)]
-    return problems
+    return problems + check_english(english_findings(root), read_english_budget(root))
 
 
-def main():
+def main(arguments):
+    if arguments[:1] == ["--english"]:
+        for path, findings in english_findings(prefixes=tuple(arguments[1:])).items():
+            print("\n".join(f"{path}:{line}: {words}" for line, words in findings))
+        return 0
+    if arguments == ["--lower-english"]:
+        lower_english_budget()
+        return 0
+    if arguments[:1] == ["--move-english"] and len(arguments) > 2:
+        if move_english_budget(arguments[1], arguments[2:]):
+            return 0
+        print(f"{' '.join(arguments[2:])}: more awkward turns of phrase than {arguments[1]} had", file=sys.stderr)
+        return 1
+    if arguments:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
     problems = check_tree()
-    print("\n".join(problems) if problems else "style: lengths, columns, licence lines and names are in order")
+    print("\n".join(problems) if problems else "style: lengths, columns, licence lines, names and English are in order")
     return 1 if problems else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

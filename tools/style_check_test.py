@@ -6,6 +6,7 @@ import os
 import tempfile
 import unittest
 
+import english
 import style_check
 
 HEAD = "// " + style_check.SPDX + "\n"
@@ -71,6 +72,79 @@ class RulesTest(unittest.TestCase):
         self.assertEqual(len(style_check.check_text("a.cc", "int a;\n")), 1)
         self.assertEqual(len(style_check.check_text("a.cc", HEAD + "// TO" "DO later\n")), 1)
         self.assertEqual(len(style_check.check_text("a.cc", HEAD + "int a; \n")), 1)
+
+
+class EnglishTest(unittest.TestCase):
+    def words(self, text, path="src/base/a.h"):
+        return [words for _, words in english.findings(path, text)]
+
+    def test_sentences_that_begin_with_a_relative_clause_are_caught(self):
+        for sentence in ("Who holds the locks of other blocks has none.", "Whom what it takes is counted for.",
+                         "Whoever places a block asks for that.", "Whose room a block takes.",
+                         "What is read in order is sampled.", "What was valid stays so.",
+                         "Of a hundred events these pass.", "Of what is left, half."):
+            self.assertEqual(len(self.words(f"// {sentence}\n")), 1, sentence)
+            self.assertEqual(len(self.words(f"// One fact. {sentence}\n")), 1, sentence)
+            self.assertEqual(len(self.words(f"One fact. {sentence}\n", "docs/a.md")), 1, sentence)
+
+    def test_passives_without_an_actor_are_caught(self):
+        for part in ("the expert is told every reference", "all of them are asked", "it is not asked again",
+                     "the run for whom it waits", "it waits for whoever holds it", "it waits; who writes goes on"):
+            self.assertEqual(len(self.words(f"int a;  // Here {part}.\n")), 1, part)
+            self.assertEqual(len(self.words(f"# Here {part}.\n", "tools/a.py")), 1, part)
+
+    def test_a_sentence_is_followed_across_lines(self):
+        text = "// The service sends\n// a batch that is\n// told to nobody. Who\n// knows.\n"
+        self.assertEqual([line for line, _ in english.findings("a.cc", text)], [2, 3])
+
+    def test_lawful_neighbours_pass(self):
+        for text in ("// Of course the caller waits.\n", "// Says who holds the lock, and what is dirty.\n",
+                     "// A client that asks gets an answer, whoever sent it.\n", "// Two runs that are told apart.\n",
+                     "// Who holds the lock? The owner's slot says it.\n", "// What does it cost? A lookup.\n",
+                     'f("Who is told");\n', "// Keeps what\nint whom();\n", "// Whole blocks, whatever their size.\n"):
+            self.assertEqual(self.words(text), [], text)
+
+    def test_headings_code_and_other_strings_of_documents_and_scripts_pass(self):
+        self.assertEqual(self.words("## Who it is not for\n```\nWhat is here\n```\n", "README.md"), [])
+        self.assertEqual(self.words('a = "Who is told"\nb = f(x)  # the count\n', "a.py"), [])
+        self.assertEqual(len(self.words('def f():\n    """Who is here."""\n', "a.py")), 1)
+        self.assertEqual(len(self.words("| x | What is here |\n| what | y |\n- Whoever reads\n", "a.md")), 2)
+
+    def test_the_budget_is_a_ratchet(self):
+        found = {"a.cc": [(1, "Who is"), (2, "Whom")], "b.cc": [(3, "Of a")]}
+        self.assertEqual(style_check.check_english(found, {"a.cc": 2, "b.cc": 1}), [])
+        self.assertEqual(len(style_check.check_english(found, {"a.cc": 2})), 2)
+        self.assertIn("lower the entry", style_check.check_english(found, {"a.cc": 3, "b.cc": 1})[0])
+        self.assertIn("gone.cc has 0", style_check.check_english(found, {"a.cc": 2, "b.cc": 1, "gone.cc": 1})[0])
+
+    def tree(self, root, budget, **files):
+        """A tree of comment files: the number of findings in NAME.cc, by name."""
+        os.makedirs(os.path.join(root, "tools"))
+        for name, count in files.items():
+            with open(os.path.join(root, f"{name}.cc"), "w", encoding="utf-8") as file:
+                file.write("// Whoever reads.\n\n" * count)
+        with open(os.path.join(root, style_check.ENGLISH_BUDGET), "w", encoding="utf-8") as file:
+            file.write("# why\n" + budget)
+
+    def budget(self, root):
+        with open(os.path.join(root, style_check.ENGLISH_BUDGET), encoding="utf-8") as file:
+            return file.read()
+
+    def test_lowering_never_raises(self):
+        with tempfile.TemporaryDirectory() as root:
+            self.tree(root, "a.cc 5\nb.cc 1\ngone.cc 2\n", a=2, b=2)
+            style_check.lower_english_budget(root)
+            self.assertEqual(self.budget(root), "# why\na.cc 2\nb.cc 1\n")
+
+    def test_an_entry_moves_with_its_file_and_does_not_grow(self):
+        with tempfile.TemporaryDirectory() as root:
+            self.tree(root, "a.cc 1\nold.cc 4\n", a=1, one=2, other=1)
+            self.assertTrue(style_check.move_english_budget("old.cc", ["one.cc", "other.cc"], root))
+            self.assertEqual(self.budget(root), "# why\na.cc 1\none.cc 2\nother.cc 1\n")
+        with tempfile.TemporaryDirectory() as root:
+            self.tree(root, "old.cc 2\n", one=2, other=1)
+            self.assertFalse(style_check.move_english_budget("old.cc", ["one.cc", "other.cc"], root))
+            self.assertEqual(self.budget(root), "# why\nold.cc 2\n")
 
 
 class TreeTest(unittest.TestCase):

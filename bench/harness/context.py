@@ -129,7 +129,7 @@ class Context(contextlib.ExitStack):
             raise Skip(f"{what} needs {gibibytes:g} GiB of free memory; there are {available:.1f}")
 
     def drop_caches(self) -> None:
-        """What was read before comes from its device again; --quick does without."""
+        """Empties the caches, so that reads come from their devices again; --quick does without."""
         if self.quick:
             return
         self.need_root("dropping the kernel's caches")

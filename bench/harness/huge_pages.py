@@ -9,7 +9,7 @@ SETTING = pathlib.Path("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
 
 @contextlib.contextmanager
 def setting(wanted: str):
-    """wanted: "advise" or "never". What was set before comes back at the end."""
+    """wanted: "advise" or "never". The setting from before comes back at the end."""
     before = current()
     SETTING.write_text(wanted)
     try:

@@ -24,7 +24,7 @@ class Node:
 
     def __enter__(self):
         if self.service_pid:
-            return self  # entered already, by whoever made it
+            return self  # its maker has entered it already
         self._bench.output([self._bench.cairn, "up", "--name", self.name, *self._arguments])
         self.service_pid = self.status()["service_pid"]
         return self

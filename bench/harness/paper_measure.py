@@ -138,7 +138,7 @@ def _settle(directory) -> None:
 
 
 def _say(bench, workload: Workload, key: str, outcome: Outcome) -> None:
-    """Progress, for whoever waits; the results come at the end."""
+    """Progress, for a person who waits; the results come at the end."""
     if not bench.quick:
         print(f"  {workload.name}, {key}: I/O {outcome.io:.2f} s, stored after {outcome.stored:.2f} s, "
               f"{outcome.through:.0%} written through", file=sys.stderr, flush=True)

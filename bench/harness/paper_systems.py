@@ -92,7 +92,7 @@ class Bed:
         return [*words, *system.options, "--buffer", str(store), "--"]
 
     def through(self, system: System) -> float:
-        """Of the last run: the part of what the program wrote that went straight to the store."""
+        """The part of the bytes written in the last run that went straight to the store."""
         if not system.tiers:
             return 1.0
         report = json.loads(self._report.read_text())["report"]

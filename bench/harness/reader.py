@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that reads at random for as long as it is told to, and says how long single reads took."""
+"""A program that reads at random for a given time, and says how long single reads took."""
 import json
 import subprocess
 

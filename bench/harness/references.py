@@ -33,7 +33,7 @@ def dense(pages) -> array.array:
 
 
 def poisson(pages: int, repeats: int, lifetime: float, seed: int) -> list:
-    """Pages come at rate 1; each is asked for when it comes and Poisson(repeats) times more, at intervals from then
+    """Pages come at rate 1; each is read when it comes and Poisson(repeats) times more, at intervals from then
     that are exponential with mean `lifetime` ("Performance Models for a Two-tiered Storage System", section 6.1)."""
     source = random.Random(seed)
     now = 0.0

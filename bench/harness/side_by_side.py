@@ -81,7 +81,7 @@ def compare(bench, program: Program) -> list:
 def judge(bench, program: Program, rounds: list, io_goal: float = 0, bound_goal: float = 0) -> None:
     """io_goal: how many times less time in I/O than none. bound_goal: the run time at most, as a multiple of bound's.
 
-    What is not judged, because it has no goal, is shown.
+    Figures without a goal are shown and not judged.
     """
     io, wall = (_medians(rounds, quantity) for quantity in ("io", "wall"))
     if io_goal:
@@ -175,7 +175,7 @@ def _accounts(fetches: dict) -> str:
 
 
 def _say(bench, program: Program, system: str, outcome: Outcome) -> None:
-    """Progress, for whoever waits; the results come at the end."""
+    """Progress, for a person who waits; the results come at the end."""
     if bench.quick:
         return
     stages = {name: round(time / 1e9, 2) for name, time in outcome.said.get("stages", {}).items()}

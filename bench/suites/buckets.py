@@ -3,7 +3,7 @@
 
 A program is measured from its start on: it holds a burst of requests and gives them back, sixteen times, as in
 the experiments of the papers. That is where a node's memory differs from a heap: it is there before the program
-is and stays when it ends. What is left of that once a heap is warm is said below the table.
+is and stays when it ends. A line below the table says how much of that is left once a heap is warm.
 """
 import contextlib
 import ctypes.util
@@ -20,7 +20,7 @@ BURSTS = 16
 TARGETS = {"touch": {"malloc": 3, "tcmalloc": 2}, "copy": {"malloc": 3, "tcmalloc": 1}}
 USES = {"touch": "a line of each page written", "copy": "copied in"}
 PAIRS_PER_SECOND = 20
-# Who is measured, and what it calls itself.
+# The allocators, and the name that each gives itself.
 ALLOCATORS = {"buckets": "buckets", "malloc": "glibc", "tcmalloc": "tcmalloc"}
 
 

@@ -30,7 +30,7 @@ def _wake_ups(pid: int) -> int:
 
 
 def _processor_ms(pid: int) -> float:
-    """Of all threads, from the scheduler: /proc/<pid>/stat counts in steps of 10 ms, the target itself."""
+    """The time of all threads, from the scheduler: /proc/<pid>/stat counts in steps of 10 ms, the target itself."""
     total = 0
     for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
         total += int((thread / "schedstat").read_text().split()[0])

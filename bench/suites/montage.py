@@ -24,7 +24,7 @@ PROGRAMS = ("mImgtbl", "mMakeHdr", "mProjectPP", "mProject", "mOverlaps", "mDiff
             "mBgModel", "mBackground", "mAdd", "mShrink")
 PROCESSES = 2
 MIB = 1 << 20
-# Of a field's pixels: raw 4 bytes; projected and corrected 2 x 2 x 8, differences about a half of that, mosaic
+# The bytes for a field's pixel: raw 4; projected and corrected 2 x 2 x 8, differences about a half of that, mosaic
 # somewhat less than once 2 x 8.
 BYTES_PER_PIXEL = 4 + 32 + 16 + 12
 # Images that two processes work on, and the node's own memory.
@@ -85,7 +85,7 @@ def _program(bench, python: str, directory: pathlib.Path, case) -> side_by_side.
 
 
 def stages(fields: list, projector: str) -> list:
-    """What the programs are told to do, stage by stage, in a directory beside that of the fields."""
+    """The tasks of the programs, stage by stage, in a directory beside that of the fields."""
     # mFitExec keeps every image that it has read: it gets few of them at a time.
     count = max(PROCESSES, len(fields) // 2)
     parts = range(count)

@@ -107,7 +107,7 @@ def _alternating(bench, sizes):
 def _judge_alternating(bench, series):
     name = f"alternating, {series.workload.case}"
     _judge_visible(bench, series, name, over_direct=12, over_buffer=3)
-    # Of writes that are made of the same calls: what the policies differ in is where the bytes go.
+    # Compares writes made of the same calls: the policies differ in where the bytes go.
     paper_report.not_behind(bench, series, f"{name}: default / max-locality", "cairn", ("max-locality",),
                             1.05, "write")
     if series.workload.case == "compute-dominated":

@@ -9,7 +9,7 @@ import statistics
 from harness import fetches
 from harness.patterns import BLOCK, patterns, write_list
 
-# Of a hundred: coverage and accuracy.
+# Coverage and accuracy in percent.
 GOALS = {"the same shuffle, from the second epoch": (90, 95)}
 REGULAR = (95, 95)
 WITHOUT_PATTERN = ("random", "skewed irregular")

@@ -65,7 +65,7 @@ def _latency(bench, case: str, found, field: str, set_latency: float) -> None:
 
 
 def _kept(bench, directory, measured) -> None:
-    """What was measured is what the node will be told."""
+    """The node will get the measured figures."""
     listed = _profile(bench, "--list", "--json", directory)["places"][0]
     fields = ("read_bandwidth", "write_bandwidth", "read_latency", "write_latency")
     same = sum(listed[field] == measured[field] for field in fields)

@@ -2,8 +2,8 @@
 """Misses of the experts of replacement on streams of page references, against MIN and published policies.
 
 CAIRN_TRACES names a directory with traces of real I/O; without it the generated streams alone are run. A cell is a
-stream at one capacity, 1 to 40 % of its pages. Of the gap between LRU and MIN is closed what an expert misses less
-than LRU, where the gap is at least half a point of the miss ratio.
+stream at one capacity, 1 to 40 % of its pages. An expert closes the part of the gap between LRU and MIN
+by which it misses less than LRU, where the gap is at least half a point of the miss ratio.
 """
 import os
 import pathlib

@@ -3,7 +3,7 @@
 
 CAIRN_TRACES names a directory with the traces; `cairn trace replay --files` plays the reads of each, one process for
 all ranks in the order of the trace, with an open description for each rank and file, and with a pause for each MiB
-that stands for computation. Of traces whose files do not fit on the disk the first accesses are played; that of the
+that stands for computation. If the files of a trace do not fit on the disk, its first accesses are played; that of the
 testbed takes all of them with CAIRN_TESTBED_HDD_SIZE=20G. RAM holds a quarter of the files. What coverage and accuracy
 are stands in harness/fetches.py.
 

@@ -23,10 +23,10 @@ PROGRAMS = ("ncrcat", "ncra", "ncks")
 MONTHS = 132  # in WINDS
 PROCESSES = 2
 MIB = 1 << 20
-# Of both fields of a record of the oceans, all four patches.
+# Both fields of a record of the oceans, all four patches.
 RECORD_BYTES = 2 * 20 * 180 * 360 * 4
 WINDOW = 2
-# Of the disk's time for what all processes read in a window.
+# Computing time, in units of the disk's time for the reads of all processes in a window.
 COMPUTE_PART = 1.3
 TOOL_BYTES = 192 * MIB
 PATCHES_BYTES = 384 * MIB

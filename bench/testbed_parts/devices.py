@@ -191,7 +191,7 @@ def remove_leftovers() -> None:
 
 
 def leftovers() -> list:
-    """What is still there after `down`: named, so that the user can act."""
+    """Names the remains after `down`, so that the user can act."""
     items = [f"mount {point}" for point in state.mounts_below(state.MOUNTS)]
     for loop, _number, image in _attached():
         if pathlib.Path(image).name.startswith(state.IMAGE_PREFIX):

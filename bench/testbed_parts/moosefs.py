@@ -145,7 +145,7 @@ def _in_namespace(*command, check: bool = True) -> str:
 
 def down() -> None:
     state.unmount(state.mount_point("pfs"))
-    # mfsmount leaves by itself once unmounted; the servers are asked, and in the end made, to go.
+    # mfsmount leaves by itself once unmounted; the servers get a request, and in the end a signal, to go.
     _end(_our_processes())
     if namespace_exists():
         run("ip", "netns", "delete", NAMESPACE, check=False)

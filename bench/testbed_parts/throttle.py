@@ -3,7 +3,7 @@
 
 cgroup v1: rules in the root blkio group, which hold for processes of the root group only (a process in
 a child group bypasses them). cgroup v2: the root has no io.max, so each top-level group gets the rule.
-Both kinds outlive the loop device, and then throttle whoever gets its number next: clear them first.
+Both kinds outlive the loop device, and then throttle the next device with its number: clear them first.
 """
 import pathlib
 

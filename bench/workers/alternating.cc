@@ -4,7 +4,7 @@
 // writes a new file, phase after phase.
 //   alternating DIRECTORY --processes 2 --phases 16 --bytes 64M --compute-ms 200 [--request 1M]
 //   alternating DIRECTORY ... --check 1       reads all files back and compares, writes nothing
-// --bytes are per process and phase. Who runs it chooses --compute-ms as a ratio of the time that a
+// --bytes are per process and phase. The caller chooses --compute-ms as a ratio of the time that a
 // phase's bytes need on the slow device. Computing is sleeping (team.h). Prints {"io_ns",
 // "wall_ns", "write_ns", "read_ns"}.
 #include "team.h"

@@ -13,9 +13,9 @@
 //   steady   bursts follow one another in one process; the first is not counted, so that both sides
 //            have what memory they keep
 //   program  every round is a new process, measured from its first burst on
-// A round ends when --operations requests were served.
-// After the measurement the same is done once more and compared.
-// Prints {"ns": per request, median of the rounds (and of the processes), "allocator": who served}.
+// A round ends when --operations requests were served. After the measurement the same is done once
+// more and compared. Prints {"ns": per request, median of the rounds (and of the processes),
+// "allocator": the one that served}.
 //
 // The one side is a node's memory (memory/tiers/node_memory.h) that was in use before, so its pages
 // are allocated: a bucket is taken from a lease with its descriptor locked, its slabs are mapped as
@@ -86,7 +86,7 @@ class Malloc {
   char* at(size_t slot, size_t) const { return held_[slot]; }
   void release(size_t slot) { free(held_[slot]); }
 
-  // Whoever is preloaded says so by what it exports.
+  // A preloaded allocator shows by what it exports.
   static const char* name() {
     return dlsym(RTLD_DEFAULT, "tc_version") != nullptr ? "tcmalloc" : "glibc";
   }

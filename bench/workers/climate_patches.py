@@ -28,7 +28,7 @@ import process_team
 FIELDS = ("TEMP", "SALT")
 DIMENSIONS = ("ZAXLEVITR", "YAXLEVITR", "XAXLEVITR")
 PATCHES = 4
-# Of a phase: the fields that it reads, and whether from the last record on.
+# For each phase the fields that it reads, and whether from the last record on.
 PHASES = ((FIELDS, False), (FIELDS[:1], False), (FIELDS, True), (FIELDS, False))
 DRIFT = numpy.float32(0.01)
 # What the climatology has where there is land.

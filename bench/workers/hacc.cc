@@ -9,7 +9,7 @@
 // requests. shared: one file; within each variable, records of --record particles of the processes
 // alternate (a strided view), and every record is one request: 4 KiB for a float variable at the
 // default. With --drop-caches the kernel's caches are emptied between writing and reading (root).
-// What is read is compared. Prints {"io_ns", "wall_ns", "write_ns", "read_ns"}.
+// All that is read is compared. Prints {"io_ns", "wall_ns", "write_ns", "read_ns"}.
 #include "team.h"
 #include "timed_file.h"
 

@@ -9,9 +9,9 @@
 //   repetitive DIRECTORY ... --check 1       reads all files back and compares, writes nothing
 // The cold files are scanned once in every --cold-rounds rounds, so that hot files are read
 // --rounds times and cold ones --rounds / --cold-rounds times. Files are dealt out to the
-// processes. With --drop-caches the kernel's caches are emptied before every round (root): what is
-// read then comes from storage, or from whoever buffers it elsewhere. Every byte that is read is
-// compared. Prints {"io_ns", "wall_ns", "write_ns", "read_ns"}.
+// processes. With --drop-caches the kernel's caches are emptied before every round (root): reads
+// then come from storage, or from a buffer elsewhere. Every byte that is read is compared. Prints
+// {"io_ns", "wall_ns", "write_ns", "read_ns"}.
 #include "team.h"
 #include "timed_file.h"
 

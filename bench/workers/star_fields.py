@@ -18,7 +18,7 @@ RECORD = 2880
 DEGREES_PER_PIXEL = 1 / 3600
 CENTRE = (83.8, -5.4)
 PIXELS_PER_STAR = 2500
-# Of a star's picture, from its centre.
+# The radius of a star's picture.
 REACH = 7
 SPREAD = 1.6
 

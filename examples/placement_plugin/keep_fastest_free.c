@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An example of a placement policy in a shared object: half of the fastest tier is kept for small
+ * An example of a placement policy in a shared object: it keeps half of the fastest tier for small
  * writes. Each request goes to the fastest tier that takes all of it, or is divided, fastest first.
  *
  * Thread safety: no state.

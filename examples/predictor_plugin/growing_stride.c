@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An example of a predictor in a shared object: reads whose distance grows by the same number of
- * blocks each time, going on at the beginning behind the end of the file. So is the diagonal of a
- * packed triangular matrix read (distances of 1, 2, 3, ... rows), and so does a hash table look for
- * a free place that probes by triangular numbers. No distance ever comes twice, so that the
- * built-in predictors, which learn distances and what follows which, have nothing to say.
+ * blocks each time, and that wrap around at the end of the file. A program reads the diagonal of a
+ * packed triangular matrix so (distances of 1, 2, 3, ... rows), and a hash table that probes by
+ * triangular numbers looks for a free place so. No distance ever comes twice, so the built-in
+ * predictors, which learn distances and their order, have nothing to say.
  *
  * Thread safety: one thread at a time, as the interface promises.
  */

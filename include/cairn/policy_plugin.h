@@ -4,15 +4,19 @@
  *
  * The object exports one function, cairn_placement_policy_v1(), which returns a description that
  * lives as long as the object is loaded. The service calls solve() on a thread of its own, one call
- * at a time. A call that takes longer than 50 ms, throws, reports a failure or answers what cannot
- * be carried out is answered by the default policy instead, and the service's log says so; a policy
- * that does so three times in a row is not asked again.
+ * at a time. When a call takes longer than 50 ms, throws, reports a failure or answers what cannot
+ * be carried out, the default policy answers instead, and the service's log says so; the service
+ * does not call a policy again that does so three times in a row.
  *
- * What solve() must keep: equal input, equal answer; no step above request->fastest; at most one
- * making of room and one place per tier, all making of room first; no more placed in a tier than
- * free_bytes - reserve_bytes plus the room made there; no more moved than is in a tier and than the
- * tiers below have room for. What the places do not add up to goes to the backing store. Blocks of
- * 64 KiB are not divided.
+ * Rules for the answers of solve():
+ *   - Equal input gives an equal answer.
+ *   - No step is for a tier above request->fastest.
+ *   - Each tier has at most one step that makes room and one that places; those that make room come
+ *     first.
+ *   - A tier takes at most free_bytes - reserve_bytes plus the room made there.
+ *   - A step moves no more than is in its tier, and no more than the tiers below have room for.
+ *   - Blocks of 64 KiB are not divided.
+ * Bytes that no step places go to the backing store.
  *
  * Thread safety: see above. Ownership: everything passed in belongs to the caller and is valid
  * during the call. Versions: a change of any structure is a new CAIRN_POLICY_ABI_VERSION and a new
@@ -53,14 +57,14 @@ struct cairn_placement_request {
   double store_latency;
   double move_share; /* part of the time of a move that the request waits for */
   uint64_t sequence; /* counts decisions */
-  /* What the request belongs to: a file or a region of one. */
+  /* The unit that the request belongs to: a file or a region of one. */
   uint64_t unit_bytes;
   double unit_hotness; /* accesses per second and MiB; 0: unknown */
   uint64_t unit_resident_bytes[CAIRN_POLICY_TIERS_MAX]; /* by tier id */
 };
 
 enum cairn_placement_step_kind {
-  CAIRN_PLACEMENT_MAKE_ROOM = 0, /* move so many bytes of what is in the tier to those below */
+  CAIRN_PLACEMENT_MAKE_ROOM = 0, /* move so many bytes from the tier to those below */
   CAIRN_PLACEMENT_PLACE = 1      /* put so many bytes of the request into the tier */
 };
 
@@ -74,7 +78,7 @@ struct cairn_placement {
   struct cairn_placement_step steps[CAIRN_POLICY_STEPS_MAX];
   uint32_t count;
   uint32_t unused;
-  double seconds; /* what the model says that it costs */
+  double seconds; /* the cost by the policy's own model */
 };
 
 /* How a plan for many blocks is made of decisions. */
@@ -93,7 +97,7 @@ struct cairn_placement_policy {
                const struct cairn_placement_request* request, struct cairn_placement* answer);
 };
 
-/* What the shared object defines. */
+/* The function that the shared object defines. */
 #define CAIRN_POLICY_ENTRY_POINT "cairn_placement_policy_v1"
 __attribute__((visibility("default"))) const struct cairn_placement_policy*
 cairn_placement_policy_v1(void);

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A predictor in a shared object: it is told what a program reads of a file, and says what will be
- * read next. The interface between it and the node service. Plain C.
+ * A predictor in a shared object: it sees the reads of a program in a file, and says which come
+ * next. The interface between it and the node service. Plain C.
  *
  * The object exports one function, cairn_predictor_v1(), which returns a description that lives as
  * long as the object is loaded. For each stream (what one process reads through one open
  * description) the service makes a state with create(), when something of it was not in RAM. From
- * then on it calls observe() for each read, in order, and predict() now and then. What was foreseen
- * is compared with what is read, as with the predictors that are built in: a predictor that is
- * right less often than two times in five has nothing fetched, and of several the best is asked.
+ * then on it calls observe() for each read, in order, and predict() now and then. It compares the
+ * forecasts with the reads, as with the predictors that are built in: a predictor that is right
+ * less often than two times in five has nothing fetched, and of several the service follows the
+ * best.
  *
- * Nobody waits for a predictor: what it says is used when the program has read on. So it is asked
- * for many reads at once, and again before they are used up, or when something else was read; after
- * the first 16 reads of a stream no more than after every fourth, and of one about which it is
- * wrong or silent, down to every 64th. Until then reads are gathered, at most 64 of them. Some may
- * be missing, since programs tell of them through a ring that forgets when it is full. A read of
- * what is in RAM may not be told, and neither is a second one of the same blocks in a row.
+ * Nobody waits for a predictor: the service uses its forecast when the program has read on. So it
+ * calls predict() for many reads at once, and again before they are used up, or when the program
+ * has read something else; after the first 16 reads of a stream no more than after every fourth,
+ * and for a stream about which the predictor is wrong or silent, down to every 64th. Until then the
+ * service gathers reads, at most 64 of them. Some may be missing, since programs report them
+ * through a ring that forgets when it is full. A read of blocks in RAM may not be reported, and
+ * neither is a second read of the same blocks in a row.
  *
- * Errors: a predictor that throws or does not return within 500 ms is not asked again, and the
- * service's log says so. Of what it foresees, runs that are no blocks of the file are left out, and
- * so is an answer that counts more runs than there is room for; the log says so once. A crash is a
- * crash of the service.
+ * Errors: the service does not call a predictor again that throws or does not return within 500
+ * ms, and its log says so. It leaves out forecast runs that are no blocks of the file, and an
+ * answer that counts more runs than there is room for; the log says so once. A crash is a crash of
+ * the service.
  *
  * Thread safety: all functions are called by one thread of the service at a time, which is not
  * always the same. Ownership: a state belongs to the predictor, and the service gives it back with
- * destroy() when the stream has ended; not when the predictor is not asked any more. Everything
+ * destroy() when the stream has ended; not when it has stopped calling the predictor. Everything
  * else that is passed in belongs to the caller and is valid during the call. Versions: a change of
  * any structure is a new CAIRN_PREDICTOR_ABI_VERSION and a new name of the function.
  *
@@ -39,7 +41,7 @@ extern "C" {
 #endif
 
 #define CAIRN_PREDICTOR_ABI_VERSION 1u
-/* As many reads are asked for at once. */
+/* The service requests so many reads at once. */
 #define CAIRN_PREDICTOR_RUNS_MAX 256u
 
 /* The names are those of a C interface. NOLINTBEGIN(readability-identifier-naming) */
@@ -61,19 +63,19 @@ struct cairn_predictor {
   uint32_t unused;
   const char* name; /* letters, digits and dashes, at most 63; not that of a built-in predictor */
   /* The state of a new stream; null when the predictor has nothing to say about streams of such a
-   * file: it is not asked about this one then. */
+   * file: the service then leaves this one to others. */
   void* (*create)(const struct cairn_read_stream* stream);
   void (*destroy)(void* state);
-  /* The program has asked for these blocks. */
+  /* The program has read these blocks. */
   void (*observe)(void* state, const struct cairn_block_run* read);
-  /* Fills `next` with what it will ask for after the last read observed, in order, read by read,
-   * at most `max` of them. Returns how many it has filled: fewer when no more is known, 0 when
-   * nothing is. What is filled comes zeroed. */
+  /* Fills `next` with the reads that it expects after the last one observed, in order, at most
+   * `max` of them. Returns how many it has filled: fewer when it knows no more, 0 when it knows
+   * nothing. The entries come zeroed. */
   uint32_t (*predict)(void* state, const struct cairn_read_stream* stream,
                       struct cairn_block_run* next, uint32_t max);
 };
 
-/* What the shared object defines. */
+/* The function that the shared object defines. */
 #define CAIRN_PREDICTOR_ENTRY_POINT "cairn_predictor_v1"
 __attribute__((visibility("default"))) const struct cairn_predictor* cairn_predictor_v1(void);
 /* NOLINTEND(readability-identifier-naming) */

@@ -65,7 +65,7 @@ def unit_of(size):
 
 
 def columns_of(segments, length, count):
-    """Of `count` columns over the file, the highest log2 score in each; NaN where nothing was accessed."""
+    """The highest log2 score in each of `count` columns over the file; NaN where nothing was accessed."""
     columns = [math.nan] * count
     for offset, size, score in segments:
         first = min(int(offset * count / length), count - 1)

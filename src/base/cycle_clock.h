@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processor's constant-rate counter: the cheapest clock there is, in units of its own.
 //
-// Counters add up cycles; whoever reports them converts with the rate seen since an anchor (a cycle
+// Counters add up cycles; a reporter converts them with the rate seen since an anchor (a cycle
 // count and a monotonic time taken together).
 //
 // Thread safety: any thread, async-signal-safe.

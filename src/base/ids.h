@@ -34,8 +34,8 @@ enum class DescriptionIndex : std::uint32_t { kNone = 0 };
 enum class HoldIndex : std::uint32_t { kNone = 0 };
 // Position of a tier in the hierarchy, fastest first.
 enum class TierId : std::uint8_t { kMemory = 0 };
-// Whom capacity is counted for: a run of the node, a rule that reserves room for its files, or 0
-// for whatever belongs to none.
+// The account that a bucket is charged to: a run of the node, a rule that reserves room for its
+// files, or 0 for everything that belongs to none.
 enum class AccountId : std::uint8_t { kNobody = 0 };
 
 constexpr std::uint32_t raw(ObjectIndex index) { return static_cast<std::uint32_t>(index); }
@@ -71,8 +71,8 @@ constexpr std::uint16_t pages_touched(std::size_t begin, std::size_t end) {
   return static_cast<std::uint16_t>(upto_last & ~((std::uint32_t{1} << first) - 1));
 }
 
-// What a file is, whatever its path: rule 5 of the design. The birth time tells a reused inode
-// apart.
+// The identity of a file, whatever its path: invariant 5 (docs/architecture.md). The birth time
+// distinguishes a reused inode number.
 struct FileKey {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

@@ -11,8 +11,8 @@
 
 namespace cairn {
 
-// What is left of `parts` after their first `done` bytes, without parts that are done. The one that
-// is done in part is cut in place. Requires: done is at most the length of all.
+// The rest of `parts` after their first `done` bytes, without parts that are done. The one that is
+// done in part is cut in place. Requires: done is at most the length of all.
 inline std::span<iovec> parts_after(std::span<iovec> parts, std::size_t done) {
   while (!parts.empty() && done >= parts.front().iov_len) {
     done -= parts.front().iov_len;

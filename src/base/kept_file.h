@@ -6,9 +6,9 @@
 // value, and an FNV-1a sum (64 bits) over all that. It is written beside and renamed, not synced:
 // what is kept so can be done without.
 //
-// Errors name the file where they are about one. One that is not there: kNotFound. Not of the
-// kind, cut off or damaged: kInvalid. Of another version: kIncompatible. One that another user owns
-// or may write: kDenied.
+// Errors name the file where they are about one. A missing file: kNotFound. A file of another kind,
+// cut off or damaged: kInvalid. Another version: kIncompatible. A file that another user owns or
+// may write: kDenied.
 //
 // Thread safety: pure functions and the file system. One thread saves a file at a time.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that one node service is told at start, already validated and resolved.
+// The configuration of one node service, already validated and resolved.
 //
 // The command line resolves it (defaults by looking at the machine, configuration file,
 // environment, flags; see base/option_table.h) and node::run_service() consumes it. It is never
@@ -65,7 +65,7 @@ struct NodeConfig {
   uint32_t flush_retry_ms = 1000;     // first retry after an error of the backing store; doubles
 
   // How files are treated: by the rules, in their order, else by what follows them. The rules are
-  // those of schema_file, checked; who takes them does not read the file again.
+  // those of schema_file, checked, so that nobody needs to read the file again.
   std::string schema_file;  // absolute; empty: none
   std::vector<FileRule> rules;
   BufferingMode mode = BufferingMode::kAsync;
@@ -84,9 +84,8 @@ struct NodeConfig {
   // Clean blocks that leave a tier go to the next one if that is worth it; false: in any case.
   bool admits_by_value = true;
 
-  // What programs will read is fetched ahead of its use, as far as no more than so much of RAM
-  // waits for that; 0: nothing is. Of what programs tell about their accesses, events_keep_percent
-  // are looked at.
+  // The service fetches ahead while no more than so much of RAM waits for its use; 0: never. It
+  // looks at events_keep_percent of the events that programs report.
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;

@@ -344,9 +344,10 @@ constexpr OptionDescription kOptionTable[] = {
                     "dropped. `value`: those that will probably be read there often enough to be "
                     "worth the write and its wear, as far as the node has seen which blocks come "
                     "back; until it has, all. `always`: all that there is room for.",
-     .advice = "`always` where the tiers below are to be filled whatever it costs, such as for a "
-               "later run on the same node. What is dirty, staged in, of a priority above 4, in "
-               "reserved room or in a home of its own is moved in any case.",
+     .advice =
+         "`always` where the tiers below are to be filled whatever it costs, such as for a "
+         "later run on the same node. Blocks that are dirty, staged in, of a priority above 4, "
+         "in reserved room or in a home of their own move in any case.",
      .hot_changeable = false},
     {.id = OptionId::kPrefetchBudget,
      .name = "prefetch.budget",
@@ -377,9 +378,9 @@ constexpr OptionDescription kOptionTable[] = {
      .description = "In which order training loops read which files: the seeds of their shuffles, "
                     "or lists. Empty: nothing is declared.",
      .advice =
-         "What is known is fetched in the right order from the first epoch on, and of what is "
-         "in the tiers already, what will be read soonest stays. A declaration that does not "
-         "match what is read is dropped, and node.log says so.",
+         "The node fetches in the right order from the first epoch on, and keeps those blocks in "
+         "the tiers that will be read soonest. It drops a declaration that does not match what is "
+         "read, and node.log says so.",
      .hot_changeable = false},
     {.id = OptionId::kPrefetchRemember,
      .name = "prefetch.remember",
@@ -413,7 +414,7 @@ constexpr OptionDescription kOptionTable[] = {
                     "heatmap`) are fetched and brought up, and those that they displace moved "
                     "down, in the part of the tiers that `prefetch.budget` names.",
      .advice = "On where programs come back to the same parts of files in no order that could be "
-               "foreseen. What is read evenly is fetched in vain by it.",
+               "foreseen. It fetches in vain where files are read evenly.",
      .hot_changeable = false},
     {.id = OptionId::kPrefetchPlugin,
      .name = "prefetch.plugin",
@@ -431,7 +432,7 @@ constexpr OptionDescription kOptionTable[] = {
          "built in. Empty: those alone.",
      .advice = "For programs that read by a rule which only their authors know; "
                "examples/predictor_plugin/ is one to copy. A plugin that throws or does not return "
-               "is not asked any more, and node.log says so.",
+               "is not used again, and node.log says so.",
      .hot_changeable = false},
     {.id = OptionId::kEventsKeep,
      .name = "events.keep",

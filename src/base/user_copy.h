@@ -55,8 +55,8 @@ std::size_t user_zero(void* to, std::size_t length);
 // tune_user_copy().
 extern constinit std::uintptr_t user_space_end;
 
-// Whether the kernel refuses the address at sight, because it or the end of what lies there is none
-// of user space. What is not there within that shows when it is copied.
+// Whether the kernel refuses the address at sight, because it or the end of the range is outside of
+// user space. A hole within the range shows when it is copied.
 inline bool is_outside_user_space(const void* address, std::size_t length) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   return begin + length < begin || begin + length > user_space_end;

@@ -97,7 +97,7 @@ void run_map_write(Worker& worker, Mapping& mapping, const Operation& op, Text& 
   text.add("(%lld,%lld,%lld)", static_cast<long long>(op.a), static_cast<long long>(at),
            static_cast<long long>(length));
   if (!store(mapping.address + at, length)) text.add(" SIGBUS");
-  // What was stored through the mapping must be visible to pread at once.
+  // Stores through the mapping must be visible to pread at once.
   const Slot& slot = worker.slots[mapping.slot];
   if (mapping.shared && slot.description->access != O_WRONLY && !slot.description->direct) {
     const ssize_t got =

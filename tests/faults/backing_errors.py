@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the backing store: data are kept, the program is told by fsync, the end of the run says what is
+"""Errors of the backing store: data are kept, fsync reports to the program, the end of the run says what is
 not stored and how to retry, and after the repair everything gets there.
 
     backing_errors.py [SCENE ...]

@@ -115,7 +115,7 @@ def end_of(program, own):
         os.killpg(program.pid, signal.SIGKILL)
         program.communicate()
         raise AssertionError(f"{own.name}: waits for good for what the service held when it died") from None
-    # Whose service is dead is told that nobody can confirm that all is stored.
+    # A run with a dead service reports that nobody can confirm that all is stored.
     assert program.returncode == EXIT_NOT_CONFIRMED, f"{own.name}: {program.returncode}: {err[-800:]}"
     assert "NOT CONFIRMED" in err, f"{own.name}: {err[-800:]}"
     stored = own.read_bytes()

@@ -282,7 +282,7 @@ SCENE(a_program_that_is_being_read) {
   close(other);
 }
 
-// What is wrong with the target is found before there is nothing to send.
+// An error in the target shows before the call finds nothing to send.
 SCENE(nothing_to_send) {
   const int from = make_file("from", "0123456789");
   const int device = open("/dev/zero", O_RDONLY);

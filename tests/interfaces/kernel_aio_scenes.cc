@@ -264,7 +264,7 @@ SCENE(nothing_is_left_after_destroy) {
   say_bytes("back", back, sizeof back);
 }
 
-// What is written in one way is read in all others, before and after, by this process and another.
+// Bytes written in one way are read in all others, before and after, by this process and another.
 SCENE(one_truth) {
   const int fd = open_file("f");
   char block[kPage];

@@ -23,7 +23,7 @@ def told(outcome):
 
 
 def differences(worker, scene, work):
-    """What is different under Cairn, as text; empty when nothing is."""
+    """The differences under Cairn, as text; empty when there are none."""
     native, managed = work / "native", work / "cairn"
     native.mkdir()
     managed.mkdir()

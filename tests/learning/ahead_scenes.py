@@ -8,7 +8,7 @@ import sys
 from stage import BLOCK, MIB, Stage, eventually, under_cairn
 
 BLOCKS_READ = 240
-# Of what is read, that was there before it was asked for, on a machine that has other things to do as well.
+# The part of the reads that found its blocks there already, on a machine that has other things to do as well.
 COVERAGE_MIN = 0.8
 ORDERS = {
     "sequential": list(range(BLOCKS_READ)),
@@ -257,7 +257,7 @@ def later_bursts_wait_in_the_file_tier():
         below = sum(move["bytes"] for move in status["moves"]
                     if (move["from"], move["to"], move["reason"]) == ("ram", "tier1", "ahead of use"))
         assert below >= burst * BLOCK // 2, f"{below} bytes: {status['moves']}"
-        # All of it has been read, a little of it before it came: who reads a burst overtakes what is on its way.
+        # All of it has been read, a little of it before it came: a program that reads a burst overtakes the fetches.
         fetched = stage.fetched()
         assert fetched["used_bytes"] >= 0.8 * fetched["fetched_bytes"], status["fetches"]
         for line in status["fetches"]:

@@ -64,7 +64,7 @@ def a_recorded_run_is_done_again():
         second.cairn("drain", "--node", "n")
         new = next((second.directory / "again").rglob("new"))
         assert new.stat().st_size == (BLOCKS_READ - 8) * 1000 + 5000, new.stat()
-        # What was written is what --verify knows, so that both can be done again.
+        # The replay has written the bytes that --verify expects, so that both can be done again.
         again = replay_buffered(second, trace, "--verify")
         assert again["read_bytes"] == played["read_bytes"], again
 

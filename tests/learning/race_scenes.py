@@ -201,7 +201,7 @@ def closed_files_are_closed_in_the_service():
         assert puppet.end() == 0, puppet.errors
 
 
-# A parent reads the file, and its child is the last to have it open, which ends as it is told to; the parent lives on.
+# A parent reads the file, and its child is the last to have it open and ends on command; the parent lives on.
 LEAVE_TO_CHILD = """
 import os, sys, time
 path, leave, until = sys.argv[1:]

@@ -34,7 +34,7 @@ BASE = base_pattern()
 
 
 def mixed(data, offset):
-    """Of what was written the tag of each byte, of tags what is to be written."""
+    """Turns written bytes into the tag of each, and tags into the bytes to write."""
     base = BASE[offset:offset + len(data)]
     return (int.from_bytes(data, "little") ^ int.from_bytes(base, "little")).to_bytes(len(data), "little")
 

@@ -31,7 +31,7 @@ def hit_bytes_of_a_loop(name):
 
 
 def a_loop_larger_than_ram():
-    """Whoever evicts the oldest of it has nothing of what comes next, for ever."""
+    """A policy that evicts the oldest block never holds the next one of a loop."""
     oldest, learned = hit_bytes_of_a_loop("oldest-first"), hit_bytes_of_a_loop("ws-plus")
     read = ROUNDS * FILE_MIB * MIB
     said = f"from RAM: {learned / MIB:.0f} MiB with ws-plus, {oldest / MIB:.0f} MiB with oldest-first, " \
@@ -168,7 +168,7 @@ def a_scan_wears_no_tier():
 
 @under_cairn.judged_by_speed
 def a_loop_keeps_the_tier_below():
-    """What is come back to is worth its place there, and is not read from the backing store again."""
+    """Blocks that are used again are worth their place there, and are not read from the backing store again."""
     from_store = {}
     for how in ("always", "value"):
         with Stage(config=admission(how), ram=f"{RAM_MIB}M", tier="64M") as stage:

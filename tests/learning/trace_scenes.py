@@ -14,7 +14,7 @@ BEST, CACHE = "best possible", "cache"
 
 
 class Recording:
-    """Of a node, until end()."""
+    """A recording on a node, until end()."""
 
     def __init__(self, stage, name="job.trace"):
         self.path = stage.work / name
@@ -80,10 +80,10 @@ def a_trace_has_what_was_done():
         rows, text = info(stage, path)
         assert rows["opened"] == (3, "-") and rows["closed"] == (3, "-"), text
         assert rows["written"] == (64, "4 MiB"), text
-        # What was read before is in RAM when it had to be recorded again.
+        # The blocks read before are in RAM when the recording has to be repeated.
         first, hits = rows.get("read, missed", (0, "")), rows["read, hit"]
         assert first in ((128, "8 MiB"), (0, "")), text
-        # Of hits a sample may be enough; that of what was written is not the program's own.
+        # A sample of the hits may be enough; the read of the written file is not the program's own.
         assert 5 <= hits[0] <= 1129, text
         assert rows["advised"][0] == 1, text
         assert "2 files" in text, text

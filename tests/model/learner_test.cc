@@ -44,7 +44,7 @@ class Programs {
   Programs(const NodeMemory& memory, std::vector<ObjectIndex> files, std::uint64_t seed)
       : memory_(memory), files_(std::move(files)), random_(seed), readers_(kReaders) {}
 
-  // What is told next.
+  // The next report.
   ToldAccess next() {
     Reader& reader = readers_[random_() % kReaders];
     if (reader.left == 0) return open(reader);
@@ -125,7 +125,7 @@ class Learner : public ::testing::Test {
   }
   ~Learner() override { std::filesystem::remove_all(directory_); }
 
-  // Of 16 blocks to 32768, most of them small.
+  // Files of 16 blocks to 32768, most of them small.
   std::vector<ObjectIndex> make_files(std::mt19937_64 random) {
     const Actor actor = testing::make_actor(memory_);
     std::vector<ObjectIndex> files;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program under Cairn that does one file call at a time, as it is told, so that a test can look at the backing
+"""A program under Cairn that does one file call at a time, on command, so that a test can look at the backing
 store in between. The puppet is this file, run as a script; Puppet is the string."""
 
 import base64

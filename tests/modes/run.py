@@ -438,7 +438,7 @@ def hot_files_rise():
 
 
 def a_rules_tier_is_not_ranked():
-    """Of two files that are read alike the one that a rule has put into a slow tier stays there."""
+    """If two files are read alike, the one that a rule has put into a slow tier stays there."""
     with Node("--policy", "hot-data", ram="0", tier="8M", slower="64M") as node:
         ruled, free = node.directory / "ruled", node.directory / "free"
         node.cairn("set", "--node", "n", f"{node.directory}/rul*", "tier=tier2")
@@ -603,7 +603,7 @@ def moves_and_their_reasons():
 
 
 def room_is_made_before_the_next_burst():
-    """Who computes and writes in turns finds room in RAM, made before it asks."""
+    """A program that computes and writes in turns finds room in RAM, made before it needs it."""
     with Node() as node:
         def moved_ahead():
             return sum(move["bytes"] for move in node.status()["moves"] if move["reason"] == "room ahead")

@@ -42,7 +42,7 @@ class Check:
             under_cairn.remove(self.work)
 
     def prepare(self):
-        """What is to be there before the run begins."""
+        """Prepares the files that are to be there before the run begins."""
 
     def path(self, name):
         return self.directory / name

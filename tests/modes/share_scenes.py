@@ -101,7 +101,7 @@ def write_blocks(puppet, path, megabytes):
 
 
 def reservation_of_files():
-    """Whoever writes them, the files of a rule have their room, and other files do not get it."""
+    """The files of a rule have their room, whichever run writes them, and other files do not get it."""
     with Node() as node:
         mine = node.directory / "mine"
         node.cairn("set", "--node", "n", f"{mine}/*", "reserve=8M")

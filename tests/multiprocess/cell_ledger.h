@@ -3,7 +3,7 @@
 //
 // Every file is written by one process at a time, in cells of one repeated number that only grows.
 // The ledger says, per cell, which number was written for sure and which may have been under way.
-// So whoever reads a cell, at any time, must find only numbers between the two.
+// So a reader of a cell, at any time, must find only numbers between the two.
 //
 // Thread safety: any thread of any process; one writer per cell. Ownership: the ledger lives as
 // long as the processes that map it.

@@ -2,8 +2,7 @@
 // Clients killed with SIGKILL at random instants, over and over, on tiers so small that blocks are
 // evicted, flushed and read again all the time.
 //
-// What was written is judged by a ledger (cell_ledger.h), and so is the backing store after the
-// drain.
+// A ledger (cell_ledger.h) judges the bytes written, and the backing store after the drain.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

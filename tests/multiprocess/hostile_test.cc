@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program of the user's own can do to the service without meaning to: bytes of any kind on
-// both sockets, and stray stores into the memory that it shares with the service. The service
-// lives, answers, and ends when it is told to. CAIRN_SEED repeats a run.
+// Harm that a program of the user's own can do to the service without meaning to: bytes of any kind
+// on both sockets, and stray stores into the memory that it shares with the service. The service
+// lives, answers, and ends on command. CAIRN_SEED repeats a run.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -24,7 +24,7 @@
 namespace cairn::testing {
 namespace {
 
-// Who waits longer than that waits for good: the alarm kills it.
+// A process that waits longer than that waits for good: the alarm kills it.
 #if defined(CAIRN_TSAN) || defined(CAIRN_ASAN)
 constexpr unsigned kLongSeconds = 60;
 constexpr unsigned kServiceDeaths = 6;
@@ -33,7 +33,7 @@ constexpr unsigned kLongSeconds = 20;
 constexpr unsigned kServiceDeaths = 25;
 #endif
 
-// A process that says when it is ready, and goes on when it is told.
+// A process that says when it is ready, and goes on when the test says so.
 class Child {
  public:
   using Body = std::function<int(const Child& self)>;

@@ -68,8 +68,8 @@ class MisbehavingPredictors : public ::testing::Test {
         << result.status().message();
     return result.status().message();
   }
-  // What is foreseen once the plugin has answered: it is asked at the first read, and the second
-  // one finds the answer.
+  // The forecast once the plugin has answered: the first read asks it, and the second one finds the
+  // answer.
   std::vector<BlockRun> foreseen(PredictorPlugin& plugin, Predictor& predictor,
                                  std::int64_t first_block) {
     predictor.observe(BlockRun{first_block, 1});
@@ -246,7 +246,7 @@ TEST_F(MisbehavingPredictors, StatesAreGivenBackAndPredictorsMayOutlivePlugins) 
   dlclose(object);
 }
 
-// As many streams as there may be, and a plugin that is asked about all of them.
+// As many streams as there may be, and a plugin that answers for all of them.
 TEST_F(MisbehavingPredictors, ManyStreamsAreAnsweredInTurn) {
   const auto plugin = loaded();
   ASSERT_NE(plugin, nullptr);

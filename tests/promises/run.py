@@ -349,7 +349,7 @@ def set_id_bits_outlive_the_write_back():
 
 
 def set_id_bits_from_outside_end_with_a_users_write():
-    """The node is root's; who writes has become nobody since he opened the file."""
+    """The node is root's; the writer has become nobody since it opened the file."""
     need_root()
     with Check("set-id") as check:
         path = check.path("a")

@@ -78,7 +78,7 @@ def as_many_tiers_as_possible():
     assert "unbuffered" not in scene.report, scene.report[-900:]
 
 
-# What is open when the limit comes is shared with children that the node does not take.
+# Files that are open when the limit comes are shared with children that the node does not take.
 def more_processes_than_slots():
     Scene("no-slot", """
         work() {

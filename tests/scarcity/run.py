@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is short: tables of a handful of records, few descriptors, no memory. Nothing is lost, nobody reads what is
-not so any more, and nothing fails that does not fail natively.
+"""Scarce resources: tables of a handful of records, few descriptors, no memory. Nothing is lost, nobody reads stale
+bytes, and nothing fails that does not fail natively.
 
     run.py [PART... | PART.SCENE...]       each file PART_scenes.py beside this one has a list SCENES
 """

@@ -5,7 +5,7 @@
     run.py fsx | pjdfstest | stress_ng        one suite
     run.py --install                          builds fsx and pjdfstest from crates.io into build/tools
 
-What is different as designed stands in expected_differences.txt, one test per line with its reason.
+Differences by design stand in expected_differences.txt, one test per line with its reason.
 """
 
 import argparse

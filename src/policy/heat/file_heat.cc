@@ -7,7 +7,7 @@
 namespace cairn {
 namespace {
 
-// What is left of the weight of all older references when an epoch begins.
+// The part of the weight of all older references that is left when an epoch begins.
 constexpr double kWeightLeft = 0.5;
 
 // Where a range ends, without going beyond the offsets there are.

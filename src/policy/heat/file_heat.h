@@ -10,8 +10,8 @@
 // With each new epoch everything older weighs half as much: the map evolves. The file's clock
 // stands while nobody has the file open, so that a map that waited for a day is as hot as before.
 //
-// What was fetched ahead is marked, and update() says what of it is no longer what the file holds.
-// The scores stay: what is read of a file seldom changes because it was written anew.
+// Segments that were fetched ahead are marked; update() says which of them no longer agree with the
+// file. The scores stay, because a rewrite seldom changes which parts of a file are read.
 //
 // Times are nanoseconds of any one clock. Memory: at most kMemoryBytesMax, 160 bytes for each
 // segment up to the last one touched.
@@ -67,7 +67,7 @@ class FileHeat {
   // A map as state() gave it. Returns: whether it can be one of this pace; nothing changes if not.
   // Requires: nobody has the file open.
   bool restore(State state);
-  // Of a file that is open: as if it had been closed at the last time that was told.
+  // For a file that is open: as if it had been closed at the time of the last access.
   State state() const;
 
   // So many more processes (descriptions) have it open. The first begins an epoch.
@@ -117,8 +117,8 @@ class FileHeat {
   // As an index over many files keeps it (policy/heat/heat_index.h), while the file is open.
   FadingScore fading(std::uint32_t segment) const { return score(segment).fading(pace_.decay); }
 
-  // What was accessed since the last call, ascending. After the segments' size has changed
-  // (segment_shift()) all of them, under their new numbers.
+  // The segments accessed since the last call, ascending. After the segments' size has changed
+  // (segment_shift()): all of them, under their new numbers.
   std::vector<std::uint32_t> take_changed();
 
   std::size_t memory_bytes() const;

@@ -4,11 +4,12 @@
 //
 // Format (base/kept_file.h): "CAIRNHEA", then the file's identity (device, inode, birth), its size
 // and how scores fade, the epochs and the size of a segment, and for each segment its number of
-// runs, the runs (policy/heat/heat_score.h) and its references if there are any.
+// runs, the runs (policy/heat/heat_score.h) and its references if there are any; docs/formats.md
+// has the bytes.
 //
 // Errors name the file. A map that is not there: kNotFound. Not a map, cut off, changed, or with
-// values that no map has: kInvalid. Of another version, file or pace: kIncompatible. Whoever gets
-// any of them goes on without a map; nothing was changed by reading it.
+// values that no map has: kInvalid. A map with another version, file or pace: kIncompatible. After
+// any of them the caller goes on without a map; reading has changed nothing.
 //
 // Thread safety: pure functions and the file system. One thread saves the map of a file at a time.
 #pragma once
@@ -26,8 +27,8 @@ namespace cairn {
 inline constexpr std::size_t kHeatFileBytesMax = std::size_t{1} << 20;
 
 std::string encode_heat(const FileKey& key, const FileHeat::State& state);
-// Of the map of this very file. Whether the file still has the size it had is for the caller to
-// see.
+// Returns the state only if it is the map of this very file. The caller checks whether the file
+// still has the same size.
 Result<FileHeat::State> decode_heat(std::string_view bytes, const FileKey& key,
                                     const HeatPace& pace);
 

@@ -162,7 +162,7 @@ TEST_F(HeatFile, EveryFlippedBitIsNoticed) {
   }
 }
 
-// The sum as it would be if whoever damaged the map had mended it.
+// The map with a sum that fits its damage.
 std::string with_right_sum(std::string bytes) {
   std::uint64_t sum = 0xcbf29ce484222325ULL;
   for (std::size_t at = 0; at + 8 < bytes.size(); ++at)
@@ -185,7 +185,7 @@ TEST_F(HeatFile, RandomBytesWithARightSumNeverDoHarm) {
       ASSERT_FALSE(decoded.status().message().empty());
       continue;
     }
-    // What is taken for a map is one: it can be used and saved.
+    // Bytes that pass as a map are one: the map can be used and saved.
     ++accepted;
     FileHeat heat;
     ASSERT_TRUE(heat.restore(*decoded));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments of all files, ordered by score, though all scores fade all the time.
+// The segments of all files, ordered by score, although all scores fade all the time.
 //
 // The logarithm of a score is a line over time until the next access (FadingScore). Lines of one
 // rate keep their order, so segments of one rate stand in one ordered set by level, where time does
-// not move them; the sets of the different rates are merged when somebody asks, each by its score
-// at that time. The rate is log p / n: there are as many sets as different counts of references,
-// one if n is common. D different counts take D * D / 2 references at least: a thousand sets take
-// half a million.
+// not move them. A query merges the sets of the different rates, each by its score at that time.
+// The rate is log p / n, so there are as many sets as different counts of references; if all
+// segments have the same n there is one. D different counts take D * D / 2 references at least: a
+// thousand sets take half a million.
 //
 // With N segments and D rates: set and remove take O(log N), or O(D) when the index is full;
 // the hottest k take O(D + k log D). Memory: about 130 bytes for each segment, at most kept_max.

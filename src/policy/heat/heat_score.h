@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How hot something is: the sum over its accesses t_1 .. t_k of (1/p)^((t - t_i) / n), where n
-// counts its references and p >= 2 says how fast old accesses fade (Kougkas, Devarajan, Sun: JCST
-// 35(1), 2020, equation 1).
+// A measure of how hot something is: the sum over its accesses t_1 .. t_k of (1/p)^((t - t_i) / n),
+// where n counts its references and p >= 2 says how fast old accesses fade (Kougkas, Devarajan,
+// Sun: JCST 35(1), 2020, equation 1).
 //
-// Each term has a weight, 1 at first; what is older may be made to weigh less. n counts a reference
-// as 1 whatever it weighs, so that a score is halved when all its weights are.
+// Each term has a weight, 1 at first; the caller may make older terms weigh less. n counts a
+// reference as 1 whatever it weighs, so that a score is halved when all its weights are.
 //
-// What is exact. Between two accesses n stays as it is, so the whole sum fades as one:
+// Exactness. Between two accesses n stays as it is, so the whole sum fades as one:
 // s(t) = s(t0) * (1/p)^((t - t0) / n). An access changes n, and with it every term by a factor of
 // its own, so that no one number can be carried on: from n to n + 1 it would be wrong by up to
 // (n/s)^(1/(n+1)), each time. Therefore accesses are kept as at most kRunsMax runs, each with its
@@ -20,7 +20,7 @@
 // (heat_score_test.cc) it was 6.0 % at most and the real distance 2.1 %; with a step or less from
 // access to access 0.3 and 0.2 %.
 //
-// Times are in steps, whose length the paper leaves open: whoever calls chooses it. Logarithms are
+// Times are in steps, whose length the paper leaves open: the caller chooses it. Logarithms are
 // natural, because scores may be smaller than any number.
 //
 // Thread safety: none; values. It needs nothing of other modules. An access takes about 24
@@ -91,7 +91,7 @@ class HeatScore {
 
   // Ascending by mean.
   std::span<const Run> runs() const { return {runs_.data(), count_}; }
-  // What was stored somewhere. Returns: whether it can be a score; it is cold if not.
+  // Takes stored runs. Returns: whether they can be a score; it is cold if not.
   bool restore(std::span<const Run> runs, std::uint32_t references);
 
  private:

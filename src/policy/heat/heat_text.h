@@ -7,7 +7,7 @@
 //     32 MiB |                                |
 //   blank: not accessed; · <= 0.0484 < ▁▂▃▄▅▆▇█ <= 12.4, each step twice the score
 //
-// What a terminal would obey in a file's name is shown as "?".
+// Control characters in a file's name appear as "?".
 //
 // Thread safety: pure functions. Ownership: values.
 #pragma once
@@ -26,8 +26,8 @@ struct HeatPicture {
   std::uint64_t file_bytes = 0;
   std::uint64_t segment_bytes = 0;
   std::uint32_t epochs = 0;
-  // Of each segment's score, natural; -infinity where nothing was accessed. What lies behind the
-  // last one was not accessed either.
+  // The natural logarithm of each segment's score; -infinity where nothing was accessed. Segments
+  // behind the last one were not accessed either.
   std::vector<double> logarithms;
 };
 

@@ -11,7 +11,7 @@
 namespace cairn {
 namespace {
 
-// Of the hottest below a tier, how many it may have no use for before it counts as full.
+// A tier counts as full after it had no use for so many of the hottest segments below it.
 constexpr unsigned kMisfitsMax = 64;
 
 std::optional<TierId> tier_at(const std::optional<std::size_t>& position) {

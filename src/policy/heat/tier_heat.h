@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tier a segment's heat entitles it to: the placement of what is fetched ahead (Kougkas,
+// The tier to which a segment's heat entitles it: the placement of fetched data (Kougkas,
 // Devarajan, Sun: JCST 35(1), 2020, algorithm 2).
 //
 // Each tier has a lowest and a highest score, those of the segments in it. A segment whose score
-// changed is placed from the fastest tier on: it goes into the first that has room for it, or whose
-// lowest score is below its own and that has room once colder segments have left. Those are
-// demoted, the coldest first and only as many as have to: each of them is placed from the next
-// tier on, where it may demote others in turn (the cascade). What no tier takes stays in the
+// changed is placed from the fastest tier on: it goes into the first tier that has room for it, or
+// whose lowest score is below its own and that has room once colder segments have left. These are
+// demoted, the coldest first and only as many as necessary: each is placed from the next tier on,
+// where it may demote others in turn (the cascade). A segment that no tier takes stays in the
 // backing store.
 //
-// What the paper leaves open. Changed segments are placed the hottest first. Then each tier takes
-// up what it would admit of the tiers below, the hottest first: segments leave room behind when
-// they cool down, and scores of different rates cross while they fade. Equal scores displace
-// nothing. A segment is placed whole.
+// The paper leaves some things open. Changed segments are placed the hottest first. Then each tier
+// takes up the segments of the tiers below that it would admit, the hottest first: segments leave
+// room behind when they cool down, and scores of different rates cross while they fade. Equal
+// scores displace nothing. A segment is placed whole.
 //
 // So, for segments of one size, place() leaves none in a tier while a hotter one is in a tier below
 // it, and no room in a tier while there is any segment below it.
 //
-// It only decides: values in, moves out; no clock and no I/O. What it decided counts as done;
-// relocate() says where it was not. Scores are those of policy/heat/heat_score.h, times are in its
-// steps.
+// It only decides: values in, moves out; no clock and no I/O. A decision counts as done; relocate()
+// reports where it was not. Scores are those of policy/heat/heat_score.h, times are in its steps.
 //
 // With D rates (policy/heat/heat_index.h) a changed segment takes O(D) for each tier that is full,
 // and for each segment that it displaces: 100 changes among 160,000 segments of 300 rates in three
@@ -79,7 +78,7 @@ class TierHeat {
   // As tiers grow and shrink; what is too much leaves with the next place(). Same number of tiers.
   void set_capacities(std::span<const std::uint64_t> capacities);
 
-  // Of the segments in the tier, logarithms; nothing while there are none.
+  // The lowest logarithm of the segments in the tier; nothing while there are none.
   std::optional<double> minimum(TierId tier, double time) const;
   std::optional<double> maximum(TierId tier, double time) const;
   std::optional<TierId> tier_of(SegmentKey key) const;

@@ -202,7 +202,8 @@ TEST(TierHeat, SegmentsOfOneSizeEndSorted) {
   }
 }
 
-// Of any sizes: the moves lead from what was to what is, and no tier holds more than it can.
+// With segments of any sizes the moves lead from the old places to the new, and no tier holds more
+// than it can.
 TEST(TierHeat, MovesLeadToThePlaces) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

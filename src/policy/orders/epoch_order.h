@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the items in each epoch of a declared training loop: what will be read, and when.
+// The order of the items in each epoch of a declared training loop.
 //
-// The libraries' own algorithms make it (policy/orders/permutations.h), so that it is what the loop
-// will do and not a guess: as long as every epoch is read to its end and nobody else draws from the
-// same generator meanwhile. Sources, besides those named there: torch/utils/data/sampler.py,
+// The libraries' own algorithms make it (policy/orders/permutations.h), so it is the loop's order
+// and not a guess, as long as every epoch is read to its end and nothing else draws from the same
+// generator meanwhile. Sources, besides those named there: torch/utils/data/sampler.py,
 // distributed.py and dataloader.py of PyTorch 2.15; numpy/random/mtrand.pyx and _generator.pyx.
 //
-// Thread safety: none. Ownership: a value. Memory: four bytes for an item of the order that is
-// asked for; four more while one of several replicas is made, or always when each epoch shuffles
-// the one before; for a list, its own length.
+// Thread safety: none. Ownership: a value. Memory: four bytes for an item of the current order;
+// four more while one of several replicas is made, or always when each epoch shuffles the one
+// before; for a list, its own length.
 // Time: an epoch costs one permutation. Where the generator goes on from epoch to epoch, those in
 // between cost one each too, and an epoch before the last one asked for all of them again.
 #pragma once
@@ -80,7 +80,7 @@ class EpochOrder {
   std::vector<std::string> item_files_;
   std::vector<std::uint32_t> listed_;
 
-  // Of a generator that goes on from epoch to epoch: its state before next_epoch_.
+  // The state before next_epoch_ of a generator that goes on from epoch to epoch.
   std::mt19937 twister_;
   Pcg64 pcg_{0};
   std::uint32_t next_epoch_ = 0;

@@ -90,7 +90,7 @@ Status set_loader(std::string_view text, OrderDeclaration* order) {
   return Status::ok();
 }
 
-// Of two words, the second of which turns the switch on.
+// Reads one of two words; the second turns the switch on.
 Status set_choice(std::string_view name, std::string_view text, std::string_view off,
                   std::string_view on, bool* is_on) {
   if (text != off && text != on) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user says of the order in which a training loop will read, on one line: which library
+// A user's declaration of the order in which a training loop will read, on one line: which library
 // makes it, from which seed, of how many items.
 //
 //   torch-random       seed=42 items=60000 epochs=10
@@ -8,7 +8,7 @@
 //   numpy-generator    seed=7 items=60000 epochs=10
 //   list FILE          [items=60000] [epochs=10] [lines=files]
 //
-// Each may end with who reads the items, workers=N [batch=N], and with where they are:
+// Each may end with the readers of the items, workers=N [batch=N], and with their places:
 // item-bytes=SIZE [header=SIZE], or item-files=FILE. A value with blanks in it stands in double
 // quotes; a switch without a value is a yes; `_` is `-`.
 //
@@ -35,7 +35,7 @@ enum class OrderKind : std::uint8_t {
 inline constexpr unsigned kOrderKinds = 5;
 const char* name_of(OrderKind kind);
 
-// Who iterates over a RandomSampler. A DataLoader draws a seed for its workers from the same
+// The iterator over a RandomSampler. A DataLoader draws a seed for its workers from the same
 // generator before the sampler draws its own.
 enum class TorchLoader : std::uint8_t {
   kEachEpoch = 0,  // loader=each-epoch: a DataLoader

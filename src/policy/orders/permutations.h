@@ -2,8 +2,8 @@
 // The permutations that training loops are made of, bit for bit as the libraries draw them.
 //
 // PyTorch's CPU generator and NumPy's RandomState are both the MT19937 of <random>, seeded with the
-// low 32 bits of the seed (ATen/core/MT19937RNGEngine.h; numpy/random/src/mt19937/mt19937.c). What
-// they make of its numbers differs, and is what stands here.
+// low 32 bits of the seed (ATen/core/MT19937RNGEngine.h; numpy/random/src/mt19937/mt19937.c). They
+// differ in how they turn its numbers into permutations; that part stands here.
 //
 // Thread safety: pure but for the generator that is passed. Ownership: the caller's.
 #pragma once

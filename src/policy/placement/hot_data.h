@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement by hotness ("HotData", equation 4 of the appendix of Hermes, JCST 35(1), 2020): what is
-// read often per byte lies high, what is large and cold lies low.
+// Placement by hotness ("HotData", equation 4 of the appendix of Hermes, JCST 35(1), 2020): files
+// that are read often per byte lie high, large and cold files lie low.
 //
 // Hotness is a density (accesses per second and MiB), so that filling the tiers by descending
 // hotness serves the most accesses from the fastest bytes; that is the fractional knapsack. Tier i
 // has a minimum hotness H_i (TierView::hotness_min), the hotness of the coldest file that belongs
 // into it; 0 while there is no contention. The home of a unit is the fastest tier whose minimum it
-// reaches. Promotion and demotion follow from the same question asked again after the hotness
+// reaches. Promotion and demotion follow when the policy is applied again after the hotness
 // changed.
 //
 // The cost, which Placement::seconds carries, is the misplaced share of the request's bytes:

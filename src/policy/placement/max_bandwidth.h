@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement in the least time that it takes to take the request ("MaxBandwidth", equation 2 of the
-// appendix of Hermes, JCST 35(1), 2020). The default.
+// Placement that takes the request in the least time ("MaxBandwidth", equation 2 of the appendix of
+// Hermes, JCST 35(1), 2020). The default.
 //
 // The options at each tier are to place, to skip, to split, and to make room first
 // (policy/placement/placement_solver.h). Two members differ in what an access of s bytes costs:
@@ -13,9 +13,10 @@
 // latency is measured as 0 would take any number of bytes at once. It is kept for comparison with
 // the paper's figures.
 //
-// A_i is what is measured, and what the device has still to do for others (TierView::backlog).
+// A_i is the measured latency, plus the time that the device still has to work for others
+// (TierView::backlog).
 //
-// A move costs what writing the bytes to the tiers below costs, times request.move_share. At a
+// A move costs as much as writing the bytes to the tiers below, times request.move_share. At a
 // share of 1 making room never wins: dividing the request writes the same bytes to the same tiers
 // without writing them to the upper one as well. Below 1 (the organizer moves while the program
 // computes) it wins as soon as the wait is shorter than the detour to the slower tier.

@@ -27,7 +27,7 @@ TierView tier(unsigned id, std::uint64_t capacity, std::uint64_t free) {
   return view;
 }
 
-// The costs of the header, written out anew; only the home is asked for.
+// The costs of the header, written out anew; the home alone decides.
 double least_cost(const std::vector<TierView>& tiers, const PlacementRequest& request) {
   std::vector<TierView> allowed;
   std::vector<SearchTier> rooms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a decision can be carried out: the rules that every policy keeps, and by which the
-// answers of a policy from elsewhere (a plugin) are judged before they are believed.
+// Whether a decision can be carried out: the rules that every policy keeps. The service checks the
+// answers of a plugin by them before it believes them.
 //
 // Thread safety: no state. No allocation.
 #pragma once

@@ -8,11 +8,11 @@
 //   kWindow    a 64th of the window, fastest tier first: elements are taken in order
 //   kPerBlock  a block: elements are taken in order
 //   kPerUnit   a dispersion unit: all its blocks take the element of the unit's number
-// An element tells where to try first. Its tier may have filled up since, and who follows the plan
-// then asks the tiers below. Where nothing has room, elements name the fastest allowed tier, whose
-// room is made first.
+// An element says where to try first. Its tier may have filled up since; the client then tries the
+// tiers below. Where nothing has room, elements name the fastest allowed tier, whose room is made
+// first.
 //
-// Thread safety: values; how a plan is published is up to who shares it. Plain bytes, so that it
+// Thread safety: values; the caller that shares a plan publishes it safely. Plain bytes, so that it
 // can lie in shared memory.
 #pragma once
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiers take the bytes of a request: the interface of placement policies.
+// The interface of placement policies, which say which tiers take the bytes of a request.
 //
-// The node's hierarchy is seen as tiers i = 0..n-1, fastest first, each with its remaining
+// A policy sees the node's hierarchy as tiers i = 0..n-1, fastest first, each with its remaining
 // capacity C_i, bandwidth BW_i and access latency A_i (Kougkas, Devarajan, Sun: "Hermes: a
 // heterogeneous-aware multi-tiered distributed I/O buffering system", HPDC 2018, and JCST 35(1),
-// 2020, appendix). Below the last tier lies the backing store, which takes what no tier takes.
+// 2020, appendix). Below the last tier lies the backing store, which takes everything that no tier
+// takes.
 //
 // A policy is pure: values in, decision out; no clock, no lock, no I/O, and the same answer for
-// equal views and requests (what looks random follows from request.sequence). To add one, write
-// `<name>.h` beside this header, put it into the table in policy/placement/policies.h, and the
-// conformance suite (placement_policy_test.cc) runs against it by itself.
+// equal views and requests (randomness follows from request.sequence). To add one, write `<name>.h`
+// beside this header, put it into the table in policy/placement/policies.h, and the conformance
+// suite (placement_policy_test.cc) runs against it by itself.
 //
 // Thread safety: a policy has no state; solve() from any thread.
 #pragma once
@@ -32,8 +33,9 @@ struct TierView {
   std::uint64_t reserve_bytes = 0;  // to be left free, so that the next write finds room at once
   double bandwidth = 1e9;           // bytes per second of a write, measured
   double latency = 1e-6;            // seconds per access, measured
-  // Seconds that what is placed now waits for what has been placed before; 0 where nobody counts.
-  // Part of the latency for whoever minimises time: devices that work side by side are all used.
+  // Seconds that bytes placed now wait for those placed before; 0 where nobody counts. A policy
+  // that minimises time adds them to the latency, so that devices that work side by side are all
+  // used.
   // Plugins do not see it: theirs may count the latency for each block.
   double backlog = 0;
   // Least hotness (UnitView::hotness) that belongs into this tier; 0 while it need not be rationed.

@@ -79,7 +79,7 @@ void Solver::fill_memo() {
   }
 }
 
-// Place, skip and split. Of `granules`, x go here and v = granules - x below, where v lies in a
+// Place, skip and split. x of the `granules` go here and v = granules - x below, where v lies in a
 // window [granules - room, granules - 1] whose minimum of below[v] - per_granule * v is kept in a
 // queue of ascending values (each v enters and leaves it once).
 void Solver::divide(const SolverTier& tier, const AccessCost& cost, Row& row,
@@ -97,7 +97,7 @@ void Solver::divide(const SolverTier& tier, const AccessCost& cost, Row& row,
   for (unsigned granules = 1; granules <= granules_; ++granules) {
     const unsigned newest = granules - 1;
     value[newest] = below[newest] - per_granule * newest;
-    // Of equals the one with more bytes here stays in front.
+    // Among equals the one with more bytes here stays in front.
     while (tail > head && value[queue[tail - 1]] > value[newest]) --tail;
     queue[tail++] = static_cast<std::uint8_t>(newest);
     while (head < tail && queue[head] + room < granules) ++head;

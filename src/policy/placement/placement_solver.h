@@ -82,8 +82,8 @@ double seconds_per_access(double latency);
 // request.move_share, between 0 and 1 whatever it says.
 double move_share_of(const PlacementRequest& request);
 
-// Of a store whose speed is unknown: a block there costs more than in any tier, so that even one
-// block less there is worth a further division.
+// The cost for a store whose speed is unknown: a block there costs more than in any tier, so that
+// even one block less there is worth a further division.
 AccessCost slower_than_any_tier(const PlacementProblem& problem);
 
 }  // namespace cairn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement without a model, as far as it is the same for round-robin and random: one of the tiers
-// with room takes all of the request; where none has that much room, it is divided over them.
+// The part of placement without a model that round-robin and random share: one of the tiers with
+// room takes all of the request; where none has that much room, the request is divided over them.
 //
 // Thread safety: no state.
 #pragma once

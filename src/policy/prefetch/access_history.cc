@@ -86,8 +86,8 @@ AccessHistory::Position AccessHistory::reserve(std::uint32_t places) {
   return static_cast<Position>(first);
 }
 
-// Of an epoch four times as long as the history a quarter of the reads are replayed; a history that
-// is of less use is from a time when the file was read differently.
+// In an epoch four times as long as the history, a quarter of the reads are replayed. A history of
+// less use is from a time when the file was read differently.
 void AccessHistory::note_replay(bool was_right) {
   if (!is_full_) return;
   ++reads_while_full_;

@@ -2,12 +2,12 @@
 // The order in which a file was read, over its streams and epochs: a plain vector of runs that can
 // be kept and restored.
 //
-// An entry is a stretch that was read in one go or in reads that adjoin each other. Every stream
-// writes into places of its own, so that what others read meanwhile does not get between. An entry
-// of no blocks is no stretch: `first` is the position where the chain goes on, or -1 at its end.
+// An entry is a stretch of blocks read in one go or in reads that adjoin each other. Every stream
+// writes into places of its own, so that the reads of others do not get between. An entry with no
+// blocks is a link: `first` is the position where the chain goes on, or -1 at its end.
 //
-// Bounds: entries_max, and the budget. What is full records nothing more, so that the beginning of
-// a long epoch can be replayed in the next one; if little of it is replayed, it is forgotten.
+// Bounds: entries_max, and the budget. A full history records nothing more, so that the beginning
+// of a long epoch can be replayed in the next one; if little of it is replayed, it is forgotten.
 //
 // Thread safety: none. Ownership: borrows the budget.
 #pragma once
@@ -40,8 +40,8 @@ class AccessHistory {
   // The stretch behind that, or kNowhere.
   Position after(Position position) const;
 
-  // What was read from the beginning of the record on, until that came to its end or its first
-  // stretch again, if it leads through the position; else what was from there on.
+  // The reads from the beginning of the record on, until it came to its end or to its first stretch
+  // again, if they lead through the position; else the reads from the position on.
   RepeatedOrder lap_through(Position position) const;
 
   // Positions hold as long as this does not change.
@@ -87,7 +87,7 @@ class HistoryWriter {
   void append(BlockRun run);
   // The stretch appended last is found instead of older ones that begin with the same block.
   void prefer_last();
-  // What was appended is followed by what is there already; the next that is appended is not.
+  // The record goes on at `position`, which is there already; the next append() begins anew.
   void go_on_at(AccessHistory::Position position);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a read goes on where another has ended. Reads that do not begin at a block boundary share
-// a block with the one before, so that their blocks overlap by one.
+// a block with the read before, so their blocks overlap by one.
 //
 // Thread safety: values.
 #pragma once

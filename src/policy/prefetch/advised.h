@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// advised: a stream of which the program has said that it is read sequentially is, from the first
-// read on, until two reads in a row were elsewhere. (For the rest of posix_fadvise() see
+// advised: believes a program that says it reads a stream sequentially, from the first read on,
+// until two reads in a row were elsewhere. (For the rest of posix_fadvise() see
 // policy/prefetch/stream_hints.h.)
 //
 // Thread safety: none. Ownership: borrows the hints.

@@ -8,14 +8,15 @@ namespace {
 
 constexpr float kNearRate = 0.15F;
 constexpr float kFarRate = 0.25F;
-// Of a predictor that has nothing to say. What it says afterwards has to be right more often before
-// it is believed, which is what keeps accidental hits in random streams from being followed.
+// The rate of decay for a silent predictor. Its next forecasts have to be right more often before
+// it is believed; this keeps accidental hits in random streams from being followed.
 constexpr float kSilenceRate = 0.05F;
 constexpr float kScoreOfSilent = 0.1F;
 // Reads without which hardly any predictor can have anything to say.
 constexpr std::uint32_t kReadsFirst = 8;
 constexpr float kScoreOfTold = 0.9F;
-// Who is asked does not change for less: two that take turns fetch more than either.
+// A smaller advantage does not change the chosen predictor: two that take turns fetch more than
+// either.
 constexpr float kWorthMargin = 0.05F;
 // What a stream inherits lies between these: trusted from the first prediction on, but not for
 // long when it is wrong; or after the third that is right.
@@ -63,7 +64,7 @@ void Chooser::leave_scores() {
   }
 }
 
-// Of reads that do not begin at a block boundary the first or last block has just been read.
+// When reads do not begin at a block boundary, the first or last block has just been read.
 BlockRun Chooser::news_of(BlockRun run) const {
   if (last_.count == 0 || run.count == 1) return run;
   if (run.first == last_.end() - 1) return BlockRun{run.first + 1, run.count - 1};
@@ -74,7 +75,7 @@ BlockRun Chooser::news_of(BlockRun run) const {
 void Chooser::judge_near(Member& member, BlockRun run) {
   if (member.near_count == 0) {
     if (member.is_told) {
-      // What is said next has nothing to do with what was said before.
+      // The next forecast has nothing to do with the one before.
       member.near_score = kScoreOfTold;
       member.is_far_known = false;
     } else if (reads_ > kReadsFirst && member.near_score > kScoreOfSilent) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which predictor a stream is read ahead by: all those of the table follow it, and one that a
-// plugin brings. What each foresaw is compared with what came, and the one that was right most
-// often lately is asked. When none is right often enough, nobody is.
+// Decides which predictor a stream is read ahead by. All predictors of the table follow the stream,
+// and one that a plugin brings. The chooser compares each forecast with the reads that came, and
+// follows the predictor that was right most often lately. When none is right often enough, it
+// follows none.
 //
 // A predictor's score is the mean of two running shares of blocks that were read after it had said
-// so: of its next two reads, and of reads as far ahead as kFarReads. What is fetched is what it
-// sees far ahead; the near share tells sooner that a pattern has ended. The far one is only asked
-// for while the near one is good, so that a stream without any pattern costs little. Of two that
-// are right equally often the one that sees further is worth more: what is foreseen too late does
-// not arrive in time. A new stream begins with what other streams of the file, or of the node, have
-// found.
+// so: among its next two reads, and among reads as far ahead as kFarReads. The stream fetches what
+// the predictor sees far ahead; the near share shows sooner that a pattern has ended. The far share
+// is only updated while the near one is good, so that a stream without any pattern costs little. If
+// two are right equally often, the one that sees further is worth more, because a late forecast
+// does not help. A new stream begins with the findings of other streams of the file, or of the
+// node.
 //
 // Bounds: some 7 KiB per stream beside the knowledge. Thread safety: none. Ownership: shares the
 // file's knowledge; borrows the node's and the supply, which outlive it.
@@ -47,7 +48,7 @@ class Chooser {
     unsigned predictor = kNobody;  // an index of kPredictorMakers, or kSupplied
   };
   Choice predict(std::span<BlockRun> next) const;
-  // Of the first predictor that knows one.
+  // The repeated order of the first predictor that knows one.
   RepeatedOrder repeated() const;
 
   // How often the predictor was right, of 1.

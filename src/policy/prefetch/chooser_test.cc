@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is asked, and what that is worth: the patterns that programs read by, in the model of
-// policy/prefetch/testing/prefetch_model.h.
+// Which predictor is chosen, and what that is worth: the patterns that programs read by, in the
+// model of policy/prefetch/testing/prefetch_model.h.
 #include "policy/prefetch/chooser.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using testing::PrefetchResult;
 constexpr std::int64_t kReadsOfPattern = 20'000;
 // What not knowing which predictor to ask may cost against the best one, in shares of the reads.
 constexpr double kLossMax = 0.03;
-// Of an array of a few tiles, most of which are at an edge and have to be learned each.
+// For an array of a few tiles, most of which are at an edge and have to be learned each.
 constexpr double kCoverageOfAShapeMin = 0.80;
 constexpr double kAccuracyOfAShapeMin = 0.80;
 
@@ -38,7 +38,7 @@ DeclaredOrder order_of(const AccessPattern& pattern) {
   return std::make_shared<const std::vector<BlockRun>>(std::move(runs));
 }
 
-// Of a predictor that knows how far behind the one before each read begins, a distance that never
+// A predictor that knows how far behind the one before each read begins, a distance that never
 // comes again, and is right so often in a hundred times.
 class SteppingSupply final : public PredictorSupply {
  public:

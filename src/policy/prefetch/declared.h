@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// declared: the order that the program has declared, for instance a shuffle whose seed it told
-// (clairvoyance: Dryden et al., "Clairvoyant prefetching for distributed machine learning I/O",
-// SC 2021).
+// declared: the order that the user or the program has declared, for instance a shuffle with a
+// known seed (clairvoyance: Dryden et al., "Clairvoyant prefetching for distributed machine
+// learning I/O", SC 2021).
 //
-// Reads may be of other lengths than the runs declared, and up to kSkipsMax runs may be left out.
-// A read that is not found so far ahead is a mismatch; an order with more than one mismatch in
-// kReadsPerMismatch reads is refuted once there were kMismatchesMax too many, and not followed.
+// Reads may differ in length from the declared runs, and may leave out up to kSkipsMax of them. A
+// read that does not match a run within that distance is a mismatch. An order with more than one
+// mismatch in kReadsPerMismatch reads is refuted once there were kMismatchesMax too many, and the
+// predictor no longer follows it.
 //
 // Thread safety: none. Ownership: borrows the hints.
 #pragma once

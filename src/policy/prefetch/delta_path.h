@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// delta-path: what followed the last distances between reads, in any stream of the node. It looks
-// ahead along the most likely path for as long as the product of the steps' shares stays above
-// kConfidenceMin (path confidence: see policy/prefetch/delta_paths.h). Short irregular patterns,
-// and what one rank teaches the others, are its part.
+// delta-path: the reads that followed the last distances between reads, in any stream of the node.
+// It looks ahead along the most likely path for as long as the product of the steps' shares stays
+// above kConfidenceMin (path confidence: see policy/prefetch/delta_paths.h). It serves short
+// irregular patterns, and patterns that one rank teaches the others.
 //
-// Jumps of more than 2^31 blocks are not learned from.
+// It does not learn from jumps of more than 2^31 blocks.
 //
 // Thread safety: none. Ownership: borrows the tables.
 #pragma once

@@ -43,7 +43,7 @@ const DeltaPaths::Entry* DeltaPaths::find(std::uint64_t hash) const {
   return nullptr;
 }
 
-// What was seen once makes room for what is new; what was seen again has to be passed over three
+// An entry seen once makes room for a new one. An entry seen again has to be passed over three
 // times first, so that streams without a pattern do not wipe out what others have taught.
 DeltaPaths::Entry& DeltaPaths::find_or_replace(std::uint64_t hash) {
   Entry* set = &entries_[(hash >> 32) % kSets * kWays];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What streams of a node have taught about which distance follows which: for the last one, two and
-// four distances between reads, what came next and how often (the signature path of SPP: Kim et
-// al., "Path confidence based lookahead prefetching", MICRO 2016, over three lengths of history).
+// What the streams of a node have taught about which distance follows which: after the last one,
+// two and four distances between reads, which distance came next and how often (the signature path
+// of SPP: Kim et al., "Path confidence based lookahead prefetching", MICRO 2016, over three lengths
+// of history).
 //
 // Bounds: kSets * kWays entries of a cache line, 512 KiB. Thread safety: none.
 #pragma once

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// history-replay: where this was read before, in this file, by whatever stream, in whatever epoch,
-// and what was read then (temporal streaming: Wenisch et al., "Temporal streaming of shared
-// memory", ISCA 2005). It speaks after two steps that agree with the history. Orders without any
-// pattern but their repetition are its part: the same shuffle in every epoch.
+// history-replay: finds the place in the history of this file, of any stream and epoch, where the
+// same blocks were read before, and foresees the reads that followed then (temporal streaming:
+// Wenisch et al., "Temporal streaming of shared memory", ISCA 2005). It speaks after two steps that
+// agree with the history. It serves orders without any pattern but their repetition, such as the
+// same shuffle in every epoch.
 //
-// What agrees with the history is not recorded again.
+// Reads that agree with the history are not recorded again.
 //
 // Thread safety: none. Ownership: borrows the history.
 #pragma once

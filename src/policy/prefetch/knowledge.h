@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What streams learn together: of a file the order in which it was read and which segment follows
-// which and how far ahead it has to be read, of the node which distance between reads follows
-// which, and everywhere which predictors were right, so that a stream does not begin from nothing.
+// The knowledge that streams share, so that none begins from nothing. For each file: the order in
+// which it was read, which segment follows which, and how far ahead it has to be read. For the
+// node: which distance between reads follows which. For both: which predictors were right.
 //
-// Bounds: the node's tables are of fixed size; all files together take no more than
-// Options::file_bytes_max, and of no more than files_max anything is known. The files that were
-// opened longest ago are forgotten first, those in use are not; what is known of them goes to the
-// shelf, if there is one.
+// Bounds: the node's tables are of fixed size. All files together take no more than
+// Options::file_bytes_max, and at most files_max files have any knowledge. The files opened longest
+// ago are forgotten first, those in use never; their knowledge goes to the shelf, if there is one.
 //
 // Thread safety: none. Ownership: a FileKnowledge is shared by the streams of the file and must not
 // outlive its node's.
@@ -27,7 +26,8 @@ namespace cairn {
 // How often each predictor of the table in policy/prefetch/predictors.h was right.
 inline constexpr unsigned kPredictorsMax = 16;
 using PredictorScores = std::array<float, kPredictorsMax>;
-// Of which nothing is known: a stream's first right prediction makes it trusted.
+// The score of a predictor of which nothing is known: a stream's first right prediction makes it
+// trusted.
 inline constexpr float kScoreFirst = 0.3F;
 
 struct KnowledgeOptions {
@@ -69,7 +69,7 @@ class NodeKnowledge {
   // All that is known of files goes to the shelf; it stays known.
   void put_away() const;
 
-  // Of the file that the caller calls so; begins when it is asked for first.
+  // The knowledge of the file that the caller calls so; begins with the first call.
   FileKnowledgePtr file(std::uint64_t key);
   // Its contents are others now.
   void forget(std::uint64_t key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the knowledge about all files of a node may take. What is refused room stays as
-// large as it is.
+// The memory that the knowledge about all files of a node may take. A part that gets no room stays
+// as large as it is.
 //
 // Thread safety: none.
 #pragma once

@@ -30,7 +30,7 @@ static_assert(kKind.magic.size() + 4 + sizeof(KnowledgeHeader) + 8 +
                   kEntryBytes * KnowledgeOptions{}.history_entries_max <=
               kKnowledgeFileBytesMax);
 
-// Scores are told by their places in the table.
+// The file identifies scores by their places in the table.
 std::uint64_t sum_of_predictors() {
   std::string names;
   for (const PredictorMaker& maker : kPredictorMakers) names.append(maker.name).append(" ");

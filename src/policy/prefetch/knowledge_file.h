@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a file, as bytes that the next node understands: the order in which it was read,
+// The knowledge of a file as bytes that the next node understands: the order in which it was read,
 // how often each predictor was right, how far ahead it had to be read.
 //
-// Format (base/kept_file.h): "CAIRNORD", then which file it is of, which predictors there are,
-// their scores, the distance, and the entries of the history (policy/prefetch/access_history.h).
-// Segment chains are not kept: they are small and quickly learned anew.
+// Format (base/kept_file.h): "CAIRNORD", then the file's key, the table of predictors, their
+// scores, the distance, and the entries of the history (policy/prefetch/access_history.h);
+// docs/formats.md has the bytes. Segment chains are not kept: they are small and quickly learned
+// anew.
 //
 // Thread safety: pure functions.
 #pragma once

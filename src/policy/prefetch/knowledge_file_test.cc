@@ -83,7 +83,7 @@ TEST_F(KnowledgeFile, AnotherFileIsNamed) {
   EXPECT_EQ(status.message(), "is about another file");
 }
 
-// Whoever damaged it has mended the sum.
+// The damage has a right sum.
 TEST_F(KnowledgeFile, RandomBytesWithARightSumNeverDoHarm) {
   const std::vector<BlockRun> order = shuffled_order(4, 60);
   read(*file, order);

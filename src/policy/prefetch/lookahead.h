@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far ahead of its reader a stream is read, by what became of what was fetched (after AMP:
-// Gill, Bathen, "AMP: Adaptive multi-stream prefetching in a shared cache", FAST 2007, section 4):
-// what came late makes it more, what was evicted before it was used makes it less.
+// How far ahead of its reader a stream is read, from the fate of earlier fetches (after AMP: Gill,
+// Bathen, "AMP: Adaptive multi-stream prefetching in a shared cache", FAST 2007, section 4): a late
+// block makes the distance longer, a block evicted before its use makes it shorter.
 //
-// AMP also raises its degree while all of it is used. That is left out: it serves disks that are
-// read one small piece after another, while here neighbours are fetched in one operation anyway,
+// AMP also raises its degree while the program uses all of it. We leave that out: it serves disks
+// that are read one small piece after another, while here one operation fetches neighbours anyway,
 // and a stream that is never late would only be read further behind its end in vain.
 //
 // Bounds: [kBlocksMin, kBlocksMax], 16 MiB at most. Thread safety: none.
@@ -29,8 +29,8 @@ class Lookahead {
   // A block left RAM, and nobody had read it.
   void on_evicted_unused();
 
-  // As far as it goes, and that was not far enough: whoever reads like this, in bursts, is helped
-  // by what waits for it in slower tiers.
+  // As far as it goes, and that was not far enough: a program that reads like this, in bursts,
+  // gains from blocks that wait for it in slower tiers.
   bool is_at_most() const { return blocks_ == kBlocksMax; }
 
   // What may be ahead of the reader at most. `factor`: StreamHints::ahead_factor().

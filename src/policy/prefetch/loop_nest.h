@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// loop-nest: the reads of a nest of loops over an array, of which no bound and no shape is told.
+// loop-nest: the reads of a nest of loops over an array, whose bounds and shape it finds by itself.
 //
-// A lap of a loop is the same thing several times over and then one that is another: of the
-// innermost loop, so many equal steps from read to read and then the step to the next row; of the
-// next one, so many equal rows and then the last, from which another tile begins; and so on
-// outwards. Tiles of four rows of five blocks, in an array of 128 blocks a row:
+// A lap of a loop is one thing several times over and then another. For the innermost loop: so many
+// equal steps from read to read, and then the step to the next row. For the next one: so many equal
+// rows and then the last, from which another tile begins; and so on outwards. Tiles of four rows of
+// five blocks, in an array of 128 blocks a row:
 //
 //   step   1 1 1 1 124  1 1 1 1 124  1 1 1 1 124  1 1 1 1 -383  1 1 1 1 124 ...
 //   row    [---- A ---] [---- A ---] [---- A ---] [---- B ----]  A: 4 times 1, then 124
 //   tile   [--------------------- X -------------------------]  X: 3 times A, then B
 //
-// What is read next follows from the outermost loop inwards: the lap that a loop is in is the one
-// that the loop around it expects, if what has been seen of it agrees, or else the latest that
-// does; what nothing is known of goes on as it did last. So one lap of a loop teaches its bound,
-// and, as laps are told apart by all that is in them, one lap of each kind teaches them all: tiles
-// at an array's edges, whose ghost cells are cut off, are other laps than those inside, and rows of
-// tiles repeat as a whole. (Our own: the run lengths of the distances between reads, and of those
-// the run lengths again. With one bound for each loop it is a reference prediction table of more
-// levels.)
+// The next read follows from the outermost loop inwards. The lap that a loop is in is the one that
+// the loop around it expects, if the part seen so far agrees, or else the latest that agrees; a lap
+// of which nothing is known goes on as it did last. So one lap of a loop teaches its bound. Laps
+// are distinguished by all that is in them, so one lap of each kind teaches them all: tiles at an
+// array's edges, whose ghost cells are cut off, are other laps than those inside, and rows of tiles
+// repeat as a whole. (Our own: the run lengths of the distances between reads, and of those the run
+// lengths again. With one bound for each loop it is a reference prediction table of more levels.)
 //
 // Bounds: kLoopsMax loops, kLapsMax kinds of laps of each and kStepsMax steps, those seen last.
 // Thread safety: none.
@@ -41,7 +40,7 @@ class LoopNest final : public Predictor {
   std::size_t predict(std::span<BlockRun> next) const override;
 
  private:
-  // Of a step, or of a lap of a loop.
+  // Names a step, or a lap of a loop.
   using Name = std::uint32_t;
   static constexpr Name kNone = 0;
   // Steps that went as expected, less those that did not.

@@ -35,7 +35,7 @@ std::size_t Markov::predict(std::span<BlockRun> next) const {
     confidence *= follower.share;
     if (confidence < kConfidenceMin) break;
     segment = from = follower.first;
-    // Of the last segment of the path only its beginning may be known.
+    // The last segment of the path may be known by its beginning alone.
     if (chain_.segment_at(segment).blocks == 0) writer.add(BlockRun{segment, read_blocks});
   }
   return writer.count();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // markov: the rest of the segment that is being read, then the segment that followed it most often,
 // and so on while the product of the shares stays above kConfidenceMin; see
-// policy/prefetch/segment_chain.h. It speaks when the latest jump was the one it had foreseen: on
-// skewed random reads it would fetch all the time otherwise and be right in one of eight.
+// policy/prefetch/segment_chain.h. It speaks only after it has foreseen the latest jump: on skewed
+// random reads it would otherwise fetch all the time and be right in one of eight.
 //
 // Thread safety: none. Ownership: borrows the chain.
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that were named lately, each under a name that it keeps until another one takes its
-// place, and the name that came behind it last. A name is never given again, so that one whose
-// value has gone finds nothing.
+// Gives names to values, remembers the values named lately, and for each the name that came behind
+// it last. A value keeps its name until another takes its place. A name is never given again, so
+// the name of a forgotten value finds nothing.
 //
 // Bounds: Places values; the one that was not named for longest makes room. Looking a value up
-// costs a walk over them, a name one comparison.
+// costs a walk over them, looking a name up costs one comparison.
 //
 // Thread safety: none.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program will read next: the interface of predictors.
+// The interface of predictors, which say what a program will read next.
 //
 // A predictor follows one stream, the reads through one open description, in blocks. It is pure: no
-// clock, no lock, no I/O. What several streams teach is in the knowledge that it borrows
+// clock, no lock, no I/O. It borrows the knowledge that several streams share
 // (policy/prefetch/knowledge.h). To add one, write `<name>.h` beside this header and put it into
 // the table in policy/prefetch/predictors.h; the conformance suite (predictor_test.cc) then runs
 // against it.
@@ -44,7 +44,7 @@ class Predictor {
   virtual void observe(BlockRun run) = 0;
   // What it will ask for next, in order. Returns how many of `next` are filled: fewer when no more
   // is known, 0 when nothing is. Runs may lie behind the end of the file, or before its beginning:
-  // whoever asks leaves those out.
+  // the caller leaves those out.
   virtual std::size_t predict(std::span<BlockRun> next) const = 0;
   // The whole order that the stream goes through once more, when it has been right for a while.
   virtual RepeatedOrder repeated() const { return {}; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where predictors come from that stand in no table: a plugin brings them (plugins/). They are told
-// and asked as those of the table are, and judged by the same scores (policy/prefetch/chooser.h).
+// The source of predictors that stand in no table: a plugin brings them (plugins/). They get the
+// same calls as those of the table, and the same scores judge them (policy/prefetch/chooser.h).
 //
 // Thread safety: none; that of the predictors. Ownership: outlives the predictors that it makes.
 #pragma once
@@ -18,7 +18,7 @@ class PredictorSupply {
   PredictorSupply(const PredictorSupply&) = delete;
   PredictorSupply& operator=(const PredictorSupply&) = delete;
 
-  // Of all that it makes.
+  // The name of all that it makes.
   virtual const char* name() const = 0;
   // One for a new stream. `file_blocks` is how many blocks its file has at each time; it outlives
   // the predictor.

@@ -30,8 +30,8 @@ struct PredictorMaker {
   bool is_told = false;
 };
 
-// Of those that are equally often right the first is asked: what the program says, then what needs
-// the fewest reads to know more of the future.
+// If several are equally often right, the first is followed: the ones that the program's advice
+// feeds, then those that need the fewest reads to know more of the future.
 inline constexpr std::array kPredictorMakers = {
     PredictorMaker{"declared",
                    [](const PredictorSources& sources) -> std::unique_ptr<Predictor> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills what predict() was given: cuts the stretches of a file that a predictor foresees into
-// pieces as long as the stream's reads are, so that as many reads ahead means the same everywhere.
+// Fills the span that predict() was given: cuts the stretches of a file that a predictor foresees
+// into pieces as long as the stream's reads, so that "so many reads ahead" means the same
+// everywhere.
 //
 // Thread safety: none. Ownership: borrows the span.
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which segment of a file is read after which: a Markov chain of first order (Joseph, Grunwald:
-// "Prefetching using Markov predictors", ISCA 1997). A segment is what is read without a jump; it
-// is named by its first block, and of each are known its length and the segments that followed.
+// "Prefetching using Markov predictors", ISCA 1997). A segment is a stretch read without a jump.
+// Its first block names it; the chain knows its length and the segments that followed.
 //
-// Bounds: segments_max of 32 bytes, and the budget; full sets replace what was not seen again.
+// Bounds: segments_max of 32 bytes, and the budget; a full set replaces a segment that was not seen
+// again.
 //
 // Thread safety: none. Ownership: borrows the budget.
 #pragma once
@@ -37,7 +38,7 @@ class SegmentChain {
 
   // The segment was read, and then one that begins at `next`.
   void learn(const Segment& segment, std::int64_t next);
-  // What is known of the segment that begins there: no blocks when nothing is.
+  // The segment that begins there; no blocks when nothing is known of it.
   Segment segment_at(std::int64_t first) const;
   Follower likely_after(std::int64_t first) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sequential: the blocks behind those just read, when at least two reads in a row began where the
-// one before ended. Unlike the strides it does not mind reads of different lengths: it foresees
+// read before ended. Unlike the strides it does not mind reads of different lengths: it foresees
 // reads of their mean.
 //
 // As readahead does, it looks twice as far ahead with every step, beginning with four reads, so

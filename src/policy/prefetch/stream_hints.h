@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program itself has told of how it will read a stream: the order, and posix_fadvise().
+// How the program itself says that it will read a stream: a declared order, and posix_fadvise().
 //
-// WILLNEED ranges are handed out once, beside all prediction; SEQUENTIAL doubles how much is read
-// ahead and does away with waiting for a second read; RANDOM silences all predictors but the
-// declared order.
+// WILLNEED ranges are handed out once, beside all prediction. SEQUENTIAL doubles how much is read
+// ahead and needs no second read to begin. RANDOM silences all predictors but the declared order.
 //
 // Bounds: kRangesMax ranges; the oldest gives way. Thread safety: none. Ownership: shares the
 // order.
@@ -41,7 +40,7 @@ class StreamHints {
   // Ranges that are wanted and were not taken yet, cut so that they are `blocks_max` together at
   // most. Returns: how many of `ranges` are filled.
   std::size_t take_wanted(std::span<BlockRun> ranges, std::uint32_t blocks_max);
-  // Whoever is reading them has no use for their being fetched.
+  // A read of `run`: its blocks need not be fetched any more.
   void observe(BlockRun run);
 
  private:

@@ -10,7 +10,7 @@ namespace {
 // No estimate from a few hundred segments tells less than one in fifty from nothing.
 constexpr double kReadsPerWriteMin = 0.02;
 
-// What is overdue stands against what returns usually take.
+// The pace at which returns fade; overdue segments stand against the usual returns.
 constexpr double kReturnsFade = 1.0 / 64;
 
 std::uint64_t one_in(std::uint64_t room_below, std::uint64_t waiting_max) {
@@ -105,7 +105,7 @@ void ReturnRates::forget(std::uint64_t segment) {
   waiting_.erase(found);
 }
 
-// What is overdue is counted anew all the time.
+// Overdue segments are counted anew all the time, so only the rest fades.
 void ReturnRates::fade(Counts* counts) {
   if (counts->returned + counts->lost < kFadesAt) return;
   counts->returned /= 2;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what leaves a tier is worth a place in a slower one: how likely it is asked for again
-// while it would be there, times the time that this saves, against the time and the wear of writing
-// it. What is not worth it can be had from the backing store again.
+// Whether a page that leaves a tier is worth a place in a slower one: the chance that a program
+// wants it again while it would be there, times the time that this saves, against the time and the
+// wear of writing it. A page that is not worth it can be had from the backing store again.
 //
-// What it learns from is what has left the tier so far, whether it was written below or not. A
-// segment that comes back before the tier below would have had to give it up has returned; one for
-// which as many others have left as that tier has room for has not. So that a scan is known before
-// it has filled a large tier, one that is overdue counts as not returned until it does return:
-// when half as many others have left as its own tier has room for, or a quarter more than it lately
-// took others to return. Each class (how often segments were used before they left) is known by
-// itself; of fewer than kSegmentsBehind nothing is said. Counts fade, so that the program's next
-// phase is seen.
+// It learns from the segments that have left the tier so far, whether they were written below or
+// not. A segment has returned when it comes back before the tier below would have had to give it
+// up. It has not returned once as many others have left as that tier has room for. To recognise a
+// scan before it has filled a large tier, an overdue segment counts as not returned until it does
+// return: when half as many others have left as its own tier has room for, or a quarter more than
+// others lately took to return. Each class (how often segments were used before they left) has
+// counts of its own; a class of fewer than kSegmentsBehind says nothing. Counts fade, so that the
+// program's next phase shows.
 //
-// Thread safety: none. Ownership: about 64 bytes for each segment that is waited for, of which
-// there are at most four for each that the tier has room for (4096 at least): of a larger tier
-// below, one in so many segments is looked at.
+// Thread safety: none. Ownership: about 64 bytes for each segment whose return is awaited. There
+// are at most four for each that the tier has room for (4096 at least): with a larger tier below,
+// it follows one in so many segments.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct AdmissionCosts {
   double seconds_to_write = 0;  // what it costs to put it below, with the wear of the device
 };
 
-// By how often something is expected to be read below, for one write: whoever returns with this
-// chance each time is read chance / (1 - chance) times.
+// By how often a segment is expected to be read below, for one write: if it returns with this
+// chance each time, it is read chance / (1 - chance) times.
 bool is_worth_admitting(double chance, const AdmissionCosts& costs);
 
 class ReturnRates {

@@ -106,7 +106,8 @@ TEST(Admission, WhatIsForgottenIsNotCounted) {
   EXPECT_LT(rates.chance(0), 0.1);
 }
 
-// Of a large tier below a small one: a bounded number is waited for, and it is seen all the same.
+// With a large tier below a small one it waits for a bounded number, and sees the returns all the
+// same.
 TEST(Admission, RemembersABoundedNumberOfSegments) {
   constexpr std::uint64_t kHuge = 1'000'000;
   ReturnRates rates(kRoom, kHuge);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An expert of replacement: the directory of a cache without the cache. It is told every reference
-// and decides what a cache of its capacity would hold; what it would have missed is its loss, by
-// which experts are compared (policy/replacement/ws_plus.h).
+// An expert of replacement: the directory of a cache without the cache. It sees every reference and
+// decides what a cache of its capacity would hold. The references that it would have missed are its
+// loss, by which experts are compared (policy/replacement/ws_plus.h).
 //
 // An expert knows pages by number only: no bytes, no clock but the references themselves, no I/O.
 // To add one, write `<name>.h` beside this header and put it into the table in
 // policy/replacement/experts.h; the conformance suite (expert_test.cc) then runs against it.
 //
 // Thread safety: none; one thread per expert. Ownership: its own memory, in proportion to the pages
-// that it holds or remembers and to the highest page number it was told.
+// that it holds or remembers and to the highest page number it has seen.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace cairn {
 
-// A page, numbered by whoever asks: small numbers, for they are indices. A number may be given to
+// A page, numbered by the caller: small numbers, for they are indices. A number may be given to
 // another page as soon as nobody remembers it.
 enum class PageId : std::uint32_t {};
 inline constexpr PageId kNoPage{UINT32_MAX};
@@ -34,10 +34,10 @@ class Expert {
   Expert& operator=(const Expert&) = delete;
 
   virtual const char* name() const = 0;
-  // Whose decisions it takes at the moment: its own, or those of one of several that it compares.
+  // The expert whose decisions it takes at the moment: itself, or one of several that it compares.
   virtual const char* followed() const { return name(); }
-  // The page is asked for, and held from now on if the expert thinks so; evicted() is what left for
-  // it. Returns: whether it was held before.
+  // A reference to the page, which the expert holds from now on if it thinks so; evicted() are the
+  // pages that left for it. Returns: whether it was held before.
   virtual bool reference(PageId page) = 0;
   virtual bool holds(PageId page) const = 0;
   // Whether the number means anything to the expert, such as a page that left lately.

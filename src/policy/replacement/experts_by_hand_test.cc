@@ -134,7 +134,7 @@ TEST(FarthestFuture, KnowsNoMoreThanItWasTold) {
   FarthestFuture expert(3);
   EXPECT_EQ(trace(expert, "abc"), "+++");
   for (const char letter : std::string("dcab")) expert.expect(static_cast<PageId>(letter));
-  // Of a, b and c, which are all wanted again, b is wanted last; then a, which is not any more.
+  // a, b and c are all wanted again, b last; then a, which is not wanted any more.
   EXPECT_EQ(trace(expert, "dca"), "b..");
   expert.expect_nothing();
   EXPECT_EQ(trace(expert, "e"), "d") << "without a future, the longest unused";

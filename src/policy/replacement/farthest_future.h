@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// farthest-in-future: of a known piece of the future, such as a shuffle whose seed was named or a
-// loop that the prefetcher has recognised, what is wanted last leaves; before it, what is not
-// wanted in that piece at all, the longest unused first. With the whole future known this is MIN
+// farthest-in-future: knows a piece of the future, such as a shuffle with a known seed or a loop
+// that the prefetcher has recognised. First the pages leave that this piece does not want at all,
+// the longest unused first; then those that it wants last. With the whole future known this is MIN
 // (Belady: "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal
-// 5(2), 1966), than which no policy misses less.
+// 5(2), 1966), and no policy misses less.
 //
 // The known piece begins with the next reference and moves on by one with each.
 //
-// Thread safety: none. Ownership: additionally sixteen bytes for every reference known ahead.
+// Thread safety: none. Ownership: additionally sixteen bytes for every reference that is known
+// beforehand.
 #pragma once
 
 #include <deque>
@@ -25,7 +26,7 @@ class FarthestFuture final : public Expert {
   const char* name() const override { return "farthest-in-future"; }
   // The reference behind all that are known.
   void expect(PageId page);
-  // What was said of the future is not true any more.
+  // The future that was foretold is not true any more.
   void expect_nothing();
   std::size_t known_ahead() const { return future_.size(); }
 

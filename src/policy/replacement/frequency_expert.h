@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lfu: what was used least often since it came leaves; of those the one used longest ago.
+// lfu: the page used least often since it came leaves; among equals the one used longest ago.
 //
 // Thread safety: none.
 #pragma once

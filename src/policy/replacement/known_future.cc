@@ -58,7 +58,7 @@ void KnownFuture::take_out(std::size_t slot) {
   --blocks_;
   std::size_t hole = slot;
   for (std::size_t at = next(hole); slots_[at].first != kNever; at = next(at)) {
-    // What is at home behind the hole, up to here, is found without it.
+    // A block at home behind the hole, up to here, is found without it.
     const std::size_t home = home_of(slots_[at].block);
     const bool is_behind = hole < at ? home > hole && home <= at : home > hole || home <= at;
     if (is_behind) continue;

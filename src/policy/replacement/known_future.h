@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A known piece of the future of one file: which of its blocks will be used, and in which order,
-// such as a shuffle whose seed was told. It says of any block how far away its next use is, which
-// is all that whoever evicts needs: of the blocks that are here, the one that is wanted last leaves
-// (Belady: "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal
-// 5(2), 1966).
+// such as a shuffle with a known seed. It says of any block how far away its next use is, which is
+// all that an evictor needs: of the resident blocks the one that is wanted last leaves (Belady: "A
+// study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966).
 //
 // Unlike the expert of that rule (policy/replacement/farthest_future.h) it holds no directory of
 // its own, and its clock is the place in the order that has been reached, not the references that
-// came: of uses that nobody heard of it is told later.
+// came: it learns later of uses that were not reported.
 //
 // Bounds: at most `uses_max` uses are known at once. Thread safety: none. Ownership: eight bytes
 // for each use, and 16 to 24 for each of the blocks.
@@ -47,7 +46,7 @@ class KnownFuture {
     std::uint32_t block;
     std::uint32_t again;  // number of the block's use behind this one; kNever
   };
-  // Of a block with a known use: the numbers of the first and the last one. Linear probing; an
+  // A block with a known use, and the numbers of its first and its last one. Linear probing; an
   // element that is taken out is filled from behind (Knuth, TAOCP 3, 6.4, algorithm R).
   struct Slot {
     std::uint32_t block = 0;

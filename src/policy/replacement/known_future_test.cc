@@ -148,7 +148,7 @@ TEST(KnownFuture, AWindowOfThreeTimesTheCapacityIsNearlyAsGood) {
     KnownFuture future(std::size_t{3} * capacity);
     const unsigned misses = misses_by(future, order, capacity);
     EXPECT_LE(misses, 1.15 * fewest_misses(order, capacity)) << capacity;
-    // Of all epochs but the first, the share that there is room for is a hit at least.
+    // In all epochs but the first, at least the share that there is room for is a hit.
     const double reads = kBlocks * (kEpochs - 1);
     const double share = 1 - (misses - kBlocks) / reads;
     EXPECT_GE(share, 0.9 * capacity / kBlocks) << capacity;

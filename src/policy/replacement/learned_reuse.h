@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// learned: the page whose place is worth least leaves, by what has been learned of when pages are
-// used again (policy/replacement/reuse_times.h). Loops, scans, data that is used once and
-// popularity need no names: each is a shape of the distribution.
+// learned: the page whose place is worth least leaves, by a learned estimate of when pages are used
+// again (policy/replacement/reuse_times.h). Loops, scans, single uses and popularity need no names:
+// each is a shape of the distribution.
 //
-// It learns from all references, also those to pages that left: these are remembered for 64 times
-// the capacity in references, so that what is learned does not depend on what was evicted. A victim
-// is the lowest of both ends of each class's list by recency, and of 32 pages drawn at random.
+// It learns from all references, also those to pages that left. It remembers such pages for 64
+// times the capacity in references, so that learning does not depend on eviction. A victim is the
+// lowest of both ends of each class's list by recency, and of 32 pages drawn at random.
 //
 // Thread safety: none. Two experts of one seed agree.
 #pragma once

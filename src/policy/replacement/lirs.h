@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// lirs: pages are ranked by the distance between their last two uses, in other pages; those of low
-// distance have nearly all of the cache, the others pass through a short queue (Jiang, Zhang:
+// lirs: ranks pages by the distance between their last two uses, counted in other pages. Pages of
+// low distance have nearly all of the cache, the others pass through a short queue (Jiang, Zhang:
 // "LIRS: an efficient low inter-reference recency set replacement policy", SIGMETRICS 2002).
 //
 // The stack holds the pages of low distance, and others in order of their last use down to the
-// oldest of low distance. Of pages that left, it remembers twice the capacity.
+// oldest of low distance. It remembers twice the capacity of pages that left.
 //
 // Thread safety: none.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacement: what was used longest ago leaves first, of the files of least priority. Of equal
-// age, clean blocks before dirty ones: they cost no write.
+// Replacement: among the files of least priority, the blocks unused longest leave first. If two are
+// of equal age, the clean one goes before the dirty one, because it costs no write.
 //
 // Thread safety: no state.
 #pragma once

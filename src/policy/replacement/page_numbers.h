@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small numbers for things that are known by 64-bit keys, as experts want them: given when a key is
-// met first, taken back when nobody remembers the page any more.
+// Small numbers for things with 64-bit keys, as experts need them: given at the first meeting with
+// a key, taken back when nobody remembers the page any more.
 //
 // Thread safety: none. Ownership: about 40 bytes for every number in use.
 #pragma once

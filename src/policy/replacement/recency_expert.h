@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experts that look at one order of the pages only.
-//   lru   what was used longest ago leaves
-//   mru   what was used last leaves: right for a loop that is larger than the cache
-//   fifo  what came first leaves, used or not
+//   lru   the page used longest ago leaves
+//   mru   the page used last leaves: right for a loop that is larger than the cache
+//   fifo  the page that came first leaves, used or not
 //
 // Thread safety: none.
 #pragma once

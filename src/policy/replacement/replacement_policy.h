@@ -44,7 +44,7 @@ struct ReplacementRequest {
   TierId tier = TierId::kMemory;
 };
 
-// Of blocks of one priority: the one unused longest first, and clean ones before dirty ones.
+// Orders blocks of one priority: the one unused longest first, and clean ones before dirty ones.
 inline bool is_older(const BlockView& left, const BlockView& right, std::uint32_t now_ms) {
   const std::uint32_t left_age = now_ms - left.recency_ms;
   const std::uint32_t right_age = now_ms - right.recency_ms;

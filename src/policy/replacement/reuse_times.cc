@@ -10,7 +10,7 @@ namespace {
 
 using Histogram = ReuseTimes::Histogram;
 
-// What is noted keeps this share of its weight at each learning.
+// Noted times keep this share of their weight at each learning.
 constexpr double kFading = 0.95;
 // Pages that a belief is worth: of all pages, of those seen as often, of a class.
 constexpr double kPagesBehindAll = 32;

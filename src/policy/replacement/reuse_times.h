@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of when pages are used again: for each class of pages the distribution F of the
-// time to the next reference, and from it what keeping a page of age a is worth,
+// Estimates when pages are used again: for each class of pages the distribution F of the time to
+// the next reference, and from it the worth of keeping a page of age a,
 //
 //     index(a) = max over T of (F(a + T) - F(a)) / integral from a to a + T of (1 - F),
 //
@@ -9,9 +9,10 @@
 //
 // A class is how often a page was seen (8 classes by powers of two) and how far apart its last two
 // references were, against the cache's capacity (5 classes). Times are counted in references, in
-// bins of a quarter of an octave. Intervals that have not ended are not taken for pages that never
-// come back: they are censored data (the product-limit estimate: Kaplan, Meier, J. Am. Stat. Assoc.
-// 53, 1958). Classes of few pages lean on those of the same frequency, and these on all pages.
+// bins of a quarter of an octave. An interval that has not ended does not count as a page that
+// never comes back: it is censored data (the product-limit estimate: Kaplan, Meier, J. Am. Stat.
+// Assoc. 53, 1958). Classes of few pages lean on those of the same frequency, and these on all
+// pages.
 //
 // Thread safety: none.
 #pragma once
@@ -33,15 +34,15 @@ class ReuseTimes {
   // `capacity`: of the cache, in pages. Requires: > 0.
   explicit ReuseTimes(std::uint32_t capacity);
 
-  // Of a page that has been seen so often, the last two times so far apart.
+  // The class of a page that has been seen so often, the last two times so far apart.
   unsigned class_of(std::uint32_t times_seen, std::uint64_t interval) const;
   // A page of the class was referenced again after so long.
   void note_reuse(unsigned page_class, std::uint64_t age);
   // It is not waited for any more.
   void note_given_up(unsigned page_class) { given_up_[page_class] += 1; }
 
-  // Learns from what was noted, and from the pages that are waited for: `waiting` counts them by
-  // class and age. What was noted before fades a little.
+  // Learns from the noted times, and from the pages whose return is awaited: `waiting` counts them
+  // by class and age. Older notes fade a little.
   void learn(std::vector<Histogram> waiting);
 
   // The higher, the better it is to keep it.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// s3-fifo: a small queue lets through what is used again before it falls out, a main queue gives
-// every use of a page another round, and a list of pages that fell out lately sends those that come
-// back straight into the main queue (Yang, Zhang, Qiu, Yue, Vigfusson: "FIFO queues are all you
-// need for cache eviction", SOSP 2023, algorithm 1).
+// s3-fifo: a small queue lets pages through that are used again before they fall out. A main queue
+// gives every use of a page another round. A list of pages that fell out lately sends those that
+// come back straight into the main queue (Yang, Zhang, Qiu, Yue, Vigfusson: "FIFO queues are all
+// you need for cache eviction", SOSP 2023, algorithm 1).
 //
-// While the cache fills, what the small queue has no room for starts in the main one.
+// While the cache fills, pages that do not fit the small queue start in the main one.
 //
 // Thread safety: none.
 #pragma once

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ws: the weight-sharing policy of "Performance Models for a Two-tiered Storage System", section
-// 3.1, as it stands there, kept to be compared with. Three experts (lru, lfu, random) look at the
-// one cache and name a victim each; the most probable one decides. An epoch is four polls of the
-// I/O queue. A miss on a page that was evicted in the same epoch is a misprediction of every expert
-// that had named it; mispredictions below a quarter of the epoch's misses are passed over. At an
-// epoch's end the weights are adjusted by the Share rule that the paper cites (Blum, Burch:
-// "On-line learning and the metrical task system problem", COLT 1997): halved for each
-// misprediction, and a tenth of what was lost is shared out equally.
+// 3.1, unchanged, for comparison. Three experts (lru, lfu, random) look at the one cache and name a
+// victim each; the most probable one decides. An epoch is four polls of the I/O queue. A miss on a
+// page that was evicted in the same epoch is a misprediction of every expert that had named it;
+// mispredictions below a quarter of the epoch's misses do not count. At an epoch's end the policy
+// adjusts the weights by the Share rule that the paper cites (Blum, Burch: "On-line learning and
+// the metrical task system problem", COLT 1997): it halves them for each misprediction, and shares
+// out a tenth of the loss equally.
 //
-// Each poll finds one miss here: the paper does not say how many, and more make it no better.
+// Each poll finds one miss here: the paper does not say how many, and with more the policy is no
+// better.
 //
 // Thread safety: none. Two experts of one seed agree.
 #pragma once
@@ -38,7 +39,7 @@ class WeightSharing final : public Expert {
   }
   void forget(PageId page) override;
 
-  // Of lru, lfu and random; their sum is 1.
+  // The weights of lru, lfu and random; their sum is 1.
   static constexpr unsigned kExperts = 3;
   std::array<double, kExperts> weights() const { return weights_; }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// ws-plus: weight sharing that is told what each expert would have missed. Every expert keeps a
+// ws-plus: weight sharing that knows what each expert would have missed. Every expert keeps a
 // directory of its own, and the cache follows one of them, the leader, lazily: the victim is a page
-// that the leader does not hold, of which there is always one when the cache must evict.
+// that the leader does not hold. There is always such a page when the cache must evict.
 //
-// Another expert becomes the leader when that is paid for. For each expert
+// Another expert becomes the leader when the change is paid for. For each expert
 //   advantage   how many more misses the leader has had, since that sum last stood at zero
 //   distance    pages that the expert holds and the cache does not: what the change may cost
 // and the leader changes to the expert with the largest advantage - price * distance - 8, once that
-// is above zero. The price begins at 0.5; it doubles, to 16 at most, when a stay turns out dearer
-// than not to have changed, and falls by a fifth otherwise. Each change is bought by an equal
-// advantage: the work-function pattern of metrical task systems (Borodin, Linial, Saks: "An optimal
-// on-line algorithm for metrical task system", J. ACM 39(4), 1992), without a proof.
+// is above zero. The price begins at 0.5. It doubles, to 16 at most, when the cache has missed more
+// since a change than the leader before would have, and falls by a fifth otherwise. An equal
+// advantage pays for each change: the work-function pattern of metrical task systems (Borodin,
+// Linial, Saks: "An optimal on-line algorithm for metrical task system", J. ACM 39(4), 1992),
+// without a proof.
 //
 // Thread safety: none. Ownership: its experts.
 #pragma once
@@ -50,7 +51,7 @@ class WsPlus final : public Expert {
     std::uint64_t misses = 0;
     bool is_hit = false;  // the reference under way
   };
-  // What is compared when the leader changes again.
+  // The figures to compare when the leader changes again.
   struct Stay {
     std::size_t leader_before = 0;
     std::uint64_t misses_before = 0;  // of that one

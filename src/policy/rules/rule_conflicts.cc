@@ -107,8 +107,8 @@ class ConflictFinder {
             "step-{n}.h5");
   }
 
-  // Decided when the file is opened, for the file; but whether a block may have a bucket is asked
-  // block by block.
+  // These properties are decided when the file is opened, for the whole file. Whether a block may
+  // have a bucket is decided block by block.
   void check_part(const PlacedRule& placed) {
     if (!placed.rule.speaks_of_part()) return;
     const bool is_bypass = placed.rule.mode == BufferingMode::kBypass;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rules speak of a file, and what they say together: for `cairn explain` and for whoever
-// decides on the command's or the service's side. A preloaded program decides by a compiled table
+// Which rules speak of a file, and what they say together: for `cairn explain` and for decisions
+// of the command and of the service. A preloaded program decides by a compiled table
 // of its own, which must agree with this.
 //
 // A pattern is a glob as of --exclude (frontends/paths/path_filter.h): fnmatch() without flags,
 // so that * and ? match slashes and leading dots as well, against the whole path, against the path
 // below the buffered directory, and, when the pattern has no slash, against the last component.
-// `{n}` in it stands for one or more digits, 19 at most; of several ways to match, the one whose
-// digits begin first and, from there, are the most, gives the generation.
+// `{n}` in it stands for one or more digits, 19 at most. If there are several ways to match, the
+// digits that begin first and, from there, are the most, give the generation.
 //
 // Thread safety: pure functions. Ownership: results refer to the rules that were passed.
 #pragma once
@@ -30,7 +30,7 @@ unsigned count_generation_marks(std::string_view pattern);
 // One text against one pattern, `{n}` included.
 bool glob_matches(const std::string& pattern, const std::string& text);
 
-// What is asked about.
+// The file that a rule is matched against.
 struct FileFacts {
   std::string path;  // absolute, as the kernel names it
   // the buffered directory above it, without a slash at its end; may be empty

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rule can set, one by one: names, values as text, copying. And rules as a YAML schema.
+// The properties that a rule can set, one by one: names, values as text, copying. And rules as a
+// YAML schema.
 //
 // Thread safety: pure functions. Ownership: results are values.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the tree of a schema to its rules: every entry known, every value valid. What contradicts
-// what is judged afterwards (policy/rules/rule_conflicts.h).
+// From the tree of a schema to its rules: every entry known, every value valid. Contradictions are
+// found afterwards (policy/rules/rule_conflicts.h).
 //
 // Thread safety: pure functions. Ownership: results are values.
 #pragma once
@@ -37,7 +37,7 @@ struct ReadRules {
 ReadRules read_rules(const SchemaEntry& root, bool resolved);
 
 // Returns: empty when a rule may name this placement policy, else what is wrong; what would be
-// right. Whether a plugin exists is not asked.
+// right. Does not check whether a plugin exists.
 std::string policy_problem(const std::string& name);
 
 }  // namespace cairn

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schema: the rules by which a user says how which files are treated (the paper's user-defined
+// A schema: the rules by which a user says which files are treated how (the paper's user-defined
 // policy; Hermes, JCST 35(1), 2020, section 3.2), in XML or in YAML. docs/schemas.md has the
 // fields.
 //
-// A schema comes from outside and is bounded and checked as a whole: all problems are found at
-// once, and a schema with a problem yields no rule. An XML schema is judged by
-// share/cairn/schema.xsd too.
+// A schema comes from outside and is bounded and checked as a whole: the reader finds all problems
+// at once, and a schema with a problem yields no rule. An XML schema must also agree with
+// share/cairn/schema.xsd.
 //
 // Thread safety: one call at a time (libxml2). Ownership: results are values.
 #pragma once

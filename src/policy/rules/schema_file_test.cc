@@ -327,7 +327,7 @@ class SchemaOnDisk : public ::testing::Test {
     std::ofstream(directory_ + "/" + name) << text;
     return directory_ + "/" + name;
   }
-  // Whoever opens it to read waits for ever: the test would be killed.
+  // A program that opens it to read waits for ever: the test would be killed.
   std::string trap() const {
     const std::string path = directory_ + "/trap";
     ::mkfifo(path.c_str(), 0600);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schema as a tree of named entries that know their line: what an XML and a YAML text of the same
-// meaning have in common. policy/rules/rule_reader.h makes rules of it.
+// A schema as a tree of named entries that know their line: the common form of an XML and a YAML
+// text of the same meaning. policy/rules/rule_reader.h makes rules of it.
 //
 // XML elements and attributes and YAML keys all become entries; an item of a YAML list becomes an
 // entry named after what it is ("rule"). Nothing is interpreted here.

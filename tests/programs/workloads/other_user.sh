@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: setpriv
 # timeout: 60
-# What was just written is there for a program that runs as another user, whom the node would refuse, and what
-# that one writes is seen afterwards. (Names are relative: the directories above are not the other user's to enter.)
+# A program that runs as another user, which the node would refuse, finds the bytes just written, and its own
+# writes are seen afterwards. (Names are relative: the directories above are not the other user's to enter.)
 set -euo pipefail
 as_other() {
   if [ "$(id -u)" = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least cost of a placement by trying every one: what the dynamic programme is judged by. It
-// knows nothing of memos, granule limits or linear costs, and is exponential in everything.
+// The least cost of a placement, found by trying every one: the yardstick of the dynamic programme.
+// It knows nothing of memos, granule limits or linear costs, and is exponential in everything.
 //
 // Thread safety: one thread.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What prediction is worth, without a cache behind it: after each read what is foreseen is fetched,
-// so many reads ahead; it arrives some reads later and stays in a buffer, first in first out, until
-// it is read or pushed out.
+// What prediction is worth, without a cache behind it. After each read the model fetches the
+// foreseen blocks, so many reads ahead; a block arrives some reads later and stays in a buffer,
+// first in first out, until it is read or pushed out.
 //
 // Thread safety: one thread.
 #pragma once
