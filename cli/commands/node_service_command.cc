@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/node_service_command.h"
+
+#include "base/node_config.h"
+#include "cli/configuration/configuration.h"
+#include "cli/terminal/failure.h"
+#include "cli/terminal/output.h"
+#include "service/node/service.h"
+
+namespace cairn::cli {
+
+int run_node_service(const NodeServiceOptions& options) {
+  CommandLineSettings settings;
+  settings.config_file = options.config_file;
+  settings.name = options.name;
+  settings.ignore_environment = true;
+  NodeConfig config;
+  try {
+    config = resolve_configuration(settings).node;
+  } catch (const Failure& failure) {
+    if (options.ready_descriptor >= 0) {
+      (void)write_fully(options.ready_descriptor, std::string(failure.what()) + "\n");
+    }
+    throw;
+  }
+  config.ready_fd = options.ready_descriptor;
+  return node::run_service(config);
+}
+
+}  // namespace cairn::cli
