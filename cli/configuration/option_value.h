@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/option_table.h"
-#include "cli/configuration/configuration.h"
+#include "cli/configuration/settings.h"
 
 namespace cairn::cli {
 

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "cli/configuration/configuration.h"
 #include "cli/node/control_client.h"
+#include "cli/node/control_socket.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 
@@ -75,7 +76,7 @@ class RunRootLock {
 void create_node_directory(const NodePaths& paths) {
   if (::mkdir(paths.directory.c_str(), 0700) == 0) return;
   if (errno == EEXIST) {
-    if (ControlClient::answers(paths.control_socket)) {
+    if (node_answers(paths.control_socket)) {
       throw Failure(
           fmt::format("a node named {} is already running", paths.name),
           fmt::format("use it with `cairn run --node {0} -- PROGRAM`, stop it with `cairn "
@@ -279,7 +280,7 @@ bool wait_for_end(const NodePaths& paths, pid_t service, double seconds) {
   while (true) {
     const pid_t waited = service > 0 ? ::waitpid(service, nullptr, WNOHANG) : -1;
     const bool ended = waited == service || (waited < 0 && has_ended(service));
-    if (ended && !ControlClient::answers(paths.control_socket)) {
+    if (ended && !node_answers(paths.control_socket)) {
       remove_node_directory(paths);
       return true;
     }

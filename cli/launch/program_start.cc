@@ -17,8 +17,6 @@
 #include <new>
 #include <string_view>
 
-#include "cli/launch/scratch_mounts.h"
-
 extern char** environ;
 
 namespace cairn::cli {

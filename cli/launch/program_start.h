@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch/scratch_mounts.h"
+
 namespace cairn::cli {
 
 struct ProgramEnvironment {
@@ -26,12 +28,6 @@ struct ProgramEnvironment {
 
 // This process's environment with the variables of a run replaced.
 std::vector<std::string> program_environment(const ProgramEnvironment& run);
-
-// A directory that the program sees in the place of another one.
-struct ScratchMount {
-  std::string source;  // of the node
-  std::string target;  // where the program looks
-};
 
 struct ProgramStart {
   std::string path;                    // what to execute

@@ -13,9 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/launch/program_start.h"
-
 namespace cairn::cli {
+
+// A directory that the program sees in the place of another one.
+struct ScratchMount {
+  std::string source;  // of the node
+  std::string target;  // where the program looks
+};
 
 // Returns: 0; or an errno, and which step failed.
 int enter_scratch(const std::vector<ScratchMount>& mounts, const char** failed_step);

@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "cli/node/control_socket.h"
+#include "cli/node/json_fields.h"
 #include "cli/terminal/failure.h"
 
 namespace cairn::cli {
@@ -20,36 +20,10 @@ namespace {
 // A reply is at most a status with 100 unstored files and 16384 clients; a longer line is not ours.
 constexpr size_t kLineSizeMax = size_t{16} << 20;
 
-// Returns: a connected descriptor, or -1 with errno set.
-int connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return -1;
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  if (::connect(descriptor, generic, sizeof(address)) != 0) {
-    const int error = errno;
-    ::close(descriptor);
-    errno = error;
-    return -1;
-  }
-  return descriptor;
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 ControlClient::ControlClient(const NodePaths& node) : node_(node) {
-  descriptor_ = connect_to(node.control_socket);
+  descriptor_ = connect_to_node(node.control_socket);
   if (descriptor_ < 0) {
     const int error = errno;
     if (error == EACCES || error == EPERM) {
@@ -79,13 +53,6 @@ ControlClient::ControlClient(ControlClient&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       watched_descriptor_(other.watched_descriptor_),
       received_(std::move(other.received_)) {}
-
-bool ControlClient::answers(const std::string& socket_path) {
-  const int descriptor = connect_to(socket_path);
-  if (descriptor < 0) return false;
-  ::close(descriptor);
-  return true;
-}
 
 void ControlClient::fail_disconnected() const {
   throw Failure(fmt::format("the service of node {} closed the connection", node_.name),
@@ -140,11 +107,11 @@ Json ControlClient::receive(const ProgressCallback& progress) {
           fmt::format("node {} answered with something that is not JSON", node_.name),
           "is its service of the same Cairn version? `cairn down` and `cairn up` renew it");
     }
-    const std::string kind = text_of(reply, "kind");
+    const std::string kind = text_field(reply, "kind");
     if (kind == "progress") {
       if (progress && !progress(reply)) return {};
     } else if (kind == "error") {
-      throw Failure(text_of(reply, "message"), text_of(reply, "remedy"));
+      throw Failure(text_field(reply, "message"), text_field(reply, "remedy"));
     } else {
       return reply;
     }

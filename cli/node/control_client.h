@@ -34,9 +34,6 @@ class ControlClient {
   ControlClient& operator=(const ControlClient&) = delete;
   ControlClient& operator=(ControlClient&&) = delete;
 
-  // True when a service accepts connections on the socket.
-  static bool answers(const std::string& socket_path);
-
   // Sends one request and waits for its "done" line, which is returned; a null Json when the
   // callback gave up.
   // Errors: an "error" line or a closed connection throw Failure.

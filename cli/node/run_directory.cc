@@ -18,7 +18,7 @@
 #include <cstring>
 #include <memory>
 
-#include "cli/node/control_client.h"
+#include "cli/node/control_socket.h"
 #include "cli/terminal/failure.h"
 
 namespace cairn::cli {
@@ -153,7 +153,7 @@ std::vector<std::string> live_nodes() {
   std::vector<std::string> nodes;
   const std::string root = run_root_path();
   for (const std::string& name : list_directory(root)) {
-    if (ControlClient::answers(root + "/" + name + "/control.sock")) nodes.push_back(name);
+    if (node_answers(root + "/" + name + "/control.sock")) nodes.push_back(name);
   }
   return nodes;
 }
