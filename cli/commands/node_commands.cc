@@ -19,7 +19,7 @@
 namespace cairn::cli {
 namespace {
 
-constexpr double kServiceEndSeconds = 60;
+constexpr double kShutdownSeconds = 60;
 constexpr const char* kPrivatePrefix = "run-";
 
 Json drain(ControlClient& client, std::optional<double> timeout_seconds) {
@@ -58,9 +58,9 @@ Json end_service(const NodePaths& paths, pid_t service, bool discard) {
     // The connection closes when the service ends, which is what was asked for; whether it has is
     // seen below.
   }
-  if (!wait_for_end(paths, service, kServiceEndSeconds)) {
+  if (!wait_for_end(paths, service, kShutdownSeconds)) {
     throw Failure(fmt::format("node {} has not ended after {} s (process {})", paths.name,
-                              kServiceEndSeconds, service),
+                              kShutdownSeconds, service),
                   fmt::format("its log is {}", paths.log_file), kExitInternal);
   }
   return Json::object();

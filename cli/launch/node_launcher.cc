@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "cli/configuration/configuration.h"
+#include "cli/launch/program_start.h"
 #include "cli/node/control_client.h"
 #include "cli/node/control_socket.h"
 #include "cli/terminal/failure.h"
@@ -118,13 +119,6 @@ std::vector<std::string> service_environment(const NodePaths& paths) {
   return kept;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
 struct ServiceStart {
   std::string executable;
   std::vector<std::string> arguments;
@@ -157,8 +151,8 @@ struct ServiceStart {
 }
 
 pid_t start_service(const ServiceStart& start) {
-  std::vector<char*> arguments = pointers(start.arguments);
-  std::vector<char*> environment = pointers(start.environment);
+  std::vector<char*> arguments = exec_words(start.arguments);
+  std::vector<char*> environment = exec_words(start.environment);
   const pid_t child = ::fork();
   if (child == 0) become_service(start, arguments.data(), environment.data());
   return child;

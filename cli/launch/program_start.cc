@@ -151,14 +151,6 @@ std::string sanitizer_options(std::string_view given) {
   return std::string(kAnyOrder) + (given.empty() ? "" : ":") + std::string(given);
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
 }  // namespace
 
 std::vector<std::string> program_environment(const ProgramEnvironment& run) {
@@ -216,12 +208,20 @@ int refuse_io_uring() {
   return 0;
 }
 
+std::vector<char*> exec_words(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
 StartedProgram start_program(const ProgramStart& start) {
-  std::vector<char*> arguments = pointers(start.arguments);
-  std::vector<char*> environment = pointers(start.environment);
+  std::vector<char*> arguments = exec_words(start.arguments);
+  std::vector<char*> environment = exec_words(start.environment);
   std::vector<std::string> shell = {"sh", start.path};
   shell.insert(shell.end(), start.arguments.begin() + 1, start.arguments.end());
-  std::vector<char*> shell_arguments = pointers(shell);
+  std::vector<char*> shell_arguments = exec_words(shell);
   const RawStart raw = {start.path.c_str(), arguments.data(), shell_arguments.data(),
                         environment.data(), &start};
   const SharedOutcome shared;

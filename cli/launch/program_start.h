@@ -45,6 +45,9 @@ struct StartedProgram {
   const char* failed_step = "";
 };
 
+// What execve() takes in the place of texts: pointers into them, and a null pointer at the end.
+std::vector<char*> exec_words(const std::vector<std::string>& texts);
+
 StartedProgram start_program(const ProgramStart& start);
 
 // Makes io_uring_setup, io_uring_enter and io_uring_register fail with ENOSYS in the calling
