@@ -11,7 +11,7 @@
 #include <exception>
 #include <string_view>
 
-#include "base/option_table.h"
+#include "base/nearest_name.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/file_commands.h"
 #include "cli/commands/learning_commands.h"

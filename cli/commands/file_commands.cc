@@ -12,7 +12,7 @@
 #include <iostream>
 
 #include "base/clock.h"
-#include "base/option_table.h"
+#include "base/nearest_name.h"
 #include "base/size_text.h"
 #include "cli/node/control_client.h"
 #include "cli/node/drain_view.h"

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "base/nearest_name.h"
 #include "policy/rules/yaml_documents.h"
 
 namespace cairn::cli {

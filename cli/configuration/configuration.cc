@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 
+#include "base/nearest_name.h"
 #include "base/option_table.h"
 #include "base/size_text.h"
 #include "base/state_directory.h"

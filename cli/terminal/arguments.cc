@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/option_table.h"
+#include "base/nearest_name.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 

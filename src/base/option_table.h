@@ -101,8 +101,4 @@ std::vector<std::string_view> option_choices(const OptionDescription& option);
 std::optional<uint64_t> parse_option_number(const OptionDescription& option, std::string_view text,
                                             std::string* problem);
 
-// Returns: the candidate closest to `word` by edit distance when it is close enough to be a slip of
-// the pen (a third of the letters), else an empty view.
-std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates);
-
 }  // namespace cairn

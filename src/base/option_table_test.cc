@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <set>
 #include <string>
 
@@ -71,14 +70,6 @@ TEST(OptionTable, ChoicesAreTheWordsOfTheTable) {
     EXPECT_EQ(triggers[index], name_of(static_cast<FlushTrigger>(index)));
   }
   EXPECT_TRUE(option_choices(option_description(OptionId::kRamCapacity)).empty());
-}
-
-TEST(OptionTable, NearestNameForgivesASlip) {
-  constexpr std::array<std::string_view, 3> kNames = {"capacity", "huge_pages", "run"};
-  EXPECT_EQ(nearest_name("capcity", kNames), "capacity");
-  EXPECT_EQ(nearest_name("huge-pages", kNames), "huge_pages");
-  EXPECT_EQ(nearest_name("rnu", kNames), "run");
-  EXPECT_EQ(nearest_name("colour", kNames), "");
 }
 
 }  // namespace
