@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/nearest_name.h"
+#include "cli/commands/config_command.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/file_commands.h"
 #include "cli/commands/learning_commands.h"
@@ -19,10 +20,7 @@
 #include "cli/commands/node_service_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/commands/schema_command.h"
-#include "cli/configuration/configuration.h"
-#include "cli/node/control_client.h"
-#include "cli/node/json_fields.h"
-#include "cli/node/run_directory.h"
+#include "cli/configuration/setting_flags.h"
 #include "cli/profile/profile_command.h"
 #include "cli/terminal/arguments.h"
 #include "cli/terminal/failure.h"
@@ -40,38 +38,13 @@ struct Command {
   bool hidden = false;
 };
 
-void add_node_settings(CLI::App& app, CommandLineSettings& settings) {
-  add_text(app, "--config", settings.config_file, "YAML file (docs/configuration.md)", "FILE");
-  add_text(app, "--ram", settings.ram, "Capacity of the RAM tier; 0 for none", "SIZE");
-  add_list(app, "--tier", settings.tiers,
-           "A file tier; repeatable, fastest first; \"none\" for none", "DIR:SIZE");
-  add_text(app, "--huge-pages", settings.huge_pages, "auto, never or hugetlb", "MODE");
-  add_text(app, "--swap", settings.swap, "Room for scratch data when the tiers are full", "SIZE");
-}
-
-void add_buffer_settings(CLI::App& app, CommandLineSettings& settings) {
-  add_list(app, "--buffer", settings.buffer,
-           "Buffer the files below DIR; repeatable (default: working directory)", "DIR");
-  add_list(app, "--exclude", settings.exclude, "Leave matching files alone; repeatable", "GLOB");
-  add_list(app, "--scratch", settings.scratch,
-           "Keep what is made in DIR in the tiers alone, until the end; repeatable", "DIR");
-  add_text(app, "--schema", settings.schema, "Rules for files, XML or YAML (docs/schemas.md)",
-           "FILE");
-  add_text(app, "--mode", settings.mode, "persistent-async, persistent-sync, scratch or bypass",
-           "MODE");
-  add_text(app, "--trigger", settings.trigger, "periodic, per-operation, per-file or on-exit",
-           "TRIGGER");
-  add_text(app, "--policy", settings.policy, "Placement policy, or the path of a plugin", "POLICY");
-}
-
 int command_run(const Arguments& arguments) {
   CLI::App app("Runs a program with its file I/O buffered; ends when everything is stored.",
                "cairn run");
   RunOptions options;
   add_text(app, "--node", options.node, "Use the running node NAME instead of a private one",
            "NAME");
-  add_buffer_settings(app, options.settings);
-  add_node_settings(app, options.settings);
+  add_setting_flags(app, options.settings, FlagOffer::kByRun);
   app.add_flag("--allow-io-uring", options.allow_io_uring,
                "Do not refuse io_uring to the program, nor set no_new_privs");
   app.add_option("--weight", options.weight,
@@ -80,7 +53,6 @@ int command_run(const Arguments& arguments) {
       ->check(CLI::Range(1, 10000));
   add_list(app, "--reserve", options.reserve,
            "Guarantee the run so much of the fastest tier, or of TIER; repeatable", "[TIER=]SIZE");
-  app.add_flag("--no-report", options.settings.no_report, "Print no report at the end");
   add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
   app.add_flag("-v,--verbose", options.verbose, "Say what is started");
   app.footer(
@@ -101,9 +73,7 @@ int command_run(const Arguments& arguments) {
 int command_up(const Arguments& arguments) {
   CLI::App app("Starts a node that serves several runs, and returns when it is ready.", "cairn up");
   CommandLineSettings settings;
-  add_text(app, "--name", settings.name, "Name of the node (default: \"default\")", "NAME");
-  add_node_settings(app, settings);
-  add_buffer_settings(app, settings);
+  add_setting_flags(app, settings, FlagOffer::kByUp);
   app.footer(
       "Example:\n"
       "  cairn up --name job --ram 16G --tier /local/scratch:200G\n"
@@ -283,64 +253,6 @@ int command_profile(const Arguments& arguments) {
       "  cairn profile --list");
   parse(app, arguments);
   return run_profile(options);
-}
-
-int show_config(const Arguments& arguments) {
-  CLI::App app("Prints every resolved value and where it came from.", "cairn config show");
-  CommandLineSettings settings;
-  std::string node;
-  bool json = false;
-  add_text(app, "--node", node, "Of a running node, instead of what a new one would get", "NAME");
-  add_text(app, "--name", settings.name, "As if for a node of this name", "NAME");
-  add_node_settings(app, settings);
-  add_buffer_settings(app, settings);
-  app.add_flag("--json", json, "As JSON: a list of {name, value, source}");
-  app.footer("Example:\n  cairn config show --config job.yaml --ram 8G");
-  parse(app, arguments);
-  Json options = Json::array();
-  if (node.empty()) {
-    const Configuration configuration = resolve_configuration(settings);
-    for (const std::string& warning : configuration.warnings) say("warning: " + warning);
-    for (const ResolvedOption& option : configuration.node.resolved) {
-      options.push_back(
-          {{"name", option.name}, {"value", option.value}, {"source", option.source}});
-    }
-  } else {
-    const Json reply = ControlClient(select_node(node)).request({{"command", "config"}});
-    options = member(reply, "options");
-  }
-  if (json) {
-    print(options.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    return kExitOk;
-  }
-  std::vector<std::vector<std::string>> rows = {{"option", "value", "source"}};
-  for (const Json& option : options) {
-    rows.push_back({printable(text_field(option, "name")), printable(text_field(option, "value")),
-                    printable(text_field(option, "source"))});
-  }
-  print(format_table(rows, "lll"));
-  return kExitOk;
-}
-
-int command_config(const Arguments& arguments) {
-  const std::string verb = arguments.empty() ? "" : arguments.front();
-  if (verb == "show") return show_config(Arguments(arguments.begin() + 1, arguments.end()));
-  if (verb == "docs" && arguments.size() == 1) {
-    print(configuration_document());
-    return kExitOk;
-  }
-  CLI::App app("Shows the configuration in force, or the reference of all options.",
-               "cairn config");
-  const char* usage = "Usage: cairn config show [OPTIONS]\n       cairn config docs";
-  app.footer(
-      "  show   every resolved value and where it came from\n"
-      "  docs   the reference of all options, as docs/configuration.md\n\n"
-      "Example:\n  cairn config show --config job.yaml");
-  if (verb == "docs") parse(app, Arguments(arguments.begin() + 1, arguments.end()), usage);
-  if (verb == "--help" || verb == "-h") parse(app, {"--help"}, usage);
-  throw Failure(
-      verb.empty() ? "config: show or docs?" : fmt::format("config: unknown word \"{}\"", verb),
-      "`cairn config show` prints the values in force, `cairn config docs` the reference");
 }
 
 int command_schema(const Arguments& arguments) {

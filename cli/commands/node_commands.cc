@@ -83,16 +83,17 @@ bool is_left_over(const NodePaths& paths, const Json& status) {
 }  // namespace
 
 int start_node(const CommandLineSettings& settings) {
-  if (settings.name.rfind(kPrivatePrefix, 0) == 0) {
+  const std::string name = settings.flag("node.name");
+  if (name.rfind(kPrivatePrefix, 0) == 0) {
     throw Failure(
-        fmt::format("\"{}\": names that begin with \"run-\" are taken by private nodes of "
+        fmt::format("\"{}\": names that begin with \"run-\" are those of private nodes of "
                     "`cairn run`",
-                    settings.name),
+                    name),
         "choose another name");
   }
   const Configuration configuration = resolve_configuration(settings);
   for (const std::string& warning : configuration.warnings) say("warning: " + warning);
-  const LaunchedNode node = launch_node(configuration.node);
+  const LaunchedNode node = launch_node(configuration);
   std::string tiers = fmt::format("RAM {}", format_size(configuration.node.ram_capacity_bytes));
   for (const FileTierConfig& tier : configuration.node.tiers) {
     tiers +=

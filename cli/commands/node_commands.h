@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/configuration/configuration.h"
+#include "cli/configuration/settings.h"
 #include "cli/node/control_client.h"
 
 namespace cairn::cli {

@@ -12,7 +12,7 @@ namespace cairn::cli {
 int run_node_service(const NodeServiceOptions& options) {
   CommandLineSettings settings;
   settings.config_file = options.config_file;
-  settings.name = options.name;
+  if (!options.name.empty()) settings.flags["node.name"] = {options.name};
   settings.ignore_environment = true;
   NodeConfig config;
   try {

@@ -17,6 +17,8 @@
 #include "base/size_text.h"
 #include "cli/commands/run_report.h"
 #include "cli/configuration/config_file.h"
+#include "cli/configuration/configuration.h"
+#include "cli/configuration/setting_flags.h"
 #include "cli/launch/node_launcher.h"
 #include "cli/launch/program_check.h"
 #include "cli/launch/program_search.h"
@@ -73,10 +75,10 @@ class Run {
       // its start and its end and leave it behind.
       signals_.emplace();
       CommandLineSettings settings = options_.settings;
-      settings.name = private_node_name();
+      settings.flags["node.name"] = {private_node_name()};
       configuration_ = resolve_configuration(settings);
       for (const std::string& warning : configuration_.warnings) say("warning: " + warning);
-      launched_ = launch_node(configuration_.node);
+      launched_ = launch_node(configuration_);
       paths_ = launched_->paths;
       if (options_.verbose) say(fmt::format("started node {} ({})", paths_.name, paths_.directory));
     }
@@ -84,15 +86,11 @@ class Run {
   }
 
   void refuse_node_options() const {
-    const char* flag = nullptr;
-    if (!options_.settings.ram.empty()) flag = "--ram";
-    if (!options_.settings.tiers.empty()) flag = "--tier";
-    if (!options_.settings.huge_pages.empty()) flag = "--huge-pages";
-    if (!options_.settings.swap.empty()) flag = "--swap";
-    if (flag == nullptr) return;
-    throw Failure(fmt::format("{} cannot change a running node", flag),
-                  "leave it out, or start another node: `cairn up --name NAME " +
-                      std::string(flag) + " ...`");
+    const std::string_view flag = node_flag(options_.settings);
+    if (flag.empty()) return;
+    throw Failure(
+        fmt::format("{} cannot change a running node", flag),
+        fmt::format("leave it out, or start another node: `cairn up --name NAME {} ...`", flag));
   }
 
   // Short tools are run by the hundred on a node, so nothing is parsed that is not needed.
@@ -112,9 +110,9 @@ class Run {
     const ConfigFile file = parse_config_text(text, paths_.config_file);
     for (const Setting& setting : file.settings) {
       for (const SettingItem& item : setting.items) {
-        if (setting.id == OptionId::kBufferDirectories)
+        if (setting.option->name == "buffer.directories")
           mine.buffer_directories.push_back(item.text);
-        if (setting.id == OptionId::kBufferExclude) mine.buffer_exclude.push_back(item.text);
+        if (setting.option->name == "buffer.exclude") mine.buffer_exclude.push_back(item.text);
       }
     }
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/configuration/configuration.h"
+#include "cli/configuration/settings.h"
 
 namespace cairn::cli {
 

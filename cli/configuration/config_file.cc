@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/nearest_name.h"
+#include "cli/configuration/option_table.h"
 #include "policy/rules/yaml_documents.h"
 
 namespace cairn::cli {
@@ -24,11 +25,6 @@ constexpr size_t kConfigFileSizeMax = size_t{1} << 20;
 // and `cairn config show --node` still know where each value came from.
 constexpr const char* kProvenanceKey = "resolved_from";
 constexpr const char* kRulesKey = "resolved_rules";
-
-bool is_list(OptionType type) {
-  return type == OptionType::kDirectoryList || type == OptionType::kPatternList ||
-         type == OptionType::kTierList;
-}
 
 class Reader {
  public:
@@ -90,7 +86,7 @@ class Reader {
   void read_root(const YAML::Node& root) {
     std::map<std::string_view, std::vector<std::string_view>> groups;
     std::vector<std::string_view> top_level;
-    for (const OptionDescription& option : option_table()) {
+    for (const Option& option : option_table()) {
       const size_t dot = option.name.find('.');
       const std::string_view first = option.name.substr(0, dot);
       if (dot != std::string_view::npos) groups[first].push_back(option.name.substr(dot + 1));
@@ -105,7 +101,7 @@ class Reader {
         file_.has_resolved_rules = true;
       } else if (const auto group = groups.find(name); group != groups.end()) {
         read_group(name, value, group->second);
-      } else if (const OptionDescription* option = find_option(name);
+      } else if (const Option* option = find_option(name);
                  option != nullptr && name.find('.') == std::string::npos) {
         read_option(*option, key, value);
       } else {
@@ -133,7 +129,7 @@ class Reader {
       return;
     }
     for_each_key(value, group, [&](const YAML::Node& key, const YAML::Node& entry) {
-      const OptionDescription* option = find_option(group + "." + key.Scalar());
+      const Option* option = find_option(group + "." + key.Scalar());
       if (option == nullptr) {
         unknown_key(key, group, known);
       } else {
@@ -142,10 +138,9 @@ class Reader {
     });
   }
 
-  void read_option(const OptionDescription& option, const YAML::Node& key,
-                   const YAML::Node& value) {
+  void read_option(const Option& option, const YAML::Node& key, const YAML::Node& value) {
     Setting setting;
-    setting.id = option.id;
+    setting.option = &option;
     setting.source = place(key);
     if (value.IsScalar()) {
       setting.items.push_back({value.Scalar(), "", place(key)});
@@ -153,7 +148,7 @@ class Reader {
       problem(key, fmt::format("{} has no value; leave the key out for the default", option.name));
       return;
     } else if (!is_list(option.type)) {
-      problem(key, fmt::format("{} takes one value ({})", option.name, option.unit));
+      problem(key, fmt::format("{} takes one value ({})", option.name, unit_of(option)));
       return;
     } else if (!value.IsSequence()) {
       problem(key, fmt::format("{} takes a list", option.name));
@@ -164,7 +159,7 @@ class Reader {
     file_.settings.push_back(std::move(setting));
   }
 
-  void read_item(const OptionDescription& option, const YAML::Node& item, Setting* setting) {
+  void read_item(const Option& option, const YAML::Node& item, Setting* setting) {
     if (item.IsScalar()) {
       setting->items.push_back({item.Scalar(), "", place(item)});
     } else if (item.IsMap() && option.type == OptionType::kTierList) {
@@ -217,7 +212,7 @@ class Reader {
 
   void apply_provenance() {
     for (Setting& setting : file_.settings) {
-      const auto found = provenance_.find(std::string(option_description(setting.id).name));
+      const auto found = provenance_.find(std::string(setting.option->name));
       if (found != provenance_.end()) setting.source = found->second;
     }
   }

@@ -12,23 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/option_table.h"
+#include "cli/configuration/option.h"
 
 namespace cairn::cli {
-
-// One value as it was written, with the place for messages and for `cairn config show`.
-struct SettingItem {
-  std::string text;  // a scalar, or DIR:SIZE of a tier
-  std::string name;  // of a tier, empty where it was not named
-  std::string source;
-};
-
-// One option as one layer (file, environment, command line) sets it.
-struct Setting {
-  OptionId id{};
-  std::vector<SettingItem> items;  // exactly one unless the option is a list
-  std::string source;  // "job.yaml:12", "environment CAIRN_RAM_CAPACITY", "command line"
-};
 
 struct ConfigFile {
   std::vector<Setting> settings;

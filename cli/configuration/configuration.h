@@ -9,9 +9,6 @@
 // Thread safety: pure reads of the system. Ownership: results are values.
 #pragma once
 
-#include <string>
-
-#include "base/node_config.h"
 #include "cli/configuration/machine.h"
 #include "cli/configuration/settings.h"
 
@@ -21,11 +18,5 @@ namespace cairn::cli {
 Configuration resolve_configuration(const CommandLineSettings& command_line,
                                     ConfigurationScope scope = ConfigurationScope::kNode,
                                     const MachineRoots& roots = {});
-
-// The configuration as a YAML file that resolves to the same again, with a comment per value.
-std::string configuration_yaml(const NodeConfig& node);
-
-// docs/configuration.md, from the option table.
-std::string configuration_document();
 
 }  // namespace cairn::cli

@@ -9,8 +9,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/option_table.h"
 #include "cli/configuration/config_file.h"
+#include "cli/configuration/configuration_text.h"
+#include "cli/configuration/option_table.h"
 #include "cli/terminal/failure.h"
 #include "policy/rules/rule_property.h"
 
@@ -41,10 +42,14 @@ class ConfigurationTest : public ::testing::Test {
     std::ofstream(directory_ + path) << text;
   }
 
-  NodeConfig resolve(CommandLineSettings settings) const {
+  Configuration resolve_all(CommandLineSettings settings) const {
     settings.ignore_environment = true;
-    if (settings.tiers.empty()) settings.tiers = {"none"};
-    return resolve_configuration(settings, ConfigurationScope::kNode, roots_).node;
+    settings.flags.try_emplace("tiers", 1, "none");
+    return resolve_configuration(settings, ConfigurationScope::kNode, roots_);
+  }
+
+  NodeConfig resolve(const CommandLineSettings& settings) const {
+    return resolve_all(settings).node;
   }
 
   std::string failure_of(const CommandLineSettings& settings) const {
@@ -65,7 +70,7 @@ TEST_F(ConfigurationTest, TheTablesDefaultsAreThoseOfTheStruct) {
   const NodeConfig plain;
   EXPECT_EQ(node.flush_delay_ms, plain.flush_delay_ms);
   for (const ResolvedOption& option : node.resolved) {
-    const OptionDescription& description = *find_option(option.name);
+    const Option& description = *find_option(option.name);
     const bool by_looking = description.default_text == "auto" || description.default_text.empty();
     if (!by_looking) {
       EXPECT_EQ(option.value, description.default_text) << option.name;
@@ -82,7 +87,8 @@ TEST_F(ConfigurationTest, RamStaysWithinTheMemoryCgroupOfVersionTwo) {
   write("/sys/fs/cgroup/job/memory.max", "1073741824\n");
   write("/sys/fs/cgroup/job/memory.current", "536870912\n");
   EXPECT_EQ(resolve({}).ram_capacity_bytes, uint64_t{128} << 20);
-  EXPECT_THAT(failure_of({.ram = "2G"}), HasSubstr("larger than the limit of the memory cgroup"));
+  EXPECT_THAT(failure_of({.flags = {{"ram.capacity", {"2G"}}}}),
+              HasSubstr("larger than the limit of the memory cgroup"));
 }
 
 TEST_F(ConfigurationTest, RamStaysWithinTheMemoryCgroupOfVersionOne) {
@@ -102,24 +108,25 @@ TEST_F(ConfigurationTest, NoLimitIsNoLimit) {
 }
 
 TEST_F(ConfigurationTest, LargerThanMemoryIsAMistake) {
-  EXPECT_THAT(failure_of({.ram = "17G"}),
+  EXPECT_THAT(failure_of({.flags = {{"ram.capacity", {"17G"}}}}),
               HasSubstr("larger than the memory of this machine (16 GiB)"));
-  EXPECT_THAT(failure_of({.ram = "4k"}), HasSubstr("too small"));
-  EXPECT_EQ(resolve({.ram = "0"}).ram_capacity_bytes, 0U);
+  EXPECT_THAT(failure_of({.flags = {{"ram.capacity", {"4k"}}}}), HasSubstr("too small"));
+  EXPECT_EQ(resolve({.flags = {{"ram.capacity", {"0"}}}}).ram_capacity_bytes, 0U);
 }
 
 TEST_F(ConfigurationTest, TheResolvedFileResolvesToTheSame) {
   CommandLineSettings settings;
-  settings.name = "job";
-  settings.ram = "64M";
-  settings.huge_pages = "never";
-  settings.tiers = {directory_ + ":3M"};
-  settings.exclude = {"*.log", "\"odd\" name"};
+  settings.flags["node.name"] = {"job"};
+  settings.flags["ram.capacity"] = {"64M"};
+  settings.flags["ram.huge_pages"] = {"never"};
+  settings.flags["tiers"] = {directory_ + ":3M"};
+  settings.flags["buffer.exclude"] = {"*.log", "\"odd\" name"};
   write("/in.yaml", "flush: {delay_ms: 2s, streams: 7}\nevict: {high_percent: 12%}\n");
   settings.config_file = directory_ + "/in.yaml";
-  const NodeConfig first = resolve(settings);
+  const Configuration configuration = resolve_all(settings);
+  const NodeConfig& first = configuration.node;
   EXPECT_EQ(first.flush_delay_ms, 2000U);
-  write("/out.yaml", configuration_yaml(first));
+  write("/out.yaml", configuration_yaml(configuration));
   CommandLineSettings again;
   again.config_file = directory_ + "/out.yaml";
   again.ignore_environment = true;
@@ -137,34 +144,37 @@ TEST_F(ConfigurationTest, TheResolvedFileCarriesTheRules) {
         "<rules>\n<rule name=\"a\"><path>*.h5</path><place tier=\"ram\"/></rule>\n"
         "<rule><path>b</path><never-buffer>true</never-buffer></rule></rules>");
   write("/plugin.so", "");
+  const std::string schema = directory_ + "/rules.xml";
+  const std::string plugin = directory_ + "/plugin.so";
   CommandLineSettings settings;
-  settings.ram = "64M";
-  settings.schema = directory_ + "/rules.xml";
-  settings.mode = "persistent-sync";
-  settings.trigger = "per-file";
-  settings.policy = directory_ + "/plugin.so";
+  settings.flags["ram.capacity"] = {"64M"};
+  settings.flags["schema"] = {schema};
+  settings.flags["buffer.mode"] = {"persistent-sync"};
+  settings.flags["flush.trigger"] = {"per-file"};
+  settings.flags["placement.policy"] = {plugin};
   write("/settings.yaml", "prefetch:\n  plugin: " + directory_ + "/plugin.so\n");
   settings.config_file = directory_ + "/settings.yaml";
-  const NodeConfig first = resolve(settings);
+  const Configuration configuration = resolve_all(settings);
+  const NodeConfig& first = configuration.node;
   ASSERT_EQ(first.rules.size(), 2U);
-  EXPECT_EQ(first.schema_file, settings.schema);
+  EXPECT_EQ(first.schema_file, schema);
   EXPECT_EQ(first.mode, BufferingMode::kSync);
   EXPECT_EQ(first.trigger, FlushTrigger::kPerFile);
-  write("/out.yaml", configuration_yaml(first));
+  write("/out.yaml", configuration_yaml(configuration));
   // The service does not read the schema again.
-  ::unlink(settings.schema.c_str());
+  ::unlink(schema.c_str());
   const NodeConfig second = resolve({.config_file = directory_ + "/out.yaml"});
   EXPECT_EQ(rules_yaml(second.rules), rules_yaml(first.rules));
-  EXPECT_EQ(second.rules[1].source, settings.schema + ":3");
+  EXPECT_EQ(second.rules[1].source, schema + ":3");
   EXPECT_EQ(second.schema_file, first.schema_file);
   EXPECT_EQ(second.mode, first.mode);
   EXPECT_EQ(second.trigger, first.trigger);
-  EXPECT_EQ(second.placement_policy, settings.policy);
-  EXPECT_EQ(first.predictor_file, settings.policy);
-  EXPECT_EQ(second.predictor_file, settings.policy);
+  EXPECT_EQ(second.placement_policy, plugin);
+  EXPECT_EQ(first.predictor_file, plugin);
+  EXPECT_EQ(second.predictor_file, plugin);
   write("/other.yaml", "rules: []");
-  const NodeConfig other =
-      resolve({.config_file = directory_ + "/out.yaml", .schema = directory_ + "/other.yaml"});
+  const NodeConfig other = resolve({.config_file = directory_ + "/out.yaml",
+                                    .flags = {{"schema", {directory_ + "/other.yaml"}}}});
   EXPECT_TRUE(other.rules.empty()) << "another schema replaces the rules of the file";
 }
 
@@ -172,7 +182,7 @@ TEST_F(ConfigurationTest, AnAttachedRunReadsItsSchemaToo) {
   write("/rules.yaml", "rules: [{path: a, mode: scratch, place: {tier: elsewhere}}]");
   CommandLineSettings settings;
   settings.ignore_environment = true;
-  settings.schema = directory_ + "/rules.yaml";
+  settings.flags["schema"] = {directory_ + "/rules.yaml"};
   const NodeConfig node =
       resolve_configuration(settings, ConfigurationScope::kAttachedRun, roots_).node;
   ASSERT_EQ(node.rules.size(), 1U);
@@ -191,9 +201,11 @@ TEST_F(ConfigurationTest, ASolidStateDiskIsFoundOnlyWhenItIsNotTheBufferedOne) {
 
 TEST_F(ConfigurationTest, TheDocumentNamesEveryOption) {
   const std::string document = configuration_document();
-  for (const OptionDescription& option : option_table()) {
-    EXPECT_THAT(document, HasSubstr(std::string(option.environment)));
-    EXPECT_THAT(document, HasSubstr("\n## " + std::string(option.name) + "\n"));
+  for (const Option& option : option_table()) {
+    EXPECT_THAT(document, HasSubstr(environment_of(option)));
+    const size_t section = document.find("\n### " + std::string(option.name) + "\n");
+    ASSERT_NE(section, std::string::npos) << option.name;
+    EXPECT_EQ(section > document.find("\n## Advanced options\n"), option.advanced) << option.name;
   }
 }
 

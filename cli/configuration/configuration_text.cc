@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The two texts made of a configuration: the resolved YAML file of a node, and the reference
-// document.
+#include "cli/configuration/configuration_text.h"
+
 #include <fmt/format.h>
 
 #include <sstream>
 #include <string_view>
+#include <vector>
 
-#include "base/option_table.h"
 #include "base/size_text.h"
-#include "cli/configuration/configuration.h"
+#include "cli/configuration/option_table.h"
 #include "policy/rules/rule_property.h"
 
 namespace cairn::cli {
@@ -48,26 +47,21 @@ std::string tiers_yaml(const NodeConfig& node) {
   return text + "]";
 }
 
-std::string yaml_value(const NodeConfig& node, const OptionDescription& option,
-                       const std::string& resolved_value) {
-  switch (option.id) {
-    case OptionId::kTiers:
-      return tiers_yaml(node);
-    case OptionId::kBufferDirectories:
-      return list_text(node.buffer_directories);
-    case OptionId::kBufferExclude:
-      return list_text(node.buffer_exclude);
-    case OptionId::kBufferScratch:
-      return list_text(node.scratch_directories);
+std::string yaml_value(const Option& option, const Configuration& configuration) {
+  const std::vector<std::string> values = option.access.get(option, configuration);
+  switch (option.type) {
+    case OptionType::kTierList:
+      return tiers_yaml(configuration.node);
+    case OptionType::kDirectoryList:
+    case OptionType::kPatternList:
+      return list_text(values);
+    case OptionType::kName:
+    case OptionType::kPolicy:
+    case OptionType::kFile:
+      return yaml_quoted(values.empty() ? "" : values.front());
     default:
-      break;
+      return values.front();
   }
-  if (option.id == OptionId::kSchema) return yaml_quoted(node.schema_file);
-  if (option.id == OptionId::kPrefetchOrders) return yaml_quoted(node.orders_file);
-  if (option.id == OptionId::kPrefetchPlugin) return yaml_quoted(node.predictor_file);
-  if (option.id == OptionId::kPrefetchRemember) return yaml_quoted(resolved_value);
-  const bool is_text = option.type == OptionType::kName || option.type == OptionType::kPolicy;
-  return is_text ? yaml_quoted(resolved_value) : resolved_value;
 }
 
 // The rules as a text inside the text, so that a schema's own keys need no place among the options.
@@ -79,48 +73,40 @@ std::string resolved_rules_yaml(const NodeConfig& node) {
   return text;
 }
 
-std::string flag_text(const OptionDescription& option) {
-  switch (option.type) {
-    case OptionType::kSwitch:
-      return fmt::format("`{}`", option.flag);
-    case OptionType::kDirectoryList:
-      return fmt::format("`{} DIR`, repeatable", option.flag);
-    case OptionType::kPatternList:
-      return fmt::format("`{} GLOB`, repeatable", option.flag);
-    case OptionType::kTierList:
-      return fmt::format("`{} DIR:SIZE`, repeatable; `none` for no file tier", option.flag);
-    case OptionType::kName:
-      return fmt::format("`{} NAME` of `cairn up`", option.flag);
-    case OptionType::kFile:
-      return fmt::format("`{} FILE`", option.flag);
-    default:
-      return fmt::format("`{} VALUE`", option.flag);
-  }
+std::string flag_text(const Option& option) {
+  const OptionFlag& flag = option.flag;
+  std::string text = flag.value.empty() ? fmt::format("`{}`", flag.name)
+                                        : fmt::format("`{} {}`", flag.name, flag.value);
+  if (is_list(option.type)) text += ", repeatable";
+  if (option.type == OptionType::kTierList) text += "; `none` for no file tier";
+  if (flag.offer == FlagOffer::kByUp) text += " of `cairn up`";
+  if (flag.offer == FlagOffer::kByRun) text += " of `cairn run`";
+  return text;
 }
 
-std::string default_text(const OptionDescription& option) {
+std::string default_text(const Option& option) {
   return option.default_text.empty() ? "empty" : fmt::format("`{}`", option.default_text);
 }
 
 constexpr std::string_view kDocumentHead =
-    R"(<!-- Made by `cairn config docs` from src/base/option_table.cc. -->
+    R"(<!-- Made by `cairn config docs` from cli/configuration/option_table.cc. -->
 # Configuration
 
-Cairn needs no configuration: `cairn run -- PROGRAM` looks at the machine and chooses. What should
-be otherwise can be said, weakest first,
+Cairn needs no configuration: `cairn run -- PROGRAM` looks at the machine and chooses. A user who
+wants something else says so, weakest first,
 
 1. in a YAML file: `--config FILE`, or the environment variable `CAIRN_CONFIG`;
 2. in the environment, one variable for each option;
 3. on the command line.
 
 A later place replaces an option of an earlier one as a whole. `cairn config show` prints every
-resolved value and where it came from; with `--node NAME` it prints those of a running node. All
-mistakes are reported at once, each with its file and line, and nothing is started.
+resolved value and where it came from; with `--node NAME` it prints those of a running node. Cairn
+reports all mistakes at once, each with its file and line, and starts nothing.
 
 Sizes take the suffixes K, M, G, T (binary: `1K` is 1024 bytes, `KiB` and `KB` mean the same).
-Durations without a suffix are milliseconds. On a running node (`cairn run --node NAME`) the
-options marked "each run" are taken from the run; all others belong to the node and are fixed when
-it starts.
+Durations without a suffix are milliseconds. On a running node (`cairn run --node NAME`) each run
+brings its own values of the options marked "each run"; all others belong to the node and are fixed
+when it starts.
 
 ```yaml
 # job.yaml: every key may be left out
@@ -135,20 +121,58 @@ buffer:
   exclude: ["*.log"]
 ```
 
-| option | default | taken by |
-|---|---|---|
+## Options
+
 )";
+
+constexpr std::string_view kAdvancedHead = R"(
+## Advanced options
+
+Few users need these: the defaults suit most machines and programs.
+
+)";
+
+std::string anchor_of(const Option& option) {
+  std::string anchor(option.name);
+  std::erase(anchor, '.');
+  return anchor;
+}
+
+std::string section(const Option& option) {
+  std::string text =
+      fmt::format("\n### {}\n\n{}\n\n{}\n\n", option.name, option.description, option.advice);
+  text += fmt::format("- default: {}\n- value: {}\n", default_text(option), unit_of(option));
+  const bool has_range = option.type == OptionType::kPercent || option.type == OptionType::kCount ||
+                         option.type == OptionType::kMilliseconds;
+  if (has_range) text += fmt::format("- allowed: {} to {}\n", option.value_min, option.value_max);
+  text += fmt::format("- environment: `{}`\n", environment_of(option));
+  if (!option.flag.name.empty()) text += fmt::format("- command line: {}\n", flag_text(option));
+  return text;
+}
+
+// A table of the advanced options or of the others, and a section for each.
+std::string part(bool advanced) {
+  std::string table = "| option | default | belongs to |\n|---|---|---|\n";
+  std::string sections;
+  for (const Option& option : option_table()) {
+    if (option.advanced != advanced) continue;
+    table += fmt::format("| [{}](#{}) | {} | {} |\n", option.name, anchor_of(option),
+                         default_text(option), option.hot_changeable ? "each run" : "the node");
+    sections += section(option);
+  }
+  return table + sections;
+}
 
 }  // namespace
 
-std::string configuration_yaml(const NodeConfig& node) {
+std::string configuration_yaml(const Configuration& configuration) {
   std::string text = fmt::format(
       "# The resolved configuration of node {}, written by cairn {} when it was started.\n",
-      node.name, CAIRN_VERSION);
+      configuration.node.name, CAIRN_VERSION);
   std::string provenance = "resolved_from:\n";
   std::string group;
-  for (const ResolvedOption& resolved : node.resolved) {
-    const OptionDescription& option = *find_option(resolved.name);
+  for (const ResolvedOption& resolved : configuration.node.resolved) {
+    const Option& option = option_named(resolved.name);
     const size_t dot = option.name.find('.');
     const std::string this_group(dot == std::string_view::npos ? "" : option.name.substr(0, dot));
     if (!this_group.empty() && this_group != group) text += this_group + ":\n";
@@ -156,33 +180,14 @@ std::string configuration_yaml(const NodeConfig& node) {
     const std::string key(dot == std::string_view::npos ? option.name
                                                         : option.name.substr(dot + 1));
     text += fmt::format("{}{}: {}\n", group.empty() ? "" : "  ", key,
-                        yaml_value(node, option, resolved.value));
+                        yaml_value(option, configuration));
     provenance += fmt::format("  {}: {}\n", option.name, yaml_quoted(resolved.source));
   }
-  return text + resolved_rules_yaml(node) + provenance;
+  return text + resolved_rules_yaml(configuration.node) + provenance;
 }
 
 std::string configuration_document() {
-  std::string text(kDocumentHead);
-  for (const OptionDescription& option : option_table()) {
-    std::string anchor;
-    for (const char letter : option.name) {
-      if (letter != '.') anchor += letter;
-    }
-    text += fmt::format("| [{}](#{}) | {} | {} |\n", option.name, anchor, default_text(option),
-                        option.hot_changeable ? "each run" : "the node");
-  }
-  for (const OptionDescription& option : option_table()) {
-    text += fmt::format("\n## {}\n\n{}\n\n{}\n\n", option.name, option.description, option.advice);
-    text += fmt::format("- default: {}\n- value: {}\n", default_text(option), option.unit);
-    const bool has_range = option.type == OptionType::kPercent ||
-                           option.type == OptionType::kCount ||
-                           option.type == OptionType::kMilliseconds;
-    if (has_range) text += fmt::format("- allowed: {} to {}\n", option.value_min, option.value_max);
-    text += fmt::format("- environment: `{}`\n", option.environment);
-    if (!option.flag.empty()) text += fmt::format("- command line: {}\n", flag_text(option));
-  }
-  return text;
+  return std::string(kDocumentHead) + part(false) + std::string(kAdvancedHead) + part(true);
 }
 
 }  // namespace cairn::cli

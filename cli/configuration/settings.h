@@ -5,33 +5,31 @@
 // Thread safety: plain values. Ownership: they own their strings.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/node_config.h"
 
 namespace cairn::cli {
 
-// What the flags of a command said; empty or false: not given.
+// What the flags of a command said.
 struct CommandLineSettings {
   std::string config_file;
-  std::string name;
-  std::string ram;
-  std::string huge_pages;
-  std::vector<std::string> tiers;
-  std::vector<std::string> buffer;
-  std::vector<std::string> exclude;
-  std::vector<std::string> scratch;
-  std::string swap;
-  std::string schema;
-  std::string mode;
-  std::string trigger;
-  std::string policy;
-  bool no_report = false;
-  // The service itself: its file is already the resolved configuration, and its environment is that
-  // of whoever started it.
+  // The values of flags by the name of their option; no values where the flag was not given.
+  std::map<std::string, std::vector<std::string>, std::less<>> flags;
+  // For the service itself: its file is already the resolved configuration, and its environment is
+  // that of the user who started it.
   bool ignore_environment = false;
+
+  // The last value of an option's flag, or an empty text.
+  std::string flag(std::string_view option) const {
+    const auto found = flags.find(option);
+    return found == flags.end() || found->second.empty() ? "" : found->second.back();
+  }
 };
 
 struct Configuration {
@@ -45,9 +43,9 @@ struct Configuration {
   std::vector<std::string> warnings;
 };
 
-// What the configuration is for decides which options are looked at.
+// What the configuration is for decides which options count.
 enum class ConfigurationScope {
-  kNode,         // a new node: everything
+  kNode,         // a new node: all
   kAttachedRun,  // a run on a running node: the options marked "each run" alone
 };
 

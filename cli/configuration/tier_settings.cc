@@ -6,22 +6,20 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/option_table.h"
 #include "base/size_text.h"
 #include "cli/terminal/paths.h"
 
 namespace cairn::cli {
 
-// Form only; what the machine says about the directories is asked once, for the tiers that hold.
-void TierSettings::apply(const Setting& setting) {
+void TierSettings::apply(const std::vector<SettingItem>& items, const std::string& source) {
   tiers_.clear();
   sources_of_.clear();
-  source_ = setting.source;
+  source_ = source;
   is_auto_ = false;
-  for (const SettingItem& item : setting.items) {
+  for (const SettingItem& item : items) {
     if (item.text == "auto" || item.text == "none") {
       is_auto_ = item.text == "auto";
-      if (setting.items.size() > 1) {
+      if (items.size() > 1) {
         complain_(item.source,
                   fmt::format("tiers: \"{}\" cannot stand beside named tiers", item.text));
       }
@@ -125,9 +123,9 @@ void TierSettings::check_tier(const FileTierConfig& tier, const std::string& sou
 
 void TierSettings::check_set() {
   const std::vector<FileTierConfig>& tiers = tiers_;
-  if (tiers.size() > option_description(OptionId::kTiers).value_max) {
+  if (tiers.size() > kTiersMax) {
     complain_(source_, fmt::format("tiers: {} file tiers, at most {} are possible", tiers.size(),
-                                   option_description(OptionId::kTiers).value_max));
+                                   kTiersMax));
   }
   for (size_t index = 0; index < tiers.size(); ++index) {
     for (size_t other = 0; other < index; ++other) {

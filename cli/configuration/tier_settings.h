@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/node_config.h"
-#include "cli/configuration/config_file.h"
 #include "cli/configuration/machine.h"
+#include "cli/configuration/setting_item.h"
 
 namespace cairn::cli {
 
@@ -21,6 +21,7 @@ class TierSettings {
  public:
   // A tier holds at least this.
   static constexpr uint64_t kCapacityMin = uint64_t{1} << 20;
+  static constexpr size_t kTiersMax = 8;
 
   // Hears of each mistake, with the file and line, variable or option that it comes from.
   using Complain = std::function<void(const std::string& source, const std::string& text)>;
@@ -28,14 +29,13 @@ class TierSettings {
   TierSettings(const MachineRoots& roots, Complain complain)
       : roots_(roots), complain_(static_cast<Complain&&>(complain)) {}
 
-  // Form only, in place of what was set before; what the machine says about the directories is
-  // asked once, for the tiers that hold.
-  void apply(const Setting& setting);
+  // Replaces what was set before. Checks the form alone: the machine is asked about the
+  // directories once, for the tiers that hold.
+  void apply(const std::vector<SettingItem>& items, const std::string& source);
 
-  // The tiers, with their names, checked; found by itself where that is wanted.
+  // The tiers with their names, checked. "auto" looks for a directory that suits one.
   std::vector<FileTierConfig> resolve(const std::vector<std::string>& buffered);
 
-  bool is_auto() const { return is_auto_; }
   // Where they come from.
   const std::string& source() const { return source_; }
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cli/configuration/configuration.h"
+#include "cli/configuration/configuration_text.h"
 #include "cli/launch/program_start.h"
 #include "cli/node/control_client.h"
 #include "cli/node/control_socket.h"
@@ -94,10 +94,10 @@ void create_node_directory(const NodePaths& paths) {
       "set CAIRN_RUN_ROOT to a directory of your own on a local file system");
 }
 
-void write_config(const NodePaths& paths, const NodeConfig& config) {
+void write_config(const NodePaths& paths, const Configuration& configuration) {
   const int descriptor =
       ::open(paths.config_file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool good = descriptor >= 0 && write_fully(descriptor, configuration_yaml(config));
+  const bool good = descriptor >= 0 && write_fully(descriptor, configuration_yaml(configuration));
   const int error = errno;
   if (descriptor >= 0) ::close(descriptor);
   if (!good) {
@@ -226,7 +226,8 @@ std::string private_node_name() {
   return name;
 }
 
-LaunchedNode launch_node(const NodeConfig& config) {
+LaunchedNode launch_node(const Configuration& configuration) {
+  const NodeConfig& config = configuration.node;
   LaunchedNode node;
   node.paths = node_paths(config.name);
   ensure_run_root(node.paths.run_root);
@@ -237,7 +238,7 @@ LaunchedNode launch_node(const NodeConfig& config) {
   create_node_directory(node.paths);
   std::array<int, 2> ready = {-1, -1};
   try {
-    write_config(node.paths, config);
+    write_config(node.paths, configuration);
     ServiceStart start;
     start.executable = executable_path();
     start.arguments = {

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "base/node_config.h"
+#include "cli/configuration/settings.h"
 #include "cli/node/run_directory.h"
 
 namespace cairn::cli {
@@ -30,7 +30,7 @@ std::string private_node_name();
 // Creates the node directory, writes config.yaml, starts the service and waits for "ready".
 // Errors: a second node of the same name, no permission, or the service's own reason; nothing is
 // left behind.
-LaunchedNode launch_node(const NodeConfig& config);
+LaunchedNode launch_node(const Configuration& configuration);
 
 // Waits until the service has ended and removes what is left of its directory.
 // Returns: false when it still runs after `seconds`.

@@ -85,17 +85,25 @@ Arguments parse_before_program(CLI::App& app, const Arguments& arguments, const 
   return {arguments.begin() + static_cast<ptrdiff_t>(split + skip), arguments.end()};
 }
 
-void add_list(CLI::App& app, const char* names, std::vector<std::string>& values, const char* help,
-              const char* type) {
-  app.add_option(names, values, help)
+CLI::Option* add_list(CLI::App& app, const char* names, std::vector<std::string>& values,
+                      const char* help, const char* type) {
+  return app.add_option(names, values, help)
       ->type_name(type)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void add_text(CLI::App& app, const char* names, std::string& value, const char* help,
-              const char* type) {
-  app.add_option(names, value, help)->type_name(type);
+CLI::Option* add_text(CLI::App& app, const char* names, std::string& value, const char* help,
+                      const char* type) {
+  return app.add_option(names, value, help)->type_name(type);
+}
+
+CLI::Option* add_one(CLI::App& app, const char* names, std::vector<std::string>& values,
+                     const char* help, const char* type) {
+  return app.add_option(names, values, help)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
 }  // namespace cairn::cli

@@ -23,11 +23,15 @@ void parse(CLI::App& app, const Arguments& arguments, const char* usage = "");
 // Splits "OPTIONS [--] PROGRAM ARGUMENTS", parses the options and returns the rest.
 Arguments parse_before_program(CLI::App& app, const Arguments& arguments, const char* usage);
 
-// Flags that may be given several times, one value each, so that a program's name is never taken
-// for one.
-void add_list(CLI::App& app, const char* names, std::vector<std::string>& values, const char* help,
-              const char* type);
-void add_text(CLI::App& app, const char* names, std::string& value, const char* help,
-              const char* type);
+// A flag that a user may give several times, with one value each, so that the parser takes no name
+// of a program for a value.
+CLI::Option* add_list(CLI::App& app, const char* names, std::vector<std::string>& values,
+                      const char* help, const char* type);
+// A flag with one value. Given twice it is a mistake.
+CLI::Option* add_text(CLI::App& app, const char* names, std::string& value, const char* help,
+                      const char* type);
+// The same, where no value and an empty one differ: `values` holds none or one.
+CLI::Option* add_one(CLI::App& app, const char* names, std::vector<std::string>& values,
+                     const char* help, const char* type);
 
 }  // namespace cairn::cli

@@ -3,7 +3,7 @@
 // Everything that one node service is told at start, already validated and resolved.
 //
 // The command line resolves it (defaults by looking at the machine, configuration file,
-// environment, flags; see base/option_table.h) and node::run_service() consumes it. It is never
+// environment, flags) and node::run_service() consumes it. It is never
 // parsed twice and the service adds no defaults of its own, so `cairn config show` prints what
 // really holds.
 //
