@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/node_service_command.h"
 
+#include <fmt/format.h>
+
+#include <cstdlib>
+
 #include "base/node_config.h"
+#include "base/test_capacities.h"
 #include "cli/configuration/configuration.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
@@ -24,6 +29,10 @@ int run_node_service(const NodeServiceOptions& options) {
     throw;
   }
   config.ready_fd = options.ready_descriptor;
+  config.events_keep_percent = capacity_of("event_percent", config.events_keep_percent);
+  if (const char* capacities = std::getenv(kTestCapacitiesVariable)) {
+    say(fmt::format("{} is set, as tests do: {}", kTestCapacitiesVariable, capacities));
+  }
   return node::run_service(config);
 }
 

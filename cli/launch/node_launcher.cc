@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/test_capacities.h"
 #include "cli/configuration/configuration_text.h"
 #include "cli/launch/program_start.h"
 #include "cli/node/control_client.h"
@@ -112,8 +113,9 @@ std::vector<std::string> service_environment(const NodePaths& paths) {
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
-    if (text.rfind("LD_PRELOAD=", 0) == 0 || text.rfind("CAIRN_", 0) == 0) continue;
-    kept.emplace_back(text);
+    const bool is_for_tests = text.rfind(kTestCapacitiesVariable, 0) == 0;
+    const bool is_ours = text.rfind("LD_PRELOAD=", 0) == 0 || text.rfind("CAIRN_", 0) == 0;
+    if (!is_ours || is_for_tests) kept.emplace_back(text);
   }
   kept.push_back("CAIRN_RUN_ROOT=" + paths.run_root);
   return kept;

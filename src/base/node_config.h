@@ -85,8 +85,7 @@ struct NodeConfig {
   bool admits_by_value = true;
 
   // What programs will read is fetched ahead of its use, as far as no more than so much of RAM
-  // waits for that; 0: nothing is. Of what programs tell about their accesses, events_keep_percent
-  // are looked at.
+  // waits for that; 0: nothing is.
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;
@@ -95,6 +94,7 @@ struct NodeConfig {
   // absolute; a plugin (service/plugins/predictor_plugin.h); empty: none
   std::string predictor_file;
   std::string remember_directory;  // absolute; of orders of reads for the next node; empty: none
+  // Tests let the service lose the other events (base/test_capacities.h); no option sets it.
   uint32_t events_keep_percent = 100;
 
   // Sizes of the fixed tables. objects_max 0: the service derives it from the capacities.
