@@ -26,10 +26,8 @@ static_assert(static_cast<int>(HugePages::kNever) == 0 && static_cast<int>(HugeP
               static_cast<int>(HugePages::kHugetlb) == 2);
 constexpr std::array<std::string_view, 2> kAdmissions = {"always", "value"};
 // The names of the experts (policy/replacement/experts.h), and "oldest-first", which is none.
-constexpr std::array<std::string_view, 13> kExperts = {
-    "ws-plus",       "learned", "s3-fifo",     "lirs", "lru",
-    "lfu",           "random",  "fifo",        "mru",  "farthest-in-future",
-    "segment-score", "ws",      "oldest-first"};
+constexpr std::array<std::string_view, 8> kExperts = {
+    "ws-plus", "learned", "lru", "lfu", "random", "segment-score", "ws", "oldest-first"};
 
 constexpr Option kOptionTable[] = {
     {.name = "node.name",
@@ -228,9 +226,11 @@ constexpr Option kOptionTable[] = {
      .default_text = "ws-plus",
      .choices = kExperts,
      .description = "Which blocks leave a tier that runs short of room: those that this expert "
-                    "would not hold. `ws-plus` follows whichever of `learned`, `s3-fifo`, `lirs` "
-                    "and `lru` would have missed least so far; `oldest-first` learns nothing.",
-     .advice = "`./dev bench replacement` compares them over traces.",
+                    "would not hold. `ws-plus` follows whichever of `learned`, `lru` and two "
+                    "others (s3-fifo, lirs) would have missed least so far; `oldest-first` learns "
+                    "nothing.",
+     .advice = "`cairn trace replay` counts what each expert would have missed of a recorded "
+               "trace.",
      .access = fields::chosen_text<&NodeConfig::replacement_expert>},
     {.name = "replacement.balance_reads",
      .type = OptionType::kSwitch,

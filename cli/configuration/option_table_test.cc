@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/configuration/option_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "policy/placement/policies.h"
+#include "policy/replacement/experts.h"
+#include "policy/replacement/policies.h"
 
 namespace cairn::cli {
 namespace {
+
+using ::testing::UnorderedElementsAreArray;
 
 TEST(OptionTable, NamesAreUniqueAndFound) {
   std::set<std::string_view> names;
@@ -79,6 +87,15 @@ TEST(OptionTable, EveryChoiceComesBackAsItWasSet) {
     option.access.set({&option, {{"no-such-choice", "", "here"}}, "here"}, draft);
     EXPECT_EQ(draft.problems.size(), 1U) << option.name;
   }
+}
+
+TEST(OptionTable, NamesThePoliciesAndExpertsThatThereAre) {
+  std::vector<std::string_view> policies = {"minimize-io-time"};  // a plugin that comes with Cairn
+  for (const PlacementPolicy* policy : placement_policies()) policies.push_back(policy->name());
+  EXPECT_THAT(option_named("placement.policy").choices, UnorderedElementsAreArray(policies));
+  std::vector<std::string_view> experts = {replacement_policies()[0]->name()};
+  for (const ExpertMaker& maker : kExpertMakers) experts.push_back(maker.name);
+  EXPECT_THAT(option_named("replacement.expert").choices, UnorderedElementsAreArray(experts));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <queue>
 #include <unordered_map>
 
-#include "policy/replacement/experts.h"
+#include "policy/replacement/compared_experts.h"
 
 namespace cairn::cli {
 namespace {
@@ -91,7 +91,7 @@ Result<ReplayTable> replay(TraceSource& trace, const ReplayOptions& options) {
     row.pages = std::max<std::uint64_t>(static_cast<std::uint64_t>(std::llround(pages)), 1);
     row.misses_min = misses_of_min(references.pages(), references.footprint(), row.pages);
     for (const std::string& name : options.experts) {
-      const auto expert = make_expert_named(name, static_cast<std::uint32_t>(row.pages));
+      const auto expert = make_compared_expert(name, static_cast<std::uint32_t>(row.pages));
       if (expert == nullptr)
         return Status(StatusCode::kInvalid, "no expert is called \"" + name + "\"");
       std::uint64_t misses = 0;

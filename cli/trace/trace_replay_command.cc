@@ -17,7 +17,7 @@
 #include "cli/trace/trace_input.h"
 #include "cli/trace/trace_player.h"
 #include "cli/trace/trace_replay.h"
-#include "policy/replacement/experts.h"
+#include "policy/replacement/compared_experts.h"
 
 namespace cairn::cli {
 namespace {
@@ -75,9 +75,10 @@ std::string replay_text(const ReplayTable& table, const ReplayOptions& options) 
 
 void check_experts(const std::vector<std::string>& experts) {
   for (const std::string& name : experts) {
-    if (make_expert_named(name, 1) != nullptr) continue;
+    if (make_compared_expert(name, 1) != nullptr) continue;
     std::vector<std::string> names;
     for (const ExpertMaker& maker : kExpertMakers) names.emplace_back(maker.name);
+    for (const ExpertMaker& maker : kComparedExpertMakers) names.emplace_back(maker.name);
     throw Failure(fmt::format("no expert is called \"{}\"", name),
                   fmt::format("the experts are {}", fmt::join(names, ", ")));
   }

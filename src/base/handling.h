@@ -43,9 +43,9 @@ constexpr const char* name_of(FlushTrigger trigger) {
 }
 
 // The placement policies that a user may name; plugins have paths, which hold a slash.
-inline constexpr std::array<std::string_view, 8> kPlacementPolicyNames = {
-    "max-bandwidth", "maxbw-paper", "max-locality",     "hot-data",
-    "round-robin",   "random",      "minimize-io-time", "fastest-with-room"};
+inline constexpr std::array<std::string_view, 7> kPlacementPolicyNames = {
+    "max-bandwidth", "max-locality",     "hot-data",         "round-robin",
+    "random",        "minimize-io-time", "fastest-with-room"};
 
 // Nothing when no mode (trigger) has that name.
 constexpr std::optional<BufferingMode> buffering_mode_named(std::string_view name) {
