@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <CLI/Option.hpp>
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -39,25 +40,29 @@ struct Command {
 };
 
 int command_run(const Arguments& arguments) {
-  CLI::App app("Runs a program with its file I/O buffered; ends when everything is stored.",
+  CLI::App app("Runs a program with its file I/O buffered; ends when all its data is stored.",
                "cairn run");
   RunOptions options;
   add_text(app, "--node", options.node, "Use the running node NAME instead of a private one",
            "NAME");
   add_setting_flags(app, options.settings, FlagOffer::kByRun);
   app.add_flag("--allow-io-uring", options.allow_io_uring,
-               "Do not refuse io_uring to the program, nor set no_new_privs");
+               "Let the program use io_uring, and do not set no_new_privs")
+      ->group("Advanced");
   app.add_option("--weight", options.weight,
-                 "Share of tiers and backing store against other runs (others: 100)")
+                 "Share of tiers and backing store beside other runs, which have 100")
       ->type_name("NUMBER")
-      ->check(CLI::Range(1, 10000));
+      ->check(CLI::Range(1, 10000))
+      ->group("Advanced");
   add_list(app, "--reserve", options.reserve,
-           "Guarantee the run so much of the fastest tier, or of TIER; repeatable", "[TIER=]SIZE");
+           "Guarantee the run SIZE of the fastest tier, or of TIER; repeatable", "[TIER=]SIZE")
+      ->group("Advanced");
   add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
-  app.add_flag("-v,--verbose", options.verbose, "Say what is started");
+  app.add_flag("-v,--verbose", options.verbose, "Say which node starts");
   app.footer(
-      "Exit status: the program's (128 + signal when it was killed), 126 or 127 when it cannot be\n"
-      "started, 74 when not everything is stored, 2 when Cairn refuses to start.\n\n"
+      "Exit status: that of the program (128 + signal when a signal killed it), 126 or 127 when "
+      "it\n"
+      "does not start, 74 when some data is not stored, 2 when Cairn refuses to start.\n\n"
       "Examples:\n"
       "  cairn run -- ./simulate input.nml\n"
       "  cairn run --buffer /pfs/project --exclude '*.log' --tier /local:200G -- ./simulate\n"
@@ -84,19 +89,19 @@ int command_up(const Arguments& arguments) {
 }
 
 int command_down(const Arguments& arguments) {
-  CLI::App app("Stores everything and ends a node; the node stays when something cannot be stored.",
-               "cairn down");
+  CLI::App app(
+      "Stores all data of a node and ends it; the node stays while some data is not stored.",
+      "cairn down");
   StopOptions options;
   add_text(app, "--node,--name", options.node, "The node (default: the only one)", "NAME");
-  app.add_flag("--discard", options.discard,
-               "End it although data is not stored; that data is lost");
-  app.footer("Exit status: 74 when something is not stored.\n\nExample:\n  cairn down --node job");
+  app.add_flag("--discard", options.discard, "End it in any case; data that is not stored is lost");
+  app.footer("Exit status: 74 when some data is not stored.\n\nExample:\n  cairn down --node job");
   parse(app, arguments);
   return stop_node(options);
 }
 
 int command_status(const Arguments& arguments) {
-  CLI::App app("Shows tiers, rates, clients, files not yet stored and errors of a node.",
+  CLI::App app("Shows the tiers, rates, clients, unstored files and errors of a node.",
                "cairn status");
   StatusOptions options;
   add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
@@ -108,7 +113,7 @@ int command_status(const Arguments& arguments) {
 }
 
 int command_drain(const Arguments& arguments) {
-  CLI::App app("Stores everything that a node holds, now, and waits for it.", "cairn drain");
+  CLI::App app("Stores all data that a node holds, and returns when that is done.", "cairn drain");
   DrainOptions options;
   double timeout_seconds = -1;
   add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
@@ -117,7 +122,7 @@ int command_drain(const Arguments& arguments) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9));
   app.footer(
-      "Exit status: 74 when something is not stored.\n\nExample:\n  cairn drain --node run-4711");
+      "Exit status: 74 when some data is not stored.\n\nExample:\n  cairn drain --node run-4711");
   parse(app, arguments);
   if (timeout_seconds >= 0) options.timeout_seconds = timeout_seconds;
   return drain_node(options);
@@ -143,7 +148,7 @@ void add_files(CLI::App& app, FileSelection& files) {
 }
 
 int command_set(const Arguments& arguments) {
-  CLI::App app("Says how files are treated that are opened from now on, on a running node.",
+  CLI::App app("Changes how a running node treats files that programs open from now on.",
                "cairn set");
   SetOptions options;
   std::vector<std::string> words;
@@ -159,8 +164,8 @@ int command_set(const Arguments& arguments) {
       "  pinned    yes or no\n"
       "  priority  0 (leaves a full tier first) to 7; others have 4\n"
       "  prefetch  normal, sequential, random, will-need, none\n"
-      "  reserve   SIZE or TIER:SIZE, which all files of a PATH together have for\n"
-      "            certain; 0 ends it\n\n"
+      "  reserve   SIZE or TIER:SIZE, guaranteed to all files of a PATH together;\n"
+      "            0 ends it\n\n"
       "Examples:\n"
       "  cairn set --node job '*.log' mode=bypass\n"
       "  cairn set --node job /pfs/results trigger=on-exit priority=1\n"
@@ -171,7 +176,8 @@ int command_set(const Arguments& arguments) {
     (is_property ? options.properties : options.files.paths).push_back(word);
   }
   if (options.properties.empty())
-    throw Failure("nothing to set", "write what holds, such as: cairn set '*.log' mode=bypass");
+    throw Failure("nothing to set",
+                  "write a key and its value, such as: cairn set '*.log' mode=bypass");
   return set_properties(options);
 }
 
@@ -184,7 +190,7 @@ int pin_or_unpin(const Arguments& arguments, bool pinned) {
   app.add_option("paths", options.files.paths, "Files, directories or quoted patterns")
       ->type_name("PATH...");
   add_files(app, options.files);
-  if (pinned) add_text(app, "--tier", options.tier, "The tier where they belong", "TIER");
+  if (pinned) add_text(app, "--tier", options.tier, "The tier that keeps them", "TIER");
   app.footer(pinned ? "Example:\n  cairn pin --node job --tier ram tables/eos.h5"
                     : "Example:\n  cairn unpin --node job tables/eos.h5");
   parse(app, arguments);
@@ -202,10 +208,12 @@ int stage(const Arguments& arguments, bool in) {
   options.in = in;
   app.add_option("paths", options.files.paths, "Files or directories")->type_name("PATH...");
   add_files(app, options.files);
-  if (in) add_text(app, "--tier", options.tier, "Where to (default: as placed by policy)", "TIER");
-  app.footer(in ? "Exit status: 74 when a file could not be staged.\n\n"
+  if (in)
+    add_text(app, "--tier", options.tier,
+             "The tier that takes them (default: the placement policy decides)", "TIER");
+  app.footer(in ? "Exit status: 74 when a file is not staged.\n\n"
                   "Example:\n  cairn stage-in --node job --tier nvme inputs/"
-                : "Exit status: 74 when a file could not be stored.\n\n"
+                : "Exit status: 74 when a file is not stored.\n\n"
                   "Example:\n  cairn stage-out --node job results/step7.h5");
   parse(app, arguments);
   return stage_files(options);
@@ -216,8 +224,8 @@ int command_stage_out(const Arguments& arguments) { return stage(arguments, fals
 
 int command_doctor(const Arguments& arguments) {
   CLI::App app(
-      "Says whether the machine is ready and, with a program, what of it can be buffered and what "
-      "cannot.",
+      "Checks whether the machine is ready and, with a program, whether Cairn can buffer its "
+      "files.",
       "cairn doctor");
   app.footer(
       "Exit status: 1 when something is BAD.\n\n"
@@ -227,8 +235,9 @@ int command_doctor(const Arguments& arguments) {
 
 int command_profile(const Arguments& arguments) {
   CLI::App app(
-      "Measures how fast the memory, the tiers' devices and the working directory's are, and keeps "
-      "it for nodes to place data by.",
+      "Measures the memory, the devices of the tiers and that of the working directory. Nodes "
+      "place "
+      "data by the results.",
       "cairn profile");
   ProfileOptions options;
   app.add_option("directory", options.directories,
@@ -238,15 +247,14 @@ int command_profile(const Arguments& arguments) {
       ->type_name("SECONDS")
       ->check(CLI::Range(profiler::kMeasureSecondsMin, profiler::kMeasureSecondsMax));
   add_text(app, "--space", options.space,
-           "Size of the test file (default: 256M, at most a quarter of what is free)", "SIZE");
+           "Size of the test file (default: 256M, at most a quarter of the free space)", "SIZE");
   add_text(app, "--config", options.config_file, "YAML file that names the tiers", "FILE");
   app.add_flag("--json", options.json, "As JSON; documented in docs/operating.md");
-  app.add_flag("--list", options.list,
-               "Measure nothing; show what the machine has and what is known of it");
+  app.add_flag("--list", options.list, "Measure nothing; show the devices and their known figures");
   app.add_flag("--forget", options.forget,
-               "Measure nothing; remove what is known of the directories, else of everything");
+               "Measure nothing; remove the figures of the directories, or all figures");
   app.footer(
-      "Exit status: 2 when a place cannot be measured; the others are nevertheless.\n\n"
+      "Exit status: 2 when Cairn cannot measure a place; it measures the others all the same.\n\n"
       "Examples:\n"
       "  cairn profile\n"
       "  cairn profile /local/scratch /pfs/project\n"
@@ -257,13 +265,12 @@ int command_profile(const Arguments& arguments) {
 
 int command_schema(const Arguments& arguments) {
   const std::string verb = arguments.empty() ? "" : arguments.front();
-  CLI::App app("Says whether schemas (rules for files, docs/schemas.md) are in order.",
-               "cairn schema check");
+  CLI::App app("Checks schemas (rules for files, docs/schemas.md).", "cairn schema check");
   std::vector<std::string> files;
   app.add_option("file", files, "The schemas, XML or YAML")->type_name("FILE")->required();
   app.footer(
-      "Exit status: 2 when one of them has a mistake. What depends on the node, such as the names\n"
-      "of its tiers, is checked when it starts.\n\n"
+      "Exit status: 2 when one of them has a mistake. The node checks what depends on it, such as\n"
+      "the names of its tiers, when it starts.\n\n"
       "Example:\n  cairn schema check job.xml more.yaml");
   if (verb == "--help" || verb == "-h") parse(app, {"--help"});
   if (verb != "check") {
@@ -289,7 +296,7 @@ int command_node_service(const Arguments& arguments) {
   NodeServiceOptions options;
   add_text(app, "--name", options.name, "Name of the node", "NAME");
   add_text(app, "--config", options.config_file, "The resolved configuration", "FILE");
-  app.add_option("--ready-fd", options.ready_descriptor, "Where \"ready\" is written")
+  app.add_option("--ready-fd", options.ready_descriptor, "The descriptor for \"ready\"")
       ->type_name("FD");
   parse(app, arguments);
   return run_node_service(options);
@@ -299,20 +306,20 @@ constexpr Command kCommands[] = {
     {"run", "run a program with its file I/O buffered", command_run},
     {"up", "start a node that serves several runs", command_up},
     {"down", "store everything and end a node", command_down},
-    {"status", "tiers, rates, clients, files not yet stored, errors", command_status},
+    {"status", "show tiers, rates, clients, unstored files and errors", command_status},
     {"drain", "store everything now and wait", command_drain},
-    {"explain", "which bytes of a file are where, and why", command_explain},
-    {"declare", "in which order files will be read", command_declare},
-    {"heatmap", "which parts of a file are read most", command_heatmap},
-    {"trace", "record what programs access, look at it, replay it", command_trace},
-    {"set", "say how files are treated, on a running node", command_set},
+    {"explain", "show where the bytes of a file are, and why", command_explain},
+    {"declare", "tell the node in which order programs will read", command_declare},
+    {"heatmap", "show which parts of a file programs read most", command_heatmap},
+    {"trace", "record accesses of programs, show and replay them", command_trace},
+    {"set", "change how a running node treats files", command_set},
     {"pin", "keep files in their tier", command_pin},
-    {"unpin", "let them leave it again", command_unpin},
-    {"stage-in", "read files into a tier before they are asked for", command_stage_in},
+    {"unpin", "let files leave their tier again", command_unpin},
+    {"stage-in", "read files into a tier before programs ask for them", command_stage_in},
     {"stage-out", "store files and take them out of the tiers", command_stage_out},
-    {"doctor", "is the machine ready, can this program be buffered", command_doctor},
-    {"profile", "measure the devices, list what is known of them", command_profile},
-    {"config", "the configuration in force, the reference of options", command_config},
+    {"doctor", "check the machine, or a program", command_doctor},
+    {"profile", "measure the devices, list their figures", command_profile},
+    {"config", "show the configuration, or the reference of options", command_config},
     {"schema", "check rules for files", command_schema},
     {"version", "print the version", command_version},
     {"node-service", "", command_node_service, true},

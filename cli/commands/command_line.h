@@ -3,7 +3,8 @@
 // The grammar of the `cairn` command: which subcommands and flags there are, and what their help
 // says.
 //
-// Only the subcommand that is asked for is built, because `cairn run` is started by the hundred.
+// The command builds only the parser of the subcommand that it runs, because scripts start
+// `cairn run` by the hundred.
 //
 // Thread safety: one per process. Ownership: nothing is kept.
 #pragma once

@@ -34,8 +34,9 @@ void store(const std::string& path) {
 }  // namespace
 
 int command_declare(const Arguments& arguments) {
-  CLI::App app("Tells the node in which order files will be read that are opened from now on.",
-               "cairn declare");
+  CLI::App app(
+      "Tells the node in which order programs will read the files that they open from now on.",
+      "cairn declare");
   std::string path;
   std::string node;
   app.add_option("path", path, "A file of declarations (docs/orders.md)")
@@ -49,7 +50,7 @@ int command_declare(const Arguments& arguments) {
       "  cairn declare orders");
   parse(app, arguments);
   const std::string absolute = absolute_path(path);
-  // Read here as well: what is wrong with it is a matter of whoever has typed it.
+  // The command reads the file too, so that a mistake reaches the user who typed it.
   const auto orders = node::OrderBook::load(absolute, {});
   if (!orders) throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
   if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");

@@ -47,7 +47,7 @@ void draw(const std::string& lines, const std::string& picture) {
 }  // namespace
 
 int command_heatmap(const Arguments& arguments) {
-  CLI::App app("Shows which parts of a file are read most, and lately.", "cairn heatmap");
+  CLI::App app("Shows which parts of a file programs read most, and lately.", "cairn heatmap");
   std::string path;
   std::string node;
   std::string picture;
@@ -56,7 +56,7 @@ int command_heatmap(const Arguments& arguments) {
   add_text(app, "--node", node, kNodeHelp, "NAME");
   add_text(app, "--png", picture, "Draw it to this file as well (python3 with matplotlib)",
            "PICTURE");
-  app.add_flag("--json", json, "One JSON object for the map, and one for each part that was read");
+  app.add_flag("--json", json, "One JSON object for the map, and one for each part with reads");
   app.footer("Example:\n  cairn heatmap --node job inputs/mesh.h5 --png mesh.png");
   parse(app, arguments);
   struct stat status{};
@@ -68,7 +68,7 @@ int command_heatmap(const Arguments& arguments) {
                                      {"inode", static_cast<uint64_t>(status.st_ino)},
                                      {"path", absolute_path(path)}});
   if (!bool_field(reply, "known", false)) {
-    print(json ? "" : fmt::format("{}: nothing of it was read on this node\n", printable(path)));
+    print(json ? "" : fmt::format("{}: nobody has read it on this node\n", printable(path)));
     return kExitOk;
   }
   print(text_field(reply, json ? "lines" : "text"));

@@ -55,8 +55,7 @@ Json end_service(const NodePaths& paths, pid_t service, bool discard) {
         {{"command", "shutdown"}, {"drain", !discard}, {"discard", discard}});
     if (!bool_field(reply, "stopped", true)) return reply;
   } catch (const Failure&) {
-    // The connection closes when the service ends, which is what was asked for; whether it has is
-    // seen below.
+    // The connection closes when the service ends; wait_for_end() shows whether it has.
   }
   if (!wait_for_end(paths, service, kShutdownSeconds)) {
     throw Failure(fmt::format("node {} has not ended after {} s (process {})", paths.name,
@@ -110,8 +109,8 @@ int stop_node(const StopOptions& options) {
   const size_t clients = member(status, "clients").size();
   if (clients > 0) {
     say(fmt::format(
-        "{} {} still attached; what they write from now on goes to the backing store directly",
-        clients, clients == 1 ? "process is" : "processes are"));
+        "{} {} still attached; their writes go to the backing store directly from now on", clients,
+        clients == 1 ? "process is" : "processes are"));
   }
   if (!options.discard) {
     ControlClient client(paths);
@@ -121,8 +120,9 @@ int stop_node(const StopOptions& options) {
   if (const Json kept = end_service(paths, service, options.discard); !kept.empty()) {
     return say_kept(paths, kept);
   }
-  say(fmt::format("node {} is down, {}", paths.name,
-                  options.discard ? "what was not stored is discarded" : "everything is stored"));
+  say(fmt::format(
+      "node {} is down, {}", paths.name,
+      options.discard ? "data that was not stored is discarded" : "everything is stored"));
   return kExitOk;
 }
 

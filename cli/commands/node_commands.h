@@ -19,7 +19,7 @@ int start_node(const CommandLineSettings& settings);
 
 struct StopOptions {
   std::string node;
-  bool discard = false;  // give up what is not stored
+  bool discard = false;  // give up data that is not stored
 };
 // `cairn down`: stores everything and ends the node; the node stays when something cannot be
 // stored.

@@ -36,8 +36,7 @@
 namespace cairn::cli {
 namespace {
 
-// The service has nothing left to store when it is told to end, but may have gigabytes of memory to
-// give back.
+// The service has stored everything before it ends, but may have gigabytes of memory to give back.
 constexpr double kServiceEndSeconds = 30;
 
 // One run from the first check to the last line. The steps are in the order in which they happen.
@@ -142,7 +141,7 @@ class Run {
     const int error = errno;
     end_private_node();
     throw Failure(fmt::format("--report-json {}: {}", options_.report_json, std::strerror(error)),
-                  "name a file that can be written");
+                  "name a file that you may write");
   }
 
   // Before anything is started: a mistake in the size costs no node.
@@ -366,7 +365,7 @@ class Run {
     try {
       ControlClient(paths_).request({{"command", "shutdown"}, {"drain", true}});
     } catch (const Failure&) {
-      // The connection closes when the service ends, which is what was asked for.
+      // The connection closes when the service ends, as it should.
     }
     if (!wait_for_end(*launched_, kServiceEndSeconds)) {
       say(fmt::format("node {} has not ended after {} s (process {}, log {})", paths_.name,

@@ -67,7 +67,7 @@ std::string read_line(const Json& report) {
   return text;
 }
 
-// Of what was fetched ahead on this node. Empty when nothing was.
+// What this node fetched ahead, and how much of it programs used; empty: nothing.
 std::string fetch_line(const Json& report) {
   uint64_t fetched = 0;
   uint64_t used = 0;

@@ -104,7 +104,7 @@ std::string move_section(const Json& status) {
   return section("moves", std::move(rows), "lllrr", moves.size());
 }
 
-// What was fetched before anybody asked for it, and whether anybody did.
+// What the node fetched ahead, by predictor, and how much of it programs used.
 std::string fetch_section(const Json& status) {
   Rows rows = {{"predictor", "fetched", "used", "", "late", "unused", "below", "evicted unused"}};
   const Json& fetches = member(status, "fetches");
@@ -125,7 +125,7 @@ std::string fetch_section(const Json& status) {
   return text;
 }
 
-// What the node has logged for whoever has configured it.
+// The warnings of the node about its configuration.
 std::string warning_section(const Json& status) {
   std::string text;
   for (const Json& warning : member(status, "warnings"))
@@ -152,7 +152,7 @@ std::string run_text(const Json& client) {
   return run->is_string() ? printable(run->get<std::string>()) : run->dump();
 }
 
-// Who gets what of the tiers.
+// The parts of the tiers that runs have.
 std::string run_section(const Json& status) {
   Rows rows = {{"run", "weight", "tier", "used", "share", "reserved", "program"}};
   const Json& runs = member(status, "runs");

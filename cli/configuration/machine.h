@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the machine has: memory and the cgroup's limit on it, and directories that suit a tier.
+// Looks at the machine: memory and the cgroup's limit on it, and directories that suit a tier.
 //
 // Every function takes the roots it reads from, so that tests can show it another machine.
 //
@@ -24,7 +24,7 @@ using profiler::read_directory_state;
 struct MemoryState {
   uint64_t total_bytes = 0;
   uint64_t available_bytes = 0;
-  // The tightest memory cgroup limit (version 1 or 2) above this process, and what is left of it.
+  // The tightest memory cgroup limit (version 1 or 2) above this process, and its unused rest.
   std::optional<uint64_t> limit_bytes;
   std::optional<uint64_t> limit_left_bytes;
   std::string limit_file;  // where the limit was read
@@ -32,7 +32,8 @@ struct MemoryState {
 
 MemoryState read_memory_state(const MachineRoots& roots = {});
 
-// A quarter of what is available, of which the cgroup's share is a part. Rounded down to 1 MiB.
+// A quarter of the available memory, or of the cgroup's rest where that is less. Rounded down to
+// 1 MiB.
 uint64_t default_ram_capacity(const MemoryState& memory);
 
 // The largest RAM tier that can be true on this machine.
@@ -46,7 +47,7 @@ struct FoundTier {
 
 // A file tier's place by looking: a local non-rotational disk, not the one that holds any of the
 // buffered directories, not in memory, writable, at least 20 % and 16 GiB free. It takes half of
-// what is free, 256 GiB at most.
+// the free space, 256 GiB at most.
 std::optional<FoundTier> find_file_tier(const std::vector<std::string>& candidates,
                                         const std::vector<std::string>& buffered_directories,
                                         const MachineRoots& roots = {});

@@ -14,7 +14,7 @@
 namespace cairn::cli {
 namespace {
 
-// What is wrong with a directory whose files Cairn shall buffer; empty: nothing.
+// The reason why Cairn cannot buffer the files of a directory; empty: none.
 std::string directory_problem(const SettingItem& item, const std::string& path,
                               const MachineRoots& roots) {
   if (item.text.empty()) return "an empty name";

@@ -99,7 +99,7 @@ bool is_list(OptionType type);
 std::string value_text(const Option& option, const Configuration& configuration);
 
 // The number that a kSize, kPercent, kCount or kMilliseconds text stands for.
-// Returns: nothing on a mistake, and says in `problem` what is wrong and what would be right.
+// Returns: nothing on a mistake; `problem` names the mistake and the right form.
 std::optional<uint64_t> parse_option_number(const Option& option, std::string_view text,
                                             std::string* problem);
 

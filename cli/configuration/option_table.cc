@@ -194,7 +194,7 @@ constexpr Option kOptionTable[] = {
      .flag = {"--swap", "SIZE", "Room for scratch data when the tiers are full"},
      .description = "How much scratch data may lie in a swap file below the first scratch "
                     "directory when the tiers are full. `auto` is four times the tiers, at most "
-                    "half of what is free there.",
+                    "half of the free space there.",
      .advice = "The file takes room only as scratch data needs it, and has no name.",
      .access = fields::size_or_auto<&Draft::swap_bytes, &NodeConfig::swap_capacity_bytes>},
     {.name = "placement.policy",
@@ -260,7 +260,7 @@ constexpr Option kOptionTable[] = {
      .unit = "percent of each tier; 0: no prefetching",
      .description = "The node fetches what programs will read next. So much of the RAM tier may "
                     "hold what it fetched and nobody has used yet; more while a quarter of the "
-                    "tier is free. The same part of the file tiers may hold what is wanted later.",
+                    "tier is free. The same part of the file tiers may hold data for later.",
      .advice = "0 where nothing may read the backing store that no program asks for. A rule's "
                "`prefetch: none` does that for single files.",
      .access = fields::number<&NodeConfig::prefetch_percent>},
@@ -270,9 +270,9 @@ constexpr Option kOptionTable[] = {
      .unit = "a file of declarations (docs/orders.md)",
      .description = "In which order training loops read which files: the seeds of their shuffles, "
                     "or lists. Empty: nothing is declared.",
-     .advice = "The node fetches what is known in the right order from the first epoch on, and "
-               "keeps of the tiers' content what programs read soonest. It drops a declaration "
-               "that does not match the reads, and says so in node.log.",
+     .advice = "The node fetches in the right order from the first epoch on, and keeps those "
+               "blocks in the tiers that programs read soonest. It drops a declaration that does "
+               "not match the reads, and says so in node.log.",
      .access = {fields::set_declared_orders, fields::get_text<&NodeConfig::orders_file>}},
     {.name = "prefetch.remember",
      .type = OptionType::kFile,

@@ -34,7 +34,7 @@ struct CommandLineSettings {
 
 struct Configuration {
   NodeConfig node;
-  // Of a run on a running node: what it asks for itself.
+  // The settings that a run on a running node brings along.
   std::optional<BufferingMode> run_mode;
   std::optional<FlushTrigger> run_trigger;
   std::optional<std::string> run_policy;

@@ -29,8 +29,7 @@ class TierSettings {
   TierSettings(const MachineRoots& roots, Complain complain)
       : roots_(roots), complain_(static_cast<Complain&&>(complain)) {}
 
-  // Replaces what was set before. Checks the form alone: the machine is asked about the
-  // directories once, for the tiers that hold.
+  // Replaces the earlier setting. Checks the form alone; resolve() looks at the directories, once.
   void apply(const std::vector<SettingItem>& items, const std::string& source);
 
   // The tiers with their names, checked. "auto" looks for a directory that suits one.

@@ -46,8 +46,7 @@ constexpr int kReadyDescriptor = 3;
 constexpr std::array<const char*, 7> kNodeFiles = {
     "client.sock", "control.sock", "node.pid", "node.log", "config.yaml", "ready", "stored"};
 
-// Removes the files that a node directory is made of, what was scratch, and the directory; nothing
-// else in it.
+// Removes the files of a node directory, its scratch data, and the directory; nothing else in it.
 void remove_node_directory(const NodePaths& paths) {
   for (const char* name : kNodeFiles) ::unlink((paths.directory + "/" + name).c_str());
   std::error_code ignored;
@@ -56,7 +55,7 @@ void remove_node_directory(const NodePaths& paths) {
 }
 
 // Two `cairn up` of the same name at the same time: one creates the directory while the other still
-// decides whether what is there is a leftover. The lock is on the run root itself, so no file
+// decides whether the directory is a leftover. The lock is on the run root itself, so no file
 // stays.
 class RunRootLock {
  public:
@@ -131,7 +130,7 @@ struct ServiceStart {
 
 [[noreturn]] void become_service(const ServiceStart& start, char** arguments, char** environment) {
   ::setsid();
-  // The service outlives the terminal, the directory and the limits of who started it.
+  // The service outlives the terminal, the directory and the limits of the process that starts it.
   const int null_device = ::open("/dev/null", O_RDWR);
   const int ready = ::fcntl(start.ready_write, F_DUPFD, 10);
   const int log = ::fcntl(start.log_descriptor, F_DUPFD, 10);

@@ -3,9 +3,9 @@
 // Starts a node service as its own session and waits until it is ready; ends it and leaves nothing
 // behind.
 //
-// Thread safety: one thread. Ownership: a LaunchedNode only names the service; the service lives on
-// when it is dropped, which is what `cairn up` wants; that of a private node lives on until this
-// process has ended, and then for as long as it is needed.
+// Thread safety: one thread. Ownership: a LaunchedNode only names the service. The service of a
+// named node lives on without it; that of a private node lives until this process has ended, and
+// then until it holds nothing more.
 #pragma once
 
 #include <sys/types.h>
@@ -18,12 +18,12 @@ namespace cairn::cli {
 struct LaunchedNode {
   NodePaths paths;
   pid_t service = -1;
-  // Of a private node: the pipe by whose closing its service learns that this process has ended,
-  // however it did. Open until then.
+  // For a private node: a pipe. When this process ends, however it does, the pipe closes, and the
+  // service notices.
   int lifeline = -1;
 };
 
-// A name for a private node that is not taken: "run-<pid>", with "-2", "-3" appended where a former
+// A free name for a private node: "run-<pid>", with "-2", "-3" appended where a former
 // run of the same pid left its data behind.
 std::string private_node_name();
 
@@ -32,7 +32,7 @@ std::string private_node_name();
 // left behind.
 LaunchedNode launch_node(const Configuration& configuration);
 
-// Waits until the service has ended and removes what is left of its directory.
+// Waits until the service has ended, and removes the rest of its directory.
 // Returns: false when it still runs after `seconds`.
 bool wait_for_end(const LaunchedNode& node, double seconds);
 

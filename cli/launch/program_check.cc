@@ -50,7 +50,7 @@ bool contains(const std::vector<std::string>& sorted, const char* name) {
   return std::binary_search(sorted.begin(), sorted.end(), name);
 }
 
-// The program that runs a script; `env` is looked through.
+// The program that runs a script: its interpreter, or the one that `env` would start.
 std::string interpreter_of(const ElfFile& script) {
   if (base_name(script.script_interpreter) != "env") return script.script_interpreter;
   std::string argument = script.script_argument;

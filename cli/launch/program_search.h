@@ -15,7 +15,7 @@ struct FoundProgram {
   std::string message;  // why there is none, naming the program
 };
 
-// A name with a slash is a path; another is looked for in $PATH.
+// A name with a slash is a path; the function looks for any other name in $PATH.
 FoundProgram find_program(const std::string& name);
 
 }  // namespace cairn::cli

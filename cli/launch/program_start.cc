@@ -143,8 +143,9 @@ class SharedOutcome {
   void* const memory_;
 };
 
-// AddressSanitizer's runtime refuses to start behind a preloaded library unless it is told not to
-// look; the library says so to what the program starts (frontends/common/launch_environment.cc).
+// AddressSanitizer's runtime refuses to start behind a preloaded library unless a variable tells it
+// not to look; the library sets the same variable for the program's children
+// (frontends/common/launch_environment.cc).
 std::string sanitizer_options(std::string_view given) {
   constexpr std::string_view kAnyOrder = "verify_asan_link_order=0";
   if (given.find(kAnyOrder) != std::string_view::npos) return std::string(given);

@@ -45,7 +45,7 @@ int enter_scratch(const std::vector<ScratchMount>& mounts, const char** failed_s
   if (::unshare(CLONE_NEWNS) != 0) {
     if (errno != EPERM || !enter_user_namespace()) return errno;
   }
-  // What is mounted here must not appear outside; what is mounted outside later may appear here.
+  // Mounts of the run must not appear outside; later mounts outside may appear here.
   if (::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return errno;
   *failed_step = "mount of a scratch directory";
   for (const ScratchMount& mount : mounts) {

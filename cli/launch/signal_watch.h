@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns the signals that reach `cairn run` into a descriptor, so that they are handled one at a
-// time in the main flow: forwarded while the program runs, counted while its data is being stored.
+// Turns the signals that reach `cairn run` into a descriptor. The main flow handles them one at a
+// time: it forwards them while the program runs, and counts them while the node stores its data.
 //
 // Thread safety: one per process, made before any thread. Ownership: restores nothing; it lives as
 // long as the command.

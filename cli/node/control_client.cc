@@ -87,7 +87,7 @@ bool ControlClient::read_line(const ProgressCallback& progress, std::string* lin
 }
 
 void ControlClient::send(const Json& request) {
-  // A command line may hold bytes that are no UTF-8; the service is told an approximation.
+  // A command line may hold bytes that are no UTF-8; the service gets an approximation.
   const std::string text = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   size_t sent = 0;
   while (sent < text.size()) {

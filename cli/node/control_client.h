@@ -41,8 +41,8 @@ class ControlClient {
     send(request);
     return receive(progress);
   }
-  // The two halves of request(), for those who have better to do in between. Answers come in the
-  // order of the requests.
+  // The two halves of request(), so that the caller can work in between. Answers come in the order
+  // of the requests.
   void send(const Json& request);
   Json receive(const ProgressCallback& progress = nullptr);
 

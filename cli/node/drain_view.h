@@ -33,7 +33,7 @@ std::string drain_line(const DrainProgress& progress, const std::string& verb = 
 
 class DrainView {
  public:
-  // `verb` is what is being done, on the plain lines.
+  // `verb` begins the plain lines.
   explicit DrainView(std::string verb = "storing");
   ~DrainView();
   DrainView(const DrainView&) = delete;

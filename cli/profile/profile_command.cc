@@ -27,7 +27,7 @@ using profiler::ProfileStore;
 
 constexpr const char* kMemoryPlace = "ram";
 
-// One line on a terminal that says what is being measured; nothing elsewhere.
+// One line on a terminal that names the place under measurement; nothing elsewhere.
 class ProgressLine {
  public:
   ~ProgressLine() { clear(); }
@@ -74,7 +74,7 @@ void say_problems(const ProfileStore& store) {
   for (const std::string& problem : store.load().problems) say("warning: " + printable(problem));
 }
 
-// Measures place after place; what was measured is kept at once, so that an interruption loses no
+// Measures place after place, and keeps each result at once, so that an interruption loses no
 // more than the device at hand.
 class Measuring {
  public:
@@ -205,7 +205,7 @@ int measure_places(const ProfileOptions& options, const ProfileStore& store) {
   return measuring.failures().empty() ? kExitOk : kExitRefused;
 }
 
-// A place with what is known of it, as a node would take it.
+// A place with the figures that a node would take for it.
 ProfiledPlace known_place(const std::string& name, const DeviceIdentity& identity,
                           const std::vector<DeviceProfile>& known) {
   ProfiledPlace place = {name, identity, std::nullopt,
@@ -224,8 +224,8 @@ bool is_listed(const std::vector<ProfiledPlace>& places, const DeviceIdentity& i
   });
 }
 
-// Memory, every device and network file system that is mounted (once each), disks that are not, and
-// what is known of devices that are gone.
+// Memory, every mounted device and network file system (once each), disks that nobody mounted, and
+// devices that are gone but have figures.
 std::vector<ProfiledPlace> find_places(const std::vector<DeviceProfile>& known) {
   const profiler::Machine machine = profiler::scan_machine();
   std::vector<ProfiledPlace> places;

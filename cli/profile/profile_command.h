@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `cairn profile [DIR...]`: measures the places of this machine, shows and keeps what was found.
+// `cairn profile [DIR...]`: measures the places of this machine, shows and keeps the figures.
 //
 // Thread safety: one thread. Ownership: nothing is kept but the store's file.
 #pragma once
@@ -17,8 +17,8 @@ struct ProfileOptions {
   double seconds = 0;  // for each device; 0 for the default
   std::string space;   // of the test file; empty for the default
   bool json = false;
-  bool list = false;    // show what there is and what is known of it, measure nothing
-  bool forget = false;  // remove what is known: of the directories, else everything
+  bool list = false;    // show the places and their known figures, measure nothing
+  bool forget = false;  // remove the figures of the directories, or all
 };
 
 // Returns: 0, or 2 when one of the places could not be measured (the others were). Errors: throws

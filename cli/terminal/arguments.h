@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a command's words: CLI11 with this program's way of saying what is wrong.
+// Reads a command's words with CLI11, and reports mistakes as this program does.
 //
 // Thread safety: pure functions. Errors: Failure with the usage; HelpShown when help was wanted.
 #pragma once

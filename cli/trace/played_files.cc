@@ -62,7 +62,7 @@ class OpenFile {
       offset += static_cast<std::uint64_t>(count);
     }
   }
-  // Stored, and gone from the page cache: who plays the trace next reads it from the device.
+  // Stores the file and drops it from the page cache, so that the next replay reads the device.
   void finish() {
     if (::fsync(descriptor_) != 0) fail_errno(path_, "cannot be stored");
     (void)::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
@@ -166,8 +166,8 @@ void PlayedFiles::prepare(bool may_overwrite) const {
                     kMakeRemedy);
     if (file.is_written && existing.bytes > 0 && !may_overwrite)
       throw Failure(fmt::format("{}: the trace writes to it, and there is something in it", path),
-                    "say --verify if the file was made with --make, --reads to play no writes, "
-                    "or --overwrite if what is in it may be lost");
+                    "say --verify if --make has made the file, --reads to play no writes, or "
+                    "--overwrite if its content may be lost");
     if (!existing.is_there) make_directory_of(file);
   }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that a trace is played on: what is in those that the replay makes, whether they are
-// what the trace needs, and making them.
+// The files of a replay: makes them, knows their content, and checks that they suit the trace.
 //
-// Every byte of them follows from the file's name and its position, and the replay writes the same
-// bytes, so that whatever is read at any time can be compared.
+// Each byte follows from the file's name and the byte's position, and the replay writes the same
+// bytes, so that it can compare all reads at any time.
 //
 // Thread safety: one thread. Ownership: borrows the plan. Errors: Failure.
 #pragma once
@@ -20,11 +19,12 @@ namespace cairn::cli {
 
 class PlayedContent {
  public:
-  // At most so many bytes are had at once.
+  // The most bytes of one call.
   static constexpr std::size_t kPartBytesMax = std::size_t{1} << 20;
 
   PlayedContent();
-  // What the file with this path below the directory begins with, as a number for the others.
+  // A number for the content of the file with this path below the directory; the other functions
+  // take it.
   static std::uint64_t start_of(const std::string& path);
   // Valid as long as this. Requires: bytes <= kPartBytesMax.
   std::span<const char> at(std::uint64_t start, std::uint64_t offset, std::size_t bytes) const;
@@ -34,7 +34,7 @@ class PlayedContent {
                        std::span<const char> found) const;
 
  private:
-  // No multiple of any block, so that blocks that were exchanged or moved are noticed.
+  // No multiple of any block, so that a comparison notices exchanged or moved blocks.
   static constexpr std::size_t kPeriod = kPartBytesMax + 3 * 4096;
 
   std::vector<char> bytes_;
@@ -46,16 +46,16 @@ class PlayedFiles {
       : plan_(plan), directory_(std::move(directory)) {}
 
   std::string path_of(const PlayedFile& file) const;
-  // Everything that is read is there, and nothing is written over what is there already, unless it
-  // may be. Makes the directories of files that are going to be written.
+  // Checks that all bytes that the trace reads exist, and that it overwrites no existing data,
+  // unless that is allowed. Makes the directories of the files that the trace writes.
   void prepare(bool may_overwrite) const;
 
   struct Made {
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
   };
-  // What is missing of the files that are read, stored and gone from the page cache. Fails for a
-  // file that is there already and was not made by this.
+  // Makes the missing files that the trace reads, stores them and drops them from the page cache.
+  // Fails for an existing file that it has not made itself.
   Made make() const;
 
  private:
@@ -66,7 +66,7 @@ class PlayedFiles {
   Existing look_at(const PlayedFile& file) const;
   void make_directory_of(const PlayedFile& file) const;
   void require_room() const;
-  // Returns: the bytes that were written.
+  // Returns: the number of bytes written.
   std::uint64_t make_file(const PlayedFile& file, const PlayedContent& content) const;
 
   const PlayPlan& plan_;

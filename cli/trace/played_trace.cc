@@ -73,7 +73,7 @@ class Planner {
   PlayPlan finish(const TraceNames& names, bool reads_only) {
     for (std::size_t at = 0; at < plan_.files.size(); ++at) {
       PlayedFile& file = plan_.files[at];
-      // What was only opened to be written is not opened then.
+      // Without writes, a replay does not open files that the trace only writes.
       file.is_used = file.is_used && (!reads_only || file.bytes_needed > 0);
       if (!file.is_used) continue;
       file.path = path_below(names.files.name(static_cast<std::uint32_t>(at)));
@@ -95,7 +95,7 @@ bool PlayedTrace::next(TraceEvent* event) {
   while (access_.length == 0) {
     if (accesses_ == selection_.accesses_max) return false;
     if (!source_->next(&access_)) {
-      require_whole(*source_, "record it again, or play what is before that with --first");
+      require_whole(*source_, "record it again, or play the accesses before that with --first");
       return false;
     }
     if (access_.kind == TraceKind::kOpen || access_.kind == TraceKind::kClose) {
@@ -121,7 +121,7 @@ bool PlayedTrace::take_access() {
   if (access_.offset > static_cast<std::uint64_t>(INT64_MAX) - access_.length) {
     throw Failure(fmt::format("the trace accesses byte {} of {}, which no file has", access_.offset,
                               printable(source_->names().files.name(access_.file))),
-                  "record it again, or play what is before that with --first");
+                  "record it again, or play the accesses before that with --first");
   }
   ++accesses_;
   return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of a trace is played (`cairn trace replay --files`), and what that needs: which files, how
-// long they must be, and until when each of them is open. A trace is read twice, for the plan and
-// to play it, so that it need not fit in memory.
+// The accesses of a trace that `cairn trace replay --files` plays, and the plan for them: the
+// files, their lengths, and until when each stays open. The command reads a trace twice, for the
+// plan and for the replay, so that the trace need not fit in memory.
 //
 // Thread safety: none. Ownership: a played trace owns its source; plans are values.
 // Errors: Failure.
@@ -24,8 +24,8 @@ struct PlaySelection {
   std::uint32_t call_bytes_max = UINT32_MAX;  // longer accesses become several calls
 };
 
-// The opens, closes, reads and writes that are played, in the order of the trace. Accesses of no
-// bytes are left out, and what a program said of its reading, for a trace does not have its words.
+// The opens, closes, reads and writes of a replay, in the order of the trace. It leaves out
+// accesses of no bytes, and a program's advice, because a trace does not hold its words.
 class PlayedTrace {
  public:
   PlayedTrace(std::unique_ptr<TraceSource> source, const PlaySelection& selection)
@@ -45,19 +45,19 @@ class PlayedTrace {
   TraceEvent access_;  // of which calls are left while it has a length
 };
 
-// Where a file of a trace lies below the directory of the replay: its name without a leading slash,
-// with "." and ".." worked out. A name that leads out of the directory has "_up" for each step.
+// The place of a trace's file below the directory of the replay: its name without a leading slash,
+// with "." and ".." resolved. A name that leads out of the directory has "_up" for each step.
 std::string path_below(const std::string& name);
 
 struct PlayedFile {
   std::string path;  // below the directory
   bool is_used = false;
   bool is_written = false;
-  // What the trace reads of it before it has written it ends here.
+  // The end of the bytes that the trace reads before it has written them.
   std::uint64_t bytes_needed = 0;
 };
 
-// Who has a file open: an open description that was recorded, or a rank of a text.
+// The holder of an open file: a recorded open description, or a rank of a text trace.
 struct PlayedStream {
   std::uint32_t file = 0;
   std::uint32_t process = 0;
@@ -84,8 +84,8 @@ struct PlayPlan {
   std::uint64_t files_used = 0;
 };
 
-// `in_order`: all is played by one process. Otherwise nobody can rely on what another rank has
-// written before, and files must be as long as all that is read of them.
+// `in_order`: one process plays all. Otherwise no rank can rely on the earlier writes of another
+// one, and files must be as long as all reads of them need.
 PlayPlan plan_of(PlayedTrace& trace, bool in_order);
 
 }  // namespace cairn::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `cairn trace record | info | replay`: what programs access, recorded on a node; looked at; put
-// through the policies, or done again (cli/trace/trace_replay_command.cc).
+// `cairn trace record | info | replay`: a node records the accesses of programs; the command counts
+// them, and replays them (cli/trace/trace_replay_command.cc).
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -29,7 +29,7 @@ void wait_for_end(SignalWatch& signals, double seconds) {
 }
 
 int record(const Arguments& arguments) {
-  CLI::App app("Records what programs on a node access, until Ctrl-C or for some seconds.",
+  CLI::App app("Records the accesses of programs on a node, until Ctrl-C or for some seconds.",
                "cairn trace record");
   std::string path;
   std::string node;
@@ -47,15 +47,14 @@ int record(const Arguments& arguments) {
   wait_for_end(signals, seconds);
   const Json reply = client.request({{"command", "trace-stop"}});
   const uint64_t lost = unsigned_field(reply, "lost");
-  print(
-      fmt::format("{}: {} events, {}{}\n", printable(path), unsigned_field(reply, "events"),
-                  format_size(unsigned_field(reply, "bytes")),
-                  lost == 0 ? "" : fmt::format("; {} more came too fast and are not in it", lost)));
+  print(fmt::format("{}: {} events, {}{}\n", printable(path), unsigned_field(reply, "events"),
+                    format_size(unsigned_field(reply, "bytes")),
+                    lost == 0 ? "" : fmt::format("; {} more came too fast and are missing", lost)));
   return kExitOk;
 }
 
 int info(const Arguments& arguments) {
-  CLI::App app("Says what is in a trace.", "cairn trace info");
+  CLI::App app("Counts the events of a trace.", "cairn trace info");
   std::string path;
   app.add_option("path", path, "The trace")->type_name("TRACE")->required();
   app.footer("Example:\n  cairn trace info job.trace");
@@ -100,11 +99,13 @@ int command_trace(const Arguments& arguments) {
   if (verb == "replay") return replay_trace(rest);
   if (verb == "--help" || verb == "-h") {
     print(
-        "What programs access, recorded, looked at, put through the policies, and done again.\n\n"
+        "Records accesses of programs, shows them, and replays them through policies or on "
+        "files.\n\n"
         "  cairn trace record TRACE               record on a running node\n"
-        "  cairn trace info TRACE                 what is in a trace\n"
-        "  cairn trace replay TRACE               what policies of replacement would have missed\n"
-        "  cairn trace replay --files DIR TRACE   do what is in it on files below DIR\n\n"
+        "  cairn trace info TRACE                 count the events of a trace\n"
+        "  cairn trace replay TRACE               count what replacement policies would have "
+        "missed\n"
+        "  cairn trace replay --files DIR TRACE   repeat the accesses on files below DIR\n\n"
         "Example:\n  cairn trace record --node job --seconds 60 job.trace\n");
     return kExitOk;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traces as the commands take them: of any kind, or a message that says what is wrong.
+// Opens traces of any kind for the commands, or fails with a message for the user.
 //
 // Thread safety: pure functions but for what they print. Errors: Failure.
 #pragma once
@@ -14,7 +14,7 @@ namespace cairn::cli {
 
 std::unique_ptr<TraceSource> open_trace_or_fail(const std::string& path);
 
-// Once there is no further event: fails if that is because the trace is damaged.
+// To be called after the last event: fails if the trace is damaged there.
 void require_whole(const TraceSource& trace, const char* remedy);
 
 void say_warning(const TraceSource& trace);

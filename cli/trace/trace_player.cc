@@ -120,7 +120,7 @@ class TracePlayer {
   [[noreturn]] void fail_errno(const PlayedFile& file, const std::string& what) const {
     fail(file, fmt::format("{}: {}", what, std::strerror(errno)),
          errno == EMFILE ? "the trace has many files open: raise `ulimit -n`, or say --processes"
-                         : "what was played before it has been done");
+                         : "the accesses before it are done");
   }
 
   int descriptor_of(const TraceEvent& event) {
@@ -176,7 +176,7 @@ class TracePlayer {
         content_.mismatch(PlayedContent::start_of(file.path), event.offset, target);
     if (right != target.size())
       fail(file, fmt::format("wrong bytes were read at {}", event.offset + right),
-           "the file was not made with --make, or what was read is not what is in it");
+           "--make has not made the file, or the bytes read are not those of the file");
   }
 
   void write(int descriptor, const PlayedFile& file, const TraceEvent& event) {
@@ -249,7 +249,7 @@ class SharedMemory {
   void* const memory_;
 };
 
-// In the child. It leaves as programs do, so that what its exit tells others is told.
+// In the child. It exits as programs do, so that the preload library sees its exit.
 [[noreturn]] void play_part(TracePlayer& player, Left& left, std::atomic<bool>& must_stop) {
   (void)::prctl(PR_SET_PDEATHSIG, SIGTERM);
   try {
@@ -303,7 +303,7 @@ PlayTotals play_in_processes(const PlayOptions& options, const PlayPlan& plan,
     totals.add(left.totals);
   }
   if (!std::all_of(lefts, lefts + processes, [](const Left& left) { return left.is_done; }))
-    throw Failure("a process of the replay was killed", "what the others did has been done");
+    throw Failure("a process of the replay was killed", "the accesses of the others are done");
   return totals;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `cairn trace replay`: a trace put through policies of replacement, or with --files played on
+// `cairn trace replay`: runs a trace through replacement policies, or with --files repeats it on
 // files, natively or under `cairn run`.
 #include <fmt/format.h>
 
@@ -165,7 +165,7 @@ void show_played(const ReplayWords& words, const PlayTotals& totals, const PlayP
       format_duration(seconds_of(totals.wall_ns)), format_duration(seconds_of(totals.io_ns)),
       totals.processes == 1 ? "" : fmt::format(" of {} processes", totals.processes),
       format_size(totals.read_bytes), format_size(totals.written_bytes), totals.opens,
-      words.verify ? "; all that was read is right" : ""));
+      words.verify ? "; all bytes read are right" : ""));
 }
 
 int replay_on_files(const ReplayWords& words) {
@@ -191,29 +191,29 @@ int replay_on_files(const ReplayWords& words) {
 void add_policy_options(CLI::App& app, ReplayWords& words) {
   add_list(app, "--expert", words.policies.experts,
            "An expert of replacement (default: the usual ones)", "NAME");
-  add_text(app, "--page", words.page, "Bytes that are one reference (default: 512K)", "SIZE");
+  add_text(app, "--page", words.page, "Bytes of one reference (default: 512K)", "SIZE");
 }
 
 void add_play_options(CLI::App& app, ReplayWords& words) {
   add_text(app, "--files", words.directory,
-           "Do what is in the trace, on the files of these names below DIR", "DIR");
-  app.add_flag("--make", words.make,
-               "Only make the files that the trace reads, where they are missing");
-  app.add_flag("--verify", words.verify, "Compare all that is read with what --make writes");
+           "Repeat the accesses on the files of the same names below DIR", "DIR");
+  app.add_flag("--make", words.make, "Only make the missing files that the trace reads");
+  app.add_flag("--verify", words.verify, "Compare all bytes read with those that --make writes");
   app.add_flag("--reads", words.reads, "Leave writes out");
-  app.add_flag("--overwrite", words.overwrite, "Write to files that are there, whatever they hold");
+  app.add_flag("--overwrite", words.overwrite, "Write to files that exist, whatever they hold");
   add_text(app, "--pace", words.pace,
            "keep (the times of the trace), none (the default), or seconds after each access",
            "PACE");
-  app.add_option("--pace-mib", words.pause_per_mib, "And so many seconds more for each MiB of it")
+  app.add_option("--pace-mib", words.pause_per_mib, "SECONDS more for each MiB of the access")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0));
   add_text(app, "--call", words.call, "Longer accesses become several calls of SIZE", "SIZE");
   app.add_option("--first", words.first, "Play the first NUMBER accesses only")
       ->type_name("NUMBER")
       ->check(CLI::PositiveNumber);
-  app.add_option("--processes", words.processes,
-                 "So many processes share the ranks (default: one plays all, in the trace's order)")
+  app.add_option(
+         "--processes", words.processes,
+         "Processes that share the ranks (default: one plays all, in the order of the trace)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1U, 4096U));
   app.add_flag("--json", words.json, "One JSON object instead of the text");
@@ -228,8 +228,9 @@ void add_play_options(CLI::App& app, ReplayWords& words) {
 
 int replay_trace(const Arguments& arguments) {
   CLI::App app(
-      "Puts a trace through policies of replacement and counts what each would miss; or, with\n"
-      "--files, does what is in it: opens, reads, writes and closes, by plain POSIX calls.",
+      "Counts what replacement policies would have missed of a trace; or, with --files, repeats "
+      "its\n"
+      "opens, reads, writes and closes by plain POSIX calls.",
       "cairn trace replay");
   ReplayWords words;
   app.add_option("path", words.trace, "The trace")->type_name("TRACE")->required();
