@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The `cairn` command.
-#include "cli/command_line.h"
+#include "cli/commands/command_line.h"
 
 int main(int argument_count, char** arguments) {
   return cairn::cli::run_command_line(std::vector<std::string>(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# bin/cairn: the command line, which is also the node service (`cairn node-service`).
+# bin/cairn: the command line, which is also the node service (`cairn node-service`). Its rooms (cli/<room>/) are one
+# library; tools/layer_check.py has their order.
 
-file(GLOB CAIRN_CLI_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.cc)
+file(GLOB_RECURSE CAIRN_CLI_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.cc)
 set(CAIRN_CLI_TESTS ${CAIRN_CLI_SOURCES})
 list(FILTER CAIRN_CLI_TESTS INCLUDE REGEX "_test\\.cc$")
 list(FILTER CAIRN_CLI_SOURCES EXCLUDE REGEX "_test\\.cc$")
@@ -30,9 +31,7 @@ endif()
 
 set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES cli)
 set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_cli "${CAIRN_CLI_TESTS}")
-file(GLOB cli_testing_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/testing/*.cc)
-list(FILTER cli_testing_sources EXCLUDE REGEX "_test\\.cc$")
-cairn_library(cairn_cli_testing "${cli_testing_sources}" "cairn_cli;cairn_node_testing;cairn_profiler_testing")
+cairn_library(cairn_cli_testing "" "cairn_cli;cairn_node_testing;cairn_profiler_testing")
 
 # `cairn heatmap --png` starts it.
 configure_file(${CMAKE_SOURCE_DIR}/share/cairn/heatmap.py ${CMAKE_BINARY_DIR}/share/cairn/heatmap.py COPYONLY)

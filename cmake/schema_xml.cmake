@@ -19,7 +19,7 @@ const std::size_t kSchemaXsdBytes = sizeof kSchemaXsd - 1;
 ")
 configure_file(${schema_xsd} ${CMAKE_BINARY_DIR}/share/cairn/schema.xsd COPYONLY)
 
-file(GLOB schema_xml_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/rules/xml/*.cc)
+file(GLOB schema_xml_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/policy/rules/xml/*.cc)
 add_library(cairn_schema_xml MODULE ${schema_xml_sources} ${CMAKE_BINARY_DIR}/generated/schema_xsd.cc)
 target_link_libraries(cairn_schema_xml PRIVATE cairn_flags LibXml2::LibXml2)
 set_target_properties(cairn_schema_xml PROPERTIES

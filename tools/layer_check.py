@@ -3,9 +3,10 @@
 """Judges every #include of src/, cli/ and include/ by the module table in cmake/modules.cmake.
 
 A module is a room of src/ and includes itself, base, and what the table says. What the table says and no file needs is
-an error, too, so it tells the truth. A wing stands only on the wings below it. No two files include each other, by
-whatever way round. Code that ends up inside other people's programs uses no third-party library and none of the
-standard library's streams, threads or locks; test doubles stay in tests, which may include all that lies below.
+an error, too, so it tells the truth. A wing stands only on the wings below it, and a room of cli/ on the rooms of cli/
+below it. No two files include each other, by whatever way round. Code that ends up inside other people's programs uses
+no third-party library and none of the standard library's streams, threads or locks; test doubles stay in tests, which
+may include all that lies below.
 """
 
 import os
@@ -25,6 +26,11 @@ WINGS = {"base": (), "memory": (), "policy": (), "frontends": ("memory",),
          "service": ("memory", "policy", "frontends/protocol")}
 # The wing that no other code includes, because it is the hooks of the preload library.
 NOT_FOR_THE_COMMAND_LINE = "frontends"
+# The rooms of cli/, each with the rooms that it may stand on; main.cc, which is in no room, includes all.
+CLI_ROOMS = {"terminal": (), "node": ("terminal",), "configuration": ("terminal", "node"),
+             "launch": ("terminal", "node", "configuration"), "profile": ("terminal", "configuration"),
+             "trace": ("terminal", "node", "launch"),
+             "commands": ("terminal", "node", "configuration", "launch", "profile", "trace")}
 
 
 class Module:
@@ -99,9 +105,7 @@ def problem_of_include(path, included, module, modules):
     if "/testing/" in included and not is_test:
         return "test doubles are for tests only"
     if path.startswith("cli/"):
-        if included.startswith(("cli/", "cairn/")) or (target and modules[target].wing != NOT_FOR_THE_COMMAND_LINE):
-            return None
-        return "the command line may include cli/ and modules other than the front ends"
+        return problem_of_cli(path, included, modules[target].wing if target else None)
     if included.startswith("cairn/"):
         return None
     if target is None:
@@ -111,6 +115,20 @@ def problem_of_include(path, included, module, modules):
     if target in (module.name, "base") or target in (module.below if is_test else module.deps):
         return None
     return f"{target} is none of the DEPS of {module.name}"
+
+
+def problem_of_cli(path, included, wing):
+    """The same for a file of the command line; `wing` holds the included header, or is None outside of src/."""
+    if included.startswith("cairn/") or wing not in (None, NOT_FOR_THE_COMMAND_LINE):
+        return None
+    if not included.startswith("cli/"):
+        return "the command line may include cli/ and modules other than the front ends"
+    room, other = (name.split("/")[1] for name in (path, included))
+    if "/" not in path[len("cli/"):] or other == room:
+        return None
+    if room not in CLI_ROOMS or other not in CLI_ROOMS:
+        return "only rooms that CLI_ROOMS of layer_check.py names are in cli/"
+    return None if other in CLI_ROOMS[room] else f"cli/{room} does not stand on cli/{other}"
 
 
 def includes_of(text):

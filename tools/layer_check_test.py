@@ -95,8 +95,16 @@ class LayerCheckTest(unittest.TestCase):
         self.assertEqual(len(self.problems("src/memory/utils/a.cc", "")), 1)
 
     def test_the_command_line_does_not_use_the_front_ends(self):
-        self.assertEqual(self.problems("cli/a.cc", '#include "cli/a.h"', '#include "service/control/a.h"'), [])
-        self.assertEqual(len(self.problems("cli/a.cc", '#include "frontends/posix/a.h"')), 1)
+        self.assertEqual(self.problems("cli/node/a.cc", '#include "cli/node/b.h"', '#include "service/control/a.h"',
+                                       '#include "cairn/a.h"'), [])
+        self.assertEqual(len(self.problems("cli/node/a.cc", '#include "frontends/posix/a.h"')), 1)
+        self.assertEqual(len(self.problems("cli/node/a.cc", '#include "a.h"')), 1)
+
+    def test_rooms_of_the_command_line_point_downwards(self):
+        self.assertEqual(self.problems("cli/launch/a.cc", '#include "cli/node/a.h"'), [])
+        self.assertEqual(len(self.problems("cli/node/a.cc", '#include "cli/launch/a.h"')), 1)
+        self.assertEqual(len(self.problems("cli/attic/a.cc", '#include "cli/node/a.h"')), 1)
+        self.assertEqual(self.problems("cli/main.cc", '#include "cli/commands/a.h"'), [])
 
 
 if __name__ == "__main__":

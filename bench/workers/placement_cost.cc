@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What deciding where blocks go costs, per policy of the table, with six tiers in use:
+// What deciding where blocks go costs, per policy of the table and for the printed form of the
+// paper's max-bandwidth, with six tiers in use:
 //   placement_cost [--slices 9] [--blocks 200000]
 // Prints {"<policy>": {"planned_ns", "unplanned_ns", "plan_ns", "blocks_per_plan"}, ...}, medians
 // over slices. A block is placed as a client does that follows a plan: the next element of the
@@ -127,7 +128,11 @@ int main(int count, char** words) {
   const uint64_t slices = options.number("--slices", 9);
   const uint64_t blocks = options.number("--blocks", 200000);
   const char* separator = "{";
-  for (const PlacementPolicy* policy : placement_policies()) {
+  const MaxBandwidth printed_form("maxbw-paper", paper_cost_of_access);
+  const auto chosen = placement_policies();
+  std::vector<const PlacementPolicy*> policies(chosen.begin(), chosen.end());
+  policies.push_back(&printed_form);
+  for (const PlacementPolicy* policy : policies) {
     Cost cost;
     for (uint64_t slice = 0; slice < slices; ++slice) {
       Tiers planned;

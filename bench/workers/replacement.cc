@@ -8,7 +8,7 @@
 // for each expert and capacity, its misses and the nanoseconds that a reference took it.
 #include <memory>
 
-#include "policy/replacement/experts.h"
+#include "policy/replacement/compared_experts.h"
 #include "replacement_peers.h"
 #include "worker.h"
 
@@ -31,7 +31,7 @@ std::vector<uint32_t> read_stream(const std::string& path) {
 }
 
 std::unique_ptr<Expert> make(const std::string& name, uint32_t capacity) {
-  if (auto expert = cairn::make_expert_named(name, capacity)) return expert;
+  if (auto expert = cairn::make_compared_expert(name, capacity)) return expert;
   if (name == "sieve") return std::make_unique<replacement_peers::Sieve>(capacity);
   if (name == "2q") return std::make_unique<replacement_peers::TwoQueues>(capacity);
   if (name == "arc") return std::make_unique<replacement_peers::Arc>(capacity);

@@ -5,6 +5,7 @@
 // Thread safety: values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -40,6 +41,11 @@ constexpr const char* name_of(FlushTrigger trigger) {
                                                   "on-exit"};
   return kNames[static_cast<unsigned>(trigger)];
 }
+
+// The placement policies that a user may name; plugins have paths, which hold a slash.
+inline constexpr std::array<std::string_view, 7> kPlacementPolicyNames = {
+    "max-bandwidth", "max-locality",     "hot-data",         "round-robin",
+    "random",        "minimize-io-time", "fastest-with-room"};
 
 // Nothing when no mode (trigger) has that name.
 constexpr std::optional<BufferingMode> buffering_mode_named(std::string_view name) {

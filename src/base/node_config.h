@@ -3,7 +3,7 @@
 // The configuration of one node service, already validated and resolved.
 //
 // The command line resolves it (defaults by looking at the machine, configuration file,
-// environment, flags; see base/option_table.h) and node::run_service() consumes it. It is never
+// environment, flags) and node::run_service() consumes it. It is never
 // parsed twice and the service adds no defaults of its own, so `cairn config show` prints what
 // really holds.
 //
@@ -84,8 +84,7 @@ struct NodeConfig {
   // Clean blocks that leave a tier go to the next one if that is worth it; false: in any case.
   bool admits_by_value = true;
 
-  // The service fetches ahead while no more than so much of RAM waits for its use; 0: never. It
-  // looks at events_keep_percent of the events that programs report.
+  // The service fetches ahead while no more than so much of RAM waits for its use; 0: never.
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;
@@ -94,6 +93,7 @@ struct NodeConfig {
   // absolute; a plugin (service/plugins/predictor_plugin.h); empty: none
   std::string predictor_file;
   std::string remember_directory;  // absolute; of orders of reads for the next node; empty: none
+  // Tests let the service lose the other events (base/test_capacities.h); no option sets it.
   uint32_t events_keep_percent = 100;
 
   // Sizes of the fixed tables. objects_max 0: the service derives it from the capacities.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables made so small by a test that a few files fill them:
-// CAIRN_TEST_CAPACITIES=descriptions=6,holds=9
+// A test makes tables so small that a few files fill them, and lets a node lose events:
+// CAIRN_TEST_CAPACITIES=descriptions=6,holds=9,event_percent=50
 //
-// For tests alone: no program is faster or slower by it, and a node says in its log that it is set.
-// Tables of a node are named in service/node/new_memory.cc, those of a process in
-// frontends/posix/startup.cc.
+// For tests alone: no user needs it, and a node says in its log that the variable is set.
+// service/node/new_memory.cc names the tables of a node, frontends/posix/startup.cc those of a
+// process; cli/commands/node_service_command.cc reads the percentage of events that are kept.
 //
 // Thread safety: any thread, as long as nobody changes the environment.
 #pragma once
@@ -15,7 +15,7 @@ namespace cairn {
 
 inline constexpr char kTestCapacitiesVariable[] = "CAIRN_TEST_CAPACITIES";
 
-// What the variable says of `table`, at most `usual`, which it is otherwise.
+// Returns: the number that the variable has for `table`, at most `usual`; else `usual`.
 std::uint32_t capacity_of(const char* table, std::uint32_t usual);
 
 }  // namespace cairn

@@ -74,8 +74,7 @@ MODES = [
     Configuration("parts", schema=PART_RULES),
 ]
 POLICIES = [Configuration(name, "--policy", name) for name in (
-    "max-bandwidth", "maxbw-paper", "max-locality", "hot-data", "round-robin", "random", "fastest-with-room",
-    "minimize-io-time")]
+    "max-bandwidth", "max-locality", "hot-data", "round-robin", "random", "fastest-with-room", "minimize-io-time")]
 POLICIES.append(Configuration("file-tiers-alone", "--policy", "round-robin", ram="0"))
 ALL = {each.name: each for each in MODES + POLICIES}
 

@@ -115,7 +115,7 @@ def replacements_race_readers_in_little_ram():
 def few_events_cost_no_data():
     """With 99 % of the events lost all bytes are the same."""
     for kind, rounds in (("write", 30), ("change", 20), ("replace", 5)):
-        with Stage(config="events:\n  keep: 1\n", ram=SMALL_RAM) as stage:
+        with Stage(variables={"CAIRN_TEST_CAPACITIES": "event_percent=1"}, ram=SMALL_RAM) as stage:
             race(stage, kind, rounds)
             events = stage.status()["events"]
             assert events["lost"] > 10 * events["passed_on"], events
@@ -123,7 +123,7 @@ def few_events_cost_no_data():
 
 def some_events_cost_no_data():
     """Where every other open, read and close is lost, what the node takes for a stream is often none any more."""
-    with Stage(config="events:\n  keep: 50\n", ram=SMALL_RAM) as stage:
+    with Stage(variables={"CAIRN_TEST_CAPACITIES": "event_percent=50"}, ram=SMALL_RAM) as stage:
         race(stage, "change", 60)
         assert stage.fetched()["fetched_bytes"] > 0, stage.status()["events"]
 

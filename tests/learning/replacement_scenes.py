@@ -189,7 +189,7 @@ def unknown_admission_is_refused():
     done = subprocess.run([str(word) for word in words], cwd=work, env=under_cairn.clean_environment(), text=True,
                           capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode == 2, f"{done.returncode}: {done.stderr}"
-    for word in ("replacement.admission", "never", "value, always", "cairn.yaml"):
+    for word in ("replacement.admission", "never", "always, value", "cairn.yaml"):
         assert word in done.stderr, done.stderr
     under_cairn.remove(work)
 

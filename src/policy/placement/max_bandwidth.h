@@ -11,7 +11,7 @@
 // The printed form is dimensionally odd: seconds times seconds. It multiplies what adds up in time
 // (a tier of half the latency would take a long transfer in half the time), and a tier whose
 // latency is measured as 0 would take any number of bytes at once. It is kept for comparison with
-// the paper's figures.
+// the paper's figures: `./dev bench placement` runs it, and no option names it.
 //
 // A_i is the measured latency, plus the time that the device still has to work for others
 // (TierView::backlog).

@@ -17,16 +17,14 @@
 namespace cairn {
 
 // The first is the default.
-inline std::array<const PlacementPolicy*, 7> placement_policies() {
+inline std::array<const PlacementPolicy*, 6> placement_policies() {
   static constexpr MaxBandwidth kMaxBandwidth{};
-  static constexpr MaxBandwidth kMaxBandwidthPaper("maxbw-paper", paper_cost_of_access);
   static constexpr MaxLocality kMaxLocality{};
   static constexpr HotData kHotData{};
   static constexpr RoundRobin kRoundRobin{};
   static constexpr RandomTier kRandomTier{};
   static constexpr FastestWithRoom kFastestWithRoom{};
-  return {&kMaxBandwidth, &kMaxBandwidthPaper, &kMaxLocality,    &kHotData,
-          &kRoundRobin,   &kRandomTier,        &kFastestWithRoom};
+  return {&kMaxBandwidth, &kMaxLocality, &kHotData, &kRoundRobin, &kRandomTier, &kFastestWithRoom};
 }
 
 // Null when none has that name.

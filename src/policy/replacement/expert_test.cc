@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random_source.h"
-#include "policy/replacement/experts.h"
+#include "policy/replacement/compared_experts.h"
 
 namespace cairn {
 namespace {
@@ -62,11 +62,11 @@ class ExpertConformance : public ::testing::TestWithParam<ExpertMaker> {
 };
 
 TEST_P(ExpertConformance, IsFoundByItsName) {
-  const auto expert = make_expert_named(GetParam().name, 5);
+  const auto expert = make_compared_expert(GetParam().name, 5);
   ASSERT_NE(expert, nullptr);
   EXPECT_STREQ(expert->name(), GetParam().name);
   EXPECT_EQ(expert->capacity(), 5U);
-  EXPECT_EQ(make_expert_named("none", 5), nullptr);
+  EXPECT_EQ(make_compared_expert("none", 5), nullptr);
 }
 
 // After every reference the directory is the one before, less what left, with what was asked for.
@@ -150,12 +150,15 @@ TEST_P(ExpertConformance, RemembersABoundedNumberOfPages) {
   EXPECT_LE(numbers, 4 * 64 * kCapacity);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExpertConformance, ::testing::ValuesIn(kExpertMakers),
-                         [](const auto& instance) {
-                           std::string name = instance.param.name;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+std::string test_name(const ::testing::TestParamInfo<ExpertMaker>& instance) {
+  std::string name = instance.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Chosen, ExpertConformance, ::testing::ValuesIn(kExpertMakers), test_name);
+INSTANTIATE_TEST_SUITE_P(Compared, ExpertConformance, ::testing::ValuesIn(kComparedExpertMakers),
+                         test_name);
 
 }  // namespace
 }  // namespace cairn

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/replacement/experts.h"
+#include "policy/replacement/compared_experts.h"
 
 namespace cairn {
 namespace {

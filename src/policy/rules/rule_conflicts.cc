@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/option_table.h"
+#include "base/nearest_name.h"
 #include "base/size_text.h"
 #include "policy/rules/rule_match.h"
 #include "policy/rules/rule_property.h"

@@ -10,7 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/option_table.h"
+#include "base/handling.h"
+#include "base/nearest_name.h"
 #include "base/size_text.h"
 #include "policy/rules/rule_match.h"
 #include "policy/rules/rule_property.h"
@@ -392,7 +393,7 @@ std::string policy_problem(const std::string& name) {
     if (name.size() <= kPolicyBytesMax) return "";
     return fmt::format("the path of the plugin is longer than {} bytes", kPolicyBytesMax);
   }
-  const Words known = option_choices(option_description(OptionId::kPlacementPolicy));
+  const Words known(kPlacementPolicyNames.begin(), kPlacementPolicyNames.end());
   if (std::find(known.begin(), known.end(), name) != known.end()) return "";
   return fmt::format("\"{}\" is not {}, or the absolute path of a plugin.{}", name, listed(known),
                      did_you_mean(name, known));

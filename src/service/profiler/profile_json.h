@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/status.h"
-#include "service/profiler/profile_store.h"
+#include "service/profiler/device_profile.h"
 
 namespace cairn::profiler {
 

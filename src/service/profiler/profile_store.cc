@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <map>
 #include <utility>
 
@@ -100,14 +99,6 @@ void load_entries(const json& document, const std::string& file, LoadedProfiles*
 }
 
 }  // namespace
-
-std::string date_text(int64_t seconds) {
-  const time_t time = seconds;
-  tm parts{};
-  char text[32] = "";
-  if (::gmtime_r(&time, &parts) != nullptr) (void)std::strftime(text, sizeof text, "%F", &parts);
-  return text;
-}
 
 std::string ProfileStore::default_file() {
   const std::string directory = state_directory();

@@ -10,27 +10,17 @@
 // Thread safety: any thread and process. Ownership: results are values.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "service/profiler/device_figures.h"
 #include "service/profiler/device_identity.h"
+#include "service/profiler/device_profile.h"
 
 namespace cairn::profiler {
-
-struct DeviceProfile {
-  DeviceIdentity identity;
-  std::string directory;    // that it was measured through; empty for memory
-  int64_t measured_at = 0;  // seconds since 1970, UTC
-  DeviceFigures figures;
-};
-
-// "2026-11-21"
-std::string date_text(int64_t seconds);
 
 struct LoadedProfiles {
   std::vector<DeviceProfile> profiles;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cairn declare FILE`: in which order a training loop will read its data, told to a node that is
+// up.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "cli/commands/learning_commands.h"
+#include "cli/node/control_client.h"
+#include "cli/node/json_fields.h"
+#include "cli/terminal/failure.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/paths.h"
+#include "service/learning/order_book.h"
+
+namespace cairn::cli {
+namespace {
+
+// A job that writes them under Cairn has them in the tiers, where the node itself does not look.
+void store(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int error = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
+  if (descriptor >= 0) ::close(descriptor);
+  // A file system that cannot sync has nothing to store.
+  if (error != 0 && error != EINVAL && error != EROFS)
+    throw Failure(path + " cannot be stored: " + std::strerror(error));
+}
+
+}  // namespace
+
+int command_declare(const Arguments& arguments) {
+  CLI::App app(
+      "Tells the node in which order programs will read the files that they open from now on.",
+      "cairn declare");
+  std::string path;
+  std::string node;
+  app.add_option("path", path, "A file of declarations (docs/orders.md)")
+      ->type_name("PATH")
+      ->required();
+  add_text(app, "--node", node, kNodeHelp, "NAME");
+  app.footer(
+      "Example, in the script of a job, before the training begins:\n"
+      "  echo '/data/train.bin torch-random seed=42 items=60000 epochs=10 item-bytes=110K' "
+      "> orders\n"
+      "  cairn declare orders");
+  parse(app, arguments);
+  const std::string absolute = absolute_path(path);
+  // The command reads the file too, so that a mistake reaches the user who typed it.
+  const auto orders = node::OrderBook::load(absolute, {});
+  if (!orders) throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
+  if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");
+  for (const std::string& source : orders->sources()) store(source);
+  ControlClient client(select_node(node));
+  const Json reply = client.request({{"command", "declare"},
+                                     {"path", absolute},
+                                     {"fingerprint", std::to_string(orders->fingerprint())}});
+  print(fmt::format("declared: {} orders, for files that are opened from now on\n",
+                    unsigned_field(reply, "orders")));
+  return kExitOk;
+}
+
+}  // namespace cairn::cli

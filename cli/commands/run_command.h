@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cairn run`: a program, a node for it, and the certainty at the end that everything is stored.
+//
+// Thread safety: one per process. Ownership: ends a private node that it started; never a named
+// one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/configuration/settings.h"
+
+namespace cairn::cli {
+
+struct RunOptions {
+  std::string node;  // empty: a private one, or that of the run this process is part of
+  CommandLineSettings settings;
+  bool allow_io_uring = false;
+  bool verbose = false;
+  std::string report_json;
+  // Against other runs, for its share of the tiers and of the backing store; 0: as others.
+  unsigned weight = 0;
+  std::vector<std::string> reserve;       // SIZE of the fastest tier, or TIER=SIZE
+  std::vector<std::string> command_line;  // the program and its arguments, at least one
+};
+
+// Returns: the exit status, as docs/operating.md says.
+// Errors: throws Failure when the program was not started at all.
+int run_program(const RunOptions& options);
+
+}  // namespace cairn::cli

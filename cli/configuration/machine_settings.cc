@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/configuration/machine_settings.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/size_text.h"
+#include "base/state_directory.h"
+#include "cli/configuration/machine.h"
+#include "cli/terminal/paths.h"
+
+namespace cairn::cli {
+namespace {
+
+// The reason why Cairn cannot buffer the files of a directory; empty: none.
+std::string directory_problem(const SettingItem& item, const std::string& path,
+                              const MachineRoots& roots) {
+  if (item.text.empty()) return "an empty name";
+  if (path.find(':') != std::string::npos) {
+    return fmt::format("{}: a colon in the path is not supported; use a symbolic link without one",
+                       path);
+  }
+  const DirectoryState state = read_directory_state(path, roots);
+  if (!state.exists) return fmt::format("{} does not exist", path);
+  if (!state.is_directory) return fmt::format("{} is not a directory", path);
+  if (path == "/proc" || path == "/sys" || path == "/dev")
+    return fmt::format("{} is never buffered", path);
+  return "";
+}
+
+std::string ram_default_source(const MemoryState& memory) {
+  const uint64_t left = memory.limit_left_bytes.value_or(memory.available_bytes);
+  if (left < memory.available_bytes) {
+    return fmt::format("found: a quarter of the {} that the memory cgroup leaves",
+                       format_size(left));
+  }
+  return fmt::format("found: a quarter of the {} of memory available",
+                     format_size(memory.available_bytes));
+}
+
+}  // namespace
+
+std::vector<std::string> check_directories(std::string_view option,
+                                           const std::vector<SettingItem>& items, Draft& draft) {
+  std::vector<std::string> directories;
+  for (const SettingItem& item : items) {
+    const std::string path = absolute_path(item.text);
+    const std::string what = directory_problem(item, path, draft.roots);
+    if (!what.empty()) {
+      draft.complain(item.source, fmt::format("{}: {}", option, what));
+    } else if (std::find(directories.begin(), directories.end(), path) == directories.end()) {
+      directories.push_back(path);
+    }
+  }
+  return directories;
+}
+
+void resolve_ram(Draft& draft) {
+  const MemoryState memory = read_memory_state(draft.roots);
+  std::string& source = draft.sources["ram.capacity"];
+  if (!draft.ram_bytes) source = ram_default_source(memory);
+  const uint64_t capacity = draft.ram_bytes.value_or(default_ram_capacity(memory));
+  draft.configuration.node.ram_capacity_bytes = capacity;
+  if (draft.ram_bytes && capacity != 0 && capacity < TierSettings::kCapacityMin) {
+    draft.complain(source, fmt::format("ram.capacity: {} is too small; at least 1 MiB, or 0 for no "
+                                       "RAM tier",
+                                       format_size(capacity)));
+  }
+  if (capacity > ram_capacity_max(memory)) {
+    const bool by_limit = memory.limit_bytes && *memory.limit_bytes < memory.total_bytes;
+    draft.complain(source,
+                   fmt::format("ram.capacity: {} is larger than {} ({})", format_size(capacity),
+                               by_limit ? "the limit of the memory cgroup, " + memory.limit_file
+                                        : "the memory of this machine",
+                               format_size(ram_capacity_max(memory))));
+  } else if (capacity > memory.available_bytes && memory.available_bytes > 0) {
+    draft.configuration.warnings.push_back(
+        fmt::format("ram.capacity {} is more than the {} of memory available now; the kernel may "
+                    "have to swap or to kill",
+                    format_size(capacity), format_size(memory.available_bytes)));
+  }
+}
+
+void resolve_swap(Draft& draft) {
+  NodeConfig& node = draft.configuration.node;
+  if (node.scratch_directories.empty()) return;
+  node.swap_directory = node.scratch_directories.front();
+  if (draft.swap_bytes) {
+    node.swap_capacity_bytes = *draft.swap_bytes;
+    return;
+  }
+  constexpr uint64_t kTimesTheTiers = 4;
+  uint64_t tiers = node.ram_capacity_bytes;
+  for (const FileTierConfig& tier : node.tiers) tiers += tier.capacity_bytes;
+  const DirectoryState state = read_directory_state(node.swap_directory, draft.roots);
+  node.swap_capacity_bytes = std::min(kTimesTheTiers * tiers, state.free_bytes / 2);
+}
+
+void resolve_remembered(Draft& draft) {
+  std::string& directory = draft.configuration.node.remember_directory;
+  const std::string text = draft.remember ? draft.remember->text : "auto";
+  if (text.empty() || text == "none") return;
+  if (text == "auto") {
+    directory = state_directory();
+    if (!directory.empty()) directory += "/orders";
+    return;
+  }
+  directory = absolute_path(text);
+  struct stat status{};
+  if (::stat(directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+    draft.complain(draft.remember->source,
+                   fmt::format("prefetch.remember: {} is not a directory", directory));
+  }
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/configuration/setting_flags.h"
+
+#include <CLI/Option.hpp>
+#include <string>
+
+#include "cli/configuration/option_table.h"
+
+namespace cairn::cli {
+namespace {
+
+void add_flag(CLI::App& app, CommandLineSettings& settings, const Option& option) {
+  const std::string flag(option.flag.name);
+  const std::string help(option.flag.help);
+  std::vector<std::string>& values = settings.flags[std::string(option.name)];
+  CLI::Option* added = nullptr;
+  if (option.type == OptionType::kSwitch) {
+    const char* turned = option.default_text == "on" ? "off" : "on";
+    added = app.add_flag_callback(flag, [&values, turned] { values = {turned}; }, help);
+  } else {
+    const std::string value(option.flag.value);
+    added = is_list(option.type) ? add_list(app, flag.c_str(), values, help.c_str(), value.c_str())
+                                 : add_one(app, flag.c_str(), values, help.c_str(), value.c_str());
+  }
+  if (option.advanced) added->group("Advanced");
+}
+
+}  // namespace
+
+void add_setting_flags(CLI::App& app, CommandLineSettings& settings, FlagOffer command) {
+  add_text(app, "--config", settings.config_file, "YAML file (docs/configuration.md)", "FILE");
+  for (const Option& option : option_table()) {
+    const FlagOffer offer = option.flag.offer;
+    const bool is_offered = offer == FlagOffer::kByAll || offer == command;
+    if (!option.flag.name.empty() && is_offered) add_flag(app, settings, option);
+  }
+}
+
+std::string_view node_flag(const CommandLineSettings& settings) {
+  for (const auto& [name, values] : settings.flags) {
+    const Option& option = option_named(name);
+    if (!values.empty() && !option.hot_changeable) return option.flag.name;
+  }
+  return "";
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/launch/node_launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/test_capacities.h"
+#include "cli/configuration/configuration_text.h"
+#include "cli/launch/program_start.h"
+#include "cli/node/control_client.h"
+#include "cli/node/control_socket.h"
+#include "cli/terminal/failure.h"
+#include "cli/terminal/output.h"
+
+extern char** environ;
+
+namespace cairn::cli {
+namespace {
+
+// A service that allocates hundreds of gigabytes of huge pages needs its time; one that hangs must
+// not take the job's whole allocation with it.
+constexpr int kReadyTimeoutMilliseconds = 120'000;
+constexpr unsigned kPrivateNameSuffixMax = 100;
+// In the service, the ready pipe has this number and everything above it is closed.
+constexpr int kReadyDescriptor = 3;
+
+constexpr std::array<const char*, 7> kNodeFiles = {
+    "client.sock", "control.sock", "node.pid", "node.log", "config.yaml", "ready", "stored"};
+
+// Removes the files of a node directory, its scratch data, and the directory; nothing else in it.
+void remove_node_directory(const NodePaths& paths) {
+  for (const char* name : kNodeFiles) ::unlink((paths.directory + "/" + name).c_str());
+  std::error_code ignored;
+  std::filesystem::remove_all(paths.directory + "/scratch", ignored);
+  ::rmdir(paths.directory.c_str());
+}
+
+// Two `cairn up` of the same name at the same time: one creates the directory while the other still
+// decides whether the directory is a leftover. The lock is on the run root itself, so no file
+// stays.
+class RunRootLock {
+ public:
+  explicit RunRootLock(const std::string& run_root)
+      : descriptor_(::open(run_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~RunRootLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  RunRootLock(const RunRootLock&) = delete;
+  RunRootLock& operator=(const RunRootLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+void create_node_directory(const NodePaths& paths) {
+  if (::mkdir(paths.directory.c_str(), 0700) == 0) return;
+  if (errno == EEXIST) {
+    if (node_answers(paths.control_socket)) {
+      throw Failure(
+          fmt::format("a node named {} is already running", paths.name),
+          fmt::format("use it with `cairn run --node {0} -- PROGRAM`, stop it with `cairn "
+                      "down --node {0}`, or choose another name",
+                      paths.name));
+    }
+    // Its service is gone; whatever it held in memory went with it.
+    remove_node_directory(paths);
+    if (::mkdir(paths.directory.c_str(), 0700) == 0) return;
+  }
+  const int error = errno;
+  throw Failure(
+      fmt::format("cannot create the node directory {}: {}", paths.directory, std::strerror(error)),
+      "set CAIRN_RUN_ROOT to a directory of your own on a local file system");
+}
+
+void write_config(const NodePaths& paths, const Configuration& configuration) {
+  const int descriptor =
+      ::open(paths.config_file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const bool good = descriptor >= 0 && write_fully(descriptor, configuration_yaml(configuration));
+  const int error = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!good) {
+    throw Failure(fmt::format("cannot write {}: {}", paths.config_file, std::strerror(error)),
+                  "free some space there, or set CAIRN_RUN_ROOT to another directory");
+  }
+}
+
+// The service must not be a client of a node, and must not take options of the environment over
+// those of its file. Where it lives was decided by the launcher.
+std::vector<std::string> service_environment(const NodePaths& paths) {
+  std::vector<std::string> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const bool is_for_tests = text.rfind(kTestCapacitiesVariable, 0) == 0;
+    const bool is_ours = text.rfind("LD_PRELOAD=", 0) == 0 || text.rfind("CAIRN_", 0) == 0;
+    if (!is_ours || is_for_tests) kept.emplace_back(text);
+  }
+  kept.push_back("CAIRN_RUN_ROOT=" + paths.run_root);
+  return kept;
+}
+
+struct ServiceStart {
+  std::string executable;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  int log_descriptor = -1;
+  int ready_write = -1;
+};
+
+[[noreturn]] void become_service(const ServiceStart& start, char** arguments, char** environment) {
+  ::setsid();
+  // The service outlives the terminal, the directory and the limits of the process that starts it.
+  const int null_device = ::open("/dev/null", O_RDWR);
+  const int ready = ::fcntl(start.ready_write, F_DUPFD, 10);
+  const int log = ::fcntl(start.log_descriptor, F_DUPFD, 10);
+  ::dup2(null_device, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  ::dup2(ready, kReadyDescriptor);
+  ::close_range(kReadyDescriptor + 1, UINT_MAX, 0);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::umask(077);
+  if (::chdir("/") != 0) ::_exit(kExitInternal);
+  ::execve(start.executable.c_str(), arguments, environment);
+  static constexpr std::string_view kText = "the service could not be executed\n";
+  (void)!::write(kReadyDescriptor, kText.data(), kText.size());
+  ::_exit(kExitInternal);
+}
+
+pid_t start_service(const ServiceStart& start) {
+  std::vector<char*> arguments = exec_words(start.arguments);
+  std::vector<char*> environment = exec_words(start.environment);
+  const pid_t child = ::fork();
+  if (child == 0) become_service(start, arguments.data(), environment.data());
+  return child;
+}
+
+// One line from the service. Returns: empty on end of file or after the timeout.
+std::string read_ready_line(int descriptor) {
+  std::string text;
+  const double deadline = monotonic_seconds() + kReadyTimeoutMilliseconds * 1e-3;
+  while (text.find('\n') == std::string::npos) {
+    pollfd ready{.fd = descriptor, .events = POLLIN, .revents = 0};
+    const auto left = static_cast<int>((deadline - monotonic_seconds()) * 1000);
+    const int count = left > 0 ? ::poll(&ready, 1, left) : 0;
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return "timeout\n";
+    std::array<char, 1024> buffer{};
+    const ssize_t size = ::read(descriptor, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(buffer.data(), static_cast<size_t>(size));
+  }
+  return text;
+}
+
+// For a service that is not a child of this process. A container whose first process reaps nobody
+// keeps it as a zombie for ever, which is as good as gone.
+bool has_ended(pid_t service) {
+  if (service <= 0 || ::kill(service, 0) != 0) return true;
+  std::ifstream stream(fmt::format("/proc/{}/stat", service));
+  std::string text;
+  std::getline(stream, text);
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) return false;
+  return text[name_end + 2] == 'Z' || text[name_end + 2] == 'X';
+}
+
+std::string last_log_line(const NodePaths& paths) {
+  std::ifstream stream(paths.log_file);
+  std::string line;
+  std::string last;
+  while (std::getline(stream, line)) {
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
+[[noreturn]] void fail_to_start(const LaunchedNode& node, std::string text) {
+  ::kill(node.service, SIGKILL);
+  ::waitpid(node.service, nullptr, 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (text == "timeout") {
+    text = fmt::format("it was not ready after {} s", kReadyTimeoutMilliseconds / 1000);
+  }
+  if (text.empty()) text = last_log_line(node.paths);
+  if (text.empty()) text = "it ended without a reason";
+  remove_node_directory(node.paths);
+  throw Failure(fmt::format("the service of node {} did not start: {}", node.paths.name, text),
+                "`cairn config show` prints the configuration in force, `cairn doctor` checks the "
+                "machine");
+}
+
+}  // namespace
+
+std::string private_node_name() {
+  const std::string root = run_root_path();
+  std::string name = fmt::format("run-{}", ::getpid());
+  for (unsigned suffix = 2; suffix < kPrivateNameSuffixMax; ++suffix) {
+    if (::access((root + "/" + name).c_str(), F_OK) != 0) break;
+    name = fmt::format("run-{}-{}", ::getpid(), suffix);
+  }
+  return name;
+}
+
+LaunchedNode launch_node(const Configuration& configuration) {
+  const NodeConfig& config = configuration.node;
+  LaunchedNode node;
+  node.paths = node_paths(config.name);
+  ensure_run_root(node.paths.run_root);
+  // A private node's name is its own already, and runs that start together need not wait for each
+  // other.
+  std::optional<RunRootLock> lock;
+  if (!config.private_node) lock.emplace(node.paths.run_root);
+  create_node_directory(node.paths);
+  std::array<int, 2> ready = {-1, -1};
+  try {
+    write_config(node.paths, configuration);
+    ServiceStart start;
+    start.executable = executable_path();
+    start.arguments = {
+        "cairn",    "node-service",         "--name",     config.name,
+        "--config", node.paths.config_file, "--ready-fd", std::to_string(kReadyDescriptor)};
+    start.environment = service_environment(node.paths);
+    start.log_descriptor =
+        ::open(node.paths.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (start.log_descriptor < 0 || ::pipe2(ready.data(), O_CLOEXEC) != 0) {
+      throw Failure(fmt::format("cannot prepare node {}: {}", config.name, std::strerror(errno)));
+    }
+    start.ready_write = ready[1];
+    node.service = start_service(start);
+    ::close(ready[1]);
+    ::close(start.log_descriptor);
+    if (node.service < 0)
+      throw Failure(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  } catch (...) {
+    remove_node_directory(node.paths);
+    throw;
+  }
+  const std::string text = read_ready_line(ready[0]);
+  if (config.private_node) {
+    node.lifeline = ready[0];
+  } else {
+    ::close(ready[0]);
+  }
+  if (text != "ready\n") fail_to_start(node, text);
+  return node;
+}
+
+bool wait_for_end(const NodePaths& paths, pid_t service, double seconds) {
+  const double deadline = monotonic_seconds() + seconds;
+  while (true) {
+    const pid_t waited = service > 0 ? ::waitpid(service, nullptr, WNOHANG) : -1;
+    const bool ended = waited == service || (waited < 0 && has_ended(service));
+    if (ended && !node_answers(paths.control_socket)) {
+      remove_node_directory(paths);
+      return true;
+    }
+    if (monotonic_seconds() > deadline) return false;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+bool wait_for_end(const LaunchedNode& node, double seconds) {
+  return wait_for_end(node.paths, node.service, seconds);
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts a node service as its own session and waits until it is ready; ends it and leaves nothing
+// behind.
+//
+// Thread safety: one thread. Ownership: a LaunchedNode only names the service. The service of a
+// named node lives on without it; that of a private node lives until this process has ended, and
+// then until it holds nothing more.
+#pragma once
+
+#include <sys/types.h>
+
+#include "cli/configuration/settings.h"
+#include "cli/node/run_directory.h"
+
+namespace cairn::cli {
+
+struct LaunchedNode {
+  NodePaths paths;
+  pid_t service = -1;
+  // For a private node: a pipe. When this process ends, however it does, the pipe closes, and the
+  // service notices.
+  int lifeline = -1;
+};
+
+// A free name for a private node: "run-<pid>", with "-2", "-3" appended where a former
+// run of the same pid left its data behind.
+std::string private_node_name();
+
+// Creates the node directory, writes config.yaml, starts the service and waits for "ready".
+// Errors: a second node of the same name, no permission, or the service's own reason; nothing is
+// left behind.
+LaunchedNode launch_node(const Configuration& configuration);
+
+// Waits until the service has ended, and removes the rest of its directory.
+// Returns: false when it still runs after `seconds`.
+bool wait_for_end(const LaunchedNode& node, double seconds);
+
+// As wait_for_end for a service that is not a child of this process.
+bool wait_for_end(const NodePaths& paths, pid_t service, double seconds);
+
+}  // namespace cairn::cli

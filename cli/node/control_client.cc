@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/node/control_client.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "cli/node/control_socket.h"
+#include "cli/node/json_fields.h"
+#include "cli/terminal/failure.h"
+
+namespace cairn::cli {
+namespace {
+
+// A reply is at most a status with 100 unstored files and 16384 clients; a longer line is not ours.
+constexpr size_t kLineSizeMax = size_t{16} << 20;
+
+}  // namespace
+
+ControlClient::ControlClient(const NodePaths& node) : node_(node) {
+  descriptor_ = connect_to_node(node.control_socket);
+  if (descriptor_ < 0) {
+    const int error = errno;
+    if (error == EACCES || error == EPERM) {
+      throw Failure(fmt::format("node {} in {} belongs to another user", node.name, node.run_root),
+                    "a node serves its own user only; start your own with `cairn up --name NAME`");
+    }
+    fail_unknown_node(node);
+  }
+  // The socket of another user's node can be reachable for root; the kernel says who listens.
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+      peer.uid != ::geteuid()) {
+    ::close(descriptor_);
+    throw Failure(fmt::format("node {} belongs to user {}, not to {}", node.name,
+                              user_name(peer.uid), user_name(::geteuid())),
+                  "a node serves its own user only; start your own with `cairn up --name NAME`");
+  }
+}
+
+ControlClient::~ControlClient() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+ControlClient::ControlClient(ControlClient&& other) noexcept
+    : node_(std::move(other.node_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      watched_descriptor_(other.watched_descriptor_),
+      received_(std::move(other.received_)) {}
+
+void ControlClient::fail_disconnected() const {
+  throw Failure(fmt::format("the service of node {} closed the connection", node_.name),
+                fmt::format("its log is {}", node_.log_file));
+}
+
+bool ControlClient::read_line(const ProgressCallback& progress, std::string* line) {
+  size_t searched = 0;
+  while (true) {
+    const size_t end = received_.find('\n', searched);
+    if (end != std::string::npos) {
+      *line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+      return true;
+    }
+    searched = received_.size();
+    if (received_.size() > kLineSizeMax) fail_disconnected();
+    std::array<pollfd, 2> ready = {{{.fd = descriptor_, .events = POLLIN, .revents = 0},
+                                    {.fd = watched_descriptor_, .events = POLLIN, .revents = 0}}};
+    if (::poll(ready.data(), ready.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      fail_disconnected();
+    }
+    if (ready[1].revents != 0 && progress && !progress(Json())) return false;
+    if (ready[0].revents == 0) continue;
+    std::array<char, 16384> buffer{};
+    const ssize_t count = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail_disconnected();
+    received_.append(buffer.data(), static_cast<size_t>(count));
+  }
+}
+
+void ControlClient::send(const Json& request) {
+  // A command line may hold bytes that are no UTF-8; the service gets an approximation.
+  const std::string text = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  size_t sent = 0;
+  while (sent < text.size()) {
+    const ssize_t count = ::send(descriptor_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail_disconnected();
+    sent += static_cast<size_t>(count);
+  }
+}
+
+Json ControlClient::receive(const ProgressCallback& progress) {
+  std::string line;
+  while (read_line(progress, &line)) {
+    const Json reply = Json::parse(line, nullptr, false);
+    if (!reply.is_object()) {
+      throw Failure(
+          fmt::format("node {} answered with something that is not JSON", node_.name),
+          "is its service of the same Cairn version? `cairn down` and `cairn up` renew it");
+    }
+    const std::string kind = text_field(reply, "kind");
+    if (kind == "progress") {
+      if (progress && !progress(reply)) return {};
+    } else if (kind == "error") {
+      throw Failure(text_field(reply, "message"), text_field(reply, "remedy"));
+    } else {
+      return reply;
+    }
+  }
+  return {};
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `cairn trace`: a node records accesses, the command shows records and plays them again.
+//
+// Thread safety: one per process. Ownership: nothing is kept. Errors: Failure.
+#pragma once
+
+#include "cli/terminal/arguments.h"
+
+namespace cairn::cli {
+
+int command_trace(const Arguments& arguments);
+// `cairn trace replay`, without these words.
+int replay_trace(const Arguments& arguments);
+
+}  // namespace cairn::cli
