@@ -123,4 +123,10 @@ namespace cairn::node {
 // The node service takes the resolved configuration as it is; service/node/service.h declares
 // int run_service(const ServiceConfig& config).
 using ServiceConfig = ::cairn::NodeConfig;
+// The name of tier `index`: 0 is "ram", and the one past the file tiers "swap".
+inline std::string tier_name(const NodeConfig& config, unsigned index) {
+  if (index == 0) return "ram";
+  return index > config.tiers.size() ? std::string("swap") : config.tiers[index - 1].name;
+}
+
 }  // namespace cairn::node

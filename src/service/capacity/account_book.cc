@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/size_text.h"
-#include "service/attachment/node_context.h"
 #include "service/organizer/tier_shares.h"
 
 namespace cairn::node {

@@ -15,7 +15,6 @@
 #include "memory/buffer/fetch_ahead.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "policy/prefetch/predictors.h"
-#include "service/fetching/stager.h"
 #include "service/organizer/move_batch.h"
 #include "service/process/log_file.h"
 #include "service/process/quiet_open.h"
@@ -42,17 +41,19 @@ static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
 // fetched: the descriptor for storing it is dropped as when the program tells that it is gone.
 class DiscardingService final : public HandOver {
  public:
-  explicit DiscardingService(const NodeContext& context) : context_(context) {}
+  DiscardingService(const NodeMemory& memory, Owner self, StoreFiles& files)
+      : memory_(memory), self_(self), files_(files) {}
   bool hand_over(ObjectIndex, int) override { return false; }
   int request_flush(ObjectIndex, bool) override { return -EBADF; }
   void discarded(ObjectIndex object) override {
-    if (const StoreFilePtr file = context_.files->find(object)) context_.files->drop_if_idle(file);
-    (void)context_.memory->objects().reclaim(object, context_.clients->service(),
-                                             context_.memory->owners());
+    if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
+    (void)memory_.objects().reclaim(object, self_, memory_.owners());
   }
 
  private:
-  const NodeContext& context_;
+  const NodeMemory& memory_;
+  const Owner self_;
+  StoreFiles& files_;
 };
 
 void nap(long nanos) {
@@ -62,16 +63,20 @@ void nap(long nanos) {
 
 }  // namespace
 
-Prefetcher::Prefetcher(const NodeContext& context, const NodeMemory& memory)
-    : context_(context),
-      memory_(memory),
-      sources_(memory),
-      streams_(memory, &orders_, [this](const ToldAccess& told) {
+Prefetcher::Prefetcher(const PrefetcherOptions& options)
+    : config_(options.config),
+      memory_(options.memory),
+      self_(options.self),
+      store_files_(options.files),
+      flusher_(options.flusher),
+      directories_(options.directories),
+      sources_(options.memory),
+      streams_(options.memory, &orders_, [this](const ToldAccess& told) {
         return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
       }) {}
 
 Status Prefetcher::load_orders() {
-  auto orders = OrderBook::load(context_.config->orders_file, log_warning);
+  auto orders = OrderBook::load(config_.orders_file, log_warning);
   if (!orders) return orders.status();
   orders_ = std::move(orders.value());
   return Status::ok();
@@ -107,14 +112,15 @@ void Prefetcher::adopt_declared() {
   has_declared_.store(false, std::memory_order_relaxed);
 }
 
-std::string Prefetcher::predictor_name(unsigned number) {
+std::string Prefetcher::predictor_name(unsigned number) const {
+  if (number == Chooser::kSupplied && !supplied_name_.empty()) return supplied_name_;
   if (number == ReadStreams::kByHeat) return "heat";
   return number < kPredictorMakers.size() ? kPredictorMakers[number].name : "";
 }
 
 void Prefetcher::start() {
   if (!is_wanted()) return;
-  if (const std::string& directory = context_.config->remember_directory; !directory.empty()) {
+  if (const std::string& directory = config_.remember_directory; !directory.empty()) {
     shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
     streams_.set_shelf(&*shelf_);
   }
@@ -239,7 +245,7 @@ void Prefetcher::work(unsigned worker) {
   pthread_setname_np(pthread_self(), "cairn-prefetch");
   Actor actor;
   actor.memory = &memory_;
-  actor.self = context_.clients->service();
+  actor.self = self_;
   // Not the shard that the service's other threads count in.
   actor.counters = &memory_.slot(actor.self.slot()).shards[1 + worker];
   std::unique_lock lock(mutex_);
@@ -314,7 +320,7 @@ void Prefetcher::give_back_file(std::string path, Outcome outcome) {
 bool Prefetcher::has_budget() const {
   const BucketPool& pool = memory_.pool(TierId::kMemory);
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
-  const std::uint64_t budget = room / 100 * context_.config->prefetch_percent;
+  const std::uint64_t budget = room / 100 * config_.prefetch_percent;
   const bool has_plenty = std::uint64_t{pool.common_slabs()} * 4 > pool.slab_count();
   const FetchJournal& fetches = memory_.fetches();
   return has_plenty || fetches.unused_bytes() < budget + fetches.below_bytes();
@@ -325,7 +331,7 @@ std::uint32_t Prefetcher::blocks_beyond() const {
   std::uint64_t slabs = 0;
   for (unsigned tier = 1; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier)
     slabs += memory_.pool(static_cast<TierId>(tier)).slab_count();
-  const std::uint64_t budget = slabs * context_.config->prefetch_percent / 100;
+  const std::uint64_t budget = slabs * config_.prefetch_percent / 100;
   if (memory_.fetches().below_bytes() / kBlockBytes >= budget || !tier_below()) return 0;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(
       Lookahead::kBlocksMax + budget, std::numeric_limits<std::uint32_t>::max()));
@@ -364,7 +370,8 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
   const UniqueFd fd = open_quietly(path);
   StoreStatus status;
   if (!fd || store_status(fd.get(), &status) < 0) return Outcome::kBroken;
-  const ObjectHandling handling = handling_for_reader(context_, path, status.stamp.size);
+  const ObjectHandling handling =
+      handling_for_reader(memory_, directories_, path, status.stamp.size);
   if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone)
     return Outcome::kBroken;
   {
@@ -374,7 +381,7 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
   BackingFile file(fd.get(), O_RDONLY);
   const ObjectIndex index = open_object(actor, file, status, false);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
-  DiscardingService service(context_);
+  DiscardingService service(memory_, self_, store_files_);
   const ObjectAccess access{actor, index, file, service};
   Outcome outcome = Outcome::kDone;
   const std::uint64_t blocks = (status.stamp.size + kBlockBytes - 1) / kBlockBytes;
@@ -403,7 +410,7 @@ void Prefetcher::close_fetched(const ObjectAccess& access) {
   StoreStatus status;
   if (access.file.status(&status) == 0 && status.links == 0) object.set(kObjectUnlinked);
   (void)close_object(access, false);
-  if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) context_.flusher->kick(false);
+  if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) flusher_.kick(false);
 }
 
 // Up from file tiers or down to one, whose devices the organizer's batches keep from being flooded.
@@ -446,7 +453,7 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   if (source == nullptr) return Outcome::kBroken;
   StoreStatus status;
   if (source->file.status(&status) < 0) return Outcome::kBroken;
-  DiscardingService service(context_);
+  DiscardingService service(memory_, self_, store_files_);
   // Held open, so that the record stays this file's.
   const ObjectIndex index = open_object(actor, source->file, status, false);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;

@@ -11,7 +11,7 @@
 // down, 1 MiB at a time.
 //
 // Thread safety: start() and stop() by the composing thread, take() by one thread, the rest by any.
-// Ownership: borrows the context, whose pointers are set by start(); owns its threads.
+// Ownership: borrows what its options name; owns its threads.
 #pragma once
 
 #include <atomic>
@@ -27,26 +27,42 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/node_config.h"
 #include "memory/buffer/object_io.h"
 #include "memory/tiers/actor.h"
-#include "service/attachment/node_context.h"
 #include "service/fetching/source_files.h"
 #include "service/learning/knowledge_directory.h"
 #include "service/learning/read_streams.h"
+#include "service/treatment/buffered_directories.h"
+#include "service/write_back/flusher.h"
+#include "service/write_back/store_files.h"
 
 namespace cairn::node {
+
+// What the prefetcher works with; all of it outlives the prefetcher.
+struct PrefetcherOptions {
+  const NodeConfig& config;
+  const NodeMemory& memory;
+  Owner self;  // the service as the owner of locks and buckets
+  StoreFiles& files;
+  Flusher& flusher;
+  const BufferedDirectories& directories;
+};
 
 class Prefetcher {
  public:
   static constexpr unsigned kWorkers = 2;
 
-  Prefetcher(const NodeContext& context, const NodeMemory& memory);
+  explicit Prefetcher(const PrefetcherOptions& options);
   ~Prefetcher() { stop(); }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // A predictor that is not built in takes part. Before start(); outlives this.
-  void add(PredictorSupply& supply) { streams_.set_supply(&supply); }
+  // A predictor that is not built in takes part under this name. Before start(); outlives this.
+  void add(PredictorSupply& supply, std::string name) {
+    streams_.set_supply(&supply);
+    supplied_name_ = std::move(name);
+  }
   // Is told of streams that go through an order once more. Before start().
   void set_found_repeated(ReadStreams::FoundRepeated found) {
     streams_.set_found_repeated(std::move(found));
@@ -60,7 +76,7 @@ class Prefetcher {
   Result<std::size_t> declare(const std::string& path, const std::string& fingerprint);
   // An EventReader::Sink that comes before all that use orders().
   void adopt_declared();
-  bool is_wanted() const { return context_.config->prefetch_percent > 0; }
+  bool is_wanted() const { return config_.prefetch_percent > 0; }
   void start();
   void stop();
 
@@ -79,7 +95,7 @@ class Prefetcher {
   void forget_dead();
 
   // The name of the predictor with this number in FetchJournal; empty when there is none.
-  static std::string predictor_name(unsigned number);
+  std::string predictor_name(unsigned number) const;
 
  private:
   enum class Outcome : std::uint8_t { kDone, kNoRoom, kBroken };
@@ -102,8 +118,13 @@ class Prefetcher {
   std::uint32_t blocks_beyond() const;
   std::optional<TierId> tier_below() const;
 
-  const NodeContext& context_;
+  const NodeConfig& config_;
   const NodeMemory& memory_;
+  const Owner self_;
+  StoreFiles& store_files_;
+  Flusher& flusher_;
+  const BufferedDirectories& directories_;
+  std::string supplied_name_;  // of a predictor that is not built in; empty: there is none
   SourceFiles sources_;
 
   std::mutex declared_mutex_;

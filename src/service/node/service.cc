@@ -117,6 +117,7 @@ class Service final : public AttachEvents, public StopRequest {
         memory_(std::move(memory)),
         descriptors_(memory_),
         clients_(memory_, descriptors_),
+        directories_(config, runs_),
         accounts_(memory_, clients_, config),
         files_(memory_),
         flusher_(memory_, files_, clients_.service(), flush_options(config),
@@ -141,39 +142,32 @@ class Service final : public AttachEvents, public StopRequest {
         profiler_(memory_, config, placement_,
                   [](const std::string& text) { spdlog::info("{}", text); }),
         events_(memory_, config.events_keep_percent),
-        prefetcher_(context_, memory_),
+        prefetcher_(
+            PrefetcherOptions{config, memory_, clients_.service(), files_, flusher_, directories_}),
         balancer_(memory_, clients_,
                   [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
         heat_(memory_, config.node_directory),
         recorder_(memory_, events_),
         syncs_(memory_, files_, flusher_),
-        commands_(context_),
+        stager_(memory_, clients_.service(), flusher_, directories_),
+        drain_(memory_, files_, flusher_),
+        learning_report_(config, memory_, events_, prefetcher_, learned_.get()),
+        status_(StatusSources{config, memory_, clients_, runs_, accounts_, files_, flusher_,
+                              unserved_, reaper_, learning_report_, monotonic_ns()}),
+        explanation_(config, memory_, placement_, rules_, directories_),
+        run_commands_(RunKeepers{config, memory_, runs_, clients_, accounts_, rules_, scratch_,
+                                 flusher_, reaper_, drain_, status_, *this}),
+        file_commands_(memory_, accounts_, rules_, stager_),
+        learning_commands_(memory_, events_, prefetcher_, heat_, recorder_),
+        commands_(ControlParts{config, memory_, status_, explanation_, drain_, run_commands_,
+                               file_commands_, learning_commands_, *this}),
         attach_(memory_, clients_, files_, unserved_, *this),
         control_(commands_) {
-    context_.config = &config_;
-    context_.memory = &memory_;
-    context_.clients = &clients_;
-    context_.accounts = &accounts_;
-    context_.files = &files_;
-    context_.flusher = &flusher_;
-    context_.unserved = &unserved_;
-    context_.reaper = &reaper_;
-    context_.runs = &runs_;
-    context_.rules = &rules_;
-    context_.scratch = &scratch_;
-    context_.placement = &placement_;
-    context_.events = &events_;
-    context_.heat = &heat_;
-    context_.recorder = &recorder_;
-    context_.learned = learned_.get();
-    context_.prefetcher = &prefetcher_;
-    context_.stop = this;
-    context_.started_ns = monotonic_ns();
     stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   }
 
   // Of a start that failed: threads that call each other end before any of them is gone.
-  ~Service() override {
+  ~Service() {
     reaper_.stop();
     events_.stop();
     prefetcher_.stop();
@@ -365,8 +359,7 @@ class Service final : public AttachEvents, public StopRequest {
         config_.predictor_file, [](const std::string& complaint) { log_warning(complaint); });
     if (!loaded) return {loaded.status().code(), "prefetch.plugin: " + loaded.status().message()};
     predictor_ = std::move(loaded.value());
-    context_.predictor = predictor_.get();
-    prefetcher_.add(*predictor_);
+    prefetcher_.add(*predictor_, predictor_->name());
     spdlog::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);
     return Status::ok();
   }
@@ -524,6 +517,8 @@ class Service final : public AttachEvents, public StopRequest {
   NodeMemory memory_;
   DescriptorBudget descriptors_;
   ClientTable clients_;
+  RunTable runs_;
+  BufferedDirectories directories_;
   AccountBook accounts_;
   StoreFiles files_;
   Flusher flusher_;
@@ -547,8 +542,14 @@ class Service final : public AttachEvents, public StopRequest {
   RequestWorker requests_;  // to store: a client may wait for it with a file's append lock
   RequestWorker keeps_;     // wait for such locks themselves
   SyncWorker syncs_;
-  RunTable runs_;
-  NodeContext context_;
+  Stager stager_;
+  DrainRequest drain_;
+  LearningReport learning_report_;
+  StatusReport status_;
+  Explanation explanation_;
+  RunCommands run_commands_;
+  FileCommands file_commands_;
+  LearningCommands learning_commands_;
   ControlCommands commands_;
   AttachServer attach_;
   ControlServer control_;

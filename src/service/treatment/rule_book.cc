@@ -4,17 +4,18 @@
 #include <algorithm>
 #include <cstring>
 
-#include "service/attachment/node_context.h"
+#include "service/treatment/buffered_directories.h"
 
 namespace cairn::node {
 namespace {
 
 // `{n}` stands for one or more digits, which an extended glob can say (fnmatch(3), FNM_EXTMATCH).
 std::string as_glob(const std::string& pattern, bool* has_numbers) {
-  constexpr std::string_view kNumber = "{n}";
+  constexpr std::string_view kPlaceholder = "{n}";
   std::string glob = pattern;
-  for (std::size_t at = glob.find(kNumber); at != std::string::npos; at = glob.find(kNumber)) {
-    glob.replace(at, kNumber.size(), "+([0-9])");
+  for (std::size_t at = glob.find(kPlaceholder); at != std::string::npos;
+       at = glob.find(kPlaceholder)) {
+    glob.replace(at, kPlaceholder.size(), "+([0-9])");
     *has_numbers = true;
   }
   return glob;
@@ -365,21 +366,6 @@ std::vector<RuleBook::Decision> RuleBook::decisions(
     }
   }
   return decisions;
-}
-
-std::vector<std::string> buffered_directories(const NodeContext& context) {
-  std::vector<std::string> directories = context.config->buffer_directories;
-  for (const Run& run : context.runs->all()) directories.push_back(run.directory);
-  return directories;
-}
-
-const char* part_below(const std::string& path, const std::vector<std::string>& directories) {
-  for (const std::string& directory : directories) {
-    if (path.size() > directory.size() && path.starts_with(directory) &&
-        path[directory.size()] == '/')
-      return path.c_str() + directory.size() + 1;
-  }
-  return nullptr;
 }
 
 }  // namespace cairn::node

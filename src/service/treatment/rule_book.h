@@ -17,7 +17,6 @@
 #include "base/node_config.h"
 #include "base/status.h"
 #include "memory/tiers/node_memory.h"
-#include "service/attachment/node_context.h"
 #include "service/capacity/account_book.h"
 
 namespace cairn::node {
@@ -85,10 +84,5 @@ class RuleBook {
   std::map<std::uint32_t, std::vector<Entry>> runs_;
   std::vector<Entry> schema_;
 };
-
-// Below which directories the runs of the node buffer, as far as it knows.
-std::vector<std::string> buffered_directories(const NodeContext& context);
-// The part of `path` below one of them, null when it is below none.
-const char* part_below(const std::string& path, const std::vector<std::string>& directories);
 
 }  // namespace cairn::node
