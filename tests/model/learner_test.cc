@@ -173,9 +173,9 @@ TEST_F(Learner, KeepsWithinItsMemory) {
     for (const ToldAccess& each : batch) streams.take(each);
     for (WantedBlocks wanted; streams.next(16, &wanted);) streams.note_fetched(wanted.stream);
     streams.take_closed([](ObjectIndex) {});
-    future.take(batch);
-    learned.take(batch);
-    heat.take(batch);
+    future.on_accesses(batch);
+    learned.on_accesses(batch);
+    heat.on_accesses(batch);
     if (told / kBatch % 256 != 0) continue;
     const std::size_t now = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
     most = std::max(most, now > before ? now - before : 0);

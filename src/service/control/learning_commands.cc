@@ -43,7 +43,7 @@ void LearningCommands::declare(ControlPeer& peer, const Json& request) const {
     return peer.fail("declare needs an absolute path", "name a file of declarations");
   // What was opened and read before is not to be held against it.
   events_.settle();
-  const auto count = prefetcher_.declare(path, plain_text(request, "fingerprint"));
+  const auto count = declarations_.declare(path, plain_text(request, "fingerprint"));
   if (!count)
     return peer.fail(count.status().message(), "docs/orders.md says what can be declared");
   peer.send({{"kind", "done"}, {"orders", *count}});

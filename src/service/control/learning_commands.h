@@ -8,20 +8,20 @@
 
 #include "memory/tiers/node_memory.h"
 #include "service/control/control_server.h"
-#include "service/fetching/prefetcher.h"
 #include "service/learning/event_reader.h"
 #include "service/learning/heat_book.h"
+#include "service/learning/order_declarations.h"
 #include "service/learning/trace_recorder.h"
 
 namespace cairn::node {
 
 class LearningCommands {
  public:
-  LearningCommands(const NodeMemory& memory, EventReader& events, Prefetcher& prefetcher,
+  LearningCommands(const NodeMemory& memory, EventReader& events, OrderDeclarations& declarations,
                    HeatBook& heat, TraceRecorder& recorder)
       : memory_(memory),
         events_(events),
-        prefetcher_(prefetcher),
+        declarations_(declarations),
         heat_(heat),
         recorder_(recorder) {}
 
@@ -40,7 +40,7 @@ class LearningCommands {
 
   const NodeMemory& memory_;
   EventReader& events_;
-  Prefetcher& prefetcher_;
+  OrderDeclarations& declarations_;
   HeatBook& heat_;
   TraceRecorder& recorder_;
 };

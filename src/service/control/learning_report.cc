@@ -5,13 +5,14 @@ namespace cairn::node {
 
 Json LearningReport::fetches() const {
   Json list = Json::array();
+  if (prefetcher_ == nullptr) return list;
   for (unsigned number = 0; number < FetchJournal::kPredictorsMax; ++number) {
     const FetchJournal::Line& line = memory_.fetches().of(number);
     const std::uint64_t fetched = line.fetched_bytes.load(std::memory_order_relaxed);
     if (fetched == 0) continue;
     const std::uint64_t used = line.used_bytes.load(std::memory_order_relaxed);
     const std::uint64_t evicted = line.evicted_unused_bytes.load(std::memory_order_relaxed);
-    list.push_back({{"predictor", prefetcher_.predictor_name(number)},
+    list.push_back({{"predictor", prefetcher_->predictor_name(number)},
                     {"fetched_bytes", fetched},
                     {"used_bytes", used},
                     {"late_bytes", line.late_bytes.load(std::memory_order_relaxed)},
@@ -23,7 +24,8 @@ Json LearningReport::fetches() const {
 }
 
 Json LearningReport::remembered() const {
-  const auto counts = prefetcher_.kept_orders();
+  if (prefetcher_ == nullptr) return Json::object();
+  const auto counts = prefetcher_->kept_orders();
   if (!counts) return Json::object();
   return {{"directory", config_.remember_directory}, {"files", counts->fetched}};
 }

@@ -16,9 +16,10 @@ namespace cairn::node {
 
 class LearningReport {
  public:
-  // `learned`: null when blocks leave in the order of their last use.
+  // `prefetcher`: null when nothing is fetched ahead; `learned`: null when blocks leave in the
+  // order of their last use.
   LearningReport(const NodeConfig& config, const NodeMemory& memory, const EventReader& events,
-                 Prefetcher& prefetcher, const LearnedReplacement* learned)
+                 Prefetcher* prefetcher, const LearnedReplacement* learned)
       : config_(config),
         memory_(memory),
         events_(events),
@@ -38,7 +39,7 @@ class LearningReport {
   const NodeConfig& config_;
   const NodeMemory& memory_;
   const EventReader& events_;
-  Prefetcher& prefetcher_;
+  Prefetcher* const prefetcher_;
   const LearnedReplacement* const learned_;
 };
 

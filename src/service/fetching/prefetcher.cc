@@ -71,45 +71,15 @@ Prefetcher::Prefetcher(const PrefetcherOptions& options)
       flusher_(options.flusher),
       directories_(options.directories),
       sources_(options.memory),
+      orders_(options.orders),
       streams_(options.memory, &orders_, [this](const ToldAccess& told) {
         return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
       }) {}
 
-Status Prefetcher::load_orders() {
-  auto orders = OrderBook::load(config_.orders_file, log_warning);
-  if (!orders) return orders.status();
-  orders_ = std::move(orders.value());
-  return Status::ok();
-}
-
-Result<std::size_t> Prefetcher::declare(const std::string& path, const std::string& fingerprint) {
-  auto orders = OrderBook::load(path, log_warning);
-  if (!orders) return orders.status();
-  if (std::to_string(orders->fingerprint()) != fingerprint) {
-    return Status(StatusCode::kInvalid,
-                  path +
-                      ": the node reads something else there, or in a list that it names; write "
-                      "them where they are stored, and not while they are declared");
-  }
-  const std::size_t count = orders->size();
-  spdlog::info("{}: {} orders declared", path, count);
-  if (is_wanted() && count != 0) {
-    memory_.header().opens_are_urgent.store(1);
-    want_first_files(*orders);
-  }
+void Prefetcher::note_declared(OrderBook& fresh) {
+  memory_.header().opens_are_urgent.store(1);
+  want_first_files(fresh);
   changed_.notify_all();
-  const std::lock_guard lock(declared_mutex_);
-  declared_.push_back(std::move(orders.value()));
-  has_declared_.store(true, std::memory_order_release);
-  return count;
-}
-
-void Prefetcher::adopt_declared() {
-  if (!has_declared_.load(std::memory_order_acquire)) return;
-  const std::scoped_lock lock(declared_mutex_, mutex_);
-  for (OrderBook& book : declared_) orders_.append(std::move(book));
-  declared_.clear();
-  has_declared_.store(false, std::memory_order_relaxed);
 }
 
 std::string Prefetcher::predictor_name(unsigned number) const {
@@ -119,7 +89,6 @@ std::string Prefetcher::predictor_name(unsigned number) const {
 }
 
 void Prefetcher::start() {
-  if (!is_wanted()) return;
   if (const std::string& directory = config_.remember_directory; !directory.empty()) {
     shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
     streams_.set_shelf(&*shelf_);
@@ -158,7 +127,7 @@ std::optional<KnowledgeDirectory::Counts> Prefetcher::kept_orders() {
   return shelf_->counts();
 }
 
-void Prefetcher::take(std::span<const ToldAccess> batch) {
+void Prefetcher::on_accesses(std::span<const ToldAccess> batch) {
   {
     const std::lock_guard lock(mutex_);
     for (const ToldAccess& told : batch) {
@@ -197,7 +166,7 @@ void Prefetcher::carry_by_heat(ObjectIndex object, std::uint64_t offset, std::ui
   changed_.notify_all();
 }
 
-void Prefetcher::forget_dead() {
+void Prefetcher::on_deaths() {
   const std::lock_guard lock(mutex_);
   streams_.forget_dead();
   if (streams_.size() == 0 && !awaits_reader_) {

@@ -10,7 +10,8 @@
 // room, in the same part of it, and comes up to RAM when its turn is near: through RAM on its way
 // down, 1 MiB at a time.
 //
-// Thread safety: start() and stop() by the composing thread, take() by one thread, the rest by any.
+// Thread safety: start() and stop() by the composing thread, on_accesses() and on_deaths() by one
+// thread, the rest by any.
 // Ownership: borrows what its options name; owns its threads.
 #pragma once
 
@@ -47,9 +48,10 @@ struct PrefetcherOptions {
   StoreFiles& files;
   Flusher& flusher;
   const BufferedDirectories& directories;
+  OrderBook& orders;
 };
 
-class Prefetcher {
+class Prefetcher final : public AccessObserver {
  public:
   static constexpr unsigned kWorkers = 2;
 
@@ -67,21 +69,14 @@ class Prefetcher {
   void set_found_repeated(ReadStreams::FoundRepeated found) {
     streams_.set_found_repeated(std::move(found));
   }
-  // Reads the declared orders that the configuration names. Before start().
-  Status load_orders();
-  // Used by the thread that calls take(), once it has begun.
-  OrderBook& orders() { return orders_; }
-  // Reads more of them, for files that are opened from now on; `fingerprint` is that of what their
-  // author reads there. Returns: how many.
-  Result<std::size_t> declare(const std::string& path, const std::string& fingerprint);
-  // An EventReader::Sink that comes before all that use orders().
-  void adopt_declared();
-  bool is_wanted() const { return config_.prefetch_percent > 0; }
+  // These orders are declared just now: their first files are wanted at once.
+  void note_declared(OrderBook& fresh);
   void start();
   void stop();
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
+  // What the dead read is not waited for any more.
+  void on_deaths() override;
   // What a HeatPlacer decides: a part of a file that a program has open is to be in this tier.
   void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,
                      bool is_promotion);
@@ -91,8 +86,6 @@ class Prefetcher {
   }
   // What is kept between nodes; nothing where nothing is.
   std::optional<KnowledgeDirectory::Counts> kept_orders();
-  // Processes have died: what they read is not waited for any more.
-  void forget_dead();
 
   // The name of the predictor with this number in FetchJournal; empty when there is none.
   std::string predictor_name(unsigned number) const;
@@ -127,13 +120,10 @@ class Prefetcher {
   std::string supplied_name_;  // of a predictor that is not built in; empty: there is none
   SourceFiles sources_;
 
-  std::mutex declared_mutex_;
-  std::vector<OrderBook> declared_;  // that are not in orders_ yet
-  std::atomic<bool> has_declared_{false};
+  OrderBook& orders_;  // of the thread that calls on_accesses(), once it has begun
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  OrderBook orders_;
   std::optional<KnowledgeDirectory> shelf_;
   ReadStreams streams_;
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM

@@ -28,7 +28,7 @@ EventReader::EventReader(const NodeMemory& memory, unsigned keep_percent)
     : memory_(memory), keep_percent_(keep_percent), tails_(memory.slot_count(), 0) {}
 
 void EventReader::start() {
-  if (sinks_.empty()) return;
+  if (observers_.empty()) return;
   memory_.header().events_wanted.store(ControlHeader::kEventsOfReads, std::memory_order_release);
   thread_ = std::thread([this] { run(); });
 }
@@ -60,7 +60,7 @@ void EventReader::run() {
     const bool has_deaths = has_deaths_.exchange(false);
     const bool has_come = take();
     if (has_deaths) {
-      for (const auto& forget : forgetters_) forget();
+      for (AccessObserver* observer : observers_) observer->on_deaths();
     }
     {
       const std::lock_guard lock(mutex_);
@@ -95,7 +95,7 @@ bool EventReader::take() {
   });
   if (batch_.empty()) return false;
   passed_on_.fetch_add(batch_.size(), std::memory_order_relaxed);
-  for (const Sink& sink : sinks_) sink(batch_);
+  for (AccessObserver* observer : observers_) observer->on_accesses(batch_);
   return true;
 }
 

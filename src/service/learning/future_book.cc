@@ -37,7 +37,7 @@ void FutureBook::follow(OrderBook* orders, PathOf path_of) {
   path_of_ = std::move(path_of);
 }
 
-void FutureBook::take(std::span<const ToldAccess> batch) {
+void FutureBook::on_accesses(std::span<const ToldAccess> batch) {
   if (!knows_any()) return;
   for (const ToldAccess& told : batch) {
     if (told.event.object == ObjectIndex::kNone) continue;
@@ -76,8 +76,8 @@ FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
     end(stream.followed);
     stream.object = told.event.object;
     stream.owner = told.event.owner;
-    stream.reads_looked_at = 0;
-    stream.is_known_from_its_open = told.event.kind == AccessKind::kOpen;
+    stream.order = OrderSearch();
+    if (told.event.kind == AccessKind::kOpen) stream.order.note_open();
   }
   return stream;
 }
@@ -112,25 +112,15 @@ void FutureBook::refute(Followed& followed) {
   drop_refuted();
 }
 
-// Which epoch of which declared order the stream is at shows in what it reads first.
 void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
-  if (stream.reads_looked_at >= kFirstReads) return;
-  if (stream.reads_looked_at == 0 && !orders_->is_empty()) stream.path = path_of_(told);
-  if (orders_->is_empty() || !orders_->has_order_of(stream.path)) {
-    // What is declared goes before what was found.
-    if (stream.reads_looked_at == 0) look_for_found(stream, run);
-    stream.reads_looked_at = kFirstReads;
-    return;
-  }
-  ++stream.reads_looked_at;
-  DeclaredOrder order = orders_->order_from(stream.path, run, OrderReader::kReplacement);
-  if (order != nullptr) {
-    stream.followed = begin(stream.path, std::move(order));
-    if (stream.followed != nullptr) stream.followed->object = stream.object;
-    stream.reads_looked_at = kFirstReads;
-  } else if (stream.reads_looked_at == kFirstReads && stream.is_known_from_its_open) {
-    orders_->refute(stream.path);
-  }
+  const bool is_first = !stream.order.is_begun();
+  OrderSearch::Found found =
+      stream.order.look(*orders_, told, run, OrderReader::kReplacement, path_of_);
+  // What is declared goes before what was found.
+  if (found.outcome == OrderSearch::Outcome::kUndeclared && is_first) look_for_found(stream, run);
+  if (found.outcome != OrderSearch::Outcome::kFound) return;
+  stream.followed = begin(stream.order.path(), std::move(found.order));
+  if (stream.followed != nullptr) stream.followed->object = stream.object;
 }
 
 // Who opens a file anew goes through the order that others went through, if it begins like them.
@@ -370,14 +360,14 @@ void FutureBook::drop_refuted() {
       continue;
     }
     end(stream.followed);
-    stream.reads_looked_at = kFirstReads;
+    stream.order.give_up();
   }
   for (auto& [declaration, followed] : orders_of_files_) {
     if (orders_->is_refuted(declaration)) end(followed);
   }
 }
 
-void FutureBook::forget_dead() {
+void FutureBook::on_deaths() {
   const std::lock_guard lock(mutex_);
   for (auto at = streams_.begin(); at != streams_.end();) {
     if (memory_.owners().is_alive(at->second.owner)) {

@@ -56,7 +56,7 @@ class FutureBookTest : public ::testing::Test {
     told.event.kind = kind;
     told.event.offset = std::uint64_t{block} * kBlockBytes;
     told.event.length = kBlockBytes;
-    future_.take(std::span(&told, 1));
+    future_.on_accesses(std::span(&told, 1));
   }
   void read(unsigned block, std::uint32_t stream = 9) { tell(AccessKind::kMiss, block, stream); }
   std::uint32_t until_use(unsigned block) const {
@@ -252,7 +252,7 @@ class FoundOrderTest : public FutureBookTest {
     std::vector<ToldAccess> batch;
     for (unsigned at = 0; at <= place; ++at) batch.push_back(told_of(block_at(at), stream, at));
     future_.found(batch.back(), order);
-    future_.take(batch);
+    future_.on_accesses(batch);
   }
   ToldAccess told_of(unsigned block, std::uint32_t stream, unsigned cycles) const {
     ToldAccess told;

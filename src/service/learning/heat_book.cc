@@ -85,7 +85,7 @@ HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
   return found->second;
 }
 
-void HeatBook::take(std::span<const ToldAccess> batch) {
+void HeatBook::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   const EventClock clock(memory_.header().started);
   std::int64_t now = monotonic_ns();
@@ -140,7 +140,7 @@ void HeatBook::end(ObjectIndex object, std::int64_t now_ns) {
   if (placer_ != nullptr) placer_->forget(object);
 }
 
-void HeatBook::forget_dead() {
+void HeatBook::on_deaths() {
   const std::lock_guard lock(mutex_);
   for (auto at = open_.begin(); at != open_.end();) {
     if (memory_.descriptions().is_held(static_cast<DescriptionIndex>(at->first), at->second)) {

@@ -37,7 +37,7 @@ class HeatBookTest : public ::testing::Test {
     told.event.stream = static_cast<DescriptionIndex>(description);
     told.event.kind = kind;
     told.event.length = kPageBytes;
-    book_.take({&told, 1});
+    book_.on_accesses({&told, 1});
   }
   // As the program itself holds it.
   DescriptionIndex describe(unsigned file) {
@@ -86,10 +86,10 @@ TEST_F(HeatBookTest, WhatIsFollowedIsBounded) {
 TEST_F(HeatBookTest, ADeadParentsFileIsOpenWhileAChildHasIt) {
   const DescriptionIndex description = describe(0);
   tell(AccessKind::kOpen, kParent, raw(description));
-  book_.forget_dead();
+  book_.on_deaths();
   EXPECT_EQ(book_.open_count(), 1U) << "somebody holds the description";
   memory_.descriptions().release(hold_, memory_.owners().current(kParent));
-  book_.forget_dead();
+  book_.on_deaths();
   EXPECT_EQ(book_.open_count(), 0U);
 }
 

@@ -78,7 +78,7 @@ void LearnedReplacement::admit_by_value(CostsOf costs_of) {
   }
 }
 
-void LearnedReplacement::take(std::span<const ToldAccess> batch) {
+void LearnedReplacement::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   for (const ToldAccess& told : batch) {
     const AccessKind kind = told.event.kind;

@@ -32,16 +32,17 @@
 #include <string>
 #include <vector>
 
+#include "memory/tiers/node_memory.h"
 #include "policy/replacement/admission.h"
 #include "policy/replacement/expert.h"
 #include "policy/replacement/page_numbers.h"
 #include "policy/replacement/replacement_policy.h"
-#include "service/learning/event_reader.h"
+#include "service/learning/access_observer.h"
 #include "service/learning/future_book.h"
 
 namespace cairn::node {
 
-class LearnedReplacement final : public ReplacementPolicy {
+class LearnedReplacement final : public ReplacementPolicy, public AccessObserver {
  public:
   static constexpr std::uint32_t kSegmentBlocksMin = 8;
   static constexpr std::uint32_t kSegmentsMax = 32'768;
@@ -56,8 +57,7 @@ class LearnedReplacement final : public ReplacementPolicy {
   using CostsOf = std::function<AdmissionCosts(TierId tier)>;
   void admit_by_value(CostsOf costs_of);
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
 
   const char* name() const override { return name_.c_str(); }
   std::size_t choose(std::span<BlockView> candidates,

@@ -48,8 +48,8 @@ class LearnedReplacementTest : public ::testing::Test {
       told.event.kind = AccessKind::kMiss;
       told.event.offset = std::uint64_t{block} * kBlockBytes;
       told.event.length = kBlockBytes;
-      learned_->take(std::span(&told, 1));
-      if (future_) future_->take(std::span(&told, 1));
+      learned_->on_accesses(std::span(&told, 1));
+      if (future_) future_->on_accesses(std::span(&told, 1));
     }
   }
   bool admits(std::uint32_t block) const {

@@ -76,7 +76,7 @@ void ReadStreams::take(const ToldAccess& told) {
   if (!memory_.owners().is_alive(told.event.owner)) return;
   if (kind == AccessKind::kOpen) {
     Stream& stream = open(told);
-    stream.is_known_from_its_open = true;
+    stream.order.note_open();
     list(stream, told.stream());
     return;
   }
@@ -204,29 +204,12 @@ void ReadStreams::collect_needed(Stream& stream) {
   for (std::size_t at = 0; at < count; ++at) stream.needed.push_back(ranges[at]);
 }
 
-// Which epoch of which declared order the stream is at shows in what it reads first.
 void ReadStreams::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
-  if (orders_ == nullptr || stream.reads_looked_at >= kFirstReads) return;
-  if (orders_->is_empty()) {
-    // What is declared later speaks of later opens.
-    stream.reads_looked_at = kFirstReads;
-    return;
-  }
-  if (stream.reads_looked_at++ == 0) stream.declared_path = path_of_(told);
-  if (!orders_->has_order_of(stream.declared_path)) {
-    stream.declared_path.clear();
-    stream.reads_looked_at = kFirstReads;
-    return;
-  }
-  DeclaredOrder order = orders_->order_from(stream.declared_path, run);
-  if (order != nullptr) {
-    chooser_of(stream).hints().declare(std::move(order));
-    stream.reads_looked_at = kFirstReads;
-  } else if (stream.reads_looked_at == kFirstReads) {
-    // Who may have read before proves nothing.
-    if (stream.is_known_from_its_open) orders_->refute(stream.declared_path);
-    stream.declared_path.clear();
-  }
+  if (orders_ == nullptr) return;
+  OrderSearch::Found found =
+      stream.order.look(*orders_, told, run, OrderReader::kFetching, path_of_);
+  if (found.outcome == OrderSearch::Outcome::kFound)
+    chooser_of(stream).hints().declare(std::move(found.order));
 }
 
 void ReadStreams::read(Stream& stream, const ToldAccess& told) {
@@ -234,7 +217,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   const bool is_quiet = event.kind == AccessKind::kHit;
   stream.hits_in_a_row = is_quiet ? stream.hits_in_a_row + 1 : 0;
   // Who follows a declared order must not lose its place in it.
-  if (stream.hits_in_a_row > kHitsFollowed && stream.declared_path.empty()) return;
+  if (stream.hits_in_a_row > kHitsFollowed && stream.order.path().empty()) return;
   const BlockRun run = run_of(event);
   // The next piece of the same block.
   if (run == stream.last && run.count == 1) return;
@@ -245,10 +228,10 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   judge(stream, event.kind, run);
   chooser.set_file_blocks(blocks_of(memory_.objects().at(stream.object)));
   chooser.observe(run);
-  if (!stream.is_repeated && stream.declared_path.empty()) look_for_repeated(stream, told);
-  if (!stream.declared_path.empty() && chooser.hints().is_order_refuted()) {
-    orders_->refute(stream.declared_path);
-    stream.declared_path.clear();
+  if (!stream.is_repeated && stream.order.path().empty()) look_for_repeated(stream, told);
+  if (!stream.order.path().empty() && chooser.hints().is_order_refuted()) {
+    orders_->refute(stream.order.path());
+    stream.order.forget_path();
   }
   stream.blocks_per_read = std::min(run.count, kBlocksPerReadMax);
   foresee(stream);

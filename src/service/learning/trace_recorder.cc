@@ -85,7 +85,7 @@ Result<TraceRecorder::Recorded> TraceRecorder::stop() {
   return recorded;
 }
 
-void TraceRecorder::take(std::span<const ToldAccess> batch) {
+void TraceRecorder::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   if (writer_ == nullptr || !status_) return;
   const EventClock clock(memory_.header().started);

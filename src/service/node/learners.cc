@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,15 +40,17 @@ const ReplacementPolicy& Learners::replacement() const {
   return *learned_;
 }
 
-void Learners::start_replacement(Prefetcher& prefetcher) {
+void Learners::start_replacement(Prefetcher* prefetcher) {
   if (learned_ == nullptr) return;
-  future_.follow(&prefetcher.orders(), [this](const ToldAccess& told) {
+  future_.follow(&declarations_.orders(), [this](const ToldAccess& told) {
     return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
   });
-  if (prefetcher.is_wanted()) future_.leave_out_files();
-  prefetcher.set_found_repeated([this](const ToldAccess& told, RepeatedOrder order) {
-    future_.found(told, std::move(order));
-  });
+  if (prefetcher != nullptr) {
+    future_.leave_out_files();
+    prefetcher->set_found_repeated([this](const ToldAccess& told, RepeatedOrder order) {
+      future_.found(told, std::move(order));
+    });
+  }
   learned_->set_future(&future_);
   if (!config_.admits_by_value) return;
   learned_->admit_by_value([this, store = store_figures(config_.buffer_directories)](TierId tier) {
@@ -58,23 +59,22 @@ void Learners::start_replacement(Prefetcher& prefetcher) {
 }
 
 // The most urgent learner hears first.
-void Learners::start(Prefetcher& prefetcher) {
-  events_.add([&prefetcher](std::span<const ToldAccess>) { prefetcher.adopt_declared(); });
-  if (config_.prefetches_by_heat && prefetcher.is_wanted()) place_by_heat(prefetcher);
-  if (prefetcher.is_wanted())
-    events_.add([&prefetcher](std::span<const ToldAccess> batch) { prefetcher.take(batch); });
-  if (learned_ != nullptr) {
-    events_.add([this](std::span<const ToldAccess> batch) { future_.take(batch); });
-    events_.add([this](std::span<const ToldAccess> batch) { learned_->take(batch); });
-    events_.add_forgetter([this] { future_.forget_dead(); });
+void Learners::start(Prefetcher* prefetcher) {
+  events_.add(declarations_);
+  if (prefetcher != nullptr) {
+    declarations_.set_on_declared(
+        [prefetcher](OrderBook& fresh) { prefetcher->note_declared(fresh); });
+    if (config_.prefetches_by_heat) place_by_heat(*prefetcher);
+    events_.add(*prefetcher);
   }
-  if (config_.balances_reads)
-    events_.add([this](std::span<const ToldAccess> batch) { balancer_.take(batch); });
-  events_.add([this](std::span<const ToldAccess> batch) { heat_.take(batch); });
-  events_.add([this](std::span<const ToldAccess> batch) { recorder_.take(batch); });
-  events_.add_forgetter([&prefetcher] { prefetcher.forget_dead(); });
-  events_.add_forgetter([this] { heat_.forget_dead(); });
-  prefetcher.start();
+  if (learned_ != nullptr) {
+    events_.add(future_);
+    events_.add(*learned_);
+  }
+  if (config_.balances_reads) events_.add(balancer_);
+  events_.add(heat_);
+  events_.add(recorder_);
+  if (prefetcher != nullptr) prefetcher->start();
   events_.start();
 }
 

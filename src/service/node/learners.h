@@ -18,6 +18,7 @@
 #include "service/learning/future_book.h"
 #include "service/learning/heat_book.h"
 #include "service/learning/learned_replacement.h"
+#include "service/learning/order_declarations.h"
 #include "service/learning/trace_recorder.h"
 
 namespace cairn::node {
@@ -32,13 +33,14 @@ class Learners {
   // Null when blocks leave in the order of their last use, which nobody has to learn.
   const LearnedReplacement* learned() const { return learned_.get(); }
   EventReader& events() { return events_; }
+  OrderDeclarations& declarations() { return declarations_; }
   HeatBook& heat() { return heat_; }
   TraceRecorder& recorder() { return recorder_; }
 
-  // Before the organizer asks for anything.
-  void start_replacement(Prefetcher& prefetcher);
+  // Before the organizer asks for anything. `prefetcher`: null when nothing is fetched ahead.
+  void start_replacement(Prefetcher* prefetcher);
   // Begins to listen. Starts the prefetcher, too: it listens first.
-  void start(Prefetcher& prefetcher);
+  void start(Prefetcher* prefetcher);
   void stop() { events_.stop(); }
 
  private:
@@ -47,6 +49,7 @@ class Learners {
   const NodeConfig& config_;
   const NodeMemory& memory_;
   const PlacementEngine& placement_;
+  OrderDeclarations declarations_;
   FutureBook future_;
   std::unique_ptr<LearnedReplacement> learned_;
   EventReader events_;

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 
 #include "base/clock.h"
 #include "base/size_text.h"
@@ -74,7 +75,7 @@ class Service {
   ~Service() {
     reaper_.stop();
     learners_.stop();
-    prefetcher_.stop();
+    if (prefetcher_) prefetcher_->stop();
   }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -82,14 +83,14 @@ class Service {
   Status start() {
     CAIRN_RETURN_IF_ERROR(take_rules());
     CAIRN_RETURN_IF_ERROR(load_predictor());
-    CAIRN_RETURN_IF_ERROR(prefetcher_.load_orders());
-    learners_.start_replacement(prefetcher_);
+    CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
+    learners_.start_replacement(prefetcher_.get());
     flusher_.start();
     reaper_.start();
     organizer_.start();
     warmer_.start();
     profiler_.start();
-    learners_.start(prefetcher_);
+    learners_.start(prefetcher_.get());
     requests_.start();
     descriptors_.measure();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory_.client_socket()));
@@ -126,7 +127,7 @@ class Service {
         config_.predictor_file, [](const std::string& complaint) { log_warning(complaint); });
     if (!loaded) return {loaded.status().code(), "prefetch.plugin: " + loaded.status().message()};
     predictor_ = std::move(loaded.value());
-    prefetcher_.add(*predictor_, predictor_->name());
+    if (prefetcher_) prefetcher_->add(*predictor_, predictor_->name());
     spdlog::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);
     return Status::ok();
   }
@@ -149,6 +150,17 @@ class Service {
     return rules_.load(rules);
   }
 
+  std::unique_ptr<Prefetcher> make_prefetcher() {
+    if (config_.prefetch_percent == 0) return nullptr;
+    return std::make_unique<Prefetcher>(PrefetcherOptions{config_, memory_, clients_.service(),
+                                                          files_, flusher_, directories_,
+                                                          learners_.declarations().orders()});
+  }
+
+  Audit::Stillness hold_fetches_still() {
+    return prefetcher_ ? prefetcher_->hold_still() : Audit::Stillness(no_fetches_);
+  }
+
   Status listen_again() {
     CAIRN_RETURN_IF_ERROR(attach_.listen_again(directory_.client_socket()));
     return control_.listen_again(directory_.control_socket());
@@ -168,7 +180,7 @@ class Service {
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     learners_.stop();
-    prefetcher_.stop();
+    if (prefetcher_) prefetcher_->stop();
     profiler_.stop();
     warmer_.stop();
     organizer_.stop();
@@ -196,7 +208,7 @@ class Service {
   // Deaths.
   Audit audit_{memory_, clients_, unserved_,
                [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
-               [this] { return prefetcher_.hold_still(); }};
+               [this] { return hold_fetches_still(); }};
   Reaper reaper_{memory_, clients_, audit_,
                  [this](const SweepCounts& counts) { after_sweep(counts); }};
   // Treatment.
@@ -212,8 +224,8 @@ class Service {
   IdleProfiler profiler_{memory_, config_, placement_,
                          [](const std::string& text) { spdlog::info("{}", text); }};
   std::unique_ptr<PredictorPlugin> predictor_;  // null: only those that are built in
-  Prefetcher prefetcher_{
-      PrefetcherOptions{config_, memory_, clients_.service(), files_, flusher_, directories_}};
+  std::unique_ptr<Prefetcher> prefetcher_ = make_prefetcher();  // null: nothing is fetched ahead
+  std::shared_mutex no_fetches_;                                // which are always still
   // The main thread.
   LastDrain last_drain_{memory_, files_, flusher_};
   MainLoop loop_{MainLoopParts{config_.name, directory_, last_drain_, clients_, runs_,
@@ -221,7 +233,7 @@ class Service {
   // The commands.
   Stager stager_{memory_, clients_.service(), flusher_, directories_};
   DrainRequest drain_{memory_, files_, flusher_};
-  LearningReport learning_report_{config_, memory_, learners_.events(), prefetcher_,
+  LearningReport learning_report_{config_, memory_, learners_.events(), prefetcher_.get(),
                                   learners_.learned()};
   StatusReport status_{StatusSources{config_, memory_, clients_, runs_, accounts_, files_, flusher_,
                                      unserved_, reaper_, learning_report_, started_ns_}};
@@ -229,8 +241,8 @@ class Service {
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
                                        scratch_, flusher_, reaper_, drain_, status_, loop_}};
   FileCommands file_commands_{memory_, accounts_, rules_, stager_};
-  LearningCommands learning_commands_{memory_, learners_.events(), prefetcher_, learners_.heat(),
-                                      learners_.recorder()};
+  LearningCommands learning_commands_{memory_, learners_.events(), learners_.declarations(),
+                                      learners_.heat(), learners_.recorder()};
   ControlCommands commands_{ControlParts{config_, memory_, status_, explanation_, drain_,
                                          run_commands_, file_commands_, learning_commands_, loop_}};
   // The sockets.
