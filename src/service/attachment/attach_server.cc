@@ -16,6 +16,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/check.h"
 #include "service/process/local_socket.h"
 
 namespace cairn::node {
@@ -325,6 +326,8 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenO
 // A ledger costs one number, its connection's: its end tells of the end of all who have it. Where
 // there is no room for that, what is asked goes into the node's own ledger, which is never over.
 LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run) {
+  CAIRN_CHECK(!connection.owner);
+  CAIRN_CHECK(id != UnservedFiles::kOfNode);
   connection.run = run;
   if (connection.is_ledger) return id;
   std::optional<FileRoom> room = clients_.descriptors().take_one();
@@ -366,6 +369,7 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepTh
 }
 
 SharedFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
+  CAIRN_CHECK(connection.socket != nullptr);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
   SharedFd socket = std::move(connection.socket);
   connections_.erase(id);

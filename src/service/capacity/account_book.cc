@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/size_text.h"
 #include "service/organizer/tier_shares.h"
 
@@ -16,6 +17,9 @@ std::uint32_t margin_of(std::uint32_t slabs) {
 }
 
 std::string size_of(std::uint64_t slabs) { return format_size(slabs * kBlockBytes); }
+
+static_assert(kAccountsMax <= 64, "AccountTable::of_rules has a bit for each");
+static_assert(kRuleAccountsFirst < kAccountsMax);
 
 std::uint64_t slabs_of_bytes(std::uint64_t bytes) {
   return bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
@@ -63,6 +67,7 @@ std::string AccountBook::who_reserves(unsigned tier) const {
 Status AccountBook::check(unsigned tier, std::uint64_t slabs, AccountId account) const {
   const std::uint32_t all = memory_.pool(static_cast<TierId>(tier)).slab_count();
   const std::uint32_t most = all - margin_of(all);
+  CAIRN_CHECK(most <= all);
   const TierAccounts& of_tier = memory_.accounts().tiers[tier];
   const std::uint32_t taken = of_tier.reserved_slabs() - of_tier.reserved(account);
   const std::uint32_t left = most > taken ? most - taken : 0;
@@ -94,6 +99,8 @@ Status AccountBook::begin_run(std::uint32_t run, std::uint32_t weight,
                                               " runs are under way");
   }
   const AccountId account = free_.front();
+  CAIRN_CHECK(raw(account) != 0);
+  CAIRN_CHECK(raw(account) < kRuleAccountsFirst);
   free_.pop_front();
   accounts_[run] = account;
   memory_.accounts().weights[raw(account)].store(std::max(weight, 1U), std::memory_order_release);
@@ -108,6 +115,7 @@ void AccountBook::open(AccountId account, const std::map<unsigned, std::uint64_t
   for (TierAccounts& tier : table.tiers)
     tier.accounts[raw(account)].share.store(UINT32_MAX, std::memory_order_relaxed);
   for (const auto& [tier, slabs] : slabs_of) {
+    CAIRN_CHECK(tier < memory_.tier_count());
     table.tiers[tier].reserve(account, static_cast<std::uint32_t>(slabs));
     table.reserved_tiers.fetch_or(1U << tier, std::memory_order_release);
   }
@@ -124,11 +132,13 @@ void AccountBook::end_run(std::uint32_t run) {
   empty(account);
   accounts_.erase(found);
   free_.push_back(account);
+  CAIRN_CHECK(free_.size() < kRuleAccountsFirst);
   memory_.wake_organizer();
 }
 
 // Nothing is reserved for the account any more, and what it has is nobody's. Requires: the mutex.
 void AccountBook::empty(AccountId account) {
+  CAIRN_CHECK(raw(account) < kAccountsMax);
   AccountTable& table = memory_.accounts();
   std::uint32_t reserved_tiers = 0;
   for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
@@ -153,6 +163,7 @@ Result<AccountId> AccountBook::free_for_rule(const RuleKey& rule) {
                             [&](const auto& free) { return free.second == rule.pattern; });
   if (taken == free_for_rules_.end()) taken = free_for_rules_.begin();
   const AccountId account = taken->first;
+  CAIRN_CHECK(raw(account) >= kRuleAccountsFirst);
   free_for_rules_.erase(taken);
   return account;
 }
@@ -187,6 +198,7 @@ void AccountBook::close_for_rule(const RuleKey& rule) {
   empty(account);
   of_rules_.erase(found);
   free_for_rules_.emplace_back(account, rule.pattern);
+  CAIRN_CHECK(free_for_rules_.size() <= kAccountsMax - kRuleAccountsFirst);
   memory_.wake_organizer();
 }
 

@@ -12,6 +12,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/check.h"
 #include "memory/buffer/fetch_ahead.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "policy/prefetch/predictors.h"
@@ -36,6 +37,7 @@ constexpr std::size_t kNamesMax = 1'000'000;
 constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetched once it is read
 constexpr std::uint8_t kDeclared = 0;
 static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
+static_assert(1 + Prefetcher::kWorkers <= ClientSlot::kShards, "a shard for each worker");
 
 // Of a file that the service has closed last, because its program did so while it was being
 // fetched: the descriptor for storing it is dropped as when the program tells that it is gone.
@@ -89,6 +91,7 @@ std::string Prefetcher::predictor_name(unsigned number) const {
 }
 
 void Prefetcher::start() {
+  CAIRN_CHECK(threads_.empty());
   if (const std::string& directory = config_.remember_directory; !directory.empty()) {
     shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
     streams_.set_shelf(&*shelf_);
@@ -252,6 +255,7 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
 
 // False when there is nothing to do.
 bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
+  CAIRN_CHECK(lock.owns_lock());
   WantedBlocks wanted;
   std::string path;
   if (!pick(&wanted, &path)) return false;
@@ -385,6 +389,7 @@ void Prefetcher::close_fetched(const ObjectAccess& access) {
 // Up from file tiers or down to one, whose devices the organizer's batches keep from being flooded.
 void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
                       PlacementReason reason) {
+  CAIRN_CHECK(count <= wanted.count);
   const bool is_up = target == TierId::kMemory;
   PlainBatchWriter writer;
   MoveBatch batch(memory_, writer);
@@ -415,6 +420,8 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
       move(actor, wanted, wanted.count, *tier, PlacementReason::kDemoted);
     return Outcome::kDone;
   }
+  CAIRN_CHECK(wanted.count != 0);
+  CAIRN_CHECK(wanted.count <= kFetchBlocksMax);
   if (!memory_.owners().is_alive(wanted.owner)) return Outcome::kBroken;
   if (!has_room()) return Outcome::kNoRoom;
   const pid_t pid = memory_.slot(wanted.owner.slot()).pid.load(std::memory_order_relaxed);
@@ -443,6 +450,7 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   if (memory_.objects().at(wanted.object).opens.load() == 0) sources_.forget(wanted.object);
   if (index != wanted.object || fetched.error < 0) return Outcome::kBroken;
   if (!fetched.has_no_room) return Outcome::kDone;
+  CAIRN_CHECK(fetched.blocks <= wanted.count);
   wanted.first = static_cast<BlockNumber>(raw(wanted.first) + fetched.blocks);
   wanted.count -= fetched.blocks;
   return Outcome::kNoRoom;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "memory/backing/backing_file.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -45,6 +46,7 @@ class Stager::Staging {
       if (!tell()) break;
       const int error = with_object(path, stage);
       ++progress_.files_done;
+      CAIRN_CHECK(progress_.files_done <= progress_.files_total);
       if (error < 0) {
         outcome_.failures.push_back({path, std::strerror(-error)});
       } else {
@@ -115,6 +117,8 @@ class Stager::Staging {
   }
 
   int read_block(const ObjectAccess& access, BlockNumber number, std::size_t length) {
+    CAIRN_CHECK(length != 0);
+    CAIRN_CHECK(length <= kBlockBytes);
     const std::uint16_t wanted = pages_touched(0, length);
     if (bring(memory_.directory().find(access.index, number), wanted)) return 0;
     LockedBlock block =

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "base/check.h"
 #include "base/futex.h"
 
 namespace cairn::node {
@@ -29,6 +30,7 @@ EventReader::EventReader(const NodeMemory& memory, unsigned keep_percent)
 
 void EventReader::start() {
   if (observers_.empty()) return;
+  CAIRN_CHECK(!thread_.joinable());
   memory_.header().events_wanted.store(ControlHeader::kEventsOfReads, std::memory_order_release);
   thread_ = std::thread([this] { run(); });
 }
@@ -100,6 +102,7 @@ bool EventReader::take() {
 }
 
 void EventReader::read_ring(std::uint16_t slot) {
+  CAIRN_CHECK(slot < tails_.size());
   const EventRing& ring = memory_.events(slot);
   std::uint32_t& tail = tails_[slot];
   const std::uint32_t head = ring.head();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "memory/backing/backing_file.h"
 #include "service/learning/read_events.h"
 
@@ -20,6 +21,9 @@ constexpr unsigned kUnexpectedMax = 32;
 // Of one call that reads very much.
 constexpr std::uint32_t kBlocksPerReadMax = 4096;
 constexpr std::uint32_t kNoBlock = UINT32_MAX;
+static_assert((FutureBook::kSkipsMax & (FutureBook::kSkipsMax - 1)) == 0,
+              "counts of rings wrap around");
+static_assert(FutureBook::kFilesAhead <= FutureBook::kSkipsMax);
 
 std::size_t uses_for(const NodeMemory& memory) {
   std::size_t blocks = 0;
@@ -166,6 +170,7 @@ bool FutureBook::make_room_for_found() {
 // `run` is what the stream reads now, and comes next in the window.
 void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order,
                              std::size_t at) {
+  CAIRN_CHECK(at < order->size());
   auto fresh = std::make_unique<Followed>();
   fresh->object = stream.object;
   fresh->order = order;
@@ -214,6 +219,7 @@ void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& 
 }
 
 void FutureBook::note_file(const OrderBook::FilePlace& place) {
+  CAIRN_CHECK(!orders_->is_refuted(place.declaration));
   StoreStatus status;
   const std::string& path = orders_->file_of(place);
   if (store_status_at(AT_FDCWD, path.c_str(), 0, &status) == 0)
@@ -265,6 +271,7 @@ std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
 
 // Null when too many are followed already.
 std::unique_ptr<FutureBook::Followed> FutureBook::begin(std::unique_ptr<Followed> fresh) {
+  CAIRN_CHECK(fresh->order != nullptr);
   if (followed_.size() >= kFollowedMax) return nullptr;
   fresh->passed.fill(kNoBlock);
   fresh->skipped.fill(kNoBlock);
@@ -293,6 +300,7 @@ void FutureBook::look_ahead(Followed& followed) {
       if (followed.repeats && followed.run == order.size()) followed.run = 0;
     }
     if (followed.is_at_its_end()) return;
+    CAIRN_DCHECK(followed.blocks_of_run < order[followed.run].count);
     followed.future.expect(
         static_cast<std::uint32_t>(order[followed.run].first + followed.blocks_of_run));
     ++followed.blocks_of_run;
@@ -301,6 +309,8 @@ void FutureBook::look_ahead(Followed& followed) {
 
 // The last of so many uses has come, and the others are past with it.
 void FutureBook::move_on(Followed& followed, std::uint32_t uses) {
+  CAIRN_CHECK(uses != 0);
+  CAIRN_CHECK(uses <= followed.future.size());
   for (std::uint32_t at = 0; at + 1 < uses; ++at)
     followed.skipped[followed.skipped_count++ % kSkipsMax] = followed.future.block_after(at);
   followed.passed[followed.passed_count++ % kSkipsMax] = followed.future.block_after(uses - 1);
@@ -347,7 +357,8 @@ void FutureBook::pass_block(Followed& followed, std::uint32_t block) {
 
 void FutureBook::end(std::unique_ptr<Followed>& followed) {
   if (followed == nullptr) return;
-  std::erase(followed_, followed.get());
+  const std::size_t erased = std::erase(followed_, followed.get());
+  CAIRN_CHECK(erased == 1);
   followed.reset();
   share_window();
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "policy/heat/heat_file.h"
 #include "service/learning/event_clock.h"
@@ -50,6 +51,7 @@ void HeatBook::load(Map* map) const {
 void HeatBook::save(const Map& map) {
   if (map.heat.file_bytes() < kSavedBytesMin || saved_.size() >= kSavedMax) return;
   saved_.insert(map.key);
+  CAIRN_CHECK(saved_.size() <= kSavedMax);
   ::mkdir(directory_.c_str(), 0700);
   if (const Status status = save_heat(path_of(map.key), map.key, map.heat.state()); !status)
     log_warning(status.message());
@@ -81,6 +83,8 @@ HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
     load(&found->second);
     found->second.heat.resize(memory_.objects().at(object).size.load());
   }
+  CAIRN_CHECK(maps_.size() <= kMapsMax);
+  CAIRN_CHECK(found->second.key == key);
   found->second.used = ++events_;
   return found->second;
 }
@@ -107,6 +111,7 @@ void HeatBook::on_accesses(std::span<const ToldAccess> batch) {
 }
 
 void HeatBook::place(std::int64_t now_ns) {
+  CAIRN_CHECK(placer_ != nullptr);
   for (const ObjectIndex object : touched_) {
     Map& map = map_of(object);
     if (map.heat.openers() != 0) placer_->note(object, map.heat, false);
@@ -118,6 +123,7 @@ void HeatBook::place(std::int64_t now_ns) {
 void HeatBook::open(const AccessEvent& event, std::int64_t now_ns) {
   if (raw(event.stream) >= memory_.descriptions().capacity()) return;
   const auto [found, is_new] = open_.try_emplace(raw(event.stream), event.object);
+  CAIRN_CHECK(open_.size() <= memory_.descriptions().capacity());
   if (!is_new && found->second == event.object) return;
   if (!is_new) end(std::exchange(found->second, event.object), now_ns);  // its close was lost
   Map& map = map_of(event.object);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/check.h"
 #include "base/kept_file.h"
 #include "policy/orders/item_list.h"
 #include "service/learning/read_events.h"
@@ -81,6 +82,7 @@ bool OrderBook::say_the_same(const Entry& old, const Entry& fresh) {
 }
 
 void OrderBook::append(OrderBook&& other) {
+  CAIRN_CHECK(&other != this);
   std::vector<Entry> fresh;
   std::vector<bool> stays(entries_.size());
   for (Entry& entry : other.entries_) {
@@ -105,6 +107,7 @@ void OrderBook::append(OrderBook&& other) {
 
 // Its number and its pattern hold; of a list that was long nothing does.
 void OrderBook::forget(Entry* entry) {
+  CAIRN_CHECK(!entry->is_refuted);
   entry->is_refuted = true;
   ++refuted_;
   entry->order.forget_lists();
@@ -193,6 +196,7 @@ OrderBook::Beginning OrderBook::find_beginning(Entry* entry, BlockRun first,
 
 DeclaredOrder OrderBook::order_of_epochs(Entry* entry, const Beginning& beginning) {
   const EpochOrder& order = entry->order;
+  CAIRN_CHECK(beginning.worker < order.workers());
   entry->made.resize(order.workers());
   Made& made = entry->made[beginning.worker];
   if (DeclaredOrder runs = made.runs.lock(); runs != nullptr && made.epoch == beginning.epoch)
@@ -236,6 +240,7 @@ std::optional<OrderBook::FilePlace> OrderBook::place_of_file(const std::string& 
 }
 
 DeclaredOrder OrderBook::files_from(const FilePlace& place, OrderReader reader) {
+  CAIRN_CHECK(place.declaration < entries_.size());
   Entry& entry = entries_[place.declaration];
   std::uint32_t& next_epoch = entry.next_epoch[static_cast<std::size_t>(reader)];
   for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1, 0U}) {

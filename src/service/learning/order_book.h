@@ -26,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/check.h"
 #include "base/status.h"
 #include "policy/orders/epoch_order.h"
 #include "policy/prefetch/stream_hints.h"
@@ -76,12 +77,18 @@ class OrderBook {
   std::optional<FilePlace> place_of_file(const std::string& path) const;
   // Requires: the declaration is not refuted.
   const std::string& file_of(const FilePlace& place) const {
-    return entries_[place.declaration].order.item_files()[place.item];
+    CAIRN_CHECK(!is_refuted(place.declaration));
+    const std::vector<std::string>& files = entries_[place.declaration].order.item_files();
+    CAIRN_CHECK(place.item < files.size());
+    return files[place.item];
   }
   // The items of the declaration in the order in which their files are opened, each as a run of
   // one, from the beginning of the epoch on that has `place` near it. Null when none has.
   DeclaredOrder files_from(const FilePlace& place, OrderReader reader);
-  bool is_refuted(std::size_t declaration) const { return entries_[declaration].is_refuted; }
+  bool is_refuted(std::size_t declaration) const {
+    CAIRN_CHECK(declaration < entries_.size());
+    return entries_[declaration].is_refuted;
+  }
 
   // What is read does not keep to any declaration of the file.
   void refute(const std::string& path);

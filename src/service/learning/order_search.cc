@@ -3,11 +3,14 @@
 
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn::node {
 
 OrderSearch::Found OrderSearch::look(OrderBook& orders, const ToldAccess& told, BlockRun run,
                                      OrderReader reader, const PathOf& path_of) {
   if (reads_ >= kFirstReads) return {Outcome::kOver, nullptr};
+  CAIRN_DCHECK(reads_ == 0 || !path_.empty());
   if (orders.is_empty()) {
     // What is declared later speaks of later opens.
     give_up();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -37,6 +38,7 @@ Flusher::Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushO
 Flusher::~Flusher() { stop(); }
 
 void Flusher::start() {
+  CAIRN_CHECK(!scheduler_.joinable());
   scheduler_ = std::thread([this] { schedule(); });
   for (unsigned stream = 0; stream < std::max(1u, options_.streams); ++stream) {
     streams_.emplace_back([this, stream] { work(stream); });
@@ -86,7 +88,9 @@ Flusher::DrainScope::DrainScope(Flusher& flusher, const Wish& wish)
 
 Flusher::DrainScope::~DrainScope() {
   const std::lock_guard lock(flusher_.mutex_);
-  flusher_.wishes_.erase(std::find(flusher_.wishes_.begin(), flusher_.wishes_.end(), wish_));
+  const auto found = std::find(flusher_.wishes_.begin(), flusher_.wishes_.end(), wish_);
+  CAIRN_CHECK(found != flusher_.wishes_.end());
+  flusher_.wishes_.erase(found);
 }
 
 bool Flusher::is_quiet() const {
@@ -182,6 +186,7 @@ void Flusher::enqueue(Plan& plan) {
   {
     const std::lock_guard lock(mutex_);
     for (auto& [age, file] : plan.due) {
+      CAIRN_CHECK(!file->queued.load());  // invariant 3
       file->queued.store(true);
       file->why.store(plan.reason);
       queue_.push_back(std::move(file));
@@ -277,7 +282,9 @@ StoreFilePtr Flusher::take_locked() {
     candidates.push_back(FairShare::Candidate{run, activity_.is_in_io(run)});
   }
   if (places.empty()) return nullptr;
+  CAIRN_CHECK(places.size() == candidates.size());
   const std::size_t best = places[share_.choose(candidates)];
+  CAIRN_CHECK(best < queue_.size());
   StoreFilePtr file = std::move(queue_[best]);
   queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(best));
   // On account: another stream may look before the turn is over.
@@ -325,6 +332,8 @@ void Flusher::work(unsigned stream) {
     lock.lock();
     if (goes_on) queue_.push_back(file);
     share_.note_stored(file->run.load(std::memory_order_relaxed), stored);
+    CAIRN_CHECK(active_ != 0);
+    CAIRN_CHECK(writing_[file->device] != 0);
     --active_;
     if (--writing_[file->device] == 0) writing_.erase(file->device);
     current_ = nullptr;

@@ -10,11 +10,15 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "memory/backing/backing_file.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn::node {
+
+static_assert(StoreWriter::kTurnBytes % kBlockBytes == 0);
+static_assert(StoreWriter::kUnsentBytesMax <= StoreWriter::kTurnBytes);
 
 StoreWriter::StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self,
                          const FlushOptions& options, Log log)
@@ -38,6 +42,7 @@ bool StoreWriter::is_large(const Object& object) const {
 }
 
 Actor StoreWriter::make_actor(std::size_t shard) const {
+  CAIRN_CHECK(shard < ClientSlot::kShards);
   Actor actor;
   actor.memory = &memory_;
   actor.self = self_;
@@ -83,6 +88,7 @@ bool StoreWriter::has_much_left(const StoreFile& file) const {
 }
 
 std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
+  CAIRN_CHECK(file->queued.load());
   if (discard_if_gone(actor, *file)) return 0;
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
@@ -152,6 +158,7 @@ int StoreWriter::send(Actor& actor, const StoreFile& file) {
 }
 
 void StoreWriter::note_failure(StoreFile& file, Object& object, int error) {
+  CAIRN_CHECK(error > 0);
   record_store_error(object, error);
   // Made immutable since it was written: who writes more is to hear of it at once.
   if (error == EPERM) object.set(kObjectGuarded);
