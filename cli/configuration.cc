@@ -24,7 +24,7 @@
 #include "policy/rules/rule_conflicts.h"
 #include "policy/rules/rule_reader.h"
 #include "policy/rules/schema_file.h"
-#include "service/learning/order_book.h"
+#include "service/learning/declared_orders.h"
 
 namespace cairn::cli {
 namespace {
@@ -291,7 +291,7 @@ class Resolver {
   void apply_orders(const Setting& setting) {
     const std::string path = setting.items.front().text;
     if (path.empty() || path == "none") return;
-    const auto orders = node::OrderBook::load(absolute_path(path), {});
+    const auto orders = node::DeclaredOrders::load(absolute_path(path), {});
     if (orders) {
       result_.node.orders_file = absolute_path(path);
     } else {

@@ -16,7 +16,7 @@
 #include "cli/learning_commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
-#include "service/learning/order_book.h"
+#include "service/learning/declared_orders.h"
 
 namespace cairn::cli {
 namespace {
@@ -50,7 +50,7 @@ int command_declare(const Arguments& arguments) {
   parse(app, arguments);
   const std::string absolute = absolute_path(path);
   // Read here as well: what is wrong with it is a matter of whoever has typed it.
-  const auto orders = node::OrderBook::load(absolute, {});
+  const auto orders = node::DeclaredOrders::load(absolute, {});
   if (!orders) throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
   if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");
   for (const std::string& source : orders->sources()) store(source);

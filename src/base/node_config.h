@@ -90,7 +90,7 @@ struct NodeConfig {
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;
-  // absolute; of declared orders (service/learning/order_book.h); empty: none
+  // absolute; of declared orders (service/learning/declared_orders.h); empty: none
   std::string orders_file;
   // absolute; a plugin (service/plugins/predictor_plugin.h); empty: none
   std::string predictor_file;

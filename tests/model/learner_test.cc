@@ -149,7 +149,7 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Programs programs(memory_, make_files(std::mt19937_64(seed)), seed);
   const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
-  OrderBook orders;
+  DeclaredOrders orders;
   ReadStreams streams(memory_);
   FutureBook future(memory_);
   LearnedReplacement learned(memory_, "ws-plus", 10);

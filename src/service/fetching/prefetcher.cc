@@ -78,7 +78,7 @@ Prefetcher::Prefetcher(const PrefetcherOptions& options)
         return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
       }) {}
 
-void Prefetcher::note_declared(OrderBook& fresh) {
+void Prefetcher::note_declared(DeclaredOrders& fresh) {
   memory_.header().opens_are_urgent.store(1);
   want_first_files(fresh);
   changed_.notify_all();
@@ -199,7 +199,7 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
 }
 
 // Whoever ends before the first of them is opened is not their reader.
-void Prefetcher::want_first_files(OrderBook& orders) {
+void Prefetcher::want_first_files(DeclaredOrders& orders) {
   std::vector<std::string> files = orders.first_files(kFilesAhead);
   if (files.empty()) return;
   const std::lock_guard lock(mutex_);

@@ -48,7 +48,7 @@ struct PrefetcherOptions {
   StoreFiles& files;
   Flusher& flusher;
   const BufferedDirectories& directories;
-  OrderBook& orders;
+  DeclaredOrders& orders;
 };
 
 class Prefetcher final : public AccessObserver {
@@ -70,7 +70,7 @@ class Prefetcher final : public AccessObserver {
     streams_.set_found_repeated(std::move(found));
   }
   // These orders are declared just now: their first files are wanted at once.
-  void note_declared(OrderBook& fresh);
+  void note_declared(DeclaredOrders& fresh);
   void start();
   void stop();
 
@@ -101,7 +101,7 @@ class Prefetcher final : public AccessObserver {
             PlacementReason reason);
   void want_files_after(const ToldAccess& told);
   void want_files(std::vector<std::string> paths);
-  void want_first_files(OrderBook& orders);
+  void want_first_files(DeclaredOrders& orders);
   Outcome fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
   void give_back_file(std::string path, Outcome outcome);
   void put_away();
@@ -120,7 +120,7 @@ class Prefetcher final : public AccessObserver {
   std::string supplied_name_;  // of a predictor that is not built in; empty: there is none
   SourceFiles sources_;
 
-  OrderBook& orders_;  // of the thread that calls on_accesses(), once it has begun
+  DeclaredOrders& orders_;  // of the thread that calls on_accesses(), once it has begun
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -36,7 +36,7 @@ std::size_t uses_for(const NodeMemory& memory) {
 
 FutureBook::FutureBook(const NodeMemory& memory) : memory_(memory), uses_max_(uses_for(memory)) {}
 
-void FutureBook::follow(OrderBook* orders, PathOf path_of) {
+void FutureBook::follow(DeclaredOrders* orders, PathOf path_of) {
   orders_ = orders;
   path_of_ = std::move(path_of);
 }
@@ -184,7 +184,7 @@ void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& 
   stream.followed = begin(std::move(fresh));
 }
 
-std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told) {
+std::optional<DeclaredOrders::FilePlace> FutureBook::place_of(const ToldAccess& told) {
   const FileKey key = memory_.objects().at(told.event.object).key();
   const auto before = places_.find(key);
   if (before != places_.end() && orders_->is_refuted(before->second.declaration))
@@ -218,7 +218,7 @@ void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& 
   }
 }
 
-void FutureBook::note_file(const OrderBook::FilePlace& place) {
+void FutureBook::note_file(const DeclaredOrders::FilePlace& place) {
   CAIRN_CHECK(!orders_->is_refuted(place.declaration));
   StoreStatus status;
   const std::string& path = orders_->file_of(place);
@@ -226,7 +226,7 @@ void FutureBook::note_file(const OrderBook::FilePlace& place) {
     places_.insert_or_assign(status.key, place);
 }
 
-void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& place) {
+void FutureBook::opened(const ToldAccess& told, const DeclaredOrders::FilePlace& place) {
   const std::uint64_t bytes = memory_.objects().at(told.event.object).size.load();
   files_[told.event.object] = {place, run_of_bytes(0, bytes).count};
   Followed* followed = files_followed(place);
@@ -237,7 +237,7 @@ void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& plac
 
 // Another job goes through the epochs once more. Who has kept to the order for a moment only by
 // chance does not begin again for ever.
-bool FutureBook::begin_again(const OrderBook::FilePlace& place) {
+bool FutureBook::begin_again(const DeclaredOrders::FilePlace& place) {
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
   if (followed->passed_count < std::min<std::size_t>(kSkipsMax, followed->order->size()))
     return false;
@@ -249,7 +249,7 @@ bool FutureBook::begin_again(const OrderBook::FilePlace& place) {
   return true;
 }
 
-FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& place) {
+FutureBook::Followed* FutureBook::files_followed(const DeclaredOrders::FilePlace& place) {
   if (orders_->is_refuted(place.declaration)) return nullptr;
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
   // Who opens more than the order has goes through it once more.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs are known to read next, block by block: follows those that read a file of which an
-// order is declared (service/learning/order_book.h) through it, or open one after the other the
-// files of an order, so that whoever evicts can ask when a block is wanted
+// order is declared (service/learning/declared_orders.h) through it, or open one after the other
+// the files of an order, so that whoever evicts can ask when a block is wanted
 // (policy/replacement/known_future.h). An order that was found to be gone through once more
 // (policy/prefetch/history_replay.h) is taken for one that goes on so for ever, until what is read
 // proves it wrong.
@@ -53,7 +53,7 @@ class FutureBook final : public AccessObserver {
 
   explicit FutureBook(const NodeMemory& memory);
   // Before the first batch. Without orders nothing is known of any block.
-  void follow(OrderBook* orders, PathOf path_of);
+  void follow(DeclaredOrders* orders, PathOf path_of);
   // For nodes that fetch ahead: files that were fetched are not known here before a program opens
   // them, and would have to leave for others that are wanted later.
   void leave_out_files() { follows_files_ = false; }
@@ -117,18 +117,18 @@ class FutureBook final : public AccessObserver {
 
   // A file that was opened, and how many blocks it has.
   struct OpenedFile {
-    OrderBook::FilePlace place;
+    DeclaredOrders::FilePlace place;
     std::uint32_t blocks = 1;
   };
 
   void read(const ToldAccess& told);
-  std::optional<OrderBook::FilePlace> place_of(const ToldAccess& told);
+  std::optional<DeclaredOrders::FilePlace> place_of(const ToldAccess& told);
   void look_up(const FileKey& key, const std::string& path);
   void look_up(const FileKey& key, std::size_t declaration, Followed& followed);
-  void note_file(const OrderBook::FilePlace& place);
-  void opened(const ToldAccess& told, const OrderBook::FilePlace& place);
-  bool begin_again(const OrderBook::FilePlace& place);
-  Followed* files_followed(const OrderBook::FilePlace& place);
+  void note_file(const DeclaredOrders::FilePlace& place);
+  void opened(const ToldAccess& told, const DeclaredOrders::FilePlace& place);
+  bool begin_again(const DeclaredOrders::FilePlace& place);
+  Followed* files_followed(const DeclaredOrders::FilePlace& place);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
   void look_for_found(Stream& stream, BlockRun run);
   std::unique_ptr<Followed> begin(std::unique_ptr<Followed> fresh);
@@ -155,10 +155,10 @@ class FutureBook final : public AccessObserver {
   const NodeMemory& memory_;
   const std::size_t uses_max_;
   // Of the one thread.
-  std::map<FileKey, OrderBook::FilePlace> places_;
+  std::map<FileKey, DeclaredOrders::FilePlace> places_;
   std::unordered_map<ObjectIndex, Found> found_;
   std::vector<Beginning> beginnings_;  // found in the batch that comes next
-  OrderBook* orders_ = nullptr;
+  DeclaredOrders* orders_ = nullptr;
   bool follows_files_ = true;
   PathOf path_of_;
   unsigned refuted_seen_ = 0;

@@ -43,7 +43,7 @@ class FutureBookTest : public ::testing::Test {
     for (const unsigned item : items) list += std::to_string(item) + "\n";
     const std::string said =
         "/data/packed list " + write(list) + " items=" + std::to_string(all) + " item-bytes=64K\n";
-    auto book = OrderBook::load(write(said), [this](const std::string&) { ++complaints_; });
+    auto book = DeclaredOrders::load(write(said), [this](const std::string&) { ++complaints_; });
     ASSERT_TRUE(book.is_ok()) << book.status().message();
     orders_ = std::move(book.value());
     future_.follow(&orders_, [](const ToldAccess&) { return std::string("/data/packed"); });
@@ -68,7 +68,7 @@ class FutureBookTest : public ::testing::Test {
   }
 
   NodeMemory memory_;
-  OrderBook orders_;
+  DeclaredOrders orders_;
   FutureBook future_;
   ObjectIndex object_{};
   std::vector<std::string> written_;
@@ -150,8 +150,8 @@ TEST_F(FutureBookTest, FilesAreWantedInTheOrderOfTheirOpens) {
   }
   std::string list;
   for (const unsigned file : {2, 0, 1, 2, 1, 0}) list += names[file] + "\n";
-  auto book = OrderBook::load(write("* list " + write(list) + " lines=files\n"),
-                              [this](const std::string&) { ++complaints_; });
+  auto book = DeclaredOrders::load(write("* list " + write(list) + " lines=files\n"),
+                                   [this](const std::string&) { ++complaints_; });
   ASSERT_TRUE(book.is_ok()) << book.status().message();
   orders_ = std::move(book.value());
   // By the time that an open is heard of, another file has the descriptor, but for the first.
@@ -195,8 +195,8 @@ TEST_F(FutureBookTest, TheSameJobOnceMoreOpensItsFilesOnceMore) {
     memory_.objects().at(files.back()).size.store(kBlockBytes);
     memory_.objects().at(files.back()).opens.store(0);
   }
-  auto book = OrderBook::load(write("* list " + write(list) + " lines=files\n"),
-                              [this](const std::string&) { ++complaints_; });
+  auto book = DeclaredOrders::load(write("* list " + write(list) + " lines=files\n"),
+                                   [this](const std::string&) { ++complaints_; });
   ASSERT_TRUE(book.is_ok()) << book.status().message();
   orders_ = std::move(book.value());
   std::size_t opened = 0;

@@ -103,7 +103,7 @@ TEST_F(LearnedReplacementTest, OfAKnownOrderTheLastToBeWantedLeavesFirst) {
   const std::string said = "/var/tmp/cairn-learned-said-" + std::to_string(::getpid());
   std::ofstream(list) << "0\n5\n3\n7\n1\n5\n";
   std::ofstream(said) << "/data/packed list " << list << " items=8 item-bytes=64K\n";
-  auto orders = OrderBook::load(said, {});
+  auto orders = DeclaredOrders::load(said, {});
   ASSERT_TRUE(orders.is_ok()) << orders.status().message();
   future_ = std::make_unique<FutureBook>(memory_);
   future_->follow(&orders.value(), [](const ToldAccess&) { return std::string("/data/packed"); });

@@ -10,7 +10,7 @@
 namespace cairn::node {
 
 Status OrderDeclarations::load(const std::string& path) {
-  auto orders = OrderBook::load(path, log_warning);
+  auto orders = DeclaredOrders::load(path, log_warning);
   if (!orders) return orders.status();
   orders_ = std::move(orders.value());
   return Status::ok();
@@ -18,7 +18,7 @@ Status OrderDeclarations::load(const std::string& path) {
 
 Result<std::size_t> OrderDeclarations::declare(const std::string& path,
                                                const std::string& fingerprint) {
-  auto orders = OrderBook::load(path, log_warning);
+  auto orders = DeclaredOrders::load(path, log_warning);
   if (!orders) return orders.status();
   if (std::to_string(orders->fingerprint()) != fingerprint) {
     return Status(StatusCode::kInvalid,
@@ -38,7 +38,7 @@ Result<std::size_t> OrderDeclarations::declare(const std::string& path,
 void OrderDeclarations::on_accesses(std::span<const ToldAccess>) {
   if (!has_declared_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
-  for (OrderBook& fresh : declared_) orders_.append(std::move(fresh));
+  for (DeclaredOrders& fresh : declared_) orders_.append(std::move(fresh));
   declared_.clear();
   has_declared_.store(false, std::memory_order_relaxed);
 }

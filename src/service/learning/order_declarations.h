@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "service/learning/access_observer.h"
-#include "service/learning/order_book.h"
+#include "service/learning/declared_orders.h"
 
 namespace cairn::node {
 
@@ -22,7 +22,7 @@ class OrderDeclarations final : public AccessObserver {
  public:
   // Hears of declarations before they join, in the thread that declares them. Before the first
   // declare().
-  using OnDeclared = std::function<void(OrderBook& fresh)>;
+  using OnDeclared = std::function<void(DeclaredOrders& fresh)>;
   void set_on_declared(OnDeclared on_declared) { on_declared_ = std::move(on_declared); }
 
   // Reads the declarations that the configuration names. Before the first batch.
@@ -31,16 +31,16 @@ class OrderDeclarations final : public AccessObserver {
   // author reads there. Returns: how many.
   Result<std::size_t> declare(const std::string& path, const std::string& fingerprint);
 
-  OrderBook& orders() { return orders_; }
+  DeclaredOrders& orders() { return orders_; }
 
   // The first of all observers: those behind it use orders().
   void on_accesses(std::span<const ToldAccess> batch) override;
 
  private:
-  OrderBook orders_;
+  DeclaredOrders orders_;
   OnDeclared on_declared_;
   std::mutex mutex_;
-  std::vector<OrderBook> declared_;  // that have not joined yet
+  std::vector<DeclaredOrders> declared_;  // that have not joined yet
   std::atomic<bool> has_declared_{false};
 };
 

@@ -7,7 +7,7 @@
 
 namespace cairn::node {
 
-OrderSearch::Found OrderSearch::look(OrderBook& orders, const ToldAccess& told, BlockRun run,
+OrderSearch::Found OrderSearch::look(DeclaredOrders& orders, const ToldAccess& told, BlockRun run,
                                      OrderReader reader, const PathOf& path_of) {
   if (reads_ >= kFirstReads) return {Outcome::kOver, nullptr};
   CAIRN_DCHECK(reads_ == 0 || !path_.empty());

@@ -13,7 +13,7 @@
 #include "policy/prefetch/predictor.h"
 #include "policy/prefetch/stream_hints.h"
 #include "service/learning/access_observer.h"
-#include "service/learning/order_book.h"
+#include "service/learning/declared_orders.h"
 #include "service/learning/read_events.h"
 
 namespace cairn::node {
@@ -36,7 +36,7 @@ class OrderSearch {
     DeclaredOrder order;  // not null where the outcome is kFound
   };
   // `run` is what the stream reads now, and `reader` uses the order.
-  Found look(OrderBook& orders, const ToldAccess& told, BlockRun run, OrderReader reader,
+  Found look(DeclaredOrders& orders, const ToldAccess& told, BlockRun run, OrderReader reader,
              const PathOf& path_of);
 
   // The stream has been heard of since its open: its first reads are the file's first.

@@ -49,7 +49,8 @@ class ReadStreams {
   static constexpr std::size_t kStreamsMax = 4096;
 
   // `orders`: may be null.
-  explicit ReadStreams(const NodeMemory& memory, OrderBook* orders = nullptr, PathOf path_of = {})
+  explicit ReadStreams(const NodeMemory& memory, DeclaredOrders* orders = nullptr,
+                       PathOf path_of = {})
       : memory_(memory), orders_(orders), path_of_(std::move(path_of)) {}
 
   // Who wants to know that a stream goes through an order once more, each once. Before the first
@@ -159,7 +160,7 @@ class ReadStreams {
   void make_room_for_one();
 
   const NodeMemory& memory_;
-  OrderBook* const orders_;
+  DeclaredOrders* const orders_;
   const PathOf path_of_;
   FoundRepeated found_repeated_;
   PredictorSupply* supply_ = nullptr;

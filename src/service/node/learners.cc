@@ -63,7 +63,7 @@ void Learners::start(Prefetcher* prefetcher) {
   events_.add(declarations_);
   if (prefetcher != nullptr) {
     declarations_.set_on_declared(
-        [prefetcher](OrderBook& fresh) { prefetcher->note_declared(fresh); });
+        [prefetcher](DeclaredOrders& fresh) { prefetcher->note_declared(fresh); });
     if (config_.prefetches_by_heat) place_by_heat(*prefetcher);
     events_.add(*prefetcher);
   }

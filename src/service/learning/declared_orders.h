@@ -37,14 +37,14 @@ namespace cairn::node {
 // Who is told of orders, each in its own way through the epochs.
 enum class OrderReader : std::uint8_t { kFetching = 0, kReplacement };
 
-class OrderBook {
+class DeclaredOrders {
  public:
   using Complain = std::function<void(const std::string& text)>;
   static constexpr std::size_t kRunsMax = std::size_t{1} << 21;
 
-  OrderBook() = default;
+  DeclaredOrders() = default;
   // An empty path: no declarations.
-  static Result<OrderBook> load(const std::string& path, Complain complain);
+  static Result<DeclaredOrders> load(const std::string& path, Complain complain);
 
   // Of all that is declared and what the lists hold: equal for whoever reads the same.
   std::uint64_t fingerprint() const;
@@ -53,7 +53,7 @@ class OrderBook {
 
   // Takes over what another one declares. What is declared already goes on; who declares something
   // else for its pattern means the old declaration no more, which is dropped without a complaint.
-  void append(OrderBook&& other);
+  void append(DeclaredOrders&& other);
 
   bool is_empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
