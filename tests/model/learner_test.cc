@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "memory/tiers/testing/test_memory.h"
-#include "service/learning/future_book.h"
 #include "service/learning/heat_book.h"
+#include "service/learning/known_future_table.h"
 #include "service/learning/learned_replacement.h"
 #include "service/learning/read_streams.h"
 
@@ -151,7 +151,7 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
   DeclaredOrders orders;
   ReadStreams streams(memory_);
-  FutureBook future(memory_);
+  KnownFutureTable future(memory_);
   LearnedReplacement learned(memory_, "ws-plus", 10);
   HeatBook heat(memory_, directory_);
   future.follow(&orders, [](const ToldAccess&) { return std::string(); });

@@ -59,7 +59,7 @@ class LearnedReplacementTest : public ::testing::Test {
 
   NodeMemory memory_;
   ObjectIndex object_{};
-  std::unique_ptr<FutureBook> future_;
+  std::unique_ptr<KnownFutureTable> future_;
   std::unique_ptr<LearnedReplacement> learned_;
 };
 
@@ -105,7 +105,7 @@ TEST_F(LearnedReplacementTest, OfAKnownOrderTheLastToBeWantedLeavesFirst) {
   std::ofstream(said) << "/data/packed list " << list << " items=8 item-bytes=64K\n";
   auto orders = DeclaredOrders::load(said, {});
   ASSERT_TRUE(orders.is_ok()) << orders.status().message();
-  future_ = std::make_unique<FutureBook>(memory_);
+  future_ = std::make_unique<KnownFutureTable>(memory_);
   future_->follow(&orders.value(), [](const ToldAccess&) { return std::string("/data/packed"); });
   learned_->set_future(future_.get());
   by_value();

@@ -15,8 +15,8 @@
 #include "service/capacity/read_balancer.h"
 #include "service/fetching/prefetcher.h"
 #include "service/learning/event_reader.h"
-#include "service/learning/future_book.h"
 #include "service/learning/heat_book.h"
+#include "service/learning/known_future_table.h"
 #include "service/learning/learned_replacement.h"
 #include "service/learning/order_declarations.h"
 #include "service/learning/trace_recorder.h"
@@ -50,7 +50,7 @@ class Learners {
   const NodeMemory& memory_;
   const PlacementEngine& placement_;
   OrderDeclarations declarations_;
-  FutureBook future_;
+  KnownFutureTable future_;
   std::unique_ptr<LearnedReplacement> learned_;
   EventReader events_;
   ReadBalancer balancer_;

@@ -41,7 +41,7 @@
 
 namespace cairn::node {
 
-class FutureBook final : public AccessObserver {
+class KnownFutureTable final : public AccessObserver {
  public:
   static constexpr std::size_t kUsesMax = std::size_t{3} << 19;
   static constexpr std::size_t kFollowedMax = 32;
@@ -51,7 +51,7 @@ class FutureBook final : public AccessObserver {
   static constexpr std::uint32_t kSkipsMax = 256;
   static constexpr std::uint32_t kFilesAhead = 32;
 
-  explicit FutureBook(const NodeMemory& memory);
+  explicit KnownFutureTable(const NodeMemory& memory);
   // Before the first batch. Without orders nothing is known of any block.
   void follow(DeclaredOrders* orders, PathOf path_of);
   // For nodes that fetch ahead: files that were fetched are not known here before a program opens

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/learning/future_book.h"
+#include "service/learning/known_future_table.h"
 
 #include <fcntl.h>
 
@@ -21,27 +21,28 @@ constexpr unsigned kUnexpectedMax = 32;
 // Of one call that reads very much.
 constexpr std::uint32_t kBlocksPerReadMax = 4096;
 constexpr std::uint32_t kNoBlock = UINT32_MAX;
-static_assert((FutureBook::kSkipsMax & (FutureBook::kSkipsMax - 1)) == 0,
+static_assert((KnownFutureTable::kSkipsMax & (KnownFutureTable::kSkipsMax - 1)) == 0,
               "counts of rings wrap around");
-static_assert(FutureBook::kFilesAhead <= FutureBook::kSkipsMax);
+static_assert(KnownFutureTable::kFilesAhead <= KnownFutureTable::kSkipsMax);
 
 std::size_t uses_for(const NodeMemory& memory) {
   std::size_t blocks = 0;
   for (unsigned tier = 0; tier < memory.tiers_for(BufferingMode::kAsync); ++tier)
     blocks += memory.pool(static_cast<TierId>(tier)).slab_count();
-  return std::clamp<std::size_t>(3 * blocks, 1, FutureBook::kUsesMax);
+  return std::clamp<std::size_t>(3 * blocks, 1, KnownFutureTable::kUsesMax);
 }
 
 }  // namespace
 
-FutureBook::FutureBook(const NodeMemory& memory) : memory_(memory), uses_max_(uses_for(memory)) {}
+KnownFutureTable::KnownFutureTable(const NodeMemory& memory)
+    : memory_(memory), uses_max_(uses_for(memory)) {}
 
-void FutureBook::follow(DeclaredOrders* orders, PathOf path_of) {
+void KnownFutureTable::follow(DeclaredOrders* orders, PathOf path_of) {
   orders_ = orders;
   path_of_ = std::move(path_of);
 }
 
-void FutureBook::on_accesses(std::span<const ToldAccess> batch) {
+void KnownFutureTable::on_accesses(std::span<const ToldAccess> batch) {
   if (!knows_any()) return;
   for (const ToldAccess& told : batch) {
     if (told.event.object == ObjectIndex::kNone) continue;
@@ -71,7 +72,7 @@ void FutureBook::on_accesses(std::span<const ToldAccess> batch) {
   beginnings_.clear();
 }
 
-FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
+KnownFutureTable::Stream& KnownFutureTable::stream_of(const ToldAccess& told) {
   // Streams of files without an order are met again at their next read.
   if (streams_.size() >= kStreamsMax)
     std::erase_if(streams_, [](const auto& entry) { return entry.second.followed == nullptr; });
@@ -86,7 +87,7 @@ FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
   return stream;
 }
 
-void FutureBook::read(const ToldAccess& told) {
+void KnownFutureTable::read(const ToldAccess& told) {
   Stream& stream = stream_of(told);
   const BlockRun run = run_of(told.event);
   if (stream.followed == nullptr) begin_found(stream, told);
@@ -102,21 +103,21 @@ void FutureBook::read(const ToldAccess& told) {
   }
 }
 
-void FutureBook::go_on(Followed& followed, BlockRun run) {
+void KnownFutureTable::go_on(Followed& followed, BlockRun run) {
   pass(followed, run);
   look_ahead(followed);
 }
 
-bool FutureBook::is_refuted(const Followed& followed) {
+bool KnownFutureTable::is_refuted(const Followed& followed) {
   return followed.doubt >= kUnexpectedMax * kBlocksPerUnexpected;
 }
 
-void FutureBook::refute(Followed& followed) {
+void KnownFutureTable::refute(Followed& followed) {
   orders_->refute(std::string(followed.path));
   drop_refuted();
 }
 
-void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
+void KnownFutureTable::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
   const bool is_first = !stream.order.is_begun();
   OrderSearch::Found found =
       stream.order.look(*orders_, told, run, OrderReader::kReplacement, path_of_);
@@ -128,7 +129,7 @@ void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun
 }
 
 // Who opens a file anew goes through the order that others went through, if it begins like them.
-void FutureBook::look_for_found(Stream& stream, BlockRun run) {
+void KnownFutureTable::look_for_found(Stream& stream, BlockRun run) {
   const auto known = found_.find(stream.object);
   if (known == found_.end()) return;
   if (known->second.key != memory_.objects().at(stream.object).key()) {
@@ -142,14 +143,14 @@ void FutureBook::look_for_found(Stream& stream, BlockRun run) {
   }
 }
 
-void FutureBook::found(const ToldAccess& told, RepeatedOrder order) {
+void KnownFutureTable::found(const ToldAccess& told, RepeatedOrder order) {
   if (!make_room_for_found()) return;
   auto runs = std::make_shared<const std::vector<BlockRun>>(std::move(order.runs));
   found_[told.event.object] = {memory_.objects().at(told.event.object).key(), runs};
   beginnings_.push_back({told.stream(), told.event.cycles, runs, order.at});
 }
 
-void FutureBook::begin_found(Stream& stream, const ToldAccess& told) {
+void KnownFutureTable::begin_found(Stream& stream, const ToldAccess& told) {
   for (const Beginning& beginning : beginnings_) {
     if (beginning.stream == told.stream() && beginning.cycles == told.event.cycles)
       return begin_found(stream, run_of(told.event), beginning.order, beginning.at);
@@ -157,7 +158,7 @@ void FutureBook::begin_found(Stream& stream, const ToldAccess& told) {
 }
 
 // Those that nobody goes through any more are forgotten first.
-bool FutureBook::make_room_for_found() {
+bool KnownFutureTable::make_room_for_found() {
   if (found_.size() < kFoundMax) return true;
   std::erase_if(found_, [this](const auto& entry) {
     return std::none_of(followed_.begin(), followed_.end(), [&](const Followed* followed) {
@@ -168,8 +169,8 @@ bool FutureBook::make_room_for_found() {
 }
 
 // `run` is what the stream reads now, and comes next in the window.
-void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order,
-                             std::size_t at) {
+void KnownFutureTable::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order,
+                                   std::size_t at) {
   CAIRN_CHECK(at < order->size());
   auto fresh = std::make_unique<Followed>();
   fresh->object = stream.object;
@@ -184,7 +185,7 @@ void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& 
   stream.followed = begin(std::move(fresh));
 }
 
-std::optional<DeclaredOrders::FilePlace> FutureBook::place_of(const ToldAccess& told) {
+std::optional<DeclaredOrders::FilePlace> KnownFutureTable::place_of(const ToldAccess& told) {
   const FileKey key = memory_.objects().at(told.event.object).key();
   const auto before = places_.find(key);
   if (before != places_.end() && orders_->is_refuted(before->second.declaration))
@@ -196,7 +197,7 @@ std::optional<DeclaredOrders::FilePlace> FutureBook::place_of(const ToldAccess& 
 
 // Asks the store for nothing that the program has not just opened itself, as far as it is read in
 // order: who waits for a disk here is late for everything else.
-void FutureBook::look_up(const FileKey& key, const std::string& path) {
+void KnownFutureTable::look_up(const FileKey& key, const std::string& path) {
   const auto place = orders_->place_of_file(path);
   if (!place && !path.empty()) return;
   if (place) note_file(*place);
@@ -207,7 +208,7 @@ void FutureBook::look_up(const FileKey& key, const std::string& path) {
   }
 }
 
-void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& followed) {
+void KnownFutureTable::look_up(const FileKey& key, std::size_t declaration, Followed& followed) {
   const auto count = std::min<std::size_t>(kFilesAhead, followed.future.size());
   for (std::uint32_t at = 0; at < count && !places_.contains(key); ++at) {
     const std::uint32_t item = followed.future.block_after(at);
@@ -218,7 +219,7 @@ void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& 
   }
 }
 
-void FutureBook::note_file(const DeclaredOrders::FilePlace& place) {
+void KnownFutureTable::note_file(const DeclaredOrders::FilePlace& place) {
   CAIRN_CHECK(!orders_->is_refuted(place.declaration));
   StoreStatus status;
   const std::string& path = orders_->file_of(place);
@@ -226,7 +227,7 @@ void FutureBook::note_file(const DeclaredOrders::FilePlace& place) {
     places_.insert_or_assign(status.key, place);
 }
 
-void FutureBook::opened(const ToldAccess& told, const DeclaredOrders::FilePlace& place) {
+void KnownFutureTable::opened(const ToldAccess& told, const DeclaredOrders::FilePlace& place) {
   const std::uint64_t bytes = memory_.objects().at(told.event.object).size.load();
   files_[told.event.object] = {place, run_of_bytes(0, bytes).count};
   Followed* followed = files_followed(place);
@@ -237,7 +238,7 @@ void FutureBook::opened(const ToldAccess& told, const DeclaredOrders::FilePlace&
 
 // Another job goes through the epochs once more. Who has kept to the order for a moment only by
 // chance does not begin again for ever.
-bool FutureBook::begin_again(const DeclaredOrders::FilePlace& place) {
+bool KnownFutureTable::begin_again(const DeclaredOrders::FilePlace& place) {
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
   if (followed->passed_count < std::min<std::size_t>(kSkipsMax, followed->order->size()))
     return false;
@@ -249,7 +250,8 @@ bool FutureBook::begin_again(const DeclaredOrders::FilePlace& place) {
   return true;
 }
 
-FutureBook::Followed* FutureBook::files_followed(const DeclaredOrders::FilePlace& place) {
+KnownFutureTable::Followed* KnownFutureTable::files_followed(
+    const DeclaredOrders::FilePlace& place) {
   if (orders_->is_refuted(place.declaration)) return nullptr;
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
   // Who opens more than the order has goes through it once more.
@@ -261,8 +263,8 @@ FutureBook::Followed* FutureBook::files_followed(const DeclaredOrders::FilePlace
   return followed.get();
 }
 
-std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
-                                                        DeclaredOrder order) {
+std::unique_ptr<KnownFutureTable::Followed> KnownFutureTable::begin(const std::string& path,
+                                                                    DeclaredOrder order) {
   auto fresh = std::make_unique<Followed>();
   fresh->path = path;
   fresh->order = std::move(order);
@@ -270,7 +272,8 @@ std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
 }
 
 // Null when too many are followed already.
-std::unique_ptr<FutureBook::Followed> FutureBook::begin(std::unique_ptr<Followed> fresh) {
+std::unique_ptr<KnownFutureTable::Followed> KnownFutureTable::begin(
+    std::unique_ptr<Followed> fresh) {
   CAIRN_CHECK(fresh->order != nullptr);
   if (followed_.size() >= kFollowedMax) return nullptr;
   fresh->passed.fill(kNoBlock);
@@ -282,14 +285,14 @@ std::unique_ptr<FutureBook::Followed> FutureBook::begin(std::unique_ptr<Followed
 }
 
 // Who knows more than its part now learns no more until it does not.
-void FutureBook::share_window() {
+void KnownFutureTable::share_window() {
   for (Followed* followed : followed_) {
     const std::size_t uses = std::max<std::size_t>(1, uses_max_ / followed_.size());
     followed->future.set_uses_max(std::min(uses, followed->uses_of_lap));
   }
 }
 
-void FutureBook::look_ahead(Followed& followed) {
+void KnownFutureTable::look_ahead(Followed& followed) {
   const std::vector<BlockRun>& order = *followed.order;
   // Of a window that is full, what is past is replaced however much that was.
   const std::size_t uses = std::max(kUsesPerRead, std::size_t{kSkipsMax} + 1);
@@ -308,7 +311,7 @@ void FutureBook::look_ahead(Followed& followed) {
 }
 
 // The last of so many uses has come, and the others are past with it.
-void FutureBook::move_on(Followed& followed, std::uint32_t uses) {
+void KnownFutureTable::move_on(Followed& followed, std::uint32_t uses) {
   CAIRN_CHECK(uses != 0);
   CAIRN_CHECK(uses <= followed.future.size());
   for (std::uint32_t at = 0; at + 1 < uses; ++at)
@@ -319,7 +322,7 @@ void FutureBook::move_on(Followed& followed, std::uint32_t uses) {
     followed.stray_at = followed.stray_at >= uses ? followed.stray_at - uses : KnownFuture::kNever;
 }
 
-void FutureBook::pass(Followed& followed, BlockRun run) {
+void KnownFutureTable::pass(Followed& followed, BlockRun run) {
   // The next piece of the same block.
   if (run == followed.last && run.count == 1) return;
   followed.last = run;
@@ -328,7 +331,7 @@ void FutureBook::pass(Followed& followed, BlockRun run) {
     pass_block(followed, static_cast<std::uint32_t>(run.first + at));
 }
 
-void FutureBook::pass_block(Followed& followed, std::uint32_t block) {
+void KnownFutureTable::pass_block(Followed& followed, std::uint32_t block) {
   // One that a later one was heard of before.
   const auto skipped = std::find(followed.skipped.begin(), followed.skipped.end(), block);
   if (skipped != followed.skipped.end()) {
@@ -355,7 +358,7 @@ void FutureBook::pass_block(Followed& followed, std::uint32_t block) {
   followed.stray_at = KnownFuture::kNever;
 }
 
-void FutureBook::end(std::unique_ptr<Followed>& followed) {
+void KnownFutureTable::end(std::unique_ptr<Followed>& followed) {
   if (followed == nullptr) return;
   const std::size_t erased = std::erase(followed_, followed.get());
   CAIRN_CHECK(erased == 1);
@@ -363,7 +366,7 @@ void FutureBook::end(std::unique_ptr<Followed>& followed) {
   share_window();
 }
 
-void FutureBook::drop_refuted() {
+void KnownFutureTable::drop_refuted() {
   refuted_seen_ = orders_->refuted();
   for (auto& [number, stream] : streams_) {
     if (stream.followed == nullptr || stream.followed->repeats ||
@@ -378,7 +381,7 @@ void FutureBook::drop_refuted() {
   }
 }
 
-void FutureBook::on_deaths() {
+void KnownFutureTable::on_deaths() {
   const std::lock_guard lock(mutex_);
   for (auto at = streams_.begin(); at != streams_.end();) {
     if (memory_.owners().is_alive(at->second.owner)) {
@@ -390,7 +393,7 @@ void FutureBook::on_deaths() {
   }
 }
 
-std::uint32_t FutureBook::until_use_of(const Followed& followed, std::uint32_t block) {
+std::uint32_t KnownFutureTable::until_use_of(const Followed& followed, std::uint32_t block) {
   const std::uint32_t after = followed.future.until_use(block);
   if (after != KnownFuture::kNever) return std::min(after, BlockView::kUseFarAway - 1);
   if (followed.is_at_its_end()) return BlockView::kUseNever;
@@ -401,7 +404,8 @@ std::uint32_t FutureBook::until_use_of(const Followed& followed, std::uint32_t b
 }
 
 // A file is wanted as long as a program has it open, and then as a whole.
-std::uint32_t FutureBook::until_use_of_file(ObjectIndex object, const OpenedFile& file) const {
+std::uint32_t KnownFutureTable::until_use_of_file(ObjectIndex object,
+                                                  const OpenedFile& file) const {
   if (memory_.objects().at(object).opens.load(std::memory_order_relaxed) != 0) return 0;
   const auto found = orders_of_files_.find(file.place.declaration);
   if (found == orders_of_files_.end() || found->second == nullptr) return BlockView::kUseUnknown;
@@ -411,7 +415,7 @@ std::uint32_t FutureBook::until_use_of_file(ObjectIndex object, const OpenedFile
       std::min<std::uint64_t>(until * file.blocks, BlockView::kUseFarAway - 1));
 }
 
-std::uint32_t FutureBook::until_use(const BlockView& view) const {
+std::uint32_t KnownFutureTable::until_use(const BlockView& view) const {
   const auto file = files_.find(view.object);
   if (file != files_.end()) return until_use_of_file(view.object, file->second);
   std::uint32_t soonest = BlockView::kUseUnknown;
@@ -425,13 +429,13 @@ std::uint32_t FutureBook::until_use(const BlockView& view) const {
   return may_be_soon && soonest >= BlockView::kUseFarAway ? BlockView::kUseUnknown : soonest;
 }
 
-void FutureBook::look_up(std::span<BlockView> blocks) const {
+void KnownFutureTable::look_up(std::span<BlockView> blocks) const {
   const std::lock_guard lock(mutex_);
   for (BlockView& view : blocks)
     view.until_use = followed_.empty() ? BlockView::kUseUnknown : until_use(view);
 }
 
-std::size_t FutureBook::known_ahead() const {
+std::size_t KnownFutureTable::known_ahead() const {
   const std::lock_guard lock(mutex_);
   std::size_t known = 0;
   for (const Followed* followed : followed_) known += followed->future.size();
