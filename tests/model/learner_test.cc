@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "memory/tiers/testing/test_memory.h"
-#include "service/learning/heat_book.h"
+#include "service/learning/heat_table.h"
 #include "service/learning/known_future_table.h"
 #include "service/learning/learned_replacement.h"
 #include "service/learning/read_streams.h"
@@ -153,7 +153,7 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   ReadStreams streams(memory_);
   KnownFutureTable future(memory_);
   LearnedReplacement learned(memory_, "ws-plus", 10);
-  HeatBook heat(memory_, directory_);
+  HeatTable heat(memory_, directory_);
   future.follow(&orders, [](const ToldAccess&) { return std::string(); });
   std::size_t found = 0;
   streams.set_found_repeated([&](const ToldAccess& told, RepeatedOrder order) {
@@ -164,7 +164,7 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   // Knowledge of files, its tables, what is known ahead, the experts of one tier, 256 heat maps.
   const std::size_t bound = (std::size_t{64} << 20) + (std::size_t{16} << 20) +
                             kTierBytes * 15 / 10'000 + kTierBytes * 5 / 1000 +
-                            HeatBook::kMapsMax * FileHeat::kMemoryBytesMax;
+                            HeatTable::kMapsMax * FileHeat::kMemoryBytesMax;
   std::size_t most_of_first_half = 0;
   std::size_t most = 0;
   std::vector<ToldAccess> batch(kBatch);

@@ -9,7 +9,7 @@
 #include "memory/tiers/node_memory.h"
 #include "service/control/control_server.h"
 #include "service/learning/event_reader.h"
-#include "service/learning/heat_book.h"
+#include "service/learning/heat_table.h"
 #include "service/learning/order_declarations.h"
 #include "service/learning/trace_recorder.h"
 
@@ -18,7 +18,7 @@ namespace cairn::node {
 class LearningCommands {
  public:
   LearningCommands(const NodeMemory& memory, EventReader& events, OrderDeclarations& declarations,
-                   HeatBook& heat, TraceRecorder& recorder)
+                   HeatTable& heat, TraceRecorder& recorder)
       : memory_(memory),
         events_(events),
         declarations_(declarations),
@@ -41,7 +41,7 @@ class LearningCommands {
   const NodeMemory& memory_;
   EventReader& events_;
   OrderDeclarations& declarations_;
-  HeatBook& heat_;
+  HeatTable& heat_;
   TraceRecorder& recorder_;
 };
 

@@ -15,7 +15,7 @@
 #include "service/capacity/read_balancer.h"
 #include "service/fetching/prefetcher.h"
 #include "service/learning/event_reader.h"
-#include "service/learning/heat_book.h"
+#include "service/learning/heat_table.h"
 #include "service/learning/known_future_table.h"
 #include "service/learning/learned_replacement.h"
 #include "service/learning/order_declarations.h"
@@ -34,7 +34,7 @@ class Learners {
   const LearnedReplacement* learned() const { return learned_.get(); }
   EventReader& events() { return events_; }
   OrderDeclarations& declarations() { return declarations_; }
-  HeatBook& heat() { return heat_; }
+  HeatTable& heat() { return heat_; }
   TraceRecorder& recorder() { return recorder_; }
 
   // Before the organizer asks for anything. `prefetcher`: null when nothing is fetched ahead.
@@ -54,7 +54,7 @@ class Learners {
   std::unique_ptr<LearnedReplacement> learned_;
   EventReader events_;
   ReadBalancer balancer_;
-  HeatBook heat_;
+  HeatTable heat_;
   TraceRecorder recorder_;
 };
 

@@ -24,15 +24,15 @@
 
 namespace cairn::node {
 
-class HeatBook final : public AccessObserver {
+class HeatTable final : public AccessObserver {
  public:
   // In memory at once; what was used longest ago is kept in its file alone.
   static constexpr std::size_t kMapsMax = 256;
 
-  HeatBook(const NodeMemory& memory, const std::string& node_directory);
-  ~HeatBook();
-  HeatBook(const HeatBook&) = delete;
-  HeatBook& operator=(const HeatBook&) = delete;
+  HeatTable(const NodeMemory& memory, const std::string& node_directory);
+  ~HeatTable();
+  HeatTable(const HeatTable&) = delete;
+  HeatTable& operator=(const HeatTable&) = delete;
 
   // Lets segments be placed by their scores as well. Before the first event.
   void set_placer(std::unique_ptr<HeatPlacer> placer) { placer_ = std::move(placer); }
