@@ -7,7 +7,7 @@
 #include <string>
 
 #include "memory/tiers/node_memory.h"
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 #include "service/control/control_server.h"
 #include "service/fetching/stager.h"
 #include "service/treatment/rule_book.h"
@@ -16,7 +16,7 @@ namespace cairn::node {
 
 class FileCommands {
  public:
-  FileCommands(const NodeMemory& memory, const AccountBook& accounts, RuleBook& rules,
+  FileCommands(const NodeMemory& memory, const AccountRegistry& accounts, RuleBook& rules,
                const Stager& stager)
       : memory_(memory), accounts_(accounts), rules_(rules), stager_(stager) {}
 
@@ -28,7 +28,7 @@ class FileCommands {
   void stage(ControlPeer& peer, const Json& request, bool in);
 
   const NodeMemory& memory_;
-  const AccountBook& accounts_;
+  const AccountRegistry& accounts_;
   RuleBook& rules_;
   const Stager& stager_;
 };

@@ -9,7 +9,7 @@
 
 namespace cairn::node {
 
-Status wait_for_reservations(const NodeMemory& memory, const AccountBook& accounts,
+Status wait_for_reservations(const NodeMemory& memory, const AccountRegistry& accounts,
                              const ControlPeer& peer, std::uint32_t run) {
   constexpr std::int64_t kPatienceNanos = 10'000'000'000;
   constexpr auto kPause = std::chrono::milliseconds(2);

@@ -14,7 +14,7 @@
 #include "service/attachment/client_table.h"
 #include "service/attachment/reaper.h"
 #include "service/attachment/run_table.h"
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 #include "service/control/control_server.h"
 #include "service/control/drain_request.h"
 #include "service/control/status_report.h"
@@ -31,7 +31,7 @@ struct RunKeepers {
   const NodeMemory& memory;
   RunTable& runs;
   ClientTable& clients;
-  AccountBook& accounts;
+  AccountRegistry& accounts;
   RuleBook& rules;
   ScratchSpace& scratch;
   Flusher& flusher;

@@ -153,7 +153,7 @@ Json unserved_json(const UnservedFiles& unserved) {
 }
 
 // What a run has of each tier.
-Json holdings_json(const NodeConfig& config, const AccountBook& accounts, std::uint32_t run) {
+Json holdings_json(const NodeConfig& config, const AccountRegistry& accounts, std::uint32_t run) {
   Json list = Json::array();
   for (const TierHolding& holding : accounts.holdings_of(run)) {
     list.push_back({{"name", tier_name(config, holding.tier)},
@@ -165,7 +165,7 @@ Json holdings_json(const NodeConfig& config, const AccountBook& accounts, std::u
 }
 
 // What rules reserve for their files, and what these have there.
-Json reservations_json(const NodeConfig& config, const AccountBook& accounts) {
+Json reservations_json(const NodeConfig& config, const AccountRegistry& accounts) {
   Json list = Json::array();
   for (const RuleHolding& holding : accounts.rule_holdings()) {
     Json entry = {{"pattern", holding.rule.pattern},

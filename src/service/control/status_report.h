@@ -12,7 +12,7 @@
 #include "service/attachment/client_table.h"
 #include "service/attachment/reaper.h"
 #include "service/attachment/run_table.h"
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 #include "service/control/json.h"
 #include "service/control/learning_report.h"
 #include "service/write_back/dirty_view.h"
@@ -28,7 +28,7 @@ struct StatusSources {
   const NodeMemory& memory;
   const ClientTable& clients;
   const RunTable& runs;
-  const AccountBook& accounts;
+  const AccountRegistry& accounts;
   const StoreFiles& files;
   const Flusher& flusher;
   const UnservedFiles& unserved;

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "service/attachment/attach_server.h"
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 #include "service/capacity/idle_profiler.h"
 #include "service/capacity/organizer_thread.h"
 #include "service/capacity/page_warmer.h"
@@ -200,7 +200,7 @@ class Service {
   RunTable runs_;
   BufferedDirectories directories_{config_, runs_};
   // Writing back.
-  AccountBook accounts_{memory_, clients_, config_};
+  AccountRegistry accounts_{memory_, clients_, config_};
   StoreFiles files_{memory_};
   Flusher flusher_{memory_, files_, clients_.service(), flush_options(config_),
                    [](const std::string& text) { spdlog::warn("{}", text); }};

@@ -57,7 +57,7 @@ bool same_part(const FileRule& left, const FileRule& right) {
 
 }  // namespace
 
-RuleBook::RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountBook& accounts,
+RuleBook::RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountRegistry& accounts,
                    PolicyNumber number_of_policy)
     : memory_(memory),
       config_(config),

@@ -17,7 +17,7 @@
 #include "base/node_config.h"
 #include "base/status.h"
 #include "memory/tiers/node_memory.h"
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 
 namespace cairn::node {
 
@@ -26,7 +26,7 @@ class RuleBook {
   // The number of a placement policy in the node's plans; an error says why there is none.
   using PolicyNumber = std::function<Result<std::uint8_t>(const std::string& name)>;
 
-  RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountBook& accounts,
+  RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountRegistry& accounts,
            PolicyNumber number_of_policy);
 
   // Takes the node's own rules into force. Errors: names the rule and what is wrong with it; then
@@ -76,7 +76,7 @@ class RuleBook {
 
   const NodeMemory& memory_;
   const NodeConfig& config_;
-  AccountBook& accounts_;
+  AccountRegistry& accounts_;
   const PolicyNumber number_of_policy_;
   mutable std::mutex parts_mutex_;  // one thread at a time adds to the table of parts
   mutable std::mutex mutex_;

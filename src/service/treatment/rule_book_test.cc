@@ -48,7 +48,7 @@ class RuleBookTest : public ::testing::Test {
   NodeMemory memory_;
   std::optional<DescriptorBudget> descriptors_;
   std::optional<ClientTable> clients_;
-  std::optional<AccountBook> accounts_;
+  std::optional<AccountRegistry> accounts_;
   std::optional<RuleBook> book_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ std::uint64_t slabs_of_bytes(std::uint64_t bytes) {
 
 }  // namespace
 
-AccountBook::AccountBook(NodeMemory& memory, ClientTable& clients, const NodeConfig& config)
+AccountRegistry::AccountRegistry(NodeMemory& memory, ClientTable& clients, const NodeConfig& config)
     : memory_(memory), clients_(clients), config_(config) {
   for (unsigned account = 1; account < kRuleAccountsFirst; ++account)
     free_.push_back(static_cast<AccountId>(account));
@@ -35,7 +35,7 @@ AccountBook::AccountBook(NodeMemory& memory, ClientTable& clients, const NodeCon
     free_for_rules_.emplace_back(static_cast<AccountId>(account), "");
 }
 
-Result<unsigned> AccountBook::tier_named(const std::string& name) const {
+Result<unsigned> AccountRegistry::tier_named(const std::string& name) const {
   std::string known;
   for (unsigned tier = 0; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier) {
     if (memory_.pool(static_cast<TierId>(tier)).slab_count() == 0) continue;
@@ -47,7 +47,7 @@ Result<unsigned> AccountBook::tier_named(const std::string& name) const {
 }
 
 // Requires: the mutex.
-std::string AccountBook::who_reserves(unsigned tier) const {
+std::string AccountRegistry::who_reserves(unsigned tier) const {
   std::string text;
   for (const auto& [run, account] : accounts_) {
     const std::uint32_t slabs = memory_.accounts().tiers[tier].reserved(account);
@@ -64,7 +64,7 @@ std::string AccountBook::who_reserves(unsigned tier) const {
 
 // Whether the account may have so many slabs of the tier instead of what it has. Requires: the
 // mutex.
-Status AccountBook::check(unsigned tier, std::uint64_t slabs, AccountId account) const {
+Status AccountRegistry::check(unsigned tier, std::uint64_t slabs, AccountId account) const {
   const std::uint32_t all = memory_.pool(static_cast<TierId>(tier)).slab_count();
   const std::uint32_t most = all - margin_of(all);
   CAIRN_CHECK(most <= all);
@@ -78,8 +78,8 @@ Status AccountBook::check(unsigned tier, std::uint64_t slabs, AccountId account)
                     ", " + size_of(all - most) + " stay for everybody, and " + who_reserves(tier));
 }
 
-Status AccountBook::begin_run(std::uint32_t run, std::uint32_t weight,
-                              const std::vector<Reservation>& reservations) {
+Status AccountRegistry::begin_run(std::uint32_t run, std::uint32_t weight,
+                                  const std::vector<Reservation>& reservations) {
   const std::lock_guard lock(mutex_);
   std::map<unsigned, std::uint64_t> slabs_of;
   for (const Reservation& reservation : reservations) {
@@ -110,7 +110,7 @@ Status AccountBook::begin_run(std::uint32_t run, std::uint32_t weight,
 }
 
 // Requires: the mutex.
-void AccountBook::open(AccountId account, const std::map<unsigned, std::uint64_t>& slabs_of) {
+void AccountRegistry::open(AccountId account, const std::map<unsigned, std::uint64_t>& slabs_of) {
   AccountTable& table = memory_.accounts();
   for (TierAccounts& tier : table.tiers)
     tier.accounts[raw(account)].share.store(UINT32_MAX, std::memory_order_relaxed);
@@ -122,7 +122,7 @@ void AccountBook::open(AccountId account, const std::map<unsigned, std::uint64_t
   if (!slabs_of.empty()) memory_.wake_organizer();
 }
 
-void AccountBook::end_run(std::uint32_t run) {
+void AccountRegistry::end_run(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
   const auto found = accounts_.find(run);
   if (found == accounts_.end()) return;
@@ -137,7 +137,7 @@ void AccountBook::end_run(std::uint32_t run) {
 }
 
 // Nothing is reserved for the account any more, and what it has is nobody's. Requires: the mutex.
-void AccountBook::empty(AccountId account) {
+void AccountRegistry::empty(AccountId account) {
   CAIRN_CHECK(raw(account) < kAccountsMax);
   AccountTable& table = memory_.accounts();
   std::uint32_t reserved_tiers = 0;
@@ -153,7 +153,7 @@ void AccountBook::empty(AccountId account) {
 
 // The number that files of the pattern name already, if it is free: each further one takes room in
 // the table of parts for good. Requires: the mutex.
-Result<AccountId> AccountBook::free_for_rule(const RuleKey& rule) {
+Result<AccountId> AccountRegistry::free_for_rule(const RuleKey& rule) {
   if (free_for_rules_.empty()) {
     return Status(StatusCode::kExhausted, "a node takes " +
                                               std::to_string(kAccountsMax - kRuleAccountsFirst) +
@@ -168,7 +168,8 @@ Result<AccountId> AccountBook::free_for_rule(const RuleKey& rule) {
   return account;
 }
 
-Result<AccountId> AccountBook::open_for_rule(const RuleKey& rule, const Reservation& reservation) {
+Result<AccountId> AccountRegistry::open_for_rule(const RuleKey& rule,
+                                                 const Reservation& reservation) {
   const std::lock_guard lock(mutex_);
   const auto tier = tier_named(reservation.tier);
   if (!tier) return tier.status();
@@ -188,7 +189,7 @@ Result<AccountId> AccountBook::open_for_rule(const RuleKey& rule, const Reservat
   return account;
 }
 
-void AccountBook::close_for_rule(const RuleKey& rule) {
+void AccountRegistry::close_for_rule(const RuleKey& rule) {
   const std::lock_guard lock(mutex_);
   const auto found = of_rules_.find(rule);
   if (found == of_rules_.end()) return;
@@ -203,7 +204,7 @@ void AccountBook::close_for_rule(const RuleKey& rule) {
 }
 
 // Requires: the mutex.
-std::uint64_t AccountBook::missing_of(AccountId account) const {
+std::uint64_t AccountRegistry::missing_of(AccountId account) const {
   std::uint64_t missing = 0;
   for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
     const TierAccounts& of_tier = memory_.accounts().tiers[tier];
@@ -215,7 +216,7 @@ std::uint64_t AccountBook::missing_of(AccountId account) const {
   return missing;
 }
 
-std::uint64_t AccountBook::missing_slabs(std::uint32_t run) const {
+std::uint64_t AccountRegistry::missing_slabs(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
   std::uint64_t missing = 0;
   if (const auto found = accounts_.find(run); found != accounts_.end())
@@ -226,7 +227,7 @@ std::uint64_t AccountBook::missing_slabs(std::uint32_t run) const {
   return missing;
 }
 
-std::vector<RuleHolding> AccountBook::rule_holdings() const {
+std::vector<RuleHolding> AccountRegistry::rule_holdings() const {
   const std::lock_guard lock(mutex_);
   std::vector<RuleHolding> holdings;
   for (const auto& [rule, account] : of_rules_) {
@@ -240,7 +241,7 @@ std::vector<RuleHolding> AccountBook::rule_holdings() const {
   return holdings;
 }
 
-std::vector<TierHolding> AccountBook::holdings_of(std::uint32_t run) const {
+std::vector<TierHolding> AccountRegistry::holdings_of(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
   const auto found = accounts_.find(run);
   std::vector<TierHolding> holdings;
