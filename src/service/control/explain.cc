@@ -121,7 +121,7 @@ Json Explanation::handling_json(const ObjectHandling& handling) const {
 Json Explanation::rules_json(const ExplainRequest& request) const {
   Json list = Json::array();
   if (request.path.empty()) return list;
-  for (const RuleBook::Decision& decision :
+  for (const RuleRegistry::Decision& decision :
        rules_.decisions(request.path, request.size, directories_.all())) {
     Json rule = rule_to_json(decision.rule);
     const char* property = name_of_property(decision.property);

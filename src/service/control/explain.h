@@ -12,7 +12,7 @@
 #include "service/capacity/placement_engine.h"
 #include "service/control/json.h"
 #include "service/treatment/buffered_directories.h"
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 
 namespace cairn::node {
 
@@ -30,7 +30,7 @@ struct ExplainRequest {
 class Explanation {
  public:
   Explanation(const NodeConfig& config, const NodeMemory& memory, const PlacementEngine& placement,
-              const RuleBook& rules, const BufferedDirectories& directories)
+              const RuleRegistry& rules, const BufferedDirectories& directories)
       : config_(config),
         memory_(memory),
         placement_(placement),
@@ -50,7 +50,7 @@ class Explanation {
   const NodeConfig& config_;
   const NodeMemory& memory_;
   const PlacementEngine& placement_;
-  const RuleBook& rules_;
+  const RuleRegistry& rules_;
   const BufferedDirectories& directories_;
 };
 

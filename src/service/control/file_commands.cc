@@ -36,7 +36,7 @@ void pin_resident(const NodeMemory& memory, const Json& file, bool pinned) {
 }
 
 // What is pinned can never leave: more than its tier has room for would fill that for good.
-Status check_pins(const NodeMemory& memory, const RuleBook& rules, const FileRule& rule,
+Status check_pins(const NodeMemory& memory, const RuleRegistry& rules, const FileRule& rule,
                   const Json& files) {
   if (!rule.pinned.value_or(false) || !rule.tier) return Status::ok();
   const auto handling = rules.handling_of(rule, ObjectHandling());

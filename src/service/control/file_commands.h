@@ -10,13 +10,13 @@
 #include "service/capacity/account_registry.h"
 #include "service/control/control_server.h"
 #include "service/fetching/stager.h"
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 
 namespace cairn::node {
 
 class FileCommands {
  public:
-  FileCommands(const NodeMemory& memory, const AccountRegistry& accounts, RuleBook& rules,
+  FileCommands(const NodeMemory& memory, const AccountRegistry& accounts, RuleRegistry& rules,
                const Stager& stager)
       : memory_(memory), accounts_(accounts), rules_(rules), stager_(stager) {}
 
@@ -29,7 +29,7 @@ class FileCommands {
 
   const NodeMemory& memory_;
   const AccountRegistry& accounts_;
-  RuleBook& rules_;
+  RuleRegistry& rules_;
   const Stager& stager_;
 };
 

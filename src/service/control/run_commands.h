@@ -19,7 +19,7 @@
 #include "service/control/drain_request.h"
 #include "service/control/status_report.h"
 #include "service/control/stop_request.h"
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
 
@@ -32,7 +32,7 @@ struct RunKeepers {
   RunTable& runs;
   ClientTable& clients;
   AccountRegistry& accounts;
-  RuleBook& rules;
+  RuleRegistry& rules;
   ScratchSpace& scratch;
   Flusher& flusher;
   Reaper& reaper;

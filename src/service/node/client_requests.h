@@ -11,7 +11,7 @@
 #include "service/attachment/attach_server.h"
 #include "service/attachment/client_table.h"
 #include "service/attachment/reaper.h"
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
 #include "service/write_back/request_worker.h"
@@ -29,7 +29,7 @@ struct RequestTargets {
   StoreFiles& files;
   Flusher& flusher;
   UnservedFiles& unserved;
-  const RuleBook& rules;
+  const RuleRegistry& rules;
   const ScratchSpace& scratch;
 };
 

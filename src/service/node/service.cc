@@ -35,7 +35,7 @@
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
 #include "service/process/log_file.h"
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/descriptor_budget.h"
 #include "service/write_back/end_bound.h"
@@ -213,8 +213,8 @@ class Service {
                  [this](const SweepCounts& counts) { after_sweep(counts); }};
   // Treatment.
   PlacementEngine placement_{memory_, figures_of(config_), log_warning};
-  RuleBook rules_{memory_, config_, accounts_,
-                  [this](const std::string& name) { return placement_.number_of(name); }};
+  RuleRegistry rules_{memory_, config_, accounts_,
+                      [this](const std::string& name) { return placement_.number_of(name); }};
   ScratchSpace scratch_{memory_, clients_.service(), config_.node_directory + "/scratch"};
   // Learning, and what acts on it.
   Learners learners_{config_, memory_, clients_, placement_};

@@ -21,13 +21,13 @@
 
 namespace cairn::node {
 
-class RuleBook {
+class RuleRegistry {
  public:
   // The number of a placement policy in the node's plans; an error says why there is none.
   using PolicyNumber = std::function<Result<std::uint8_t>(const std::string& name)>;
 
-  RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountRegistry& accounts,
-           PolicyNumber number_of_policy);
+  RuleRegistry(const NodeMemory& memory, const NodeConfig& config, AccountRegistry& accounts,
+               PolicyNumber number_of_policy);
 
   // Takes the node's own rules into force. Errors: names the rule and what is wrong with it; then
   // none of them holds, and nothing is reserved by them.
