@@ -82,10 +82,10 @@ cairn_module(service/treatment
              LIBRARIES nlohmann_json::nlohmann_json)
 cairn_module(service/fetching
              DEPS memory/tiers memory/backing memory/buffer policy/prefetch service/process service/organizer
-                  service/write_back service/attachment service/learning service/treatment
+                  service/write_back service/learning service/treatment
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/control
-             DEPS policy/prefetch service/process service/plugins service/write_back service/attachment
+             DEPS memory/tiers service/process service/write_back service/attachment
                   service/learning service/capacity service/treatment service/fetching
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node

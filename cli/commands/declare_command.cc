@@ -16,7 +16,7 @@
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/paths.h"
-#include "service/learning/order_book.h"
+#include "service/learning/declared_orders.h"
 
 namespace cairn::cli {
 namespace {
@@ -51,7 +51,7 @@ int command_declare(const Arguments& arguments) {
   parse(app, arguments);
   const std::string absolute = absolute_path(path);
   // The command reads the file too, so that a mistake reaches the user who typed it.
-  const auto orders = node::OrderBook::load(absolute, {});
+  const auto orders = node::DeclaredOrders::load(absolute, {});
   if (!orders) throw Failure(orders.status().message(), "docs/orders.md says what can be declared");
   if (orders->is_empty()) throw Failure(path + " declares nothing", "write a declaration a line");
   for (const std::string& source : orders->sources()) store(source);

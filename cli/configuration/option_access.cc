@@ -12,7 +12,7 @@
 #include "base/nearest_name.h"
 #include "cli/terminal/paths.h"
 #include "policy/rules/rule_reader.h"
-#include "service/learning/order_book.h"
+#include "service/learning/declared_orders.h"
 
 namespace cairn::cli::fields {
 namespace {
@@ -110,7 +110,7 @@ void set_declared_orders(const Setting& setting, Draft& draft) {
   draft.configuration.node.orders_file.clear();
   if (is_none(text)) return;
   const std::string path = absolute_path(text);
-  const auto orders = node::OrderBook::load(path, {});
+  const auto orders = node::DeclaredOrders::load(path, {});
   if (orders) {
     draft.configuration.node.orders_file = path;
   } else {

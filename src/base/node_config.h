@@ -88,7 +88,7 @@ struct NodeConfig {
   uint32_t prefetch_percent = 25;
   bool balances_reads = false;
   bool prefetches_by_heat = false;
-  // absolute; of declared orders (service/learning/order_book.h); empty: none
+  // absolute; of declared orders (service/learning/declared_orders.h); empty: none
   std::string orders_file;
   // absolute; a plugin (service/plugins/predictor_plugin.h); empty: none
   std::string predictor_file;
@@ -122,4 +122,10 @@ namespace cairn::node {
 // The node service takes the resolved configuration as it is; service/node/service.h declares
 // int run_service(const ServiceConfig& config).
 using ServiceConfig = ::cairn::NodeConfig;
+// The name of tier `index`: 0 is "ram", and the one past the file tiers "swap".
+inline std::string tier_name(const NodeConfig& config, unsigned index) {
+  if (index == 0) return "ram";
+  return index > config.tiers.size() ? std::string("swap") : config.tiers[index - 1].name;
+}
+
 }  // namespace cairn::node

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "memory/tiers/testing/test_memory.h"
-#include "service/learning/future_book.h"
-#include "service/learning/heat_book.h"
+#include "service/learning/heat_table.h"
+#include "service/learning/known_future_table.h"
 #include "service/learning/learned_replacement.h"
 #include "service/learning/read_streams.h"
 
@@ -149,11 +149,11 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Programs programs(memory_, make_files(std::mt19937_64(seed)), seed);
   const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
-  OrderBook orders;
+  DeclaredOrders orders;
   ReadStreams streams(memory_);
-  FutureBook future(memory_);
+  KnownFutureTable future(memory_);
   LearnedReplacement learned(memory_, "ws-plus", 10);
-  HeatBook heat(memory_, directory_);
+  HeatTable heat(memory_, directory_);
   future.follow(&orders, [](const ToldAccess&) { return std::string(); });
   std::size_t found = 0;
   streams.set_found_repeated([&](const ToldAccess& told, RepeatedOrder order) {
@@ -164,7 +164,7 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   // Knowledge of files, its tables, what is known ahead, the experts of one tier, 256 heat maps.
   const std::size_t bound = (std::size_t{64} << 20) + (std::size_t{16} << 20) +
                             kTierBytes * 15 / 10'000 + kTierBytes * 5 / 1000 +
-                            HeatBook::kMapsMax * FileHeat::kMemoryBytesMax;
+                            HeatTable::kMapsMax * FileHeat::kMemoryBytesMax;
   std::size_t most_of_first_half = 0;
   std::size_t most = 0;
   std::vector<ToldAccess> batch(kBatch);
@@ -173,9 +173,9 @@ TEST_F(Learner, KeepsWithinItsMemory) {
     for (const ToldAccess& each : batch) streams.take(each);
     for (WantedBlocks wanted; streams.next(16, &wanted);) streams.note_fetched(wanted.stream);
     streams.take_closed([](ObjectIndex) {});
-    future.take(batch);
-    learned.take(batch);
-    heat.take(batch);
+    future.on_accesses(batch);
+    learned.on_accesses(batch);
+    heat.on_accesses(batch);
     if (told / kBatch % 256 != 0) continue;
     const std::size_t now = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
     most = std::max(most, now > before ? now - before : 0);

@@ -3,26 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
 
-#include "base/clock.h"
+#include "base/check.h"
 #include "service/process/local_socket.h"
-#include "service/process/process_image.h"
 
 namespace cairn::node {
 namespace {
@@ -39,26 +34,12 @@ constexpr std::uint64_t token(Kind kind, std::uint64_t number = 0) {
 constexpr message::Malformed kTooEarly{"a message before its greeting"};
 constexpr message::Malformed kOneWay{"a request on a connection of another kind"};
 
-// A dying process closes its sockets a moment before its pidfd tells.
-constexpr std::int64_t kOrphanCheckNanos = 20'000'000;
-
-// Also of a zombie.
-bool has_ended(pid_t pid) {
-  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd) return errno == ESRCH || (::kill(pid, 0) != 0 && errno == ESRCH);
-  pollfd entry{pidfd.get(), POLLIN, 0};
-  return ::poll(&entry, 1, 0) > 0;
-}
-
 bool add_to_epoll(int epoll, int fd, std::uint64_t data) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = data;
   return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
-
-// How often it is looked whether processes live that cannot be watched.
-constexpr int kLookMs = 100;
 
 // So many numbers stay free for what comes with messages when connections are taken.
 constexpr rlim_t kLeftByConnections = 4;
@@ -95,6 +76,11 @@ AttachServer::AttachServer(const NodeMemory& memory, ClientTable& clients, Store
       files_(files),
       unserved_(unserved),
       events_(events),
+      processes_(clients, unserved, events,
+                 [this](int pidfd, pid_t pid) {
+                   return add_to_epoll(epoll_.get(), pidfd,
+                                       token(Kind::kProcess, static_cast<std::uint64_t>(pid)));
+                 }),
       lost_(memory, clients.descriptors(), files) {}
 
 AttachServer::~AttachServer() { stop(); }
@@ -139,8 +125,8 @@ void AttachServer::run() {
   constexpr int kEventsMax = 64;
   epoll_event events[kEventsMax];
   for (;;) {
-    const bool is_waiting = !orphans_.empty() || lost_.any() || !is_listening_;
-    const int idle_ms = unwatched_.empty() ? -1 : kLookMs;
+    const bool is_waiting = processes_.has_orphans() || lost_.any() || !is_listening_;
+    const int idle_ms = processes_.has_unwatched() ? ProcessWatch::kLookMs : -1;
     const int waiting_ms = is_waiting ? 5 : idle_ms;
     const int timeout_ms = resting_.empty() ? waiting_ms : kRestMs;
     const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
@@ -156,11 +142,11 @@ void AttachServer::run() {
         if ((kind == Kind::kProcess) != (pass == 1)) continue;
         if (kind == Kind::kListener) accept_all();
         if (kind == Kind::kConnection) serve_connection(number);
-        if (kind == Kind::kProcess) process_ended(static_cast<pid_t>(number));
+        if (kind == Kind::kProcess) processes_.ended(static_cast<pid_t>(number));
       }
     }
-    if (!orphans_.empty()) check_orphans();
-    if (!unwatched_.empty()) check_unwatched();
+    if (processes_.has_orphans()) processes_.check_orphans();
+    if (processes_.has_unwatched()) processes_.check_unwatched();
     if (lost_.any()) try_lost_again();
     if (!is_listening_) listen(true);
   }
@@ -244,14 +230,12 @@ void AttachServer::close_connection(std::uint64_t id) {
   // The kernel forgets it by itself only when nobody else shares it.
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
   connection.socket.reset();
-  if (connection.owner) {
-    orphans_.push_back(
-        Orphan{connection.pid, connection.owner, monotonic_ns() + kOrphanCheckNanos});
-  }
+  if (connection.owner) processes_.disconnected(connection.pid, connection.owner);
   if (!connection.is_ledger) return;
   if (unserved_.hung_up(id)) events_.on_ledger_over();
   // A process that closes its connection and lives on is watched with the number that is free now.
-  if (!notice_end_of(connection.pid, std::move(connection.room))) process_ended(connection.pid);
+  if (!processes_.notice_end_of(connection.pid, std::move(connection.room)))
+    processes_.ended(connection.pid);
 }
 
 // Returns false when the connection is to be closed: never that of an attached process for what it
@@ -291,7 +275,7 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Discar
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Inherited) {
   if (!connection.owner && !connection.is_ledger) return act(id, connection, kTooEarly);
-  inherited(connection);
+  processes_.inherited(connection.pid, connection.is_ledger);
   return true;
 }
 
@@ -327,14 +311,9 @@ void AttachServer::answer(const Connection& connection, int error) {
 }
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {
-  const auto found = processes_.find(connection.pid);
-  const bool is_its =
-      found != processes_.end() && connection.owner && found->second.owner == connection.owner;
-  if (!is_its) return connection.is_ledger;
-  const std::uint16_t slot = connection.owner.slot();
-  found->second.owner = Owner();
+  if (!connection.owner || !processes_.decline(connection.pid, connection.owner))
+    return connection.is_ledger;
   connection.owner = Owner();
-  events_.on_departure(clients_.declare_dead(slot), AttachEvents::Departure::kDied);
   return false;
 }
 
@@ -347,6 +326,8 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenO
 // A ledger costs one number, its connection's: its end tells of the end of all who have it. Where
 // there is no room for that, what is asked goes into the node's own ledger, which is never over.
 LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run) {
+  CAIRN_CHECK(!connection.owner);
+  CAIRN_CHECK(id != UnservedFiles::kOfNode);
   connection.run = run;
   if (connection.is_ledger) return id;
   std::optional<FileRoom> room = clients_.descriptors().take_one();
@@ -367,7 +348,8 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserv
   clients_.note_foreign(ForeignProgram{unserved.sender, unserved.run, std::move(unserved.command),
                                        text_of(unserved.reason)});
   const bool is_watched = ledger != UnservedFiles::kOfNode && unserved.sender == connection.pid;
-  if (!is_watched && !notice_end_of(unserved.sender, std::nullopt)) process_ended(unserved.sender);
+  if (!is_watched && !processes_.notice_end_of(unserved.sender, std::nullopt))
+    processes_.ended(unserved.sender);
   events_.on_unserved(answer_to(id, connection, ledger));
   return ledger != UnservedFiles::kOfNode;
 }
@@ -387,6 +369,7 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepTh
 }
 
 SharedFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
+  CAIRN_CHECK(connection.socket != nullptr);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
   SharedFd socket = std::move(connection.socket);
   connections_.erase(id);
@@ -436,15 +419,7 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
         connection, UnservedReason::kOtherVersion,
         "the node's memory has another layout: restart the node with this version of Cairn");
   }
-  const auto known = processes_.find(connection.pid);
-  if (known != processes_.end() && known->second.owner) {
-    // Only an exec makes a process attach twice: nobody of the old image is left to touch the
-    // arena.
-    Process& before = known->second;
-    before.departed.push_back(clients_.declare_dead(before.owner.slot()));
-    before.owner = Owner();
-    events_.on_departure(before.departed.back(), AttachEvents::Departure::kExeced);
-  }
+  processes_.image_replaced(connection.pid);
   ClientInfo client;
   client.pid = connection.pid;
   client.run = hello.run;
@@ -453,15 +428,12 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
   const std::optional<Owner> owner = clients_.attach(client, &why);
   if (!owner) return refuse(connection, why, text_of(why));
   // After it has been let in: a process that is refused costs no number.
-  Process* process = watch(connection.pid);
-  if (process == nullptr) {
+  if (!processes_.attach(connection.pid, *owner)) {
     events_.on_departure(clients_.declare_dead(owner->slot()), AttachEvents::Departure::kDied);
     return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
   }
   connection.owner = *owner;
   connection.run = hello.run;
-  process->owner = *owner;
-  process->run = hello.run;
   return send_welcome(connection);
 }
 
@@ -496,94 +468,8 @@ bool AttachServer::send_welcome(const Connection& connection) const {
 void AttachServer::note_foreign(const ForeignProgram& program) {
   events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) +
               "): " + program.reason);
-  if (notice_end_of(program.pid, clients_.descriptors().take_one())) clients_.note_foreign(program);
-}
-
-void AttachServer::inherited(const Connection& connection) {
-  const auto found = processes_.find(connection.pid);
-  if (found == processes_.end()) return;
-  // An image that is not served has no slot of its own: what is there is the old one's.
-  if (connection.is_ledger && found->second.owner) {
-    found->second.departed.push_back(clients_.declare_dead(found->second.owner.slot()));
-    found->second.owner = Owner();
-    events_.on_departure(found->second.departed.back(), AttachEvents::Departure::kExeced);
-  }
-  for (const Owner old : found->second.departed) events_.on_inherited(old);
-  found->second.departed.clear();
-  if (!connection.is_ledger) clients_.end_foreign(connection.pid);
-}
-
-AttachServer::Process* AttachServer::watch(pid_t pid) {
-  if (const auto found = processes_.find(pid); found != processes_.end()) return &found->second;
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd || !add_to_epoll(epoll_.get(), pidfd.get(),
-                              token(Kind::kProcess, static_cast<std::uint64_t>(pid)))) {
-    return nullptr;
-  }
-  Process process;
-  process.pidfd = std::move(pidfd);
-  return &processes_.emplace(pid, std::move(process)).first->second;
-}
-
-bool AttachServer::notice_end_of(pid_t pid, std::optional<FileRoom> room) {
-  if (processes_.contains(pid)) return true;
-  if (has_ended(pid)) return false;
-  Process* process = room ? watch(pid) : nullptr;
-  if (process != nullptr) {
-    process->room = std::move(*room);
-  } else {
-    unwatched_.insert(pid);
-  }
-  return true;
-}
-
-void AttachServer::check_unwatched() {
-  const std::int64_t now = monotonic_ns();
-  if (now < unwatched_at_ns_) return;
-  unwatched_at_ns_ = now + kLookMs * std::int64_t{1'000'000};
-  std::vector<pid_t> ended;
-  std::copy_if(unwatched_.begin(), unwatched_.end(), std::back_inserter(ended), has_ended);
-  for (const pid_t pid : ended) process_ended(pid);
-}
-
-void AttachServer::process_ended(pid_t pid) {
-  unwatched_.erase(pid);
-  if (const auto found = processes_.find(pid); found != processes_.end()) {
-    const Process process = std::move(found->second);
-    processes_.erase(found);
-    std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });
-    if (process.owner) {
-      events_.on_departure(clients_.declare_dead(process.owner.slot()),
-                           AttachEvents::Departure::kDied);
-    }
-    for (const Owner old : process.departed) events_.on_inherited(old);
-  }
-  clients_.end_foreign(pid);
-  if (unserved_.holder_ended(pid)) events_.on_ledger_over();
-}
-
-void AttachServer::check_orphans() {
-  const std::int64_t now = monotonic_ns();
-  std::vector<Orphan> due;
-  std::erase_if(orphans_, [&](const Orphan& orphan) {
-    if (orphan.check_at_ns > now) return false;
-    due.push_back(orphan);
-    return true;
-  });
-  for (const Orphan& orphan : due) {
-    const auto found = processes_.find(orphan.pid);
-    if (found == processes_.end() || found->second.owner != orphan.owner) continue;
-    // Still mapped: the program closed our socket but goes on. Its death will be seen by the pidfd.
-    // So it is with one of which the kernel says nothing, unless it has told that it executes what
-    // cannot be intercepted.
-    const NodeMapping mapping = node_mapping_of(orphan.pid);
-    if (mapping == NodeMapping::kMapped) continue;
-    if (mapping == NodeMapping::kUnknown && !clients_.is_foreign(orphan.pid)) continue;
-    Process& process = found->second;
-    process.departed.push_back(clients_.declare_dead(process.owner.slot()));
-    process.owner = Owner();
-    events_.on_departure(process.departed.back(), AttachEvents::Departure::kExeced);
-  }
+  if (processes_.notice_end_of(program.pid, clients_.descriptors().take_one()))
+    clients_.note_foreign(program);
 }
 
 }  // namespace cairn::node

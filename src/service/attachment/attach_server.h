@@ -10,10 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -21,42 +17,16 @@
 
 #include "base/status.h"
 #include "frontends/protocol/protocol.h"
+#include "service/attachment/attach_events.h"
 #include "service/attachment/client_message.h"
 #include "service/attachment/client_table.h"
+#include "service/attachment/process_watch.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/lost_descriptors.h"
 #include "service/write_back/store_files.h"
 #include "service/write_back/unserved_files.h"
 
 namespace cairn::node {
-
-// What the thread tells the rest of the service. Called in the thread: must not block.
-class AttachEvents {
- public:
-  enum class Departure : std::uint8_t {
-    kDied,  // return everything
-    // a new image runs in the process: locks and leases at once, its holds wait for the new image
-    kExeced
-  };
-  virtual void on_departure(Owner dead, Departure how) = 0;
-  // The new image of a process has taken over what it wants of `old`, which was departed by exec.
-  virtual void on_inherited(Owner old) = 0;
-  virtual void on_descriptor(ObjectIndex object) = 0;
-  virtual void on_discarded(ObjectIndex object) = 0;
-  // These answer kFlushed on `connection`, in a thread of its own.
-  virtual void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) = 0;
-  // The same for everything of a file system; see SyncMessage.
-  virtual void on_sync_request(SharedFd connection, std::uint64_t device) = 0;
-  virtual void on_unserved(SharedFd connection) = 0;
-  virtual void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
-                               const protocol::UnservedMessage& told) = 0;
-  // A ledger of the unserved is over.
-  virtual void on_ledger_over() = 0;
-  virtual void log(const std::string& text) = 0;
-
- protected:
-  ~AttachEvents() = default;
-};
 
 class AttachServer {
  public:
@@ -84,14 +54,6 @@ class AttachServer {
     bool is_ledger = false;  // the connection's number names its ledger
     bool has_erred = false;  // it has sent what cannot be understood, and the log says so
   };
-  struct Process {
-    FileRoom room;  // none of one that is attached, which has room of its own
-    UniqueFd pidfd;
-    std::vector<Owner> departed;  // images before an exec, whose holds wait
-    Owner owner;                  // none when the present image is not attached
-    std::uint32_t run = 0;
-  };
-
   void run();
   void accept_all();
   // Out of descriptors, connections wait in the listener's queue until some are closed.
@@ -127,16 +89,6 @@ class AttachServer {
   // The connection leaves the thread's care.
   SharedFd give_away(std::uint64_t id, Connection& connection);
   void note_foreign(const ForeignProgram& program);
-  void inherited(const Connection& connection);
-  // Makes sure that the death of `pid` is noticed. Null when it is dead already, or there is no
-  // number to watch it with.
-  Process* watch(pid_t pid);
-  // The same of one that is not attached, also without room for a descriptor of it. False when it
-  // is dead already.
-  bool notice_end_of(pid_t pid, std::optional<FileRoom> room);
-  void process_ended(pid_t pid);
-  void check_unwatched();
-  void check_orphans();
 
   const NodeMemory& memory_;
   ClientTable& clients_;
@@ -151,20 +103,10 @@ class AttachServer {
   std::thread thread_;
   std::uint64_t next_connection_ = 1;
   std::unordered_map<std::uint64_t, Connection> connections_;
-  std::map<pid_t, Process> processes_;
+  ProcessWatch processes_;
   std::vector<std::uint64_t> resting_;
   std::uint64_t descriptors_received_ = 0;
-  // Processes whose connection closed while they live: an exec, or a death that is a moment away.
-  struct Orphan {
-    pid_t pid;
-    Owner owner;
-    std::int64_t check_at_ns;
-  };
-  std::vector<Orphan> orphans_;
   LostDescriptors lost_;
-  // Processes whose end is looked for now and then, for want of numbers to watch them with.
-  std::set<pid_t> unwatched_;
-  std::int64_t unwatched_at_ns_ = 0;
 };
 
 }  // namespace cairn::node

@@ -28,6 +28,7 @@ ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
       budget_(budget),
       service_(memory.owners().current(kServiceSlot)),
       seats_(memory.slot_count()) {
+  CAIRN_CHECK(memory.slot_count() > kServiceSlot);
   for (std::uint32_t slot = kServiceSlot + 1; slot < memory.slot_count(); ++slot) {
     free_slots_.push_back(static_cast<std::uint16_t>(slot));
   }
@@ -63,6 +64,7 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::Uns
   slot.state.store(SlotState::kActive, std::memory_order_release);
   ++busy_;
   ++attaches_;
+  CAIRN_CHECK(busy_ + free_slots_.size() == seats_.size() - kServiceSlot - 1);
   return memory_.owners().current(index);
 }
 
@@ -70,6 +72,8 @@ Owner ClientTable::declare_dead(std::uint16_t slot) {
   const std::lock_guard lock(mutex_);
   const Owner dead = memory_.owners().current(slot);
   CAIRN_CHECK(slot != kServiceSlot);
+  CAIRN_CHECK(slot < seats_.size());
+  CAIRN_CHECK(seats_[slot].state == SlotState::kActive);
   // The generation first: whoever waits for a lock of the dead goes on from this instant.
   memory_.owners().advance(slot);
   memory_.slot(slot).state.store(SlotState::kReaping, std::memory_order_release);
@@ -103,6 +107,8 @@ bool ClientTable::has_worked(std::uint16_t index) const {
 
 void ClientTable::release(std::uint16_t index) {
   const std::lock_guard lock(mutex_);
+  CAIRN_CHECK(index != kServiceSlot);
+  CAIRN_CHECK(seats_[index].state == SlotState::kReaping);
   ClientSlot& slot = memory_.slot(index);
   const CounterSums sums = sum_of_slot(index);
   add_to(departed_, sums);
@@ -122,6 +128,7 @@ void ClientTable::release(std::uint16_t index) {
   seats_[index] = Seat();
   free_slots_.push_back(index);
   --busy_;
+  CAIRN_CHECK(busy_ + free_slots_.size() == seats_.size() - kServiceSlot - 1);
 }
 
 std::vector<ClientInfo> ClientTable::active() const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/check.h"
 #include "base/clock.h"
 
 namespace cairn::node {
@@ -33,6 +34,7 @@ Reaper::Reaper(const NodeMemory& memory, ClientTable& clients, Audit& audit,
 Reaper::~Reaper() { stop(); }
 
 void Reaper::start() {
+  CAIRN_CHECK(!thread_.joinable());
   thread_ = std::thread([this] { run(); });
 }
 
@@ -91,6 +93,7 @@ void Reaper::run() {
   while (!stopping_) {
     wait_for_work(lock);
     if (stopping_) return;
+    CAIRN_CHECK(!busy_);
     busy_ = true;
     const Batch batch = std::exchange(pending_, {});
     lock.unlock();
@@ -170,6 +173,7 @@ void Reaper::release_expired() {
 }
 
 void Reaper::release_slot(Owner dead) {
+  CAIRN_CHECK(!memory_.owners().is_alive(dead));
   if (++released_since_full_sweep_ >= kRoundsPerFullSweep * memory_.slot_count()) {
     sweep_locks(actor_);
     released_since_full_sweep_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/capacity/headroom.h"
 
+#include "base/check.h"
+
 namespace cairn::node {
 
 namespace {
@@ -29,6 +31,7 @@ void Headroom::observe(std::int64_t now_ms, std::uint64_t consumed, std::uint64_
 }
 
 void Headroom::end_burst() {
+  CAIRN_CHECK(in_burst_);
   in_burst_ = false;
   const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(burst_, most_));
   burst_ = 0;
@@ -36,6 +39,7 @@ void Headroom::end_burst() {
   // Quick to grow, slow to shrink: a small file between two checkpoints is not the next checkpoint.
   expected_ = std::max(size, expected_ - expected_ / 8);
   bursts_ = std::min(bursts_ + 1, 2U);
+  CAIRN_CHECK(expected_ <= most_);
   is_due_ = true;
 }
 

@@ -7,8 +7,6 @@
 #include <chrono>
 #include <future>
 
-#include "service/attachment/node_context.h"
-
 namespace cairn::node {
 namespace {
 

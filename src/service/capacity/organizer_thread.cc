@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "service/organizer/organizer.h"
@@ -57,6 +58,7 @@ OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const Nod
 OrganizerThread::~OrganizerThread() { stop(); }
 
 void OrganizerThread::start() {
+  CAIRN_CHECK(!thread_.joinable());
   thread_ = std::thread([this] { run(); });
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/check.h"
 #include "policy/placement/policies.h"
 
 namespace cairn::node {
@@ -52,6 +53,8 @@ std::uint32_t slabs_of_room(const TierView& tier, std::uint64_t wanted_bytes) {
       std::max(wanted_bytes, std::min(kRoomBytes, tier.capacity_bytes / kPartOfTier));
   return static_cast<std::uint32_t>(bytes / kBlockBytes);
 }
+
+static_assert(kPlansMax <= 32, "ControlHeader has a bit for each plan");
 
 void set_bit(std::atomic<std::uint32_t>& bits, std::uint32_t bit, bool is_set) {
   if (is_set) {
@@ -120,6 +123,7 @@ Result<std::uint8_t> PlacementEngine::number_of(const std::string& name) {
   slot.policy = *policy;
   if (slots_.empty()) default_policy_ = slot.policy;
   slots_.push_back(slot);
+  CAIRN_CHECK(slots_.size() <= kPlansMax);
   solve(static_cast<unsigned>(slots_.size() - 1), views());
   return static_cast<std::uint8_t>(slots_.size() - 1);
 }
@@ -157,6 +161,7 @@ std::vector<TierView> PlacementEngine::views() const {
     view.id = static_cast<TierId>(index);
     view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
     view.free_bytes = std::uint64_t{pool.common_slabs()} * kBlockBytes;
+    CAIRN_CHECK(index < figures_.size());
     view.bandwidth = figures_[index].write_bandwidth;
     view.latency = figures_[index].write_latency;
     view.hotness_min = hotness_min_[index].load(std::memory_order_relaxed);
@@ -167,6 +172,7 @@ std::vector<TierView> PlacementEngine::views() const {
 
 // Requires: the mutex.
 void PlacementEngine::solve(unsigned number, const std::vector<TierView>& tiers) {
+  CAIRN_CHECK(number < slots_.size());
   Slot& slot = slots_[number];
   // A small window, so that a tier is used to its end before the plan divides.
   PlacementRequest window;
@@ -186,7 +192,9 @@ void PlacementEngine::solve(unsigned number, const std::vector<TierView>& tiers)
 
 // Tells the clients.
 void PlacementEngine::announce(unsigned number, std::span<const TierView> tiers) const {
+  CAIRN_CHECK(number < slots_.size());
   const Slot& slot = slots_[number];
+  CAIRN_CHECK(slot.is_solved);
   ControlHeader& header = memory_.header();
   header.plans[number].store(slot.plan.pattern.tiers);
   header.plan_memory_blocks[number].store(

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
 // More or less than that is no accident.
 constexpr double kNoise = 0.03;
 constexpr unsigned kWaitMax = 64;
+static_assert(ReadBalance::kStep <= ReadBalance::kShareMax);
 
 }  // namespace
 
@@ -33,6 +36,7 @@ std::uint32_t ReadBalance::step(double from_tier, double around, double bandwidt
   }
   if (!is_rising_ && share_ <= kStep) return give_up();
   share_ = is_rising_ ? std::min(share_ + kStep, kShareMax) : share_ - kStep;
+  CAIRN_CHECK(share_ <= kShareMax);
   if (share_ > kStep) wait_ = 1;
   return share_;
 }

@@ -14,7 +14,7 @@ constexpr std::int64_t kStaleNanos = 5 * kStepNanos;
 
 }  // namespace
 
-void ReadBalancer::take(std::span<const ToldAccess> batch) {
+void ReadBalancer::on_accesses(std::span<const ToldAccess> batch) {
   const bool is_concerned = std::any_of(batch.begin(), batch.end(), [](const ToldAccess& told) {
     return told.event.kind == AccessKind::kBelow;
   });

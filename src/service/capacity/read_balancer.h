@@ -3,7 +3,7 @@
 // looks at what was read ten times a second while programs read from file tiers, woken by what they
 // tell about it, and not at all otherwise.
 //
-// Thread safety: take() by one thread. Ownership: borrows the memory and the clients.
+// Thread safety: on_accesses() by one thread. Ownership: borrows the memory and the clients.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 #include "service/attachment/client_table.h"
 #include "service/capacity/read_balance.h"
-#include "service/learning/event_reader.h"
+#include "service/learning/access_observer.h"
 
 namespace cairn::node {
 
-class ReadBalancer {
+class ReadBalancer final : public AccessObserver {
  public:
   // Bytes per second that are read from a tier's device at most; 0 if nobody knows.
   using BandwidthOf = std::function<double(unsigned tier)>;
@@ -25,8 +25,7 @@ class ReadBalancer {
   ReadBalancer(const NodeMemory& memory, const ClientTable& clients, BandwidthOf bandwidth_of)
       : memory_(memory), clients_(clients), bandwidth_of_(std::move(bandwidth_of)) {}
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
 
  private:
   void step(double seconds);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/check.h"
 #include "service/organizer/uring_writer.h"
 
 namespace cairn::node {
@@ -32,6 +33,7 @@ TierMovers::~TierMovers() {
 }
 
 bool TierMovers::is_short(unsigned tier) const {
+  CAIRN_CHECK(tier < kTiersMax);
   const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
   return pool.slab_count() != 0 &&
          pool.common_slabs() < memory_.header().low_slabs[tier].load(std::memory_order_relaxed);
@@ -60,6 +62,7 @@ RoomMade TierMovers::make_room(const Wanted& wanted) {
     if (mover.is_asked && fastest == nullptr) fastest = &mover;
   }
   if (fastest != nullptr) {
+    CAIRN_CHECK(awaited_ == nullptr);
     awaited_ = fastest;
     asked_.notify_all();
     done_.wait(lock, [&] { return !fastest->is_asked; });
@@ -100,6 +103,7 @@ void TierMovers::wait_for_room_below(unsigned tier, std::uint32_t wanted) {
 }
 
 void TierMovers::work(unsigned tier) {
+  CAIRN_CHECK(tier < tiers_);
   Actor actor;
   actor.memory = &memory_;
   actor.self = self_;
@@ -120,6 +124,7 @@ void TierMovers::work(unsigned tier) {
     bool is_awaited = false;
     {
       const std::lock_guard lock(mutex_);
+      CAIRN_CHECK(movers_[tier].is_asked);
       movers_[tier].made = made;
       movers_[tier].is_asked = false;
       is_awaited = awaited_ == &movers_[tier];

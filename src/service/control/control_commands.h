@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of control.sock, one function each.
+// The commands of control.sock: each goes to the part that answers it.
 //
-// Thread safety: any number of connections at once.
+// Thread safety: any number of connections at once. Ownership: borrows everything.
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <mutex>
-#include <string>
 
+#include "base/node_config.h"
+#include "memory/tiers/node_memory.h"
 #include "service/control/control_server.h"
+#include "service/control/drain_request.h"
+#include "service/control/explain.h"
 #include "service/control/file_commands.h"
 #include "service/control/learning_commands.h"
+#include "service/control/run_commands.h"
 #include "service/control/status_report.h"
+#include "service/control/stop_request.h"
 
 namespace cairn::node {
 
+// The parts that answer; all of them outlive the commands.
+struct ControlParts {
+  const NodeConfig& config;
+  const NodeMemory& memory;
+  StatusReport& status;
+  const Explanation& explanation;
+  const DrainRequest& drain;
+  RunCommands& runs;
+  FileCommands& files;
+  LearningCommands& learning;
+  StopRequest& stop;
+};
+
 class ControlCommands final : public ControlHandler {
  public:
-  explicit ControlCommands(const NodeContext& context)
-      : context_(context), status_(context), files_(context), learning_(context) {}
+  explicit ControlCommands(const ControlParts& parts) : parts_(parts) {}
 
   void on_request(ControlPeer& peer, std::uint64_t session, const Json& request) override;
   void on_close(std::uint64_t session) override;
 
  private:
   void status(ControlPeer& peer);
-  void drain_all(ControlPeer& peer, const Json& request);
-  void run_begin(ControlPeer& peer, std::uint64_t session, const Json& request);
-  void run_end(ControlPeer& peer, std::uint64_t session, const Json& request);
-  void explain(ControlPeer& peer, const Json& request);
-  void config(ControlPeer& peer);
-  void shutdown(ControlPeer& peer, const Json& request);
+  void drain(ControlPeer& peer, const Json& request) const;
+  void explain(ControlPeer& peer, const Json& request) const;
+  void config(ControlPeer& peer) const;
+  void shutdown(ControlPeer& peer, const Json& request) const;
 
-  void forget_run(std::uint32_t run) const;
-  // Opens the run's account in the tiers.
-  Status open_account(std::uint32_t run, const Json& request) const;
-  Status take_settings(std::uint32_t run, const Json& request, Json* reply) const;
-  DrainOutcome drain_for(ControlPeer& peer, const Json& request);
-  // Deaths that the kernel has told of, or is about to tell of, are dealt with when this returns.
-  void settle_deaths(std::uint32_t run) const;
-
-  const NodeContext& context_;
-  StatusReport status_;
-  FileCommands files_;
-  LearningCommands learning_;
-  std::mutex mutex_;
-  std::map<std::uint64_t, std::string> run_of_session_;
+  const ControlParts parts_;
 };
 
 }  // namespace cairn::node

@@ -14,16 +14,14 @@
 #include <functional>
 #include <list>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
 #include "base/status.h"
+#include "service/control/json.h"
 #include "service/process/unique_fd.h"
 
 namespace cairn::node {
-
-using Json = nlohmann::json;
 
 // One connection, as the code that answers sees it.
 class ControlPeer {

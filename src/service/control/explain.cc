@@ -2,65 +2,17 @@
 #include "service/control/explain.h"
 
 #include <algorithm>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
-#include "service/capacity/placement_engine.h"
-#include "service/treatment/rule_book.h"
 #include "service/treatment/rule_json.h"
 
 namespace cairn::node {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kRangesMax = 1000;
 constexpr std::uint64_t kBlocksMax = 4 << 20;  // 256 GiB of file are looked at
-
-struct Range {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::string tier;
-  bool dirty = false;
-  std::uint32_t since_ms = 0;
-  std::string reason;
-
-  bool continues(const Range& other) const {
-    return end == other.begin && tier == other.tier && dirty == other.dirty &&
-           reason == other.reason;
-  }
-};
-
-Range range_of(const NodeContext& context, BucketIndex bucket, BlockNumber number,
-               std::uint64_t size) {
-  const BlockDescriptor& block = context.memory->block(bucket);
-  Range range;
-  range.begin = offset_of(number);
-  range.end = std::min(size, range.begin + kBlockBytes);
-  range.tier = tier_name(*context.config, raw(context.memory->tier_of(bucket)));
-  range.dirty = block.dirty_pages.load() != 0;
-  range.since_ms = range.dirty ? block.dirty_since_ms.load() : block.placed_ms.load();
-  range.reason = name_of(static_cast<PlacementReason>(block.reason.load()));
-  return range;
-}
-
-Json to_json(const Range& range, std::uint32_t now_ms) {
-  return {{"begin", range.begin},
-          {"end", range.end},
-          {"tier", range.tier},
-          {"state", range.dirty ? "dirty" : "clean"},
-          {"since_seconds", (now_ms - range.since_ms) / 1000.0},
-          {"reason", range.reason}};
-}
-
-Json to_json(const NodeContext& context, const ObjectHandling& handling) {
-  return {{"mode", cairn::name_of(handling.mode)},
-          {"trigger", cairn::name_of(handling.trigger)},
-          {"policy", context.placement->name_of(handling.policy)},
-          {"tier", handling.home ? tier_name(*context.config, raw(*handling.home)) : ""},
-          {"pinned", handling.pinned},
-          {"priority", handling.priority}};
-}
 
 const char* name_of_property(RuleRecord::Property property) {
   switch (property) {
@@ -84,12 +36,93 @@ const char* name_of_property(RuleRecord::Property property) {
   return "";
 }
 
-// Which rule decides what about the file, for whoever opens it next.
-Json rules_json(const NodeContext& context, const ExplainRequest& request) {
+}  // namespace
+
+struct Explanation::Range {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string tier;
+  bool dirty = false;
+  std::uint32_t since_ms = 0;
+  std::string reason;
+
+  bool continues(const Range& other) const {
+    return end == other.begin && tier == other.tier && dirty == other.dirty &&
+           reason == other.reason;
+  }
+  Json to_json(std::uint32_t now_ms) const {
+    return {{"begin", begin},
+            {"end", end},
+            {"tier", tier},
+            {"state", dirty ? "dirty" : "clean"},
+            {"since_seconds", (now_ms - since_ms) / 1000.0},
+            {"reason", reason}};
+  }
+};
+
+struct Explanation::Ranges {
+  std::vector<Range> list;
+  std::uint64_t dirty_bytes = 0;
+  bool is_truncated = false;
+
+  void add(Range range) {
+    if (!list.empty() && list.back().continues(range)) {
+      list.back().end = range.end;
+    } else if (list.size() < kRangesMax) {
+      list.push_back(std::move(range));
+    } else {
+      is_truncated = true;
+    }
+  }
+};
+
+Explanation::Range Explanation::range_of(BucketIndex bucket, BlockNumber number,
+                                         std::uint64_t size) const {
+  const BlockDescriptor& block = memory_.block(bucket);
+  Range range;
+  range.begin = offset_of(number);
+  range.end = std::min(size, range.begin + kBlockBytes);
+  range.tier = tier_name(config_, raw(memory_.tier_of(bucket)));
+  range.dirty = block.dirty_pages.load() != 0;
+  range.since_ms = range.dirty ? block.dirty_since_ms.load() : block.placed_ms.load();
+  range.reason = name_of(static_cast<PlacementReason>(block.reason.load()));
+  return range;
+}
+
+// The resident blocks in order of offset, neighbours of one kind as one range.
+Explanation::Ranges Explanation::ranges_of(ObjectIndex index, std::uint64_t size) const {
+  const std::uint64_t blocks = std::min((size + kBlockBytes - 1) / kBlockBytes, kBlocksMax);
+  Ranges ranges;
+  ranges.is_truncated = blocks * kBlockBytes < size;
+  std::uint32_t left = memory_.objects().at(index).blocks.load();
+  for (std::uint64_t number = 0; number < blocks && left != 0; ++number) {
+    const auto block = static_cast<BlockNumber>(number);
+    const BucketIndex bucket = memory_.directory().find(index, block);
+    if (bucket == BucketIndex::kNone) continue;
+    --left;
+    const auto pages =
+        static_cast<unsigned>(__builtin_popcount(memory_.block(bucket).dirty_pages.load()));
+    ranges.dirty_bytes += pages * kPageBytes;
+    ranges.add(range_of(bucket, block, size));
+  }
+  return ranges;
+}
+
+Json Explanation::handling_json(const ObjectHandling& handling) const {
+  return {{"mode", cairn::name_of(handling.mode)},
+          {"trigger", cairn::name_of(handling.trigger)},
+          {"policy", placement_.name_of(handling.policy)},
+          {"tier", handling.home ? tier_name(config_, raw(*handling.home)) : ""},
+          {"pinned", handling.pinned},
+          {"priority", handling.priority}};
+}
+
+// Which rule decides what about the file for the next program that opens it.
+Json Explanation::rules_json(const ExplainRequest& request) const {
   Json list = Json::array();
   if (request.path.empty()) return list;
-  for (const RuleBook::Decision& decision :
-       context.rules->decisions(request.path, request.size, buffered_directories(context))) {
+  for (const RuleRegistry::Decision& decision :
+       rules_.decisions(request.path, request.size, directories_.all())) {
     Json rule = rule_to_json(decision.rule);
     const char* property = name_of_property(decision.property);
     Json entry = {{"property", property},
@@ -106,8 +139,6 @@ Json rules_json(const NodeContext& context, const ExplainRequest& request) {
   return list;
 }
 
-}  // namespace
-
 ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint64_t inode) {
   const std::uint32_t used =
       std::min(memory.header().object_cursor.load(), memory.objects().capacity());
@@ -120,54 +151,30 @@ ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint6
   return ObjectIndex::kNone;
 }
 
-Json explain_file(const NodeContext& context, const ExplainRequest& request) {
-  const NodeMemory& memory = *context.memory;
-  const ObjectIndex index = find_file(memory, request.device, request.inode);
+Json Explanation::of(const ExplainRequest& request) const {
+  const ObjectIndex index = find_file(memory_, request.device, request.inode);
   if (index == ObjectIndex::kNone) {
-    return {{"kind", "done"},
-            {"known", false},
-            {"size", request.size},
-            {"rules", rules_json(context, request)}};
+    return {
+        {"kind", "done"}, {"known", false}, {"size", request.size}, {"rules", rules_json(request)}};
   }
-  const Object& object = memory.objects().at(index);
+  const Object& object = memory_.objects().at(index);
   // Of what goes past the tiers nobody here knows the size.
   const bool is_past =
       object.through.load() != 0 || object.handling().mode == BufferingMode::kBypass;
   const std::uint64_t size = is_past ? request.size : object.size.load();
-  const std::uint64_t blocks = std::min((size + kBlockBytes - 1) / kBlockBytes, kBlocksMax);
   const std::uint32_t now_ms = monotonic_coarse_ms();
-  std::vector<Range> ranges;
-  std::uint64_t dirty_bytes = 0;
-  bool truncated = blocks * kBlockBytes < size;
-  std::uint32_t left = object.blocks.load();
-  for (std::uint64_t number = 0; number < blocks && left != 0; ++number) {
-    const auto block = static_cast<BlockNumber>(number);
-    const BucketIndex bucket = memory.directory().find(index, block);
-    if (bucket == BucketIndex::kNone) continue;
-    --left;
-    const auto pages =
-        static_cast<unsigned>(__builtin_popcount(memory.block(bucket).dirty_pages.load()));
-    dirty_bytes += pages * kPageBytes;
-    Range range = range_of(context, bucket, block, size);
-    if (!ranges.empty() && ranges.back().continues(range)) {
-      ranges.back().end = range.end;
-    } else if (ranges.size() < kRangesMax) {
-      ranges.push_back(std::move(range));
-    } else {
-      truncated = true;
-    }
-  }
+  const Ranges ranges = ranges_of(index, size);
   Json list = Json::array();
-  for (const Range& range : ranges) list.push_back(to_json(range, now_ms));
+  for (const Range& range : ranges.list) list.push_back(range.to_json(now_ms));
   return {{"kind", "done"},
           {"known", true},
           {"size", size},
-          {"dirty_bytes", dirty_bytes},
+          {"dirty_bytes", ranges.dirty_bytes},
           {"mode", object.through.load() != 0 ? "through" : "buffered"},
-          {"handling", to_json(context, object.handling())},
-          {"rules", rules_json(context, request)},
+          {"handling", handling_json(object.handling())},
+          {"rules", rules_json(request)},
           {"ranges", list},
-          {"ranges_truncated", truncated}};
+          {"ranges_truncated", ranges.is_truncated}};
 }
 
 }  // namespace cairn::node

@@ -8,14 +8,10 @@
 #include "base/size_text.h"
 #include "service/control/explain.h"
 #include "service/control/reservation_wait.h"
-#include "service/fetching/stager.h"
-#include "service/treatment/rule_book.h"
 #include "service/treatment/rule_json.h"
 
 namespace cairn::node {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kPathsMax = 1'000'000;
 
@@ -27,22 +23,23 @@ const Json& list_of(const Json& request, const char* field) {
 }
 
 // A pin holds from now on, also for blocks that are resident already.
-void pin_resident(const NodeContext& context, const Json& file, bool pinned) {
+void pin_resident(const NodeMemory& memory, const Json& file, bool pinned) {
   if (!file.is_object() || !file.contains("device") || !file.contains("inode")) return;
   if (!file["device"].is_number_unsigned() || !file["inode"].is_number_unsigned()) return;
-  const ObjectIndex index = find_file(*context.memory, file["device"].get<std::uint64_t>(),
-                                      file["inode"].get<std::uint64_t>());
+  const ObjectIndex index =
+      find_file(memory, file["device"].get<std::uint64_t>(), file["inode"].get<std::uint64_t>());
   if (index == ObjectIndex::kNone) return;
-  Object& object = context.memory->objects().at(index);
+  Object& object = memory.objects().at(index);
   ObjectHandling handling = object.handling();
   handling.pinned = pinned;
   object.set_handling(handling);
 }
 
 // What is pinned can never leave: more than its tier has room for would fill that for good.
-Status check_pins(const NodeContext& context, const FileRule& rule, const Json& files) {
+Status check_pins(const NodeMemory& memory, const RuleRegistry& rules, const FileRule& rule,
+                  const Json& files) {
   if (!rule.pinned.value_or(false) || !rule.tier) return Status::ok();
-  const auto handling = context.rules->handling_of(rule, ObjectHandling());
+  const auto handling = rules.handling_of(rule, ObjectHandling());
   if (!handling) return handling.status();
   std::uint64_t bytes = 0;
   for (const Json& file : files) {
@@ -50,8 +47,8 @@ Status check_pins(const NodeContext& context, const FileRule& rule, const Json& 
     if (size != file.end() && size->is_number_unsigned()) bytes += size->get<std::uint64_t>();
   }
   const TierId tier = *handling->home;
-  const std::uint32_t slabs = context.memory->pool(tier).slab_count();
-  const std::uint32_t kept_free = context.memory->header().low_slabs[raw(tier)].load();
+  const std::uint32_t slabs = memory.pool(tier).slab_count();
+  const std::uint32_t kept_free = memory.header().low_slabs[raw(tier)].load();
   const std::uint64_t room = std::uint64_t{slabs - std::min(slabs, kept_free)} * kBlockBytes;
   if (bytes <= room) return Status::ok();
   return Status(
@@ -93,27 +90,28 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
   }
   const Json& files = list_of(request, "files");
   for (const FileRule& rule : rules) {
-    if (const Status status = check_pins(context_, rule, files); !status)
+    if (const Status status = check_pins(memory_, rules_, rule, files); !status)
       return peer.fail(status.message(),
                        "pin fewer files, or to a larger tier; nothing was changed");
   }
   for (const FileRule& rule : rules) {
-    if (const Status status = context_.rules->set(rule); !status)
+    if (const Status status = rules_.set(rule); !status)
       return peer.fail(status.message(), "nothing was changed by this rule");
     if (!rule.pinned) continue;
-    for (const Json& file : files) pin_resident(context_, file, *rule.pinned);
+    for (const Json& file : files) pin_resident(memory_, file, *rule.pinned);
   }
   const bool reserves = std::any_of(rules.begin(), rules.end(),
                                     [](const FileRule& rule) { return rule.reserve.has_value(); });
-  if (const Status status = reserves ? wait_for_reservations(context_, peer, 0) : Status::ok();
+  if (const Status status =
+          reserves ? wait_for_reservations(memory_, accounts_, peer, 0) : Status::ok();
       !status) {
     return peer.fail(
         status.message(),
         "the rule holds, and its files get the room as others leave it; reserve=0 ends it");
   }
   // What is pinned no longer may have been all that could leave.
-  context_.memory->wake_organizer();
-  peer.send({{"kind", "done"}, {"rules", context_.rules->size()}});
+  memory_.wake_organizer();
+  peer.send({{"kind", "done"}, {"rules", rules_.size()}});
 }
 
 void FileCommands::stage(ControlPeer& peer, const Json& request, bool in) {
@@ -124,7 +122,7 @@ void FileCommands::stage(ControlPeer& peer, const Json& request, bool in) {
   if (const auto tier = request.find("tier"); tier != request.end() && tier->is_string()) {
     FileRule rule;
     rule.tier = tier->get<std::string>();
-    const auto handling = context_.rules->handling_of(rule, ObjectHandling());
+    const auto handling = rules_.handling_of(rule, ObjectHandling());
     if (!handling) return peer.fail(handling.status().message(), "`cairn status` lists the tiers");
     stage.tier = handling->home;
   }
@@ -136,7 +134,7 @@ void FileCommands::stage(ControlPeer& peer, const Json& request, bool in) {
                       {"file", progress.file}}) &&
            !peer.is_gone();
   };
-  const StageOutcome outcome = in ? stage_in(context_, stage) : stage_out(context_, stage);
+  const StageOutcome outcome = in ? stager_.stage_in(stage) : stager_.stage_out(stage);
   peer.send(to_json(outcome));
 }
 

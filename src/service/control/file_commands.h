@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of control.sock that speak of files: set (also pin and unpin), stage-in, stage-out.
 //
-// Thread safety: any number of connections at once.
+// Thread safety: any number of connections at once. Ownership: borrows everything.
 #pragma once
 
-#include "service/attachment/node_context.h"
+#include <string>
+
+#include "memory/tiers/node_memory.h"
+#include "service/capacity/account_registry.h"
 #include "service/control/control_server.h"
+#include "service/fetching/stager.h"
+#include "service/treatment/rule_registry.h"
 
 namespace cairn::node {
 
 class FileCommands {
  public:
-  explicit FileCommands(const NodeContext& context) : context_(context) {}
+  FileCommands(const NodeMemory& memory, const AccountRegistry& accounts, RuleRegistry& rules,
+               const Stager& stager)
+      : memory_(memory), accounts_(accounts), rules_(rules), stager_(stager) {}
 
   // True when `command` is one of these; it has been answered then.
-  bool on_request(ControlPeer& peer, const std::string& command, const nlohmann::json& request);
+  bool on_request(ControlPeer& peer, const std::string& command, const Json& request);
 
  private:
-  void set(ControlPeer& peer, const nlohmann::json& request);
-  void stage(ControlPeer& peer, const nlohmann::json& request, bool in);
+  void set(ControlPeer& peer, const Json& request);
+  void stage(ControlPeer& peer, const Json& request, bool in);
 
-  const NodeContext& context_;
+  const NodeMemory& memory_;
+  const AccountRegistry& accounts_;
+  RuleRegistry& rules_;
+  const Stager& stager_;
 };
 
 }  // namespace cairn::node

@@ -2,10 +2,6 @@
 #include "service/control/learning_commands.h"
 
 #include "service/control/explain.h"
-#include "service/fetching/prefetcher.h"
-#include "service/learning/event_reader.h"
-#include "service/learning/heat_book.h"
-#include "service/learning/trace_recorder.h"
 
 namespace cairn::node {
 namespace {
@@ -15,12 +11,13 @@ std::uint64_t unsigned_of(const Json& request, const char* field) {
   return found != request.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
-std::string text_of(const Json& request, const char* field) {
+// Also of a field that is no text: empty.
+std::string plain_text(const Json& request, const char* field) {
   const auto found = request.find(field);
   return found != request.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-std::string path_in(const Json& request) { return text_of(request, "path"); }
+std::string path_in(const Json& request) { return plain_text(request, "path"); }
 
 }  // namespace
 
@@ -45,20 +42,19 @@ void LearningCommands::declare(ControlPeer& peer, const Json& request) const {
   if (path.empty() || path.front() != '/')
     return peer.fail("declare needs an absolute path", "name a file of declarations");
   // What was opened and read before is not to be held against it.
-  context_.events->settle();
-  const auto count = context_.prefetcher->declare(path, text_of(request, "fingerprint"));
+  events_.settle();
+  const auto count = declarations_.declare(path, plain_text(request, "fingerprint"));
   if (!count)
     return peer.fail(count.status().message(), "docs/orders.md says what can be declared");
   peer.send({{"kind", "done"}, {"orders", *count}});
 }
 
 void LearningCommands::heatmap(ControlPeer& peer, const Json& request) const {
-  context_.events->settle();
+  events_.settle();
   const ObjectIndex object =
-      find_file(*context_.memory, unsigned_of(request, "device"), unsigned_of(request, "inode"));
-  const auto picture = object == ObjectIndex::kNone
-                           ? std::nullopt
-                           : context_.heat->picture_of(object, path_in(request));
+      find_file(memory_, unsigned_of(request, "device"), unsigned_of(request, "inode"));
+  const auto picture =
+      object == ObjectIndex::kNone ? std::nullopt : heat_.picture_of(object, path_in(request));
   Json reply = {{"kind", "done"}, {"known", picture.has_value()}};
   if (picture) {
     reply["text"] = heat_text(*picture);
@@ -72,14 +68,16 @@ void LearningCommands::trace_start(ControlPeer& peer, std::uint64_t session,
   const std::string path = path_in(request);
   if (path.empty() || path.front() != '/')
     return peer.fail("trace-start needs an absolute path", "name the file to record to");
-  if (const Status status = context_.recorder->start(path, session); !status)
+  if (const Status status = recorder_.start(path, session); !status)
     return peer.fail(status.message(), "stop the other recording, or name another file");
   peer.send({{"kind", "done"}});
 }
 
+void LearningCommands::on_close(std::uint64_t session) { recorder_.on_close(session); }
+
 void LearningCommands::trace_stop(ControlPeer& peer) const {
-  context_.events->settle();
-  const auto recorded = context_.recorder->stop();
+  events_.settle();
+  const auto recorded = recorder_.stop();
   if (!recorded) return peer.fail(recorded.status().message(), "see whether the disk is full");
   const TraceRecorder::Recorded& what = recorded.value();
   peer.send({{"kind", "done"},

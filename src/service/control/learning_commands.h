@@ -1,31 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of control.sock about what the node learns: heat maps, and traces that are recorded.
 //
-// Thread safety: any number of connections at once. Ownership: borrows the context.
+// Thread safety: any number of connections at once. Ownership: borrows everything.
 #pragma once
 
 #include <string>
 
-#include "service/attachment/node_context.h"
+#include "memory/tiers/node_memory.h"
 #include "service/control/control_server.h"
+#include "service/learning/event_reader.h"
+#include "service/learning/heat_table.h"
+#include "service/learning/order_declarations.h"
+#include "service/learning/trace_recorder.h"
 
 namespace cairn::node {
 
 class LearningCommands {
  public:
-  explicit LearningCommands(const NodeContext& context) : context_(context) {}
+  LearningCommands(const NodeMemory& memory, EventReader& events, OrderDeclarations& declarations,
+                   HeatTable& heat, TraceRecorder& recorder)
+      : memory_(memory),
+        events_(events),
+        declarations_(declarations),
+        heat_(heat),
+        recorder_(recorder) {}
 
   // True when `command` is one of these; it has been answered then.
   bool on_request(ControlPeer& peer, std::uint64_t session, const std::string& command,
-                  const nlohmann::json& request);
+                  const Json& request);
+
+  // The recording that the connection asked for ends with it.
+  void on_close(std::uint64_t session);
 
  private:
   void declare(ControlPeer& peer, const Json& request) const;
-  void heatmap(ControlPeer& peer, const nlohmann::json& request) const;
-  void trace_start(ControlPeer& peer, std::uint64_t session, const nlohmann::json& request) const;
+  void heatmap(ControlPeer& peer, const Json& request) const;
+  void trace_start(ControlPeer& peer, std::uint64_t session, const Json& request) const;
   void trace_stop(ControlPeer& peer) const;
 
-  const NodeContext& context_;
+  const NodeMemory& memory_;
+  EventReader& events_;
+  OrderDeclarations& declarations_;
+  HeatTable& heat_;
+  TraceRecorder& recorder_;
 };
 
 }  // namespace cairn::node

@@ -6,17 +6,16 @@
 
 #include "base/clock.h"
 #include "base/size_text.h"
-#include "service/capacity/account_book.h"
 
 namespace cairn::node {
 
-Status wait_for_reservations(const NodeContext& context, const ControlPeer& peer,
-                             std::uint32_t run) {
+Status wait_for_reservations(const NodeMemory& memory, const AccountRegistry& accounts,
+                             const ControlPeer& peer, std::uint32_t run) {
   constexpr std::int64_t kPatienceNanos = 10'000'000'000;
   constexpr auto kPause = std::chrono::milliseconds(2);
   std::uint64_t least = UINT64_MAX;
   std::int64_t since = monotonic_ns();
-  while (const std::uint64_t missing = context.accounts->missing_slabs(run)) {
+  while (const std::uint64_t missing = accounts.missing_slabs(run)) {
     if (missing < least) {
       least = missing;
       since = monotonic_ns();
@@ -27,7 +26,7 @@ Status wait_for_reservations(const NodeContext& context, const ControlPeer& peer
                         " of what is to be reserved cannot be freed: it is pinned, or the backing "
                         "store does not take it");
     }
-    context.memory->wake_organizer();
+    memory.wake_organizer();
     std::this_thread::sleep_for(kPause);
   }
   return Status::ok();

@@ -12,10 +12,8 @@
 
 #include "base/clock.h"
 #include "service/attachment/sweep.h"
-#include "service/capacity/account_book.h"
-#include "service/control/learning_report.h"
+#include "service/control/drain_request.h"
 #include "service/process/log_file.h"
-#include "service/write_back/unserved_files.h"
 
 namespace cairn::node {
 namespace {
@@ -85,17 +83,17 @@ std::string place_name(const NodeConfig& config, unsigned place) {
 }
 
 // What has moved, in the order of the tiers: one entry per way and reason that there was.
-Json moves_json(const NodeContext& context) {
+Json moves_json(const NodeConfig& config, const NodeMemory& memory) {
   Json moves = Json::array();
   for (unsigned from = 0; from < MoveJournal::kPlaces; ++from) {
     for (unsigned to = 0; to < MoveJournal::kPlaces; ++to) {
       for (unsigned reason = 0; reason < kPlacementReasons; ++reason) {
         const auto why = static_cast<PlacementReason>(reason);
-        const MoveJournal::Cell& cell = context.memory->journal().at(from, to, why);
+        const MoveJournal::Cell& cell = memory.journal().at(from, to, why);
         const std::uint64_t blocks = cell.blocks.load(std::memory_order_relaxed);
         if (blocks == 0) continue;
-        moves.push_back({{"from", place_name(*context.config, from)},
-                         {"to", place_name(*context.config, to)},
+        moves.push_back({{"from", place_name(config, from)},
+                         {"to", place_name(config, to)},
                          {"reason", word_for(why)},
                          {"blocks", blocks},
                          {"bytes", cell.bytes.load(std::memory_order_relaxed)}});
@@ -124,21 +122,6 @@ std::uint64_t per_second(std::uint64_t now, std::uint64_t before, double seconds
              : static_cast<std::uint64_t>(static_cast<double>(now - before) / seconds);
 }
 
-}  // namespace
-
-Json unstored_json(const std::vector<UnstoredFile>& unstored) {
-  Json files = Json::array();
-  for (const UnstoredFile& file : unstored) {
-    if (files.size() >= kUnstoredMax) break;
-    files.push_back({{"path", file.path},
-                     {"dirty_bytes", file.dirty_bytes},
-                     {"error", file.error == 0 ? "" : std::strerror(file.error)},
-                     {"errno", file.error},
-                     {"since_seconds", file.since_seconds}});
-  }
-  return files;
-}
-
 Json foreign_json(const std::vector<ForeignProgram>& programs) {
   Json list = Json::array();
   for (const ForeignProgram& program : programs) {
@@ -160,20 +143,20 @@ Json clients_json(const std::vector<ClientInfo>& clients) {
 }
 
 // Files that are used past the buffers for want of anything better.
-Json unserved_json(const NodeContext& context) {
+Json unserved_json(const UnservedFiles& unserved) {
   Json reasons = Json::object();
-  const UnservedFiles::Counts counts = context.unserved->counts();
+  const UnservedFiles::Counts counts = unserved.counts();
   for (unsigned reason = 0; reason < counts.size(); ++reason) {
     if (counts[reason] != 0) reasons[text_of(static_cast<UnservedReason>(reason))] = counts[reason];
   }
-  return {{"files", context.unserved->count()}, {"since_start", reasons}};
+  return {{"files", unserved.count()}, {"since_start", reasons}};
 }
 
 // What a run has of each tier.
-Json holdings_json(const NodeContext& context, std::uint32_t run) {
+Json holdings_json(const NodeConfig& config, const AccountRegistry& accounts, std::uint32_t run) {
   Json list = Json::array();
-  for (const TierHolding& holding : context.accounts->holdings_of(run)) {
-    list.push_back({{"name", tier_name(*context.config, holding.tier)},
+  for (const TierHolding& holding : accounts.holdings_of(run)) {
+    list.push_back({{"name", tier_name(config, holding.tier)},
                     {"used_bytes", holding.used},
                     {"reserved_bytes", holding.reserved},
                     {"share_bytes", holding.share}});
@@ -182,11 +165,11 @@ Json holdings_json(const NodeContext& context, std::uint32_t run) {
 }
 
 // What rules reserve for their files, and what these have there.
-Json reservations_json(const NodeContext& context) {
+Json reservations_json(const NodeConfig& config, const AccountRegistry& accounts) {
   Json list = Json::array();
-  for (const RuleHolding& holding : context.accounts->rule_holdings()) {
+  for (const RuleHolding& holding : accounts.rule_holdings()) {
     Json entry = {{"pattern", holding.rule.pattern},
-                  {"tier", tier_name(*context.config, holding.tier)},
+                  {"tier", tier_name(config, holding.tier)},
                   {"used_bytes", holding.used},
                   {"reserved_bytes", holding.reserved}};
     if (holding.rule.run != 0) entry["run"] = std::to_string(holding.rule.run);
@@ -195,8 +178,10 @@ Json reservations_json(const NodeContext& context) {
   return list;
 }
 
+}  // namespace
+
 StatusReport::Sample StatusReport::sample() const {
-  const CounterSums sums = context_.clients->totals();
+  const CounterSums sums = from_.clients.totals();
   return Sample{monotonic_ns(), get(sums, Counter::kReadBytes), get(sums, Counter::kWriteBytes),
                 get(sums, Counter::kFlushedBytes)};
 }
@@ -208,26 +193,26 @@ StatusReport::Sample StatusReport::baseline() {
   if (now - last_.at_ns < kRecentNanos && now - last_.at_ns > kTooRecentNanos) return last_;
   const Sample first = sample();
   const bool at_work =
-      context_.clients->active_count() != 0 || context_.memory->header().dirty_bytes.load() != 0;
+      from_.clients.active_count() != 0 || from_.memory.header().dirty_bytes.load() != 0;
   if (at_work) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return first;
 }
 
 Json StatusReport::tiers(const DirtyView& dirty) const {
-  const NodeMemory& memory = *context_.memory;
+  const NodeMemory& memory = from_.memory;
   Json tiers = Json::array();
   for (unsigned index = 0; index < memory.tier_count(); ++index) {
     const auto tier = static_cast<TierId>(index);
     const BucketPool& pool = memory.pool(tier);
     const bool ram = index == 0;
-    const bool is_swap = index > context_.config->tiers.size();
-    tiers.push_back({{"name", tier_name(*context_.config, index)},
+    const bool is_swap = index > from_.config.tiers.size();
+    tiers.push_back({{"name", tier_name(from_.config, index)},
                      {"kind", ram       ? "ram"
                               : is_swap ? "swap"
                                         : "file"},
                      {"path", ram       ? std::string()
-                              : is_swap ? context_.config->swap_directory
-                                        : context_.config->tiers[index - 1].directory},
+                              : is_swap ? from_.config.swap_directory
+                                        : from_.config.tiers[index - 1].directory},
                      {"capacity_bytes", std::uint64_t{pool.slab_count()} * kBlockBytes},
                      {"used_bytes", used_bytes(pool)},
                      {"dirty_bytes", dirty.bytes_per_tier[index]},
@@ -236,82 +221,92 @@ Json StatusReport::tiers(const DirtyView& dirty) const {
   return tiers;
 }
 
-Json StatusReport::status() {
-  const std::lock_guard lock(mutex_);
-  const NodeMemory& memory = *context_.memory;
-  const Sample before = baseline();
-  const Sample now = sample();
-  last_ = now;
-  const double seconds = static_cast<double>(now.at_ns - before.at_ns) / 1e9;
-  const DirtyView dirty = view_dirty(memory, *context_.files, kUnstoredMax);
+Json StatusReport::runs(std::int64_t now_ns) const {
   Json runs = Json::array();
-  for (const Run& run : context_.runs->all()) {
-    const Flusher::RunShare share = context_.flusher->share_of(run.number());
+  for (const Run& run : from_.runs.all()) {
+    const Flusher::RunShare share = from_.flusher.share_of(run.number());
     runs.push_back({{"run", run.id},
                     {"weight", share.weight},
-                    {"tiers", holdings_json(context_, run.number())},
+                    {"tiers", holdings_json(from_.config, from_.accounts, run.number())},
                     {"stored_bytes", share.stored_bytes},
                     {"phase", share.in_io ? "io" : "compute"},
                     {"command_line", run.command_line},
                     {"directory", run.directory},
-                    {"seconds", static_cast<double>(now.at_ns - run.began_ns) / 1e9}});
+                    {"seconds", static_cast<double>(now_ns - run.began_ns) / 1e9}});
   }
+  return runs;
+}
+
+Json StatusReport::backing(const DirtyView& dirty, const Sample& before, const Sample& now) {
+  const double seconds = static_cast<double>(now.at_ns - before.at_ns) / 1e9;
+  return {{"dirty_bytes", dirty.bytes},
+          {"dirty_files", dirty.files.size()},
+          {"flushed_bytes", now.flushed_bytes},
+          {"flush_rate_bytes_per_second",
+           per_second(now.flushed_bytes, before.flushed_bytes, seconds)}};
+}
+
+std::uint32_t StatusReport::leased_slabs() const {
   std::uint32_t leased = 0;
-  for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
-    leased += memory.pool(static_cast<TierId>(tier)).leased_slabs();
-  }
-  const CounterSums sums = context_.clients->totals();
+  for (unsigned tier = 0; tier < from_.memory.tier_count(); ++tier)
+    leased += from_.memory.pool(static_cast<TierId>(tier)).leased_slabs();
+  return leased;
+}
+
+Json StatusReport::status() {
+  const std::lock_guard lock(mutex_);
+  const NodeMemory& memory = from_.memory;
+  const Sample before = baseline();
+  const Sample now = sample();
+  last_ = now;
+  const double seconds = static_cast<double>(now.at_ns - before.at_ns) / 1e9;
+  const DirtyView dirty = view_dirty(memory, from_.files, kUnstoredMax);
+  const CounterSums sums = from_.clients.totals();
   return {{"version", CAIRN_VERSION},
-          {"node", context_.config->name},
+          {"node", from_.config.name},
           {"service_pid", ::getpid()},
-          {"uptime_seconds", static_cast<double>(now.at_ns - context_.started_ns) / 1e9},
-          {"directory", context_.config->node_directory},
+          {"uptime_seconds", static_cast<double>(now.at_ns - from_.started_ns) / 1e9},
+          {"directory", from_.config.node_directory},
           {"tiers", tiers(dirty)},
-          {"backing",
-           {{"dirty_bytes", dirty.bytes},
-            {"dirty_files", dirty.files.size()},
-            {"flushed_bytes", now.flushed_bytes},
-            {"flush_rate_bytes_per_second",
-             per_second(now.flushed_bytes, before.flushed_bytes, seconds)}}},
+          {"backing", backing(dirty, before, now)},
           {"rates",
            {{"read_bytes_per_second", per_second(now.read_bytes, before.read_bytes, seconds)},
             {"write_bytes_per_second", per_second(now.write_bytes, before.write_bytes, seconds)}}},
           {"counters", counters_json(sums)},
-          {"moves", moves_json(context_)},
-          {"fetches", fetches_json(context_)},
+          {"moves", moves_json(from_.config, memory)},
+          {"fetches", from_.learning.fetches()},
           {"warnings", kept_warnings()},
-          {"remembered", remembered_json(context_)},
-          {"replacement", replacement_json(context_)},
-          {"events", events_json(context_)},
-          {"clients", clients_json(context_.clients->active())},
+          {"remembered", from_.learning.remembered()},
+          {"replacement", from_.learning.replacement()},
+          {"events", from_.learning.events()},
+          {"clients", clients_json(from_.clients.active())},
           {"unstored", unstored_json(dirty.files)},
           {"unstored_total", dirty.files.size()},
           {"errors", errors_json(dirty)},
-          {"foreign", foreign_json(context_.clients->foreign_running())},
-          {"unserved", unserved_json(context_)},
-          {"runs", runs},
-          {"reservations", reservations_json(context_)},
+          {"foreign", foreign_json(from_.clients.foreign_running())},
+          {"unserved", unserved_json(from_.unserved)},
+          {"runs", runs(now.at_ns)},
+          {"reservations", reservations_json(from_.config, from_.accounts)},
           {"control_bytes", memory.control().size_bytes()},
           {"data_bytes", memory.data().size_bytes()},
           {"objects", memory.objects().live_count()},
-          {"open_store_files", context_.files->count()},
-          {"audit_owed", context_.reaper->owes_audit()},
-          {"leased_slabs", leased},
+          {"open_store_files", from_.files.count()},
+          {"audit_owed", from_.reaper.owes_audit()},
+          {"leased_slabs", leased_slabs()},
           {"locks_held_by_dead", count_dead_locks(memory)},
-          {"slots_in_use", context_.clients->busy_count()}};
+          {"slots_in_use", from_.clients.busy_count()}};
 }
 
-Json run_report(const NodeContext& context, const Run& run, double drain_seconds) {
-  const CounterSums sums = context.clients->run_totals(run.number());
+Json StatusReport::run(const Run& run, double drain_seconds) const {
+  const CounterSums sums = from_.clients.run_totals(run.number());
   std::uint64_t flushed = get(sums, Counter::kFlushedBytes);
-  for (const CounterShard& shard : context.memory->slot(ClientTable::kServiceSlot).shards) {
+  for (const CounterShard& shard : from_.memory.slot(ClientTable::kServiceSlot).shards) {
     flushed += shard.get(Counter::kFlushedBytes);
   }
   flushed -= std::min(flushed, run.flushed_bytes_before);
   Json hits = {{"ram", get(sums, Counter::kHitBytesMemory)}};
-  for (unsigned tier = 1; tier < context.memory->tier_count(); ++tier) {
-    hits[tier_name(*context.config, tier)] =
-        get(sums, hit_bytes_counter(static_cast<TierId>(tier)));
+  for (unsigned tier = 1; tier < from_.memory.tier_count(); ++tier) {
+    hits[tier_name(from_.config, tier)] = get(sums, hit_bytes_counter(static_cast<TierId>(tier)));
   }
   return {{"wall_seconds", static_cast<double>(monotonic_ns() - run.began_ns) / 1e9},
           {"io_seconds", static_cast<double>(get(sums, Counter::kIoCycles)) / 1e9},
@@ -320,13 +315,13 @@ Json run_report(const NodeContext& context, const Run& run, double drain_seconds
           {"hit_bytes", hits},
           {"miss_bytes", get(sums, Counter::kMissBytes)},
           {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},
-          {"fetches", fetches_json(context)},
+          {"fetches", from_.learning.fetches()},
           {"warnings", kept_warnings()},
           {"flushed_bytes", flushed},
           {"drain_seconds", drain_seconds},
-          {"attached", context.clients->has_run_attached(run.number())},
-          {"foreign", foreign_json(context.clients->foreign_of_run(run.number()))},
-          {"clients_left", context.clients->active_count(run.number())}};
+          {"attached", from_.clients.has_run_attached(run.number())},
+          {"foreign", foreign_json(from_.clients.foreign_of_run(run.number()))},
+          {"clients_left", from_.clients.active_count(run.number())}};
 }
 
 }  // namespace cairn::node

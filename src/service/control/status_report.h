@@ -2,23 +2,48 @@
 // What `cairn status` and the report after a run say, as JSON. Field names are stable: they are
 // documented for users.
 //
-// Thread safety: all functions from any thread.
+// Thread safety: all functions from any thread. Ownership: borrows everything.
 #pragma once
 
 #include <mutex>
-#include <nlohmann/json.hpp>
 
-#include "service/attachment/node_context.h"
+#include "base/node_config.h"
+#include "memory/tiers/node_memory.h"
+#include "service/attachment/client_table.h"
+#include "service/attachment/reaper.h"
+#include "service/attachment/run_table.h"
+#include "service/capacity/account_registry.h"
+#include "service/control/json.h"
+#include "service/control/learning_report.h"
+#include "service/write_back/dirty_view.h"
+#include "service/write_back/flusher.h"
+#include "service/write_back/store_files.h"
+#include "service/write_back/unserved_files.h"
 
 namespace cairn::node {
 
-using Json = nlohmann::json;
+// What the report reads; all of it outlives the report.
+struct StatusSources {
+  const NodeConfig& config;
+  const NodeMemory& memory;
+  const ClientTable& clients;
+  const RunTable& runs;
+  const AccountRegistry& accounts;
+  const StoreFiles& files;
+  const Flusher& flusher;
+  const UnservedFiles& unserved;
+  const Reaper& reaper;
+  const LearningReport& learning;
+  std::int64_t started_ns;
+};
 
 class StatusReport {
  public:
-  explicit StatusReport(const NodeContext& context) : context_(context) {}
+  explicit StatusReport(const StatusSources& sources) : from_(sources) {}
 
   Json status();
+  // What a run has done, after a drain that took so long.
+  Json run(const Run& run, double drain_seconds) const;
 
  private:
   struct Sample {
@@ -31,15 +56,13 @@ class StatusReport {
   // The sample to compare with: the last one if it is recent, else one taken a moment ago.
   Sample baseline();
   Json tiers(const DirtyView& dirty) const;
+  Json runs(std::int64_t now_ns) const;
+  static Json backing(const DirtyView& dirty, const Sample& before, const Sample& now);
+  std::uint32_t leased_slabs() const;
 
-  const NodeContext& context_;
+  const StatusSources from_;
   std::mutex mutex_;
   Sample last_;
 };
-
-// The files of a drain or status that are not stored.
-Json unstored_json(const std::vector<UnstoredFile>& files);
-Json foreign_json(const std::vector<ForeignProgram>& programs);
-Json run_report(const NodeContext& context, const Run& run, double drain_seconds);
 
 }  // namespace cairn::node

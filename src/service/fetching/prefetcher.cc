@@ -12,10 +12,10 @@
 #include <limits>
 #include <string_view>
 
+#include "base/check.h"
 #include "memory/buffer/fetch_ahead.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "policy/prefetch/predictors.h"
-#include "service/fetching/stager.h"
 #include "service/organizer/move_batch.h"
 #include "service/process/log_file.h"
 #include "service/process/quiet_open.h"
@@ -37,22 +37,25 @@ constexpr std::size_t kNamesMax = 1'000'000;
 constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetched once it is read
 constexpr std::uint8_t kDeclared = 0;
 static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
+static_assert(1 + Prefetcher::kWorkers <= ClientSlot::kShards, "a shard for each worker");
 
 // Of a file that the service has closed last, because its program did so while it was being
 // fetched: the descriptor for storing it is dropped as when the program tells that it is gone.
 class DiscardingService final : public HandOver {
  public:
-  explicit DiscardingService(const NodeContext& context) : context_(context) {}
+  DiscardingService(const NodeMemory& memory, Owner self, StoreFiles& files)
+      : memory_(memory), self_(self), files_(files) {}
   bool hand_over(ObjectIndex, int) override { return false; }
   int request_flush(ObjectIndex, bool) override { return -EBADF; }
   void discarded(ObjectIndex object) override {
-    if (const StoreFilePtr file = context_.files->find(object)) context_.files->drop_if_idle(file);
-    (void)context_.memory->objects().reclaim(object, context_.clients->service(),
-                                             context_.memory->owners());
+    if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
+    (void)memory_.objects().reclaim(object, self_, memory_.owners());
   }
 
  private:
-  const NodeContext& context_;
+  const NodeMemory& memory_;
+  const Owner self_;
+  StoreFiles& files_;
 };
 
 void nap(long nanos) {
@@ -62,59 +65,34 @@ void nap(long nanos) {
 
 }  // namespace
 
-Prefetcher::Prefetcher(const NodeContext& context, const NodeMemory& memory)
-    : context_(context),
-      memory_(memory),
-      sources_(memory),
-      streams_(memory, &orders_, [this](const ToldAccess& told) {
+Prefetcher::Prefetcher(const PrefetcherOptions& options)
+    : config_(options.config),
+      memory_(options.memory),
+      self_(options.self),
+      store_files_(options.files),
+      flusher_(options.flusher),
+      directories_(options.directories),
+      sources_(options.memory),
+      orders_(options.orders),
+      streams_(options.memory, &orders_, [this](const ToldAccess& told) {
         return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
       }) {}
 
-Status Prefetcher::load_orders() {
-  auto orders = OrderBook::load(context_.config->orders_file, log_warning);
-  if (!orders) return orders.status();
-  orders_ = std::move(orders.value());
-  return Status::ok();
-}
-
-Result<std::size_t> Prefetcher::declare(const std::string& path, const std::string& fingerprint) {
-  auto orders = OrderBook::load(path, log_warning);
-  if (!orders) return orders.status();
-  if (std::to_string(orders->fingerprint()) != fingerprint) {
-    return Status(StatusCode::kInvalid,
-                  path +
-                      ": the node reads something else there, or in a list that it names; write "
-                      "them where they are stored, and not while they are declared");
-  }
-  const std::size_t count = orders->size();
-  spdlog::info("{}: {} orders declared", path, count);
-  if (is_wanted() && count != 0) {
-    memory_.header().opens_are_urgent.store(1);
-    want_first_files(*orders);
-  }
+void Prefetcher::note_declared(DeclaredOrders& fresh) {
+  memory_.header().opens_are_urgent.store(1);
+  want_first_files(fresh);
   changed_.notify_all();
-  const std::lock_guard lock(declared_mutex_);
-  declared_.push_back(std::move(orders.value()));
-  has_declared_.store(true, std::memory_order_release);
-  return count;
 }
 
-void Prefetcher::adopt_declared() {
-  if (!has_declared_.load(std::memory_order_acquire)) return;
-  const std::scoped_lock lock(declared_mutex_, mutex_);
-  for (OrderBook& book : declared_) orders_.append(std::move(book));
-  declared_.clear();
-  has_declared_.store(false, std::memory_order_relaxed);
-}
-
-std::string Prefetcher::predictor_name(unsigned number) {
+std::string Prefetcher::predictor_name(unsigned number) const {
+  if (number == Chooser::kSupplied && !supplied_name_.empty()) return supplied_name_;
   if (number == ReadStreams::kByHeat) return "heat";
   return number < kPredictorMakers.size() ? kPredictorMakers[number].name : "";
 }
 
 void Prefetcher::start() {
-  if (!is_wanted()) return;
-  if (const std::string& directory = context_.config->remember_directory; !directory.empty()) {
+  CAIRN_CHECK(threads_.empty());
+  if (const std::string& directory = config_.remember_directory; !directory.empty()) {
     shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
     streams_.set_shelf(&*shelf_);
   }
@@ -152,7 +130,7 @@ std::optional<KnowledgeDirectory::Counts> Prefetcher::kept_orders() {
   return shelf_->counts();
 }
 
-void Prefetcher::take(std::span<const ToldAccess> batch) {
+void Prefetcher::on_accesses(std::span<const ToldAccess> batch) {
   {
     const std::lock_guard lock(mutex_);
     for (const ToldAccess& told : batch) {
@@ -191,7 +169,7 @@ void Prefetcher::carry_by_heat(ObjectIndex object, std::uint64_t offset, std::ui
   changed_.notify_all();
 }
 
-void Prefetcher::forget_dead() {
+void Prefetcher::on_deaths() {
   const std::lock_guard lock(mutex_);
   streams_.forget_dead();
   if (streams_.size() == 0 && !awaits_reader_) {
@@ -221,7 +199,7 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
 }
 
 // Whoever ends before the first of them is opened is not their reader.
-void Prefetcher::want_first_files(OrderBook& orders) {
+void Prefetcher::want_first_files(DeclaredOrders& orders) {
   std::vector<std::string> files = orders.first_files(kFilesAhead);
   if (files.empty()) return;
   const std::lock_guard lock(mutex_);
@@ -239,7 +217,7 @@ void Prefetcher::work(unsigned worker) {
   pthread_setname_np(pthread_self(), "cairn-prefetch");
   Actor actor;
   actor.memory = &memory_;
-  actor.self = context_.clients->service();
+  actor.self = self_;
   // Not the shard that the service's other threads count in.
   actor.counters = &memory_.slot(actor.self.slot()).shards[1 + worker];
   std::unique_lock lock(mutex_);
@@ -277,6 +255,7 @@ bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
 
 // False when there is nothing to do.
 bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
+  CAIRN_CHECK(lock.owns_lock());
   WantedBlocks wanted;
   std::string path;
   if (!pick(&wanted, &path)) return false;
@@ -314,7 +293,7 @@ void Prefetcher::give_back_file(std::string path, Outcome outcome) {
 bool Prefetcher::has_budget() const {
   const BucketPool& pool = memory_.pool(TierId::kMemory);
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
-  const std::uint64_t budget = room / 100 * context_.config->prefetch_percent;
+  const std::uint64_t budget = room / 100 * config_.prefetch_percent;
   const bool has_plenty = std::uint64_t{pool.common_slabs()} * 4 > pool.slab_count();
   const FetchJournal& fetches = memory_.fetches();
   return has_plenty || fetches.unused_bytes() < budget + fetches.below_bytes();
@@ -325,7 +304,7 @@ std::uint32_t Prefetcher::blocks_beyond() const {
   std::uint64_t slabs = 0;
   for (unsigned tier = 1; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier)
     slabs += memory_.pool(static_cast<TierId>(tier)).slab_count();
-  const std::uint64_t budget = slabs * context_.config->prefetch_percent / 100;
+  const std::uint64_t budget = slabs * config_.prefetch_percent / 100;
   if (memory_.fetches().below_bytes() / kBlockBytes >= budget || !tier_below()) return 0;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(
       Lookahead::kBlocksMax + budget, std::numeric_limits<std::uint32_t>::max()));
@@ -364,7 +343,8 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
   const UniqueFd fd = open_quietly(path);
   StoreStatus status;
   if (!fd || store_status(fd.get(), &status) < 0) return Outcome::kBroken;
-  const ObjectHandling handling = handling_for_reader(context_, path, status.stamp.size);
+  const ObjectHandling handling =
+      handling_for_reader(memory_, directories_, path, status.stamp.size);
   if (handling.mode == BufferingMode::kBypass || handling.prefetch == PrefetchHint::kNone)
     return Outcome::kBroken;
   {
@@ -374,7 +354,7 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
   BackingFile file(fd.get(), O_RDONLY);
   const ObjectIndex index = open_object(actor, file, status, false);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
-  DiscardingService service(context_);
+  DiscardingService service(memory_, self_, store_files_);
   const ObjectAccess access{actor, index, file, service};
   Outcome outcome = Outcome::kDone;
   const std::uint64_t blocks = (status.stamp.size + kBlockBytes - 1) / kBlockBytes;
@@ -403,12 +383,13 @@ void Prefetcher::close_fetched(const ObjectAccess& access) {
   StoreStatus status;
   if (access.file.status(&status) == 0 && status.links == 0) object.set(kObjectUnlinked);
   (void)close_object(access, false);
-  if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) context_.flusher->kick(false);
+  if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) flusher_.kick(false);
 }
 
 // Up from file tiers or down to one, whose devices the organizer's batches keep from being flooded.
 void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
                       PlacementReason reason) {
+  CAIRN_CHECK(count <= wanted.count);
   const bool is_up = target == TierId::kMemory;
   PlainBatchWriter writer;
   MoveBatch batch(memory_, writer);
@@ -439,6 +420,8 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
       move(actor, wanted, wanted.count, *tier, PlacementReason::kDemoted);
     return Outcome::kDone;
   }
+  CAIRN_CHECK(wanted.count != 0);
+  CAIRN_CHECK(wanted.count <= kFetchBlocksMax);
   if (!memory_.owners().is_alive(wanted.owner)) return Outcome::kBroken;
   if (!has_room()) return Outcome::kNoRoom;
   const pid_t pid = memory_.slot(wanted.owner.slot()).pid.load(std::memory_order_relaxed);
@@ -446,7 +429,7 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   if (source == nullptr) return Outcome::kBroken;
   StoreStatus status;
   if (source->file.status(&status) < 0) return Outcome::kBroken;
-  DiscardingService service(context_);
+  DiscardingService service(memory_, self_, store_files_);
   // Held open, so that the record stays this file's.
   const ObjectIndex index = open_object(actor, source->file, status, false);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
@@ -467,6 +450,7 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   if (memory_.objects().at(wanted.object).opens.load() == 0) sources_.forget(wanted.object);
   if (index != wanted.object || fetched.error < 0) return Outcome::kBroken;
   if (!fetched.has_no_room) return Outcome::kDone;
+  CAIRN_CHECK(fetched.blocks <= wanted.count);
   wanted.first = static_cast<BlockNumber>(raw(wanted.first) + fetched.blocks);
   wanted.count -= fetched.blocks;
   return Outcome::kNoRoom;

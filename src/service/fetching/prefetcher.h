@@ -10,8 +10,9 @@
 // room, in the same part of it, and comes up to RAM when its turn is near: through RAM on its way
 // down, 1 MiB at a time.
 //
-// Thread safety: start() and stop() by the composing thread, take() by one thread, the rest by any.
-// Ownership: borrows the context, whose pointers are set by start(); owns its threads.
+// Thread safety: start() and stop() by the composing thread, on_accesses() and on_deaths() by one
+// thread, the rest by any.
+// Ownership: borrows what its options name; owns its threads.
 #pragma once
 
 #include <atomic>
@@ -27,45 +28,55 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/node_config.h"
 #include "memory/buffer/object_io.h"
 #include "memory/tiers/actor.h"
-#include "service/attachment/node_context.h"
 #include "service/fetching/source_files.h"
 #include "service/learning/knowledge_directory.h"
 #include "service/learning/read_streams.h"
+#include "service/treatment/buffered_directories.h"
+#include "service/write_back/flusher.h"
+#include "service/write_back/store_files.h"
 
 namespace cairn::node {
 
-class Prefetcher {
+// What the prefetcher works with; all of it outlives the prefetcher.
+struct PrefetcherOptions {
+  const NodeConfig& config;
+  const NodeMemory& memory;
+  Owner self;  // the service as the owner of locks and buckets
+  StoreFiles& files;
+  Flusher& flusher;
+  const BufferedDirectories& directories;
+  DeclaredOrders& orders;
+};
+
+class Prefetcher final : public AccessObserver {
  public:
   static constexpr unsigned kWorkers = 2;
 
-  Prefetcher(const NodeContext& context, const NodeMemory& memory);
+  explicit Prefetcher(const PrefetcherOptions& options);
   ~Prefetcher() { stop(); }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // A predictor that is not built in takes part. Before start(); outlives this.
-  void add(PredictorSupply& supply) { streams_.set_supply(&supply); }
+  // A predictor that is not built in takes part under this name. Before start(); outlives this.
+  void add(PredictorSupply& supply, std::string name) {
+    streams_.set_supply(&supply);
+    supplied_name_ = std::move(name);
+  }
   // Is told of streams that go through an order once more. Before start().
   void set_found_repeated(ReadStreams::FoundRepeated found) {
     streams_.set_found_repeated(std::move(found));
   }
-  // Reads the declared orders that the configuration names. Before start().
-  Status load_orders();
-  // Used by the thread that calls take(), once it has begun.
-  OrderBook& orders() { return orders_; }
-  // Reads more of them, for files that are opened from now on; `fingerprint` is that of what their
-  // author reads there. Returns: how many.
-  Result<std::size_t> declare(const std::string& path, const std::string& fingerprint);
-  // An EventReader::Sink that comes before all that use orders().
-  void adopt_declared();
-  bool is_wanted() const { return context_.config->prefetch_percent > 0; }
+  // These orders are declared just now: their first files are wanted at once.
+  void note_declared(DeclaredOrders& fresh);
   void start();
   void stop();
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
+  // What the dead read is not waited for any more.
+  void on_deaths() override;
   // What a HeatPlacer decides: a part of a file that a program has open is to be in this tier.
   void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,
                      bool is_promotion);
@@ -75,11 +86,9 @@ class Prefetcher {
   }
   // What is kept between nodes; nothing where nothing is.
   std::optional<KnowledgeDirectory::Counts> kept_orders();
-  // Processes have died: what they read is not waited for any more.
-  void forget_dead();
 
   // The name of the predictor with this number in FetchJournal; empty when there is none.
-  static std::string predictor_name(unsigned number);
+  std::string predictor_name(unsigned number) const;
 
  private:
   enum class Outcome : std::uint8_t { kDone, kNoRoom, kBroken };
@@ -92,7 +101,7 @@ class Prefetcher {
             PlacementReason reason);
   void want_files_after(const ToldAccess& told);
   void want_files(std::vector<std::string> paths);
-  void want_first_files(OrderBook& orders);
+  void want_first_files(DeclaredOrders& orders);
   Outcome fetch_file(Actor& actor, const std::string& path, std::span<const std::uint16_t> slots);
   void give_back_file(std::string path, Outcome outcome);
   void put_away();
@@ -102,17 +111,19 @@ class Prefetcher {
   std::uint32_t blocks_beyond() const;
   std::optional<TierId> tier_below() const;
 
-  const NodeContext& context_;
+  const NodeConfig& config_;
   const NodeMemory& memory_;
+  const Owner self_;
+  StoreFiles& store_files_;
+  Flusher& flusher_;
+  const BufferedDirectories& directories_;
+  std::string supplied_name_;  // of a predictor that is not built in; empty: there is none
   SourceFiles sources_;
 
-  std::mutex declared_mutex_;
-  std::vector<OrderBook> declared_;  // that are not in orders_ yet
-  std::atomic<bool> has_declared_{false};
+  DeclaredOrders& orders_;  // of the thread that calls on_accesses(), once it has begun
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  OrderBook orders_;
   std::optional<KnowledgeDirectory> shelf_;
   ReadStreams streams_;
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "memory/backing/backing_file.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "service/organizer/move_batch.h"
 #include "service/process/quiet_open.h"
 #include "service/process/unique_fd.h"
-#include "service/treatment/rule_book.h"
 
 namespace cairn::node {
 namespace {
@@ -21,25 +21,32 @@ namespace {
 // Progress is told this often, and giving up noticed.
 constexpr std::uint64_t kProgressBytes = 32 << 20;
 
-class Stager {
+}  // namespace
+
+// One request under way.
+class Stager::Staging {
  public:
-  Stager(const NodeContext& context, const StageRequest& request)
-      : context_(context), request_(request), batch_(*context.memory, writer_) {
-    actor_.memory = context.memory;
-    actor_.self = context.clients->service();
-    actor_.counters = &context.memory->slot(actor_.self.slot()).shards[0];
+  Staging(const Stager& stager, const StageRequest& request)
+      : stager_(stager),
+        memory_(stager.memory_),
+        request_(request),
+        batch_(stager.memory_, writer_) {
+    actor_.memory = &memory_;
+    actor_.self = stager.self_;
+    actor_.counters = &memory_.slot(actor_.self.slot()).shards[0];
     progress_.files_total = request.paths.size();
   }
-  ~Stager() { actor_.drop_leases(); }
-  Stager(const Stager&) = delete;
-  Stager& operator=(const Stager&) = delete;
+  ~Staging() { actor_.drop_leases(); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
 
-  StageOutcome run(int (Stager::*stage)(ObjectIndex, BackingFile&)) {
+  StageOutcome run(int (Staging::*stage)(ObjectIndex, BackingFile&)) {
     for (const std::string& path : request_.paths) {
       progress_.file = path;
       if (!tell()) break;
       const int error = with_object(path, stage);
       ++progress_.files_done;
+      CAIRN_CHECK(progress_.files_done <= progress_.files_total);
       if (error < 0) {
         outcome_.failures.push_back({path, std::strerror(-error)});
       } else {
@@ -61,7 +68,7 @@ class Stager {
     const ObjectAccess access{actor_, index, file, nobody_};
     for (std::uint64_t at = 0; at < size; at += kBlockBytes) {
       const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(size - at, kBlockBytes));
-      if (context_.memory->part_of(object.handling(), block_of(at)).never_buffered) continue;
+      if (memory_.part_of(object.handling(), block_of(at)).never_buffered) continue;
       const int error = read_block(access, block_of(at), length);
       if (error < 0) return error;
       progress_.bytes_done += length;
@@ -73,7 +80,7 @@ class Stager {
   int write_out(ObjectIndex index, BackingFile& file) {
     const Object& object = actor_.object(index);
     const std::uint64_t resident = std::uint64_t{object.blocks.load()} * kBlockBytes;
-    if (const int error = context_.flusher->flush_now(index, true); error < 0) return error;
+    if (const int error = stager_.flusher_.flush_now(index, true); error < 0) return error;
     const ObjectAccess access{actor_, index, file, nobody_};
     // What turned dirty since then is stored by drop_blocks() only through a descriptor that may
     // write, which ours may not: it stays, and its owner is told.
@@ -89,13 +96,13 @@ class Stager {
  private:
   // As an open for reading would have it, but for the tier that was asked for.
   ObjectHandling handling_of(const Object& object) const {
-    ObjectHandling handling =
-        handling_for_reader(context_, progress_.file, object.size.load(std::memory_order_acquire));
+    ObjectHandling handling = handling_for_reader(memory_, stager_.directories_, progress_.file,
+                                                  object.size.load(std::memory_order_acquire));
     if (request_.tier) handling.home = request_.tier;
     return handling;
   }
 
-  int with_object(const std::string& path, int (Stager::*stage)(ObjectIndex, BackingFile&)) {
+  int with_object(const std::string& path, int (Staging::*stage)(ObjectIndex, BackingFile&)) {
     const UniqueFd fd = open_quietly(path);
     if (!fd) return -errno;
     StoreStatus status;
@@ -110,8 +117,10 @@ class Stager {
   }
 
   int read_block(const ObjectAccess& access, BlockNumber number, std::size_t length) {
+    CAIRN_CHECK(length != 0);
+    CAIRN_CHECK(length <= kBlockBytes);
     const std::uint16_t wanted = pages_touched(0, length);
-    if (bring(context_.memory->directory().find(access.index, number), wanted)) return 0;
+    if (bring(memory_.directory().find(access.index, number), wanted)) return 0;
     LockedBlock block =
         lock_or_place(access, number, length, PlacementReason::kStaged, Lease::kSlabsMax);
     if (!block) {
@@ -133,10 +142,9 @@ class Stager {
   // A block that is wholly resident elsewhere comes to the tier that was asked for. False when
   // there is none, or it cannot move now.
   bool bring(BucketIndex bucket, std::uint16_t wanted) {
-    const NodeMemory& memory = *context_.memory;
     if (!request_.tier || bucket == BucketIndex::kNone) return false;
-    if ((memory.block(bucket).valid_pages.load() & wanted) != wanted) return false;
-    if (memory.tier_of(bucket) == *request_.tier) return true;
+    if ((memory_.block(bucket).valid_pages.load() & wanted) != wanted) return false;
+    if (memory_.tier_of(bucket) == *request_.tier) return true;
     if (!batch_.add(actor_, bucket, *request_.tier, PlacementReason::kStaged)) return false;
     if (batch_.is_full()) (void)batch_.finish(actor_);
     return true;
@@ -148,7 +156,8 @@ class Stager {
     return !outcome_.given_up;
   }
 
-  const NodeContext& context_;
+  const Stager& stager_;
+  const NodeMemory& memory_;
   const StageRequest& request_;
   Actor actor_;
   PlainBatchWriter writer_;
@@ -158,27 +167,12 @@ class Stager {
   StageOutcome outcome_;
 };
 
-}  // namespace
-
-ObjectHandling handling_for_reader(const NodeContext& context, const std::string& path,
-                                   std::uint64_t size) {
-  const NodeMemory& memory = *context.memory;
-  RuleQuestion question;
-  question.path = path.c_str();
-  question.size = size;
-  question.reads = true;
-  const std::vector<std::string> directories = buffered_directories(context);
-  question.below = part_below(path, directories);
-  const std::uint32_t otherwise = memory.header().default_handling.load();
-  return memory.rules().decide(question, ObjectHandling::from_bits(otherwise));
+StageOutcome Stager::stage_in(const StageRequest& request) const {
+  return Staging(*this, request).run(&Staging::read_in);
 }
 
-StageOutcome stage_in(const NodeContext& context, const StageRequest& request) {
-  return Stager(context, request).run(&Stager::read_in);
-}
-
-StageOutcome stage_out(const NodeContext& context, const StageRequest& request) {
-  return Stager(context, request).run(&Stager::write_out);
+StageOutcome Stager::stage_out(const StageRequest& request) const {
+  return Staging(*this, request).run(&Staging::write_out);
 }
 
 }  // namespace cairn::node

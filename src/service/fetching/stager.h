@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "service/attachment/node_context.h"
+#include "memory/tiers/node_memory.h"
+#include "service/treatment/buffered_directories.h"
+#include "service/write_back/flusher.h"
 
 namespace cairn::node {
 
@@ -41,14 +43,25 @@ struct StageRequest {
   std::function<bool(const StageProgress&)> progress;  // false gives up
 };
 
-// Reads the files into the tiers. What is resident in `tier` or above stays where it is.
-// How a file is treated that is opened for reading only, as rules and the node's defaults say.
-ObjectHandling handling_for_reader(const NodeContext& context, const std::string& path,
-                                   std::uint64_t size);
+class Stager {
+ public:
+  // `self`: the service as the owner of locks and buckets.
+  Stager(const NodeMemory& memory, Owner self, Flusher& flusher,
+         const BufferedDirectories& directories)
+      : memory_(memory), self_(self), flusher_(flusher), directories_(directories) {}
 
-StageOutcome stage_in(const NodeContext& context, const StageRequest& request);
+  // Reads the files into the tiers. What is resident in `tier` or above stays where it is.
+  StageOutcome stage_in(const StageRequest& request) const;
+  // Stores the files durably and takes them out of the tiers.
+  StageOutcome stage_out(const StageRequest& request) const;
 
-// Stores the files durably and takes them out of the tiers.
-StageOutcome stage_out(const NodeContext& context, const StageRequest& request);
+ private:
+  class Staging;
+
+  const NodeMemory& memory_;
+  const Owner self_;
+  Flusher& flusher_;
+  const BufferedDirectories& directories_;
+};
 
 }  // namespace cairn::node

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "base/check.h"
 #include "base/futex.h"
 
 namespace cairn::node {
@@ -28,7 +29,8 @@ EventReader::EventReader(const NodeMemory& memory, unsigned keep_percent)
     : memory_(memory), keep_percent_(keep_percent), tails_(memory.slot_count(), 0) {}
 
 void EventReader::start() {
-  if (sinks_.empty()) return;
+  if (observers_.empty()) return;
+  CAIRN_CHECK(!thread_.joinable());
   memory_.header().events_wanted.store(ControlHeader::kEventsOfReads, std::memory_order_release);
   thread_ = std::thread([this] { run(); });
 }
@@ -60,7 +62,7 @@ void EventReader::run() {
     const bool has_deaths = has_deaths_.exchange(false);
     const bool has_come = take();
     if (has_deaths) {
-      for (const auto& forget : forgetters_) forget();
+      for (AccessObserver* observer : observers_) observer->on_deaths();
     }
     {
       const std::lock_guard lock(mutex_);
@@ -95,11 +97,12 @@ bool EventReader::take() {
   });
   if (batch_.empty()) return false;
   passed_on_.fetch_add(batch_.size(), std::memory_order_relaxed);
-  for (const Sink& sink : sinks_) sink(batch_);
+  for (AccessObserver* observer : observers_) observer->on_accesses(batch_);
   return true;
 }
 
 void EventReader::read_ring(std::uint16_t slot) {
+  CAIRN_CHECK(slot < tails_.size());
   const EventRing& ring = memory_.events(slot);
   std::uint32_t& tail = tails_[slot];
   const std::uint32_t head = ring.head();

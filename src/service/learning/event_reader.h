@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes what the processes tell about their accesses (memory/arena/event_ring.h) and passes it on
-// to whoever learns from it.
+// to its observers.
 //
 // The thread sleeps until a process has told something urgent or has filled half of its ring, reads
 // all rings, and naps for a moment before it sleeps again: a program that misses a thousand times a
@@ -14,30 +14,17 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
-#include <span>
 #include <thread>
 #include <vector>
 
 #include "memory/tiers/node_memory.h"
+#include "service/learning/access_observer.h"
 
 namespace cairn::node {
 
-struct ToldAccess {
-  AccessEvent event;
-
-  std::uint16_t slot() const { return event.owner.slot(); }
-  // Of the open description, in the process that told it: another one's has another number.
-  std::uint64_t stream() const {
-    return std::uint64_t{event.owner.bits()} << 32 | raw(event.stream);
-  }
-};
-
 class EventReader {
  public:
-  using Sink = std::function<void(std::span<const ToldAccess>)>;
-
   // Of a hundred events `keep_percent` are passed on, the others thrown away unseen: for what must
   // work with those that come.
   explicit EventReader(const NodeMemory& memory, unsigned keep_percent = 100);
@@ -45,14 +32,12 @@ class EventReader {
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  // `sink` is called by the reader's thread with what has come since its last call.
-  void add(Sink sink) { sinks_.push_back(std::move(sink)); }
-  // `forget` is called by the same thread after note_deaths(), when all that the dead have told has
-  // been passed on.
-  void add_forgetter(std::function<void()> forget) { forgetters_.push_back(std::move(forget)); }
+  // Observers hear of each batch in the order in which they were added. Each outlives the reader's
+  // thread.
+  void add(AccessObserver& observer) { observers_.push_back(&observer); }
   // Processes have died. Any thread.
   void note_deaths();
-  // Without a sink nobody tells anything.
+  // Without an observer nobody tells anything.
   void start();
   void stop();
 
@@ -75,8 +60,7 @@ class EventReader {
 
   const NodeMemory& memory_;
   const unsigned keep_percent_;
-  std::vector<Sink> sinks_;
-  std::vector<std::function<void()>> forgetters_;
+  std::vector<AccessObserver*> observers_;
   std::atomic<bool> has_deaths_{false};
   std::vector<std::uint32_t> tails_;  // by slot: the first place that was not read
   std::vector<ToldAccess> batch_;

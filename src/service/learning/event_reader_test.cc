@@ -12,17 +12,20 @@
 namespace cairn::node {
 namespace {
 
-class EventReaderTest : public ::testing::Test {
+class EventReaderTest : public ::testing::Test, public AccessObserver {
  protected:
   EventReaderTest()
       : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "event-reader")) {}
 
-  EventReader::Sink sink() {
-    return [this](std::span<const ToldAccess> batch) {
-      const std::lock_guard lock(mutex_);
-      seen_.insert(seen_.end(), batch.begin(), batch.end());
-      come_.notify_all();
-    };
+  void on_accesses(std::span<const ToldAccess> batch) override {
+    const std::lock_guard lock(mutex_);
+    seen_.insert(seen_.end(), batch.begin(), batch.end());
+    come_.notify_all();
+  }
+  void on_deaths() override {
+    const std::lock_guard lock(mutex_);
+    seen_at_deaths_ = seen_.size();
+    come_.notify_all();
   }
   void tell(std::uint16_t slot, std::uint64_t offset, AccessKind kind) {
     AccessEvent event;
@@ -36,11 +39,12 @@ class EventReaderTest : public ::testing::Test {
   std::mutex mutex_;
   std::condition_variable come_;
   std::vector<ToldAccess> seen_;
+  std::size_t seen_at_deaths_ = 0;
 };
 
 TEST_F(EventReaderTest, ReadsAllRingsInTheOrderOfEach) {
   EventReader reader(memory_);
-  reader.add(sink());
+  reader.add(*this);
   for (std::uint64_t at = 0; at < 10; ++at)
     tell(static_cast<std::uint16_t>(2 + at % 2), at, AccessKind::kHit);
   EXPECT_TRUE(reader.take());
@@ -55,7 +59,7 @@ TEST_F(EventReaderTest, ReadsAllRingsInTheOrderOfEach) {
 
 TEST_F(EventReaderTest, CountsWhatItDoesNotGet) {
   EventReader reader(memory_);
-  reader.add(sink());
+  reader.add(*this);
   for (std::uint64_t at = 0; at < EventRing::kEntries + 100; ++at) tell(2, at, AccessKind::kHit);
   reader.take();
   EXPECT_EQ(reader.counts().lost, 100U);
@@ -64,7 +68,7 @@ TEST_F(EventReaderTest, CountsWhatItDoesNotGet) {
 
 TEST_F(EventReaderTest, ThrowsAwayWhatItIsNotToKeep) {
   EventReader reader(memory_, 1);
-  reader.add(sink());
+  reader.add(*this);
   for (int round = 0; round < 100; ++round) {
     for (std::uint64_t at = 0; at < 1000; ++at) tell(2, at, AccessKind::kHit);
     reader.take();
@@ -76,7 +80,7 @@ TEST_F(EventReaderTest, ThrowsAwayWhatItIsNotToKeep) {
 
 TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
   EventReader reader(memory_);
-  reader.add(sink());
+  reader.add(*this);
   EXPECT_EQ(memory_.header().events_wanted.load(), 0U);
   reader.start();
   EXPECT_EQ(memory_.header().events_wanted.load(), 1U);
@@ -91,20 +95,14 @@ TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
 
 TEST_F(EventReaderTest, WhatTheDeadHaveToldIsPassedOnBeforeTheyAreForgotten) {
   EventReader reader(memory_);
-  reader.add(sink());
-  std::size_t seen_when_forgotten = 0;
-  reader.add_forgetter([&] {
-    const std::lock_guard lock(mutex_);
-    seen_when_forgotten = seen_.size();
-    come_.notify_all();
-  });
+  reader.add(*this);
   reader.start();
   for (std::uint64_t at = 1; at < 10; ++at) tell(3, at, AccessKind::kHit);
   memory_.owners().advance(3);
   reader.note_deaths();
   std::unique_lock lock(mutex_);
-  come_.wait(lock, [&] { return seen_when_forgotten != 0; });
-  EXPECT_EQ(seen_when_forgotten, 9U);
+  come_.wait(lock, [&] { return seen_at_deaths_ != 0; });
+  EXPECT_EQ(seen_at_deaths_, 9U);
   EXPECT_FALSE(memory_.owners().is_alive(seen_.back().event.owner));
   lock.unlock();
   reader.stop();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
@@ -33,6 +35,7 @@ FileProgress::Place FileProgress::find(EpochOrder& order, std::uint32_t item) {
 }
 
 FileProgress::Place FileProgress::find_here(std::uint32_t item) const {
+  CAIRN_CHECK(at_ <= items_.size());
   const std::size_t end = std::min(at_ + kAhead, items_.size());
   for (std::size_t place = at_; place < end; ++place) {
     if (items_[place] == item) return {false, place, place - at_};
@@ -59,6 +62,7 @@ FileProgress::Place FileProgress::find_in_next(EpochOrder& order, std::uint32_t 
 }
 
 void FileProgress::go_to(EpochOrder& order, std::uint32_t item, const Place& place) {
+  CAIRN_CHECK(place.distance != SIZE_MAX);
   if (place.is_in_next) {
     begin(order, next_epoch_, item);
     not_found_ = 0;
@@ -96,6 +100,8 @@ void FileProgress::not_found() {
 }
 
 void FileProgress::mark(std::size_t place) {
+  CAIRN_CHECK(was_opened_.size() == items_.size());
+  CAIRN_CHECK(place < items_.size());
   const auto away_from = [place](std::size_t expected) {
     return place > expected ? place - expected : expected - place;
   };

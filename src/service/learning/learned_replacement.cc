@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "policy/replacement/experts.h"
 
 namespace cairn::node {
@@ -14,6 +15,9 @@ constexpr std::uint32_t kSegmentsMin = 32;
 constexpr std::uint32_t kUnreadMs = 30'000;
 // References between two looks for files that are gone, at least.
 constexpr std::uint64_t kLookAgainMin = 4096;
+static_assert((LearnedReplacement::kSegmentBlocksMin &
+               (LearnedReplacement::kSegmentBlocksMin - 1)) == 0,
+              "segments are halved and doubled");
 
 // Of two files, almost never the same, and never 0 (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
 std::uint32_t short_of(const FileKey& key) {
@@ -65,6 +69,7 @@ LearnedReplacement::LearnedReplacement(const NodeMemory& memory, const std::stri
 
 void LearnedReplacement::admit_by_value(CostsOf costs_of) {
   costs_of_ = std::move(costs_of);
+  CAIRN_CHECK(costs_of_ != nullptr);
   const unsigned count = memory_.tiers_for(BufferingMode::kAsync);
   for (unsigned index = 0; index + 1 < count; ++index) {
     Tier& tier = tiers_[index];
@@ -78,7 +83,7 @@ void LearnedReplacement::admit_by_value(CostsOf costs_of) {
   }
 }
 
-void LearnedReplacement::take(std::span<const ToldAccess> batch) {
+void LearnedReplacement::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   for (const ToldAccess& told : batch) {
     const AccessKind kind = told.event.kind;
@@ -101,6 +106,7 @@ void LearnedReplacement::take(std::span<const ToldAccess> batch) {
 // The record may have been another file's before. What is found of that one side by side from its
 // beginning on is forgotten; the rest fades with time.
 void LearnedReplacement::note_file(ObjectIndex object) {
+  CAIRN_CHECK(raw(object) < files_.size());
   const std::uint32_t file = short_of(memory_.objects().at(object).key());
   std::uint32_t& known = files_[raw(object)];
   const std::uint32_t before = known;
@@ -119,7 +125,10 @@ bool LearnedReplacement::is_gone(ObjectIndex object) const {
 }
 
 void LearnedReplacement::forget_segment(Tier& tier, std::uint64_t key) {
-  tier.expert->forget(tier.pages.find(key));
+  CAIRN_CHECK(tier.expert != nullptr);
+  const PageId page = tier.pages.find(key);
+  CAIRN_CHECK(page != kNoPage);
+  tier.expert->forget(page);
   if (tier.returns != nullptr) tier.returns->forget(key);
   tier.pages.take_back(key);
   if (tier.last_key == key) tier.last_key = UINT64_MAX;
@@ -151,6 +160,7 @@ void LearnedReplacement::reference(Tier& tier, std::uint64_t key) {
   const PageId page = tier.pages.number_for(key, *tier.expert);
   const bool is_hit = tier.expert->reference(page);
   if (!is_hit) ++tier.misses;
+  CAIRN_DCHECK(tier.misses <= tier.references);
   if (tier.returns != nullptr) follow_returns(tier, page, key, is_hit);
 }
 
@@ -216,6 +226,7 @@ void LearnedReplacement::look_up(std::span<BlockView> candidates,
 }
 
 void LearnedReplacement::note_chosen(std::span<const BlockView> victims, TierId tier) const {
+  CAIRN_CHECK(raw(tier) < kept_within_.size());
   std::uint32_t soonest = BlockView::kUseFarAway;
   for (const BlockView& view : victims) soonest = std::min(soonest, view.until_use);
   const std::lock_guard lock(mutex_);
@@ -230,11 +241,13 @@ std::size_t LearnedReplacement::choose(std::span<BlockView> candidates,
               return leaves_before(left, right, request.now_ms);
             });
   const std::size_t count = count_for(candidates, request.bytes_wanted);
+  CAIRN_CHECK(count <= candidates.size());
   note_chosen(candidates.first(count), request.tier);
   return count;
 }
 
 LearnedReplacement::TierReport LearnedReplacement::report(TierId index) const {
+  CAIRN_CHECK(raw(index) < tiers_.size());
   const std::size_t known_ahead = future_ != nullptr ? future_->known_ahead() : 0;
   const std::lock_guard lock(mutex_);
   const Tier& tier = tiers_[raw(index)];

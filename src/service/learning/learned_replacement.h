@@ -9,10 +9,10 @@
 //
 // Blocks that were fetched ahead and wait for their use are not known to it yet, and stay.
 //
-// Where it is known which blocks a program will read next (service/learning/future_book.h), nothing
-// has to be learned of these: how many of them a tier has is still what the expert's choice of all
-// others leaves, and of them those leave that are wanted last. What is not wanted in all that is
-// known leaves with what the expert would not hold.
+// Where it is known which blocks a program will read next (service/learning/known_future_table.h),
+// nothing has to be learned of these: how many of them a tier has is still what the expert's choice
+// of all others leaves, and of them those leave that are wanted last. What is not wanted in all
+// that is known leaves with what the expert would not hold.
 //
 // A clean block leaves to the next tier if it is worth that (policy/replacement/admission.h); what
 // has left a tier and whether it came back is what its expert would have seen.
@@ -32,16 +32,17 @@
 #include <string>
 #include <vector>
 
+#include "memory/tiers/node_memory.h"
 #include "policy/replacement/admission.h"
 #include "policy/replacement/expert.h"
 #include "policy/replacement/page_numbers.h"
 #include "policy/replacement/replacement_policy.h"
-#include "service/learning/event_reader.h"
-#include "service/learning/future_book.h"
+#include "service/learning/access_observer.h"
+#include "service/learning/known_future_table.h"
 
 namespace cairn::node {
 
-class LearnedReplacement final : public ReplacementPolicy {
+class LearnedReplacement final : public ReplacementPolicy, public AccessObserver {
  public:
   static constexpr std::uint32_t kSegmentBlocksMin = 8;
   static constexpr std::uint32_t kSegmentsMax = 32'768;
@@ -51,13 +52,12 @@ class LearnedReplacement final : public ReplacementPolicy {
                      unsigned kept_free_percent);
 
   // Before anything is taken or chosen.
-  void set_future(const FutureBook* future) { future_ = future; }
+  void set_future(const KnownFutureTable* future) { future_ = future; }
   // What is saved and paid for a block in the tier. Without it everything is admitted everywhere.
   using CostsOf = std::function<AdmissionCosts(TierId tier)>;
   void admit_by_value(CostsOf costs_of);
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
 
   const char* name() const override { return name_.c_str(); }
   std::size_t choose(std::span<BlockView> candidates,
@@ -106,7 +106,7 @@ class LearnedReplacement final : public ReplacementPolicy {
 
   const NodeMemory& memory_;
   const std::string name_;
-  const FutureBook* future_ = nullptr;
+  const KnownFutureTable* future_ = nullptr;
   CostsOf costs_of_;
   mutable std::mutex mutex_;
   std::vector<std::uint32_t> files_;  // by object: whose record it was, in short; 0: nobody's

@@ -48,8 +48,8 @@ class LearnedReplacementTest : public ::testing::Test {
       told.event.kind = AccessKind::kMiss;
       told.event.offset = std::uint64_t{block} * kBlockBytes;
       told.event.length = kBlockBytes;
-      learned_->take(std::span(&told, 1));
-      if (future_) future_->take(std::span(&told, 1));
+      learned_->on_accesses(std::span(&told, 1));
+      if (future_) future_->on_accesses(std::span(&told, 1));
     }
   }
   bool admits(std::uint32_t block) const {
@@ -59,7 +59,7 @@ class LearnedReplacementTest : public ::testing::Test {
 
   NodeMemory memory_;
   ObjectIndex object_{};
-  std::unique_ptr<FutureBook> future_;
+  std::unique_ptr<KnownFutureTable> future_;
   std::unique_ptr<LearnedReplacement> learned_;
 };
 
@@ -103,9 +103,9 @@ TEST_F(LearnedReplacementTest, OfAKnownOrderTheLastToBeWantedLeavesFirst) {
   const std::string said = "/var/tmp/cairn-learned-said-" + std::to_string(::getpid());
   std::ofstream(list) << "0\n5\n3\n7\n1\n5\n";
   std::ofstream(said) << "/data/packed list " << list << " items=8 item-bytes=64K\n";
-  auto orders = OrderBook::load(said, {});
+  auto orders = DeclaredOrders::load(said, {});
   ASSERT_TRUE(orders.is_ok()) << orders.status().message();
-  future_ = std::make_unique<FutureBook>(memory_);
+  future_ = std::make_unique<KnownFutureTable>(memory_);
   future_->follow(&orders.value(), [](const ToldAccess&) { return std::string("/data/packed"); });
   learned_->set_future(future_.get());
   by_value();

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/file_rule.h"
 #include "policy/prefetch/predictors.h"
 #include "service/learning/read_events.h"
@@ -34,6 +35,7 @@ constexpr std::uint8_t predictor_named(std::string_view name) {
   return number;
 }
 constexpr std::uint8_t kAdvised = predictor_named("advised");
+static_assert(ReadStreams::kByHeat > Chooser::kSupplied, "it counts for no predictor");
 
 std::int64_t blocks_of(const Object& object) {
   const std::uint64_t size = std::min(object.size.load(std::memory_order_relaxed),
@@ -76,7 +78,7 @@ void ReadStreams::take(const ToldAccess& told) {
   if (!memory_.owners().is_alive(told.event.owner)) return;
   if (kind == AccessKind::kOpen) {
     Stream& stream = open(told);
-    stream.is_known_from_its_open = true;
+    stream.order.note_open();
     list(stream, told.stream());
     return;
   }
@@ -117,6 +119,7 @@ ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
     of_description_.emplace(description_of(told.stream()), told.stream());
   }
   place = std::move(fresh);
+  CAIRN_CHECK(of_description_.size() == streams_.size());
   Stream& stream = *place;
   const Object& object = memory_.objects().at(stream.object);
   const PrefetchHint hint = object.handling().prefetch;
@@ -134,6 +137,7 @@ void ReadStreams::close(const ToldAccess& told) {
   std::for_each(first, past, [&](const auto& entry) { ended.push_back(entry.second); });
   for (const std::uint64_t number : ended) {
     const auto found = streams_.find(number);
+    CAIRN_CHECK(found != streams_.end());
     // Another process may have described another file with the same number since.
     if (number == told.stream() || found->second->object == told.event.object) end(found);
   }
@@ -142,8 +146,10 @@ void ReadStreams::close(const ToldAccess& told) {
 ReadStreams::Streams::iterator ReadStreams::end(Streams::iterator stream) {
   closed_.push_back(stream->second->object);
   const auto [first, past] = of_description_.equal_range(description_of(stream->first));
-  of_description_.erase(
-      std::find_if(first, past, [&](const auto& entry) { return entry.second == stream->first; }));
+  const auto listed =
+      std::find_if(first, past, [&](const auto& entry) { return entry.second == stream->first; });
+  CAIRN_CHECK(listed != past);
+  of_description_.erase(listed);
   return streams_.erase(stream);
 }
 
@@ -166,6 +172,7 @@ void ReadStreams::make_room_for_one() {
 }
 
 Chooser& ReadStreams::chooser_of(Stream& stream) {
+  CAIRN_CHECK((stream.chooser == nullptr) == (stream.knowledge == nullptr));
   if (stream.chooser == nullptr) {
     const std::uint64_t key = key_of(memory_.objects().at(stream.object).key());
     stream.knowledge = node_.file(key);
@@ -204,29 +211,12 @@ void ReadStreams::collect_needed(Stream& stream) {
   for (std::size_t at = 0; at < count; ++at) stream.needed.push_back(ranges[at]);
 }
 
-// Which epoch of which declared order the stream is at shows in what it reads first.
 void ReadStreams::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
-  if (orders_ == nullptr || stream.reads_looked_at >= kFirstReads) return;
-  if (orders_->is_empty()) {
-    // What is declared later speaks of later opens.
-    stream.reads_looked_at = kFirstReads;
-    return;
-  }
-  if (stream.reads_looked_at++ == 0) stream.declared_path = path_of_(told);
-  if (!orders_->has_order_of(stream.declared_path)) {
-    stream.declared_path.clear();
-    stream.reads_looked_at = kFirstReads;
-    return;
-  }
-  DeclaredOrder order = orders_->order_from(stream.declared_path, run);
-  if (order != nullptr) {
-    chooser_of(stream).hints().declare(std::move(order));
-    stream.reads_looked_at = kFirstReads;
-  } else if (stream.reads_looked_at == kFirstReads) {
-    // Who may have read before proves nothing.
-    if (stream.is_known_from_its_open) orders_->refute(stream.declared_path);
-    stream.declared_path.clear();
-  }
+  if (orders_ == nullptr) return;
+  OrderSearch::Found found =
+      stream.order.look(*orders_, told, run, OrderReader::kFetching, path_of_);
+  if (found.outcome == OrderSearch::Outcome::kFound)
+    chooser_of(stream).hints().declare(std::move(found.order));
 }
 
 void ReadStreams::read(Stream& stream, const ToldAccess& told) {
@@ -234,7 +224,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   const bool is_quiet = event.kind == AccessKind::kHit;
   stream.hits_in_a_row = is_quiet ? stream.hits_in_a_row + 1 : 0;
   // Who follows a declared order must not lose its place in it.
-  if (stream.hits_in_a_row > kHitsFollowed && stream.declared_path.empty()) return;
+  if (stream.hits_in_a_row > kHitsFollowed && stream.order.path().empty()) return;
   const BlockRun run = run_of(event);
   // The next piece of the same block.
   if (run == stream.last && run.count == 1) return;
@@ -245,10 +235,10 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   judge(stream, event.kind, run);
   chooser.set_file_blocks(blocks_of(memory_.objects().at(stream.object)));
   chooser.observe(run);
-  if (!stream.is_repeated && stream.declared_path.empty()) look_for_repeated(stream, told);
-  if (!stream.declared_path.empty() && chooser.hints().is_order_refuted()) {
-    orders_->refute(stream.declared_path);
-    stream.declared_path.clear();
+  if (!stream.is_repeated && stream.order.path().empty()) look_for_repeated(stream, told);
+  if (!stream.order.path().empty() && chooser.hints().is_order_refuted()) {
+    orders_->refute(stream.order.path());
+    stream.order.forget_path();
   }
   stream.blocks_per_read = std::min(run.count, kBlocksPerReadMax);
   foresee(stream);
@@ -275,6 +265,7 @@ void ReadStreams::judge(Stream& stream, AccessKind kind, BlockRun run) {
   };
   const bool is_late = kind == AccessKind::kLate || (kind == AccessKind::kMiss && was_foreseen());
   if (!is_late) return;
+  CAIRN_CHECK(stream.knowledge != nullptr);
   stream.lookahead.on_late(run.count);
   stream.knowledge->lookahead.learn(stream.lookahead);
 }
@@ -306,6 +297,7 @@ void ReadStreams::predict(Stream& stream, std::size_t runs_max, std::uint64_t bl
   into->clear();
   room_.resize(runs_max);
   const Chooser::Choice choice = stream.chooser->predict(room_);
+  CAIRN_CHECK(choice.count <= runs_max);
   if (choice.count == 0) return;
   stream.predictor = static_cast<std::uint8_t>(choice.predictor);
   const std::int64_t blocks = blocks_of(memory_.objects().at(stream.object));
@@ -370,11 +362,14 @@ BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs,
     ++front.first;
     if (--front.count == 0) runs->pop_front();
   }
+  CAIRN_CHECK(taken.count <= count_max);
   return taken;
 }
 
 WantedBlocks ReadStreams::wanted_of(const Stream& stream, std::uint64_t number, BlockRun run,
                                     std::uint8_t predictor) {
+  CAIRN_CHECK(run.count != 0);
+  CAIRN_CHECK(run.first >= 0);
   WantedBlocks wanted;
   wanted.stream = number;
   wanted.object = stream.object;

@@ -18,11 +18,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory/tiers/node_memory.h"
 #include "policy/prefetch/chooser.h"
 #include "policy/prefetch/knowledge.h"
 #include "policy/prefetch/lookahead.h"
-#include "service/learning/event_reader.h"
-#include "service/learning/order_book.h"
+#include "service/learning/access_observer.h"
+#include "service/learning/order_search.h"
 
 namespace cairn::node {
 
@@ -47,11 +48,9 @@ class ReadStreams {
   // More streams than that at once: the one that was used longest ago is forgotten.
   static constexpr std::size_t kStreamsMax = 4096;
 
-  // The path of the file that a process accesses; empty when it is not known.
-  using PathOf = std::function<std::string(const ToldAccess& told)>;
-
   // `orders`: may be null.
-  explicit ReadStreams(const NodeMemory& memory, OrderBook* orders = nullptr, PathOf path_of = {})
+  explicit ReadStreams(const NodeMemory& memory, DeclaredOrders* orders = nullptr,
+                       PathOf path_of = {})
       : memory_(memory), orders_(orders), path_of_(std::move(path_of)) {}
 
   // Who wants to know that a stream goes through an order once more, each once. Before the first
@@ -112,9 +111,7 @@ class ReadStreams {
     std::uint32_t hits_in_a_row = 0;
     std::uint32_t blocks_per_read = 1;
     std::uint32_t blocks_read_on = 0;  // since `beyond` was looked for
-    std::string declared_path;  // of a file of which an order is declared, while it is followed
-    bool is_known_from_its_open = false;
-    unsigned reads_looked_at = 0;  // for where in a declared order the stream begins
+    OrderSearch order;  // its path: of a file of which an order is declared, while it is followed
     std::uint64_t used = 0;
     unsigned tries = 0;        // in a row that found no room
     bool is_repeated = false;  // it goes through an order once more, and that was told
@@ -163,7 +160,7 @@ class ReadStreams {
   void make_room_for_one();
 
   const NodeMemory& memory_;
-  OrderBook* const orders_;
+  DeclaredOrders* const orders_;
   const PathOf path_of_;
   FoundRepeated found_repeated_;
   PredictorSupply* supply_ = nullptr;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "memory/backing/backing_file.h"
 #include "service/learning/event_clock.h"
@@ -81,11 +82,12 @@ Result<TraceRecorder::Recorded> TraceRecorder::stop() {
   recorded.path = path_;
   recorded.events = writer->events();
   recorded.bytes = writer->file_bytes();
+  CAIRN_CHECK(events_.counts().lost >= lost_before_);
   recorded.lost = events_.counts().lost - lost_before_;
   return recorded;
 }
 
-void TraceRecorder::take(std::span<const ToldAccess> batch) {
+void TraceRecorder::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   if (writer_ == nullptr || !status_) return;
   const EventClock clock(memory_.header().started);
@@ -124,6 +126,8 @@ Result<std::uint32_t> TraceRecorder::process_of(Owner owner) {
 }
 
 Status TraceRecorder::append(const ToldAccess& told, std::int64_t at_ns) {
+  CAIRN_CHECK(writer_ != nullptr);
+  CAIRN_CHECK(at_ns >= 0);
   const auto file = file_of(told);
   if (!file) return file.status();
   const auto process = process_of(told.event.owner);

@@ -2,7 +2,8 @@
 // Records what programs access to a trace file (service/trace/trace_writer.h), from a start to a
 // stop.
 //
-// Thread safety: start(), stop() and counts() from any thread; take() by one. Ownership: the file.
+// Thread safety: start(), stop() and counts() from any thread; on_accesses() by one. Ownership: the
+// file.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,13 @@
 #include <unordered_map>
 
 #include "service/attachment/client_table.h"
+#include "service/learning/access_observer.h"
 #include "service/learning/event_reader.h"
 #include "service/trace/trace_writer.h"
 
 namespace cairn::node {
 
-class TraceRecorder {
+class TraceRecorder final : public AccessObserver {
  public:
   TraceRecorder(const NodeMemory& memory, const EventReader& events)
       : memory_(memory), events_(events) {}
@@ -36,8 +38,7 @@ class TraceRecorder {
   // Writes what is left. Errors: none is being recorded; the file could not be written.
   Result<Recorded> stop();
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
 
  private:
   Status append(const ToldAccess& told, std::int64_t at_ns);

@@ -3,53 +3,43 @@
 #include "service/node/service.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 
 #include "base/clock.h"
 #include "base/size_text.h"
-#include "policy/replacement/policies.h"
 #include "service/attachment/attach_server.h"
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 #include "service/capacity/idle_profiler.h"
 #include "service/capacity/organizer_thread.h"
 #include "service/capacity/page_warmer.h"
 #include "service/capacity/placement_engine.h"
-#include "service/capacity/read_balancer.h"
 #include "service/control/control_commands.h"
 #include "service/fetching/prefetcher.h"
-#include "service/learning/admission_costs.h"
-#include "service/learning/event_reader.h"
-#include "service/learning/future_book.h"
-#include "service/learning/heat_book.h"
-#include "service/learning/learned_replacement.h"
-#include "service/learning/trace_recorder.h"
+#include "service/node/client_requests.h"
+#include "service/node/last_drain.h"
+#include "service/node/learners.h"
+#include "service/node/main_loop.h"
 #include "service/node/new_memory.h"
 #include "service/node/node_directory.h"
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
 #include "service/process/log_file.h"
-#include "service/treatment/generations.h"
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/descriptor_budget.h"
 #include "service/write_back/end_bound.h"
-#include "service/write_back/request_worker.h"
 #include "service/write_back/store_files.h"
-#include "service/write_back/sync_worker.h"
 #include "service/write_back/unserved_files.h"
 #include "service/write_back/write_rights.h"
 
@@ -61,14 +51,6 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUnstored = 74;
 // Until threads that do not end are left behind at the end of the process.
 constexpr int kEndSeconds = 5;
-
-// Null when blocks leave in the order of their last use, which nobody has to learn.
-std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory,
-                                                        const NodeConfig& config) {
-  if (config.replacement_expert == replacement_policies()[0]->name()) return nullptr;
-  return std::make_unique<LearnedReplacement>(memory, config.replacement_expert,
-                                              config.evict_high_percent);
-}
 
 FlushOptions flush_options(const NodeConfig& config) {
   return FlushOptions{config.flush_delay_ms, config.flush_streams, config.flush_dirty_high_percent,
@@ -84,99 +66,16 @@ std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
   return figures;
 }
 
-// When the end of a node that nobody wants is tried again because something could not be stored.
-// Of the main thread alone.
-class DeferredEnd {
- public:
-  // For poll(): negative until something happens.
-  int wait_ms() const {
-    if (at_ns_ == 0) return -1;
-    return static_cast<int>(std::max<std::int64_t>(0, (at_ns_ - monotonic_ns()) / 1'000'000));
-  }
-  void forget() { at_ns_ = 0; }
-  // Returns whether it is to be said: less and less often.
-  bool put_off() {
-    const bool is_to_be_said = pause_ms_ < kPauseMsMax;
-    pause_ms_ = pause_ms_ == 0 ? kPauseMsMin : std::min(2 * pause_ms_, kPauseMsMax);
-    at_ns_ = monotonic_ns() + pause_ms_ * std::int64_t{1'000'000};
-    return is_to_be_said;
-  }
-
- private:
-  static constexpr int kPauseMsMin = 1000;
-  static constexpr int kPauseMsMax = 60'000;
-  int pause_ms_ = 0;
-  std::int64_t at_ns_ = 0;
-};
-
-class Service final : public AttachEvents, public StopRequest {
+class Service {
  public:
   Service(const NodeConfig& config, NodeDirectory& directory, NodeMemory memory)
-      : config_(config),
-        directory_(directory),
-        memory_(std::move(memory)),
-        descriptors_(memory_),
-        clients_(memory_, descriptors_),
-        accounts_(memory_, clients_, config),
-        files_(memory_),
-        flusher_(memory_, files_, clients_.service(), flush_options(config),
-                 [](const std::string& text) { spdlog::warn("{}", text); }),
-        unserved_(memory_, flusher_, clients_.service()),
-        audit_(
-            memory_, clients_, unserved_,
-            [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
-            [this] { return prefetcher_.hold_still(); }),
-        reaper_(memory_, clients_, audit_,
-                [this](const SweepCounts& counts) { after_sweep(counts); }),
-        placement_(memory_, figures_of(config), log_warning),
-        rules_(memory_, config, accounts_,
-               [this](const std::string& name) { return placement_.number_of(name); }),
-        scratch_(memory_, clients_.service(), config.node_directory + "/scratch"),
-        future_(memory_),
-        learned_(learned_replacement(memory_, config)),
-        organizer_(memory_, clients_.service(), config, flusher_, placement_,
-                   learned_ ? static_cast<const ReplacementPolicy&>(*learned_)
-                            : *replacement_policies()[0]),
-        warmer_(memory_),
-        profiler_(memory_, config, placement_,
-                  [](const std::string& text) { spdlog::info("{}", text); }),
-        events_(memory_, config.events_keep_percent),
-        prefetcher_(context_, memory_),
-        balancer_(memory_, clients_,
-                  [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
-        heat_(memory_, config.node_directory),
-        recorder_(memory_, events_),
-        syncs_(memory_, files_, flusher_),
-        commands_(context_),
-        attach_(memory_, clients_, files_, unserved_, *this),
-        control_(commands_) {
-    context_.config = &config_;
-    context_.memory = &memory_;
-    context_.clients = &clients_;
-    context_.accounts = &accounts_;
-    context_.files = &files_;
-    context_.flusher = &flusher_;
-    context_.unserved = &unserved_;
-    context_.reaper = &reaper_;
-    context_.runs = &runs_;
-    context_.rules = &rules_;
-    context_.scratch = &scratch_;
-    context_.placement = &placement_;
-    context_.events = &events_;
-    context_.heat = &heat_;
-    context_.recorder = &recorder_;
-    context_.learned = learned_.get();
-    context_.prefetcher = &prefetcher_;
-    context_.stop = this;
-    context_.started_ns = monotonic_ns();
-    stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  }
+      : config_(config), directory_(directory), memory_(std::move(memory)) {}
 
   // Of a start that failed: threads that call each other end before any of them is gone.
-  ~Service() override {
+  ~Service() {
     reaper_.stop();
-    events_.stop();
-    prefetcher_.stop();
+    learners_.stop();
+    if (prefetcher_) prefetcher_->stop();
   }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -184,109 +83,25 @@ class Service final : public AttachEvents, public StopRequest {
   Status start() {
     CAIRN_RETURN_IF_ERROR(take_rules());
     CAIRN_RETURN_IF_ERROR(load_predictor());
-    CAIRN_RETURN_IF_ERROR(prefetcher_.load_orders());
-    start_replacement();
+    CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
+    learners_.start_replacement(prefetcher_.get());
     flusher_.start();
     reaper_.start();
     organizer_.start();
     warmer_.start();
     profiler_.start();
-    start_learning();
+    learners_.start(prefetcher_.get());
     requests_.start();
-    keeps_.start();
-    syncs_.start();
     descriptors_.measure();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory_.client_socket()));
     return control_.start(directory_.control_socket());
   }
 
-  // Sleeps until the end is asked for. `launcher` is a pipe whose other end the launcher of a
-  // private node holds as long as it lives. Returns the exit status.
+  // Until the end. Returns the exit status.
   int serve(int signals, UniqueFd launcher) {
-    bool asked_before = false;
-    for (;;) {
-      pollfd entries[4] = {{signals, POLLIN, 0},
-                           {stop_event_.get(), POLLIN, 0},
-                           {launcher.get(), 0, 0},
-                           {directory_.watch(), POLLIN, 0}};
-      const int count = ::poll(entries, 4, wait_ms());
-      if (count < 0 && errno != EINTR) return kExitFailed;
-      if (count < 0) continue;
-      if (entries[2].revents != 0) {
-        launcher.reset();
-        unwanted_ = true;
-        spdlog::info("the launcher is gone: the node ends when it is not used and all is stored");
-      }
-      if ((entries[1].revents & POLLIN) != 0) {
-        std::uint64_t wakes = 0;
-        (void)!::read(stop_event_.get(), &wakes, sizeof wakes);
-        if (stopping_) return leave(false);
-      }
-      if (entries[3].revents != 0 || unreachable_looks_ != 0 || directory_.watch() < 0)
-        keep_reachable();
-      if ((unwanted_ || is_unreachable()) && is_unused_and_stored(signals)) return leave(false);
-      if ((entries[0].revents & POLLIN) == 0) continue;
-      signalfd_siginfo info{};
-      if (::read(signals, &info, sizeof info) != sizeof info) continue;
-      spdlog::info("signal {} from process {}", info.ssi_signo, info.ssi_pid);
-      if (asked_before) return leave(true);
-      asked_before = true;
-      if (drain_until_signal(signals)) return leave(false);
-      spdlog::error(
-          "not everything is stored: the node stays; a second signal ends it and loses the data");
-    }
-  }
-
-  void on_departure(Owner dead, Departure how) override { reaper_.departed(dead, how); }
-  void on_inherited(Owner old) override { reaper_.inherited(old); }
-  void on_descriptor(ObjectIndex object) override {
-    // The object may be dirty already; a scheduler that looked before the descriptor came would
-    // sleep on it.
-    if (memory_.objects().at(object).dirty_blocks.load() != 0) flusher_.kick(false);
-    end_generations(object);
-  }
-  void on_discarded(ObjectIndex object) override {
-    if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
-    files_.release(object);
-    (void)memory_.objects().reclaim(object, clients_.service(), memory_.owners());
-  }
-  void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) override {
-    requests_.submit(std::move(connection),
-                     [this, object, durable] { return flusher_.flush_now(object, durable); });
-  }
-  void on_unserved(SharedFd connection) override {
-    requests_.submit(std::move(connection), [this] { return unserved_.store_everything(); });
-  }
-  void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
-                       const protocol::UnservedMessage& told) override {
-    const auto kept = std::make_shared<UniqueFd>(std::move(file));
-    keeps_.submit(std::move(connection), [this, ledger, kept, told] {
-      const int error = unserved_.keep(ledger, *kept, told.reason);
-      if (error < 0 || told.description == 0) return error;
-      return unserved_.move_offset_to_kernel(*kept, static_cast<DescriptionIndex>(told.description),
-                                             told.generation);
-    });
-  }
-  void on_ledger_over() override {
-    keeps_.submit(nullptr, [this] {
-      unserved_.release_over();
-      return 0;
-    });
-  }
-  void on_sync_request(SharedFd connection, std::uint64_t device) override {
-    syncs_.submit(std::move(connection), device);
-  }
-  void log(const std::string& text) override { spdlog::info("{}", text); }
-  void request_stop() override {
-    stopping_ = true;
-    wake();
-  }
-  void request_stop_when_unused() override {
-    unwanted_ = true;
-    wake();
-  }
-  void note_run_ended() override {
-    if (unwanted_) wake();
+    const MainLoop::Ending ending = loop_.serve(signals, std::move(launcher));
+    if (ending == MainLoop::Ending::kFailed) return kExitFailed;
+    return leave(ending == MainLoop::Ending::kAtOnce);
   }
 
  private:
@@ -299,63 +114,10 @@ class Service final : public AttachEvents, public StopRequest {
     files_.drop_idle();
     // Where nobody is, nothing is under way, and a death in the wrong moment is put right.
     (void)clients_.if_nobody(clients_.attach_count(), [this] { descriptors_.measure(); });
-    events_.note_deaths();
-    if (unwanted_) wake();
+    learners_.events().note_deaths();
+    loop_.note_departure();
     // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
     if (files_.count() != 0) flusher_.kick(false);
-  }
-
-  // Before the organizer asks for anything.
-  void start_replacement() {
-    if (learned_ == nullptr) return;
-    future_.follow(&prefetcher_.orders(), [this](const ToldAccess& told) {
-      return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
-    });
-    if (prefetcher_.is_wanted()) future_.leave_out_files();
-    prefetcher_.set_found_repeated([this](const ToldAccess& told, RepeatedOrder order) {
-      future_.found(told, std::move(order));
-    });
-    learned_->set_future(&future_);
-    if (!config_.admits_by_value) return;
-    learned_->admit_by_value(
-        [this, store = store_figures(config_.buffer_directories)](TierId tier) {
-          return admission_costs(store, placement_.figures_of(raw(tier)));
-        });
-  }
-
-  // Who learns from what programs access: the most urgent first.
-  void start_learning() {
-    events_.add([this](std::span<const ToldAccess>) { prefetcher_.adopt_declared(); });
-    if (config_.prefetches_by_heat && prefetcher_.is_wanted()) place_by_heat();
-    if (prefetcher_.is_wanted())
-      events_.add([this](std::span<const ToldAccess> batch) { prefetcher_.take(batch); });
-    if (learned_ != nullptr) {
-      events_.add([this](std::span<const ToldAccess> batch) { future_.take(batch); });
-      events_.add([this](std::span<const ToldAccess> batch) { learned_->take(batch); });
-      events_.add_forgetter([this] { future_.forget_dead(); });
-    }
-    if (config_.balances_reads)
-      events_.add([this](std::span<const ToldAccess> batch) { balancer_.take(batch); });
-    events_.add([this](std::span<const ToldAccess> batch) { heat_.take(batch); });
-    events_.add([this](std::span<const ToldAccess> batch) { recorder_.take(batch); });
-    events_.add_forgetter([this] { prefetcher_.forget_dead(); });
-    events_.add_forgetter([this] { heat_.forget_dead(); });
-    prefetcher_.start();
-    events_.start();
-  }
-
-  // The part of each tier that is for what was fetched ahead is for what is hot as well.
-  void place_by_heat() {
-    std::vector<std::uint64_t> capacities;
-    for (unsigned tier = 0; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier) {
-      const std::uint64_t slabs = memory_.pool(static_cast<TierId>(tier)).slab_count();
-      capacities.push_back(slabs * kBlockBytes * config_.prefetch_percent / 100);
-    }
-    heat_.set_placer(std::make_unique<HeatPlacer>(
-        capacities, HeatTrigger::Limits{}, monotonic_ns(),
-        [this](ObjectIndex object, const HeatRange& range, std::optional<TierId> to, bool rises) {
-          if (to) prefetcher_.carry_by_heat(object, range.offset, range.bytes, *to, rises);
-        }));
   }
 
   // The predictor that the configuration names takes part in fetching ahead.
@@ -365,8 +127,7 @@ class Service final : public AttachEvents, public StopRequest {
         config_.predictor_file, [](const std::string& complaint) { log_warning(complaint); });
     if (!loaded) return {loaded.status().code(), "prefetch.plugin: " + loaded.status().message()};
     predictor_ = std::move(loaded.value());
-    context_.predictor = predictor_.get();
-    prefetcher_.add(*predictor_);
+    if (prefetcher_) prefetcher_->add(*predictor_, predictor_->name());
     spdlog::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);
     return Status::ok();
   }
@@ -389,114 +150,26 @@ class Service final : public AttachEvents, public StopRequest {
     return rules_.load(rules);
   }
 
-  // The first byte of a file has come: the generations that it follows end, where a rule says so.
-  void end_generations(ObjectIndex object) {
-    if (memory_.objects().at(object).handling().mode != BufferingMode::kScratch) return;
-    const std::vector<FileRule> lifetimes = rules_.lifetimes();
-    const StoreFilePtr file = lifetimes.empty() ? nullptr : files_.find(object);
-    if (file == nullptr) return;
-    const std::string path = scratch_.path_of(file->fd.get());
-    const auto exists = [](const std::string& old) { return ::access(old.c_str(), F_OK) == 0; };
-    for (const FileRule& rule : lifetimes) {
-      for (const std::string& old : ended_generations(rule, path, exists))
-        scratch_.forget_file(old);
-    }
+  std::unique_ptr<Prefetcher> make_prefetcher() {
+    if (config_.prefetch_percent == 0) return nullptr;
+    return std::make_unique<Prefetcher>(PrefetcherOptions{config_, memory_, clients_.service(),
+                                                          files_, flusher_, directories_,
+                                                          learners_.declarations().orders()});
   }
 
-  void wake() const {
-    const std::uint64_t one = 1;
-    (void)!::write(stop_event_.get(), &one, sizeof one);
+  Audit::Stillness hold_fetches_still() {
+    return prefetcher_ ? prefetcher_->hold_still() : Audit::Stillness(no_fetches_);
   }
 
-  // Returns whether all is stored. A signal that comes meanwhile ends the wait.
-  bool drain_until_signal(int signals) {
-    DrainOptions options;
-    options.progress = [signals](const DrainProgress&) {
-      pollfd entry{signals, POLLIN, 0};
-      return ::poll(&entry, 1, 0) == 0;
-    };
-    const DrainOutcome outcome = drain(memory_, files_, flusher_, options);
-    log_unstored(outcome.left);
-    return outcome.stored;
-  }
-
-  int wait_ms() const {
-    constexpr int kLookMs = 60'000;  // at a directory that the kernel cannot watch
-    constexpr int kAgainMs = 250;
-    int wait = end_.wait_ms();
-    if (directory_.watch() < 0) wait = wait < 0 ? kLookMs : std::min(wait, kLookMs);
-    if (unreachable_looks_ == 0) return wait;
-    return wait < 0 || !is_unreachable() ? kAgainMs : wait;
-  }
-
-  // For good, as it seems: who removes a whole tree is at it for a moment.
-  bool is_unreachable() const { return unreachable_looks_ > kUnreachableLooks; }
-
-  // Somebody has removed the node's directory, or the sockets in it: nobody could tell the node
-  // anything any more, neither to store nor to end. Where they cannot be made again it is tried
-  // again, and the node ends when it is not used and all is stored.
-  void keep_reachable() {
-    if (directory_.is_intact()) {
-      unreachable_looks_ = 0;
-      return;
-    }
-    Status made = directory_.restore();
-    if (made) made = attach_.listen_again(directory_.client_socket());
-    if (made) made = control_.listen_again(directory_.control_socket());
-    if (made) {
-      move_log(directory_.log());
-      spdlog::warn("the files of the node were removed: they have been made again");
-    } else if (unreachable_looks_ == kUnreachableLooks) {
-      spdlog::error("the files of the node were removed, and cannot be made again: {}",
-                    made.message());
-    }
-    // What was just made may be removed as well, before it is watched: it is looked at once more.
-    ++unreachable_looks_;
-  }
-
-  bool is_unused() const { return clients_.busy_count() == 0 && runs_.is_empty(); }
-
-  // Deaths of clients and ends of runs wake the main thread; what cannot be stored is tried again.
-  bool is_unused_and_stored(int signals) {
-    end_.forget();
-    if (!is_unused()) {
-      if (is_unreachable()) end_.put_off();
-      return false;
-    }
-    DrainOptions options;
-    options.progress = [this, signals](const DrainProgress&) {
-      pollfd entry{signals, POLLIN, 0};
-      return ::poll(&entry, 1, 0) == 0 && !stopping_;
-    };
-    const DrainOutcome outcome = drain(memory_, files_, flusher_, options);
-    if (outcome.stored) return is_unused();
-    if (end_.put_off()) {
-      log_unstored(outcome.left);
-      spdlog::error(
-          "nobody uses the node any more, and not everything is stored: it goes on trying; `cairn "
-          "down --node {0} --discard` ends it and loses the data",
-          config_.name);
-    }
-    return false;
-  }
-
-  void log_unstored(const std::vector<UnstoredFile>& left) const {
-    for (const UnstoredFile& file : left) {
-      if (file.path.empty()) break;
-      spdlog::error("not stored: {} ({} of it): {}", file.path, format_size(file.dirty_bytes),
-                    file.error == 0 ? "not tried" : std::strerror(file.error));
-    }
+  Status listen_again() {
+    CAIRN_RETURN_IF_ERROR(attach_.listen_again(directory_.client_socket()));
+    return control_.listen_again(directory_.control_socket());
   }
 
   int leave(bool at_once) {
     // No new dirty data from here on: clients that are still there write through.
     memory_.header().detached.store(1, std::memory_order_seq_cst);
-    int status = kExitStarted;
-    if (at_once || !drain(memory_, files_, flusher_, DrainOptions()).stored) {
-      const DirtyView left = view_dirty(memory_, files_, 100);
-      log_unstored(left.files);
-      if (!left.files.empty()) status = kExitUnstored;
-    }
+    const int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
     if (status == kExitStarted) directory_.note_stored();
     // A user who has asked twice for the end does not wait for requests under way either.
     std::optional<EndBound> bound;
@@ -504,12 +177,10 @@ class Service final : public AttachEvents, public StopRequest {
     attach_.stop();
     control_.stop();
     requests_.stop();
-    keeps_.stop();
-    syncs_.stop();
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
-    events_.stop();
-    prefetcher_.stop();
+    learners_.stop();
+    if (prefetcher_) prefetcher_->stop();
     profiler_.stop();
     warmer_.stop();
     organizer_.stop();
@@ -522,43 +193,63 @@ class Service final : public AttachEvents, public StopRequest {
   const NodeConfig& config_;
   NodeDirectory& directory_;
   NodeMemory memory_;
-  DescriptorBudget descriptors_;
-  ClientTable clients_;
-  AccountBook accounts_;
-  StoreFiles files_;
-  Flusher flusher_;
-  UnservedFiles unserved_;
-  Audit audit_;
-  Reaper reaper_;
-  PlacementEngine placement_;
-  RuleBook rules_;
-  ScratchSpace scratch_;
-  FutureBook future_;
-  std::unique_ptr<LearnedReplacement> learned_;  // null: oldest first
-  OrganizerThread organizer_;
-  PageWarmer warmer_;
-  IdleProfiler profiler_;
-  EventReader events_;
-  std::unique_ptr<PredictorPlugin> predictor_;  // null: only those that are built in
-  Prefetcher prefetcher_;
-  ReadBalancer balancer_;
-  HeatBook heat_;
-  TraceRecorder recorder_;
-  RequestWorker requests_;  // to store: a client may wait for it with a file's append lock
-  RequestWorker keeps_;     // wait for such locks themselves
-  SyncWorker syncs_;
+  const std::int64_t started_ns_ = monotonic_ns();
+  // Clients and their runs.
+  DescriptorBudget descriptors_{memory_};
+  ClientTable clients_{memory_, descriptors_};
   RunTable runs_;
-  NodeContext context_;
-  ControlCommands commands_;
-  AttachServer attach_;
-  ControlServer control_;
-  UniqueFd stop_event_;
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> unwanted_{false};  // the launcher of a private node is gone
-  DeferredEnd end_;
-  // Looks at its directory, one after the other, that have found it incomplete.
-  static constexpr unsigned kUnreachableLooks = 20;
-  unsigned unreachable_looks_ = 0;  // of the main thread alone
+  BufferedDirectories directories_{config_, runs_};
+  // Writing back.
+  AccountRegistry accounts_{memory_, clients_, config_};
+  StoreFiles files_{memory_};
+  Flusher flusher_{memory_, files_, clients_.service(), flush_options(config_),
+                   [](const std::string& text) { spdlog::warn("{}", text); }};
+  UnservedFiles unserved_{memory_, flusher_, clients_.service()};
+  // Deaths.
+  Audit audit_{memory_, clients_, unserved_,
+               [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
+               [this] { return hold_fetches_still(); }};
+  Reaper reaper_{memory_, clients_, audit_,
+                 [this](const SweepCounts& counts) { after_sweep(counts); }};
+  // Treatment.
+  PlacementEngine placement_{memory_, figures_of(config_), log_warning};
+  RuleRegistry rules_{memory_, config_, accounts_,
+                      [this](const std::string& name) { return placement_.number_of(name); }};
+  ScratchSpace scratch_{memory_, clients_.service(), config_.node_directory + "/scratch"};
+  // Learning, and what acts on it.
+  Learners learners_{config_, memory_, clients_, placement_};
+  OrganizerThread organizer_{memory_,  clients_.service(), config_,
+                             flusher_, placement_,         learners_.replacement()};
+  PageWarmer warmer_{memory_};
+  IdleProfiler profiler_{memory_, config_, placement_,
+                         [](const std::string& text) { spdlog::info("{}", text); }};
+  std::unique_ptr<PredictorPlugin> predictor_;  // null: only those that are built in
+  std::unique_ptr<Prefetcher> prefetcher_ = make_prefetcher();  // null: nothing is fetched ahead
+  std::shared_mutex no_fetches_;                                // which are always still
+  // The main thread.
+  LastDrain last_drain_{memory_, files_, flusher_};
+  MainLoop loop_{MainLoopParts{config_.name, directory_, last_drain_, clients_, runs_,
+                               [this] { return listen_again(); }}};
+  // The commands.
+  Stager stager_{memory_, clients_.service(), flusher_, directories_};
+  DrainRequest drain_{memory_, files_, flusher_};
+  LearningReport learning_report_{config_, memory_, learners_.events(), prefetcher_.get(),
+                                  learners_.learned()};
+  StatusReport status_{StatusSources{config_, memory_, clients_, runs_, accounts_, files_, flusher_,
+                                     unserved_, reaper_, learning_report_, started_ns_}};
+  Explanation explanation_{config_, memory_, placement_, rules_, directories_};
+  RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
+                                       scratch_, flusher_, reaper_, drain_, status_, loop_}};
+  FileCommands file_commands_{memory_, accounts_, rules_, stager_};
+  LearningCommands learning_commands_{memory_, learners_.events(), learners_.declarations(),
+                                      learners_.heat(), learners_.recorder()};
+  ControlCommands commands_{ControlParts{config_, memory_, status_, explanation_, drain_,
+                                         run_commands_, file_commands_, learning_commands_, loop_}};
+  // The sockets.
+  ClientRequests requests_{
+      RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_, rules_, scratch_}};
+  AttachServer attach_{memory_, clients_, files_, unserved_, requests_};
+  ControlServer control_{commands_};
 };
 
 void tell(const UniqueFd& ready, const std::string& text) {

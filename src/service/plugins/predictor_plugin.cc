@@ -49,15 +49,15 @@ struct LoadedPredictor : PluginObject {
 
 class StreamPredictor final : public Predictor {
  public:
-  StreamPredictor(std::shared_ptr<PredictorDesk> desk, const std::int64_t& file_blocks)
-      : desk_(std::move(desk)),
+  StreamPredictor(std::shared_ptr<PredictorQueue> queue, const std::int64_t& file_blocks)
+      : queue_(std::move(queue)),
         file_blocks_(file_blocks),
-        stream_(std::make_shared<PredictorDesk::Stream>()) {}
+        stream_(std::make_shared<PredictorQueue::Stream>()) {}
   ~StreamPredictor() override {
-    if (was_asked_) desk_->close(std::move(stream_));
+    if (was_asked_) queue_->close(std::move(stream_));
   }
 
-  const char* name() const override { return desk_->name().c_str(); }
+  const char* name() const override { return queue_->name().c_str(); }
 
   void observe(BlockRun run) override {
     if (is_over()) return;
@@ -75,7 +75,7 @@ class StreamPredictor final : public Predictor {
   }
 
  private:
-  bool is_over() const { return is_declined_ || !desk_->is_trusted(); }
+  bool is_over() const { return is_declined_ || !queue_->is_trusted(); }
 
   void take_answer() {
     is_waiting_ = false;
@@ -100,15 +100,15 @@ class StreamPredictor final : public Predictor {
     for (const BlockRun& run : news_)
       stream_->reads.push_back(cairn_block_run{run.first, run.count, 0});
     stream_->file_blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(file_blocks_, 0));
-    if (!desk_->ask(stream_)) return;
+    if (!queue_->ask(stream_)) return;
     news_.clear();
     is_waiting_ = true;
     was_asked_ = true;
   }
 
-  const std::shared_ptr<PredictorDesk> desk_;
+  const std::shared_ptr<PredictorQueue> queue_;
   const std::int64_t& file_blocks_;
-  PredictorDesk::StreamPtr stream_;
+  PredictorQueue::StreamPtr stream_;
   Forecast forecast_;
   std::vector<BlockRun> news_;  // reads that the plugin has not been told of
   std::uint64_t reads_ = 0;
@@ -126,22 +126,22 @@ Result<std::unique_ptr<PredictorPlugin>> PredictorPlugin::load(
   const auto plugin = std::make_shared<LoadedPredictor>(path);
   CAIRN_RETURN_IF_ERROR(
       plugin->load(time_limit * kPredictorLoadLimits, [plugin] { return plugin->read(); }));
-  auto desk =
-      std::make_shared<PredictorDesk>(plugin, *plugin->predictor, std::move(listener), time_limit);
-  CAIRN_RETURN_IF_ERROR(desk->start());
-  return std::unique_ptr<PredictorPlugin>(new PredictorPlugin(std::move(desk)));
+  auto queue =
+      std::make_shared<PredictorQueue>(plugin, *plugin->predictor, std::move(listener), time_limit);
+  CAIRN_RETURN_IF_ERROR(queue->start());
+  return std::unique_ptr<PredictorPlugin>(new PredictorPlugin(std::move(queue)));
 }
 
-PredictorPlugin::~PredictorPlugin() { desk_->stop(); }
+PredictorPlugin::~PredictorPlugin() { queue_->stop(); }
 
-const char* PredictorPlugin::name() const { return desk_->name().c_str(); }
+const char* PredictorPlugin::name() const { return queue_->name().c_str(); }
 
 std::unique_ptr<Predictor> PredictorPlugin::make(const std::int64_t& file_blocks) {
-  return std::make_unique<StreamPredictor>(desk_, file_blocks);
+  return std::make_unique<StreamPredictor>(queue_, file_blocks);
 }
 
-bool PredictorPlugin::is_trusted() const { return desk_->is_trusted(); }
+bool PredictorPlugin::is_trusted() const { return queue_->is_trusted(); }
 
-void PredictorPlugin::settle() { desk_->settle(); }
+void PredictorPlugin::settle() { queue_->settle(); }
 
 }  // namespace cairn

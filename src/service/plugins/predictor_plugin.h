@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A predictor from a shared object (cairn/predictor_plugin.h), which is not trusted to behave.
 //
-// Who follows the streams never waits for it. What a stream has read is handed over to the desk of
-// the plugin (service/plugins/predictor_desk.h), and what is foreseen, up to 256 reads, is taken at
-// one of the stream's next reads. Since it was asked for, the stream may have read on: predict()
+// Who follows the streams never waits for it. What a stream has read is handed over to the queue of
+// the plugin (service/plugins/predictor_queue.h), and what is foreseen, up to 256 reads, is taken
+// at one of the stream's next reads. Since it was asked for, the stream may have read on: predict()
 // goes on behind that (service/plugins/forecast.h).
 //
 // A stream asks when half of the answer is used up or something else was read, but after its first
@@ -16,8 +16,8 @@
 // object is a crash of the service.
 //
 // Thread safety: make(), and the predictors, as all predictors: one thread; the rest any. The
-// listener is called by the desk's thread, with no lock held. Ownership: the predictors share the
-// desk; they may outlive this, and foresee nothing then.
+// listener is called by the queue's thread, with no lock held. Ownership: the predictors share the
+// queue; they may outlive this, and foresee nothing then.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@
 
 #include "base/status.h"
 #include "policy/prefetch/predictor_supply.h"
-#include "service/plugins/predictor_desk.h"
+#include "service/plugins/predictor_queue.h"
 
 namespace cairn {
 
@@ -36,7 +36,7 @@ class PredictorPlugin final : public PredictorSupply {
   // Nobody waits for a call, so that this only bounds how long a loop takes a processor.
   static constexpr std::chrono::milliseconds kTimeLimit{500};
 
-  using Listener = PredictorDesk::Listener;
+  using Listener = PredictorQueue::Listener;
 
   // Errors: as of PluginObject::load() and description(); kInvalid also when a function is missing
   // or its name is that of a built-in predictor. The message names the path.
@@ -56,9 +56,9 @@ class PredictorPlugin final : public PredictorSupply {
   void settle();
 
  private:
-  explicit PredictorPlugin(std::shared_ptr<PredictorDesk> desk) : desk_(std::move(desk)) {}
+  explicit PredictorPlugin(std::shared_ptr<PredictorQueue> queue) : queue_(std::move(queue)) {}
 
-  const std::shared_ptr<PredictorDesk> desk_;
+  const std::shared_ptr<PredictorQueue> queue_;
 };
 
 }  // namespace cairn

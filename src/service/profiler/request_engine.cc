@@ -171,6 +171,7 @@ std::unique_ptr<RequestEngine> make_uring_engine() {
 std::unique_ptr<RequestEngine> make_thread_engine() { return std::make_unique<ThreadEngine>(); }
 
 uint64_t request_offset(const RequestPattern& pattern, uint64_t index) {
+  CAIRN_CHECK(pattern.request_bytes != 0);
   const uint64_t places = std::max<uint64_t>(pattern.region_bytes / pattern.request_bytes, 1);
   if (pattern.sequential) return index % places * pattern.request_bytes;
   // Steps of about the golden section of the region, with no factor in common with it: every place

@@ -58,6 +58,11 @@ bool take_difference_32(std::span<const std::uint8_t>* bytes, std::uint32_t* dif
 
 using Column = std::uint32_t TraceEvent::*;
 constexpr Column kNumberColumns[] = {&TraceEvent::file, &TraceEvent::process, &TraceEvent::stream};
+static_assert(kEventBytesMin == 4 + std::size(kNumberColumns),
+              "kind, time, offset and length, too");
+// A number of 64 bits takes ten bytes at most, one of 32 bits five.
+constexpr std::size_t kEventBytesMax = 1 + 2 * 10 + 5 + 5 * std::size(kNumberColumns);
+static_assert(kEventBytesMax * kTraceEventsPerBlockMax <= kTraceBlockBytesMax);
 
 void encode_numbers(TraceBytes* bytes, std::span<const TraceEvent> events, Column column) {
   std::uint32_t before = 0;

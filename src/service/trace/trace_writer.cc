@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/check.h"
 #include "service/trace/event_columns.h"
 #include "service/trace/varint.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 // Of names that wait for a block; far below what a block may have.
 constexpr std::size_t kNewNameBytes = std::size_t{1} << 20;
+static_assert(kNewNameBytes + kTraceNameBytesMax + 16 <= kTraceBlockBytesMax);
 
 }  // namespace
 
@@ -80,6 +82,7 @@ Status TraceWriter::append(const TraceEvent& event) {
                   "name; ask file() and process() for their numbers");
   }
   gathered_.push_back(event);
+  CAIRN_CHECK(gathered_.size() <= events_per_block_);
   ++events_;
   return gathered_.size() < events_per_block_ ? Status::ok() : flush();
 }
@@ -116,6 +119,8 @@ Status TraceWriter::finish() {
 }
 
 Status TraceWriter::write_block(TraceBlockKind kind, const TraceBytes& raw, std::uint32_t entries) {
+  CAIRN_CHECK(raw.size() <= kTraceBlockBytesMax);
+  CAIRN_CHECK(fd_ >= 0);
   TraceBytes compressed;
   const bool is_compressed = compressor_.compress(raw, &compressed);
   const TraceBytes& stored = is_compressed ? compressed : raw;

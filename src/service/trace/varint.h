@@ -47,4 +47,9 @@ constexpr std::uint32_t unfold_sign_32(std::uint32_t folded) {
   return folded >> 1 ^ (0 - (folded & 1));
 }
 
+static_assert(unfold_sign(fold_sign(UINT64_MAX)) == UINT64_MAX);
+static_assert(fold_sign(UINT64_MAX) == 1, "a small difference below nothing is a small number");
+static_assert(unfold_sign_32(fold_sign_32(UINT32_MAX)) == UINT32_MAX);
+static_assert(fold_sign_32(1) == 2);
+
 }  // namespace cairn

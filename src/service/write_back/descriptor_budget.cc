@@ -17,6 +17,8 @@ constexpr std::uint64_t kSparedMax = 1024;
 // One of so many is spared.
 constexpr std::uint64_t kSparedPart = 4;
 constexpr std::uint64_t kRoomMax = 1u << 30;
+static_assert(kSparedMin <= kSparedMax);
+static_assert(kRoomMax <= INT32_MAX, "the room is counted in 32 bits with a sign");
 
 std::uint64_t limit() {
   rlimit now{};
@@ -58,6 +60,7 @@ void DescriptorBudget::measure() {
                     static_cast<std::int64_t>(spared_of(most)) - sending;
   ballast_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   total_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(left, 0, kRoomMax));
+  CAIRN_CHECK(total_ >= 0);
   room().left.store(total_, std::memory_order_release);
 }
 

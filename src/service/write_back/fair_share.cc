@@ -3,7 +3,12 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn::node {
+
+static_assert(FairShare::kWeightDefault >= 1);
+static_assert(FairShare::kWeightDefault <= FairShare::kWeightMax);
 
 void FairShare::set_weight(std::uint32_t run, std::uint32_t weight) {
   Account& account = accounts_[run];
@@ -30,6 +35,7 @@ double FairShare::time_of(std::uint32_t run) const {
 }
 
 std::size_t FairShare::choose(std::span<const Candidate> candidates) {
+  CAIRN_CHECK(!candidates.empty());
   double least = time_of(candidates.front().run);
   for (const Candidate& candidate : candidates) least = std::min(least, time_of(candidate.run));
   const double slack = static_cast<double>(kSlackBytes) / kWeightDefault;
@@ -47,12 +53,14 @@ std::size_t FairShare::choose(std::span<const Candidate> candidates) {
       best = at;
   }
   now_ = std::max(now_, least);
+  CAIRN_CHECK(best < candidates.size());
   return best;
 }
 
 void FairShare::charge(std::uint32_t run, std::uint64_t bytes) {
   const double start = time_of(run);
   Account& account = accounts_[run];
+  CAIRN_CHECK(account.weight != 0);
   account.time = start + static_cast<double>(bytes) / account.weight;
 }
 

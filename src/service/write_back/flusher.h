@@ -14,7 +14,7 @@
 //  1. The scheduler sleeps on the header's futex only after it announced itself and found nothing
 //     dirty that can be stored; an idle node costs nothing.
 //  2. A failed object keeps its data and is tried again after a pause that doubles up to
-//     kRetryMsMax.
+//     StoreWriter::kRetryMsMax.
 //  3. One stream at most works on an object (StoreFile::queued, set from its entry into the queue
 //     to the end of its last turn).
 //
@@ -34,29 +34,16 @@
 #include <thread>
 #include <vector>
 
-#include "memory/flush/flush_object.h"
-#include "memory/tiers/actor.h"
 #include "service/write_back/fair_share.h"
 #include "service/write_back/run_activity.h"
 #include "service/write_back/store_files.h"
+#include "service/write_back/store_writer.h"
 
 namespace cairn::node {
 
-struct FlushOptions {
-  std::uint32_t delay_ms = 500;
-  std::uint32_t streams = 2;
-  std::uint32_t dirty_high_percent = 60;
-  std::uint32_t retry_ms = 1000;
-  std::uint64_t amount_bytes = 4 << 20;  // dirty bytes of one file that are due whatever their age
-};
-
 class Flusher {
  public:
-  static constexpr std::uint32_t kRetryMsMax = 30'000;
-  static constexpr std::uint64_t kTurnBytes = 32 << 20;
-  static constexpr std::uint64_t kUnsentBytesMax = 4 << 20;
-
-  using Log = std::function<void(const std::string&)>;
+  using Log = StoreWriter::Log;
   Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options, Log log);
   ~Flusher();
 
@@ -87,10 +74,10 @@ class Flusher {
 
   // Throws away what deleted files have in the tiers that nobody has open any more. What is stored
   // of them nobody else would, when their last users have died.
-  void discard_deleted();
+  void discard_deleted() { writer_.discard_deleted(); }
 
   // Stores one object now, in the calling thread. Returns 0 or -errno.
-  int flush_now(ObjectIndex object, bool durable);
+  int flush_now(ObjectIndex object, bool durable) { return writer_.flush_now(object, durable); }
 
   // The run's share of the backing store against other runs'; see service/write_back/fair_share.h.
   void set_weight(std::uint32_t run, std::uint32_t weight);
@@ -126,40 +113,20 @@ class Flusher {
   Plan look() const;
   void enqueue(Plan& plan);
   void release_in_turn();
-  // Lets go of the descriptors of deleted files. May wait for the store. Calls wait for each other:
-  // after one the room is free.
-  void release_deleted();
   void sleep(const Plan& plan, std::int64_t look_ns);
   bool is_pressed() const;
   static bool is_wished(const std::vector<Wish>& wishes, const StoreFile& file);
   bool is_due(const Object& object, std::uint32_t age_ms) const;
-  bool is_large(const Object& object) const;
-  bool has_much_left(const StoreFile& file) const;
-  void drop(const StoreFilePtr& file);
-
-  Actor make_actor(std::size_t shard) const;
   void work(unsigned stream);
   StoreFilePtr take_locked();
-  bool discard_if_gone(Actor& actor, const StoreFile& file) const;
-  // Returns the bytes stored.
-  std::uint64_t flush_turn(Actor& actor, const StoreFilePtr& file);
-  // flush_object(); on a full store with the room first that deleted files still take.
-  FlushResult flush(Actor& actor, const FlushRequest& request);
-  FlushResult flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request);
-  // 0 or -errno: what was stored before is then dirty again.
-  int send(Actor& actor, const StoreFile& file);
-  void note_failure(StoreFile& file, Object& object, int error);
-  void note_success(StoreFile& file, Object& object);
 
   const NodeMemory& memory_;
   StoreFiles& files_;
-  const Owner self_;
   const FlushOptions options_;
-  const Log log_;
+  StoreWriter writer_;
   std::uint64_t capacity_bytes_ = 0;
   std::uint64_t dirty_seen_ = 0;      // by the scheduler, at its last look
   std::int64_t next_release_ns_ = 0;  // monotonic, of the scheduler
-  std::mutex release_mutex_;
   RunActivity activity_;
   std::thread scheduler_;
   std::vector<std::thread> streams_;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "frontends/protocol/protocol.h"
 
 namespace cairn::node {
@@ -12,6 +13,7 @@ namespace cairn::node {
 RequestWorker::~RequestWorker() { stop(); }
 
 void RequestWorker::start() {
+  CAIRN_CHECK(threads_.empty());
   for (unsigned thread = 0; thread < kThreads; ++thread) threads_.emplace_back([this] { work(); });
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "memory/backing/backing_file.h"
 #include "service/process/block_device.h"
 #include "service/profiler/directory_state.h"
@@ -127,6 +128,8 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   if (file != nullptr && store_status(file->fd.get(), &known) == 0 && known.key == object.key())
     return true;
   file = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, traits);
+  CAIRN_CHECK(file->fd);
+  CAIRN_CHECK(!file->queued.load());
   file->room = std::move(room);
   file->run.store(run, std::memory_order_relaxed);
   return true;
@@ -179,6 +182,7 @@ bool StoreFiles::drop_unless(const StoreFilePtr& file, bool (*is_needed)(const O
     if (parked) {
       device.closed.push_back(
           std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->traits));
+      CAIRN_CHECK(device.closed.size() <= kClosedMax);
       object.mark(kMarkKeptForSync, true);
       memory_.wake_flusher();  // which looks from now on whether it is deleted
     } else {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "frontends/protocol/protocol.h"
 #include "service/write_back/drain.h"
 
@@ -14,6 +15,7 @@ namespace cairn::node {
 SyncWorker::~SyncWorker() { stop(); }
 
 void SyncWorker::start() {
+  CAIRN_CHECK(threads_.empty());
   for (unsigned thread = 0; thread < kThreads; ++thread) threads_.emplace_back([this] { work(); });
 }
 
@@ -46,6 +48,7 @@ void SyncWorker::work() {
                        [device](const Request& request) { return request.device == device; });
     const std::vector<Request> round(std::make_move_iterator(requests_.begin()),
                                      std::make_move_iterator(of_others));
+    CAIRN_CHECK(!round.empty());
     requests_.erase(requests_.begin(), of_others);
     lock.unlock();
     protocol::Flushed answer;

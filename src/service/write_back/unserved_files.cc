@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"
@@ -29,6 +30,7 @@ Actor UnservedFiles::make_actor() const {
 }
 
 void UnservedFiles::begin(LedgerId ledger, pid_t holder) {
+  CAIRN_CHECK(ledger != kOfNode);
   const std::lock_guard lock(mutex_);
   ledgers_[ledger].holder = holder;
 }
@@ -116,6 +118,7 @@ void UnservedFiles::note_key(LedgerId ledger, const FileKey& key) {
 
 // Writes down what enter() came to, for `object` or, with `error`, for nothing.
 int UnservedFiles::settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error) {
+  CAIRN_CHECK((error == 0) == (object != ObjectIndex::kNone));
   bool is_known = false;
   {
     const std::lock_guard lock(mutex_);
@@ -190,6 +193,7 @@ int UnservedFiles::store_everything() {
 
 // What the users of the kernel's have left others see who have the file open.
 void UnservedFiles::leave(ObjectIndex object) const {
+  CAIRN_CHECK(object != ObjectIndex::kNone);
   Actor actor = make_actor();
   abandon_through(actor, object);
 }
@@ -201,6 +205,7 @@ void UnservedFiles::release_over() {
     const std::lock_guard lock(mutex_);
     std::erase_if(ledgers_, [&](const auto& entry) {
       if (!entry.second.is_over()) return false;
+      CAIRN_CHECK(entry.first != kOfNode);
       for (const auto& [key, object] : entry.second.files) {
         if (object == ObjectIndex::kNone) {
           memory_.header().keys_unserved.fetch_sub(1);

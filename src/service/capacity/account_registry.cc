@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/size_text.h"
-#include "service/attachment/node_context.h"
 #include "service/organizer/tier_shares.h"
 
 namespace cairn::node {
@@ -18,13 +18,16 @@ std::uint32_t margin_of(std::uint32_t slabs) {
 
 std::string size_of(std::uint64_t slabs) { return format_size(slabs * kBlockBytes); }
 
+static_assert(kAccountsMax <= 64, "AccountTable::of_rules has a bit for each");
+static_assert(kRuleAccountsFirst < kAccountsMax);
+
 std::uint64_t slabs_of_bytes(std::uint64_t bytes) {
   return bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
 }
 
 }  // namespace
 
-AccountBook::AccountBook(NodeMemory& memory, ClientTable& clients, const NodeConfig& config)
+AccountRegistry::AccountRegistry(NodeMemory& memory, ClientTable& clients, const NodeConfig& config)
     : memory_(memory), clients_(clients), config_(config) {
   for (unsigned account = 1; account < kRuleAccountsFirst; ++account)
     free_.push_back(static_cast<AccountId>(account));
@@ -32,7 +35,7 @@ AccountBook::AccountBook(NodeMemory& memory, ClientTable& clients, const NodeCon
     free_for_rules_.emplace_back(static_cast<AccountId>(account), "");
 }
 
-Result<unsigned> AccountBook::tier_named(const std::string& name) const {
+Result<unsigned> AccountRegistry::tier_named(const std::string& name) const {
   std::string known;
   for (unsigned tier = 0; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier) {
     if (memory_.pool(static_cast<TierId>(tier)).slab_count() == 0) continue;
@@ -44,7 +47,7 @@ Result<unsigned> AccountBook::tier_named(const std::string& name) const {
 }
 
 // Requires: the mutex.
-std::string AccountBook::who_reserves(unsigned tier) const {
+std::string AccountRegistry::who_reserves(unsigned tier) const {
   std::string text;
   for (const auto& [run, account] : accounts_) {
     const std::uint32_t slabs = memory_.accounts().tiers[tier].reserved(account);
@@ -61,9 +64,10 @@ std::string AccountBook::who_reserves(unsigned tier) const {
 
 // Whether the account may have so many slabs of the tier instead of what it has. Requires: the
 // mutex.
-Status AccountBook::check(unsigned tier, std::uint64_t slabs, AccountId account) const {
+Status AccountRegistry::check(unsigned tier, std::uint64_t slabs, AccountId account) const {
   const std::uint32_t all = memory_.pool(static_cast<TierId>(tier)).slab_count();
   const std::uint32_t most = all - margin_of(all);
+  CAIRN_CHECK(most <= all);
   const TierAccounts& of_tier = memory_.accounts().tiers[tier];
   const std::uint32_t taken = of_tier.reserved_slabs() - of_tier.reserved(account);
   const std::uint32_t left = most > taken ? most - taken : 0;
@@ -74,8 +78,8 @@ Status AccountBook::check(unsigned tier, std::uint64_t slabs, AccountId account)
                     ", " + size_of(all - most) + " stay for everybody, and " + who_reserves(tier));
 }
 
-Status AccountBook::begin_run(std::uint32_t run, std::uint32_t weight,
-                              const std::vector<Reservation>& reservations) {
+Status AccountRegistry::begin_run(std::uint32_t run, std::uint32_t weight,
+                                  const std::vector<Reservation>& reservations) {
   const std::lock_guard lock(mutex_);
   std::map<unsigned, std::uint64_t> slabs_of;
   for (const Reservation& reservation : reservations) {
@@ -95,6 +99,8 @@ Status AccountBook::begin_run(std::uint32_t run, std::uint32_t weight,
                                               " runs are under way");
   }
   const AccountId account = free_.front();
+  CAIRN_CHECK(raw(account) != 0);
+  CAIRN_CHECK(raw(account) < kRuleAccountsFirst);
   free_.pop_front();
   accounts_[run] = account;
   memory_.accounts().weights[raw(account)].store(std::max(weight, 1U), std::memory_order_release);
@@ -104,18 +110,19 @@ Status AccountBook::begin_run(std::uint32_t run, std::uint32_t weight,
 }
 
 // Requires: the mutex.
-void AccountBook::open(AccountId account, const std::map<unsigned, std::uint64_t>& slabs_of) {
+void AccountRegistry::open(AccountId account, const std::map<unsigned, std::uint64_t>& slabs_of) {
   AccountTable& table = memory_.accounts();
   for (TierAccounts& tier : table.tiers)
     tier.accounts[raw(account)].share.store(UINT32_MAX, std::memory_order_relaxed);
   for (const auto& [tier, slabs] : slabs_of) {
+    CAIRN_CHECK(tier < memory_.tier_count());
     table.tiers[tier].reserve(account, static_cast<std::uint32_t>(slabs));
     table.reserved_tiers.fetch_or(1U << tier, std::memory_order_release);
   }
   if (!slabs_of.empty()) memory_.wake_organizer();
 }
 
-void AccountBook::end_run(std::uint32_t run) {
+void AccountRegistry::end_run(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
   const auto found = accounts_.find(run);
   if (found == accounts_.end()) return;
@@ -125,11 +132,13 @@ void AccountBook::end_run(std::uint32_t run) {
   empty(account);
   accounts_.erase(found);
   free_.push_back(account);
+  CAIRN_CHECK(free_.size() < kRuleAccountsFirst);
   memory_.wake_organizer();
 }
 
 // Nothing is reserved for the account any more, and what it has is nobody's. Requires: the mutex.
-void AccountBook::empty(AccountId account) {
+void AccountRegistry::empty(AccountId account) {
+  CAIRN_CHECK(raw(account) < kAccountsMax);
   AccountTable& table = memory_.accounts();
   std::uint32_t reserved_tiers = 0;
   for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
@@ -144,7 +153,7 @@ void AccountBook::empty(AccountId account) {
 
 // The number that files of the pattern name already, if it is free: each further one takes room in
 // the table of parts for good. Requires: the mutex.
-Result<AccountId> AccountBook::free_for_rule(const RuleKey& rule) {
+Result<AccountId> AccountRegistry::free_for_rule(const RuleKey& rule) {
   if (free_for_rules_.empty()) {
     return Status(StatusCode::kExhausted, "a node takes " +
                                               std::to_string(kAccountsMax - kRuleAccountsFirst) +
@@ -154,11 +163,13 @@ Result<AccountId> AccountBook::free_for_rule(const RuleKey& rule) {
                             [&](const auto& free) { return free.second == rule.pattern; });
   if (taken == free_for_rules_.end()) taken = free_for_rules_.begin();
   const AccountId account = taken->first;
+  CAIRN_CHECK(raw(account) >= kRuleAccountsFirst);
   free_for_rules_.erase(taken);
   return account;
 }
 
-Result<AccountId> AccountBook::open_for_rule(const RuleKey& rule, const Reservation& reservation) {
+Result<AccountId> AccountRegistry::open_for_rule(const RuleKey& rule,
+                                                 const Reservation& reservation) {
   const std::lock_guard lock(mutex_);
   const auto tier = tier_named(reservation.tier);
   if (!tier) return tier.status();
@@ -178,7 +189,7 @@ Result<AccountId> AccountBook::open_for_rule(const RuleKey& rule, const Reservat
   return account;
 }
 
-void AccountBook::close_for_rule(const RuleKey& rule) {
+void AccountRegistry::close_for_rule(const RuleKey& rule) {
   const std::lock_guard lock(mutex_);
   const auto found = of_rules_.find(rule);
   if (found == of_rules_.end()) return;
@@ -188,11 +199,12 @@ void AccountBook::close_for_rule(const RuleKey& rule) {
   empty(account);
   of_rules_.erase(found);
   free_for_rules_.emplace_back(account, rule.pattern);
+  CAIRN_CHECK(free_for_rules_.size() <= kAccountsMax - kRuleAccountsFirst);
   memory_.wake_organizer();
 }
 
 // Requires: the mutex.
-std::uint64_t AccountBook::missing_of(AccountId account) const {
+std::uint64_t AccountRegistry::missing_of(AccountId account) const {
   std::uint64_t missing = 0;
   for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
     const TierAccounts& of_tier = memory_.accounts().tiers[tier];
@@ -204,7 +216,7 @@ std::uint64_t AccountBook::missing_of(AccountId account) const {
   return missing;
 }
 
-std::uint64_t AccountBook::missing_slabs(std::uint32_t run) const {
+std::uint64_t AccountRegistry::missing_slabs(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
   std::uint64_t missing = 0;
   if (const auto found = accounts_.find(run); found != accounts_.end())
@@ -215,7 +227,7 @@ std::uint64_t AccountBook::missing_slabs(std::uint32_t run) const {
   return missing;
 }
 
-std::vector<RuleHolding> AccountBook::rule_holdings() const {
+std::vector<RuleHolding> AccountRegistry::rule_holdings() const {
   const std::lock_guard lock(mutex_);
   std::vector<RuleHolding> holdings;
   for (const auto& [rule, account] : of_rules_) {
@@ -229,7 +241,7 @@ std::vector<RuleHolding> AccountBook::rule_holdings() const {
   return holdings;
 }
 
-std::vector<TierHolding> AccountBook::holdings_of(std::uint32_t run) const {
+std::vector<TierHolding> AccountRegistry::holdings_of(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
   const auto found = accounts_.find(run);
   std::vector<TierHolding> holdings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/learning/order_book.h"
+#include "service/learning/declared_orders.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/check.h"
 #include "base/kept_file.h"
 #include "policy/orders/item_list.h"
 #include "service/learning/read_events.h"
@@ -33,11 +34,11 @@ void beside(const std::string& file, std::string* list) {
 
 }  // namespace
 
-Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
-  OrderBook book;
-  book.complain_ = std::move(complain);
-  book.path_ = path;
-  if (path.empty()) return book;
+Result<DeclaredOrders> DeclaredOrders::load(const std::string& path, Complain complain) {
+  DeclaredOrders orders;
+  orders.complain_ = std::move(complain);
+  orders.path_ = path;
+  if (path.empty()) return orders;
   if (const Status status = check_text_file(path); !status) return status;
   std::ifstream file(path);
   if (!file) return Status::from_errno(errno, "cannot read the orders in " + path);
@@ -46,12 +47,12 @@ Result<OrderBook> OrderBook::load(const std::string& path, Complain complain) {
     const std::size_t begin = line.find_first_not_of(" \t\r");
     if (begin == std::string::npos || line[begin] == '#') continue;
     const std::string place = path + ":" + std::to_string(number);
-    if (const Status status = book.add(place, line.substr(begin)); !status) return status;
+    if (const Status status = orders.add(place, line.substr(begin)); !status) return status;
   }
-  return book;
+  return orders;
 }
 
-std::uint64_t OrderBook::fingerprint() const {
+std::uint64_t DeclaredOrders::fingerprint() const {
   std::string sums;
   const auto add = [&sums](std::string_view bytes) { append_bytes(&sums, fnv1a(bytes)); };
   for (const Entry& entry : entries_) {
@@ -64,7 +65,7 @@ std::uint64_t OrderBook::fingerprint() const {
   return fnv1a(sums);
 }
 
-std::vector<std::string> OrderBook::sources() const {
+std::vector<std::string> DeclaredOrders::sources() const {
   std::vector<std::string> paths = {path_};
   for (const Entry& entry : entries_) {
     const OrderDeclaration& said = entry.order.declaration();
@@ -75,12 +76,13 @@ std::vector<std::string> OrderBook::sources() const {
 }
 
 // Lists may be written anew under their names.
-bool OrderBook::say_the_same(const Entry& old, const Entry& fresh) {
+bool DeclaredOrders::say_the_same(const Entry& old, const Entry& fresh) {
   return !old.is_refuted && old.pattern == fresh.pattern && old.text == fresh.text &&
          old.order.has_same_lists(fresh.order);
 }
 
-void OrderBook::append(OrderBook&& other) {
+void DeclaredOrders::append(DeclaredOrders&& other) {
+  CAIRN_CHECK(&other != this);
   std::vector<Entry> fresh;
   std::vector<bool> stays(entries_.size());
   for (Entry& entry : other.entries_) {
@@ -104,7 +106,8 @@ void OrderBook::append(OrderBook&& other) {
 }
 
 // Its number and its pattern hold; of a list that was long nothing does.
-void OrderBook::forget(Entry* entry) {
+void DeclaredOrders::forget(Entry* entry) {
+  CAIRN_CHECK(!entry->is_refuted);
   entry->is_refuted = true;
   ++refuted_;
   entry->order.forget_lists();
@@ -113,7 +116,7 @@ void OrderBook::forget(Entry* entry) {
   entry->made = {};
 }
 
-Status OrderBook::add(const std::string& place, const std::string& line) {
+Status DeclaredOrders::add(const std::string& place, const std::string& line) {
   const std::size_t end = line.find_first_of(" \t");
   if (end == std::string::npos) {
     return Status(StatusCode::kInvalid,
@@ -149,21 +152,21 @@ Status OrderBook::add(const std::string& place, const std::string& line) {
   return Status::ok();
 }
 
-bool OrderBook::has_order_of(const std::string& path) const {
+bool DeclaredOrders::has_order_of(const std::string& path) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return !entry.is_refuted && entry.item_of.empty() && matches(entry.pattern, path);
   });
 }
 
-BlockRun OrderBook::run_of(const Entry& entry, std::uint32_t item) {
+BlockRun DeclaredOrders::run_of(const Entry& entry, std::uint32_t item) {
   const ItemRange range = entry.order.declaration().layout.range_of(item);
   return run_of_bytes(range.offset, range.bytes);
 }
 
 // The worker whose part of the epoch has `first` nearest to its beginning, if that is nearer than
 // what was found before.
-void OrderBook::find_worker(const Entry& entry, const std::vector<std::uint32_t>& items,
-                            std::uint32_t epoch, BlockRun first, Beginning* found) {
+void DeclaredOrders::find_worker(const Entry& entry, const std::vector<std::uint32_t>& items,
+                                 std::uint32_t epoch, BlockRun first, Beginning* found) {
   const auto is_there = [&](std::uint64_t place) {
     if (place >= items.size()) return false;
     const BlockRun run = run_of(entry, items[place]);
@@ -179,8 +182,8 @@ void OrderBook::find_worker(const Entry& entry, const std::vector<std::uint32_t>
   }
 }
 
-OrderBook::Beginning OrderBook::find_beginning(Entry* entry, BlockRun first,
-                                               std::uint32_t next_epoch) {
+DeclaredOrders::Beginning DeclaredOrders::find_beginning(Entry* entry, BlockRun first,
+                                                         std::uint32_t next_epoch) {
   Beginning found;
   // The next epoch, the one before it (another process is at it), or the first.
   for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1, 0U}) {
@@ -191,8 +194,9 @@ OrderBook::Beginning OrderBook::find_beginning(Entry* entry, BlockRun first,
   return found;
 }
 
-DeclaredOrder OrderBook::order_of_epochs(Entry* entry, const Beginning& beginning) {
+DeclaredOrder DeclaredOrders::order_of_epochs(Entry* entry, const Beginning& beginning) {
   const EpochOrder& order = entry->order;
+  CAIRN_CHECK(beginning.worker < order.workers());
   entry->made.resize(order.workers());
   Made& made = entry->made[beginning.worker];
   if (DeclaredOrder runs = made.runs.lock(); runs != nullptr && made.epoch == beginning.epoch)
@@ -212,7 +216,8 @@ DeclaredOrder OrderBook::order_of_epochs(Entry* entry, const Beginning& beginnin
   return runs;
 }
 
-DeclaredOrder OrderBook::order_from(const std::string& path, BlockRun first, OrderReader reader) {
+DeclaredOrder DeclaredOrders::order_from(const std::string& path, BlockRun first,
+                                         OrderReader reader) {
   for (Entry& entry : entries_) {
     if (entry.is_refuted || !entry.item_of.empty() || !matches(entry.pattern, path)) {
       continue;
@@ -226,7 +231,8 @@ DeclaredOrder OrderBook::order_from(const std::string& path, BlockRun first, Ord
   return nullptr;
 }
 
-std::optional<OrderBook::FilePlace> OrderBook::place_of_file(const std::string& path) const {
+std::optional<DeclaredOrders::FilePlace> DeclaredOrders::place_of_file(
+    const std::string& path) const {
   for (std::size_t number = 0; number < entries_.size(); ++number) {
     const Entry& entry = entries_[number];
     const auto found = entry.item_of.find(path);
@@ -235,7 +241,8 @@ std::optional<OrderBook::FilePlace> OrderBook::place_of_file(const std::string& 
   return std::nullopt;
 }
 
-DeclaredOrder OrderBook::files_from(const FilePlace& place, OrderReader reader) {
+DeclaredOrder DeclaredOrders::files_from(const FilePlace& place, OrderReader reader) {
+  CAIRN_CHECK(place.declaration < entries_.size());
   Entry& entry = entries_[place.declaration];
   std::uint32_t& next_epoch = entry.next_epoch[static_cast<std::size_t>(reader)];
   for (const std::uint32_t epoch : {next_epoch, next_epoch == 0 ? 0 : next_epoch - 1, 0U}) {
@@ -250,7 +257,7 @@ DeclaredOrder OrderBook::files_from(const FilePlace& place, OrderReader reader) 
   return nullptr;
 }
 
-void OrderBook::refute(const std::string& path) {
+void DeclaredOrders::refute(const std::string& path) {
   for (Entry& entry : entries_) {
     const bool speaks_of_it =
         entry.item_of.empty() ? matches(entry.pattern, path) : entry.item_of.contains(path);
@@ -258,7 +265,7 @@ void OrderBook::refute(const std::string& path) {
   }
 }
 
-void OrderBook::drop(Entry* entry, const std::string& path) {
+void DeclaredOrders::drop(Entry* entry, const std::string& path) {
   const bool may_have_workers = entry->item_of.empty() && entry->order.workers() == 1;
   forget(entry);
   if (!complain_) return;
@@ -268,7 +275,7 @@ void OrderBook::drop(Entry* entry, const std::string& path) {
                               : ""));
 }
 
-std::vector<std::string> OrderBook::first_files(std::size_t count) {
+std::vector<std::string> DeclaredOrders::first_files(std::size_t count) {
   std::vector<std::string> files;
   for (Entry& entry : entries_) {
     if (entry.item_of.empty()) continue;
@@ -282,7 +289,7 @@ std::vector<std::string> OrderBook::first_files(std::size_t count) {
 }
 
 // Each rank of a job may have declared its own part of the same files.
-std::vector<std::string> OrderBook::files_after(const std::string& path, std::size_t count) {
+std::vector<std::string> DeclaredOrders::files_after(const std::string& path, std::size_t count) {
   std::vector<std::string> files;
   std::vector<std::pair<Entry*, std::uint32_t>> places;
   Entry* followed = nullptr;

@@ -17,18 +17,17 @@
 #include "base/node_config.h"
 #include "base/status.h"
 #include "memory/tiers/node_memory.h"
-#include "service/attachment/node_context.h"
-#include "service/capacity/account_book.h"
+#include "service/capacity/account_registry.h"
 
 namespace cairn::node {
 
-class RuleBook {
+class RuleRegistry {
  public:
   // The number of a placement policy in the node's plans; an error says why there is none.
   using PolicyNumber = std::function<Result<std::uint8_t>(const std::string& name)>;
 
-  RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountBook& accounts,
-           PolicyNumber number_of_policy);
+  RuleRegistry(const NodeMemory& memory, const NodeConfig& config, AccountRegistry& accounts,
+               PolicyNumber number_of_policy);
 
   // Takes the node's own rules into force. Errors: names the rule and what is wrong with it; then
   // none of them holds, and nothing is reserved by them.
@@ -77,7 +76,7 @@ class RuleBook {
 
   const NodeMemory& memory_;
   const NodeConfig& config_;
-  AccountBook& accounts_;
+  AccountRegistry& accounts_;
   const PolicyNumber number_of_policy_;
   mutable std::mutex parts_mutex_;  // one thread at a time adds to the table of parts
   mutable std::mutex mutex_;
@@ -85,10 +84,5 @@ class RuleBook {
   std::map<std::uint32_t, std::vector<Entry>> runs_;
   std::vector<Entry> schema_;
 };
-
-// Below which directories the runs of the node buffer, as far as it knows.
-std::vector<std::string> buffered_directories(const NodeContext& context);
-// The part of `path` below one of them, null when it is below none.
-const char* part_below(const std::string& path, const std::vector<std::string>& directories);
 
 }  // namespace cairn::node

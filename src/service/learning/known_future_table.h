@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs are known to read next, block by block: follows those that read a file of which an
-// order is declared (service/learning/order_book.h) through it, or open one after the other the
-// files of an order, so that whoever evicts can ask when a block is wanted
+// order is declared (service/learning/declared_orders.h) through it, or open one after the other
+// the files of an order, so that whoever evicts can ask when a block is wanted
 // (policy/replacement/known_future.h). An order that was found to be gone through once more
 // (policy/prefetch/history_replay.h) is taken for one that goes on so for ever, until what is read
 // proves it wrong.
@@ -17,8 +17,8 @@
 // Known is a window of three times as many blocks as all tiers have room for, kUsesMax at most, of
 // all streams together; that takes 0.15 % of the tiers' bytes.
 //
-// Thread safety: take() and forget_dead() by one thread, which also uses the order book; look_up()
-// and known_ahead() by any. Ownership: borrows memory and orders.
+// Thread safety: on_accesses() and on_deaths() by one thread, which also uses the declared orders;
+// look_up() and known_ahead() by any. Ownership: borrows memory and orders.
 #pragma once
 
 #include <array>
@@ -33,14 +33,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory/tiers/node_memory.h"
 #include "policy/replacement/known_future.h"
 #include "policy/replacement/replacement_policy.h"
-#include "service/learning/event_reader.h"
-#include "service/learning/order_book.h"
+#include "service/learning/access_observer.h"
+#include "service/learning/order_search.h"
 
 namespace cairn::node {
 
-class FutureBook {
+class KnownFutureTable final : public AccessObserver {
  public:
   static constexpr std::size_t kUsesMax = std::size_t{3} << 19;
   static constexpr std::size_t kFollowedMax = 32;
@@ -50,23 +51,19 @@ class FutureBook {
   static constexpr std::uint32_t kSkipsMax = 256;
   static constexpr std::uint32_t kFilesAhead = 32;
 
-  // The path of the file that a process accesses; empty when it is not known.
-  using PathOf = std::function<std::string(const ToldAccess& told)>;
-
-  explicit FutureBook(const NodeMemory& memory);
-  // Before the first take(). Without orders nothing is known of any block.
-  void follow(OrderBook* orders, PathOf path_of);
+  explicit KnownFutureTable(const NodeMemory& memory);
+  // Before the first batch. Without orders nothing is known of any block.
+  void follow(DeclaredOrders* orders, PathOf path_of);
   // For nodes that fetch ahead: files that were fetched are not known here before a program opens
   // them, and would have to leave for others that are wanted later.
   void leave_out_files() { follows_files_ = false; }
 
-  // The stream goes through this order once more. By the thread that calls take().
+  // The stream goes through this order once more. By the thread that calls on_accesses().
   void found(const ToldAccess& told, RepeatedOrder order);
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
   // Processes have died: what they were to read is not wanted any more.
-  void forget_dead();
+  void on_deaths() override;
 
   // Sets `until_use` of each block.
   void look_up(std::span<BlockView> blocks) const;
@@ -101,9 +98,7 @@ class FutureBook {
   struct Stream {
     ObjectIndex object = ObjectIndex::kNone;
     Owner owner;
-    bool is_known_from_its_open = false;
-    unsigned reads_looked_at = 0;
-    std::string path;
+    OrderSearch order;
     std::unique_ptr<Followed> followed;  // null: nothing is known of it
   };
 
@@ -122,18 +117,18 @@ class FutureBook {
 
   // A file that was opened, and how many blocks it has.
   struct OpenedFile {
-    OrderBook::FilePlace place;
+    DeclaredOrders::FilePlace place;
     std::uint32_t blocks = 1;
   };
 
   void read(const ToldAccess& told);
-  std::optional<OrderBook::FilePlace> place_of(const ToldAccess& told);
+  std::optional<DeclaredOrders::FilePlace> place_of(const ToldAccess& told);
   void look_up(const FileKey& key, const std::string& path);
   void look_up(const FileKey& key, std::size_t declaration, Followed& followed);
-  void note_file(const OrderBook::FilePlace& place);
-  void opened(const ToldAccess& told, const OrderBook::FilePlace& place);
-  bool begin_again(const OrderBook::FilePlace& place);
-  Followed* files_followed(const OrderBook::FilePlace& place);
+  void note_file(const DeclaredOrders::FilePlace& place);
+  void opened(const ToldAccess& told, const DeclaredOrders::FilePlace& place);
+  bool begin_again(const DeclaredOrders::FilePlace& place);
+  Followed* files_followed(const DeclaredOrders::FilePlace& place);
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
   void look_for_found(Stream& stream, BlockRun run);
   std::unique_ptr<Followed> begin(std::unique_ptr<Followed> fresh);
@@ -160,10 +155,10 @@ class FutureBook {
   const NodeMemory& memory_;
   const std::size_t uses_max_;
   // Of the one thread.
-  std::map<FileKey, OrderBook::FilePlace> places_;
+  std::map<FileKey, DeclaredOrders::FilePlace> places_;
   std::unordered_map<ObjectIndex, Found> found_;
   std::vector<Beginning> beginnings_;  // found in the batch that comes next
-  OrderBook* orders_ = nullptr;
+  DeclaredOrders* orders_ = nullptr;
   bool follows_files_ = true;
   PathOf path_of_;
   unsigned refuted_seen_ = 0;

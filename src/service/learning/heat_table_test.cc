@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/learning/heat_book.h"
+#include "service/learning/heat_table.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,19 +13,19 @@
 namespace cairn::node {
 namespace {
 
-class HeatBookTest : public ::testing::Test {
+class HeatTableTest : public ::testing::Test {
  protected:
-  HeatBookTest()
-      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "heat-book")),
-        book_(memory_, make_directory()) {
+  HeatTableTest()
+      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "heat-table")),
+        table_(memory_, make_directory()) {
     const Actor actor = testing::make_actor(memory_);
     for (std::uint64_t inode = 0; inode < files_.size(); ++inode)
       files_[inode] = testing::make_object(actor, FileKey{1, 2 + inode, 3});
   }
-  ~HeatBookTest() override { ::rmdir(directory_.c_str()); }
+  ~HeatTableTest() override { ::rmdir(directory_.c_str()); }
 
   std::string make_directory() {
-    char pattern[] = "/tmp/cairn-heat-book-XXXXXX";
+    char pattern[] = "/tmp/cairn-heat-table-XXXXXX";
     const char* made = ::mkdtemp(pattern);
     if (made != nullptr) directory_ = made;
     return directory_;
@@ -37,7 +37,7 @@ class HeatBookTest : public ::testing::Test {
     told.event.stream = static_cast<DescriptionIndex>(description);
     told.event.kind = kind;
     told.event.length = kPageBytes;
-    book_.take({&told, 1});
+    table_.on_accesses({&told, 1});
   }
   // As the program itself holds it.
   DescriptionIndex describe(unsigned file) {
@@ -47,7 +47,7 @@ class HeatBookTest : public ::testing::Test {
     return index;
   }
   std::uint64_t epochs(unsigned file = 0) {
-    const auto picture = book_.picture_of(files_[file], "file");
+    const auto picture = table_.picture_of(files_[file], "file");
     return picture ? picture->epochs : 0;
   }
 
@@ -55,50 +55,50 @@ class HeatBookTest : public ::testing::Test {
   static constexpr std::uint16_t kChild = 4;
   std::string directory_;
   NodeMemory memory_;
-  HeatBook book_;
+  HeatTable table_;
   std::array<ObjectIndex, 2> files_{};
   HoldIndex hold_{};
 };
 
-TEST_F(HeatBookTest, AnEpochEndsWhoeverClosesTheFile) {
+TEST_F(HeatTableTest, AnEpochEndsWhoeverClosesTheFile) {
   for (std::uint32_t description = 1; description <= 5; ++description) {
     tell(AccessKind::kOpen, kParent, description);
     tell(AccessKind::kMiss, kChild, description);
     EXPECT_EQ(epochs(), description);
     tell(AccessKind::kClose, kChild, description);
-    EXPECT_EQ(book_.open_count(), 0U);
+    EXPECT_EQ(table_.open_count(), 0U);
   }
 }
 
 // A shell that lives for days opens one file after the other for its children; their closes may be
 // lost.
-TEST_F(HeatBookTest, WhatIsFollowedIsBounded) {
+TEST_F(HeatTableTest, WhatIsFollowedIsBounded) {
   const std::uint32_t records = memory_.descriptions().capacity();
   for (const std::uint16_t slot : {kParent, kChild}) {
     for (std::uint32_t description = 1; description < records; ++description)
       tell(AccessKind::kOpen, slot, description, slot % 2);
   }
-  EXPECT_LT(book_.open_count(), records);
+  EXPECT_LT(table_.open_count(), records);
   tell(AccessKind::kOpen, kParent, UINT32_MAX);
-  EXPECT_LT(book_.open_count(), records);
+  EXPECT_LT(table_.open_count(), records);
 }
 
-TEST_F(HeatBookTest, ADeadParentsFileIsOpenWhileAChildHasIt) {
+TEST_F(HeatTableTest, ADeadParentsFileIsOpenWhileAChildHasIt) {
   const DescriptionIndex description = describe(0);
   tell(AccessKind::kOpen, kParent, raw(description));
-  book_.forget_dead();
-  EXPECT_EQ(book_.open_count(), 1U) << "somebody holds the description";
+  table_.on_deaths();
+  EXPECT_EQ(table_.open_count(), 1U) << "somebody holds the description";
   memory_.descriptions().release(hold_, memory_.owners().current(kParent));
-  book_.forget_dead();
-  EXPECT_EQ(book_.open_count(), 0U);
+  table_.on_deaths();
+  EXPECT_EQ(table_.open_count(), 0U);
 }
 
-TEST_F(HeatBookTest, ALateCloseIsNotTakenForThatOfTheNextFile) {
+TEST_F(HeatTableTest, ALateCloseIsNotTakenForThatOfTheNextFile) {
   tell(AccessKind::kOpen, kParent, 7, 1);
   tell(AccessKind::kClose, kChild, 7, 0);
-  EXPECT_EQ(book_.open_count(), 1U);
+  EXPECT_EQ(table_.open_count(), 1U);
   tell(AccessKind::kClose, kParent, 7, 1);
-  EXPECT_EQ(book_.open_count(), 0U);
+  EXPECT_EQ(table_.open_count(), 0U);
 }
 
 }  // namespace

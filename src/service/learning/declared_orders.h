@@ -26,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/check.h"
 #include "base/status.h"
 #include "policy/orders/epoch_order.h"
 #include "policy/prefetch/stream_hints.h"
@@ -36,14 +37,14 @@ namespace cairn::node {
 // Who is told of orders, each in its own way through the epochs.
 enum class OrderReader : std::uint8_t { kFetching = 0, kReplacement };
 
-class OrderBook {
+class DeclaredOrders {
  public:
   using Complain = std::function<void(const std::string& text)>;
   static constexpr std::size_t kRunsMax = std::size_t{1} << 21;
 
-  OrderBook() = default;
+  DeclaredOrders() = default;
   // An empty path: no declarations.
-  static Result<OrderBook> load(const std::string& path, Complain complain);
+  static Result<DeclaredOrders> load(const std::string& path, Complain complain);
 
   // Of all that is declared and what the lists hold: equal for whoever reads the same.
   std::uint64_t fingerprint() const;
@@ -52,7 +53,7 @@ class OrderBook {
 
   // Takes over what another one declares. What is declared already goes on; who declares something
   // else for its pattern means the old declaration no more, which is dropped without a complaint.
-  void append(OrderBook&& other);
+  void append(DeclaredOrders&& other);
 
   bool is_empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
@@ -76,12 +77,18 @@ class OrderBook {
   std::optional<FilePlace> place_of_file(const std::string& path) const;
   // Requires: the declaration is not refuted.
   const std::string& file_of(const FilePlace& place) const {
-    return entries_[place.declaration].order.item_files()[place.item];
+    CAIRN_CHECK(!is_refuted(place.declaration));
+    const std::vector<std::string>& files = entries_[place.declaration].order.item_files();
+    CAIRN_CHECK(place.item < files.size());
+    return files[place.item];
   }
   // The items of the declaration in the order in which their files are opened, each as a run of
   // one, from the beginning of the epoch on that has `place` near it. Null when none has.
   DeclaredOrder files_from(const FilePlace& place, OrderReader reader);
-  bool is_refuted(std::size_t declaration) const { return entries_[declaration].is_refuted; }
+  bool is_refuted(std::size_t declaration) const {
+    CAIRN_CHECK(declaration < entries_.size());
+    return entries_[declaration].is_refuted;
+  }
 
   // What is read does not keep to any declaration of the file.
   void refute(const std::string& path);

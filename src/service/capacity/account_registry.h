@@ -49,9 +49,9 @@ struct RuleHolding {
   std::uint64_t reserved = 0;
 };
 
-class AccountBook {
+class AccountRegistry {
  public:
-  AccountBook(NodeMemory& memory, ClientTable& clients, const NodeConfig& config);
+  AccountRegistry(NodeMemory& memory, ClientTable& clients, const NodeConfig& config);
 
   // Opens the run's account. With more runs than there are accounts, those that reserve nothing
   // share account 0.

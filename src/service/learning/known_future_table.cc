@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/learning/future_book.h"
+#include "service/learning/known_future_table.h"
 
 #include <fcntl.h>
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "memory/backing/backing_file.h"
 #include "service/learning/read_events.h"
 
@@ -20,24 +21,28 @@ constexpr unsigned kUnexpectedMax = 32;
 // Of one call that reads very much.
 constexpr std::uint32_t kBlocksPerReadMax = 4096;
 constexpr std::uint32_t kNoBlock = UINT32_MAX;
+static_assert((KnownFutureTable::kSkipsMax & (KnownFutureTable::kSkipsMax - 1)) == 0,
+              "counts of rings wrap around");
+static_assert(KnownFutureTable::kFilesAhead <= KnownFutureTable::kSkipsMax);
 
 std::size_t uses_for(const NodeMemory& memory) {
   std::size_t blocks = 0;
   for (unsigned tier = 0; tier < memory.tiers_for(BufferingMode::kAsync); ++tier)
     blocks += memory.pool(static_cast<TierId>(tier)).slab_count();
-  return std::clamp<std::size_t>(3 * blocks, 1, FutureBook::kUsesMax);
+  return std::clamp<std::size_t>(3 * blocks, 1, KnownFutureTable::kUsesMax);
 }
 
 }  // namespace
 
-FutureBook::FutureBook(const NodeMemory& memory) : memory_(memory), uses_max_(uses_for(memory)) {}
+KnownFutureTable::KnownFutureTable(const NodeMemory& memory)
+    : memory_(memory), uses_max_(uses_for(memory)) {}
 
-void FutureBook::follow(OrderBook* orders, PathOf path_of) {
+void KnownFutureTable::follow(DeclaredOrders* orders, PathOf path_of) {
   orders_ = orders;
   path_of_ = std::move(path_of);
 }
 
-void FutureBook::take(std::span<const ToldAccess> batch) {
+void KnownFutureTable::on_accesses(std::span<const ToldAccess> batch) {
   if (!knows_any()) return;
   for (const ToldAccess& told : batch) {
     if (told.event.object == ObjectIndex::kNone) continue;
@@ -67,7 +72,7 @@ void FutureBook::take(std::span<const ToldAccess> batch) {
   beginnings_.clear();
 }
 
-FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
+KnownFutureTable::Stream& KnownFutureTable::stream_of(const ToldAccess& told) {
   // Streams of files without an order are met again at their next read.
   if (streams_.size() >= kStreamsMax)
     std::erase_if(streams_, [](const auto& entry) { return entry.second.followed == nullptr; });
@@ -76,13 +81,13 @@ FutureBook::Stream& FutureBook::stream_of(const ToldAccess& told) {
     end(stream.followed);
     stream.object = told.event.object;
     stream.owner = told.event.owner;
-    stream.reads_looked_at = 0;
-    stream.is_known_from_its_open = told.event.kind == AccessKind::kOpen;
+    stream.order = OrderSearch();
+    if (told.event.kind == AccessKind::kOpen) stream.order.note_open();
   }
   return stream;
 }
 
-void FutureBook::read(const ToldAccess& told) {
+void KnownFutureTable::read(const ToldAccess& told) {
   Stream& stream = stream_of(told);
   const BlockRun run = run_of(told.event);
   if (stream.followed == nullptr) begin_found(stream, told);
@@ -98,43 +103,33 @@ void FutureBook::read(const ToldAccess& told) {
   }
 }
 
-void FutureBook::go_on(Followed& followed, BlockRun run) {
+void KnownFutureTable::go_on(Followed& followed, BlockRun run) {
   pass(followed, run);
   look_ahead(followed);
 }
 
-bool FutureBook::is_refuted(const Followed& followed) {
+bool KnownFutureTable::is_refuted(const Followed& followed) {
   return followed.doubt >= kUnexpectedMax * kBlocksPerUnexpected;
 }
 
-void FutureBook::refute(Followed& followed) {
+void KnownFutureTable::refute(Followed& followed) {
   orders_->refute(std::string(followed.path));
   drop_refuted();
 }
 
-// Which epoch of which declared order the stream is at shows in what it reads first.
-void FutureBook::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
-  if (stream.reads_looked_at >= kFirstReads) return;
-  if (stream.reads_looked_at == 0 && !orders_->is_empty()) stream.path = path_of_(told);
-  if (orders_->is_empty() || !orders_->has_order_of(stream.path)) {
-    // What is declared goes before what was found.
-    if (stream.reads_looked_at == 0) look_for_found(stream, run);
-    stream.reads_looked_at = kFirstReads;
-    return;
-  }
-  ++stream.reads_looked_at;
-  DeclaredOrder order = orders_->order_from(stream.path, run, OrderReader::kReplacement);
-  if (order != nullptr) {
-    stream.followed = begin(stream.path, std::move(order));
-    if (stream.followed != nullptr) stream.followed->object = stream.object;
-    stream.reads_looked_at = kFirstReads;
-  } else if (stream.reads_looked_at == kFirstReads && stream.is_known_from_its_open) {
-    orders_->refute(stream.path);
-  }
+void KnownFutureTable::look_for_order(Stream& stream, const ToldAccess& told, BlockRun run) {
+  const bool is_first = !stream.order.is_begun();
+  OrderSearch::Found found =
+      stream.order.look(*orders_, told, run, OrderReader::kReplacement, path_of_);
+  // What is declared goes before what was found.
+  if (found.outcome == OrderSearch::Outcome::kUndeclared && is_first) look_for_found(stream, run);
+  if (found.outcome != OrderSearch::Outcome::kFound) return;
+  stream.followed = begin(stream.order.path(), std::move(found.order));
+  if (stream.followed != nullptr) stream.followed->object = stream.object;
 }
 
 // Who opens a file anew goes through the order that others went through, if it begins like them.
-void FutureBook::look_for_found(Stream& stream, BlockRun run) {
+void KnownFutureTable::look_for_found(Stream& stream, BlockRun run) {
   const auto known = found_.find(stream.object);
   if (known == found_.end()) return;
   if (known->second.key != memory_.objects().at(stream.object).key()) {
@@ -148,14 +143,14 @@ void FutureBook::look_for_found(Stream& stream, BlockRun run) {
   }
 }
 
-void FutureBook::found(const ToldAccess& told, RepeatedOrder order) {
+void KnownFutureTable::found(const ToldAccess& told, RepeatedOrder order) {
   if (!make_room_for_found()) return;
   auto runs = std::make_shared<const std::vector<BlockRun>>(std::move(order.runs));
   found_[told.event.object] = {memory_.objects().at(told.event.object).key(), runs};
   beginnings_.push_back({told.stream(), told.event.cycles, runs, order.at});
 }
 
-void FutureBook::begin_found(Stream& stream, const ToldAccess& told) {
+void KnownFutureTable::begin_found(Stream& stream, const ToldAccess& told) {
   for (const Beginning& beginning : beginnings_) {
     if (beginning.stream == told.stream() && beginning.cycles == told.event.cycles)
       return begin_found(stream, run_of(told.event), beginning.order, beginning.at);
@@ -163,7 +158,7 @@ void FutureBook::begin_found(Stream& stream, const ToldAccess& told) {
 }
 
 // Those that nobody goes through any more are forgotten first.
-bool FutureBook::make_room_for_found() {
+bool KnownFutureTable::make_room_for_found() {
   if (found_.size() < kFoundMax) return true;
   std::erase_if(found_, [this](const auto& entry) {
     return std::none_of(followed_.begin(), followed_.end(), [&](const Followed* followed) {
@@ -174,8 +169,9 @@ bool FutureBook::make_room_for_found() {
 }
 
 // `run` is what the stream reads now, and comes next in the window.
-void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order,
-                             std::size_t at) {
+void KnownFutureTable::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& order,
+                                   std::size_t at) {
+  CAIRN_CHECK(at < order->size());
   auto fresh = std::make_unique<Followed>();
   fresh->object = stream.object;
   fresh->order = order;
@@ -189,7 +185,7 @@ void FutureBook::begin_found(Stream& stream, BlockRun run, const DeclaredOrder& 
   stream.followed = begin(std::move(fresh));
 }
 
-std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told) {
+std::optional<DeclaredOrders::FilePlace> KnownFutureTable::place_of(const ToldAccess& told) {
   const FileKey key = memory_.objects().at(told.event.object).key();
   const auto before = places_.find(key);
   if (before != places_.end() && orders_->is_refuted(before->second.declaration))
@@ -201,7 +197,7 @@ std::optional<OrderBook::FilePlace> FutureBook::place_of(const ToldAccess& told)
 
 // Asks the store for nothing that the program has not just opened itself, as far as it is read in
 // order: who waits for a disk here is late for everything else.
-void FutureBook::look_up(const FileKey& key, const std::string& path) {
+void KnownFutureTable::look_up(const FileKey& key, const std::string& path) {
   const auto place = orders_->place_of_file(path);
   if (!place && !path.empty()) return;
   if (place) note_file(*place);
@@ -212,7 +208,7 @@ void FutureBook::look_up(const FileKey& key, const std::string& path) {
   }
 }
 
-void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& followed) {
+void KnownFutureTable::look_up(const FileKey& key, std::size_t declaration, Followed& followed) {
   const auto count = std::min<std::size_t>(kFilesAhead, followed.future.size());
   for (std::uint32_t at = 0; at < count && !places_.contains(key); ++at) {
     const std::uint32_t item = followed.future.block_after(at);
@@ -223,14 +219,15 @@ void FutureBook::look_up(const FileKey& key, std::size_t declaration, Followed& 
   }
 }
 
-void FutureBook::note_file(const OrderBook::FilePlace& place) {
+void KnownFutureTable::note_file(const DeclaredOrders::FilePlace& place) {
+  CAIRN_CHECK(!orders_->is_refuted(place.declaration));
   StoreStatus status;
   const std::string& path = orders_->file_of(place);
   if (store_status_at(AT_FDCWD, path.c_str(), 0, &status) == 0)
     places_.insert_or_assign(status.key, place);
 }
 
-void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& place) {
+void KnownFutureTable::opened(const ToldAccess& told, const DeclaredOrders::FilePlace& place) {
   const std::uint64_t bytes = memory_.objects().at(told.event.object).size.load();
   files_[told.event.object] = {place, run_of_bytes(0, bytes).count};
   Followed* followed = files_followed(place);
@@ -241,7 +238,7 @@ void FutureBook::opened(const ToldAccess& told, const OrderBook::FilePlace& plac
 
 // Another job goes through the epochs once more. Who has kept to the order for a moment only by
 // chance does not begin again for ever.
-bool FutureBook::begin_again(const OrderBook::FilePlace& place) {
+bool KnownFutureTable::begin_again(const DeclaredOrders::FilePlace& place) {
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
   if (followed->passed_count < std::min<std::size_t>(kSkipsMax, followed->order->size()))
     return false;
@@ -253,7 +250,8 @@ bool FutureBook::begin_again(const OrderBook::FilePlace& place) {
   return true;
 }
 
-FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& place) {
+KnownFutureTable::Followed* KnownFutureTable::files_followed(
+    const DeclaredOrders::FilePlace& place) {
   if (orders_->is_refuted(place.declaration)) return nullptr;
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
   // Who opens more than the order has goes through it once more.
@@ -265,8 +263,8 @@ FutureBook::Followed* FutureBook::files_followed(const OrderBook::FilePlace& pla
   return followed.get();
 }
 
-std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
-                                                        DeclaredOrder order) {
+std::unique_ptr<KnownFutureTable::Followed> KnownFutureTable::begin(const std::string& path,
+                                                                    DeclaredOrder order) {
   auto fresh = std::make_unique<Followed>();
   fresh->path = path;
   fresh->order = std::move(order);
@@ -274,7 +272,9 @@ std::unique_ptr<FutureBook::Followed> FutureBook::begin(const std::string& path,
 }
 
 // Null when too many are followed already.
-std::unique_ptr<FutureBook::Followed> FutureBook::begin(std::unique_ptr<Followed> fresh) {
+std::unique_ptr<KnownFutureTable::Followed> KnownFutureTable::begin(
+    std::unique_ptr<Followed> fresh) {
+  CAIRN_CHECK(fresh->order != nullptr);
   if (followed_.size() >= kFollowedMax) return nullptr;
   fresh->passed.fill(kNoBlock);
   fresh->skipped.fill(kNoBlock);
@@ -285,14 +285,14 @@ std::unique_ptr<FutureBook::Followed> FutureBook::begin(std::unique_ptr<Followed
 }
 
 // Who knows more than its part now learns no more until it does not.
-void FutureBook::share_window() {
+void KnownFutureTable::share_window() {
   for (Followed* followed : followed_) {
     const std::size_t uses = std::max<std::size_t>(1, uses_max_ / followed_.size());
     followed->future.set_uses_max(std::min(uses, followed->uses_of_lap));
   }
 }
 
-void FutureBook::look_ahead(Followed& followed) {
+void KnownFutureTable::look_ahead(Followed& followed) {
   const std::vector<BlockRun>& order = *followed.order;
   // Of a window that is full, what is past is replaced however much that was.
   const std::size_t uses = std::max(kUsesPerRead, std::size_t{kSkipsMax} + 1);
@@ -303,6 +303,7 @@ void FutureBook::look_ahead(Followed& followed) {
       if (followed.repeats && followed.run == order.size()) followed.run = 0;
     }
     if (followed.is_at_its_end()) return;
+    CAIRN_DCHECK(followed.blocks_of_run < order[followed.run].count);
     followed.future.expect(
         static_cast<std::uint32_t>(order[followed.run].first + followed.blocks_of_run));
     ++followed.blocks_of_run;
@@ -310,7 +311,9 @@ void FutureBook::look_ahead(Followed& followed) {
 }
 
 // The last of so many uses has come, and the others are past with it.
-void FutureBook::move_on(Followed& followed, std::uint32_t uses) {
+void KnownFutureTable::move_on(Followed& followed, std::uint32_t uses) {
+  CAIRN_CHECK(uses != 0);
+  CAIRN_CHECK(uses <= followed.future.size());
   for (std::uint32_t at = 0; at + 1 < uses; ++at)
     followed.skipped[followed.skipped_count++ % kSkipsMax] = followed.future.block_after(at);
   followed.passed[followed.passed_count++ % kSkipsMax] = followed.future.block_after(uses - 1);
@@ -319,7 +322,7 @@ void FutureBook::move_on(Followed& followed, std::uint32_t uses) {
     followed.stray_at = followed.stray_at >= uses ? followed.stray_at - uses : KnownFuture::kNever;
 }
 
-void FutureBook::pass(Followed& followed, BlockRun run) {
+void KnownFutureTable::pass(Followed& followed, BlockRun run) {
   // The next piece of the same block.
   if (run == followed.last && run.count == 1) return;
   followed.last = run;
@@ -328,7 +331,7 @@ void FutureBook::pass(Followed& followed, BlockRun run) {
     pass_block(followed, static_cast<std::uint32_t>(run.first + at));
 }
 
-void FutureBook::pass_block(Followed& followed, std::uint32_t block) {
+void KnownFutureTable::pass_block(Followed& followed, std::uint32_t block) {
   // One that a later one was heard of before.
   const auto skipped = std::find(followed.skipped.begin(), followed.skipped.end(), block);
   if (skipped != followed.skipped.end()) {
@@ -355,14 +358,15 @@ void FutureBook::pass_block(Followed& followed, std::uint32_t block) {
   followed.stray_at = KnownFuture::kNever;
 }
 
-void FutureBook::end(std::unique_ptr<Followed>& followed) {
+void KnownFutureTable::end(std::unique_ptr<Followed>& followed) {
   if (followed == nullptr) return;
-  std::erase(followed_, followed.get());
+  const std::size_t erased = std::erase(followed_, followed.get());
+  CAIRN_CHECK(erased == 1);
   followed.reset();
   share_window();
 }
 
-void FutureBook::drop_refuted() {
+void KnownFutureTable::drop_refuted() {
   refuted_seen_ = orders_->refuted();
   for (auto& [number, stream] : streams_) {
     if (stream.followed == nullptr || stream.followed->repeats ||
@@ -370,14 +374,14 @@ void FutureBook::drop_refuted() {
       continue;
     }
     end(stream.followed);
-    stream.reads_looked_at = kFirstReads;
+    stream.order.give_up();
   }
   for (auto& [declaration, followed] : orders_of_files_) {
     if (orders_->is_refuted(declaration)) end(followed);
   }
 }
 
-void FutureBook::forget_dead() {
+void KnownFutureTable::on_deaths() {
   const std::lock_guard lock(mutex_);
   for (auto at = streams_.begin(); at != streams_.end();) {
     if (memory_.owners().is_alive(at->second.owner)) {
@@ -389,7 +393,7 @@ void FutureBook::forget_dead() {
   }
 }
 
-std::uint32_t FutureBook::until_use_of(const Followed& followed, std::uint32_t block) {
+std::uint32_t KnownFutureTable::until_use_of(const Followed& followed, std::uint32_t block) {
   const std::uint32_t after = followed.future.until_use(block);
   if (after != KnownFuture::kNever) return std::min(after, BlockView::kUseFarAway - 1);
   if (followed.is_at_its_end()) return BlockView::kUseNever;
@@ -400,7 +404,8 @@ std::uint32_t FutureBook::until_use_of(const Followed& followed, std::uint32_t b
 }
 
 // A file is wanted as long as a program has it open, and then as a whole.
-std::uint32_t FutureBook::until_use_of_file(ObjectIndex object, const OpenedFile& file) const {
+std::uint32_t KnownFutureTable::until_use_of_file(ObjectIndex object,
+                                                  const OpenedFile& file) const {
   if (memory_.objects().at(object).opens.load(std::memory_order_relaxed) != 0) return 0;
   const auto found = orders_of_files_.find(file.place.declaration);
   if (found == orders_of_files_.end() || found->second == nullptr) return BlockView::kUseUnknown;
@@ -410,7 +415,7 @@ std::uint32_t FutureBook::until_use_of_file(ObjectIndex object, const OpenedFile
       std::min<std::uint64_t>(until * file.blocks, BlockView::kUseFarAway - 1));
 }
 
-std::uint32_t FutureBook::until_use(const BlockView& view) const {
+std::uint32_t KnownFutureTable::until_use(const BlockView& view) const {
   const auto file = files_.find(view.object);
   if (file != files_.end()) return until_use_of_file(view.object, file->second);
   std::uint32_t soonest = BlockView::kUseUnknown;
@@ -424,13 +429,13 @@ std::uint32_t FutureBook::until_use(const BlockView& view) const {
   return may_be_soon && soonest >= BlockView::kUseFarAway ? BlockView::kUseUnknown : soonest;
 }
 
-void FutureBook::look_up(std::span<BlockView> blocks) const {
+void KnownFutureTable::look_up(std::span<BlockView> blocks) const {
   const std::lock_guard lock(mutex_);
   for (BlockView& view : blocks)
     view.until_use = followed_.empty() ? BlockView::kUseUnknown : until_use(view);
 }
 
-std::size_t FutureBook::known_ahead() const {
+std::size_t KnownFutureTable::known_ahead() const {
   const std::lock_guard lock(mutex_);
   std::size_t known = 0;
   for (const Followed* followed : followed_) known += followed->future.size();

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the streams' questions to a predictor from a shared object are answered: one after the
-// other, each on the object's own thread, of which the desk's thread waits no longer than a limit.
+// other, each on the object's own thread, of which the queue's thread waits no longer than a limit.
 //
 // A question is a stream: what it has read since its last question, and, when it is answered, what
 // comes next. The first one makes the plugin's state, close() gives it back.
 //
-//   the predictor owns the stream's values -- ask() --> the desk does -- is_asked is false --> back
+//   the predictor owns the stream's values -- ask() --> the queue does -- is_asked is false -->
+//   back
 //
 // Bounds: kWaitingMax questions wait, one of each stream, and besides them the streams that ended.
 //
 // Thread safety: any thread; the values of a stream belong to one side at a time, as drawn. The
-// listener is called by the desk's thread, with no lock held. Ownership: streams are shared with
+// listener is called by the queue's thread, with no lock held. Ownership: streams are shared with
 // the calls, which may be late; a late call's stream is never touched again.
 #pragma once
 
@@ -33,7 +34,7 @@
 
 namespace cairn {
 
-class PredictorDesk {
+class PredictorQueue {
  public:
   static constexpr std::size_t kWaitingMax = 4096;
   static constexpr std::chrono::seconds kStopLimit{1};
@@ -52,11 +53,11 @@ class PredictorDesk {
   };
   using StreamPtr = std::shared_ptr<Stream>;
 
-  PredictorDesk(std::shared_ptr<PluginObject> object, const cairn_predictor& predictor,
-                Listener listener, std::chrono::milliseconds time_limit);
-  ~PredictorDesk() { stop(); }
-  PredictorDesk(const PredictorDesk&) = delete;
-  PredictorDesk& operator=(const PredictorDesk&) = delete;
+  PredictorQueue(std::shared_ptr<PluginObject> object, const cairn_predictor& predictor,
+                 Listener listener, std::chrono::milliseconds time_limit);
+  ~PredictorQueue() { stop(); }
+  PredictorQueue(const PredictorQueue&) = delete;
+  PredictorQueue& operator=(const PredictorQueue&) = delete;
 
   // Errors: kUnavailable (no thread).
   Status start();
@@ -92,7 +93,7 @@ class PredictorDesk {
   const Listener listener_;
   const std::chrono::milliseconds time_limit_;
   std::atomic<bool> is_trusted_{true};
-  unsigned said_ = 0;  // a bit for each fault; of the desk's thread
+  unsigned said_ = 0;  // a bit for each fault; of the queue's thread
 
   std::mutex mutex_;
   std::condition_variable changed_;

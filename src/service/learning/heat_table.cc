@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/learning/heat_book.h"
+#include "service/learning/heat_table.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "policy/heat/heat_file.h"
 #include "service/learning/event_clock.h"
@@ -20,22 +21,22 @@ constexpr std::size_t kSavedMax = 16'384;
 
 }  // namespace
 
-HeatBook::HeatBook(const NodeMemory& memory, const std::string& node_directory)
+HeatTable::HeatTable(const NodeMemory& memory, const std::string& node_directory)
     : memory_(memory), directory_(node_directory + "/heat") {
   // Of a node of this name that was killed.
   (void)remove_heat_files(directory_);
 }
 
-HeatBook::~HeatBook() {
+HeatTable::~HeatTable() {
   (void)remove_heat_files(directory_);
   ::rmdir(directory_.c_str());
 }
 
-std::string HeatBook::path_of(const FileKey& key) const {
+std::string HeatTable::path_of(const FileKey& key) const {
   return directory_ + "/" + heat_file_name(key);
 }
 
-void HeatBook::load(Map* map) const {
+void HeatTable::load(Map* map) const {
   if (!saved_.contains(map->key)) return;
   auto state = load_heat(path_of(map->key), map->key, map->heat.pace());
   if (!state) {
@@ -47,15 +48,16 @@ void HeatBook::load(Map* map) const {
 }
 
 // Not those of small files, of which there may be millions: they are one segment or a few.
-void HeatBook::save(const Map& map) {
+void HeatTable::save(const Map& map) {
   if (map.heat.file_bytes() < kSavedBytesMin || saved_.size() >= kSavedMax) return;
   saved_.insert(map.key);
+  CAIRN_CHECK(saved_.size() <= kSavedMax);
   ::mkdir(directory_.c_str(), 0700);
   if (const Status status = save_heat(path_of(map.key), map.key, map.heat.state()); !status)
     log_warning(status.message());
 }
 
-void HeatBook::make_room_for_one() {
+void HeatTable::make_room_for_one() {
   if (maps_.size() < kMapsMax) return;
   const auto oldest = std::min_element(
       maps_.begin(), maps_.end(),
@@ -65,7 +67,7 @@ void HeatBook::make_room_for_one() {
   maps_.erase(oldest);
 }
 
-HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
+HeatTable::Map& HeatTable::map_of(ObjectIndex object) {
   const FileKey key = memory_.objects().at(object).key();
   auto found = maps_.find(raw(object));
   // The record may be another file's by now.
@@ -81,11 +83,13 @@ HeatBook::Map& HeatBook::map_of(ObjectIndex object) {
     load(&found->second);
     found->second.heat.resize(memory_.objects().at(object).size.load());
   }
+  CAIRN_CHECK(maps_.size() <= kMapsMax);
+  CAIRN_CHECK(found->second.key == key);
   found->second.used = ++events_;
   return found->second;
 }
 
-void HeatBook::take(std::span<const ToldAccess> batch) {
+void HeatTable::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   const EventClock clock(memory_.header().started);
   std::int64_t now = monotonic_ns();
@@ -106,7 +110,8 @@ void HeatBook::take(std::span<const ToldAccess> batch) {
   if (placer_ != nullptr) place(now);
 }
 
-void HeatBook::place(std::int64_t now_ns) {
+void HeatTable::place(std::int64_t now_ns) {
+  CAIRN_CHECK(placer_ != nullptr);
   for (const ObjectIndex object : touched_) {
     Map& map = map_of(object);
     if (map.heat.openers() != 0) placer_->note(object, map.heat, false);
@@ -115,9 +120,10 @@ void HeatBook::place(std::int64_t now_ns) {
   placer_->place(now_ns);
 }
 
-void HeatBook::open(const AccessEvent& event, std::int64_t now_ns) {
+void HeatTable::open(const AccessEvent& event, std::int64_t now_ns) {
   if (raw(event.stream) >= memory_.descriptions().capacity()) return;
   const auto [found, is_new] = open_.try_emplace(raw(event.stream), event.object);
+  CAIRN_CHECK(open_.size() <= memory_.descriptions().capacity());
   if (!is_new && found->second == event.object) return;
   if (!is_new) end(std::exchange(found->second, event.object), now_ns);  // its close was lost
   Map& map = map_of(event.object);
@@ -125,7 +131,7 @@ void HeatBook::open(const AccessEvent& event, std::int64_t now_ns) {
   if (placer_ != nullptr && map.heat.openers() == 1) placer_->note(event.object, map.heat, true);
 }
 
-void HeatBook::close(const AccessEvent& event, std::int64_t now_ns) {
+void HeatTable::close(const AccessEvent& event, std::int64_t now_ns) {
   const auto found = open_.find(raw(event.stream));
   // Another process may have told of the next description of this number before.
   if (found == open_.end() || found->second != event.object) return;
@@ -133,14 +139,14 @@ void HeatBook::close(const AccessEvent& event, std::int64_t now_ns) {
   end(event.object, now_ns);
 }
 
-void HeatBook::end(ObjectIndex object, std::int64_t now_ns) {
+void HeatTable::end(ObjectIndex object, std::int64_t now_ns) {
   Map& map = map_of(object);
   if (map.heat.openers() == 0 || !map.heat.close(now_ns)) return;
   save(map);
   if (placer_ != nullptr) placer_->forget(object);
 }
 
-void HeatBook::forget_dead() {
+void HeatTable::on_deaths() {
   const std::lock_guard lock(mutex_);
   for (auto at = open_.begin(); at != open_.end();) {
     if (memory_.descriptions().is_held(static_cast<DescriptionIndex>(at->first), at->second)) {
@@ -152,12 +158,12 @@ void HeatBook::forget_dead() {
   }
 }
 
-std::size_t HeatBook::open_count() const {
+std::size_t HeatTable::open_count() const {
   const std::lock_guard lock(mutex_);
   return open_.size();
 }
 
-std::optional<HeatPicture> HeatBook::picture_of(ObjectIndex object, const std::string& name) {
+std::optional<HeatPicture> HeatTable::picture_of(ObjectIndex object, const std::string& name) {
   const std::lock_guard lock(mutex_);
   Map& map = map_of(object);
   if (map.heat.epochs() == 0) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/plugins/predictor_desk.h"
+#include "service/plugins/predictor_queue.h"
 
 #include <pthread.h>
 
@@ -13,7 +13,7 @@
 namespace cairn {
 
 // What one trip to the plugin reads and writes. A late one keeps it.
-struct PredictorDesk::Call {
+struct PredictorQueue::Call {
   const PluginGuard& guard;
   const cairn_predictor& predictor;
   const StreamPtr stream;
@@ -43,14 +43,15 @@ struct PredictorDesk::Call {
   }
 };
 
-PredictorDesk::PredictorDesk(std::shared_ptr<PluginObject> object, const cairn_predictor& predictor,
-                             Listener listener, std::chrono::milliseconds time_limit)
+PredictorQueue::PredictorQueue(std::shared_ptr<PluginObject> object,
+                               const cairn_predictor& predictor, Listener listener,
+                               std::chrono::milliseconds time_limit)
     : object_(std::move(object)),
       predictor_(predictor),
       listener_(std::move(listener)),
       time_limit_(time_limit) {}
 
-Status PredictorDesk::start() {
+Status PredictorQueue::start() {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error&) {
@@ -59,7 +60,7 @@ Status PredictorDesk::start() {
   return Status::ok();
 }
 
-void PredictorDesk::stop() {
+void PredictorQueue::stop() {
   {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
@@ -70,7 +71,7 @@ void PredictorDesk::stop() {
   is_trusted_.store(false);
 }
 
-bool PredictorDesk::ask(const StreamPtr& stream) {
+bool PredictorQueue::ask(const StreamPtr& stream) {
   {
     const std::lock_guard lock(mutex_);
     if (is_stopping_ || waiting_.size() >= kWaitingMax) return false;
@@ -81,7 +82,7 @@ bool PredictorDesk::ask(const StreamPtr& stream) {
   return true;
 }
 
-void PredictorDesk::close(StreamPtr stream) {
+void PredictorQueue::close(StreamPtr stream) {
   {
     const std::lock_guard lock(mutex_);
     if (is_stopping_ || !is_trusted()) return;
@@ -90,12 +91,12 @@ void PredictorDesk::close(StreamPtr stream) {
   changed_.notify_one();
 }
 
-void PredictorDesk::settle() {
+void PredictorQueue::settle() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return waiting_.empty() && !is_busy_; });
 }
 
-void PredictorDesk::work() {
+void PredictorQueue::work() {
   pthread_setname_np(pthread_self(), "cairn-plugin");
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -113,7 +114,7 @@ void PredictorDesk::work() {
   }
 }
 
-void PredictorDesk::serve(const Request& request) {
+void PredictorQueue::serve(const Request& request) {
   const auto call =
       std::make_shared<Call>(Call{object_->guard(), predictor_, request.stream, {}, 0, {}});
   const auto job = [call, is_close = request.is_close] { is_close ? call->close() : call->ask(); };
@@ -139,7 +140,7 @@ void PredictorDesk::serve(const Request& request) {
 }
 
 // Nothing of an answer is taken for granted.
-std::vector<BlockRun> PredictorDesk::checked(const Call& call) {
+std::vector<BlockRun> PredictorQueue::checked(const Call& call) {
   std::vector<BlockRun> runs;
   if (call.count > call.next.size()) {
     complain(Fault::kTooMany, "foresees " + std::to_string(call.count) +
@@ -168,12 +169,12 @@ std::vector<BlockRun> PredictorDesk::checked(const Call& call) {
   return runs;
 }
 
-void PredictorDesk::drop(const std::string& why) {
+void PredictorQueue::drop(const std::string& why) {
   is_trusted_.store(false);
   if (listener_) listener_(object_->title() + " " + why + "; it is not asked any more");
 }
 
-void PredictorDesk::complain(Fault fault, const std::string& what) {
+void PredictorQueue::complain(Fault fault, const std::string& what) {
   const unsigned bit = 1U << static_cast<unsigned>(fault);
   if ((said_ & bit) != 0) return;
   said_ |= bit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/learning/future_book.h"
+#include "service/learning/known_future_table.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,15 +19,15 @@ namespace {
 constexpr std::uint32_t kNever = BlockView::kUseNever;
 constexpr std::uint32_t kUnknown = BlockView::kUseUnknown;
 
-class FutureBookTest : public ::testing::Test {
+class KnownFutureTableTest : public ::testing::Test {
  protected:
-  FutureBookTest()
-      : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes), "future-book")),
+  KnownFutureTableTest()
+      : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes), "future-orders")),
         future_(memory_) {
     const Actor actor = testing::make_actor(memory_);
     object_ = testing::make_object(actor, FileKey{1, 2, 3});
   }
-  ~FutureBookTest() override {
+  ~KnownFutureTableTest() override {
     for (const std::string& path : written_) ::unlink(path.c_str());
   }
 
@@ -43,9 +43,9 @@ class FutureBookTest : public ::testing::Test {
     for (const unsigned item : items) list += std::to_string(item) + "\n";
     const std::string said =
         "/data/packed list " + write(list) + " items=" + std::to_string(all) + " item-bytes=64K\n";
-    auto book = OrderBook::load(write(said), [this](const std::string&) { ++complaints_; });
-    ASSERT_TRUE(book.is_ok()) << book.status().message();
-    orders_ = std::move(book.value());
+    auto orders = DeclaredOrders::load(write(said), [this](const std::string&) { ++complaints_; });
+    ASSERT_TRUE(orders.is_ok()) << orders.status().message();
+    orders_ = std::move(orders.value());
     future_.follow(&orders_, [](const ToldAccess&) { return std::string("/data/packed"); });
   }
   void tell(AccessKind kind, unsigned block, std::uint32_t stream = 9) {
@@ -56,7 +56,7 @@ class FutureBookTest : public ::testing::Test {
     told.event.kind = kind;
     told.event.offset = std::uint64_t{block} * kBlockBytes;
     told.event.length = kBlockBytes;
-    future_.take(std::span(&told, 1));
+    future_.on_accesses(std::span(&told, 1));
   }
   void read(unsigned block, std::uint32_t stream = 9) { tell(AccessKind::kMiss, block, stream); }
   std::uint32_t until_use(unsigned block) const {
@@ -68,14 +68,14 @@ class FutureBookTest : public ::testing::Test {
   }
 
   NodeMemory memory_;
-  OrderBook orders_;
-  FutureBook future_;
+  DeclaredOrders orders_;
+  KnownFutureTable future_;
   ObjectIndex object_{};
   std::vector<std::string> written_;
   unsigned complaints_ = 0;
 };
 
-TEST_F(FutureBookTest, WithoutAnOrderNothingIsKnown) {
+TEST_F(KnownFutureTableTest, WithoutAnOrderNothingIsKnown) {
   read(3);
   EXPECT_EQ(until_use(3), kUnknown);
   future_.follow(&orders_, [](const ToldAccess&) { return std::string(); });
@@ -84,7 +84,7 @@ TEST_F(FutureBookTest, WithoutAnOrderNothingIsKnown) {
   EXPECT_EQ(future_.known_ahead(), 0U);
 }
 
-TEST_F(FutureBookTest, FollowsAReaderThroughItsOrder) {
+TEST_F(KnownFutureTableTest, FollowsAReaderThroughItsOrder) {
   declare({3, 1, 2, 0, 2, 3}, 4);
   EXPECT_EQ(until_use(1), kUnknown) << "nobody reads it";
   read(3);
@@ -103,7 +103,7 @@ TEST_F(FutureBookTest, FollowsAReaderThroughItsOrder) {
   EXPECT_EQ(until_use(3), kUnknown) << "nobody reads it any more";
 }
 
-TEST_F(FutureBookTest, AReadThatIsToldLateIsPastAlready) {
+TEST_F(KnownFutureTableTest, AReadThatIsToldLateIsPastAlready) {
   declare({5, 6, 7, 8, 5, 6, 7, 8}, 9);
   read(5);
   read(7);
@@ -112,7 +112,7 @@ TEST_F(FutureBookTest, AReadThatIsToldLateIsPastAlready) {
   EXPECT_EQ(until_use(6), 2U) << "not its next use, but the one that was passed over";
 }
 
-TEST_F(FutureBookTest, ABlockIsWantedByTheFirstOfItsReaders) {
+TEST_F(KnownFutureTableTest, ABlockIsWantedByTheFirstOfItsReaders) {
   declare({0, 1, 2, 3, 4, 5}, 6);
   read(0, 1);
   read(1, 1);
@@ -124,7 +124,7 @@ TEST_F(FutureBookTest, ABlockIsWantedByTheFirstOfItsReaders) {
   EXPECT_EQ(until_use(1), kNever);
 }
 
-TEST_F(FutureBookTest, WhoKeepsToNoOrderIsNotFollowed) {
+TEST_F(KnownFutureTableTest, WhoKeepsToNoOrderIsNotFollowed) {
   std::vector<unsigned> order;
   for (unsigned item = 0; item < 400; ++item) order.push_back(item);
   declare(order, 2000);
@@ -136,7 +136,7 @@ TEST_F(FutureBookTest, WhoKeepsToNoOrderIsNotFollowed) {
 }
 
 // Of files two blocks long each, that are opened one after the other.
-TEST_F(FutureBookTest, FilesAreWantedInTheOrderOfTheirOpens) {
+TEST_F(KnownFutureTableTest, FilesAreWantedInTheOrderOfTheirOpens) {
   const Actor actor = testing::make_actor(memory_);
   std::vector<std::string> names;
   std::vector<ObjectIndex> files;
@@ -150,10 +150,10 @@ TEST_F(FutureBookTest, FilesAreWantedInTheOrderOfTheirOpens) {
   }
   std::string list;
   for (const unsigned file : {2, 0, 1, 2, 1, 0}) list += names[file] + "\n";
-  auto book = OrderBook::load(write("* list " + write(list) + " lines=files\n"),
-                              [this](const std::string&) { ++complaints_; });
-  ASSERT_TRUE(book.is_ok()) << book.status().message();
-  orders_ = std::move(book.value());
+  auto orders = DeclaredOrders::load(write("* list " + write(list) + " lines=files\n"),
+                                     [this](const std::string&) { ++complaints_; });
+  ASSERT_TRUE(orders.is_ok()) << orders.status().message();
+  orders_ = std::move(orders.value());
   // By the time that an open is heard of, another file has the descriptor, but for the first.
   future_.follow(&orders_, [&](const ToldAccess&) { return names[2]; });
   const auto open = [&](ObjectIndex file) {
@@ -182,7 +182,7 @@ TEST_F(FutureBookTest, FilesAreWantedInTheOrderOfTheirOpens) {
   EXPECT_EQ(complaints_, 0U);
 }
 
-TEST_F(FutureBookTest, TheSameJobOnceMoreOpensItsFilesOnceMore) {
+TEST_F(KnownFutureTableTest, TheSameJobOnceMoreOpensItsFilesOnceMore) {
   constexpr std::size_t kFiles = 60;
   const Actor actor = testing::make_actor(memory_);
   std::vector<ObjectIndex> files;
@@ -195,10 +195,10 @@ TEST_F(FutureBookTest, TheSameJobOnceMoreOpensItsFilesOnceMore) {
     memory_.objects().at(files.back()).size.store(kBlockBytes);
     memory_.objects().at(files.back()).opens.store(0);
   }
-  auto book = OrderBook::load(write("* list " + write(list) + " lines=files\n"),
-                              [this](const std::string&) { ++complaints_; });
-  ASSERT_TRUE(book.is_ok()) << book.status().message();
-  orders_ = std::move(book.value());
+  auto orders = DeclaredOrders::load(write("* list " + write(list) + " lines=files\n"),
+                                     [this](const std::string&) { ++complaints_; });
+  ASSERT_TRUE(orders.is_ok()) << orders.status().message();
+  orders_ = std::move(orders.value());
   std::size_t opened = 0;
   future_.follow(&orders_, [&](const ToldAccess&) { return written_[opened]; });
   for (unsigned job = 0; job < 3; ++job) {
@@ -220,7 +220,7 @@ TEST_F(FutureBookTest, TheSameJobOnceMoreOpensItsFilesOnceMore) {
 }
 
 // 16 blocks of RAM: 48 uses are known of however long an order.
-TEST_F(FutureBookTest, KnowsABoundedWindow) {
+TEST_F(KnownFutureTableTest, KnowsABoundedWindow) {
   std::vector<unsigned> order;
   for (unsigned item = 0; item < 5000; ++item) order.push_back(item);
   declare(order, 5000);
@@ -236,7 +236,7 @@ TEST_F(FutureBookTest, KnowsABoundedWindow) {
 }
 
 // 300 blocks in an order that its readers go through again and again.
-class FoundOrderTest : public FutureBookTest {
+class FoundOrderTest : public KnownFutureTableTest {
  protected:
   static constexpr unsigned kBlocks = 300;
   static unsigned block_at(unsigned place) { return place % kBlocks * 7 % kBlocks; }
@@ -252,7 +252,7 @@ class FoundOrderTest : public FutureBookTest {
     std::vector<ToldAccess> batch;
     for (unsigned at = 0; at <= place; ++at) batch.push_back(told_of(block_at(at), stream, at));
     future_.found(batch.back(), order);
-    future_.take(batch);
+    future_.on_accesses(batch);
   }
   ToldAccess told_of(unsigned block, std::uint32_t stream, unsigned cycles) const {
     ToldAccess told;

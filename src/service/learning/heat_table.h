@@ -3,8 +3,8 @@
 // accesses, kept beside the node's state from a file's last close to its next open, deleted when
 // the node ends.
 //
-// Thread safety: take() by one thread, picture_of() by any. Ownership: its maps, and the directory
-// "heat" of the node, which is removed with it.
+// Thread safety: on_accesses() by one thread, picture_of() by any. Ownership: its maps, and the
+// directory "heat" of the node, which is removed with it.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,31 @@
 #include <string>
 #include <unordered_map>
 
+#include "memory/tiers/node_memory.h"
 #include "policy/heat/file_heat.h"
 #include "policy/heat/heat_text.h"
-#include "service/learning/event_reader.h"
+#include "service/learning/access_observer.h"
 #include "service/learning/heat_placer.h"
 
 namespace cairn::node {
 
-class HeatBook {
+class HeatTable final : public AccessObserver {
  public:
   // In memory at once; what was used longest ago is kept in its file alone.
   static constexpr std::size_t kMapsMax = 256;
 
-  HeatBook(const NodeMemory& memory, const std::string& node_directory);
-  ~HeatBook();
-  HeatBook(const HeatBook&) = delete;
-  HeatBook& operator=(const HeatBook&) = delete;
+  HeatTable(const NodeMemory& memory, const std::string& node_directory);
+  ~HeatTable();
+  HeatTable(const HeatTable&) = delete;
+  HeatTable& operator=(const HeatTable&) = delete;
 
   // Lets segments be placed by their scores as well. Before the first event.
   void set_placer(std::unique_ptr<HeatPlacer> placer) { placer_ = std::move(placer); }
 
-  // An EventReader::Sink.
-  void take(std::span<const ToldAccess> batch);
+  void on_accesses(std::span<const ToldAccess> batch) override;
 
   // Processes have died: descriptions that were theirs alone are closed.
-  void forget_dead();
+  void on_deaths() override;
 
   // Descriptions that are followed: at most as many as the node has records of them.
   std::size_t open_count() const;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "service/attachment/node_context.h"
+#include "service/treatment/buffered_directories.h"
 
 namespace cairn::node {
 namespace {
 
 // `{n}` stands for one or more digits, which an extended glob can say (fnmatch(3), FNM_EXTMATCH).
 std::string as_glob(const std::string& pattern, bool* has_numbers) {
-  constexpr std::string_view kNumber = "{n}";
+  constexpr std::string_view kPlaceholder = "{n}";
   std::string glob = pattern;
-  for (std::size_t at = glob.find(kNumber); at != std::string::npos; at = glob.find(kNumber)) {
-    glob.replace(at, kNumber.size(), "+([0-9])");
+  for (std::size_t at = glob.find(kPlaceholder); at != std::string::npos;
+       at = glob.find(kPlaceholder)) {
+    glob.replace(at, kPlaceholder.size(), "+([0-9])");
     *has_numbers = true;
   }
   return glob;
@@ -56,14 +57,14 @@ bool same_part(const FileRule& left, const FileRule& right) {
 
 }  // namespace
 
-RuleBook::RuleBook(const NodeMemory& memory, const NodeConfig& config, AccountBook& accounts,
-                   PolicyNumber number_of_policy)
+RuleRegistry::RuleRegistry(const NodeMemory& memory, const NodeConfig& config,
+                           AccountRegistry& accounts, PolicyNumber number_of_policy)
     : memory_(memory),
       config_(config),
       accounts_(accounts),
       number_of_policy_(std::move(number_of_policy)) {}
 
-Result<TierId> RuleBook::tier_named(const std::string& name) const {
+Result<TierId> RuleRegistry::tier_named(const std::string& name) const {
   std::string known;
   for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
     if (memory_.pool(static_cast<TierId>(tier)).slab_count() == 0) continue;
@@ -75,7 +76,8 @@ Result<TierId> RuleBook::tier_named(const std::string& name) const {
                 "no tier is named \"" + name + "\"; there are " + (known.empty() ? "none" : known));
 }
 
-Result<ObjectHandling> RuleBook::handling_of(const FileRule& rule, ObjectHandling handling) const {
+Result<ObjectHandling> RuleRegistry::handling_of(const FileRule& rule,
+                                                 ObjectHandling handling) const {
   if (rule.mode) handling.mode = *rule.mode;
   if (rule.trigger) handling.trigger = *rule.trigger;
   if (rule.pinned) handling.pinned = *rule.pinned;
@@ -99,8 +101,8 @@ Result<ObjectHandling> RuleBook::handling_of(const FileRule& rule, ObjectHandlin
 
 // What a rule says of its part becomes statements about blocks; a block belongs to a part that has
 // one byte of it.
-Status RuleBook::add_part(const FileRule& rule, const ObjectHandling& handling,
-                          RuleRecord* record) const {
+Status RuleRegistry::add_part(const FileRule& rule, const ObjectHandling& handling,
+                              RuleRecord* record) const {
   const bool is_bypass = rule.mode == BufferingMode::kBypass;
   for (const auto& [is_set, field] : {std::pair{rule.mode && !is_bypass, "this mode"},
                                       std::pair{rule.trigger.has_value(), "a trigger"},
@@ -142,7 +144,7 @@ Status RuleBook::add_part(const FileRule& rule, const ObjectHandling& handling,
   return Status(StatusCode::kExhausted, no_more_statements());
 }
 
-Result<RuleBook::Entry> RuleBook::compile(const FileRule& rule, std::uint32_t run) const {
+Result<RuleRegistry::Entry> RuleRegistry::compile(const FileRule& rule, std::uint32_t run) const {
   Entry entry;
   entry.rule = rule;
   RuleRecord& record = entry.record;
@@ -182,7 +184,7 @@ Result<RuleBook::Entry> RuleBook::compile(const FileRule& rule, std::uint32_t ru
 }
 
 // Reserves what the rule says; nothing, and what was reserved by it ends, when that is 0.
-Status RuleBook::open_account(Entry* entry) const {
+Status RuleRegistry::open_account(Entry* entry) const {
   const std::optional<Reservation>& reserve = entry->rule.reserve;
   if (!reserve || reserve->bytes == 0) {
     accounts_.close_for_rule(entry->key);
@@ -204,12 +206,12 @@ Status RuleBook::open_account(Entry* entry) const {
   return Status(StatusCode::kExhausted, place_of(entry->rule) + ": " + no_more_statements());
 }
 
-void RuleBook::close_accounts(const std::vector<Entry>& entries) const {
+void RuleRegistry::close_accounts(const std::vector<Entry>& entries) const {
   for (const Entry& entry : entries) accounts_.close_for_rule(entry.key);
 }
 
-Result<std::vector<RuleBook::Entry>> RuleBook::compile_all(const std::vector<FileRule>& rules,
-                                                           std::uint32_t run) const {
+Result<std::vector<RuleRegistry::Entry>> RuleRegistry::compile_all(
+    const std::vector<FileRule>& rules, std::uint32_t run) const {
   std::vector<Entry> entries;
   for (const FileRule& rule : rules) {
     auto entry = compile(rule, run);
@@ -228,7 +230,7 @@ Result<std::vector<RuleBook::Entry>> RuleBook::compile_all(const std::vector<Fil
 }
 
 // A file's parts have to fit into the set of statements that goes with it.
-Status RuleBook::check_parts(const std::vector<Entry>& entries) {
+Status RuleRegistry::check_parts(const std::vector<Entry>& entries) {
   std::map<std::string, unsigned> statements;
   for (const Entry& entry : entries) {
     const RuleRecord& record = entry.record;
@@ -246,21 +248,21 @@ Status RuleBook::check_parts(const std::vector<Entry>& entries) {
   return Status::ok();
 }
 
-std::size_t RuleBook::size() const {
+std::size_t RuleRegistry::size() const {
   const std::lock_guard lock(mutex_);
   std::size_t count = live_.size() + schema_.size();
   for (const auto& [run, entries] : runs_) count += entries.size();
   return count;
 }
 
-Status RuleBook::room_for(std::size_t more) const {
+Status RuleRegistry::room_for(std::size_t more) const {
   if (size() + more <= RuleTable::kRulesMax) return Status::ok();
   return Status(StatusCode::kExhausted, "a node takes " + std::to_string(RuleTable::kRulesMax) +
                                             " rules, and these would be " +
                                             std::to_string(size() + more));
 }
 
-Status RuleBook::load(const std::vector<FileRule>& rules) {
+Status RuleRegistry::load(const std::vector<FileRule>& rules) {
   CAIRN_RETURN_IF_ERROR(room_for(rules.size()));
   auto entries = compile_all(rules, 0);
   if (!entries) return entries.status();
@@ -270,7 +272,7 @@ Status RuleBook::load(const std::vector<FileRule>& rules) {
   return Status::ok();
 }
 
-Status RuleBook::begin_run(std::uint32_t run, const std::vector<FileRule>& rules) {
+Status RuleRegistry::begin_run(std::uint32_t run, const std::vector<FileRule>& rules) {
   if (rules.empty()) return Status::ok();
   CAIRN_RETURN_IF_ERROR(room_for(rules.size()));
   auto entries = compile_all(rules, run);
@@ -281,7 +283,7 @@ Status RuleBook::begin_run(std::uint32_t run, const std::vector<FileRule>& rules
   return Status::ok();
 }
 
-void RuleBook::end_run(std::uint32_t run) {
+void RuleRegistry::end_run(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
   const auto found = runs_.find(run);
   if (found == runs_.end()) return;
@@ -292,7 +294,7 @@ void RuleBook::end_run(std::uint32_t run) {
   close_accounts(ended);
 }
 
-Status RuleBook::set(const FileRule& rule) {
+Status RuleRegistry::set(const FileRule& rule) {
   CAIRN_RETURN_IF_ERROR(room_for(1));
   FileRule whole = rule;
   {
@@ -311,7 +313,7 @@ Status RuleBook::set(const FileRule& rule) {
   return Status::ok();
 }
 
-std::vector<FileRule> RuleBook::lifetimes() const {
+std::vector<FileRule> RuleRegistry::lifetimes() const {
   std::vector<FileRule> rules;
   const std::lock_guard lock(mutex_);
   for (const Entry* entry : in_order()) {
@@ -321,7 +323,7 @@ std::vector<FileRule> RuleBook::lifetimes() const {
 }
 
 // Requires: the mutex.
-std::vector<const RuleBook::Entry*> RuleBook::in_order() const {
+std::vector<const RuleRegistry::Entry*> RuleRegistry::in_order() const {
   std::vector<const Entry*> entries;
   for (const Entry& entry : live_) entries.push_back(&entry);
   for (const auto& [run, of_run] : runs_) {
@@ -332,13 +334,13 @@ std::vector<const RuleBook::Entry*> RuleBook::in_order() const {
 }
 
 // Requires: the mutex.
-void RuleBook::publish() const {
+void RuleRegistry::publish() const {
   std::vector<RuleRecord> records;
   for (const Entry* entry : in_order()) records.push_back(entry->record);
   memory_.rules().publish(records);
 }
 
-std::vector<RuleBook::Decision> RuleBook::decisions(
+std::vector<RuleRegistry::Decision> RuleRegistry::decisions(
     const std::string& path, std::uint64_t size,
     const std::vector<std::string>& directories) const {
   RuleQuestion question;
@@ -365,21 +367,6 @@ std::vector<RuleBook::Decision> RuleBook::decisions(
     }
   }
   return decisions;
-}
-
-std::vector<std::string> buffered_directories(const NodeContext& context) {
-  std::vector<std::string> directories = context.config->buffer_directories;
-  for (const Run& run : context.runs->all()) directories.push_back(run.directory);
-  return directories;
-}
-
-const char* part_below(const std::string& path, const std::vector<std::string>& directories) {
-  for (const std::string& directory : directories) {
-    if (path.size() > directory.size() && path.starts_with(directory) &&
-        path[directory.size()] == '/')
-      return path.c_str() + directory.size() + 1;
-  }
-  return nullptr;
 }
 
 }  // namespace cairn::node

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/treatment/rule_book.h"
+#include "service/treatment/rule_registry.h"
 
 #include <gtest/gtest.h>
 
@@ -11,15 +11,15 @@ namespace {
 using testing::kMiB;
 
 // Rules that reserve room, on a node with 32 MiB of memory.
-class RuleBookTest : public ::testing::Test {
+class RuleRegistryTest : public ::testing::Test {
  protected:
-  RuleBookTest() {
+  RuleRegistryTest() {
     memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
     descriptors_.emplace(memory_);
     descriptors_->measure();
     clients_.emplace(memory_, *descriptors_);
     accounts_.emplace(memory_, *clients_, config_);
-    book_.emplace(memory_, config_, *accounts_, [](const std::string&) {
+    registry_.emplace(memory_, config_, *accounts_, [](const std::string&) {
       return Result<std::uint8_t>(Status(StatusCode::kNotFound, "no policies here"));
     });
   }
@@ -48,12 +48,12 @@ class RuleBookTest : public ::testing::Test {
   NodeMemory memory_;
   std::optional<DescriptorBudget> descriptors_;
   std::optional<ClientTable> clients_;
-  std::optional<AccountBook> accounts_;
-  std::optional<RuleBook> book_;
+  std::optional<AccountRegistry> accounts_;
+  std::optional<RuleRegistry> registry_;
 };
 
-TEST_F(RuleBookTest, WhatWasSetReservesUntilItIsSetToNothing) {
-  ASSERT_TRUE(book_->set(reserving("/d/mine/*", 4)).is_ok());
+TEST_F(RuleRegistryTest, WhatWasSetReservesUntilItIsSetToNothing) {
+  ASSERT_TRUE(registry_->set(reserving("/d/mine/*", 4)).is_ok());
   const auto account = account_of("/d/mine/a");
   ASSERT_TRUE(account.has_value());
   EXPECT_EQ(memory_.accounts().tiers[0].reserved(*account), 4 * kMiB / kBlockBytes);
@@ -61,57 +61,57 @@ TEST_F(RuleBookTest, WhatWasSetReservesUntilItIsSetToNothing) {
   FileRule other;
   other.pattern = "/d/mine/*";
   other.priority = 7;
-  ASSERT_TRUE(book_->set(other).is_ok());
+  ASSERT_TRUE(registry_->set(other).is_ok());
   EXPECT_EQ(account_of("/d/mine/a"), account) << "what is not said again stays";
-  ASSERT_TRUE(book_->set(reserving("/d/mine/*", 6)).is_ok());
+  ASSERT_TRUE(registry_->set(reserving("/d/mine/*", 6)).is_ok());
   EXPECT_EQ(account_of("/d/mine/a"), account);
   EXPECT_EQ(reserved(), 6u);
-  ASSERT_TRUE(book_->set(reserving("/d/mine/*", 0)).is_ok());
+  ASSERT_TRUE(registry_->set(reserving("/d/mine/*", 0)).is_ok());
   EXPECT_EQ(account_of("/d/mine/a"), std::nullopt);
   EXPECT_EQ(reserved(), 0u);
 }
 
-TEST_F(RuleBookTest, ARefusedReservationLeavesNoRule) {
-  ASSERT_TRUE(book_->set(reserving("a", 4)).is_ok());
-  const Status refused = book_->set(reserving("b", 25));
+TEST_F(RuleRegistryTest, ARefusedReservationLeavesNoRule) {
+  ASSERT_TRUE(registry_->set(reserving("a", 4)).is_ok());
+  const Status refused = registry_->set(reserving("b", 25));
   ASSERT_FALSE(refused.is_ok());
   EXPECT_NE(refused.message().find("rule for b: 25 MiB of tier ram cannot be reserved, only 24 "
                                    "MiB can"),
             std::string::npos)
       << refused.message();
   EXPECT_NE(refused.message().find("4 MiB by the rule for a"), std::string::npos);
-  EXPECT_FALSE(book_->set(reserving("a", 29)).is_ok());
-  EXPECT_EQ(book_->size(), 1u);
+  EXPECT_FALSE(registry_->set(reserving("a", 29)).is_ok());
+  EXPECT_EQ(registry_->size(), 1u);
   EXPECT_EQ(reserved(), 4u) << "the earlier one holds";
-  EXPECT_FALSE(book_->begin_run(5, {reserving("c", 10), reserving("d", 20)}).is_ok());
-  EXPECT_EQ(book_->size(), 1u);
+  EXPECT_FALSE(registry_->begin_run(5, {reserving("c", 10), reserving("d", 20)}).is_ok());
+  EXPECT_EQ(registry_->size(), 1u);
   EXPECT_EQ(reserved(), 4u) << "all rules of a run, or none";
-  EXPECT_FALSE(book_->load({reserving("c", 25)}).is_ok());
+  EXPECT_FALSE(registry_->load({reserving("c", 25)}).is_ok());
   FileRule part = reserving("e", 1);
   part.offset_end = kMiB;
-  EXPECT_NE(book_->set(part).message().find("a reservation holds for a whole file"),
+  EXPECT_NE(registry_->set(part).message().find("a reservation holds for a whole file"),
             std::string::npos);
 }
 
-TEST_F(RuleBookTest, TheReservationsOfARunEndWithIt) {
-  ASSERT_TRUE(book_->load({reserving("*", 2)}).is_ok());
-  ASSERT_TRUE(book_->begin_run(5, {reserving("/d/c*", 10), reserving("/d/d*", 4)}).is_ok());
+TEST_F(RuleRegistryTest, TheReservationsOfARunEndWithIt) {
+  ASSERT_TRUE(registry_->load({reserving("*", 2)}).is_ok());
+  ASSERT_TRUE(registry_->begin_run(5, {reserving("/d/c*", 10), reserving("/d/d*", 4)}).is_ok());
   EXPECT_EQ(reserved(), 16u);
   const auto of_run = account_of("/d/c1", 5);
   const auto of_node = account_of("/d/c1", 6);
   ASSERT_TRUE(of_run && of_node);
   EXPECT_NE(of_run, of_node);
-  book_->end_run(5);
+  registry_->end_run(5);
   EXPECT_EQ(reserved(), 2u);
   EXPECT_EQ(account_of("/d/c1", 5), of_node);
   EXPECT_FALSE(memory_.accounts().is_of_rule(*of_run));
 }
 
-TEST_F(RuleBookTest, ExplainsWhichRuleReserves) {
+TEST_F(RuleRegistryTest, ExplainsWhichRuleReserves) {
   FileRule rule = reserving("/d/*", 2);
   rule.name = "warm";
-  ASSERT_TRUE(book_->load({rule}).is_ok());
-  const auto decisions = book_->decisions("/d/a", 0, {});
+  ASSERT_TRUE(registry_->load({rule}).is_ok());
+  const auto decisions = registry_->decisions("/d/a", 0, {});
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_EQ(decisions[0].property, RuleRecord::kAccount);
   EXPECT_EQ(decisions[0].rule.name, "warm");

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the attach server tells the rest of the service.
+//
+// Thread safety: the server's thread calls all functions, which must not block.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "frontends/protocol/protocol.h"
+#include "service/attachment/client_message.h"
+#include "service/write_back/unserved_files.h"
+
+namespace cairn::node {
+
+class AttachEvents {
+ public:
+  enum class Departure : std::uint8_t {
+    kDied,  // return everything
+    // a new image runs in the process: locks and leases at once, its holds wait for the new image
+    kExeced
+  };
+  virtual void on_departure(Owner dead, Departure how) = 0;
+  // The new image of a process has taken over what it wants of `old`, which was departed by exec.
+  virtual void on_inherited(Owner old) = 0;
+  virtual void on_descriptor(ObjectIndex object) = 0;
+  virtual void on_discarded(ObjectIndex object) = 0;
+  // These answer kFlushed on `connection`, in a thread of its own.
+  virtual void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) = 0;
+  // The same for everything of a file system; see SyncMessage.
+  virtual void on_sync_request(SharedFd connection, std::uint64_t device) = 0;
+  virtual void on_unserved(SharedFd connection) = 0;
+  virtual void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
+                               const protocol::UnservedMessage& told) = 0;
+  // A ledger of the unserved is over.
+  virtual void on_ledger_over() = 0;
+  virtual void log(const std::string& text) = 0;
+
+ protected:
+  ~AttachEvents() = default;
+};
+
+}  // namespace cairn::node

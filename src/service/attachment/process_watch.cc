@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/attachment/process_watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "service/process/process_image.h"
+
+namespace cairn::node {
+namespace {
+
+// Also of a zombie.
+bool has_ended(pid_t pid) {
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) return errno == ESRCH || (::kill(pid, 0) != 0 && errno == ESRCH);
+  pollfd entry{pidfd.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+// A dying process closes its sockets a moment before its pidfd tells.
+constexpr std::int64_t kOrphanCheckNanos = 20'000'000;
+
+}  // namespace
+
+void ProcessWatch::depart(Process& process) {
+  CAIRN_CHECK(process.owner);
+  process.departed.push_back(clients_.declare_dead(process.owner.slot()));
+  process.owner = Owner();
+  events_.on_departure(process.departed.back(), AttachEvents::Departure::kExeced);
+}
+
+void ProcessWatch::image_replaced(pid_t pid) {
+  // Nobody of the old image is left to touch the arena.
+  const auto known = processes_.find(pid);
+  if (known != processes_.end() && known->second.owner) depart(known->second);
+}
+
+bool ProcessWatch::attach(pid_t pid, Owner owner) {
+  CAIRN_CHECK(owner);
+  Process* process = watch(pid);
+  if (process == nullptr) return false;
+  process->owner = owner;
+  return true;
+}
+
+bool ProcessWatch::decline(pid_t pid, Owner owner) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end() || found->second.owner != owner) return false;
+  found->second.owner = Owner();
+  events_.on_departure(clients_.declare_dead(owner.slot()), AttachEvents::Departure::kDied);
+  return true;
+}
+
+void ProcessWatch::inherited(pid_t pid, bool has_ledger) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) return;
+  // An image that is not served has no slot of its own: what is there is the old one's.
+  if (has_ledger && found->second.owner) depart(found->second);
+  for (const Owner old : found->second.departed) events_.on_inherited(old);
+  found->second.departed.clear();
+  if (!has_ledger) clients_.end_foreign(pid);
+}
+
+void ProcessWatch::disconnected(pid_t pid, Owner owner) {
+  orphans_.push_back(Orphan{pid, owner, monotonic_ns() + kOrphanCheckNanos});
+}
+
+ProcessWatch::Process* ProcessWatch::watch(pid_t pid) {
+  if (const auto found = processes_.find(pid); found != processes_.end()) return &found->second;
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd || !watch_end_(pidfd.get(), pid)) return nullptr;
+  Process process;
+  process.pidfd = std::move(pidfd);
+  return &processes_.emplace(pid, std::move(process)).first->second;
+}
+
+bool ProcessWatch::notice_end_of(pid_t pid, std::optional<FileRoom> room) {
+  if (processes_.contains(pid)) return true;
+  if (has_ended(pid)) return false;
+  Process* process = room ? watch(pid) : nullptr;
+  if (process != nullptr) {
+    process->room = std::move(*room);
+  } else {
+    unwatched_.insert(pid);
+  }
+  return true;
+}
+
+void ProcessWatch::check_unwatched() {
+  const std::int64_t now = monotonic_ns();
+  if (now < unwatched_at_ns_) return;
+  unwatched_at_ns_ = now + kLookMs * std::int64_t{1'000'000};
+  std::vector<pid_t> dead;
+  std::copy_if(unwatched_.begin(), unwatched_.end(), std::back_inserter(dead), has_ended);
+  for (const pid_t pid : dead) ended(pid);
+}
+
+void ProcessWatch::ended(pid_t pid) {
+  unwatched_.erase(pid);
+  if (const auto found = processes_.find(pid); found != processes_.end()) {
+    const Process process = std::move(found->second);
+    processes_.erase(found);
+    std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });
+    if (process.owner) {
+      events_.on_departure(clients_.declare_dead(process.owner.slot()),
+                           AttachEvents::Departure::kDied);
+    }
+    for (const Owner old : process.departed) events_.on_inherited(old);
+  }
+  clients_.end_foreign(pid);
+  if (unserved_.holder_ended(pid)) events_.on_ledger_over();
+}
+
+void ProcessWatch::check_orphans() {
+  const std::int64_t now = monotonic_ns();
+  std::vector<Orphan> due;
+  std::erase_if(orphans_, [&](const Orphan& orphan) {
+    if (orphan.check_at_ns > now) return false;
+    due.push_back(orphan);
+    return true;
+  });
+  for (const Orphan& orphan : due) {
+    const auto found = processes_.find(orphan.pid);
+    if (found == processes_.end() || found->second.owner != orphan.owner) continue;
+    // Still mapped: the program closed our socket but goes on. Its death will be seen by the pidfd.
+    // So it is with one of which the kernel says nothing, unless it has told that it executes what
+    // cannot be intercepted.
+    const NodeMapping mapping = node_mapping_of(orphan.pid);
+    if (mapping == NodeMapping::kMapped) continue;
+    if (mapping == NodeMapping::kUnknown && !clients_.is_foreign(orphan.pid)) continue;
+    depart(found->second);
+  }
+}
+
+}  // namespace cairn::node

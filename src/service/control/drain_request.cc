@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/control/drain_request.h"
+
+#include <cstring>
+
+namespace cairn::node {
+namespace {
+
+constexpr std::size_t kUnstoredMax = 100;
+
+}  // namespace
+
+DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
+  DrainOptions options;
+  const auto timeout = request.find("timeout_seconds");
+  if (timeout != request.end() && timeout->is_number())
+    options.timeout_seconds = timeout->get<double>();
+  options.progress = [&peer](const DrainProgress& progress) {
+    return peer.send({{"kind", "progress"},
+                      {"remaining_bytes", progress.remaining_bytes},
+                      {"remaining_files", progress.remaining_files},
+                      {"rate_bytes_per_second", progress.rate_bytes_per_second},
+                      {"file", progress.file}}) &&
+           !peer.is_gone();
+  };
+  return drain(memory_, files_, flusher_, options);
+}
+
+Json unstored_json(const std::vector<UnstoredFile>& unstored) {
+  Json files = Json::array();
+  for (const UnstoredFile& file : unstored) {
+    if (files.size() >= kUnstoredMax) break;
+    files.push_back({{"path", file.path},
+                     {"dirty_bytes", file.dirty_bytes},
+                     {"error", file.error == 0 ? "" : std::strerror(file.error)},
+                     {"errno", file.error},
+                     {"since_seconds", file.since_seconds}});
+  }
+  return files;
+}
+
+void add_outcome(Json& reply, const DrainOutcome& outcome) {
+  reply["stored"] = outcome.stored;
+  reply["unstored"] = unstored_json(outcome.left);
+  reply["unstored_total"] = outcome.left.size();
+  reply["seconds"] = outcome.seconds;
+  if (outcome.sync_error != 0) reply["sync_errno"] = outcome.sync_error;
+}
+
+}  // namespace cairn::node

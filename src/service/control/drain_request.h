@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drains that the command line asks for: with progress to the asking connection, until all is
+// stored or the connection closes.
+//
+// Thread safety: any number of connections at once. Ownership: borrows everything.
+#pragma once
+
+#include <vector>
+
+#include "service/control/control_server.h"
+#include "service/write_back/drain.h"
+
+namespace cairn::node {
+
+class DrainRequest {
+ public:
+  DrainRequest(const NodeMemory& memory, StoreFiles& files, Flusher& flusher)
+      : memory_(memory), files_(files), flusher_(flusher) {}
+
+  // `request` may limit the time.
+  DrainOutcome run(ControlPeer& peer, const Json& request) const;
+  // What is dirty now, without a drain.
+  DirtyView dirty(std::size_t files_max) const { return view_dirty(memory_, files_, files_max); }
+
+ private:
+  const NodeMemory& memory_;
+  StoreFiles& files_;
+  Flusher& flusher_;
+};
+
+// The files of a drain or status that are not stored.
+Json unstored_json(const std::vector<UnstoredFile>& files);
+// What a drain has come to, in the reply to the request that asked for it.
+void add_outcome(Json& reply, const DrainOutcome& outcome);
+
+}  // namespace cairn::node

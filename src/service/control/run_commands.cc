@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/control/run_commands.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "service/control/request_fields.h"
+#include "service/control/reservation_wait.h"
+#include "service/treatment/rule_json.h"
+
+namespace cairn::node {
+namespace {
+
+// The run's weight against others; without one, that of all that say nothing.
+std::uint32_t weight_of(const Json& request) {
+  const auto weight = request.find("weight");
+  return weight != request.end() && weight->is_number_unsigned() ? weight->get<std::uint32_t>()
+                                                                 : FairShare::kWeightDefault;
+}
+
+Result<std::vector<Reservation>> reservations_of(const Json& request) {
+  std::vector<Reservation> reservations;
+  const auto list = request.find("reserve");
+  if (list == request.end()) return reservations;
+  if (!list->is_array()) return Status(StatusCode::kInvalid, "reserve is a list");
+  for (const Json& item : *list) {
+    const auto bytes = item.find("bytes");
+    if (!item.is_object() || bytes == item.end() || !bytes->is_number_unsigned())
+      return Status(StatusCode::kInvalid, "reserve lists objects of tier and bytes");
+    reservations.push_back(Reservation{text_of(item, "tier"), bytes->get<std::uint64_t>()});
+  }
+  return reservations;
+}
+
+}  // namespace
+
+bool RunCommands::on_request(ControlPeer& peer, std::uint64_t session, const std::string& command,
+                             const Json& request) {
+  if (command == "run-begin") {
+    begin(peer, session, request);
+  } else if (command == "run-end") {
+    end(peer, session, request);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Run RunCommands::run_of(const Json& request) const {
+  Run run;
+  run.id = text_of(request, "run");
+  run.directory = text_of(request, "directory");
+  run.began_ns = monotonic_ns();
+  if (const auto words = request.find("command_line");
+      words != request.end() && words->is_array()) {
+    for (const Json& word : *words) {
+      if (word.is_string()) run.command_line.push_back(word.get<std::string>());
+    }
+  }
+  for (const CounterShard& shard : with_.memory.slot(ClientTable::kServiceSlot).shards) {
+    run.flushed_bytes_before += shard.get(Counter::kFlushedBytes);
+  }
+  return run;
+}
+
+void RunCommands::begin(ControlPeer& peer, std::uint64_t session, const Json& request) {
+  Run run = run_of(request);
+  const std::string id = run.id;
+  const std::uint32_t number = run.number();
+  if (id.empty()) return peer.fail("run-begin without a run", "");
+  if (!with_.runs.begin(std::move(run)))
+    return peer.fail("a run " + id + " is under way already", "");
+  Json reply = {{"kind", "done"}};
+  const auto refuse = [&](const Status& status, const char* remedy) {
+    with_.runs.end(id);
+    forget(number);
+    peer.fail(status.message(), remedy);
+  };
+  constexpr const char* kAskForLess =
+      "ask for less, wait until other runs have ended, or give the node larger tiers; `cairn "
+      "status` says who has what";
+  if (const Status status = open_account(number, request); !status)
+    return refuse(status, kAskForLess);
+  if (const Status status = take_settings(number, request, &reply); !status) {
+    return refuse(status,
+                  "`cairn config show --node NAME` and `cairn status` say what the node has");
+  }
+  if (const Status status = wait_for_reservations(with_.memory, with_.accounts, peer, number);
+      !status)
+    return refuse(status, kAskForLess);
+  {
+    const std::lock_guard lock(mutex_);
+    run_of_session_[session] = id;
+  }
+  peer.send(reply);
+}
+
+Status RunCommands::open_account(std::uint32_t run, const Json& request) const {
+  const auto reservations = reservations_of(request);
+  if (!reservations) return reservations.status();
+  return with_.accounts.begin_run(run, weight_of(request), *reservations);
+}
+
+Status RunCommands::take_settings(std::uint32_t run, const Json& request, Json* reply) const {
+  if (const auto settings = request.find("settings"); settings != request.end()) {
+    auto rule = rule_from_json(*settings);
+    if (!rule) return rule.status();
+    const auto handling = with_.rules.handling_of(
+        *rule, ObjectHandling::from_bits(with_.memory.header().default_handling.load()));
+    if (!handling) return handling.status();
+    (*reply)["handling"] = handling->bits();
+  }
+  if (request.contains("weight")) with_.flusher.set_weight(run, weight_of(request));
+  return take_rules(run, request, reply);
+}
+
+Status RunCommands::take_rules(std::uint32_t run, const Json& request, Json* reply) const {
+  std::vector<FileRule> rules;
+  if (const auto list = request.find("rules"); list != request.end() && list->is_array()) {
+    for (const Json& object : *list) {
+      auto rule = rule_from_json(object);
+      if (!rule) return rule.status();
+      rules.push_back(std::move(rule.value()));
+    }
+  }
+  std::vector<FileRule> scratch_rules;
+  if (const auto list = request.find("scratch"); list != request.end() && list->is_array()) {
+    for (const Json& directory : *list) {
+      if (!directory.is_string()) return Status(StatusCode::kInvalid, "scratch names directories");
+      const auto place = with_.scratch.add(run, directory.get<std::string>());
+      if (!place) return place.status();
+      scratch_rules.push_back(scratch_rule(directory.get<std::string>()));
+    }
+  }
+  for (const ScratchSpace::Place& place : with_.scratch.places_of(run))
+    (*reply)["scratch"].push_back({{"source", place.source}, {"target", place.target}});
+  rules.insert(rules.begin(), scratch_rules.begin(), scratch_rules.end());
+  return with_.rules.begin_run(run, rules);
+}
+
+void RunCommands::settle_deaths(std::uint32_t run) const {
+  constexpr int kTries = 5000;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    bool waiting = false;
+    for (const ClientInfo& client : with_.clients.active()) {
+      if (client.run == run && ::kill(client.pid, 0) != 0 && errno == ESRCH) waiting = true;
+    }
+    if (!waiting) break;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  with_.reaper.wait_until_idle(2000);
+}
+
+void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& request) {
+  const std::string id = text_of(request, "run");
+  const std::optional<Run> run = with_.runs.find(id);
+  if (!run) return peer.fail("no run " + id + " is under way", "");
+  settle_deaths(run->number());
+  const DrainOutcome outcome = with_.drain.run(peer, request);
+  Json reply = {{"kind", "done"}};
+  add_outcome(reply, outcome);
+  reply["report"] = with_.report.run(*run, outcome.seconds);
+  {
+    const std::lock_guard lock(mutex_);
+    run_of_session_.erase(session);
+  }
+  with_.runs.end(id);
+  forget(run->number());
+  peer.send(reply);
+}
+
+void RunCommands::forget(std::uint32_t run) const {
+  with_.rules.end_run(run);
+  with_.scratch.end_run(run);
+  with_.flusher.end_run(run);
+  with_.accounts.end_run(run);
+  with_.clients.forget_run(run);
+  with_.stop.note_run_ended();
+}
+
+void RunCommands::on_close(std::uint64_t session) {
+  std::string id;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = run_of_session_.find(session);
+    if (found == run_of_session_.end()) return;
+    id = found->second;
+    run_of_session_.erase(found);
+  }
+  const std::optional<Run> run = with_.runs.end(id);
+  if (!run) return;
+  spdlog::warn("the launcher of run {} went away without ending it", id);
+  forget(run->number());
+  if (!with_.config.private_node) return;
+  // Nobody is left who would end a private node.
+  with_.stop.request_stop_when_unused();
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a learner sees of the programs' accesses: batches of events, in the order in which each
+// process made them, and the deaths of processes.
+//
+// Batches, not single events: a learner takes its lock once for all that came since its last turn,
+// and a whole batch reaches the most urgent learner before the next one sees any of it.
+//
+// An observer must not block, and must bear that events are missing: opens without closes, and
+// closes without opens.
+//
+// Thread safety: the thread of the event reader calls all functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "memory/arena/event_ring.h"
+
+namespace cairn::node {
+
+struct ToldAccess {
+  AccessEvent event;
+
+  std::uint16_t slot() const { return event.owner.slot(); }
+  // Of the open description, in the process that told it: another one's has another number.
+  std::uint64_t stream() const {
+    return std::uint64_t{event.owner.bits()} << 32 | raw(event.stream);
+  }
+};
+
+class AccessObserver {
+ public:
+  virtual void on_accesses(std::span<const ToldAccess> batch) = 0;
+  // Processes have died, and the batches before this call held all that they told.
+  virtual void on_deaths() {}
+
+ protected:
+  ~AccessObserver() = default;
+};
+
+}  // namespace cairn::node

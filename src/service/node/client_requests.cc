@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/client_requests.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "service/treatment/generations.h"
+
+namespace cairn::node {
+
+ClientRequests::ClientRequests(const RequestTargets& targets)
+    : to_(targets), syncs_(targets.memory, targets.files, targets.flusher) {}
+
+void ClientRequests::start() {
+  requests_.start();
+  keeps_.start();
+  syncs_.start();
+}
+
+void ClientRequests::stop() {
+  requests_.stop();
+  keeps_.stop();
+  syncs_.stop();
+}
+
+void ClientRequests::on_departure(Owner dead, Departure how) { to_.reaper.departed(dead, how); }
+
+void ClientRequests::on_inherited(Owner old) { to_.reaper.inherited(old); }
+
+void ClientRequests::on_descriptor(ObjectIndex object) {
+  // The object may be dirty already; a scheduler that looked before the descriptor came would
+  // sleep on it.
+  if (to_.memory.objects().at(object).dirty_blocks.load() != 0) to_.flusher.kick(false);
+  end_generations(object);
+}
+
+void ClientRequests::on_discarded(ObjectIndex object) {
+  if (const StoreFilePtr file = to_.files.find(object)) to_.files.drop_if_idle(file);
+  to_.files.release(object);
+  (void)to_.memory.objects().reclaim(object, to_.clients.service(), to_.memory.owners());
+}
+
+void ClientRequests::on_flush_request(SharedFd connection, ObjectIndex object, bool durable) {
+  requests_.submit(std::move(connection),
+                   [this, object, durable] { return to_.flusher.flush_now(object, durable); });
+}
+
+void ClientRequests::on_unserved(SharedFd connection) {
+  requests_.submit(std::move(connection), [this] { return to_.unserved.store_everything(); });
+}
+
+void ClientRequests::on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
+                                     const protocol::UnservedMessage& told) {
+  const auto kept = std::make_shared<UniqueFd>(std::move(file));
+  keeps_.submit(std::move(connection), [this, ledger, kept, told] {
+    const int error = to_.unserved.keep(ledger, *kept, told.reason);
+    if (error < 0 || told.description == 0) return error;
+    return to_.unserved.move_offset_to_kernel(
+        *kept, static_cast<DescriptionIndex>(told.description), told.generation);
+  });
+}
+
+void ClientRequests::on_ledger_over() {
+  keeps_.submit(nullptr, [this] {
+    to_.unserved.release_over();
+    return 0;
+  });
+}
+
+void ClientRequests::on_sync_request(SharedFd connection, std::uint64_t device) {
+  syncs_.submit(std::move(connection), device);
+}
+
+void ClientRequests::log(const std::string& text) { spdlog::info("{}", text); }
+
+// The first byte of a file has come: the generations that it follows end, where a rule says so.
+void ClientRequests::end_generations(ObjectIndex object) const {
+  if (to_.memory.objects().at(object).handling().mode != BufferingMode::kScratch) return;
+  const std::vector<FileRule> lifetimes = to_.rules.lifetimes();
+  const StoreFilePtr file = lifetimes.empty() ? nullptr : to_.files.find(object);
+  if (file == nullptr) return;
+  const std::string path = to_.scratch.path_of(file->fd.get());
+  const auto exists = [](const std::string& old) { return ::access(old.c_str(), F_OK) == 0; };
+  for (const FileRule& rule : lifetimes) {
+    for (const std::string& old : ended_generations(rule, path, exists))
+      to_.scratch.forget_file(old);
+  }
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients tell and ask, handed to the parts of the service that act on it.
+//
+// Thread safety: the functions of AttachEvents in the thread of the attach server; start() and
+// stop() by the composing thread. Ownership: its workers' threads; borrows everything else.
+#pragma once
+
+#include <string>
+
+#include "memory/tiers/node_memory.h"
+#include "service/attachment/attach_server.h"
+#include "service/attachment/client_table.h"
+#include "service/attachment/reaper.h"
+#include "service/treatment/rule_registry.h"
+#include "service/treatment/scratch_space.h"
+#include "service/write_back/flusher.h"
+#include "service/write_back/request_worker.h"
+#include "service/write_back/store_files.h"
+#include "service/write_back/sync_worker.h"
+#include "service/write_back/unserved_files.h"
+
+namespace cairn::node {
+
+// The parts that act; all of them outlive the requests.
+struct RequestTargets {
+  const NodeMemory& memory;
+  const ClientTable& clients;
+  Reaper& reaper;
+  StoreFiles& files;
+  Flusher& flusher;
+  UnservedFiles& unserved;
+  const RuleRegistry& rules;
+  const ScratchSpace& scratch;
+};
+
+class ClientRequests final : public AttachEvents {
+ public:
+  explicit ClientRequests(const RequestTargets& targets);
+
+  void start();
+  void stop();
+
+  void on_departure(Owner dead, Departure how) override;
+  void on_inherited(Owner old) override;
+  void on_descriptor(ObjectIndex object) override;
+  void on_discarded(ObjectIndex object) override;
+  void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) override;
+  void on_sync_request(SharedFd connection, std::uint64_t device) override;
+  void on_unserved(SharedFd connection) override;
+  void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
+                       const protocol::UnservedMessage& told) override;
+  void on_ledger_over() override;
+  void log(const std::string& text) override;
+
+ private:
+  void end_generations(ObjectIndex object) const;
+
+  const RequestTargets to_;
+  RequestWorker requests_;  // to store: a client may wait for it with a file's append lock
+  RequestWorker keeps_;     // wait for such locks themselves
+  SyncWorker syncs_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/last_drain.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+
+#include "base/size_text.h"
+
+namespace cairn::node {
+
+DrainOutcome LastDrain::run(int signals, const std::function<bool()>& is_given_up) const {
+  DrainOptions options;
+  options.progress = [&](const DrainProgress&) {
+    pollfd entry{signals, POLLIN, 0};
+    return ::poll(&entry, 1, 0) == 0 && !(is_given_up && is_given_up());
+  };
+  return drain(memory_, files_, flusher_, options);
+}
+
+bool LastDrain::run_and_tell(int signals) const {
+  const DrainOutcome outcome = run(signals, {});
+  log_unstored(outcome.left);
+  return outcome.stored;
+}
+
+bool LastDrain::finish(bool at_once) const {
+  if (!at_once && drain(memory_, files_, flusher_, DrainOptions()).stored) return true;
+  const DirtyView left = view_dirty(memory_, files_, 100);
+  log_unstored(left.files);
+  return left.files.empty();
+}
+
+void LastDrain::log_unstored(const std::vector<UnstoredFile>& left) {
+  for (const UnstoredFile& file : left) {
+    if (file.path.empty()) break;
+    spdlog::error("not stored: {} ({} of it): {}", file.path, format_size(file.dirty_bytes),
+                  file.error == 0 ? "not tried" : std::strerror(file.error));
+  }
+}
+
+}  // namespace cairn::node

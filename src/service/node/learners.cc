@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/learners.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "policy/replacement/policies.h"
+#include "service/learning/admission_costs.h"
+
+namespace cairn::node {
+namespace {
+
+std::unique_ptr<LearnedReplacement> learned_replacement(const NodeMemory& memory,
+                                                        const NodeConfig& config) {
+  if (config.replacement_expert == replacement_policies()[0]->name()) return nullptr;
+  return std::make_unique<LearnedReplacement>(memory, config.replacement_expert,
+                                              config.evict_high_percent);
+}
+
+}  // namespace
+
+Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const ClientTable& clients,
+                   const PlacementEngine& placement)
+    : config_(config),
+      memory_(memory),
+      placement_(placement),
+      future_(memory),
+      learned_(learned_replacement(memory, config)),
+      events_(memory, config.events_keep_percent),
+      balancer_(memory, clients,
+                [this](unsigned tier) { return placement_.figures_of(tier).read_bandwidth; }),
+      heat_(memory, config.node_directory),
+      recorder_(memory, events_) {}
+
+const ReplacementPolicy& Learners::replacement() const {
+  if (learned_ == nullptr) return *replacement_policies()[0];
+  return *learned_;
+}
+
+void Learners::start_replacement(Prefetcher* prefetcher) {
+  if (learned_ == nullptr) return;
+  future_.follow(&declarations_.orders(), [this](const ToldAccess& told) {
+    return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
+  });
+  if (prefetcher != nullptr) {
+    future_.leave_out_files();
+    prefetcher->set_found_repeated([this](const ToldAccess& told, RepeatedOrder order) {
+      future_.found(told, std::move(order));
+    });
+  }
+  learned_->set_future(&future_);
+  if (!config_.admits_by_value) return;
+  learned_->admit_by_value([this, store = store_figures(config_.buffer_directories)](TierId tier) {
+    return admission_costs(store, placement_.figures_of(raw(tier)));
+  });
+}
+
+// The most urgent learner hears first.
+void Learners::start(Prefetcher* prefetcher) {
+  events_.add(declarations_);
+  if (prefetcher != nullptr) {
+    declarations_.set_on_declared(
+        [prefetcher](DeclaredOrders& fresh) { prefetcher->note_declared(fresh); });
+    if (config_.prefetches_by_heat) place_by_heat(*prefetcher);
+    events_.add(*prefetcher);
+  }
+  if (learned_ != nullptr) {
+    events_.add(future_);
+    events_.add(*learned_);
+  }
+  if (config_.balances_reads) events_.add(balancer_);
+  events_.add(heat_);
+  events_.add(recorder_);
+  if (prefetcher != nullptr) prefetcher->start();
+  events_.start();
+}
+
+// The part of each tier that is for what was fetched ahead is for what is hot as well.
+void Learners::place_by_heat(Prefetcher& prefetcher) {
+  std::vector<std::uint64_t> capacities;
+  for (unsigned tier = 0; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier) {
+    const std::uint64_t slabs = memory_.pool(static_cast<TierId>(tier)).slab_count();
+    capacities.push_back(slabs * kBlockBytes * config_.prefetch_percent / 100);
+  }
+  heat_.set_placer(std::make_unique<HeatPlacer>(
+      capacities, HeatTrigger::Limits{}, monotonic_ns(),
+      [&prefetcher](ObjectIndex object, const HeatRange& range, std::optional<TierId> to,
+                    bool rises) {
+        if (to) prefetcher.carry_by_heat(object, range.offset, range.bytes, *to, rises);
+      }));
+}
+
+}  // namespace cairn::node

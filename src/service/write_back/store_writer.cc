@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/write_back/store_writer.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "memory/backing/backing_file.h"
+#include "memory/buffer/object_lifecycle.h"
+
+namespace cairn::node {
+
+static_assert(StoreWriter::kTurnBytes % kBlockBytes == 0);
+static_assert(StoreWriter::kUnsentBytesMax <= StoreWriter::kTurnBytes);
+
+StoreWriter::StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self,
+                         const FlushOptions& options, Log log)
+    : memory_(memory), files_(files), self_(self), options_(options), log_(std::move(log)) {}
+
+bool StoreWriter::waits_for_event(const Object& object) {
+  const FlushTrigger trigger = object.handling().trigger;
+  if (trigger == FlushTrigger::kOnExit) return true;
+  return trigger == FlushTrigger::kPerFile && object.writers.load(std::memory_order_seq_cst) != 0;
+}
+
+bool StoreWriter::needs_store(const Object& object) {
+  if (object.handling().mode == BufferingMode::kScratch) return false;
+  // Without an open descriptor nobody else will settle the times.
+  return object.dirty_blocks.load(std::memory_order_acquire) != 0 ||
+         (object.opens.load(std::memory_order_acquire) == 0 && object.has(kObjectTimesDirty));
+}
+
+bool StoreWriter::is_large(const Object& object) const {
+  return std::uint64_t{object.dirty_blocks.load()} * kBlockBytes >= options_.amount_bytes;
+}
+
+Actor StoreWriter::make_actor(std::size_t shard) const {
+  CAIRN_CHECK(shard < ClientSlot::kShards);
+  Actor actor;
+  actor.memory = &memory_;
+  actor.self = self_;
+  actor.counters = &memory_.slot(self_.slot()).shards[shard];
+  return actor;
+}
+
+void StoreWriter::release_deleted() {
+  const std::lock_guard alone(release_mutex_);
+  for (const StoreFilePtr& file : files_.snapshot()) {
+    if (memory_.objects().at(file->object).has(kObjectUnlinked)) drop(file);
+  }
+  files_.release_deleted();
+}
+
+// The names are counted last: once nobody has the file open, nobody can link it again.
+bool StoreWriter::discard_if_gone(Actor& actor, const StoreFile& file) const {
+  if (!is_abandoned(memory_, file.object)) return false;
+  StoreStatus status;
+  return store_status(file.fd.get(), &status) == 0 && status.links == 0 &&
+         discard_abandoned(actor, file.object);
+}
+
+void StoreWriter::discard_deleted() {
+  Actor actor = make_actor(0);
+  for (const StoreFilePtr& file : files_.snapshot()) {
+    if (discard_if_gone(actor, *file)) drop(file);
+  }
+  actor.drop_leases();
+}
+
+void StoreWriter::drop(const StoreFilePtr& file) {
+  if (files_.drop_if_idle(file) && memory_.objects().at(file->object).has(kObjectRetired))
+    (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
+}
+
+// Such a file stays in the queue: until the scheduler looked again, every next turn would be
+// another run's, whatever the shares.
+bool StoreWriter::has_much_left(const StoreFile& file) const {
+  const Object& object = memory_.objects().at(file.object);
+  return file.failures.load() == 0 && needs_store(object) && !waits_for_event(object) &&
+         is_large(object);
+}
+
+std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
+  CAIRN_CHECK(file->queued.load());
+  if (discard_if_gone(actor, *file)) return 0;
+  Object& object = memory_.objects().at(file->object);
+  const std::int64_t began = monotonic_ns();
+  object.mark(kMarkBeingFlushed, true);
+  FlushRequest request;
+  request.object = file->object;
+  request.fd = file->fd.get();
+  request.bytes_max = kTurnBytes;
+  request.wait_for_others = false;
+  request.reason = file->why.load();
+  // At the end nobody opens or closes the file any more.
+  const bool is_in_use = request.reason != PlacementReason::kDrained;
+  const FlushResult result = file->traits.is_sent_early && is_in_use
+                                 ? flush_and_send(actor, *file, request)
+                                 : flush(actor, request);
+  int error = result.error;
+  if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
+    error = settled;
+  object.mark(kMarkBeingFlushed, false);
+  // The last writer may have closed the file meanwhile and left that to us.
+  if (object.writers.load(std::memory_order_seq_cst) == 0 && object.has(kObjectTimesDirty)) {
+    if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
+      error = settled;
+  }
+  if (result.bytes != 0) file->sync_owed.store(true);
+  if (error != 0) {
+    note_failure(*file, object, -error);
+  } else {
+    if (result.blocks_left == 0 && result.bytes < kTurnBytes) file->passed_ns.store(began);
+    note_success(*file, object);
+  }
+  return result.bytes;
+}
+
+FlushResult StoreWriter::flush(Actor& actor, const FlushRequest& request) {
+  const FlushResult first = flush_object(actor, request);
+  if (!lacks_room(first.error)) return first;
+  release_deleted();
+  FlushResult second = flush_object(actor, request);
+  second.bytes += first.bytes;
+  return second;
+}
+
+// A file system that is a program keeps what it is given, and whoever closes the file or opens it
+// for reading waits until all of that is sent on (MooseFS: 4 s): it is never given much at a time.
+FlushResult StoreWriter::flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request) {
+  FlushResult sum;
+  const std::uint64_t most = request.bytes_max;
+  request.bytes_max = kUnsentBytesMax;
+  while (sum.bytes < most) {
+    const FlushResult part = flush(actor, request);
+    sum.bytes += part.bytes;
+    sum.blocks_left = part.blocks_left;
+    sum.error = part.error;
+    if (sum.error == 0 && part.bytes != 0) sum.error = send(actor, file);
+    if (sum.error != 0 || part.bytes < request.bytes_max) break;
+  }
+  return sum;
+}
+
+int StoreWriter::send(Actor& actor, const StoreFile& file) {
+  // A file that cannot be synchronised has nothing to wait for.
+  if (::fdatasync(file.fd.get()) == 0 || errno == EINVAL || errno == EROFS) return 0;
+  const int error = -errno;
+  redirty_object(actor, file.object);
+  return error;
+}
+
+void StoreWriter::note_failure(StoreFile& file, Object& object, int error) {
+  CAIRN_CHECK(error > 0);
+  record_store_error(object, error);
+  // Made immutable since it was written: who writes more is to hear of it at once.
+  if (error == EPERM) object.set(kObjectGuarded);
+  const std::uint32_t failures = file.failures.fetch_add(1) + 1;
+  const std::int64_t now = monotonic_ns();
+  if (failures == 1) file.failing_since_ns.store(now);
+  file.error.store(error);
+  file.last_failure_ns.store(now);
+  const std::uint64_t pause_ms = std::min<std::uint64_t>(
+      std::uint64_t{options_.retry_ms} << std::min(failures - 1, 16u), kRetryMsMax);
+  file.not_before_ns.store(now + static_cast<std::int64_t>(pause_ms) * 1'000'000);
+  if (failures == 1) {
+    log_("cannot store " + path_of_descriptor(file.fd.get()) + ": " + std::strerror(error) +
+         "; trying again");
+  }
+}
+
+void StoreWriter::note_success(StoreFile& file, Object& object) {
+  if (file.failures.exchange(0) != 0) {
+    object.clear(kObjectFailing);
+    file.error.store(0);
+    log_("stored " + path_of_descriptor(file.fd.get()) + " after all");
+  }
+  // A file that is rewritten all the time is written back once per delay, not all the time.
+  const bool waits = object.handling().trigger == FlushTrigger::kPeriodic &&
+                     object.dirty_blocks.load() != 0 && !is_large(object);
+  const std::int64_t pause = waits ? std::int64_t{options_.delay_ms} * 1'000'000 : 0;
+  file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
+}
+
+int StoreWriter::flush_now(ObjectIndex index, bool durable) {
+  if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return -EINVAL;
+  Object& object = memory_.objects().at(index);
+  StoreFilePtr file = files_.find(index);
+  // The writer's descriptor came over another connection: it may be a moment behind this request.
+  constexpr int kWaitsMax = 500;
+  for (int waits = 0; file == nullptr && needs_store(object) && waits < kWaitsMax; ++waits) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    file = files_.find(index);
+  }
+  if (file == nullptr) return needs_store(object) ? -EIO : 0;
+  Actor actor = make_actor(0);
+  // Before the flush: what another thread stores meanwhile is not durable with it.
+  const bool was_owed = durable && file->sync_owed.exchange(false);
+  FlushRequest request;
+  request.object = index;
+  request.fd = file->fd.get();
+  int error = flush(actor, request).error;
+  if (const int settled = settle_store(actor, index, file->fd.get()); error == 0) error = settled;
+  if (error == 0 && durable && ::fsync(file->fd.get()) != 0) {
+    error = -errno;
+    redirty_object(actor, index);
+  }
+  if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
+  if (error < 0) {
+    note_failure(*file, object, -error);
+  } else {
+    note_success(*file, object);
+  }
+  actor.drop_leases();
+  // The caller may be about to run or to lease the file, which the kernel refuses while it is
+  // open for writing here.
+  constexpr int kTurnsMax = 100;
+  for (int turns = 0; file->queued.load() && turns < kTurnsMax; ++turns) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  files_.drop_if_only_read(file);
+  return error;
+}
+
+}  // namespace cairn::node
