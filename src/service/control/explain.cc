@@ -38,9 +38,9 @@ Range range_of(const NodeContext& context, BucketIndex bucket, BlockNumber numbe
   range.begin = offset_of(number);
   range.end = std::min(size, range.begin + kBlockBytes);
   range.tier = tier_name(*context.config, raw(context.memory->tier_of(bucket)));
-  range.dirty = block.dirty_pages.load() != 0;
-  range.since_ms = range.dirty ? block.dirty_since_ms.load() : block.placed_ms.load();
-  range.reason = name_of(static_cast<PlacementReason>(block.reason.load()));
+  range.dirty = block.dirty_pages() != 0;
+  range.since_ms = range.dirty ? block.dirty_since_ms() : block.placed_ms();
+  range.reason = name_of(block.reason());
   return range;
 }
 
@@ -146,7 +146,7 @@ Json explain_file(const NodeContext& context, const ExplainRequest& request) {
     if (bucket == BucketIndex::kNone) continue;
     --left;
     const auto pages =
-        static_cast<unsigned>(__builtin_popcount(memory.block(bucket).dirty_pages.load()));
+        static_cast<unsigned>(__builtin_popcount(memory.block(bucket).dirty_pages()));
     dirty_bytes += pages * kPageBytes;
     Range range = range_of(context, bucket, block, size);
     if (!ranges.empty() && ranges.back().continues(range)) {
