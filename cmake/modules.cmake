@@ -59,7 +59,7 @@ cairn_module(service/plugins
              DEPS policy/placement policy/prefetch
              LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
 cairn_module(service/organizer
-             DEPS memory/pool memory/tiers memory/flush policy/placement policy/replacement
+             DEPS memory/pool memory/tiers policy/placement policy/replacement
              LIBRARIES cairn_liburing)
 cairn_module(service/write_back
              DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush memory/buffer

@@ -145,9 +145,10 @@ class Buckets {
   char* acquire(size_t slot, size_t piece) {
     cairn::Lease::Fresh fresh;
     const auto wanted = static_cast<unsigned>(pieces_ - piece);
-    const BucketIndex bucket = actor_.leases[0].take(pool_, cairn::SizeClass::k64KiB, actor_.self,
-                                                     actor_.owners(), wanted, &fresh);
-    if (__builtin_expect(bucket == BucketIndex::kNone, 0)) worker::fail("the tier is full");
+    cairn::FreshBlock block =
+        actor_.leases[0].take(pool_, cairn::SizeClass::k64KiB, actor_.worker(), wanted, &fresh);
+    if (__builtin_expect(!block, 0)) worker::fail("the tier is full");
+    const BucketIndex bucket = std::move(block).leave_locked();
     if (fresh.first_slab + fresh.count > mapped_slabs_) map_slabs(fresh);
     held_[slot * pieces_ + piece] = bucket;
     return reinterpret_cast<char*>(memory_.bytes(bucket));
@@ -157,7 +158,9 @@ class Buckets {
   }
   void release(size_t slot) {
     for (size_t piece = 0; piece < pieces_; ++piece) {
-      actor_.leases[0].release(pool_, held_[slot * pieces_ + piece], actor_.self);
+      const BucketIndex bucket = held_[slot * pieces_ + piece];
+      actor_.leases[0].release(pool_, cairn::FreshBlock::of_locked(actor_.worker(), bucket),
+                               actor_.self);
     }
   }
   static const char* name() { return "buckets"; }

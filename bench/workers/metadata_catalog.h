@@ -88,11 +88,11 @@ class Catalog final : public Store {
 
   cairn::BucketIndex take_bucket() {
     cairn::Lease::Fresh fresh;
-    const cairn::BucketIndex bucket =
+    cairn::FreshBlock block =
         actor_.leases[0].take(actor_.memory->pool(cairn::TierId::kMemory), cairn::SizeClass::k4KiB,
-                              actor_.self, actor_.owners(), 1, &fresh);
-    if (bucket == cairn::BucketIndex::kNone) worker::fail("the tier is full");
-    return bucket;
+                              actor_.worker(), 1, &fresh);
+    if (!block) worker::fail("the tier is full");
+    return std::move(block).leave_locked();
   }
 
   void create_object(uint32_t number) {
@@ -129,19 +129,16 @@ class Catalog final : public Store {
 
   void create_block(uint32_t number) const {
     const cairn::BucketIndex bucket = place(number, 0);
-    cairn::BlockDescriptor& block = actor_.memory->block(bucket);
-    block.set_identity(object_of(number), block_of(number));
-    block.enter(cairn::BlockState::kFilling);
-    if (actor_.memory->directory().publish(bucket, actor_.self, actor_.owners()) != bucket) {
-      worker::fail("a block was not published");
-    }
-    actor_.unlock(block, true);
+    cairn::FreshBlock fresh = cairn::FreshBlock::of_locked(actor_.worker(), bucket);
+    cairn::LockedBlock block;
+    fresh.publish(object_of(number), block_of(number), cairn::PlacementReason::kNone, &block);
+    if (!block) worker::fail("a block was not published");
   }
 
   void look_up_block(uint32_t number, uint32_t version) const {
     const cairn::BucketIndex bucket =
         actor_.memory->directory().find(object_of(number), block_of(number));
-    const uint64_t word = actor_.memory->block(bucket).word.load(std::memory_order_acquire);
+    const uint64_t word = actor_.memory->block(bucket).word(std::memory_order_acquire);
     if (bucket != place(number, version) || cairn::BlockDescriptor::is_locked(word)) {
       worker::fail("wrong place of block " + std::to_string(number));
     }
@@ -153,17 +150,12 @@ class Catalog final : public Store {
     const cairn::BucketIndex from = found.find(object_of(number), block_of(number));
     if (from != place(number, 0)) worker::fail("wrong place of block " + std::to_string(number));
     const cairn::BucketIndex to = place(number, 1);
-    cairn::BlockDescriptor& old = actor_.memory->block(from);
-    cairn::BlockDescriptor& fresh = actor_.memory->block(to);
-    actor_.lock(old);
-    fresh.set_identity(object_of(number), block_of(number));
-    fresh.enter(cairn::BlockState::kFilling);
-    if (!actor_.memory->directory().move(from, to, actor_.self, actor_.owners())) {
-      worker::fail("a block was not moved");
-    }
-    old.clear_identity();
-    old.enter(cairn::BlockState::kFree);
-    actor_.unlock(fresh, true);
+    cairn::LockedBlock block(actor_.worker(), from);
+    cairn::UnclaimedBlock old(block);
+    if (!old) worker::fail("a block was not moved");
+    cairn::Relocated moved = std::move(old).relocate(
+        cairn::FreshBlock::of_locked(actor_.worker(), to), cairn::PlacementReason::kNone);
+    (void)std::move(moved.emptied).leave_locked();
   }
 
   Places places_;

@@ -140,12 +140,13 @@ std::size_t random_length(Generator& random) {
 }
 
 // What the organizer does, at random instants.
-void evict(Stack& stack, Actor& actor, ObjectIndex index, Generator& random) {
+void evict(Actor& actor, ObjectIndex index, Generator& random) {
   for (std::uint32_t number = 0; number < 20; ++number) {
     if (random() % 2 == 0) continue;
     LockedBlock block = lock_resident(actor, index, static_cast<BlockNumber>(number));
-    if (!block || block.descriptor().is_flushing(stack.memory().owners())) continue;
-    if (block.descriptor().dirty_pages.load() == 0) discard_block(actor, block);
+    if (!block || block.descriptor().dirty_pages() != 0) continue;
+    if (UnclaimedBlock unclaimed(block); unclaimed)
+      discard_block(actor, std::move(unclaimed), PlacementReason::kNone);
   }
 }
 
@@ -237,7 +238,7 @@ std::string choose_step(const Target& target) {
   if (ticket < 14) return shape_step(target, offset, length);
   if (ticket < 16) return flush_step(target);
   if (ticket < 17) return through_step(target);
-  evict(target.stack, target.actor, target.handle.index, target.random);
+  evict(target.actor, target.handle.index, target.random);
   return "";
 }
 
@@ -350,7 +351,7 @@ TEST_P(Model, ThreadsShareTheTiers) {
       request.bytes_max = 200'000;
       request.wait_for_others = false;
       flush_object(actor, request);
-      evict(stack, actor, handles[random() % kThreads].index, random);
+      evict(actor, handles[random() % kThreads].index, random);
     }
   });
   for (auto& thread : threads) thread.join();

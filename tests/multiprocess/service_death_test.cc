@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/catalog/testing/block_probe.h"
 #include "multiprocess/cell_ledger.h"
 #include "multiprocess/node_process.h"
 #include "multiprocess/test_client.h"
@@ -126,16 +127,6 @@ struct OneFile {
   std::unique_ptr<OpenFile> file;
 };
 
-// As `owner` leaves it that dies in the middle of a change.
-void lock_as(Owner owner, BlockDescriptor& block) {
-  for (;;) {
-    std::uint64_t seen = block.word.load();
-    if (!BlockDescriptor::is_locked(seen) &&
-        block.word.compare_exchange_weak(seen, seen | owner.bits()))
-      return;
-  }
-}
-
 TEST(ServiceDeath, WhatTheServiceHeldIsTakenOver) {
   NodeProcess node{small_node()};
   ASSERT_EQ(node.ready_line(), "ready\n") << node.log();
@@ -144,8 +135,8 @@ TEST(ServiceDeath, WhatTheServiceHeldIsTakenOver) {
     if (!one.is_attached || !one.write('a') || one.file->sync() != 0) return 1;
     // The first block is on its way to another tier, the second is being fetched or changed, and
     // the times of the file are being settled.
-    one.block(0).flusher.store(one.service().bits());
-    lock_as(one.service(), one.block(1));
+    BlockProbe(one.block(0)).claim_as(one.service());
+    BlockProbe(one.block(1)).lock_as(one.service());
     (void)one.object().lock.try_lock(one.service());
     self.say_ready_and_wait();
     if (!one.reads('a')) return 2;
@@ -171,7 +162,7 @@ TEST(ServiceDeath, WhoDiesAfterItHoldsNothingForEver) {
   Child other([&](const Child& self) {
     OneFile one(node);
     if (!one.is_attached || !one.reads('a')) return 1;
-    lock_as(one.client.self(), one.block(0));
+    BlockProbe(one.block(0)).lock_as(one.client.self());
     self.say_ready_and_wait();
     return 0;
   });
@@ -197,13 +188,15 @@ TEST(ServiceDeath, WhoLivesKeepsItsLocks) {
   Child holder([&](const Child& self) {
     OneFile one(node);
     if (!one.is_attached || !one.reads('a')) return 1;
-    BlockDescriptor& block = one.block(0);
-    one.actor.lock(block);
+    const BlockDescriptor& block = one.block(0);
+    const NodeMemory& memory = one.client.memory();
+    LockedBlock locked(one.actor.worker(), memory.catalog().index_of(block));
     self.say_ready_and_wait();
     std::this_thread::sleep_for(kManySleeps);
-    const Owner still = BlockDescriptor::owner_in(block.word.load(std::memory_order_relaxed));
+    const Owner still = BlockDescriptor::owner_in(block.word());
     if (still != one.client.self()) return 2;
-    one.actor.unlock(block, true);
+    locked.set_changed();
+    locked.unlock();
     return 0;
   });
   ASSERT_TRUE(holder.is_ready());

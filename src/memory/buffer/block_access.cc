@@ -11,7 +11,6 @@
 #include "base/system_call.h"
 #include "memory/buffer/copy.h"
 #include "memory/buffer/tier_choice.h"
-#include "memory/flush/dirty_accounting.h"
 #include "memory/tiers/promotion_bar.h"
 
 namespace cairn {
@@ -33,15 +32,15 @@ AccountId account_for(const Actor& actor, const PartHandling& part) {
   return actor.memory->accounts().is_of_rule(*part.account) ? *part.account : actor.account();
 }
 
-// A free bucket of a tier, its descriptor locked.
-LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned wanted,
-                        AccountId account) {
+// A free bucket of a tier.
+FreshBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned wanted,
+                       AccountId account) {
   const NodeMemory& memory = *actor.memory;
   BucketPool& pool = memory.pool(tier);
   if (pool.slab_count() == 0) return {};
   Lease::Fresh fresh;
-  const BucketIndex bucket = actor.leases[raw(tier)].take(pool, size_class, actor.self,
-                                                          actor.owners(), wanted, &fresh, account);
+  FreshBlock block =
+      actor.leases[raw(tier)].take(pool, size_class, actor.worker(), wanted, &fresh, account);
   if (fresh.count > 0) {
     if (tier == TierId::kMemory) {
       memory.note_slabs_used(fresh.first_slab + fresh.count);
@@ -50,22 +49,18 @@ LockedBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigne
     }
     if (is_news_for_organizer(memory, tier)) memory.wake_organizer();
   }
-  if (bucket == BucketIndex::kNone) {
-    memory.wake_organizer();
-    return {};
-  }
-  return LockedBlock(actor, bucket);
+  if (!block) memory.wake_organizer();
+  return block;
 }
 
-LockedBlock take_memory_bucket(Actor& actor, SizeClass size_class, AccountId account) {
+FreshBlock take_memory_bucket(Actor& actor, SizeClass size_class, AccountId account) {
   return take_bucket(actor, TierId::kMemory, size_class, 1, account);
 }
 
 // A bucket in RAM after a wait for the organizer, who moves blocks out of it in large operations of
 // the devices below: as long as it gets on. Not again for a while when it does not, because nothing
 // may be able to leave.
-LockedBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted,
-                            AccountId account) {
+FreshBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted, AccountId account) {
   constexpr std::uint32_t kStandstillMs = 30;
   constexpr std::uint32_t kWaitMsMax = 1000;
   constexpr std::uint32_t kNotAgainMs = 200;
@@ -81,7 +76,7 @@ LockedBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted,
     header.room_wanted_ms.store(now_ms, std::memory_order_relaxed);
     sys::call(SYS_nanosleep, sys::word(&look_again), 0);
     if (pool.common_slabs() != 0) {
-      LockedBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
+      FreshBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
       if (block) return block;
     }
     // The room is made for others: this run has its share.
@@ -134,14 +129,14 @@ enum class Patience : std::uint8_t { kNone, kForRoom };
 
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
 // next faster one; then `*elsewhere` is set.
-LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber number,
-                                const PartHandling& part, SizeClass size_class, unsigned wanted,
-                                Patience patience, bool* elsewhere) {
+FreshBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber number,
+                               const PartHandling& part, SizeClass size_class, unsigned wanted,
+                               Patience patience, bool* elsewhere) {
   const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
   const AccountId account = account_for(actor, part);
   if (patience == Patience::kForRoom && count > 1 &&
       is_worth_waiting(actor, object, part, wanted)) {
-    LockedBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
+    FreshBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
     if (!block) block = wait_for_memory(actor, size_class, wanted, account);
     if (block) return block;
   }
@@ -152,72 +147,54 @@ LockedBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber nu
                        wanted, account);
   };
   for (unsigned tier = first; tier < count; ++tier) {
-    if (LockedBlock block = take_in(tier)) return block;
+    if (FreshBlock block = take_in(tier)) return block;
     *elsewhere = true;
   }
   for (unsigned tier = first; tier-- > 0;) {
-    if (LockedBlock block = take_in(tier)) return block;
+    if (FreshBlock block = take_in(tier)) return block;
   }
   return {};
 }
 
-void describe(BlockDescriptor& descriptor, ObjectIndex object, BlockNumber number,
-              PlacementReason reason) {
-  const std::uint32_t now = monotonic_coarse_ms();
-  descriptor.set_identity(object, number);
-  descriptor.valid_pages.store(0, std::memory_order_relaxed);
-  descriptor.dirty_pages.store(0, std::memory_order_relaxed);
-  descriptor.flusher.store(0, std::memory_order_relaxed);
-  descriptor.recency_ms.store(now, std::memory_order_relaxed);
-  descriptor.frequency.store(1, std::memory_order_relaxed);
-  descriptor.placed_ms.store(now, std::memory_order_relaxed);
-  descriptor.predecessor.store(0, std::memory_order_relaxed);
-  descriptor.reason.store(static_cast<std::uint8_t>(reason), std::memory_order_relaxed);
-  descriptor.clear_unread();
-}
-
-void release_unpublished(Actor& actor, LockedBlock& block) {
+void release_bucket(Actor& actor, FreshBlock block) {
   const TierId tier = actor.memory->tier_of(block.bucket());
-  actor.memory->pool(tier).release(block.bucket(), actor.self);
-  block.dismiss();
+  actor.memory->pool(tier).release(static_cast<FreshBlock&&>(block));
 }
 
-// Copies `from` (any tier) into the new RAM bucket `to`, both locked, and lets the directory point
-// there. Returns the new place, or `from` untouched when the pool file cannot be read.
-LockedBlock move_to_memory(Actor& actor, LockedBlock from, LockedBlock to, ObjectIndex object,
-                           BlockNumber number, PlacementReason reason) {
+// Copies the bytes of `from` (any tier) into a bucket of the RAM tier. False when the pool file
+// cannot be read.
+bool copy_to_memory(Actor& actor, const UnclaimedBlock& from, const FreshBlock& to,
+                    PlacementReason reason) {
   const NodeMemory& memory = *actor.memory;
-  BlockDescriptor& old = from.descriptor();
-  BlockDescriptor& fresh = to.descriptor();
-  if (from.in_memory()) {
-    copy_to_shared(to.bytes(), from.bytes(), bytes_in(static_cast<SizeClass>(old.size_class)));
-  } else {
-    const TierId tier = memory.tier_of(from.bucket());
-    if (reason != PlacementReason::kStaged) memory.note_device_read(tier, monotonic_coarse_ms());
-    const int error = memory.file_tier(tier).read_pages(
-        memory.pool(tier).offset_of_bucket(from.bucket()), to.bytes(), kBlockBytes);
-    if (error < 0) {
-      release_unpublished(actor, to);
-      return from;
-    }
-    actor.count(Counter::kPromotedBlocks, 1);
-    memory.journal().note(raw(tier), raw(TierId::kMemory), reason, kBlockBytes);
+  if (memory.in_memory(from.bucket())) {
+    copy_to_shared(memory.bytes(to.bucket()), memory.bytes(from.bucket()),
+                   from.descriptor().bucket_bytes());
+    return true;
   }
-  describe(fresh, object, number, reason);
-  fresh.enter(BlockState::kFilling);
-  fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
-  const std::uint16_t dirty = old.dirty_pages.load();
-  fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
-  fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
-  fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
-  fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
-  if (dirty != 0) note_dirty_block_moved(actor, from.bucket(), to.bucket());
-  memory.directory().move(from.bucket(), to.bucket(), actor.self, actor.owners());
   const TierId tier = memory.tier_of(from.bucket());
-  memory.pool(tier).release(from.bucket(), actor.self);
-  from.dismiss();
-  to.set_changed();
-  return to;
+  if (reason != PlacementReason::kStaged) memory.note_device_read(tier, monotonic_coarse_ms());
+  const int error = memory.file_tier(tier).read_pages(
+      memory.pool(tier).offset_of_bucket(from.bucket()), memory.bytes(to.bucket()), kBlockBytes);
+  if (error < 0) return false;
+  actor.count(Counter::kPromotedBlocks, 1);
+  memory.journal().note(raw(tier), raw(TierId::kMemory), reason, kBlockBytes);
+  return true;
+}
+
+// Moves the block into the new RAM bucket. Returns it in its new place, or where it was when the
+// pool file cannot be read.
+LockedBlock move_to_memory(Actor& actor, UnclaimedBlock from, FreshBlock to,
+                           PlacementReason reason) {
+  if (!copy_to_memory(actor, from, to, reason)) {
+    release_bucket(actor, static_cast<FreshBlock&&>(to));
+    return static_cast<UnclaimedBlock&&>(from).locked();
+  }
+  Relocated moved =
+      static_cast<UnclaimedBlock&&>(from).relocate(static_cast<FreshBlock&&>(to), reason);
+  release_bucket(actor, static_cast<FreshBlock&&>(moved.emptied));
+  // It moves because it is used.
+  actor.memory->block(moved.block.bucket()).note_use(monotonic_coarse_ms(), 0);
+  return static_cast<LockedBlock&&>(moved.block);
 }
 
 // Whether a block in a file tier is in no case to move into memory: it belongs in a file tier, and
@@ -232,9 +209,9 @@ bool belongs_below(Actor& actor, ObjectIndex index, BlockNumber number, BucketIn
 }
 
 // Why a block moves into memory that is wanted for `use`.
-PlacementReason reason_to_move(const NodeMemory& memory, const LockedBlock& block,
+PlacementReason reason_to_move(const NodeMemory& memory, const BlockLock& block,
                                PlacementReason use) {
-  if (block.in_memory()) return PlacementReason::kGrown;
+  if (memory.in_memory(block.bucket())) return PlacementReason::kGrown;
   if (use == PlacementReason::kStaged) return use;
   const TierId tier = memory.tier_of(block.bucket());
   if (tier != TierId::kMemory && raw(tier) == memory.header().shape.swap_tier)
@@ -246,8 +223,7 @@ PlacementReason reason_to_move(const NodeMemory& memory, const LockedBlock& bloc
 // Counts what a fresh block got from the backing store.
 void note_filled(const NodeMemory& memory, const LockedBlock& block, std::size_t bytes) {
   if (bytes == 0) return;
-  const bool staged =
-      block.descriptor().reason.load() == static_cast<std::uint8_t>(PlacementReason::kStaged);
+  const bool staged = block.descriptor().reason() == PlacementReason::kStaged;
   memory.journal().note(MoveJournal::kStore, raw(memory.tier_of(block.bucket())),
                         staged ? PlacementReason::kStaged : PlacementReason::kRead, bytes);
 }
@@ -256,28 +232,18 @@ enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
 
 // Publishes a fresh bucket as the place of a block that is not resident.
 Placed publish(const ObjectAccess& access, BlockNumber number, PlacementReason reason,
-               LockedBlock block, LockedBlock* result) {
-  Actor& actor = access.actor;
-  const NodeMemory& memory = *actor.memory;
-  Object& object = access.object();
-  describe(block.descriptor(), access.index, number, reason);
-  block.descriptor().enter(BlockState::kFilling);
-  object.count_block(number);
-  const BucketIndex resident =
-      memory.directory().publish(block.bucket(), actor.self, actor.owners());
-  if (resident != block.bucket()) {
-    object.blocks.fetch_sub(1, std::memory_order_acq_rel);
-    release_unpublished(actor, block);
+               FreshBlock fresh, LockedBlock* block) {
+  const BucketIndex resident = fresh.publish(access.index, number, reason, block);
+  if (!*block) {
+    release_bucket(access.actor, static_cast<FreshBlock&&>(fresh));
     return resident == BucketIndex::kNone ? Placed::kNoRoom : Placed::kRetry;
   }
   // Invariant 3 of Object: an entry into through mode or a change of shape either sees this block
   // or is seen here.
-  if (!object.takes_blocks()) {
-    discard_block(actor, block);
+  if (!access.object().takes_blocks()) {
+    discard_unfilled(access.actor, *block);
     return Placed::kNoRoom;
   }
-  block.set_changed();
-  *result = static_cast<LockedBlock&&>(block);
   return Placed::kReady;
 }
 
@@ -310,32 +276,25 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   if (is_kept_out(handling, part)) return Placed::kNoRoom;
   bool elsewhere = false;
   const SizeClass size_class = class_of_block(number, end);
-  LockedBlock block =
+  FreshBlock block =
       stays_above(memory, handling, part, reason)
           ? take_bucket(actor, TierId::kMemory, size_class, wanted, account_for(actor, part))
           : take_planned_bucket(actor, access.index, number, part, size_class, wanted, patience,
                                 &elsewhere);
   if (!block) return Placed::kNoRoom;
   if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
-  return publish(access, number, reason, static_cast<LockedBlock&&>(block), result);
+  return publish(access, number, reason, static_cast<FreshBlock&&>(block), result);
 }
 
 }  // namespace
 
 LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) {
-  const NodeMemory& memory = *actor.memory;
+  const BlockWorker worker = actor.worker();
+  LockedBlock block;
   for (;;) {
-    const BucketIndex bucket = memory.directory().find(object, number);
-    if (bucket == BucketIndex::kNone) return {};
-    BlockDescriptor& descriptor = memory.block(bucket);
-    const bool waits = BlockDescriptor::is_locked(descriptor.word.load(std::memory_order_relaxed));
-    actor.lock(descriptor);
-    if (descriptor.holds(object, number) && descriptor.state.load() != BlockState::kFree) {
-      LockedBlock block(actor, bucket);
-      if (waits) block.set_waited();
-      return block;
-    }
-    actor.unlock(descriptor, false);
+    const BucketIndex bucket = worker.catalog->directory().find(object, number);
+    if (bucket == BucketIndex::kNone) return block;
+    if (block.lock_place(worker, bucket, object, number)) return block;
   }
 }
 
@@ -356,10 +315,10 @@ LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std:
   const ObjectHandling handling = access.object().handling();
   const PartHandling part = memory.part_of(handling, number);
   if (is_kept_out(handling, part)) return block;
-  LockedBlock fresh = take_bucket(actor, TierId::kMemory, class_of_block(number, end),
-                                  blocks_wanted, account_for(actor, part));
+  FreshBlock fresh = take_bucket(actor, TierId::kMemory, class_of_block(number, end), blocks_wanted,
+                                 account_for(actor, part));
   if (fresh)
-    publish(access, number, PlacementReason::kFetched, static_cast<LockedBlock&&>(fresh), &block);
+    publish(access, number, PlacementReason::kFetched, static_cast<FreshBlock&&>(fresh), &block);
   return block;
 }
 
@@ -376,8 +335,7 @@ bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIn
   if (memory.pool(TierId::kMemory).free_slabs() == 0) return true;
   // A place in memory that the policy has given the file needs not be earned again.
   return access.object().handling().home != TierId::kMemory &&
-         !PromotionBar::is_passed(memory, memory.block(bucket).frequency.load(),
-                                  monotonic_coarse_ms());
+         !PromotionBar::is_passed(memory, memory.block(bucket).frequency(), monotonic_coarse_ms());
 }
 
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
@@ -393,25 +351,25 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
       return block;
     }
     if (access.object().through.load(std::memory_order_seq_cst) != 0) return {};
-    BlockDescriptor& descriptor = block.descriptor();
+    const BlockDescriptor& descriptor = block.descriptor();
     if (__builtin_expect(descriptor.is_unread(), 0)) note_first_use(actor, block);
-    const bool is_small = end > bytes_in(static_cast<SizeClass>(descriptor.size_class));
-    if (block.in_memory() && !is_small) return block;
-    if (!block.in_memory() && stays_in_file_tier(access, number, block.bucket(), promotion))
-      return block;
-    if (descriptor.is_flushing(actor.owners())) {
-      if (!block.in_memory() && reason != PlacementReason::kWritten) return block;
-      block.unlock();
-      descriptor.wait_for_flusher(actor.owners());
+    const bool in_memory = actor.memory->in_memory(block.bucket());
+    const bool is_small = end > descriptor.bucket_bytes();
+    if (in_memory && !is_small) return block;
+    if (!in_memory && stays_in_file_tier(access, number, block.bucket(), promotion)) return block;
+    UnclaimedBlock unclaimed(block);
+    if (!unclaimed) {
+      if (!in_memory && reason != PlacementReason::kWritten) return block;
+      static_cast<LockedBlock&&>(block).unlock_and_wait();
       continue;
     }
     const PartHandling part = actor.memory->part_of(access.object().handling(), number);
-    LockedBlock larger = take_memory_bucket(
-        actor, block.in_memory() ? class_for(end) : SizeClass::k64KiB, account_for(actor, part));
-    if (!larger) return block;
-    const PlacementReason why = reason_to_move(*actor.memory, block, reason);
-    return move_to_memory(actor, static_cast<LockedBlock&&>(block),
-                          static_cast<LockedBlock&&>(larger), access.index, number, why);
+    FreshBlock larger = take_memory_bucket(actor, in_memory ? class_for(end) : SizeClass::k64KiB,
+                                           account_for(actor, part));
+    if (!larger) return static_cast<UnclaimedBlock&&>(unclaimed).locked();
+    const PlacementReason why = reason_to_move(*actor.memory, unclaimed, reason);
+    return move_to_memory(actor, static_cast<UnclaimedBlock&&>(unclaimed),
+                          static_cast<FreshBlock&&>(larger), why);
   }
 }
 
@@ -436,9 +394,8 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
 
 int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
                        std::uint16_t pages) {
-  BlockDescriptor& descriptor = block.descriptor();
-  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
-  const auto missing = static_cast<std::uint16_t>(pages & ~valid);
+  const auto missing = static_cast<std::uint16_t>(pages & ~block.descriptor().valid_pages());
+  std::byte* const bytes = access.actor.memory->bytes(block.bucket());
   std::size_t from_store = 0;
   unsigned page = 0;
   while (page < kPagesPerBlock) {
@@ -450,25 +407,19 @@ int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumb
     while (past < kPagesPerBlock && (missing >> past & 1) != 0) ++past;
     const std::uint64_t begin = offset_of(number) + page * kPageBytes;
     const ssize_t got =
-        read_store(access, begin, block.bytes() + page * kPageBytes, (past - page) * kPageBytes);
+        read_store(access, begin, bytes + page * kPageBytes, (past - page) * kPageBytes);
     if (got < 0) return static_cast<int>(got);
     from_store += static_cast<std::size_t>(got);
     page = past;
   }
-  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | missing),
-                               std::memory_order_release);
-  if (descriptor.state.load(std::memory_order_relaxed) == BlockState::kFilling) {
-    descriptor.enter(BlockState::kClean);
-  }
+  block.fill(missing);
   note_filled(*access.actor.memory, block, from_store);
-  block.set_changed();
   return 0;
 }
 
 int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
-  BlockDescriptor& descriptor = block.descriptor();
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const ssize_t got = read_store(access, offset_of(number), bounce, kBlockBytes);
@@ -477,34 +428,29 @@ int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumbe
   const int error = memory.file_tier(tier).write_pages(
       memory.pool(tier).offset_of_bucket(block.bucket()), bounce, kBlockBytes);
   if (error < 0) return error;
-  descriptor.valid_pages.store(pages_touched(0, kBlockBytes), std::memory_order_release);
-  descriptor.enter(BlockState::kClean);
+  block.fill(kAllPages);
   note_filled(memory, block, static_cast<std::size_t>(got));
-  block.set_changed();
   return 0;
 }
 
-void discard_block(Actor& actor, LockedBlock& block, PlacementReason reason) {
+void discard_block(Actor& actor, UnclaimedBlock block, PlacementReason reason) {
   const NodeMemory& memory = *actor.memory;
-  BlockDescriptor& descriptor = block.descriptor();
-  const ObjectIndex object = descriptor.object_index();
-  CAIRN_DCHECK(!descriptor.is_flushing(actor.owners()));
-  if (descriptor.dirty_pages.load(std::memory_order_relaxed) != 0) {
-    descriptor.dirty_pages.store(0, std::memory_order_relaxed);
-    note_block_clean(actor, block.bucket(), object);
-    if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
-  }
   memory.note_unused(block.bucket());
-  memory.directory().withdraw(block.bucket(), actor.self, actor.owners());
-  actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
   const TierId tier = memory.tier_of(block.bucket());
   if (reason != PlacementReason::kNone) {
-    const std::size_t bytes = bytes_in(static_cast<SizeClass>(descriptor.size_class));
+    const bool in_memory = memory.in_memory(block.bucket());
     memory.journal().note(raw(tier), MoveJournal::kDropped, reason,
-                          block.in_memory() ? bytes : kBlockBytes);
+                          in_memory ? block.descriptor().bucket_bytes() : kBlockBytes);
   }
-  actor.leases[raw(tier)].release(memory.pool(tier), block.bucket(), actor.self);
-  block.dismiss();
+  actor.leases[raw(tier)].release(memory.pool(tier), static_cast<UnclaimedBlock&&>(block).vacate(),
+                                  actor.self);
+}
+
+void discard_unfilled(Actor& actor, LockedBlock& block) {
+  UnclaimedBlock unclaimed(block);
+  // One that a truncation left without pages may be on its way to another tier.
+  if (unclaimed)
+    discard_block(actor, static_cast<UnclaimedBlock&&>(unclaimed), PlacementReason::kNone);
 }
 
 }  // namespace cairn

@@ -2,9 +2,6 @@
 // Getting at one block for a data call: find it, give it a bucket, fill what is missing, move it
 // up, take it away.
 //
-// The functions return with the block's lock held where they say so; WritableBlock releases it in
-// every other case.
-//
 // Thread safety: any thread; lock order as in memory/catalog/object.h.
 #pragma once
 
@@ -13,50 +10,9 @@
 
 #include "base/clock.h"
 #include "memory/buffer/object_io.h"
+#include "memory/catalog/block_life.h"
 
 namespace cairn {
-
-// A block whose lock the caller holds, in the RAM tier unless `in_memory` is false.
-// Move-only; destruction unlocks. `changed` is what the sequence must say.
-class LockedBlock {
- public:
-  LockedBlock() = default;
-  LockedBlock(Actor& actor, BucketIndex bucket) : actor_(&actor), bucket_(bucket) {}
-  LockedBlock(LockedBlock&& other) noexcept { *this = static_cast<LockedBlock&&>(other); }
-  LockedBlock& operator=(LockedBlock&& other) noexcept {
-    unlock();
-    actor_ = other.actor_;
-    bucket_ = other.bucket_;
-    changed_ = other.changed_;
-    has_waited_ = other.has_waited_;
-    other.actor_ = nullptr;
-    return *this;
-  }
-  ~LockedBlock() { unlock(); }
-
-  explicit operator bool() const { return actor_ != nullptr; }
-  BucketIndex bucket() const { return bucket_; }
-  BlockDescriptor& descriptor() const { return actor_->memory->block(bucket_); }
-  bool in_memory() const { return actor_->memory->in_memory(bucket_); }
-  std::byte* bytes() const { return actor_->memory->bytes(bucket_); }
-  void set_changed() { changed_ = true; }
-  // Somebody else had the lock when it was asked for.
-  bool has_waited() const { return has_waited_; }
-  void set_waited() { has_waited_ = true; }
-  void unlock() {
-    if (actor_ != nullptr) actor_->unlock(descriptor(), changed_);
-    actor_ = nullptr;
-    changed_ = false;
-  }
-  // The lock has gone another way (the bucket was released).
-  void dismiss() { actor_ = nullptr; }
-
- private:
-  Actor* actor_ = nullptr;
-  BucketIndex bucket_{};
-  bool changed_ = false;
-  bool has_waited_ = false;
-};
 
 // Locks the block if it is resident in any tier.
 LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
@@ -111,7 +67,7 @@ int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumb
                        std::uint16_t pages);
 inline int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
                       std::uint16_t pages) {
-  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t valid = block.descriptor().valid_pages();
   if (__builtin_expect((pages & ~valid) == 0, 1)) return 0;
   return fill_missing_pages(access, block, number, pages);
 }
@@ -120,21 +76,19 @@ inline int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumbe
 // valid.
 int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number);
 
-// Takes the block out of its tier. Requires: the lock, no flush in flight; dirty pages are lost.
-// Unlocks. Without a reason it was never filled, and no move is counted.
-void discard_block(Actor& actor, LockedBlock& block,
-                   PlacementReason reason = PlacementReason::kNone);
+// Takes the block out of its tier; dirty pages are lost.
+void discard_block(Actor& actor, UnclaimedBlock block, PlacementReason reason);
+// The same for a block that has no bytes, so that no move is counted. It stays while somebody has
+// claimed it.
+void discard_unfilled(Actor& actor, LockedBlock& block);
 
 // Recency and frequency, for the policies. Not on every plain hit, because a store to a line that
 // others read costs 10 ns and more: one that is sampled stands for `weight` of them.
-inline void note_access(const NodeMemory& memory, BlockDescriptor& descriptor,
-                        std::uint32_t weight = 1) {
+inline void note_access(const NodeMemory& memory, BucketIndex bucket, std::uint32_t weight = 1) {
   std::atomic<std::uint32_t>& wanted = memory.header().rank_wanted;
   if (__builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0) && wanted.exchange(0) != 0)
     memory.wake_organizer();
-  descriptor.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  descriptor.frequency.store(descriptor.frequency.load(std::memory_order_relaxed) + weight,
-                             std::memory_order_relaxed);
+  memory.block(bucket).note_use(monotonic_coarse_ms(), weight);
 }
 
 // Calls visit(BlockNumber) for every block of [first, end) that is resident all the while, and for

@@ -28,14 +28,14 @@ class FetchRun {
   // One read for all of them; what the store has not got reads as zeros. 0 or -errno.
   int read() {
     std::array<iovec, kFetchBlocksMax> parts;
-    for (unsigned at = 0; at < count_; ++at) parts[at] = {blocks_[at].bytes(), bytes_of(at)};
+    for (unsigned at = 0; at < count_; ++at) parts[at] = {bytes(at), bytes_of(at)};
     const ssize_t got = access_.file.read_parts(offset_of(first_), std::span(parts.data(), count_));
     if (got < 0) return static_cast<int>(got);
     auto left = static_cast<std::size_t>(got);
     for (unsigned at = 0; at < count_; ++at) {
       const std::size_t had = std::min(left, bytes_of(at));
       left -= had;
-      if (had < bytes_of(at)) zero_shared(blocks_[at].bytes() + had, bytes_of(at) - had);
+      if (had < bytes_of(at)) zero_shared(bytes(at) + had, bytes_of(at) - had);
     }
     return 0;
   }
@@ -44,26 +44,23 @@ class FetchRun {
   void release(std::uint8_t predictor) {
     const NodeMemory& memory = *access_.actor.memory;
     for (unsigned at = 0; at < count_; ++at) {
-      BlockDescriptor& descriptor = blocks_[at].descriptor();
-      descriptor.valid_pages.store(pages_touched(0, bytes_of(at)), std::memory_order_release);
-      descriptor.enter(BlockState::kClean);
-      descriptor.set_unread(predictor);
-      const std::size_t bytes = bytes_in(static_cast<SizeClass>(descriptor.size_class));
-      memory.fetches().note_fetched(predictor, bytes);
+      blocks_[at].fill(pages_touched(0, bytes_of(at)));
+      blocks_[at].set_unread(predictor);
+      memory.fetches().note_fetched(predictor, blocks_[at].descriptor().bucket_bytes());
       memory.journal().note(MoveJournal::kStore, raw(TierId::kMemory), PlacementReason::kFetched,
                             bytes_of(at));
-      blocks_[at].set_changed();
       blocks_[at].unlock();
     }
     count_ = 0;
   }
 
   void discard() {
-    for (unsigned at = 0; at < count_; ++at) discard_block(access_.actor, blocks_[at]);
+    for (unsigned at = 0; at < count_; ++at) discard_unfilled(access_.actor, blocks_[at]);
     count_ = 0;
   }
 
  private:
+  std::byte* bytes(unsigned at) const { return access_.actor.memory->bytes(blocks_[at].bucket()); }
   // Whole pages: what follows the end of the file in the last one is zero.
   std::size_t bytes_of(unsigned at) const {
     const std::uint64_t start = offset_of(first_) + std::uint64_t{at} * kBlockBytes;

@@ -157,11 +157,11 @@ TEST_F(FetchAhead, WhoeverWaitsForItIsLate) {
   const BucketIndex bucket = memory_.directory().find(index_, BlockNumber{0});
   Actor other = testing::make_actor(memory_);
   other.self = memory_.owners().current(2);
-  other.lock(memory_.block(bucket));
+  LockedBlock locked(other.worker(), bucket);
   std::thread waiter([this] { EXPECT_EQ(read(100, 10), AccessKind::kLate); });
-  while ((memory_.block(bucket).word.load() & BlockDescriptor::kWaiters) == 0)
-    std::this_thread::yield();
-  other.unlock(memory_.block(bucket), true);
+  while ((memory_.block(bucket).word() & BlockDescriptor::kWaiters) == 0) std::this_thread::yield();
+  locked.set_changed();
+  locked.unlock();
   waiter.join();
   EXPECT_EQ(line().late_bytes.load(), kBlockBytes);
   EXPECT_EQ(line().used_bytes.load(), kBlockBytes);

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/signal_gate.h"
 #include "memory/buffer/copy.h"
-#include "memory/flush/dirty_accounting.h"
 
 namespace cairn {
 namespace {
@@ -33,22 +32,22 @@ bool is_readable_below(const ObjectAccess& access, BlockNumber number, BucketInd
   const NodeMemory& memory = *access.actor.memory;
   if (bucket == BucketIndex::kNone || memory.in_memory(bucket)) return false;
   const BlockDescriptor& descriptor = memory.block(bucket);
-  *word = descriptor.word.load(std::memory_order_acquire);
+  *word = descriptor.word(std::memory_order_acquire);
   return !BlockDescriptor::is_locked(*word) && descriptor.holds(access.index, number) &&
-         (descriptor.valid_pages.load(std::memory_order_relaxed) & pages) == pages &&
+         (descriptor.valid_pages() & pages) == pages &&
          stays_in_file_tier(access, number, bucket, Promotion::kIfWorthwhile);
 }
 
 // Requires: the bytes have been copied.
 bool is_unchanged(const BlockDescriptor& descriptor, std::uint64_t word) {
-  const std::uint64_t now = descriptor.word.load(std::memory_order_relaxed);
+  const std::uint64_t now = descriptor.word();
   return ((word ^ now) & ~(BlockDescriptor::kWaiters | BlockDescriptor::kUnread)) == 0;
 }
 
 // It has been read where it is.
 void note_use(const NodeMemory& memory, BucketIndex bucket) {
   (void)memory.note_used(bucket, false);
-  note_access(memory, memory.block(bucket));
+  note_access(memory, bucket);
 }
 
 // Blocks that lie side by side in one file tier, as they were before their bytes were read.
@@ -80,7 +79,7 @@ class ResidentRun {
   // The store has the same.
   bool is_clean() const {
     for (std::size_t at = 0; at < count_; ++at) {
-      if (block(at).state.load(std::memory_order_relaxed) != BlockState::kClean) return false;
+      if (block(at).state() != BlockState::kClean) return false;
     }
     return true;
   }
@@ -142,9 +141,9 @@ class FreshRun {
     return static_cast<BlockNumber>(raw(first_) + static_cast<std::uint32_t>(count_));
   }
   void add(LockedBlock block) {
-    note_block_dirty(access_.actor, block.bucket(), access_.index);
-    block.descriptor().enter(BlockState::kDirty);
-    blocks_[count_++] = static_cast<LockedBlock&&>(block);
+    blocks_[count_] = static_cast<LockedBlock&&>(block);
+    writes_[count_] = WritableBlock(blocks_[count_], kAllPages);
+    ++count_;
   }
   // Returns how many have arrived. The others are resident no more.
   std::size_t write() {
@@ -183,19 +182,14 @@ class FreshRun {
         memory_.pool(tier).offset_of_bucket(blocks_[begin].bucket()), bytes, length);
   }
   void publish(std::size_t at) {
-    constexpr std::uint16_t kAllPages = pages_touched(0, kBlockBytes);
-    LockedBlock& block = blocks_[at];
-    block.descriptor().valid_pages.store(kAllPages, std::memory_order_release);
-    block.descriptor().dirty_pages.store(kAllPages, std::memory_order_release);
+    writes_[at].commit();
     access_.object().extend_to(offset_of(first_) + (at + 1) * kBlockBytes);
-    block.set_changed();
-    block.unlock();
+    blocks_[at].unlock();
   }
 
   void give_up(std::size_t at) {
-    note_block_clean(access_.actor, blocks_[at].bucket(), access_.index);
-    blocks_[at].descriptor().enter(BlockState::kClean);
-    discard_block(access_.actor, blocks_[at]);
+    writes_[at] = WritableBlock();
+    discard_unfilled(access_.actor, blocks_[at]);
   }
 
   const ObjectAccess& access_;
@@ -204,6 +198,7 @@ class FreshRun {
   const std::byte* in_;
   std::size_t count_ = 0;
   std::array<LockedBlock, kBlocksMax> blocks_;
+  std::array<WritableBlock, kBlocksMax> writes_;  // one for each of them
 };
 
 bool is_copy_of(const BounceCopy& copy, ObjectIndex object, BlockNumber number, BucketIndex bucket,
@@ -352,9 +347,9 @@ std::size_t write_file_tier_run(const ObjectAccess& access, LockedBlock first, B
   while (run.size() < count) {
     LockedBlock next = place_fresh(access, run.next(), static_cast<unsigned>(count - run.size()));
     if (!next) break;
-    if (next.in_memory()) {
+    if (access.actor.memory->in_memory(next.bucket())) {
       // The plan's next element is memory: that block is the caller's again.
-      discard_block(access.actor, next);
+      discard_unfilled(access.actor, next);
       break;
     }
     run.add(static_cast<LockedBlock&&>(next));

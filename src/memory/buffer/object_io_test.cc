@@ -22,6 +22,7 @@
 #include "memory/buffer/fetch_ahead.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
+#include "memory/catalog/testing/block_probe.h"
 #include "memory/flush/flush_object.h"
 #include "memory/tiers/promotion_bar.h"
 #include "memory/tiers/testing/test_memory.h"
@@ -76,8 +77,9 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
     for (std::uint32_t number = 0; number < 64; ++number) {
       if (random() % 3 != 0) continue;
       LockedBlock block = lock_resident(actor_, index_, static_cast<BlockNumber>(number));
-      if (!block || block.descriptor().is_flushing(memory_.owners())) continue;
-      if (block.descriptor().dirty_pages.load() == 0) discard_block(actor_, block);
+      if (!block || block.descriptor().dirty_pages() != 0) continue;
+      if (UnclaimedBlock unclaimed(block); unclaimed)
+        discard_block(actor_, std::move(unclaimed), PlacementReason::kNone);
     }
   }
 
@@ -343,17 +345,17 @@ TEST_P(ObjectIo, AFailedSyncWritesAgainWhatIsBeingStored) {
   {
     LockedBlock block = lock_resident(actor_, index_, static_cast<BlockNumber>(0));
     ASSERT_TRUE(block);
-    descriptor = &block.descriptor();
-    descriptor->flusher.store(memory_.owners().current(3).bits());
-    claimed_at = BlockDescriptor::sequence_in(descriptor->word.load());
-    descriptor->enter(BlockState::kFlushing);
+    descriptor = &memory_.block(block.bucket());
+    BlockProbe(*descriptor).claim_as(memory_.owners().current(3));
+    claimed_at = descriptor->sequence();
+    BlockProbe(*descriptor).set_state(BlockState::kFlushing);
   }
   redirty_object(actor_, index_);
   // What the flush asks before it says that the block is clean.
-  EXPECT_NE(BlockDescriptor::sequence_in(descriptor->word.load()), claimed_at);
-  EXPECT_EQ(descriptor->state.load(), BlockState::kFlushing);
+  EXPECT_NE(descriptor->sequence(), claimed_at);
+  EXPECT_EQ(descriptor->state(), BlockState::kFlushing);
   EXPECT_EQ(memory_.objects().at(index_).dirty_blocks.load(), 1U);
-  descriptor->flusher.store(0);
+  BlockProbe(*descriptor).claim_as(Owner());
 }
 
 TEST_P(ObjectIo, InThroughModeTheKernelsTimesAreTheTruth) {
@@ -479,7 +481,8 @@ TEST_P(ObjectIo, PiecesAndWhatThePlanWantsInMemoryWaitForRoom) {
       while (memory_.header().organizer_wake.load() == wakes) std::this_thread::yield();
       Actor actor = make_actor();
       LockedBlock victim = lock_resident(actor, index_, static_cast<BlockNumber>(victim_number));
-      discard_block(actor, victim);
+      UnclaimedBlock unclaimed(victim);
+      discard_block(actor, std::move(unclaimed), PlacementReason::kNone);
       actor.drop_leases();
     });
     ASSERT_EQ(write_object(access(), next * kBlockBytes, block.data(), length),
@@ -557,9 +560,9 @@ TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {
         if (round % 200 == 0 && sync_object(mine, false, nullptr) != 0) failed = true;
         if (round % 150 == 0) {
           LockedBlock block = lock_resident(actor, index_, block_of(slot * 1000));
-          if (block && block.descriptor().dirty_pages.load() == 0 &&
-              !block.descriptor().is_flushing(memory_.owners())) {
-            discard_block(actor, block);
+          if (!block || block.descriptor().dirty_pages() != 0) continue;
+          if (UnclaimedBlock unclaimed(block); unclaimed) {
+            discard_block(actor, std::move(unclaimed), PlacementReason::kNone);
           }
         }
       }

@@ -11,7 +11,6 @@
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/shape_change.h"
-#include "memory/flush/dirty_accounting.h"
 #include "memory/flush/flush_object.h"
 
 namespace cairn {
@@ -274,13 +273,7 @@ void redirty_object(Actor& actor, ObjectIndex index) {
     if (!block) return;
     // Also one that is being stored: its bytes may have been among those that the kernel gave up.
     // The flush in flight sees that the sequence has moved on, and leaves the block dirty.
-    BlockDescriptor& descriptor = block.descriptor();
-    const std::uint16_t valid = descriptor.valid_pages.load();
-    if (valid == 0) return;
-    if (descriptor.dirty_pages.load() == 0) note_block_dirty(actor, block.bucket(), index);
-    descriptor.dirty_pages.store(valid);
-    if (descriptor.state.load() != BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
-    block.set_changed();
+    block.turn_dirty();
   });
 }
 

@@ -27,17 +27,17 @@ namespace cairn {
   const std::byte* bytes = memory.bytes_if_in_memory(bucket);
   if (__builtin_expect(bytes == nullptr, 0)) return false;
   const BlockDescriptor& descriptor = memory.block(bucket);
-  const std::uint64_t before = descriptor.word.load(std::memory_order_acquire);
+  const std::uint64_t before = descriptor.word(std::memory_order_acquire);
   if (__builtin_expect(!BlockDescriptor::is_at_rest(before), 0)) return false;
   if (__builtin_expect(!descriptor.holds(object, number), 0)) return false;
-  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t valid = descriptor.valid_pages();
   if (__builtin_expect(valid != kAllPages, 0)) {
     const std::uint16_t needed = pages_touched(begin, begin + length);
     if ((valid & needed) != needed) return false;
   }
   const std::size_t missing = copy_from_shared(out, bytes + begin, length);
   end_shared_copy();
-  const std::uint64_t after = descriptor.word.load(std::memory_order_relaxed);
+  const std::uint64_t after = descriptor.word();
   return (((before ^ after) & ~BlockDescriptor::kWaiters) | missing) == 0;
 }
 

@@ -37,7 +37,7 @@ bool read_resident(Actor& actor, ObjectIndex object, const ReadPart& part,
   const BucketIndex bucket = memory.directory().find(object, part.number);
   if (!copy_resident(memory, bucket, object, raw(part.number), part.begin, part.length(), part.out))
     return false;
-  note_access(memory, memory.block(bucket), weight);
+  note_access(memory, bucket, weight);
   return true;
 }
 
@@ -100,7 +100,7 @@ ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, cons
   Actor& actor = access.actor;
   const int error = fill_in_file_tier(access, block, part.number);
   if (error < 0) {
-    discard_block(actor, block);
+    discard_unfilled(actor, block);
     // The device of the tier may have failed; the store has everything.
     return read_through(access, part);
   }
@@ -116,7 +116,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
                             const ReadPart& part) {
   const std::uint64_t size = access.object().size.load(std::memory_order_acquire);
   const std::uint64_t start = offset_of(part.number);
-  const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
+  const std::size_t room = block.descriptor().bucket_bytes();
   std::size_t end = size <= start ? part.end : std::min<std::uint64_t>(size - start, room);
   return pages_touched(0, std::max(end, part.end));
 }
@@ -142,17 +142,17 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     return error < 0 ? error : read_through(access, part);
   }
   const std::uint16_t needed = pages_touched(part.begin, part.end);
-  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t valid = block.descriptor().valid_pages();
   const bool resident = (valid & needed) == needed;
-  if (!block.in_memory()) {
+  if (!actor.memory->in_memory(block.bucket())) {
     if (valid == 0) return read_into_file_tier(access, block, part);
     // Some of the pages may be here and newer than the store's: each comes from where it is.
     if (!resident) return (valid & needed) == 0 ? read_through(access, part) : -EAGAIN;
     const ssize_t got = read_from_file_tier(access, block, part);
-    if (got > 0) note_access(*actor.memory, block.descriptor());
+    if (got > 0) note_access(*actor.memory, block.bucket());
     return got;
   }
-  const std::size_t room = bytes_in(static_cast<SizeClass>(block.descriptor().size_class));
+  const std::size_t room = block.descriptor().bucket_bytes();
   if (part.end > room) {
     // It could not grow: what lies past its bucket is in the store, what lies in it must be stored
     // first to be seen.
@@ -161,7 +161,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   if (!resident) {
     const int error = fill_pages(access, block, part.number, pages_to_fill(access, block, part));
     if (error < 0) {
-      if (block.descriptor().valid_pages.load() == 0) discard_block(actor, block);
+      if (block.descriptor().valid_pages() == 0) discard_unfilled(actor, block);
       return error;
     }
     actor.note_met(AccessKind::kMiss);
@@ -170,20 +170,22 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     if (source != TierId::kMemory) actor.note_met(AccessKind::kBelow);
     actor.count(hit_bytes_counter(source), part.length());
   }
-  note_access(*actor.memory, block.descriptor());
-  return copied_of(part.length(),
-                   copy_from_shared(part.out, block.bytes() + part.begin, part.length()));
+  note_access(*actor.memory, block.bucket());
+  return copied_of(
+      part.length(),
+      copy_from_shared(part.out, actor.memory->bytes(block.bucket()) + part.begin, part.length()));
 }
 
 // A page of a block from wherever it is.
 ssize_t read_page(const ObjectAccess& access, const ReadPart& page) {
   LockedBlock block = lock_resident(access.actor, access.index, page.number);
   const std::uint16_t needed = pages_touched(page.begin, page.end);
-  if (!block || (block.descriptor().valid_pages.load() & needed) == 0)
-    return read_through(access, page);
-  if (!block.in_memory()) return read_from_file_tier(access, block, page);
-  return copied_of(page.length(),
-                   copy_from_shared(page.out, block.bytes() + page.begin, page.length()));
+  if (!block || (block.descriptor().valid_pages() & needed) == 0) return read_through(access, page);
+  const NodeMemory& memory = *access.actor.memory;
+  if (!memory.in_memory(block.bucket())) return read_from_file_tier(access, block, page);
+  return copied_of(
+      page.length(),
+      copy_from_shared(page.out, memory.bytes(block.bucket()) + page.begin, page.length()));
 }
 
 // A small bucket that could not grow: read its bytes and the store's page by page.

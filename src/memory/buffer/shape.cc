@@ -14,15 +14,14 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/shape_change.h"
-#include "memory/flush/dirty_accounting.h"
 #include "memory/flush/flush_object.h"
 
 namespace cairn {
 namespace {
 
 // The page of a block in a file tier in which the file ends from now on. What is left of it is as
-// clean or dirty as before. Requires: the lock, no flush in flight.
-int zero_tail_below(const ObjectAccess& access, const LockedBlock& block, std::size_t keep) {
+// clean or dirty as before.
+int zero_tail_below(const ObjectAccess& access, const UnclaimedBlock& block, std::size_t keep) {
   const NodeMemory& memory = *access.actor.memory;
   std::byte* bounce = access.actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
@@ -44,35 +43,25 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
   for (;;) {
     LockedBlock block = lock_resident(actor, access.index, block_of(size));
     if (!block) return 0;
-    BlockDescriptor& descriptor = block.descriptor();
-    if (descriptor.is_flushing(actor.owners())) {
-      block.unlock();
-      descriptor.wait_for_flusher(actor.owners());
+    UnclaimedBlock unclaimed(block);
+    if (!unclaimed) {
+      static_cast<LockedBlock&&>(block).unlock_and_wait();
       continue;
     }
-    const std::uint16_t kept = pages_touched(0, keep);
-    const std::uint16_t valid = descriptor.valid_pages.load();
-    const std::uint16_t dirty = descriptor.dirty_pages.load();
     const std::uint16_t tail_page = pages_touched(keep - 1, keep);
     const std::size_t tail_end = (keep + kPageBytes - 1) / kPageBytes * kPageBytes;
-    descriptor.valid_pages.store(static_cast<std::uint16_t>(valid & kept));
-    descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty & kept));
-    if (dirty != 0 && (dirty & kept) == 0) {
-      note_block_clean(actor, block.bucket(), access.index);
-      if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
-      descriptor.enter(BlockState::kClean);
-    }
-    block.set_changed();
-    const bool has_tail = (valid & tail_page) != 0 && tail_end > keep;
-    if (has_tail && !block.in_memory()) {
-      const int error = zero_tail_below(access, block, keep);
-      if (error == 0) return 0;
-      // The device of the tier may have failed; of what is clean the store has everything.
-      if ((dirty & kept) != 0) return error;
-      discard_block(actor, block, PlacementReason::kCut);
+    unclaimed.cut(pages_touched(0, keep));
+    const bool has_tail = (unclaimed.descriptor().valid_pages() & tail_page) != 0;
+    if (!has_tail || tail_end <= keep) return 0;
+    if (actor.memory->in_memory(unclaimed.bucket())) {
+      zero_shared(actor.memory->bytes(unclaimed.bucket()) + keep, tail_end - keep);
       return 0;
     }
-    if (has_tail) zero_shared(block.bytes() + keep, tail_end - keep);
+    const int error = zero_tail_below(access, unclaimed, keep);
+    if (error == 0) return 0;
+    // The device of the tier may have failed; of what is clean the store has everything.
+    if (unclaimed.descriptor().dirty_pages() != 0) return error;
+    discard_block(actor, static_cast<UnclaimedBlock&&>(unclaimed), PlacementReason::kCut);
     return 0;
   }
 }
@@ -173,13 +162,12 @@ int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t e
     for_each_resident(actor, access.index, first, past, [&](BlockNumber number) {
       LockedBlock block = lock_resident(actor, access.index, number);
       if (!block) return;
-      BlockDescriptor& descriptor = block.descriptor();
-      if (descriptor.is_flushing(actor.owners())) {
-        block.unlock();
-        descriptor.wait_for_flusher(actor.owners());
+      UnclaimedBlock unclaimed(block);
+      if (!unclaimed) {
+        static_cast<LockedBlock&&>(block).unlock_and_wait();
         left = true;
-      } else if (discard_dirty || descriptor.dirty_pages.load() == 0) {
-        discard_block(actor, block, reason);
+      } else if (discard_dirty || unclaimed.descriptor().dirty_pages() == 0) {
+        discard_block(actor, static_cast<UnclaimedBlock&&>(unclaimed), reason);
       } else {
         left = true;
       }

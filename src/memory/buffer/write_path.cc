@@ -14,7 +14,6 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
-#include "memory/flush/dirty_accounting.h"
 
 namespace cairn {
 namespace {
@@ -78,46 +77,17 @@ ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
   return put;
 }
 
-// A copy ended early. What was valid stays so, and is dirty as it may have changed.
-[[gnu::noinline]] void leave_half_copied(const ObjectAccess& access, LockedBlock& block) {
-  BlockDescriptor& descriptor = block.descriptor();
-  block.set_changed();
-  if (descriptor.dirty_pages.load(std::memory_order_relaxed) != 0) return;
-  note_block_clean(access.actor, block.bucket(), access.index);
-  descriptor.enter(BlockState::kClean);
-}
-
 // Copies the part into a locked block of the RAM tier and makes it dirty. -EFAULT when a byte of it
 // could not be copied: then nothing has become valid.
 int put_into_block(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
-  Actor& actor = access.actor;
-  BlockDescriptor& descriptor = block.descriptor();
-  const std::uint16_t touched = pages_touched(part.begin, part.end);
-  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
-  const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
-  if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
-  // Pages that are valid already turn dirty before their bytes change, new ones become valid after:
-  // a death at any instruction leaves no changed byte clean and no garbage valid.
-  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)),
-                               std::memory_order_relaxed);
-  const BlockState state = descriptor.state.load(std::memory_order_relaxed);
-  if (state != BlockState::kDirty && state != BlockState::kFlushing)
-    descriptor.enter(BlockState::kDirty);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const std::size_t missing = copy_to_shared(block.bytes() + part.begin, part.in, part.length());
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(missing != 0, 0)) {
-    leave_half_copied(access, block);
-    return -EFAULT;
-  }
-  descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched),
-                               std::memory_order_release);
-  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched),
-                               std::memory_order_release);
+  std::byte* const bytes = access.actor.memory->bytes(block.bucket());
+  WritableBlock writable(block, pages_touched(part.begin, part.end));
+  const std::size_t missing = copy_to_shared(bytes + part.begin, part.in, part.length());
+  if (__builtin_expect(missing != 0, 0)) return -EFAULT;
+  writable.commit();
   // Under the lock, so that a flusher never sees dirty bytes past the size and takes them for a
   // truncation's.
   access.object().extend_to(part.file_end());
-  block.set_changed();
   return 0;
 }
 
@@ -132,18 +102,16 @@ ssize_t put_readable(const ObjectAccess& access, LockedBlock& block, WritePart p
   return static_cast<ssize_t>(part.length());
 }
 
-// A block that stays in its file tier: read, change and write its pages there. Requires: the lock,
-// no flush in flight.
+// A block that stays in its file tier: read, change and write its pages there. Requires: no flush
+// in flight.
 int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
-  BlockDescriptor& descriptor = block.descriptor();
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const TierId tier = memory.tier_of(block.bucket());
   const std::uint64_t base = memory.pool(tier).offset_of_bucket(block.bucket());
-  const std::uint16_t touched = pages_touched(part.begin, part.end);
-  const std::uint16_t valid = descriptor.valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t valid = block.descriptor().valid_pages();
   const std::size_t first = part.begin / kPageBytes * kPageBytes;
   const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
   for (std::size_t page = first; page < past; page += kPageBytes) {
@@ -160,25 +128,12 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
     if (got < 0) return static_cast<int>(got);
   }
   if (user_copy(bounce + part.begin, part.in, part.length()) > 0) return -EFAULT;
-  const std::uint16_t dirty = descriptor.dirty_pages.load(std::memory_order_relaxed);
-  if (dirty == 0) note_block_dirty(actor, block.bucket(), access.index);
-  descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | (touched & valid)));
-  const BlockState state = descriptor.state.load(std::memory_order_relaxed);
-  if (state != BlockState::kDirty && state != BlockState::kFlushing)
-    descriptor.enter(BlockState::kDirty);
+  WritableBlock writable(block, pages_touched(part.begin, part.end));
   const int error = memory.file_tier(tier).write_pages(base + first, bounce + first, past - first);
-  if (error == 0) {
-    descriptor.valid_pages.store(static_cast<std::uint16_t>(valid | touched),
-                                 std::memory_order_release);
-    descriptor.dirty_pages.store(static_cast<std::uint16_t>(dirty | touched),
-                                 std::memory_order_release);
-    access.object().extend_to(part.file_end());
-  } else if (descriptor.dirty_pages.load() == 0) {
-    note_block_clean(actor, block.bucket(), access.index);
-    descriptor.enter(BlockState::kClean);
-  }
-  block.set_changed();
-  return error;
+  if (error != 0) return error;
+  writable.commit();
+  access.object().extend_to(part.file_end());
+  return 0;
 }
 
 // No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may
@@ -193,17 +148,18 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
   LockedBlock block = lock_resident(access.actor, access.index, part.number);
   if (!block) return put;
   // To store the bytes once more could take set-id bits away that this write has left.
-  const BlockDescriptor& resident = block.descriptor();
-  if (access.object().has(kObjectGuarded) && resident.dirty_pages.load() == 0 &&
-      !resident.is_flushing(access.actor.owners())) {
-    discard_block(access.actor, block, PlacementReason::kThrough);
-    return put;
+  if (access.object().has(kObjectGuarded) && block.descriptor().dirty_pages() == 0) {
+    if (UnclaimedBlock unclaimed(block); unclaimed) {
+      discard_block(access.actor, static_cast<UnclaimedBlock&&>(unclaimed),
+                    PlacementReason::kThrough);
+      return put;
+    }
   }
   WritePart stored = part;
   stored.end = part.begin + static_cast<std::size_t>(put);
-  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t valid = block.descriptor().valid_pages();
   if ((valid & pages_touched(stored.begin, stored.end)) == 0) return put;
-  if (block.in_memory()) {
+  if (access.actor.memory->in_memory(block.bucket())) {
     // Page by page: only what is resident takes the bytes.
     for (std::size_t at = stored.begin; at < stored.end;) {
       const std::size_t next = std::min(stored.end, (at / kPageBytes + 1) * kPageBytes);
@@ -223,7 +179,7 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
 // into the bucket.
 [[gnu::noinline]] ssize_t write_beside(const ObjectAccess& access, LockedBlock& block,
                                        const WritePart& part) {
-  const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+  const std::uint16_t valid = block.descriptor().valid_pages();
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
     const WritePart page{part.number, at, next, part.in + (at - part.begin)};
@@ -243,22 +199,22 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
 // block is to be looked for again.
 [[gnu::noinline]] ssize_t write_below(const ObjectAccess& access, LockedBlock& block,
                                       const WritePart& part, std::size_t length) {
-  BlockDescriptor& descriptor = block.descriptor();
-  if (descriptor.valid_pages.load() == 0 && part.length() == kBlockBytes) {
+  const BlockDescriptor& descriptor = block.descriptor();
+  if (descriptor.valid_pages() == 0 && part.length() == kBlockBytes) {
     const std::size_t put = write_file_tier_run(access, static_cast<LockedBlock&&>(block),
                                                 part.number, part.in, length / kBlockBytes);
     return put > 0 ? static_cast<ssize_t>(put) : write_around(access, part);
   }
-  if (descriptor.is_flushing(access.actor.owners())) {
+  if (block.is_claimed()) {
     block.unlock();
-    descriptor.wait_for_flusher(access.actor.owners());
+    descriptor.wait_for_claimant(access.actor.owners());
     return -EAGAIN;
   }
   const int error = put_into_file_tier(access, block, part);
   if (error == 0) return static_cast<ssize_t>(part.length());
-  if (descriptor.valid_pages.load() != 0) return error;
+  if (descriptor.valid_pages() != 0) return error;
   // A device that does not take a fresh block is passed over.
-  discard_block(access.actor, block);
+  discard_unfilled(access.actor, block);
   return error == -EFAULT ? error : write_around(access, part);
 }
 
@@ -274,25 +230,25 @@ ssize_t try_part(const ObjectAccess& access, const WritePart& part, std::size_t 
     LockedBlock block =
         lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
     if (__builtin_expect(!block, 0)) return write_around(access, part);
-    BlockDescriptor& descriptor = block.descriptor();
-    if (__builtin_expect(!block.in_memory(), 0)) {
+    const BlockDescriptor& descriptor = block.descriptor();
+    if (__builtin_expect(!access.actor.memory->in_memory(block.bucket()), 0)) {
       const ssize_t put = write_below(access, block, part, length);
       if (put == -EAGAIN) continue;
       return put;
     }
-    if (__builtin_expect(part.end > bytes_in(static_cast<SizeClass>(descriptor.size_class)), 0))
+    if (__builtin_expect(part.end > descriptor.bucket_bytes(), 0))
       return write_beside(access, block, part);
-    const bool is_whole = descriptor.valid_pages.load(std::memory_order_relaxed) == kAllPages;
+    const bool is_whole = descriptor.valid_pages() == kAllPages;
     if (is_whole || fill_pages(access, block, part.number, partial_pages(part)) == 0) {
       const int error = put_into_block(access, block, part);
-      if (__builtin_expect(error < 0, 0) && descriptor.valid_pages.load() == 0)
-        discard_block(access.actor, block);
+      if (__builtin_expect(error < 0, 0) && descriptor.valid_pages() == 0)
+        discard_unfilled(access.actor, block);
       return error < 0 ? error : static_cast<ssize_t>(part.length());
     }
     // Not readable by this process (write-only file of somebody else), or a bad sector: its old
     // bytes stay in the store.
     const ssize_t put = write_beside(access, block, part);
-    if (descriptor.valid_pages.load() == 0) discard_block(access.actor, block);
+    if (descriptor.valid_pages() == 0) discard_unfilled(access.actor, block);
     return put;
   }
 }

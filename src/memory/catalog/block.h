@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The descriptor of one bucket: which block it holds, in which state, and the lock word that guards
-// it. One cache line.
+// it. One cache line. Everybody may read it; the handles of memory/catalog/block_life.h alone
+// change it.
 //
 // Invariants
 //  1. `word` is a sequence lock with a named owner: readers copy without locking and accept the
@@ -9,20 +10,27 @@
 //  2. The sequence advances on every unlock that changed something.
 //  3. A page's valid bit is set after its bytes are in the bucket; a dirty bit is only ever set on
 //     a valid page.
-//  4. While `flusher` names a living owner the bucket's memory stays where it is and the block is
-//     neither evicted, moved, truncated nor flushed by another: the flusher's device write reads
-//     the memory without the lock.
+//  4. While `claim` names a living claimant the bucket's memory stays where it is and nobody else
+//     evicts, moves, truncates or flushes the block: the claimant's device reads the memory without
+//     the lock. While `claim` counts a pin nobody evicts, moves or truncates it; a flush may go on.
 //
-//   word:  | sequence : 32 | spare : 6 | unread : 1 | waiters : 1 | owner : 24 |
+//   word:      | sequence : 32 | spare : 6 | unread : 1 | waiters : 1 | owner : 24 |
+//   identity:  | number : 32 | object : 32 |   in one word so that a reader compares once; 0: none
+//   claim:     | pins : 8 | claimant : 24 |    a futex word for those who must wait
+//
+//   bytes:     0 word, 8 identity, 16 valid, 18 dirty, 20 state, 21 size class, 22 reason,
+//              23 fetched by, 24 claim, 28 recency, 32 frequency, 36 dirty since, 40 placed,
+//              44 spare (a checksum and a log position will stand there)
 //
 // `unread`: fetched ahead of its use, and nobody has read it yet. Such a block is no plain hit, so
-// that its first use is seen; whoever uses it takes the mark away (clear_unread()).
+// that its first use is seen; whoever uses it takes the mark away (take_unread()).
 //
 // Thread safety: as above. Death safety: the lock can be taken over from a dead owner; every
 // intermediate state is legal because bits are published after the bytes they speak of.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/check.h"
@@ -31,32 +39,14 @@
 #include "memory/arena/owned_lock.h"
 #include "memory/arena/owner.h"
 #include "memory/catalog/block_state.h"
+#include "memory/catalog/size_class.h"
+#include "memory/catalog/step_pause.h"
 
 namespace cairn {
 
-struct BlockDescriptor {
-  std::atomic<std::uint64_t> word{0};
-  // Which block it is, in one word so that a reader compares once: | number : 32 | object : 32 |,
-  // 0 for none.
-  std::atomic<std::uint64_t> identity{0};
-  std::atomic<std::uint16_t> valid_pages{0};
-  std::atomic<std::uint16_t> dirty_pages{0};
-  std::atomic<BlockState> state{BlockState::kFree};
-  std::uint8_t size_class = 0;
-  std::uint16_t spare = 0;
-  // Owner bits of the one who flushes this block, 0 for none. A futex word for those who must wait.
-  std::atomic<std::uint32_t> flusher{0};
-  // Sequence half of `word` when the flush in flight began.
-  std::uint32_t flush_sequence = 0;
-  std::atomic<std::uint32_t> recency_ms{0};
-  std::atomic<std::uint32_t> frequency{0};
-  std::atomic<std::uint32_t> dirty_since_ms{0};
-  std::atomic<std::uint32_t> placed_ms{0};
-  std::atomic<std::uint32_t> predecessor{0};
-  std::atomic<std::uint8_t> reason{0};      // a PlacementReason: why the block is where it is
-  std::atomic<std::uint8_t> fetched_by{0};  // while `unread`: the number of the predictor
-  std::uint8_t padding[6] = {};
-
+class BlockDescriptor {
+ public:
+  // The lock word.
   static constexpr std::uint64_t kWaiters = std::uint64_t{1} << Owner::kBits;
   static constexpr std::uint64_t kUnread = kWaiters << 1;
   static constexpr unsigned kSequenceShift = 32;
@@ -72,21 +62,15 @@ struct BlockDescriptor {
   static constexpr bool is_at_rest(std::uint64_t word) {
     return (word & (std::uint64_t{Owner::kMask} | kUnread)) == 0;
   }
-  bool is_unread() const { return (word.load(std::memory_order_relaxed) & kUnread) != 0; }
-  // Requires: the lock.
-  void set_unread(std::uint8_t predictor) {
-    fetched_by.store(predictor, std::memory_order_relaxed);
-    word.fetch_or(kUnread, std::memory_order_relaxed);
-  }
-  void clear_unread() { word.fetch_and(~kUnread, std::memory_order_relaxed); }
-  // Takes the mark; false when it was not there, or somebody else has just taken it.
-  bool take_unread() {
-    return (word.fetch_and(~kUnread, std::memory_order_relaxed) & kUnread) != 0;
-  }
   static constexpr std::uint32_t sequence_in(std::uint64_t word) {
     return static_cast<std::uint32_t>(word >> kSequenceShift);
   }
+  std::uint64_t word(std::memory_order order = std::memory_order_relaxed) const {
+    return word_.load(order);
+  }
+  std::uint32_t sequence() const { return sequence_in(word()); }
 
+  // The block.
   static constexpr std::uint64_t identity_of(ObjectIndex object, BlockNumber number) {
     return std::uint64_t{raw(number)} << 32 | raw(object);
   }
@@ -96,61 +80,129 @@ struct BlockDescriptor {
   static constexpr BlockNumber number_in(std::uint64_t identity) {
     return static_cast<BlockNumber>(identity >> 32);
   }
-  ObjectIndex object_index() const { return object_in(identity.load(std::memory_order_relaxed)); }
-  BlockNumber block_number() const { return number_in(identity.load(std::memory_order_relaxed)); }
+  std::uint64_t identity() const { return identity_.load(std::memory_order_acquire); }
+  ObjectIndex object_index() const { return object_in(identity_.load(std::memory_order_relaxed)); }
+  BlockNumber block_number() const { return number_in(identity_.load(std::memory_order_relaxed)); }
   bool holds(ObjectIndex object, BlockNumber number) const {
-    return identity.load(std::memory_order_relaxed) == identity_of(object, number);
+    return identity_.load(std::memory_order_relaxed) == identity_of(object, number);
   }
   // The same for the number that any offset would have, also one behind all blocks.
   bool holds(ObjectIndex object, std::uint64_t wide_number) const {
-    const std::uint64_t seen = identity.load(std::memory_order_relaxed);
+    const std::uint64_t seen = identity_.load(std::memory_order_relaxed);
     return object_in(seen) == object && seen >> 32 == wide_number;
   }
-  // Requires: the lock.
-  void set_identity(ObjectIndex object, BlockNumber number) {
-    identity.store(identity_of(object, number), std::memory_order_release);
-  }
-  // Requires: the lock, and that the directory does not point here any more.
-  void clear_identity() { identity.store(0, std::memory_order_release); }
   // Without the lock: it was the block's place, at rest, and nothing of the block was dirty. False
   // proves nothing.
-  bool is_clean_place_of(ObjectIndex object, BlockNumber number) const;
+  template <typename Pause = NoPause>
+  bool is_clean_place_of(ObjectIndex object, BlockNumber number,
+                         const Pause& pause = Pause()) const {
+    const std::uint64_t before = word_.load(std::memory_order_acquire);
+    if (is_locked(before)) return false;
+    pause.at_step();
+    // A bucket that the block has just left has no dirty page either.
+    const bool is_place = identity() == identity_of(object, number);
+    pause.at_step();
+    if (!is_place || dirty_pages() != 0) return false;
+    pause.at_step();
+    const std::uint64_t after = word_.load(std::memory_order_relaxed);
+    return ((before ^ after) & ~(kWaiters | kUnread)) == 0;
+  }
+
+  std::uint16_t valid_pages() const { return valid_pages_.load(std::memory_order_relaxed); }
+  std::uint16_t dirty_pages() const { return dirty_pages_.load(std::memory_order_acquire); }
+  BlockState state() const { return state_.load(std::memory_order_relaxed); }
+  // Whether there is anything to carry: a block that is being filled has nothing yet.
+  bool has_bytes() const { return state() != BlockState::kFree && state() != BlockState::kFilling; }
+  SizeClass size_class() const { return static_cast<SizeClass>(size_class_); }
+  std::size_t bucket_bytes() const { return bytes_in(size_class()); }
+
+  // Claims and pins.
+  static constexpr unsigned kPinShift = Owner::kBits;
+  static constexpr std::uint32_t kPin = std::uint32_t{1} << kPinShift;
+  static constexpr std::uint32_t kPinsMax = 255;
+  static constexpr Owner claimant_in(std::uint32_t claim) { return Owner::from_bits(claim); }
+  static constexpr std::uint32_t pins_in(std::uint32_t claim) { return claim >> kPinShift; }
+  Owner claimant() const { return claimant_in(claim_.load(std::memory_order_acquire)); }
+  std::uint32_t pins() const { return pins_in(claim_.load(std::memory_order_acquire)); }
+  // A living owner flushes or moves the block. Requires: the lock, or the answer is old.
+  bool is_claimed(const OwnerTable& owners) const {
+    const Owner owner = claimant();
+    return static_cast<bool>(owner) && owners.is_alive(owner);
+  }
+  // The block must stay where it is: somebody has claimed or pinned it.
+  bool is_held(const OwnerTable& owners) const { return pins() != 0 || is_claimed(owners); }
+  // Waits, without the lock, until no living owner has claimed this block. Requires: the caller
+  // does not hold the lock.
+  void wait_for_claimant(const OwnerTable& owners) const { wait_until_free(owners, Owner::kMask); }
+  // The same until it is pinned no more, either.
+  void wait_for_holders(const OwnerTable& owners) const { wait_until_free(owners, ~0U); }
+  // After a death: the claim of an owner that is dead ends. Only the service's sweep needs it, for
+  // everybody else a dead claimant is none. True if there was one.
+  bool release_dead_claim(const OwnerTable& owners);
+
+  // Hints for the policies and for those who look at one block.
+  std::uint32_t recency_ms() const { return recency_ms_.load(std::memory_order_relaxed); }
+  std::uint32_t frequency() const { return frequency_.load(std::memory_order_relaxed); }
+  std::uint32_t dirty_since_ms() const { return dirty_since_ms_.load(std::memory_order_relaxed); }
+  std::uint32_t placed_ms() const { return placed_ms_.load(std::memory_order_relaxed); }
+  PlacementReason reason() const {
+    return static_cast<PlacementReason>(reason_.load(std::memory_order_relaxed));
+  }
+  // Of `weight` uses, the last of them now. Any thread, without the lock: a use may get lost.
+  void note_use(std::uint32_t now_ms, std::uint32_t weight) {
+    recency_ms_.store(now_ms, std::memory_order_relaxed);
+    frequency_.store(frequency_.load(std::memory_order_relaxed) + weight,
+                     std::memory_order_relaxed);
+  }
+
+  bool is_unread() const { return (word() & kUnread) != 0; }
+  // While it is unread: the number of the predictor that had it fetched.
+  std::uint8_t fetched_by() const { return fetched_by_.load(std::memory_order_relaxed); }
+  // Takes the mark, with or without the lock; false when it was not there, or somebody else has
+  // just taken it.
+  bool take_unread() {
+    return (word_.fetch_and(~kUnread, std::memory_order_relaxed) & kUnread) != 0;
+  }
+
+ private:
+  friend class BlockLock;
+  friend class FreshBlock;
+  friend class LockedBlock;
+  friend class WritableBlock;
+  friend class UnclaimedBlock;
+  friend class ClaimedBlock;
+  friend class PinnedBlock;
+  friend class DirtyBlocks;
+  friend class BlockProbe;  // memory/catalog/testing/block_probe.h
+  friend struct BlockLayout;
 
   // Takes the write lock, from a dead owner if need be: then `state` is repaired from the masks and
   // true is returned, and the caller must find out whether the bucket is still the block's place
-  // (Actor::lock does).
+  // (BlockLock does).
   bool lock(Owner self, const OwnerTable& owners) {
+    CAIRN_DCHECK(static_cast<bool>(self));
     enter_signal_gate();
-    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
     const bool is_ours =
         !is_locked(seen) &&
-        word.compare_exchange_strong(seen, seen | self.bits(), std::memory_order_acquire);
+        word_.compare_exchange_strong(seen, seen | self.bits(), std::memory_order_acquire);
     if (__builtin_expect(!is_ours, 0)) return wait_for_lock(self, owners);
     order_after_lock();
     return false;
   }
   bool try_lock(Owner self);
-  // `changed` advances the sequence, which sends concurrent readers back to try again.
-  void unlock(Owner self, bool changed) {
-    std::uint64_t seen = word.load(std::memory_order_relaxed);
+  // `step` is kSequenceStep when something has changed, which sends concurrent readers back to try
+  // again, and else 0.
+  void unlock(Owner self, std::uint64_t step) {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
     CAIRN_DCHECK(owner_in(seen) == self);
     (void)self;
-    const std::uint64_t step = changed ? kSequenceStep : 0;
-    while (!word.compare_exchange_weak(seen, ((seen & ~kLockMask) + step),
-                                       std::memory_order_release, std::memory_order_relaxed)) {
+    while (!word_.compare_exchange_weak(seen, ((seen & ~kLockMask) + step),
+                                        std::memory_order_release, std::memory_order_relaxed)) {
     }
     if (__builtin_expect((seen & kWaiters) != 0, 0)) wake_waiters();
     leave_signal_gate();
   }
-  // Waits, without the lock, until no living owner flushes this block. Requires: caller does not
-  // hold the lock.
-  void wait_for_flusher(const OwnerTable& owners) const;
-  // True when a living owner's flush is in flight. Requires: the lock.
-  bool is_flushing(const OwnerTable& owners) const;
-  // Requires: the lock. Moves to `next`, which must be legal from the present state.
-  void enter(BlockState next);
-
- private:
   // What the owner writes must not be seen before its lock word is (Boehm, section 4). Costs
   // nothing on x86.
   static void order_after_lock() {
@@ -162,7 +214,79 @@ struct BlockDescriptor {
   bool wait_for_lock(Owner self, const OwnerTable& owners);
   void wake_waiters();
   void repair_after_steal();
+  void wait_until_free(const OwnerTable& owners, std::uint32_t mask) const;
+  void wake_claim_waiters() const;
+
+  // All that follow require the lock.
+  void set_identity(ObjectIndex object, BlockNumber number) {
+    identity_.store(identity_of(object, number), std::memory_order_release);
+  }
+  // Requires also that the directory does not point here any more.
+  void clear_identity() { identity_.store(0, std::memory_order_release); }
+  void set_pages(std::uint16_t valid, std::uint16_t dirty) {
+    CAIRN_DCHECK((dirty & ~valid) == 0);
+    valid_pages_.store(valid, std::memory_order_release);
+    dirty_pages_.store(dirty, std::memory_order_release);
+  }
+  void set_state(BlockState next) {
+    CAIRN_DCHECK(is_legal_transition(state(), next));
+    state_.store(next, std::memory_order_relaxed);
+  }
+  void set_unread(std::uint8_t predictor) {
+    fetched_by_.store(predictor, std::memory_order_relaxed);
+    word_.fetch_or(kUnread, std::memory_order_relaxed);
+  }
+  void set_claimant(Owner owner) {
+    // Pins come and go beside it.
+    std::uint32_t seen = claim_.load(std::memory_order_relaxed);
+    while (!claim_.compare_exchange_weak(seen, (seen & ~Owner::kMask) | owner.bits(),
+                                         std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  }
+
+  std::atomic<std::uint64_t> word_{0};
+  std::atomic<std::uint64_t> identity_{0};
+  std::atomic<std::uint16_t> valid_pages_{0};
+  std::atomic<std::uint16_t> dirty_pages_{0};
+  std::atomic<BlockState> state_{BlockState::kFree};
+  std::uint8_t size_class_ = 0;
+  std::atomic<std::uint8_t> reason_{0};  // a PlacementReason: why the block is where it is
+  std::atomic<std::uint8_t> fetched_by_{0};
+  std::atomic<std::uint32_t> claim_{0};
+  std::atomic<std::uint32_t> recency_ms_{0};
+  std::atomic<std::uint32_t> frequency_{0};
+  std::atomic<std::uint32_t> dirty_since_ms_{0};
+  std::atomic<std::uint32_t> placed_ms_{0};
+  std::uint8_t spare_[20] = {};
 };
-static_assert(sizeof(BlockDescriptor) == 64, "one cache line per bucket");
+
+// The layout that every process of a node agrees upon.
+struct BlockLayout {
+  using Descriptor = BlockDescriptor;
+  static_assert(sizeof(Descriptor) == 64, "one cache line per bucket");
+  static_assert(offsetof(Descriptor, word_) == 0);
+  static_assert(offsetof(Descriptor, identity_) == 8);
+  static_assert(offsetof(Descriptor, valid_pages_) == 16);
+  static_assert(offsetof(Descriptor, dirty_pages_) == 18);
+  static_assert(offsetof(Descriptor, state_) == 20);
+  static_assert(offsetof(Descriptor, size_class_) == 21);
+  static_assert(offsetof(Descriptor, reason_) == 22);
+  static_assert(offsetof(Descriptor, fetched_by_) == 23);
+  static_assert(offsetof(Descriptor, claim_) == 24);
+  static_assert(offsetof(Descriptor, recency_ms_) == 28);
+  static_assert(offsetof(Descriptor, frequency_) == 32);
+  static_assert(offsetof(Descriptor, dirty_since_ms_) == 36);
+  static_assert(offsetof(Descriptor, placed_ms_) == 40);
+  static_assert(offsetof(Descriptor, spare_) == 44);
+  // The words: owner, waiters, unread and sequence; claimant and pins.
+  static_assert(Owner::kMask == 0x00ff'ffff);
+  static_assert(Descriptor::kWaiters == 0x0100'0000);
+  static_assert(Descriptor::kUnread == 0x0200'0000);
+  static_assert(Descriptor::kLockMask == 0xfdff'ffff, "an unlock keeps `unread`");
+  static_assert(Descriptor::sequence_in(Descriptor::kSequenceStep) == 1);
+  static_assert(Descriptor::pins_in(Descriptor::kPin * Descriptor::kPinsMax) == 255);
+  static_assert((Descriptor::kPin * Descriptor::kPinsMax & Owner::kMask) == 0);
+  static_assert(Descriptor::identity_of(ObjectIndex{1}, BlockNumber{2}) == 0x2'0000'0001);
+};
 
 }  // namespace cairn

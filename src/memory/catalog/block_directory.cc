@@ -5,11 +5,6 @@
 
 namespace cairn {
 
-BucketIndex BlockDirectory::search(HashPosition position, std::uint64_t identity) const {
-  return static_cast<BucketIndex>(
-      hash_.find(position, [&](std::uint32_t index) { return is_at(index, identity); }));
-}
-
 BucketIndex BlockDirectory::publish(BucketIndex bucket, Owner self, const OwnerTable& owners) {
   const BlockDescriptor& descriptor = at(bucket);
   const ObjectIndex object = descriptor.object_index();

@@ -15,6 +15,7 @@
 #include "memory/arena/owner.h"
 #include "memory/catalog/block.h"
 #include "memory/catalog/hash_lines.h"
+#include "memory/catalog/step_pause.h"
 
 namespace cairn {
 
@@ -30,12 +31,14 @@ class BlockDirectory {
   // bucket to another. The answer may be stale at once: readers verify the descriptor by its
   // sequence, writers lock it and check that it still holds the block, and look again if it does
   // not.
-  BucketIndex find(ObjectIndex object, BlockNumber number) const {
+  template <typename Pause = NoPause>
+  BucketIndex find(ObjectIndex object, BlockNumber number, const Pause& pause = Pause()) const {
     const std::uint64_t wanted = BlockDescriptor::identity_of(object, number);
     const HashPosition position = position_of(object, number);
     const std::uint32_t guessed = hash_.guess_by_tag(position);
+    pause.at_step();
     if (__builtin_expect(is_at(guessed, wanted), 1)) return static_cast<BucketIndex>(guessed);
-    return search(position, wanted);
+    return search(position, wanted, pause);
   }
 
   // Calls visit(object, number) for every block that is resident all the while, and for some of
@@ -85,10 +88,16 @@ class BlockDirectory {
  private:
   // Whether the bucket of any number is that of the block with this identity.
   bool is_at(std::uint32_t index, std::uint64_t identity) const {
-    return index < count_ &&
-           descriptors_[index].identity.load(std::memory_order_acquire) == identity;
+    return index < count_ && descriptors_[index].identity() == identity;
   }
-  BucketIndex search(HashPosition position, std::uint64_t identity) const;
+  template <typename Pause>
+  [[gnu::noinline]] BucketIndex search(HashPosition position, std::uint64_t identity,
+                                       const Pause& pause) const {
+    return static_cast<BucketIndex>(hash_.find(position, [&](std::uint32_t index) {
+      pause.at_step();
+      return is_at(index, identity);
+    }));
+  }
 
   // Which block a slot stands for; 0 for none.
   std::uint64_t identity_in(const std::atomic<std::uint64_t>& slot) const {
@@ -98,8 +107,7 @@ class BlockDirectory {
     for (int look = 0; look < kLooksMax; ++look) {
       const std::uint64_t seen = slot.load(std::memory_order_acquire);
       if (static_cast<std::uint32_t>(seen) >= count_ || seen == 0) return 0;
-      const std::uint64_t identity =
-          descriptors_[static_cast<std::uint32_t>(seen)].identity.load(std::memory_order_acquire);
+      const std::uint64_t identity = descriptors_[static_cast<std::uint32_t>(seen)].identity();
       const HashPosition position =
           position_of(BlockDescriptor::object_in(identity), BlockDescriptor::number_in(identity));
       if (identity != 0 && position.tag == seen >> 32) return identity;

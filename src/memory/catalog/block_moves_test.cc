@@ -11,6 +11,7 @@
 
 #include "memory/catalog/block_directory.h"
 #include "memory/catalog/hash_lines.h"
+#include "memory/catalog/testing/block_probe.h"
 
 namespace cairn {
 namespace {
@@ -105,27 +106,28 @@ class BlocksThatMove : public testing::Test {
   static constexpr auto kObject = static_cast<ObjectIndex>(5);
 
   void take(std::uint32_t bucket, std::uint32_t number) {
-    block(bucket).lock(self_, table_);
-    block(bucket).set_identity(kObject, static_cast<BlockNumber>(number));
+    probe(bucket).lock_as(self_);
+    probe(bucket).set_identity(kObject, static_cast<BlockNumber>(number));
   }
   void place(std::uint32_t bucket, std::uint32_t number) {
     take(bucket, number);
     const auto index = static_cast<BucketIndex>(bucket);
     ASSERT_EQ(directory_.publish(index, self_, table_), index);
-    block(bucket).unlock(self_, true);
+    probe(bucket).end_lock_as(self_);
   }
   // As a mover does it, but for the bytes.
   void move(std::uint32_t from, std::uint32_t to, std::uint32_t number) {
-    block(from).lock(self_, table_);
+    probe(from).lock_as(self_);
     take(to, number);
-    block(to).dirty_pages.store(block(from).dirty_pages.load());
+    probe(to).set_pages(kAllPages, block(from).dirty_pages());
     ASSERT_TRUE(directory_.move(static_cast<BucketIndex>(from), static_cast<BucketIndex>(to), self_,
                                 table_));
-    block(to).unlock(self_, true);
-    block(from).clear_identity();
-    block(from).dirty_pages.store(0);
-    block(from).unlock(self_, true);
+    probe(to).end_lock_as(self_);
+    probe(from).clear_identity();
+    probe(from).set_pages(0, 0);
+    probe(from).end_lock_as(self_);
   }
+  BlockProbe probe(std::uint32_t bucket) { return BlockProbe(descriptors_[bucket]); }
   BlockDescriptor& block(std::uint32_t bucket) { return descriptors_[bucket]; }
 
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_{new std::atomic<std::uint32_t>[16]()};
@@ -159,16 +161,16 @@ TEST_F(BlocksThatMove, ABucketThatABlockHasLeftSaysNothingOfIt) {
   const auto number = static_cast<BlockNumber>(7);
   place(1, 7);
   EXPECT_TRUE(block(1).is_clean_place_of(kObject, number));
-  block(1).dirty_pages.store(1);
+  probe(1).set_pages(1, 1);
   EXPECT_FALSE(block(1).is_clean_place_of(kObject, number));
   move(1, 2, 7);
   EXPECT_FALSE(block(1).is_clean_place_of(kObject, number)) << "the dirty page is elsewhere";
   EXPECT_FALSE(block(2).is_clean_place_of(kObject, number));
-  block(2).dirty_pages.store(0);
+  probe(2).set_pages(1, 0);
   EXPECT_TRUE(block(2).is_clean_place_of(kObject, number));
-  block(2).lock(self_, table_);
+  probe(2).lock_as(self_);
   EXPECT_FALSE(block(2).is_clean_place_of(kObject, number)) << "somebody is writing it";
-  block(2).unlock(self_, false);
+  probe(2).end_lock_as(self_);
 }
 
 // The mover died between the directory and what the old descriptor says; whoever takes its lock
@@ -176,12 +178,12 @@ TEST_F(BlocksThatMove, ABucketThatABlockHasLeftSaysNothingOfIt) {
 TEST_F(BlocksThatMove, AMoveThatIsEndedForADeadOneIsSeenBySearches) {
   place(1, 7);
   const auto number = static_cast<BlockNumber>(7);
-  block(1).lock(self_, table_);
+  probe(1).lock_as(self_);
   take(2, 7);
   ASSERT_TRUE(
       directory_.move(static_cast<BucketIndex>(1), static_cast<BucketIndex>(2), self_, table_));
   directory_.leave_behind(static_cast<BucketIndex>(1));
-  block(1).clear_identity();
+  probe(1).clear_identity();
   EXPECT_EQ(directory_.find(kObject, number), static_cast<BucketIndex>(2));
 }
 

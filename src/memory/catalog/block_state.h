@@ -6,11 +6,22 @@
 //   filling     client, service   -                client, service  client           -
 //   clean       service, client   -                same             client           -
 //   dirty       client (discard)  -                truncate only    same             flusher
-//   flushing    -                 -                flusher          flusher, steal   same
+//   flushing    -                 -                flusher, cut     flusher, steal   same
 //
 // free: in a lease or in the pool. filling: published in the directory, no page valid yet. clean:
 // identical to the backing store. dirty: newer than it. flushing: dirty, and a flush of it is in
 // flight; a write in that time leaves it dirty afterwards.
+//
+// The methods that make the transitions (memory/catalog/block_life.h):
+//
+//   free -> filling                FreshBlock::publish(), relocate() for the new bucket
+//   filling -> clean               LockedBlock::fill(), relocate() for the new bucket
+//   filling, clean -> dirty        WritableBlock(), LockedBlock::turn_dirty(); relocate() as above
+//   dirty -> flushing              LockedBlock::begin_flush()
+//   flushing -> clean, dirty       ClaimedBlock::end_flush()
+//   dirty, flushing -> clean       UnclaimedBlock::cut(); dirty alone: a WritableBlock given up
+//   all but free -> free           UnclaimedBlock::vacate(), relocate() for the old bucket
+//   filling, dirty -> clean, dirty the lock taken over from a dead owner
 //
 // Thread safety: values.
 #pragma once
@@ -32,6 +43,19 @@ constexpr bool is_legal_transition(BlockState from, BlockState to) {
       /* flushing */ {false, false, true, true, true},
   };
   return kLegal[static_cast<unsigned>(from)][static_cast<unsigned>(to)];
+}
+
+// Whether a block in this state stands in the counts of what is dirty (DirtyBlocks).
+constexpr bool counts_as_dirty(BlockState state) {
+  return state == BlockState::kDirty || state == BlockState::kFlushing;
+}
+
+// The states and what may be true of the page masks in them. A write whose bytes are on their way
+// is dirty before the first of its pages is.
+constexpr bool agrees(BlockState state, std::uint16_t valid, std::uint16_t dirty) {
+  if ((dirty & ~valid) != 0) return false;
+  if (state == BlockState::kFree || state == BlockState::kFilling) return valid == 0;
+  return dirty == 0 || counts_as_dirty(state);
 }
 
 constexpr const char* name_of(BlockState state) {

@@ -15,6 +15,7 @@
 #include "memory/catalog/hash_lines.h"
 #include "memory/catalog/object_table.h"
 #include "memory/catalog/record_cursor.h"
+#include "memory/catalog/testing/block_probe.h"
 
 namespace cairn {
 namespace {
@@ -77,8 +78,8 @@ class BlockDirectoryTest : public testing::Test {
   BlockDirectory directory_{HashLines(lines_.get(), kLines), descriptors_.get(), kBuckets + 1};
 
   void publish(std::uint32_t bucket, std::uint32_t object, std::uint32_t number) {
-    descriptors_[bucket].set_identity(static_cast<ObjectIndex>(object),
-                                      static_cast<BlockNumber>(number));
+    BlockProbe(descriptors_[bucket])
+        .set_identity(static_cast<ObjectIndex>(object), static_cast<BlockNumber>(number));
     const auto index = static_cast<BucketIndex>(bucket);
     ASSERT_EQ(directory_.publish(index, owners_.self, owners_.table), index);
   }
@@ -110,7 +111,8 @@ TEST_F(BlockDirectoryTest, ATierFullOfSmallFilesFindsRoom) {
 
 TEST_F(BlockDirectoryTest, AMovedBlockIsGuessedInItsNewPlace) {
   publish(1, 5, 7);
-  descriptors_[2].set_identity(static_cast<ObjectIndex>(5), static_cast<BlockNumber>(7));
+  BlockProbe(descriptors_[2])
+      .set_identity(static_cast<ObjectIndex>(5), static_cast<BlockNumber>(7));
   const auto from = static_cast<BucketIndex>(1);
   const auto to = static_cast<BucketIndex>(2);
   ASSERT_TRUE(directory_.move(from, to, owners_.self, owners_.table));
@@ -125,14 +127,14 @@ TEST_F(BlockDirectoryTest, AMovedBlockIsGuessedInItsNewPlace) {
 TEST(BlockLock, IsTakenFromTheDeadWithANewSequence) {
   Owners owners;
   BlockDescriptor block;
-  const std::uint64_t before = block.word.load();
-  ASSERT_TRUE(block.try_lock(owners.self));
+  const std::uint32_t before = block.sequence();
+  BlockProbe(block).lock_as(owners.self);
   owners.table.advance(owners.self.slot());
   const Owner other(2, 0);
-  EXPECT_TRUE(block.lock(other, owners.table)) << "taken over";
-  block.unlock(other, false);
-  EXPECT_FALSE(BlockDescriptor::is_locked(block.word.load()));
-  EXPECT_NE(BlockDescriptor::sequence_in(block.word.load()), BlockDescriptor::sequence_in(before));
+  EXPECT_TRUE(BlockProbe(block).lock(other, owners.table)) << "taken over";
+  BlockProbe(block).unlock(other);
+  EXPECT_FALSE(BlockDescriptor::is_locked(block.word()));
+  EXPECT_NE(block.sequence(), before);
 }
 
 TEST(BlockStates, OnlyDirtyBlocksAreFlushedAndNoFlushEndsInFree) {

@@ -15,7 +15,6 @@
 #include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "memory/backing/backing_file.h"
-#include "memory/flush/dirty_accounting.h"
 #include "memory/flush/unfinished_time.h"
 
 namespace cairn {
@@ -36,11 +35,9 @@ constexpr unsigned kRunsPerBlock = kPagesPerBlock / 2;
 constexpr unsigned kStagedBlocksMax = 16;
 
 struct Claim {
-  BucketIndex bucket;
-  BlockNumber number;
-  std::uint16_t pages;  // dirty pages that this flush writes
-  std::uint32_t sequence;
-  std::byte* bytes;  // bucket memory, or the staged copy of a file tier's bucket
+  ClaimedBlock block;  // with the dirty pages that this flush writes
+  BlockNumber number{};
+  std::byte* bytes = nullptr;  // bucket memory, or the staged copy of a file tier's bucket
 };
 
 enum class ClaimOutcome : std::uint8_t { kClaimed, kClean, kBusy, kFailed };
@@ -123,63 +120,47 @@ class Pass {
   }
 
   void visit(std::uint32_t number) {
-    Claim claim{};
+    Claim claim;
     claim.number = static_cast<BlockNumber>(number);
     const ClaimOutcome outcome = claim_block(&claim);
     if (outcome == ClaimOutcome::kBusy) ++result_.blocks_left;
     if (outcome != ClaimOutcome::kClean) result_.has_found = true;
     if (outcome != ClaimOutcome::kClaimed) return;
-    claims_[claim_count_++] = claim;
-    batch_bytes_ += static_cast<unsigned>(__builtin_popcount(claim.pages)) * kPageBytes;
+    batch_bytes_ += static_cast<unsigned>(__builtin_popcount(claim.block.pages())) * kPageBytes;
+    claims_[claim_count_++] = static_cast<Claim&&>(claim);
     if (claim_count_ >= batch_blocks() || staged_count_ == kStagedBlocksMax) write_batch();
   }
 
   ClaimOutcome claim_block(Claim* claim) {
-    const NodeMemory& memory = *actor_.memory;
+    const BlockWorker worker = actor_.worker();
     for (;;) {
-      claim->bucket = memory.directory().find(request_.object, claim->number);
-      if (claim->bucket == BucketIndex::kNone) return ClaimOutcome::kClean;
-      BlockDescriptor& block = memory.block(claim->bucket);
-      if (block.is_clean_place_of(request_.object, claim->number)) return ClaimOutcome::kClean;
-      actor_.lock(block);
-      if (!block.holds(request_.object, claim->number)) {
-        actor_.unlock(block, false);
-        continue;
-      }
-      const ClaimOutcome outcome = claim_locked(block, claim);
+      LockedBlock block = lock_unless_clean(worker, request_.object, claim->number);
+      if (!block) return ClaimOutcome::kClean;
+      const BlockDescriptor& descriptor = block.descriptor();
+      const ClaimOutcome outcome = claim_locked(static_cast<LockedBlock&&>(block), claim);
       if (outcome != ClaimOutcome::kBusy || !request_.wait_for_others) return outcome;
       // The other flusher may wait for blocks of our batch: write ours out first.
       write_batch();
-      block.wait_for_flusher(memory.owners());
+      descriptor.wait_for_claimant(actor_.owners());
       if (result_.error != 0) return ClaimOutcome::kFailed;
     }
   }
 
-  // Unlocks the block in every case.
-  ClaimOutcome claim_locked(BlockDescriptor& block, Claim* claim) {
-    const std::uint16_t dirty = block.dirty_pages.load(std::memory_order_relaxed);
-    if (dirty == 0) {
-      actor_.unlock(block, false);
-      return ClaimOutcome::kClean;
-    }
-    if (block.is_flushing(actor_.owners())) {
-      actor_.unlock(block, false);
-      return ClaimOutcome::kBusy;
-    }
+  ClaimOutcome claim_locked(LockedBlock block, Claim* claim) {
+    const std::uint16_t dirty = block.descriptor().dirty_pages();
+    if (dirty == 0) return ClaimOutcome::kClean;
+    if (block.is_claimed()) return ClaimOutcome::kBusy;
     const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
     const std::uint64_t start = offset_of(claim->number);
     const std::size_t inside =
         size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
-    claim->pages = inside == 0 ? 0 : static_cast<std::uint16_t>(dirty & pages_touched(0, inside));
-    if (claim->pages == 0) {
-      discard_past_end(block, claim->bucket);
+    const auto pages =
+        static_cast<std::uint16_t>(inside == 0 ? 0 : dirty & pages_touched(0, inside));
+    if (pages == 0) {
+      discard_past_end(block);
       return ClaimOutcome::kClean;
     }
-    block.flusher.store(actor_.self.bits(), std::memory_order_release);
-    claim->sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
-    block.flush_sequence = claim->sequence;
-    block.enter(BlockState::kFlushing);
-    actor_.unlock(block, false);
+    claim->block = static_cast<LockedBlock&&>(block).begin_flush(pages);
     if (const int error = locate_bytes(claim); error < 0) {
       result_.error = error;
       complete(*claim, false);
@@ -189,25 +170,19 @@ class Pass {
   }
 
   // Dirty pages past the end of the file belong to a truncation: one at work drops them itself, one
-  // that died in the middle leaves them to us. Unlocks the block.
-  void discard_past_end(BlockDescriptor& block, BucketIndex bucket) {
+  // that died in the middle leaves them to us.
+  void discard_past_end(LockedBlock& block) {
     Object& object = actor_.object(request_.object);
-    const bool nobody_truncates = object.lock.try_lock(actor_.self);
-    if (nobody_truncates) {
-      const std::uint16_t dirty = block.dirty_pages.load(std::memory_order_relaxed);
-      block.valid_pages.fetch_and(static_cast<std::uint16_t>(~dirty));
-      block.dirty_pages.store(0, std::memory_order_relaxed);
-      note_block_clean(actor_, bucket, request_.object);
-      block.enter(BlockState::kClean);
-      object.lock.unlock(actor_.self);
-    }
-    actor_.unlock(block, nobody_truncates);
+    if (!object.lock.try_lock(actor_.self)) return;
+    if (UnclaimedBlock unclaimed(block); unclaimed)
+      unclaimed.cut(static_cast<std::uint16_t>(~unclaimed.descriptor().dirty_pages()));
+    object.lock.unlock(actor_.self);
   }
 
   int locate_bytes(Claim* claim) {
     const NodeMemory& memory = *actor_.memory;
-    if (memory.in_memory(claim->bucket)) {
-      claim->bytes = memory.bytes(claim->bucket);
+    if (memory.in_memory(claim->block.bucket())) {
+      claim->bytes = memory.bytes(claim->block.bucket());
       return 0;
     }
     if (staging_ == nullptr) {
@@ -217,9 +192,9 @@ class Pass {
       staging_ = static_cast<std::byte*>(mapped);
     }
     claim->bytes = staging_ + kBlockBytes * staged_count_++;
-    const TierId tier = memory.tier_of(claim->bucket);
-    return memory.file_tier(tier).read_pages(memory.pool(tier).offset_of_bucket(claim->bucket),
-                                             claim->bytes, kBlockBytes);
+    const TierId tier = memory.tier_of(claim->block.bucket());
+    return memory.file_tier(tier).read_pages(
+        memory.pool(tier).offset_of_bucket(claim->block.bucket()), claim->bytes, kBlockBytes);
   }
 
   // Writes the claimed blocks in runs of adjacent bytes, one call each, and settles every claim.
@@ -232,14 +207,15 @@ class Pass {
     std::uint64_t run_end = 0;
     for (unsigned at = 0; at < claim_count_; ++at) {
       const Claim& claim = claims_[at];
+      const std::uint16_t pages = claim.block.pages();
       unsigned page = 0;
       while (page < kPagesPerBlock) {
-        if ((claim.pages >> page & 1) == 0) {
+        if ((pages >> page & 1) == 0) {
           ++page;
           continue;
         }
         unsigned past = page;
-        while (past < kPagesPerBlock && (claim.pages >> past & 1) != 0) ++past;
+        while (past < kPagesPerBlock && (pages >> past & 1) != 0) ++past;
         const std::uint64_t begin = offset_of(claim.number) + page * kPageBytes;
         const std::uint64_t end =
             std::min<std::uint64_t>(offset_of(claim.number) + past * kPageBytes, size);
@@ -298,29 +274,14 @@ class Pass {
     (void)stamp_store(request_.fd, unfinished_time(object.mtime_ns.load()));
   }
 
-  void complete(const Claim& claim, bool stored) {
+  void complete(Claim& claim, bool stored) {
     const NodeMemory& memory = *actor_.memory;
-    BlockDescriptor& block = memory.block(claim.bucket);
     if (stored) {
-      const auto pages = static_cast<unsigned>(__builtin_popcount(claim.pages));
-      memory.journal().note(raw(memory.tier_of(claim.bucket)), MoveJournal::kStore, request_.reason,
-                            pages * kPageBytes);
+      const auto pages = static_cast<unsigned>(__builtin_popcount(claim.block.pages()));
+      memory.journal().note(raw(memory.tier_of(claim.block.bucket())), MoveJournal::kStore,
+                            request_.reason, pages * kPageBytes);
     }
-    actor_.lock(block);
-    const std::uint32_t now =
-        BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
-    if (stored && now == claim.sequence) {
-      const auto left = static_cast<std::uint16_t>(block.dirty_pages.load() & ~claim.pages);
-      block.dirty_pages.store(left, std::memory_order_release);
-      if (left == 0) note_block_clean(actor_, claim.bucket, request_.object);
-      block.enter(left == 0 ? BlockState::kClean : BlockState::kDirty);
-    } else {
-      block.enter(BlockState::kDirty);
-      ++result_.blocks_left;
-    }
-    block.flusher.store(0, std::memory_order_release);
-    actor_.unlock(block, false);
-    futex_wake(block.flusher);
+    if (!static_cast<ClaimedBlock&&>(claim.block).end_flush(stored)) ++result_.blocks_left;
   }
 
   Actor& actor_;

@@ -2,13 +2,13 @@
 // Dirty blocks of one object to the backing store: in order of offset, coalesced, with writers at
 // work.
 //
-// For every block: lock, claim it by naming the flusher, note the sequence, unlock; write the dirty
-// pages of many blocks in one large call straight from the buckets; lock again: unchanged blocks
-// turn clean, changed ones stay dirty. Used by the service in the background and by clients for
-// fsync; both use a descriptor of their own.
+// For every block: lock, claim it, note the sequence, unlock; write the dirty pages of many blocks
+// in one large call straight from the buckets; lock again: unchanged blocks turn clean, changed ones
+// stay dirty. Used by the service in the background and by clients for fsync; both use a descriptor
+// of their own.
 //
-// Thread safety: any number of flushers; a block has one at a time, the others wait for it (fsync)
-// or pass (background).
+// Thread safety: any number of flushers; a block has one claimant at a time, the others wait for it
+// (fsync) or pass (background).
 #pragma once
 
 #include <errno.h>

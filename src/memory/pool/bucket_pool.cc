@@ -169,44 +169,42 @@ bool BucketPool::claim(std::uint32_t slab, State wanted, SizeClass size_class, O
   }
 }
 
-BucketIndex BucketPool::take(SlabIndex slab, Owner self, const OwnerTable& owners) {
+FreshBlock BucketPool::take(SlabIndex slab, const BlockWorker& worker) {
   std::uint64_t seen = words_.slabs[slab.value].load(std::memory_order_acquire);
   const std::uint16_t free = free_in(seen);
-  if (owner_in(seen) != self || free == 0) return BucketIndex::kNone;
+  FreshBlock block;
+  if (owner_in(seen) != worker.self || free == 0) return block;
+  CAIRN_DCHECK(state_in(seen) == State::kLeased);
   const unsigned bit = static_cast<unsigned>(std::countr_zero(free));
   const SizeClass size_class = class_in(seen);
   const BucketIndex bucket =
       bucket_at(slab.value, bit * pages_in(size_class) % shape_.descriptors_per_slab);
   // Locked before its bit is cleared: invariant 1. Others only ever set bits of a slab that we
   // lease.
-  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
-  descriptor.lock(self, owners);
-  CAIRN_DCHECK(descriptor.state.load() == BlockState::kFree);
-  descriptor.size_class = static_cast<std::uint8_t>(size_class);
+  block = FreshBlock::lock(worker, bucket);
+  block.set_size_class(size_class);
   words_.slabs[slab.value].fetch_and(~(std::uint64_t{1} << bit), std::memory_order_acq_rel);
-  return bucket;
+  return block;
 }
 
-BucketIndex BucketPool::take_whole(SlabIndex slab, Owner self, const OwnerTable& owners) {
-  const BucketIndex bucket = bucket_at(slab.value, 0);
-  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
-  descriptor.lock(self, owners);  // before the bit is cleared: invariant 1
-  CAIRN_DCHECK(descriptor.state.load() == BlockState::kFree);
+FreshBlock BucketPool::take_whole(SlabIndex slab, const BlockWorker& worker) {
+  // Locked before the bit is cleared: invariant 1.
+  FreshBlock block = FreshBlock::lock(worker, bucket_at(slab.value, 0));
   std::uint64_t seen = words_.slabs[slab.value].load(std::memory_order_relaxed);
   for (;;) {
     const AccountId account = account_in(seen);  // another's, when the run has ended meanwhile
-    const bool is_ours =
-        seen == pack(self, SizeClass::k64KiB, State::kLeased, account, all_free(SizeClass::k64KiB));
+    const bool is_ours = seen == pack(worker.self, SizeClass::k64KiB, State::kLeased, account,
+                                      all_free(SizeClass::k64KiB));
     if (!is_ours) {
-      descriptor.unlock(self, false);
-      return BucketIndex::kNone;
+      block.unlock();
+      return block;
     }
     const std::uint64_t taken = pack(Owner(), SizeClass::k64KiB, State::kShared, account, 0);
     if (words_.slabs[slab.value].compare_exchange_weak(seen, taken, std::memory_order_acq_rel))
       break;
   }
-  descriptor.size_class = static_cast<std::uint8_t>(SizeClass::k64KiB);
-  return bucket;
+  block.set_size_class(SizeClass::k64KiB);
+  return block;
 }
 
 void BucketPool::give_back(SlabIndex slab, Owner self) { settle(slab.value, self); }
@@ -228,42 +226,32 @@ void BucketPool::settle(std::uint32_t slab, Owner owner) {
   }
 }
 
-// The descriptor of a bucket that holds nothing any more. Requires: the lock.
-void BucketPool::empty(BlockDescriptor& descriptor) {
-  descriptor.clear_identity();
-  descriptor.valid_pages.store(0, std::memory_order_relaxed);
-  descriptor.dirty_pages.store(0, std::memory_order_relaxed);
-  // A flusher that died left its state behind; whoever releases has made sure that none is alive.
-  if (descriptor.state.load() == BlockState::kFlushing) descriptor.enter(BlockState::kDirty);
-  if (descriptor.state.load() != BlockState::kFree) descriptor.enter(BlockState::kFree);
-}
-
-bool BucketPool::keep(BucketIndex bucket, Owner self, SlabIndex* slab, AccountId account) {
-  if (!is_whole_slab(bucket)) return false;
-  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
-  slab->value = place_of(bucket).slab;
+bool BucketPool::keep(FreshBlock& block, Owner self, SlabIndex* slab, AccountId account) {
+  CAIRN_DCHECK(block.descriptor().state() == BlockState::kFree);
+  if (!is_whole_slab(block.bucket())) return false;
+  slab->value = place_of(block.bucket()).slab;
   // What take_whole() left; anything else is a carved slab, or one whose lessee still has it.
   std::uint64_t seen = pack(Owner(), SizeClass::k64KiB, State::kShared, account, 0);
   const std::uint64_t leased =
       pack(self, SizeClass::k64KiB, State::kLeased, account, all_free(SizeClass::k64KiB));
   if (words_.slabs[slab->value].load(std::memory_order_relaxed) != seen) return false;
-  // Emptied first: after a death in between, the sweep finds it locked, taken and without a block.
-  empty(descriptor);
+  // It is empty already: after a death in between, the sweep finds it locked, taken and without a
+  // block.
   const bool is_ours =
       words_.slabs[slab->value].compare_exchange_strong(seen, leased, std::memory_order_acq_rel);
   // Only the account can have changed, as its run has ended: then it is released as it is.
   CAIRN_DCHECK(is_ours || account_in(seen) != account);
   if (!is_ours) return false;
-  descriptor.unlock(self, true);
+  block.set_changed();
+  block.unlock();
   return true;
 }
 
-void BucketPool::release(BucketIndex bucket, Owner self) {
-  BlockDescriptor& descriptor = descriptors_[raw(bucket)];
-  const auto [slab, sub] = place_of(bucket);
-  const auto size_class = static_cast<SizeClass>(descriptor.size_class);
+void BucketPool::release(FreshBlock block) {
+  CAIRN_DCHECK(block.descriptor().state() == BlockState::kFree);
+  const auto [slab, sub] = place_of(block.bucket());
+  const SizeClass size_class = block.descriptor().size_class();
   const unsigned bit = sub / pages_in(size_class);
-  empty(descriptor);
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
     const std::uint16_t free = static_cast<std::uint16_t>(free_in(seen) | 1u << bit);
@@ -277,7 +265,7 @@ void BucketPool::release(BucketIndex bucket, Owner self) {
       break;
     }
   }
-  descriptor.unlock(self, true);
+  block.set_changed();
 }
 
 void BucketPool::set_hint(std::uint32_t slab, std::uint64_t word) {

@@ -32,25 +32,10 @@
 
 #include "base/ids.h"
 #include "memory/arena/owner.h"
-#include "memory/catalog/block.h"
+#include "memory/catalog/block_life.h"
 #include "memory/pool/capacity_accounts.h"
 
 namespace cairn {
-
-enum class SizeClass : std::uint8_t { k4KiB = 0, k16KiB = 1, k64KiB = 2 };
-inline constexpr unsigned kSizeClasses = 3;
-
-// Of any value: what is no class counts as the largest.
-constexpr unsigned pages_in(SizeClass size_class) {
-  const auto number = static_cast<unsigned>(size_class);
-  return 1u << (2 * (number < kSizeClasses ? number : kSizeClasses - 1));
-}
-constexpr std::size_t bytes_in(SizeClass size_class) { return pages_in(size_class) * kPageBytes; }
-// The smallest class that holds the first `end` bytes of a block.
-constexpr SizeClass class_for(std::size_t end) {
-  if (end <= bytes_in(SizeClass::k4KiB)) return SizeClass::k4KiB;
-  return end <= bytes_in(SizeClass::k16KiB) ? SizeClass::k16KiB : SizeClass::k64KiB;
-}
 
 struct SlabIndex {
   std::uint32_t value;
@@ -75,8 +60,7 @@ class BucketPool {
   };
 
   BucketPool() = default;
-  BucketPool(Words words, Shape shape, BlockDescriptor* descriptors)
-      : words_(words), shape_(shape), descriptors_(descriptors) {}
+  BucketPool(Words words, Shape shape) : words_(words), shape_(shape) {}
   // Marks every slab free. Only by the node service, before anyone attaches.
   void format();
 
@@ -94,28 +78,26 @@ class BucketPool {
   // Slabs whose words share a cache line. Processes that each take them one by one write the same
   // lines otherwise (two of them: 116 ns a pair of take and release, against 44 alone).
   static constexpr unsigned kSlabsTogether = 8;
-  // Takes a bucket from a slab that `self` leases: its descriptor comes locked, in state free.
-  // kNone when the slab has none left.
-  BucketIndex take(SlabIndex slab, Owner self, const OwnerTable& owners);
+  // Takes a bucket from a slab that the worker leases. Empty when the slab has none left.
+  FreshBlock take(SlabIndex slab, const BlockWorker& worker);
   // Takes the only bucket of a leased slab of the largest class, which is leased no more.
-  BucketIndex take_whole(SlabIndex slab, Owner self, const OwnerTable& owners);
+  FreshBlock take_whole(SlabIndex slab, const BlockWorker& worker);
   // The lessee is done with the slab.
   void give_back(SlabIndex slab, Owner self);
-  // Frees a bucket that is no longer published. Requires: its descriptor is locked by `self`;
-  // unlocks it.
-  void release(BucketIndex bucket, Owner self);
-  // The same, but the bucket's slab is leased by `self` from now on, so that no line which others
-  // use is written. False when the bucket is part of a carved slab, or another account's: nothing
-  // has happened then.
-  bool keep(BucketIndex bucket, Owner self, SlabIndex* slab, AccountId account);
+  // Frees the bucket.
+  void release(FreshBlock block);
+  // The same, but the bucket's slab is leased by `self`, who has the lock, from now on, so that no
+  // line which others use is written. False when the bucket is part of a carved slab, or another
+  // account's: nothing has happened then.
+  bool keep(FreshBlock& block, Owner self, SlabIndex* slab, AccountId account);
 
   // After a death: returns what `dead` had leased. Returns the number of slabs.
   std::uint32_t reclaim_leases(Owner dead);
   // The same for every owner that is dead, in one pass; also restores hints that a death in
   // mid-step lost.
   std::uint32_t reclaim_dead_leases(const OwnerTable& owners);
-  // True when the bucket is neither in the pool nor part of a larger one. Requires: its descriptor
-  // is locked by the caller, so that nobody takes or releases it meanwhile.
+  // True when the bucket is neither in the pool nor part of a larger one. Without its lock the
+  // answer is old.
   bool is_taken(BucketIndex bucket) const;
   // Slabs in state free by looking at every one; free_slabs() may drift by a few when a death falls
   // between the change of slabs and of the count.
@@ -228,13 +210,11 @@ class BucketPool {
   void note_taken(AccountId account, std::uint32_t slabs);
   void note_freed(AccountId account);
   void settle(std::uint32_t slab, Owner owner);
-  static void empty(BlockDescriptor& descriptor);
   void set_hint(std::uint32_t slab, std::uint64_t word);
   void restore_hint(std::uint32_t slab, std::uint64_t word);
 
   Words words_{};
   Shape shape_{};
-  BlockDescriptor* descriptors_ = nullptr;
 };
 
 }  // namespace cairn

@@ -25,20 +25,19 @@ class BucketPoolTest : public testing::Test {
     words.partial_hint[1] = partial_[1].get();
     words.free_slabs = &free_slabs_;
     words.accounts = accounts_.get();
-    pool_ = BucketPool(words, BucketPool::Shape{kSlabs, kPagesPerBlock, 1}, descriptors_.get());
+    pool_ = BucketPool(words, BucketPool::Shape{kSlabs, kPagesPerBlock, 1});
     pool_.format();
   }
   BucketIndex take(Lease& lease, SizeClass size_class, Owner self) {
     Lease::Fresh fresh;
-    const BucketIndex bucket = lease.take(pool_, size_class, self, owners_, 1, &fresh);
+    FreshBlock block = lease.take(pool_, size_class, worker(self), 1, &fresh);
     // In use: what a publisher does, without a directory.
-    if (bucket != BucketIndex::kNone) descriptors_[raw(bucket)].unlock(self, true);
-    return bucket;
+    return block ? block.bucket() : BucketIndex::kNone;
   }
   void release(BucketIndex bucket, Owner self) {
-    descriptors_[raw(bucket)].lock(self, owners_);
-    pool_.release(bucket, self);
+    pool_.release(FreshBlock::lock(worker(self), bucket));
   }
+  BlockWorker worker(Owner self) const { return BlockWorker{&catalog_, self}; }
 
   std::unique_ptr<std::atomic<std::uint32_t>[]> generations_{new std::atomic<std::uint32_t>[16]()};
   OwnerTable owners_{generations_.get(), 16};
@@ -50,6 +49,9 @@ class BucketPoolTest : public testing::Test {
   std::atomic<std::uint32_t> free_slabs_{0};
   std::unique_ptr<TierAccounts> accounts_{new TierAccounts()};
   std::unique_ptr<BlockDescriptor[]> descriptors_{new BlockDescriptor[kSlabs * kPagesPerBlock + 1]};
+  BlockCatalog catalog_{owners_, ObjectTable(),
+                        BlockDirectory(HashLines(), descriptors_.get(), kSlabs* kPagesPerBlock + 1),
+                        DirtyBlocks()};
   BucketPool pool_;
 };
 
@@ -161,12 +163,13 @@ TEST_F(BucketPoolTest, ATakenSlabIsSharedAndComesBackWhenItsBucketIsReleased) {
   const Owner self = owners_.current(1);
   std::uint32_t slab = 0;
   ASSERT_EQ(pool_.lease_whole(self, std::span(&slab, 1)), 1u);
-  const BucketIndex bucket = pool_.take_whole(SlabIndex{slab}, self, owners_);
-  ASSERT_NE(bucket, BucketIndex::kNone);
+  FreshBlock block = pool_.take_whole(SlabIndex{slab}, worker(self));
+  ASSERT_TRUE(block);
+  const BucketIndex bucket = block.bucket();
   EXPECT_TRUE(pool_.is_taken(bucket));
   EXPECT_EQ(pool_.leased_slabs(), 0u) << "nothing is left for the sweep to give back";
-  EXPECT_EQ(BlockDescriptor::owner_in(descriptors_[raw(bucket)].word.load()), self);
-  pool_.release(bucket, self);
+  EXPECT_EQ(BlockDescriptor::owner_in(descriptors_[raw(bucket)].word()), self);
+  pool_.release(std::move(block));
   EXPECT_FALSE(pool_.is_taken(bucket));
   EXPECT_EQ(pool_.free_slabs(), kSlabs);
 }
@@ -175,25 +178,30 @@ TEST_F(BucketPoolTest, AReleasedSlabStaysInStockForItsReleaser) {
   const Owner self = owners_.current(1);
   Lease lease;
   Lease::Fresh fresh;
-  const BucketIndex first = lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh);
-  const BucketIndex second = lease.take(pool_, SizeClass::k64KiB, self, owners_, 1, &fresh);
-  const BucketIndex third = lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh);
-  lease.release(pool_, third, self);
-  EXPECT_EQ(lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh), third);
+  const auto take_one = [&](unsigned wanted) {
+    return lease.take(pool_, SizeClass::k64KiB, worker(self), wanted, &fresh);
+  };
+  FreshBlock first = take_one(2);
+  FreshBlock second = take_one(1);
+  FreshBlock third = take_one(2);
+  const BucketIndex again = third.bucket();
+  lease.release(pool_, std::move(third), self);
+  third = take_one(2);
+  EXPECT_EQ(third.bucket(), again);
   EXPECT_EQ(fresh.count, 0u) << "from the stock";
-  descriptors_[raw(second)].enter(BlockState::kFilling);
-  descriptors_[raw(second)].set_identity(ObjectIndex{5}, BlockNumber{7});
+  const BucketIndex first_bucket = first.bucket();
+  const BucketIndex second_bucket = second.bucket();
   // The stock has one slab left of the two that were leased: there is room for one.
-  lease.release(pool_, second, self);
-  lease.release(pool_, first, self);
-  EXPECT_FALSE(pool_.is_taken(first));
-  EXPECT_FALSE(pool_.is_taken(second));
+  lease.release(pool_, std::move(second), self);
+  lease.release(pool_, std::move(first), self);
+  EXPECT_FALSE(pool_.is_taken(first_bucket));
+  EXPECT_FALSE(pool_.is_taken(second_bucket));
   EXPECT_EQ(pool_.leased_slabs(), 2u);
   EXPECT_EQ(pool_.free_slabs(), kSlabs - 3) << "first is the pool's again";
-  const BlockDescriptor& kept = descriptors_[raw(second)];
-  EXPECT_FALSE(BlockDescriptor::is_locked(kept.word.load()));
+  const BlockDescriptor& kept = descriptors_[raw(second_bucket)];
+  EXPECT_FALSE(BlockDescriptor::is_locked(kept.word()));
   EXPECT_EQ(kept.object_index(), ObjectIndex::kNone);
-  lease.release(pool_, third, self);
+  lease.release(pool_, std::move(third), self);
   lease.drop(pool_);
   EXPECT_EQ(pool_.free_slabs(), kSlabs);
 }
@@ -202,8 +210,7 @@ TEST_F(BucketPoolTest, WhatWasKeptByTheDeadComesBack) {
   const Owner victim = owners_.current(2);
   Lease lease;
   Lease::Fresh fresh;
-  const BucketIndex bucket = lease.take(pool_, SizeClass::k64KiB, victim, owners_, 1, &fresh);
-  lease.release(pool_, bucket, victim);
+  lease.release(pool_, lease.take(pool_, SizeClass::k64KiB, worker(victim), 1, &fresh), victim);
   EXPECT_EQ(pool_.leased_slabs(), 1u);
   owners_.advance(2);
   EXPECT_EQ(pool_.reclaim_dead_leases(owners_), 1u);
@@ -215,18 +222,18 @@ TEST_F(BucketPoolTest, CountsSlabsForTheAccountThatTookThem) {
   const Owner self = owners_.current(1);
   Lease lease;
   Lease::Fresh fresh;
-  const BucketIndex whole = lease.take(pool_, SizeClass::k64KiB, self, owners_, 2, &fresh, kRun);
-  const BucketIndex small = lease.take(pool_, SizeClass::k4KiB, self, owners_, 1, &fresh, kRun);
+  FreshBlock whole = lease.take(pool_, SizeClass::k64KiB, worker(self), 2, &fresh, kRun);
+  FreshBlock small = lease.take(pool_, SizeClass::k4KiB, worker(self), 1, &fresh, kRun);
   EXPECT_EQ(accounts_->used(kRun), 3u) << "two of the largest class, one carved";
-  EXPECT_EQ(pool_.account_of(whole), kRun);
-  EXPECT_EQ(pool_.account_of(small), kRun);
-  const BucketIndex other = lease.take(pool_, SizeClass::k64KiB, self, owners_, 1, &fresh);
+  EXPECT_EQ(pool_.account_of(whole.bucket()), kRun);
+  EXPECT_EQ(pool_.account_of(small.bucket()), kRun);
+  FreshBlock other = lease.take(pool_, SizeClass::k64KiB, worker(self), 1, &fresh);
   EXPECT_EQ(accounts_->used(kRun), 2u) << "the stock of another account has gone back";
   EXPECT_EQ(accounts_->used(AccountId::kNobody), 1u);
   pool_.transfer(kRun, AccountId{4});
   EXPECT_EQ(accounts_->used(kRun), 0u);
   EXPECT_EQ(accounts_->used(AccountId{4}), 2u);
-  for (const BucketIndex bucket : {whole, small, other}) pool_.release(bucket, self);
+  for (FreshBlock* block : {&whole, &small, &other}) pool_.release(std::move(*block));
   lease.drop(pool_);
   EXPECT_EQ(accounts_->used(AccountId{4}), 0u);
   EXPECT_EQ(accounts_->used(AccountId::kNobody), 0u);
@@ -255,13 +262,14 @@ TEST_F(BucketPoolTest, OnlyWholeSlabsOfOneWhoTakesAreKept) {
   const Owner self = owners_.current(1);
   Lease taker;
   Lease::Fresh fresh;
-  const BucketIndex whole = taker.take(pool_, SizeClass::k64KiB, self, owners_, 1, &fresh);
-  const BucketIndex small = taker.take(pool_, SizeClass::k4KiB, self, owners_, 1, &fresh);
+  FreshBlock whole = taker.take(pool_, SizeClass::k64KiB, worker(self), 1, &fresh);
+  FreshBlock small = taker.take(pool_, SizeClass::k4KiB, worker(self), 1, &fresh);
+  const BucketIndex small_bucket = small.bucket();
   Lease other;
-  other.release(pool_, whole, self);
+  other.release(pool_, std::move(whole), self);
   EXPECT_EQ(pool_.free_slabs(), kSlabs - 1);
-  taker.release(pool_, small, self);
-  EXPECT_FALSE(pool_.is_taken(small));
+  taker.release(pool_, std::move(small), self);
+  EXPECT_FALSE(pool_.is_taken(small_bucket));
   taker.drop(pool_);
   EXPECT_EQ(pool_.free_slabs(), kSlabs);
 }
@@ -275,10 +283,10 @@ TEST_F(BucketPoolTest, NothingIsTakenFromALeaseThatWasReclaimed) {
   std::uint32_t again = 0;
   ASSERT_EQ(pool_.lease_whole(owners_.current(2), std::span(&again, 1)), 1u);
   ASSERT_EQ(again, slab);
-  EXPECT_EQ(pool_.take_whole(SlabIndex{slab}, late, owners_), BucketIndex::kNone);
+  EXPECT_FALSE(pool_.take_whole(SlabIndex{slab}, worker(late)));
   const BlockDescriptor& descriptor = descriptors_[1 + slab];
-  ASSERT_FALSE(BlockDescriptor::is_locked(descriptor.word.load())) << "nobody waits for it";
-  EXPECT_NE(pool_.take_whole(SlabIndex{again}, owners_.current(2), owners_), BucketIndex::kNone);
+  ASSERT_FALSE(BlockDescriptor::is_locked(descriptor.word())) << "nobody waits for it";
+  EXPECT_TRUE(pool_.take_whole(SlabIndex{again}, worker(owners_.current(2))));
 }
 
 TEST_F(BucketPoolTest, ThreadsNeverShareABucket) {

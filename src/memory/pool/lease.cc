@@ -5,9 +5,9 @@
 
 namespace cairn {
 
-BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
-                        const OwnerTable& owners, unsigned wanted, Fresh* fresh,
-                        AccountId account) {
+FreshBlock Lease::take(BucketPool& pool, SizeClass size_class, const BlockWorker& worker,
+                       unsigned wanted, Fresh* fresh, AccountId account) {
+  const Owner self = worker.self;
   if (owner_ != self) {
     forget();
     owner_ = self;
@@ -24,18 +24,17 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
   if (size_class != SizeClass::k64KiB) {
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (has_carved_[index]) {
-        const BucketIndex bucket = pool.take(SlabIndex{carved_[index]}, self, owners);
-        if (bucket != BucketIndex::kNone) return bucket;
+        if (FreshBlock block = pool.take(SlabIndex{carved_[index]}, worker)) return block;
         pool.give_back(SlabIndex{carved_[index]}, self);
         has_carved_[index] = false;
       }
       SlabIndex slab{};
-      if (!pool.lease(size_class, self, &cursor_, &slab, account)) return BucketIndex::kNone;
+      if (!pool.lease(size_class, self, &cursor_, &slab, account)) return {};
       carved_[index] = slab.value;
       has_carved_[index] = true;
       *fresh = Fresh{slab.value, 1};
     }
-    return BucketIndex::kNone;
+    return {};
   }
   if (whole_count_ == 0) {
     // A small pool is shared out in small portions, so that one thread cannot sit on all of it.
@@ -43,21 +42,22 @@ BucketIndex Lease::take(BucketPool& pool, SizeClass size_class, Owner self,
     const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
     whole_limit_ = portion;
     whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account, last_);
-    if (whole_count_ == 0) return BucketIndex::kNone;
+    if (whole_count_ == 0) return {};
     last_ = whole_[whole_count_ - 1];
     std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
     const std::uint32_t lowest = whole_[whole_count_ - 1];
     if (whole_[0] - lowest + 1 == whole_count_) *fresh = Fresh{lowest, whole_count_};
   }
-  return pool.take_whole(SlabIndex{whole_[--whole_count_]}, self, owners);
+  return pool.take_whole(SlabIndex{whole_[--whole_count_]}, worker);
 }
 
-void Lease::release(BucketPool& pool, BucketIndex bucket, Owner self) {
+void Lease::release(BucketPool& pool, FreshBlock block, Owner self) {
+  CAIRN_DCHECK(BlockDescriptor::owner_in(block.descriptor().word()) == self);
   SlabIndex slab{};
-  if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(bucket, self, &slab, account_)) {
+  if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(block, self, &slab, account_)) {
     whole_[whole_count_++] = slab.value;
   } else {
-    pool.release(bucket, self);
+    pool.release(static_cast<FreshBlock&&>(block));
   }
 }
 

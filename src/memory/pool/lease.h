@@ -17,20 +17,20 @@ class Lease {
  public:
   static constexpr unsigned kSlabsMax = 16;  // 1 MiB: one large write's worth
 
-  // A free bucket with its descriptor locked, or kNone when the tier is full for the account.
-  // `fresh` is told which part of the tier was leased anew, so that its pages can be populated in
-  // one call. The stock is one account's: what was left of another's goes back first.
+  // A free bucket, or nothing when the tier is full for the account. `*fresh` says which part of
+  // the tier was leased anew, so that its pages can be populated in one call. The stock is one
+  // account's: what was left of another's goes back first.
   struct Fresh {
     std::uint32_t first_slab = 0;
     std::uint32_t count = 0;
   };
-  BucketIndex take(BucketPool& pool, SizeClass size_class, Owner self, const OwnerTable& owners,
-                   unsigned wanted, Fresh* fresh, AccountId account = AccountId::kNobody);
+  FreshBlock take(BucketPool& pool, SizeClass size_class, const BlockWorker& worker,
+                  unsigned wanted, Fresh* fresh, AccountId account = AccountId::kNobody);
 
   // Frees a bucket as BucketPool::release() does. A whole slab may stay in stock for the next
   // take(): who removes a file and writes it anew needs no search and no line of anybody else.
-  // The stock never grows past what the last lease took. Requires: as BucketPool::release().
-  void release(BucketPool& pool, BucketIndex bucket, Owner self);
+  // The stock never grows past what the last lease took. Requires: `self` has the block's lock.
+  void release(BucketPool& pool, FreshBlock block, Owner self);
 
   // Gives every slab back. Requires: the same pool and owner as in take().
   void drop(BucketPool& pool);

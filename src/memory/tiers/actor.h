@@ -70,14 +70,8 @@ struct Actor {
   bool is_sampled() const {
     return counters->get(Counter::kReadHits) % kSampleEvery == kSampleEvery / 2;
   }
-  // Afterwards the descriptor names a block only if the directory agrees.
-  void lock(BlockDescriptor& block) const {
-    if (__builtin_expect(block.lock(self, owners()), 0)) settle_stolen(block);
-  }
-  void unlock(BlockDescriptor& block, bool changed) const { block.unlock(self, changed); }
-
- private:
-  void settle_stolen(BlockDescriptor& block) const;
+  // As whom it takes the locks of blocks.
+  BlockWorker worker() const { return BlockWorker{&memory->catalog(), self}; }
 };
 
 }  // namespace cairn

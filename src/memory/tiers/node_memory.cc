@@ -91,21 +91,24 @@ Status NodeMemory::bind(const MemoryShape& shape) {
   events_ = reinterpret_cast<EventRing*>(base + layout.events);
   accounts_ = reinterpret_cast<AccountTable*>(base + layout.accounts);
   slots_ = reinterpret_cast<ClientSlot*>(base + layout.slots);
-  owners_ = OwnerTable(reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.generations),
-                       shape.clients_max);
-  objects_ = ObjectTable(
-      reinterpret_cast<Object*>(base + layout.objects), layout.object_count,
-      HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines), layout.object_line_count),
-      &header_->object_cursor, &header_->objects_live, &header_->keys_unserved);
   descriptions_ = DescriptionTable(
       reinterpret_cast<OpenDescription*>(base + layout.descriptions), shape.descriptions_max,
       reinterpret_cast<Hold*>(base + layout.holds), shape.holds_max, &header_->description_cursor,
       &header_->hold_cursor, FullMark(&header_->descriptions_full), FullMark(&header_->holds_full));
   auto* descriptors = reinterpret_cast<BlockDescriptor*>(base + layout.descriptors);
-  directory_ = BlockDirectory(
-      HashLines(reinterpret_cast<HashLine*>(base + layout.block_lines), layout.block_line_count),
-      descriptors, layout.bucket_count);
-  dirty_map_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + layout.dirty_map);
+  catalog_ = BlockCatalog(
+      OwnerTable(reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.generations),
+                 shape.clients_max),
+      ObjectTable(reinterpret_cast<Object*>(base + layout.objects), layout.object_count,
+                  HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines),
+                            layout.object_line_count),
+                  &header_->object_cursor, &header_->objects_live, &header_->keys_unserved),
+      BlockDirectory(HashLines(reinterpret_cast<HashLine*>(base + layout.block_lines),
+                               layout.block_line_count),
+                     descriptors, layout.bucket_count),
+      DirtyBlocks(reinterpret_cast<std::atomic<std::uint64_t>*>(base + layout.dirty_map),
+                  layout.bucket_count, &header_->dirty_bytes,
+                  FlusherBell{&header_->flusher_wake, &header_->flusher_sleeping}));
   bucket_count_ = layout.bucket_count;
 
   const auto words_at = [base](std::uint64_t offset) {
@@ -127,7 +130,7 @@ Status NodeMemory::bind(const MemoryShape& shape) {
     pool_shape.descriptors_per_slab = tier == 0 ? kPagesPerBlock : 1;
     pool_shape.first_bucket = first_bucket;
     first_bucket += pool_shape.slab_count * pool_shape.descriptors_per_slab;
-    pools_[tier] = BucketPool(words, pool_shape, descriptors);
+    pools_[tier] = BucketPool(words, pool_shape);
     if (tier == 0) memory_buckets_end_ = first_bucket;
     if (pool_shape.slab_count != 0) tier_count_ = tier + 1;
   }
@@ -198,14 +201,7 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
   return memory;
 }
 
-// The sleeper announces itself, looks for work once more and then sleeps; so a wake is a load for
-// everybody else.
-void NodeMemory::wake_flusher() const {
-  if (header_->flusher_sleeping.load(std::memory_order_seq_cst) == 0) return;
-  header_->flusher_wake.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(header_->flusher_wake);
-}
-
+// As FlusherBell::ring().
 void NodeMemory::wake_organizer() const {
   if (header_->organizer_sleeping.load(std::memory_order_seq_cst) == 0) return;
   header_->organizer_wake.fetch_add(1, std::memory_order_acq_rel);
@@ -216,20 +212,20 @@ void NodeMemory::wake_organizer() const {
 std::size_t NodeMemory::take_mark(BucketIndex bucket) const {
   BlockDescriptor& descriptor = block(bucket);
   if (__builtin_expect(!descriptor.is_unread(), 1) || !descriptor.take_unread()) return 0;
-  if (in_memory(bucket)) return bytes_in(static_cast<SizeClass>(descriptor.size_class));
-  fetches_.note_left_below(descriptor.fetched_by, kBlockBytes);
+  if (in_memory(bucket)) return descriptor.bucket_bytes();
+  fetches_.note_left_below(descriptor.fetched_by(), kBlockBytes);
   return kBlockBytes;
 }
 
 bool NodeMemory::note_used(BucketIndex bucket, bool was_late) const {
   const std::size_t bytes = take_mark(bucket);
-  if (bytes != 0) fetches_.note_used(block(bucket).fetched_by, bytes, was_late);
+  if (bytes != 0) fetches_.note_used(block(bucket).fetched_by(), bytes, was_late);
   return bytes != 0;
 }
 
 bool NodeMemory::note_unused(BucketIndex bucket) const {
   const std::size_t bytes = take_mark(bucket);
-  if (bytes != 0) fetches_.note_evicted_unused(block(bucket).fetched_by, bytes);
+  if (bytes != 0) fetches_.note_evicted_unused(block(bucket).fetched_by(), bytes);
   return bytes != 0;
 }
 

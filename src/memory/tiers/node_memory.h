@@ -22,9 +22,8 @@
 #include "memory/arena/event_ring.h"
 #include "memory/arena/owner.h"
 #include "memory/arena/shared_segment.h"
-#include "memory/catalog/block_directory.h"
+#include "memory/catalog/block_catalog.h"
 #include "memory/catalog/description_table.h"
-#include "memory/catalog/object_table.h"
 #include "memory/catalog/rule_table.h"
 #include "memory/pool/bucket_pool.h"
 #include "memory/pool/capacity_accounts.h"
@@ -37,7 +36,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 11;
+inline constexpr std::uint32_t kLayoutVersion = 12;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -169,9 +168,11 @@ class NodeMemory {
   // As it was agreed upon, whatever stands in the header now.
   const MemoryShape& shape() const { return shape_; }
   std::uint32_t slot_count() const { return shape_.clients_max; }
-  const OwnerTable& owners() const { return owners_; }
-  OwnerTable& owners() { return owners_; }
-  ObjectTable& objects() const { return objects_; }
+  // All blocks, and whatever changes them.
+  const BlockCatalog& catalog() const { return catalog_; }
+  const OwnerTable& owners() const { return catalog_.owners(); }
+  OwnerTable& owners() { return catalog_.owners(); }
+  ObjectTable& objects() const { return catalog_.objects(); }
   OwnedLock& extend_lock(ObjectIndex object) const {
     return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
   }
@@ -204,11 +205,8 @@ class NodeMemory {
   }
   AccountTable& accounts() const { return *accounts_; }
   DescriptionTable& descriptions() const { return descriptions_; }
-  BlockDirectory& directory() const { return directory_; }
-  BlockDescriptor& block(BucketIndex index) const { return directory_.at(index); }
-  BucketIndex index_of(const BlockDescriptor& block) const {
-    return static_cast<BucketIndex>(&block - &directory_.at(BucketIndex::kNone));
-  }
+  BlockDirectory& directory() const { return catalog_.directory(); }
+  BlockDescriptor& block(BucketIndex index) const { return catalog_.block(index); }
 
   unsigned tier_count() const { return tier_count_; }
   // The tiers that a block of this mode may be in: the swap area is scratch's alone.
@@ -239,25 +237,10 @@ class NodeMemory {
   const SharedSegment& control() const { return control_; }
   std::uint32_t bucket_count() const { return bucket_count_; }
 
-  // One bit per bucket that may be dirty: how the flusher finds its work. Set before a block turns
-  // dirty.
-  void mark_dirty(BucketIndex index) const {
-    auto& word = dirty_map_[raw(index) / 64];
-    const std::uint64_t bit = std::uint64_t{1} << (raw(index) % 64);
-    if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit);
-  }
-  void clear_dirty(BucketIndex index) const {
-    dirty_map_[raw(index) / 64].fetch_and(~(std::uint64_t{1} << (raw(index) % 64)));
-  }
+  // How the flusher finds its work.
   template <typename Visit>
   void for_each_maybe_dirty(Visit&& visit) const {
-    for (std::uint32_t word = 0; word <= bucket_count_ / 64; ++word) {
-      std::uint64_t bits = dirty_map_[word].load(std::memory_order_acquire);
-      for (; bits != 0; bits &= bits - 1) {
-        const std::uint32_t index = word * 64 + static_cast<unsigned>(__builtin_ctzll(bits));
-        if (index < bucket_count_) visit(static_cast<BucketIndex>(index));
-      }
-    }
+    catalog_.dirty().for_each_maybe_dirty(visit);
   }
 
   void note_device_read(TierId tier, std::uint32_t now_ms) const {
@@ -265,7 +248,7 @@ class NodeMemory {
     if (seen.load(std::memory_order_relaxed) != now_ms)
       seen.store(now_ms, std::memory_order_relaxed);
   }
-  void wake_flusher() const;
+  void wake_flusher() const { catalog_.dirty().bell().ring(); }
   void wake_organizer() const;
   // Memory that is kept allocated ahead of use: 16 to 256 MiB.
   static constexpr std::uint32_t kWarmSlabsMin = 256;
@@ -285,18 +268,15 @@ class NodeMemory {
   ControlHeader* header_ = nullptr;
   AccountTable* accounts_ = nullptr;
   ClientSlot* slots_ = nullptr;
-  OwnerTable owners_;
-  mutable ObjectTable objects_;
+  BlockCatalog catalog_;
   mutable RuleTable rules_;
   MoveJournal journal_;
   FetchJournal fetches_;
   EventRing* events_ = nullptr;
   std::atomic<std::uint64_t>* told_ = nullptr;  // a bit per slot
   mutable DescriptionTable descriptions_;
-  mutable BlockDirectory directory_;
   mutable std::array<BucketPool, kTiersMax> pools_;
   std::array<FileTier, kTiersMax> file_tiers_;
-  std::atomic<std::uint64_t>* dirty_map_ = nullptr;
   unsigned tier_count_ = 0;
   std::uint32_t bucket_count_ = 0;
   std::uint32_t memory_buckets_end_ = 0;

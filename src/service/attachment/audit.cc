@@ -85,9 +85,8 @@ bool Audit::correct_references(Actor& actor) {
 
 bool Audit::has_dirty_pages() const {
   bool dirty = false;
-  memory_.for_each_maybe_dirty([&](BucketIndex bucket) {
-    dirty = dirty || memory_.block(bucket).dirty_pages.load(std::memory_order_relaxed) != 0;
-  });
+  memory_.for_each_maybe_dirty(
+      [&](BucketIndex bucket) { dirty = dirty || memory_.block(bucket).dirty_pages() != 0; });
   return dirty;
 }
 

@@ -15,33 +15,33 @@ namespace {
 
 bool is_dead(Owner owner, const OwnerTable& owners) { return owner && !owners.is_alive(owner); }
 
-// Requires: the lock. Frees the bucket if no block is in it, else unlocks it.
-void settle_locked(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
-  BlockDescriptor& block = actor.memory->block(bucket);
-  if (block.object_index() == ObjectIndex::kNone && pool.is_taken(bucket)) {
-    pool.release(bucket, actor.self);
+// Frees the bucket if no block is in it, else unlocks it.
+void settle_locked(BucketPool& pool, LockedBlock block, SweepCounts* counts) {
+  if (block.descriptor().object_index() == ObjectIndex::kNone && pool.is_taken(block.bucket())) {
+    pool.release(FreshBlock::take_over(static_cast<LockedBlock&&>(block)));
     ++counts->buckets_freed;
     return;
   }
   // The sequence advances: a reader that copied while the dead owner wrote must not accept its
   // copy.
-  actor.unlock(block, true);
+  block.set_changed();
   ++counts->blocks_unlocked;
 }
 
 void settle_bucket(Actor& actor, BucketPool& pool, BucketIndex bucket, SweepCounts* counts) {
-  BlockDescriptor& block = actor.memory->block(bucket);
-  const std::uint64_t seen = block.word.load(std::memory_order_acquire);
+  const BlockDescriptor& block = actor.memory->block(bucket);
+  const std::uint64_t seen = block.word(std::memory_order_acquire);
   if (is_dead(BlockDescriptor::owner_in(seen), actor.owners())) {
-    actor.lock(block);
-    settle_locked(actor, pool, bucket, counts);
+    settle_locked(pool, LockedBlock(actor.worker(), bucket), counts);
     return;
   }
   // Somebody else took the lock over first and found that the bucket is no block's place any more.
   // (A taken bucket without a block is otherwise always locked.)
   const bool is_orphan = !BlockDescriptor::is_locked(seen) &&
                          block.object_index() == ObjectIndex::kNone && pool.is_taken(bucket);
-  if (is_orphan && block.try_lock(actor.self)) settle_locked(actor, pool, bucket, counts);
+  if (!is_orphan) return;
+  if (LockedBlock locked = LockedBlock::try_lock(actor.worker(), bucket))
+    settle_locked(pool, static_cast<LockedBlock&&>(locked), counts);
 }
 
 // A death between the change of a slab and of the counts leaves them off: the free slabs, or those
@@ -170,10 +170,7 @@ std::uint32_t sweep_locks(Actor& actor) {
   const NodeMemory& memory = *actor.memory;
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
     memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
-      std::atomic<std::uint32_t>& flusher = memory.block(bucket).flusher;
-      std::uint32_t seen = flusher.load(std::memory_order_relaxed);
-      if (is_dead(Owner::from_bits(seen), owners) && flusher.compare_exchange_strong(seen, 0))
-        ++released;
+      if (memory.block(bucket).release_dead_claim(owners)) ++released;
     });
   }
   return released;
@@ -183,7 +180,7 @@ std::uint32_t count_dead_locks(const NodeMemory& memory) {
   std::uint32_t dead = 0;
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
     memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
-      const std::uint64_t word = memory.block(bucket).word.load(std::memory_order_relaxed);
+      const std::uint64_t word = memory.block(bucket).word();
       if (is_dead(BlockDescriptor::owner_in(word), memory.owners())) ++dead;
     });
   }

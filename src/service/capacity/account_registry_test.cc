@@ -34,10 +34,8 @@ class AccountRegistryTest : public ::testing::Test {
     const auto account = static_cast<AccountId>(memory_.slot(self.slot()).account.load());
     for (unsigned count = 0; count < slabs; ++count) {
       Lease::Fresh fresh;
-      const BucketIndex bucket = lease.take(memory_.pool(TierId::kMemory), SizeClass::k64KiB, self,
-                                            memory_.owners(), 1, &fresh, account);
-      ASSERT_NE(bucket, BucketIndex::kNone);
-      memory_.block(bucket).unlock(self, true);
+      ASSERT_TRUE(lease.take(memory_.pool(TierId::kMemory), SizeClass::k64KiB,
+                             BlockWorker{&memory_.catalog(), self}, 1, &fresh, account));
     }
   }
 

@@ -21,10 +21,10 @@ std::unordered_map<std::uint32_t, Hotness::Measured> Hotness::measure(
     memory_.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
       const BlockDescriptor& block = memory_.block(bucket);
       const ObjectIndex object = block.object_index();
-      if (object == ObjectIndex::kNone || block.state.load() == BlockState::kFree) return;
+      if (object == ObjectIndex::kNone || block.state() == BlockState::kFree) return;
       if ((policies >> memory_.objects().at(object).handling().policy & 1) == 0) return;
       Measured& measured = result[raw(object)];
-      measured.accesses += block.frequency.load(std::memory_order_relaxed);
+      measured.accesses += block.frequency();
       measured.bytes += kBlockBytes;
       measured.lowest = tier;
     });

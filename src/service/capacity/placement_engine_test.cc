@@ -36,9 +36,8 @@ class PlacementEngineTest : public ::testing::Test {
     for (std::uint32_t number = 0; number < kMemorySlabs; ++number) {
       const BucketIndex bucket =
           memory_.directory().find(object_, static_cast<BlockNumber>(number));
-      actor_.lock(memory_.block(bucket));
-      memory_.directory().withdraw(bucket, actor_.self, memory_.owners());
-      memory_.pool(TierId::kMemory).release(bucket, actor_.self);
+      LockedBlock block(actor_.worker(), bucket);
+      memory_.pool(TierId::kMemory).release(UnclaimedBlock(block).vacate());
     }
   }
   bool makes_room(unsigned policy) const {

@@ -83,9 +83,9 @@ Explanation::Range Explanation::range_of(BucketIndex bucket, BlockNumber number,
   range.begin = offset_of(number);
   range.end = std::min(size, range.begin + kBlockBytes);
   range.tier = tier_name(config_, raw(memory_.tier_of(bucket)));
-  range.dirty = block.dirty_pages.load() != 0;
-  range.since_ms = range.dirty ? block.dirty_since_ms.load() : block.placed_ms.load();
-  range.reason = name_of(static_cast<PlacementReason>(block.reason.load()));
+  range.dirty = block.dirty_pages() != 0;
+  range.since_ms = range.dirty ? block.dirty_since_ms() : block.placed_ms();
+  range.reason = name_of(block.reason());
   return range;
 }
 
@@ -101,7 +101,7 @@ Explanation::Ranges Explanation::ranges_of(ObjectIndex index, std::uint64_t size
     if (bucket == BucketIndex::kNone) continue;
     --left;
     const auto pages =
-        static_cast<unsigned>(__builtin_popcount(memory_.block(bucket).dirty_pages.load()));
+        static_cast<unsigned>(__builtin_popcount(memory_.block(bucket).dirty_pages()));
     ranges.dirty_bytes += pages * kPageBytes;
     ranges.add(range_of(bucket, block, size));
   }

@@ -127,15 +127,15 @@ class Stager::Staging {
       outcome_.bytes_no_room += length;
       return 0;
     }
-    const std::uint16_t valid = block.descriptor().valid_pages.load(std::memory_order_relaxed);
+    const std::uint16_t valid = block.descriptor().valid_pages();
     if ((valid & wanted) == wanted) return 0;
     int error = 0;
-    if (block.in_memory()) {
+    if (memory_.in_memory(block.bucket())) {
       error = fill_pages(access, block, number, wanted);
     } else if (valid == 0) {
       error = fill_in_file_tier(access, block, number);
     }
-    if (error < 0 && block.descriptor().valid_pages.load() == 0) discard_block(actor_, block);
+    if (error < 0 && block.descriptor().valid_pages() == 0) discard_unfilled(actor_, block);
     return error;
   }
 
@@ -143,7 +143,7 @@ class Stager::Staging {
   // there is none, or it cannot move now.
   bool bring(BucketIndex bucket, std::uint16_t wanted) {
     if (!request_.tier || bucket == BucketIndex::kNone) return false;
-    if ((memory_.block(bucket).valid_pages.load() & wanted) != wanted) return false;
+    if ((memory_.block(bucket).valid_pages() & wanted) != wanted) return false;
     if (memory_.tier_of(bucket) == *request_.tier) return true;
     if (!batch_.add(actor_, bucket, *request_.tier, PlacementReason::kStaged)) return false;
     if (batch_.is_full()) (void)batch_.finish(actor_);

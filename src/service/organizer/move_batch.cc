@@ -8,9 +8,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/futex.h"
 #include "base/system_call.h"
-#include "memory/flush/dirty_accounting.h"
 
 namespace cairn {
 namespace {
@@ -26,20 +24,11 @@ void rest(std::int64_t nanos) {
   ::nanosleep(&time, nullptr);
 }
 
-void unpin(BlockDescriptor& block) { block.flusher.store(0, std::memory_order_release); }
-
 }  // namespace
-
-bool has_bytes(const BlockDescriptor& block) {
-  const BlockState state = block.state.load(std::memory_order_relaxed);
-  return state == BlockState::kClean || state == BlockState::kDirty ||
-         state == BlockState::kFlushing;
-}
 
 std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
   if (!memory.in_memory(bucket)) return kBlockBytes;
-  return static_cast<std::uint32_t>(
-      bytes_in(static_cast<SizeClass>(memory.block(bucket).size_class)));
+  return static_cast<std::uint32_t>(memory.block(bucket).bucket_bytes());
 }
 
 MoveBatch::MoveBatch(const NodeMemory& memory, BatchWriter& writer)
@@ -72,36 +61,26 @@ std::size_t MoveBatch::blocks_at_once(TierId tier) const {
 
 // Step 1. False when the block cannot move now.
 bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReason reason) {
-  BlockDescriptor& block = memory_.block(from);
-  if (!block.try_lock(actor.self)) return false;
-  const bool movable = block.object_index() != ObjectIndex::kNone && has_bytes(block) &&
-                       !block.is_flushing(actor.owners()) &&
-                       actor.object(block.object_index()).through.load() == 0 &&
-                       memory_.directory().find(block.object_index(), block.block_number()) == from;
-  if (!movable) {
-    actor.unlock(block, false);
-    return false;
-  }
+  LockedBlock block = LockedBlock::try_lock(actor.worker(), from);
+  if (!block) return false;
+  const BlockDescriptor& descriptor = block.descriptor();
+  const ObjectIndex object = descriptor.object_index();
+  const bool movable = object != ObjectIndex::kNone && descriptor.has_bytes() && !block.is_held() &&
+                       actor.object(object).through.load() == 0 &&
+                       memory_.directory().find(object, descriptor.block_number()) == from;
+  if (!movable) return false;
   Lease::Fresh fresh;
   // It stays on the account where it is.
   const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
-  const BucketIndex to =
-      actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB, actor.self,
-                                     actor.owners(), kBlocksMax, &fresh, account);
-  if (to == BucketIndex::kNone) {
-    actor.unlock(block, false);
-    return false;
-  }
   Move move;
-  move.from = from;
-  move.to = to;
-  move.sequence = BlockDescriptor::sequence_in(block.word.load(std::memory_order_relaxed));
+  move.fresh = actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB,
+                                              actor.worker(), kBlocksMax, &fresh, account);
+  if (!move.fresh) return false;
   move.length = bucket_bytes(memory_, from);
   move.reason = reason;
-  block.flusher.store(actor.self.bits(), std::memory_order_release);
-  actor.unlock(block, false);
+  move.claim = static_cast<LockedBlock&&>(block).begin_move();
   std::vector<Move>& moves = flights_[filling_].moves;
-  moves.push_back(move);
+  moves.push_back(static_cast<Move&&>(move));
   const std::size_t from_limit = blocks_at_once(memory_.tier_of(from));
   const std::size_t to_limit = blocks_at_once(target);
   is_beside_reads_ = is_beside_reads_ || std::min(from_limit, to_limit) == kBlocksBesideReads;
@@ -129,8 +108,8 @@ std::byte* MoveBatch::staged(Flight& flight, std::size_t slot) const {
 void MoveBatch::read_run(std::span<Move> run) const {
   std::array<iovec, kBlocksMax> parts;
   for (std::size_t at = 0; at < run.size(); ++at) parts[at] = {run[at].bytes, run[at].length};
-  const FileTier& tier = memory_.file_tier(memory_.tier_of(run[0].from));
-  const int error = tier.read_parts(offset_of(run[0].from), std::span(parts.data(), run.size()));
+  const FileTier& tier = memory_.file_tier(memory_.tier_of(run[0].from()));
+  const int error = tier.read_parts(offset_of(run[0].from()), std::span(parts.data(), run.size()));
   if (error == 0) return;
   for (Move& move : run) move.bytes = nullptr;
 }
@@ -139,24 +118,25 @@ void MoveBatch::read_run(std::span<Move> run) const {
 // move whose bytes could not be had is left with none.
 void MoveBatch::fetch(Flight& flight) const {
   std::vector<Move>& moves = flight.moves;
-  std::sort(moves.begin(), moves.end(),
-            [](const Move& left, const Move& right) { return raw(left.from) < raw(right.from); });
+  std::sort(moves.begin(), moves.end(), [](const Move& left, const Move& right) {
+    return raw(left.from()) < raw(right.from());
+  });
   for (std::size_t at = 0; at < moves.size(); ++at) {
     Move& move = moves[at];
-    if (memory_.in_memory(move.from)) {
-      move.bytes = memory_.bytes(move.from);
+    if (memory_.in_memory(move.from())) {
+      move.bytes = memory_.bytes(move.from());
     } else {
-      move.bytes = memory_.in_memory(move.to) ? memory_.bytes(move.to) : staged(flight, at);
+      move.bytes = memory_.in_memory(move.to()) ? memory_.bytes(move.to()) : staged(flight, at);
     }
   }
   std::size_t begin = 0;
   while (begin < moves.size()) {
     std::size_t past = begin + 1;
     const Move& first = moves[begin];
-    if (!memory_.in_memory(first.from) && first.bytes != nullptr) {
-      const TierId tier = memory_.tier_of(first.from);
-      while (past < moves.size() && raw(moves[past].from) == raw(moves[past - 1].from) + 1 &&
-             memory_.tier_of(moves[past].from) == tier) {
+    if (!memory_.in_memory(first.from()) && first.bytes != nullptr) {
+      const TierId tier = memory_.tier_of(first.from());
+      while (past < moves.size() && raw(moves[past].from()) == raw(moves[past - 1].from()) + 1 &&
+             memory_.tier_of(moves[past].from()) == tier) {
         ++past;
       }
       read_run(std::span(moves).subspan(begin, past - begin));
@@ -170,13 +150,13 @@ void MoveBatch::put(Flight& flight) {
   std::vector<Move>& moves = flight.moves;
   std::vector<BatchWrite>& writes = flight.writes;
   std::sort(moves.begin(), moves.end(),
-            [](const Move& left, const Move& right) { return raw(left.to) < raw(right.to); });
+            [](const Move& left, const Move& right) { return raw(left.to()) < raw(right.to()); });
   for (std::size_t at = 0; at < moves.size(); ++at) {
     const Move& move = moves[at];
-    if (move.bytes == nullptr || memory_.in_memory(move.to)) continue;
+    if (move.bytes == nullptr || memory_.in_memory(move.to())) continue;
     flight.parts[at] = {move.bytes, move.length};
-    const TierId tier = memory_.tier_of(move.to);
-    const std::uint64_t offset = offset_of(move.to);
+    const TierId tier = memory_.tier_of(move.to());
+    const std::uint64_t offset = offset_of(move.to());
     const bool continues = !writes.empty() &&
                            flight.begins.back() + writes.back().parts.size() == at &&
                            writes.back().tier == &memory_.file_tier(tier) &&
@@ -204,12 +184,8 @@ std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
       flight.moves[flight.begins[index] + at].bytes = nullptr;
   }
   std::uint32_t moved = 0;
-  for (const Move& move : flight.moves) {
-    if (move.bytes != nullptr && commit(actor, move)) {
-      ++moved;
-    } else {
-      give_up(actor, move);
-    }
+  for (Move& move : flight.moves) {
+    if (commit(actor, move)) ++moved;
   }
   flight.moves.clear();
   flight.writes.clear();
@@ -240,39 +216,24 @@ std::uint32_t MoveBatch::finish(Actor& actor) {
   return moved;
 }
 
-// Step 3. False when the block changed meanwhile: it is then still pinned and unlocked.
-bool MoveBatch::commit(Actor& actor, const Move& move) {
-  BlockDescriptor& old = memory_.block(move.from);
-  BlockDescriptor& fresh = memory_.block(move.to);
-  actor.lock(old);
-  if (BlockDescriptor::sequence_in(old.word.load(std::memory_order_relaxed)) != move.sequence) {
-    actor.unlock(old, false);
+// Step 3. False when the bytes were not carried, or the block changed meanwhile: it stays where it
+// is.
+bool MoveBatch::commit(Actor& actor, Move& move) {
+  const BucketIndex from_bucket = move.from();
+  const TierId from = memory_.tier_of(from_bucket);
+  const TierId to = memory_.tier_of(move.to());
+  UnclaimedBlock old = static_cast<ClaimedBlock&&>(move.claim).end_move();
+  if (move.bytes == nullptr || !old) {
+    old.unlock();
+    memory_.pool(to).release(static_cast<FreshBlock&&>(move.fresh));
     return false;
   }
-  const ObjectIndex object = old.object_index();
-  const std::uint16_t dirty = old.dirty_pages.load();
-  fresh.set_identity(object, old.block_number());
-  fresh.flusher.store(0, std::memory_order_relaxed);
-  fresh.recency_ms.store(old.recency_ms.load(), std::memory_order_relaxed);
-  fresh.frequency.store(old.frequency.load(), std::memory_order_relaxed);
-  fresh.placed_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-  fresh.predecessor.store(0, std::memory_order_relaxed);
-  fresh.reason.store(static_cast<std::uint8_t>(move.reason), std::memory_order_relaxed);
-  fresh.dirty_since_ms.store(old.dirty_since_ms.load(), std::memory_order_relaxed);
-  fresh.enter(BlockState::kFilling);
-  fresh.valid_pages.store(old.valid_pages.load(), std::memory_order_relaxed);
-  fresh.dirty_pages.store(dirty, std::memory_order_relaxed);
-  fresh.enter(dirty != 0 ? BlockState::kDirty : BlockState::kClean);
-  if (dirty != 0) note_dirty_block_moved(actor, move.from, move.to);
-  carry_mark(move);
-  memory_.directory().move(move.from, move.to, actor.self, actor.owners());
-  actor.unlock(fresh, true);
-  unpin(old);
-  const TierId from = memory_.tier_of(move.from);
-  memory_.pool(from).release(move.from, actor.self);
+  Relocated moved = static_cast<UnclaimedBlock&&>(old).relocate(
+      static_cast<FreshBlock&&>(move.fresh), move.reason);
+  carry_mark(move, from_bucket, moved.block);
+  moved.block.unlock();
+  memory_.pool(from).release(static_cast<FreshBlock&&>(moved.emptied));
   if (from == TierId::kMemory) memory_.header().room_made.fetch_add(1, std::memory_order_relaxed);
-  futex_wake(old.flusher);
-  const TierId to = memory_.tier_of(move.to);
   memory_.journal().note(raw(from), raw(to), move.reason, move.length);
   const bool is_up = to < from;
   actor.count(is_up ? Counter::kPromotedBlocks : Counter::kDemotedBlocks, 1);
@@ -280,38 +241,28 @@ bool MoveBatch::commit(Actor& actor, const Move& move) {
 }
 
 // What was fetched ahead and goes where it is wanted waits there for its use; if it goes for any
-// other reason it was fetched in vain.
-void MoveBatch::carry_mark(const Move& move) const {
-  BlockDescriptor& old = memory_.block(move.from);
-  BlockDescriptor& fresh = memory_.block(move.to);
+// other reason it was fetched in vain. `block` is where it is now, `from` the bucket that it has
+// left.
+void MoveBatch::carry_mark(const Move& move, BucketIndex from, LockedBlock& block) const {
+  BlockDescriptor& old = memory_.block(from);
   const FetchJournal& fetches = memory_.fetches();
-  const std::uint8_t waits_for = old.fetched_by.load(std::memory_order_relaxed);
-  const bool is_up = memory_.in_memory(move.to);
-  fresh.clear_unread();
+  const std::uint8_t waits_for = old.fetched_by();
+  const bool is_up = memory_.in_memory(block.bucket());
   if (move.reason != PlacementReason::kFetched || move.length != kBlockBytes) {
-    memory_.note_unused(move.from);
+    memory_.note_unused(from);
   } else if (old.take_unread()) {
-    fresh.set_unread(waits_for);
+    block.set_unread(waits_for);
     if (is_up) {
       fetches.note_left_below(waits_for, kBlockBytes);
-    } else if (memory_.in_memory(move.from)) {
+    } else if (memory_.in_memory(from)) {
       fetches.note_sent_below(waits_for, kBlockBytes);
     }
   } else if (is_up) {
-    fresh.set_unread(fetched_by_);
+    block.set_unread(fetched_by_);
     fetches.note_fetched(fetched_by_, kBlockBytes);
   }
-  if (is_up && fresh.is_unread())
-    fresh.recency_ms.store(monotonic_coarse_ms(), std::memory_order_relaxed);
-}
-
-void MoveBatch::give_up(Actor& actor, const Move& move) {
-  BlockDescriptor& old = memory_.block(move.from);
-  actor.lock(old);
-  unpin(old);
-  actor.unlock(old, false);
-  futex_wake(old.flusher);
-  memory_.pool(memory_.tier_of(move.to)).release(move.to, actor.self);
+  if (is_up && block.descriptor().is_unread())
+    memory_.block(block.bucket()).note_use(monotonic_coarse_ms(), 0);
 }
 
 }  // namespace cairn

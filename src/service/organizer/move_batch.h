@@ -2,8 +2,7 @@
 // Blocks on their way to other tiers, many at once.
 //
 // How a block moves, so that neither a reader nor a writer waits for the device:
-//   1. lock it, check that it is neither flushed nor empty, pin it (`flusher`), note its sequence,
-//      unlock;
+//   1. lock it, check that it is neither claimed nor empty, claim it, note its sequence, unlock;
 //   2. copy its bytes to a free bucket of the other tier, many blocks in one device operation;
 //   3. lock it again: unchanged, the directory points to the new bucket and the old one is free;
 //      changed, the move is given up and the block stays where it was.
@@ -63,12 +62,14 @@ class MoveBatch {
 
  private:
   struct Move {
-    BucketIndex from{};
-    BucketIndex to{};
-    std::uint32_t sequence = 0;
+    ClaimedBlock claim;
+    FreshBlock fresh;
     std::size_t length = 0;
     PlacementReason reason = PlacementReason::kDemoted;
     std::byte* bytes = nullptr;  // where they are in memory; null when they could not be carried
+
+    BucketIndex from() const { return claim.bucket(); }
+    BucketIndex to() const { return fresh.bucket(); }
   };
 
   std::size_t blocks_at_once(TierId tier) const;
@@ -87,9 +88,8 @@ class MoveBatch {
   void fetch(Flight& flight) const;
   void put(Flight& flight);
   std::uint32_t land(Actor& actor, Flight& flight);
-  bool commit(Actor& actor, const Move& move);
-  void carry_mark(const Move& move) const;
-  void give_up(Actor& actor, const Move& move);
+  bool commit(Actor& actor, Move& move);
+  void carry_mark(const Move& move, BucketIndex from, LockedBlock& block) const;
 
   const NodeMemory& memory_;
   BatchWriter& writer_;
@@ -101,8 +101,6 @@ class MoveBatch {
   bool is_beside_reads_ = false;
 };
 
-// Whether there is anything to carry: a block that is being filled has nothing yet.
-bool has_bytes(const BlockDescriptor& block);
 std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket);
 
 }  // namespace cairn

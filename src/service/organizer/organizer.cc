@@ -167,12 +167,11 @@ void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
   const BucketPool& pool = memory_.pool(tier);
   pool.for_each_bucket([&](BucketIndex bucket) {
     const BlockDescriptor& block = memory_.block(bucket);
-    if (block.object_index() == ObjectIndex::kNone || block.state.load() == BlockState::kFree)
-      return;
+    if (block.object_index() == ObjectIndex::kNone || block.state() == BlockState::kFree) return;
     const ObjectHandling handling = memory_.objects().at(block.object_index()).handling();
     const PartHandling part = memory_.part_of(handling, block.block_number());
     BlockView view;
-    view.dirty = block.dirty_pages.load(std::memory_order_relaxed) != 0;
+    view.dirty = block.dirty_pages() != 0;
     if (part.pinned.value_or(handling.pinned) || (clean_only && view.dirty)) return;
     view.bucket = bucket;
     view.object = block.object_index();
@@ -181,8 +180,8 @@ void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
     view.account = pool.account_of(bucket);
     // What lies above the tier where it belongs leaves first.
     view.priority = is_above_home(block, tier) ? 0 : part.priority.value_or(handling.priority);
-    view.recency_ms = block.recency_ms.load(std::memory_order_relaxed);
-    view.frequency = block.frequency.load(std::memory_order_relaxed);
+    view.recency_ms = block.recency_ms();
+    view.frequency = block.frequency();
     view.bytes = bucket_bytes(memory_, bucket);
     movable_bytes[raw(view.account)] += view.bytes;
     candidates_.push_back(view);
@@ -239,7 +238,7 @@ void Organizer::collect_rising(std::span<const RisingFile> files) {
       const BucketIndex bucket = memory_.directory().find(files[file].object, block);
       if (bucket == BucketIndex::kNone) continue;
       --left;
-      if (memory_.tier_of(bucket) <= files[file].home || !has_bytes(memory_.block(bucket)))
+      if (memory_.tier_of(bucket) <= files[file].home || !memory_.block(bucket).has_bytes())
         continue;
       // What a rule has put where it is stays there.
       const PartHandling part = memory_.part_of(handling, block);
@@ -308,10 +307,10 @@ bool Organizer::is_above_home(const BlockDescriptor& block, TierId tier) const {
 // having it fetched ahead.
 bool Organizer::is_turned_away(const BlockView& victim, TierId target, const Goal& goal) const {
   const BlockDescriptor& block = memory_.block(victim.bucket);
-  const bool is_clean = block.dirty_pages.load(std::memory_order_relaxed) == 0;
+  const bool is_clean = block.dirty_pages() == 0;
   if (!goal.may_drop || !is_clean || victim.is_unread || is_above_home(block, goal.tier))
     return false;
-  const auto reason = static_cast<PlacementReason>(block.reason.load(std::memory_order_relaxed));
+  const auto reason = block.reason();
   if (reason == PlacementReason::kStaged || victim.priority > ObjectHandling::kPriorityNormal)
     return false;
   const bool is_scratch =
@@ -325,7 +324,7 @@ bool Organizer::is_turned_away(const BlockView& victim, TierId target, const Goa
 bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
                               RoomMade* made) {
   // Nothing to carry: whoever began to fill the block met an error or died.
-  const bool is_empty = !has_bytes(memory_.block(victim.bucket));
+  const bool is_empty = !memory_.block(victim.bucket).has_bytes();
   const ObjectIndex object = memory_.block(victim.bucket).object_index();
   const BufferingMode mode = memory_.objects().at(object).handling().mode;
   const PlacementReason reason = is_above_home(memory_.block(victim.bucket), goal.tier)
@@ -339,7 +338,7 @@ bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal&
     return is_gone;
   }
   if (target && batch_.add(actor, victim.bucket, *target, reason)) return true;
-  if (memory_.block(victim.bucket).dirty_pages.load(std::memory_order_relaxed) != 0) {
+  if (memory_.block(victim.bucket).dirty_pages() != 0) {
     ++made->dirty_in_the_way;
   } else if (goal.may_drop && !target && drop(actor, victim.bucket, reason)) {
     ++made->dropped;
@@ -393,23 +392,20 @@ std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account, bo
 }
 
 bool Organizer::drop(Actor& actor, BucketIndex bucket, PlacementReason reason) {
-  BlockDescriptor& block = memory_.block(bucket);
-  if (!block.try_lock(actor.self)) return false;
+  LockedBlock block = LockedBlock::try_lock(actor.worker(), bucket);
+  if (!block) return false;
+  const BlockDescriptor& descriptor = block.descriptor();
   const bool droppable =
-      block.object_index() != ObjectIndex::kNone && block.state.load() != BlockState::kFree &&
-      block.dirty_pages.load() == 0 && !block.is_flushing(actor.owners()) &&
-      memory_.directory().find(block.object_index(), block.block_number()) == bucket;
-  if (!droppable) {
-    actor.unlock(block, false);
-    return false;
-  }
-  const ObjectIndex object = block.object_index();
+      descriptor.object_index() != ObjectIndex::kNone && descriptor.state() != BlockState::kFree &&
+      descriptor.dirty_pages() == 0 &&
+      memory_.directory().find(descriptor.object_index(), descriptor.block_number()) == bucket;
+  if (!droppable) return false;
+  UnclaimedBlock unclaimed(block);
+  if (!unclaimed) return false;
   memory_.journal().note(raw(memory_.tier_of(bucket)), MoveJournal::kDropped, reason,
                          bucket_bytes(memory_, bucket));
   memory_.note_unused(bucket);
-  memory_.directory().withdraw(bucket, actor.self, actor.owners());
-  actor.object(object).blocks.fetch_sub(1, std::memory_order_acq_rel);
-  memory_.pool(memory_.tier_of(bucket)).release(bucket, actor.self);
+  memory_.pool(memory_.tier_of(bucket)).release(static_cast<UnclaimedBlock&&>(unclaimed).vacate());
   actor.count(Counter::kEvictedBlocks, 1);
   return true;
 }

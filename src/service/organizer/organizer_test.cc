@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "memory/flush/dirty_accounting.h"
+#include "memory/catalog/testing/block_probe.h"
 #include "memory/tiers/testing/test_memory.h"
 #include "policy/placement/policies.h"
 #include "policy/replacement/policies.h"
@@ -110,12 +110,8 @@ class OrganizerTest : public ::testing::Test {
                     AccountId account = AccountId::kNobody) {
     const BucketIndex bucket =
         testing::place_block(actor_, object_, TierId::kMemory, number, recency_ms, account);
-    BlockDescriptor& block = memory_.block(bucket);
     std::memset(memory_.bytes(bucket), static_cast<int>(number), kBlockBytes);
-    if (!dirty) return bucket;
-    note_block_dirty(actor_, bucket, object_);
-    block.dirty_pages.store(0xffff);
-    block.enter(BlockState::kDirty);
+    if (dirty) LockedBlock(actor_.worker(), bucket).turn_dirty();
     return bucket;
   }
 
@@ -220,7 +216,7 @@ TEST_F(OrganizerTest, WhatIsFetchedForLaterWaitsBelow) {
   constexpr std::uint8_t kPredictor = 3;
   const FetchJournal& fetches = memory_.fetches();
   const FetchJournal::Line& line = fetches.of(kPredictor);
-  memory_.block(place(1, 5, false)).set_unread(kPredictor);
+  BlockProbe(memory_.block(place(1, 5, false))).set_unread(kPredictor);
   actor_.drop_leases();
   fetches.note_fetched(kPredictor, kBlockBytes);
   move(1, TierId{1}, PlacementReason::kFetched);
@@ -242,7 +238,7 @@ TEST_F(OrganizerTest, WhatLeavesForAnotherReasonWasFetchedInVain) {
   create(true, true);
   constexpr std::uint8_t kPredictor = 3;
   const FetchJournal& fetches = memory_.fetches();
-  memory_.block(place(1, 5, false)).set_unread(kPredictor);
+  BlockProbe(memory_.block(place(1, 5, false))).set_unread(kPredictor);
   actor_.drop_leases();
   fetches.note_fetched(kPredictor, kBlockBytes);
   move(1, TierId{1}, PlacementReason::kFetched);
@@ -283,11 +279,11 @@ TEST_F(OrganizerTest, DirtyBlocksStayDirtyWhereTheyArrive) {
   EXPECT_EQ(memory_.header().dirty_bytes.load(), dirty_before);
   const BlockDescriptor& block = memory_.block(find(0));
   EXPECT_EQ(tier_of(0), static_cast<TierId>(1));
-  EXPECT_EQ(block.state.load(), BlockState::kDirty);
-  EXPECT_EQ(block.dirty_pages.load(), 0xffff);
+  EXPECT_EQ(block.state(), BlockState::kDirty);
+  EXPECT_EQ(block.dirty_pages(), 0xffff);
   std::uint32_t marked = 0;
   memory_.for_each_maybe_dirty([&](BucketIndex bucket) {
-    if (memory_.block(bucket).dirty_pages.load() != 0) ++marked;
+    if (memory_.block(bucket).dirty_pages() != 0) ++marked;
   });
   EXPECT_EQ(marked, kSlabs);
   for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
@@ -326,8 +322,8 @@ TEST_F(OrganizerTest, WhatSomebodyWantsToKeepIsNotTurnedAway) {
     create(true);
     fill(false);
     for (std::uint32_t number = 0; number < kSlabs; ++number) {
-      BlockDescriptor& block = memory_.block(find(number));
-      if (what == 0) block.reason.store(static_cast<std::uint8_t>(PlacementReason::kStaged));
+      const BlockProbe block(memory_.block(find(number)));
+      if (what == 0) block.set_reason(PlacementReason::kStaged);
       if (what == 1) block.set_unread(1);
     }
     if (what == 2) handle([](ObjectHandling& handling) { handling.priority = 7; });
@@ -358,7 +354,7 @@ TEST_F(OrganizerTest, AFailedWriteLeavesTheBlockWhereItWas) {
   EXPECT_EQ(made.demoted, 0u);
   for (std::uint32_t number = 0; number < kSlabs; ++number) {
     EXPECT_EQ(tier_of(number), TierId::kMemory);
-    EXPECT_EQ(memory_.block(find(number)).flusher.load(), 0u);
+    EXPECT_FALSE(memory_.block(find(number)).claimant());
     expect_content(number);
   }
   EXPECT_EQ(memory_.pool(static_cast<TierId>(1)).free_slabs(), 2 * kSlabs);
@@ -372,10 +368,9 @@ TEST_F(OrganizerTest, ABlockWrittenMeanwhileStaysWhereItWas) {
   MeddlingWriter writer([&] {
     if (meddled) return;
     meddled = true;
-    BlockDescriptor& block = memory_.block(find(0));
-    actor_.lock(block);
+    LockedBlock block(actor_.worker(), find(0));
     std::memset(memory_.bytes(find(0)), 0, kBlockBytes);
-    actor_.unlock(block, true);
+    block.set_changed();
   });
   Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], writer,
                       limits_);
@@ -559,7 +554,7 @@ TEST_F(OrganizerTest, WhatIsAboveItsHomeLeavesForThatReason) {
   const RoomMade made = make_room(plain_);
   EXPECT_EQ(journaled(0, 1, PlacementReason::kAboveHome), made.demoted);
   const BlockDescriptor& block = memory_.block(find(0));
-  EXPECT_EQ(block.reason.load(), static_cast<std::uint8_t>(PlacementReason::kAboveHome));
+  EXPECT_EQ(block.reason(), PlacementReason::kAboveHome);
   expect_nothing_leaks();
 }
 
@@ -617,12 +612,11 @@ TEST_F(OrganizerTest, ARunFullOfDirtyDataDoesNotStopTheOthers) {
 TEST_F(OrganizerTest, PassesOverBlocksInUse) {
   create(false);
   fill(false);
-  BlockDescriptor& busy = memory_.block(find(0));
-  actor_.lock(busy);
+  LockedBlock busy(actor_.worker(), find(0));
   const RoomMade made = make_room(plain_);
   EXPECT_GE(made.dropped, limits_[0].high_slabs);
   EXPECT_NE(find(0), BucketIndex::kNone);
-  actor_.unlock(busy, false);
+  busy.unlock();
   expect_nothing_leaks();
 }
 

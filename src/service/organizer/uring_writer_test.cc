@@ -16,7 +16,7 @@
 namespace cairn {
 namespace {
 
-class UringWriterTest : public testing::Test {
+class UringWriterTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* place = std::getenv("TEST_TMPDIR");

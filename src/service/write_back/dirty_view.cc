@@ -32,8 +32,7 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
   std::unordered_map<std::uint32_t, std::uint64_t> bytes_of;
   memory.for_each_maybe_dirty([&](BucketIndex bucket) {
     const BlockDescriptor& block = memory.block(bucket);
-    const auto pages = static_cast<unsigned>(
-        __builtin_popcount(block.dirty_pages.load(std::memory_order_acquire)));
+    const auto pages = static_cast<unsigned>(__builtin_popcount(block.dirty_pages()));
     const std::uint32_t object = raw(block.object_index());
     if (pages == 0 || object == 0 || is_scratch(memory, block.object_index())) return;
     bytes_of[object] += pages * kPageBytes;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "memory/catalog/testing/block_probe.h"
 #include "memory/tiers/actor.h"
 
 namespace cairn::testing {
@@ -16,19 +17,16 @@ inline BucketIndex place_block(Actor& actor, ObjectIndex object, TierId tier, st
                                std::uint32_t recency_ms, AccountId account = AccountId::kNobody) {
   const NodeMemory& memory = *actor.memory;
   Lease::Fresh fresh;
-  const BucketIndex bucket = actor.leases[raw(tier)].take(
-      memory.pool(tier), SizeClass::k64KiB, actor.self, actor.owners(), 1, &fresh, account);
-  EXPECT_NE(bucket, BucketIndex::kNone) << "the tier is full";
-  if (bucket == BucketIndex::kNone) return bucket;
-  BlockDescriptor& block = memory.block(bucket);
-  block.set_identity(object, static_cast<BlockNumber>(number));
-  block.enter(BlockState::kFilling);
-  block.valid_pages.store(0xffff);
-  block.recency_ms.store(recency_ms);
-  actor.object(object).count_block(static_cast<BlockNumber>(number));
-  memory.directory().publish(bucket, actor.self, actor.owners());
-  block.enter(BlockState::kClean);
-  actor.unlock(block, true);
+  FreshBlock free = actor.leases[raw(tier)].take(memory.pool(tier), SizeClass::k64KiB,
+                                                 actor.worker(), 1, &fresh, account);
+  EXPECT_TRUE(free) << "the tier is full";
+  if (!free) return BucketIndex::kNone;
+  LockedBlock block;
+  const BucketIndex bucket =
+      free.publish(object, static_cast<BlockNumber>(number), PlacementReason::kNone, &block);
+  EXPECT_TRUE(block) << "it is somewhere already";
+  if (block) block.fill(kAllPages);
+  BlockProbe(memory.block(bucket)).set_recency(recency_ms);
   return bucket;
 }
 

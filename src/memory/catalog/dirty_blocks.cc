@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/catalog/dirty_blocks.h"
+
+#include "base/futex.h"
+
+namespace cairn {
+
+void FlusherBell::ring() const {
+  if (is_sleeping->load(std::memory_order_seq_cst) == 0) return;
+  wake->fetch_add(1, std::memory_order_acq_rel);
+  futex_wake(*wake);
+}
+
+void DirtyBlocks::count(BucketIndex bucket, BlockDescriptor& block, Object& object,
+                        std::uint32_t now_ms) const {
+  CAIRN_DCHECK(!counts_as_dirty(block.state()));
+  block.dirty_since_ms_.store(now_ms, std::memory_order_relaxed);
+  mark(bucket);
+  bytes_->fetch_add(block.bucket_bytes(), std::memory_order_relaxed);
+  const std::uint32_t number = raw(block.block_number());
+  std::uint32_t low = object.dirty_low.load(std::memory_order_relaxed);
+  while (number < low && !object.dirty_low.compare_exchange_weak(low, number)) {
+  }
+  std::uint32_t high = object.dirty_high.load(std::memory_order_relaxed);
+  while (number >= high && !object.dirty_high.compare_exchange_weak(high, number + 1)) {
+  }
+  if (object.dirty_blocks.fetch_add(1, std::memory_order_acq_rel) == 0) {
+    object.dirty_since_ms.store(now_ms, std::memory_order_relaxed);
+  }
+  bell_.ring();
+}
+
+void DirtyBlocks::discount(BucketIndex bucket, const BlockDescriptor& block, Object& object) const {
+  CAIRN_DCHECK(!counts_as_dirty(block.state()) && block.dirty_pages() == 0);
+  unmark(bucket);
+  bytes_->fetch_sub(block.bucket_bytes(), std::memory_order_relaxed);
+  object.dirty_blocks.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void DirtyBlocks::note_moved(BucketIndex from, const BlockDescriptor& old, BucketIndex to,
+                             const BlockDescriptor& fresh) const {
+  CAIRN_DCHECK(from != to);
+  mark(to);
+  unmark(from);
+  bytes_->fetch_add(fresh.bucket_bytes(), std::memory_order_relaxed);
+  bytes_->fetch_sub(old.bucket_bytes(), std::memory_order_relaxed);
+}
+
+}  // namespace cairn
