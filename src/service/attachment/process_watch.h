@@ -52,7 +52,7 @@ class ProcessWatch {
   bool notice_end_of(pid_t pid, std::optional<FileRoom> room);
   void ended(pid_t pid);
 
-  // What is looked at now and then, for want of a descriptor that would tell.
+  // Processes that the service has no descriptor of, so it looks at them now and then.
   bool has_orphans() const { return !orphans_.empty(); }
   bool has_unwatched() const { return !unwatched_.empty(); }
   void check_orphans();

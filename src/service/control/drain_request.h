@@ -19,7 +19,7 @@ class DrainRequest {
 
   // `request` may limit the time.
   DrainOutcome run(ControlPeer& peer, const Json& request) const;
-  // What is dirty now, without a drain.
+  // The files that are dirty now, without a drain.
   DirtyView dirty(std::size_t files_max) const { return view_dirty(memory_, files_, files_max); }
 
  private:

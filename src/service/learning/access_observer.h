@@ -22,7 +22,8 @@ struct ToldAccess {
   AccessEvent event;
 
   std::uint16_t slot() const { return event.owner.slot(); }
-  // Of the open description, in the process that told it: another one's has another number.
+  // Names the open description within the process that reported the access; descriptions of
+  // different processes have different numbers.
   std::uint64_t stream() const {
     return std::uint64_t{event.owner.bits()} << 32 | raw(event.stream);
   }

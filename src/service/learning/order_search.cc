@@ -12,7 +12,7 @@ OrderSearch::Found OrderSearch::look(DeclaredOrders& orders, const ToldAccess& t
   if (reads_ >= kFirstReads) return {Outcome::kOver, nullptr};
   CAIRN_DCHECK(reads_ == 0 || !path_.empty());
   if (orders.is_empty()) {
-    // What is declared later speaks of later opens.
+    // Orders that are declared later speak of later opens.
     give_up();
     return {Outcome::kUndeclared, nullptr};
   }
