@@ -89,7 +89,7 @@ std::string explain_text(const std::string& path, const Json& reply) {
   if (rows.size() == 1) {
     text += "nothing of it is in a tier now\n";
   } else {
-    text += format_table(rows, "rrrllrl") + "what is not listed is on the backing store alone\n";
+    text += format_table(rows, "rrrllrl") + "all other ranges are on the backing store alone\n";
   }
   if (bool_field(reply, "ranges_truncated", false))
     text += "there are more ranges than listed here\n";

@@ -174,7 +174,7 @@ int replay_on_files(const ReplayWords& words) {
   const PlayPlan plan = plan_of(trace, options.processes == 1);
   if (plan.files_used == 0)
     throw Failure(fmt::format("{}: there is nothing in it to play", printable(words.trace)),
-                  "`cairn trace info` says what is in a trace");
+                  "`cairn trace info` shows the events of a trace");
   const PlayedFiles files(plan, words.directory);
   if (words.make) {
     show_made(words, files.make());
