@@ -15,35 +15,54 @@ namespace {
 constexpr std::size_t kChunkBytes = 64 * 1024;
 // A record rests for this many others before it is used again.
 constexpr unsigned kRestingMin = 64;
-static_assert(kChunkBytes / sizeof(OpenFile) > kRestingMin, "one chunk more ends a shortage");
 
 struct Queue {
   OpenFile* head;
   OpenFile* tail;
   unsigned count;
 };
-constinit Queue free_records{};
+// All under ProcessLock::kOpenFiles.
+constinit Queue resting{};
+// Records of the newest chunk that were never used: nobody touches their pages before.
+constinit OpenFile* unused = nullptr;
+constinit OpenFile* unused_end = nullptr;
 
 void push(OpenFile* file) {
   file->next_free = nullptr;
-  if (free_records.tail != nullptr) {
-    free_records.tail->next_free = file;
+  if (resting.tail != nullptr) {
+    resting.tail->next_free = file;
   } else {
-    free_records.head = file;
+    resting.head = file;
   }
-  free_records.tail = file;
-  ++free_records.count;
+  resting.tail = file;
+  ++resting.count;
+}
+
+// Requires: a record rests.
+OpenFile* pop() {
+  OpenFile* file = resting.head;
+  CAIRN_DCHECK(file != nullptr && resting.count > 0);
+  resting.head = file->next_free;
+  if (resting.head == nullptr) resting.tail = nullptr;
+  --resting.count;
+  CAIRN_DCHECK((resting.head == nullptr) == (resting.count == 0));
+  return file;
 }
 
 bool grow() {
   void* memory =
       sys::mmap(nullptr, kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (sys::is_error(memory)) return false;
-  auto* records = static_cast<OpenFile*>(memory);
-  for (std::size_t index = 0; index < kChunkBytes / sizeof(OpenFile); ++index) {
-    push(new (records + index) OpenFile());
-  }
+  unused = static_cast<OpenFile*>(memory);
+  unused_end = unused + kChunkBytes / sizeof(OpenFile);
   return true;
+}
+
+// Null when the process has no memory left.
+OpenFile* next_record() {
+  if (resting.count > kRestingMin) return pop();
+  if (unused != unused_end || grow()) return unused++;
+  return resting.count > 0 ? pop() : nullptr;
 }
 
 }  // namespace
@@ -52,15 +71,9 @@ OpenFile* OpenFilePool::take() {
   OpenFile* file = nullptr;
   {
     LocalGuard guard(process_lock(ProcessLock::kOpenFiles));
-    if (free_records.count <= kRestingMin && !grow() && free_records.count == 0) return nullptr;
-    file = free_records.head;
-    CAIRN_DCHECK(file != nullptr && free_records.count > 0);
-    free_records.head = file->next_free;
-    if (free_records.head == nullptr) free_records.tail = nullptr;
-    --free_records.count;
-    CAIRN_DCHECK((free_records.head == nullptr) == (free_records.count == 0));
+    file = next_record();
   }
-  return new (file) OpenFile();
+  return file == nullptr ? nullptr : new (file) OpenFile();
 }
 
 void OpenFilePool::give_back(OpenFile* file) {

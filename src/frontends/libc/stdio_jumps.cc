@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/ids.h"
 #include "base/system_call.h"
 #include "frontends/libc/real_calls.h"
 
@@ -103,22 +104,29 @@ bool has_all(void** table, const Replacement* replacements, unsigned count) {
   return true;
 }
 
-// The tables are read-only after relocation; their pages are made writable for the moment.
-bool replace_all(void** table, const Replacement* replacements, unsigned count) {
-  constexpr std::uintptr_t kPage = 4096;
-  const auto begin = reinterpret_cast<std::uintptr_t>(table) & ~(kPage - 1);
-  const auto end =
-      (reinterpret_cast<std::uintptr_t>(table + kTableEntries) + kPage - 1) & ~(kPage - 1);
-  const auto protect = [&](int protection) {
-    return sys::call(SYS_mprotect, static_cast<long>(begin), static_cast<long>(end - begin),
-                     protection) == 0;
-  };
-  if (!protect(PROT_READ | PROT_WRITE)) return false;
+// The pages that a table lies in.
+struct Pages {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  bool operator==(const Pages&) const = default;
+};
+
+Pages pages_of(void** table) {
+  constexpr std::uintptr_t kMask = kPageBytes - 1;
+  return Pages{reinterpret_cast<std::uintptr_t>(table) & ~kMask,
+               (reinterpret_cast<std::uintptr_t>(table + kTableEntries) + kMask) & ~kMask};
+}
+
+// The tables are read-only after relocation; their pages become writable for the moment.
+bool protect(const Pages& pages, int protection) {
+  return sys::call(SYS_mprotect, static_cast<long>(pages.begin),
+                   static_cast<long>(pages.end - pages.begin), protection) == 0;
+}
+
+void replace_all(void** table, const Replacement* replacements, unsigned count) {
   for (unsigned index = 0; index < count; ++index) {
     *entry_of(table, replacements[index].before) = replacements[index].after;
   }
-  protect(PROT_READ);
-  return true;
 }
 
 template <typename Function>
@@ -156,10 +164,17 @@ bool install_stdio_jumps(const StdioCalls& calls) {
   constexpr unsigned kCount = sizeof replacements / sizeof replacements[0];
   if (!has_all(narrow, replacements, kCount) || !has_all(wide, replacements, kCount)) return false;
   ours = calls;
-  if (!replace_all(narrow, replacements, kCount)) return false;
-  // From here on at least narrow streams work; wide ones share the fate of the second table.
+  const Pages pages = pages_of(narrow);
+  if (!protect(pages, PROT_READ | PROT_WRITE)) return false;
+  replace_all(narrow, replacements, kCount);
+  // From here on at least narrow streams work. In today's libc the wide table lies in the same
+  // pages; else wide streams share the fate of its own.
   installed = true;
-  replace_all(wide, replacements, kCount);
+  const Pages others = pages_of(wide);
+  if (others == pages || protect(others, PROT_READ | PROT_WRITE))
+    replace_all(wide, replacements, kCount);
+  protect(pages, PROT_READ);
+  if (others != pages) protect(others, PROT_READ);
   return true;
 }
 
