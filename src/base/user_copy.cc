@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #if defined(CAIRN_USER_COPY)
-#include <cpuid.h>
+#include <sys/platform/x86.h>
 #include <ucontext.h>
 
 // The routines, as one stretch of code in three parts by what is to be done when an instruction in
@@ -282,38 +282,28 @@ extern std::uint64_t cairn_copy_string_min __attribute__((visibility("hidden")))
 namespace cairn {
 namespace {
 
-// Whether the system keeps the upper halves of the wide registers (XCR0).
-bool has_wide_registers() {
-  constexpr std::uint32_t kBoth = 6;
-  std::uint32_t low = 0;
-  std::uint32_t high = 0;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & kBoth) == kBoth;
-}
+enum CpuidRegister : unsigned { kEbx = 1, kEcx = 2, kEdx = 3 };
 
 }  // namespace
 
 void tune_user_copy() {
-  // Bits of cpuid leaf 7 that older compilers' headers do not name.
-  constexpr unsigned kAvx2 = 1U << 5;            // ebx
-  constexpr unsigned kFastStrings = 1U << 9;     // ebx: ERMS
-  constexpr unsigned kFastShort = 1U << 4;       // edx: FSRM
-  constexpr unsigned kFiveLevels = 1U << 16;     // ecx: LA57
-  constexpr unsigned kSavedBySystem = 1U << 27;  // leaf 1, ecx: OSXSAVE
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return;
-  const bool is_saved = (c & kSavedBySystem) != 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
-  if ((b & kAvx2) != 0 && is_saved && has_wide_registers()) cairn_copy_is_wide = 1;
-  if ((c & kFiveLevels) == 0) user_space_end = (std::uintptr_t{1} << 47) - 4096;
+  // Bits of cpuid leaf 7.
+  constexpr unsigned kAvx2 = 1U << 5;         // ebx
+  constexpr unsigned kFastStrings = 1U << 9;  // ebx: ERMS
+  constexpr unsigned kFastShort = 1U << 4;    // edx: FSRM
+  constexpr unsigned kFiveLevels = 1U << 16;  // ecx: LA57
+  // As the dynamic linker has read them: in a virtual machine each cpuid instruction is an exit to
+  // the hypervisor, and four of them take 14 us.
+  const cpuid_feature* leaf = __x86_get_cpuid_feature_leaf(CPUID_INDEX_7);
+  // The linker calls a feature active when the system keeps its registers, too.
+  if ((leaf->active_array[kEbx] & kAvx2) != 0) cairn_copy_is_wide = 1;
+  if ((leaf->cpuid_array[kEcx] & kFiveLevels) == 0)
+    user_space_end = (std::uintptr_t{1} << 47) - 4096;
   // From where the string instruction overtakes a loop, as glibc has it (its manual: tunables
   // glibc.cpu.x86_rep_movsb_threshold).
-  if ((d & kFastShort) != 0) {
+  if ((leaf->cpuid_array[kEdx] & kFastShort) != 0) {
     cairn_copy_string_min = 2112;
-  } else if ((b & kFastStrings) != 0) {
+  } else if ((leaf->cpuid_array[kEbx] & kFastStrings) != 0) {
     cairn_copy_string_min = 8192;
   }
 }

@@ -60,7 +60,7 @@ static_assert(std::is_trivially_destructible_v<ProcessPage>, "code runs after st
 
 extern constinit ProcessPage process_page;
 
-// Has the kernel wipe the page in every child forked from here on.
+// Has the kernel wipe the page in every child forked from here on. Cheap when it does already.
 void wipe_page_on_fork();
 
 // True in a vfork child, which shares our memory but not our descriptors: it may change the

@@ -79,7 +79,6 @@ bool Session::attach() {
   LocalGuard guard(process_lock(ProcessLock::kAttach));
   if (is_attached()) return true;
   if (standing() != Standing::kUnknown || has_failed_lately()) return false;
-  const std::int64_t begin = monotonic_ns();
   protocol::UnservedReason why = protocol::UnservedReason::kNone;
   int error = connect_and_attach(&why);
   // A service that hung up may have ended in order a moment ago; its name goes just before.
@@ -90,7 +89,6 @@ bool Session::attach() {
   }
   if (error == 0) {
     tune_user_copy();
-    attach_ns_ = monotonic_ns() - begin;
     return true;
   }
   const Standing stands = standing_after(error, why);

@@ -128,8 +128,6 @@ class Session final : public HandOver, public OwnerWatch {
   // Moves a private descriptor away because the application wants its number. True when `fd` was
   // one.
   bool relocate_descriptor(int fd);
-  // Nanoseconds that attach() took, for `cairn status`.
-  std::int64_t attach_ns() const { return attach_ns_; }
 
   // For tests: works on memory of the test's own, without a service.
   void install_for_test(NodeMemory memory, Owner self, bool takes_descriptors);
@@ -168,7 +166,6 @@ class Session final : public HandOver, public OwnerWatch {
   Owner last_owner_;
   Owner greeted_as_;
   Owner inherited_owner_;
-  std::int64_t attach_ns_ = 0;
   protocol::UnservedReason unserved_why_{};
   void (*child_handler_)(Owner) = nullptr;
   bool (*lock_probe_)(ObjectIndex) = nullptr;

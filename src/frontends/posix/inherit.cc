@@ -281,7 +281,7 @@ void inherit_descriptors(char** environment) {
     }
   }
   const bool has_table = reader.is_valid();
-  for_each_kernel_descriptor([has_table](int fd) { look_at(fd, has_table); });
+  for_each_descriptor_of_thread([has_table](int fd) { look_at(fd, has_table); });
   if (succeeds) session.notify_inherited();
   while (ledger_count > 0) LedgerConnection::take_over(ledgers[--ledger_count]);
   remove_variable(environment, kExecTableVariable);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <pty.h>
 #include <signal.h>
@@ -162,10 +163,10 @@ void after_fork_in_child() {
 }
 
 void start_processes(char** environment) {
-  Dl_info library;
-  if (dladdr(reinterpret_cast<void*>(&start_processes), &library) != 0) {
-    LaunchEnvironment::remember(environment, library.dli_fname);
-  }
+  // dladdr() would look through all symbols for the nearest one.
+  dl_find_object library;
+  if (_dl_find_object(reinterpret_cast<void*>(&start_processes), &library) == 0)
+    LaunchEnvironment::remember(environment, library.dlfo_link_map->l_name);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 

@@ -58,9 +58,12 @@ const sigset_t* mask_of(const Arguments& a) {
   return is_given ? reinterpret_cast<const sigset_t*>(mask) : nullptr;
 }
 
+// Each of these answers a number of its own group, and asks the next one about any other.
 long dispatch_data(long number, const Arguments& a);
 long dispatch_name(long number, const Arguments& a);
 long dispatch_attribute(long number, const Arguments& a);
+long dispatch_wait(long number, const Arguments& a);
+long dispatch_process(long number, const Arguments& a);
 
 long dispatch_descriptor(long number, const Arguments& a) {
   switch (number) {
@@ -106,27 +109,9 @@ long dispatch_descriptor(long number, const Arguments& a) {
     case SYS_close_range:
       return ::close_range(static_cast<unsigned>(a.word[0]), static_cast<unsigned>(a.word[1]),
                            a.number(2));
-    case SYS_io_submit:
-      return with_errno(
-          KernelAio::submit(static_cast<aio_context_t>(a.word[0]), a.word[1], a.pointer<iocb*>(2)));
-    case SYS_io_destroy:
-      return with_errno(KernelAio::destroy(static_cast<aio_context_t>(a.word[0])));
-    case SYS_epoll_ctl:
-      return ::epoll_ctl(a.number(0), a.number(1), a.number(2), a.pointer<epoll_event>(3));
-    case SYS_ppoll:
-      return ::ppoll(a.pointer<pollfd>(0), static_cast<nfds_t>(a.word[1]), a.pointer<timespec>(2),
-                     a.pointer<sigset_t>(3));
-    case SYS_pselect6:
-      return ::pselect(a.number(0), a.pointer<fd_set>(1), a.pointer<fd_set>(2),
-                       a.pointer<fd_set>(3), a.pointer<timespec>(4), mask_of(a));
 #if defined(__x86_64__)
-    case SYS_select:
-      return ::select(a.number(0), a.pointer<fd_set>(1), a.pointer<fd_set>(2), a.pointer<fd_set>(3),
-                      a.pointer<timeval>(4));
     case SYS_dup2:
       return ::dup2(a.number(0), a.number(1));
-    case SYS_poll:
-      return ::poll(a.pointer<pollfd>(0), static_cast<nfds_t>(a.word[1]), a.number(2));
 #endif
     default:
       return dispatch_data(number, a);
@@ -182,14 +167,6 @@ long dispatch_data(long number, const Arguments& a) {
     case SYS_copy_file_range:
       return ::copy_file_range(a.number(0), a.pointer<off_t>(1), a.number(2), a.pointer<off_t>(3),
                                a.size(4), static_cast<unsigned>(a.word[5]));
-    case SYS_mmap:
-      return reinterpret_cast<long>(
-          ::mmap(a.pointer<void>(0), a.size(1), a.number(2), a.number(3), a.number(4), a.word[5]));
-    case SYS_munmap:
-      return ::munmap(a.pointer<void>(0), a.size(1));
-    case SYS_mremap:
-      return reinterpret_cast<long>(
-          ::mremap(a.pointer<void>(0), a.size(1), a.size(2), a.number(3), a.pointer<void>(4)));
     default:
       return dispatch_name(number, a);
   }
@@ -281,21 +258,6 @@ long dispatch_attribute(long number, const Arguments& a) {
     case SYS_file_getattr:
     case SYS_file_setattr:
       return with_errno(call_at(number, a));
-    case SYS_setrlimit:
-      return ::setrlimit(static_cast<__rlimit_resource>(a.number(0)), a.pointer<rlimit>(1));
-    case SYS_prlimit64:
-      return ::prlimit(a.number(0), static_cast<__rlimit_resource>(a.number(1)),
-                       a.pointer<rlimit>(2), a.pointer<rlimit>(3));
-    case SYS_chroot:
-      return ::chroot(a.pointer<char>(0));
-    case SYS_pivot_root:
-      return ::pivot_root(a.pointer<char>(0), a.pointer<char>(1));
-    case SYS_unshare:
-      return ::unshare(a.number(0));
-    case SYS_setns:
-      return ::setns(a.number(0), a.number(1));
-    case SYS_prctl:
-      return ::prctl(a.number(0), a.word[1], a.word[2], a.word[3], a.word[4]);
 #if defined(__x86_64__)
     case SYS_futimesat:
       return ::futimesat(a.number(0), a.pointer<char>(1), a.pointer<timeval>(2));
@@ -314,6 +276,63 @@ long dispatch_attribute(long number, const Arguments& a) {
     case SYS_link:
       return ::link(a.pointer<char>(0), a.pointer<char>(1));
 #endif
+    default:
+      return dispatch_wait(number, a);
+  }
+}
+
+long dispatch_wait(long number, const Arguments& a) {
+  switch (number) {
+    case SYS_io_submit:
+      return with_errno(
+          KernelAio::submit(static_cast<aio_context_t>(a.word[0]), a.word[1], a.pointer<iocb*>(2)));
+    case SYS_io_destroy:
+      return with_errno(KernelAio::destroy(static_cast<aio_context_t>(a.word[0])));
+    case SYS_epoll_ctl:
+      return ::epoll_ctl(a.number(0), a.number(1), a.number(2), a.pointer<epoll_event>(3));
+    case SYS_ppoll:
+      return ::ppoll(a.pointer<pollfd>(0), static_cast<nfds_t>(a.word[1]), a.pointer<timespec>(2),
+                     a.pointer<sigset_t>(3));
+    case SYS_pselect6:
+      return ::pselect(a.number(0), a.pointer<fd_set>(1), a.pointer<fd_set>(2),
+                       a.pointer<fd_set>(3), a.pointer<timespec>(4), mask_of(a));
+#if defined(__x86_64__)
+    case SYS_select:
+      return ::select(a.number(0), a.pointer<fd_set>(1), a.pointer<fd_set>(2), a.pointer<fd_set>(3),
+                      a.pointer<timeval>(4));
+    case SYS_poll:
+      return ::poll(a.pointer<pollfd>(0), static_cast<nfds_t>(a.word[1]), a.number(2));
+#endif
+    default:
+      return dispatch_process(number, a);
+  }
+}
+
+long dispatch_process(long number, const Arguments& a) {
+  switch (number) {
+    case SYS_mmap:
+      return reinterpret_cast<long>(
+          ::mmap(a.pointer<void>(0), a.size(1), a.number(2), a.number(3), a.number(4), a.word[5]));
+    case SYS_munmap:
+      return ::munmap(a.pointer<void>(0), a.size(1));
+    case SYS_mremap:
+      return reinterpret_cast<long>(
+          ::mremap(a.pointer<void>(0), a.size(1), a.size(2), a.number(3), a.pointer<void>(4)));
+    case SYS_setrlimit:
+      return ::setrlimit(static_cast<__rlimit_resource>(a.number(0)), a.pointer<rlimit>(1));
+    case SYS_prlimit64:
+      return ::prlimit(a.number(0), static_cast<__rlimit_resource>(a.number(1)),
+                       a.pointer<rlimit>(2), a.pointer<rlimit>(3));
+    case SYS_chroot:
+      return ::chroot(a.pointer<char>(0));
+    case SYS_pivot_root:
+      return ::pivot_root(a.pointer<char>(0), a.pointer<char>(1));
+    case SYS_unshare:
+      return ::unshare(a.number(0));
+    case SYS_setns:
+      return ::setns(a.number(0), a.number(1));
+    case SYS_prctl:
+      return ::prctl(a.number(0), a.word[1], a.word[2], a.word[3], a.word[4]);
     default:
       return with_errno<long>(-ENOSYS);
   }
