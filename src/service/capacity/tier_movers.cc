@@ -41,7 +41,7 @@ bool TierMovers::is_short(unsigned tier) const {
 
 // Clients are told what each run may take, as long as runs compete or something is reserved, and
 // once more when that is over.
-bool TierMovers::has_news(unsigned tier) const {
+bool TierMovers::must_share(unsigned tier) const {
   const TierAccounts& accounts = memory_.accounts().tiers[tier];
   return accounts.share_floor.load(std::memory_order_relaxed) != 0 ||
          accounts.reserved_slabs() != 0 ||
@@ -55,7 +55,7 @@ RoomMade TierMovers::make_room(const Wanted& wanted) {
   Mover* fastest = nullptr;
   for (unsigned tier = 0; tier < tiers_; ++tier) {
     Mover& mover = movers_[tier];
-    if (!mover.is_asked && (is_short(tier) || has_news(tier))) {
+    if (!mover.is_asked && (is_short(tier) || must_share(tier))) {
       mover.is_asked = true;
       mover.wanted = wanted[tier];
     }

@@ -46,7 +46,7 @@ class TierMovers {
   };
   void work(unsigned tier);
   bool is_short(unsigned tier) const;
-  bool has_news(unsigned tier) const;
+  bool must_share(unsigned tier) const;
   bool has_room_below(unsigned tier) const;
   void wait_for_room_below(unsigned tier, std::uint32_t wanted);
 

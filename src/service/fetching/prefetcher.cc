@@ -93,8 +93,8 @@ std::string Prefetcher::predictor_name(unsigned number) const {
 void Prefetcher::start() {
   CAIRN_CHECK(threads_.empty());
   if (const std::string& directory = config_.remember_directory; !directory.empty()) {
-    shelf_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
-    streams_.set_shelf(&*shelf_);
+    kept_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
+    streams_.keep_in(&*kept_);
   }
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
   // Who has declared them is about to read them.
@@ -117,17 +117,17 @@ void Prefetcher::stop() {
 
 void Prefetcher::put_away() {
   const std::lock_guard lock(mutex_);
-  if (!shelf_) return;
+  if (!kept_) return;
   streams_.put_away();
-  if (shelf_->counts().put != 0) shelf_->tidy();
+  if (kept_->counts().put != 0) kept_->tidy();
   spdlog::info("orders of reads in {}: of {} files known from before, of {} new or changed",
-               shelf_->directory(), shelf_->counts().fetched, shelf_->counts().put);
+               kept_->directory(), kept_->counts().fetched, kept_->counts().put);
 }
 
 std::optional<KnowledgeDirectory::Counts> Prefetcher::kept_orders() {
   const std::lock_guard lock(mutex_);
-  if (!shelf_) return std::nullopt;
-  return shelf_->counts();
+  if (!kept_) return std::nullopt;
+  return kept_->counts();
 }
 
 void Prefetcher::on_accesses(std::span<const ToldAccess> batch) {

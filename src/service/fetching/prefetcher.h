@@ -124,7 +124,7 @@ class Prefetcher final : public AccessObserver {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<KnowledgeDirectory> shelf_;
+  std::optional<KnowledgeDirectory> kept_;
   ReadStreams streams_;
   std::deque<WantedBlocks> cold_;               // what hotter segments displace from RAM
   std::deque<std::string> files_;               // that a declared order says are opened soon

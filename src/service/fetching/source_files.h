@@ -4,7 +4,7 @@
 // that names, renames and working directories do not matter.
 //
 // Thread safety: all functions from any thread. Ownership: a descriptor closes with the last
-// SourceFilePtr to it; forget() drops the book's own.
+// SourceFilePtr to it; forget() drops the table's own.
 #pragma once
 
 #include <sys/types.h>

@@ -60,7 +60,7 @@ class ReadStreams {
   // A predictor for each stream besides those of the table. Before the first event; may be null.
   void set_supply(PredictorSupply* supply) { supply_ = supply; }
   // Where what is learned of files is kept for the next node. Before the first event; may be null.
-  void set_shelf(KnowledgeShelf* shelf) { node_.set_shelf(shelf); }
+  void keep_in(KnowledgeShelf* kept) { node_.set_shelf(kept); }
   // What is known of files goes there.
   void put_away() const { node_.put_away(); }
   void take(const ToldAccess& told);

@@ -22,9 +22,9 @@ constexpr std::uint64_t kReadsFirst = 16;
 // Reads between two questions, later.
 constexpr std::uint32_t kGapMin = 4;
 constexpr std::uint32_t kGapMax = 64;
-constexpr std::size_t kNewsEnough = 64;
+constexpr std::size_t kUnsentEnough = 64;
 // The plugin does not keep up: it is not told all.
-constexpr std::size_t kNewsMax = 256;
+constexpr std::size_t kUnsentMax = 256;
 
 struct LoadedPredictor : PluginObject {
   explicit LoadedPredictor(const std::string& path) : PluginObject("predictor", path) {}
@@ -63,8 +63,9 @@ class StreamPredictor final : public Predictor {
     if (is_over()) return;
     if (is_waiting_ && !stream_->is_asked.load(std::memory_order_acquire)) take_answer();
     forecast_.pass(run);
-    if (news_.size() == kNewsMax) news_.erase(news_.begin(), news_.begin() + kNewsMax / 2);
-    news_.push_back(run);
+    if (unsent_.size() == kUnsentMax)
+      unsent_.erase(unsent_.begin(), unsent_.begin() + kUnsentMax / 2);
+    unsent_.push_back(run);
     ++reads_;
     ++reads_since_;
     if (!is_waiting_ && is_due()) ask();
@@ -84,11 +85,11 @@ class StreamPredictor final : public Predictor {
     if (reads_ > kReadsFirst) gap_ = was_wrong ? std::min(2 * gap_, kGapMax) : kGapMin;
     forecast_.begin(std::move(stream_->next));
     // What was read since it was asked.
-    for (const BlockRun& run : news_) forecast_.pass(run);
+    for (const BlockRun& run : unsent_) forecast_.pass(run);
   }
 
   bool is_due() const {
-    if (news_.size() >= kNewsEnough) return true;
+    if (unsent_.size() >= kUnsentEnough) return true;
     const bool is_short = forecast_.left() < CAIRN_PREDICTOR_RUNS_MAX / 2;
     if (!is_short && forecast_.misses() == 0) return false;
     return reads_ <= kReadsFirst || reads_since_ >= gap_;
@@ -97,11 +98,11 @@ class StreamPredictor final : public Predictor {
   void ask() {
     reads_since_ = 0;
     stream_->reads.clear();
-    for (const BlockRun& run : news_)
+    for (const BlockRun& run : unsent_)
       stream_->reads.push_back(cairn_block_run{run.first, run.count, 0});
     stream_->file_blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(file_blocks_, 0));
     if (!queue_->ask(stream_)) return;
-    news_.clear();
+    unsent_.clear();
     is_waiting_ = true;
     was_asked_ = true;
   }
@@ -110,7 +111,7 @@ class StreamPredictor final : public Predictor {
   const std::int64_t& file_blocks_;
   PredictorQueue::StreamPtr stream_;
   Forecast forecast_;
-  std::vector<BlockRun> news_;  // reads that the plugin has not been told of
+  std::vector<BlockRun> unsent_;  // reads that the plugin has not been told of
   std::uint64_t reads_ = 0;
   std::uint32_t reads_since_ = 0;  // the last question
   std::uint32_t gap_ = kGapMin;

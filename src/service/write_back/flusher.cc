@@ -60,7 +60,7 @@ void Flusher::stop() {
 void Flusher::kick(bool urgent) {
   {
     const std::lock_guard lock(mutex_);
-    news_ = true;
+    has_changed_ = true;
     urgent_ = urgent_ || urgent;
   }
   changed_.notify_all();
@@ -209,7 +209,7 @@ void Flusher::schedule() {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      news_ = false;
+      has_changed_ = false;
     }
     activity_.look();
     release_in_turn();
@@ -234,10 +234,10 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
     busy = busy || !queue_.empty() || active_ != 0;
     if (busy) {
       const std::chrono::nanoseconds tick(std::max(kTickNanos, 10 * look_ns));
-      changed_.wait_for(lock, tick, [this] { return news_ || stopping_; });
+      changed_.wait_for(lock, tick, [this] { return has_changed_ || stopping_; });
       return;
     }
-    if (news_ || stopping_) return;
+    if (has_changed_ || stopping_) return;
   }
   ControlHeader& header = memory_.header();
   const std::uint32_t seen = header.flusher_wake.load(std::memory_order_acquire);
@@ -246,7 +246,7 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
   bool sleeps = !again.any_dirty;
   {
     const std::lock_guard lock(mutex_);
-    sleeps = sleeps && !news_ && !stopping_;
+    sleeps = sleeps && !has_changed_ && !stopping_;
   }
   if (sleeps) {
     const std::int64_t until_ns = again.next_ns == 0 ? 0 : again.next_ns - monotonic_ns();
@@ -337,7 +337,7 @@ void Flusher::work(unsigned stream) {
     --active_;
     if (--writing_[file->device] == 0) writing_.erase(file->device);
     current_ = nullptr;
-    news_ = news_ || queue_.empty();
+    has_changed_ = has_changed_ || queue_.empty();
     changed_.notify_all();
     work_.notify_all();
   }

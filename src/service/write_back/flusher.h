@@ -134,14 +134,14 @@ class Flusher {
   mutable std::mutex mutex_;
   FairShare share_;
   std::condition_variable work_;     // streams wait for the queue
-  std::condition_variable changed_;  // the scheduler waits for time or for news
+  std::condition_variable changed_;  // the scheduler waits for time or for a change
   std::deque<StoreFilePtr> queue_;
   std::map<dev_t, unsigned> writing_;  // streams at work per device
   StoreFilePtr current_;
   unsigned active_ = 0;
   std::vector<Wish> wishes_;
   bool urgent_ = false;
-  bool news_ = false;
+  bool has_changed_ = false;
   bool stopping_ = false;
 };
 

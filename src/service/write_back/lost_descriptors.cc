@@ -21,8 +21,8 @@ void LostDescriptors::try_again(const std::function<void(ObjectIndex)>& fetched)
       return true;
     }
     if (attempt == Attempt::kLater) has_number = false;
-    tell(lost);
-    const bool is_hopeless = attempt == Attempt::kNever && lost.is_told;
+    tell_sender(lost);
+    const bool is_hopeless = attempt == Attempt::kNever && lost.has_told_sender;
     return is_hopeless || !memory_.owners().is_alive(lost.sender);
   });
   if (has_fetched) {
@@ -34,11 +34,11 @@ void LostDescriptors::try_again(const std::function<void(ObjectIndex)>& fetched)
 
 // The sender sets the flag after it has sent: it is cleared once it was seen, and not again,
 // because then it speaks of another message.
-void LostDescriptors::tell(LostDescriptor& lost) const {
+void LostDescriptors::tell_sender(LostDescriptor& lost) const {
   Object& object = memory_.objects().at(lost.object);
-  if (lost.is_told || !object.has(kObjectHandedOver)) return;
+  if (lost.has_told_sender || !object.has(kObjectHandedOver)) return;
   object.clear(kObjectHandedOver);
-  lost.is_told = true;
+  lost.has_told_sender = true;
 }
 
 LostDescriptors::Attempt LostDescriptors::fetch(const LostDescriptor& lost) {

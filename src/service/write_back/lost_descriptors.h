@@ -30,7 +30,7 @@ struct LostDescriptor {
   pid_t parent;
   int number;
   std::uint32_t run;
-  bool is_told = false;
+  bool has_told_sender = false;
 };
 
 class LostDescriptors {
@@ -48,7 +48,7 @@ class LostDescriptors {
   enum class Attempt : std::uint8_t { kFetched, kLater, kNever };
   Attempt fetch(const LostDescriptor& lost);
   Attempt open_of(pid_t process, const LostDescriptor& lost);
-  void tell(LostDescriptor& lost) const;
+  void tell_sender(LostDescriptor& lost) const;
 
   const NodeMemory& memory_;
   DescriptorBudget& budget_;
