@@ -25,7 +25,8 @@ inline constexpr std::array kComparedExpertMakers = {
     ExpertMaker{"farthest-in-future", make_expert<FarthestFuture>},
 };
 
-// Makes an expert of either table. Returns: null when no expert has that name. Requires: capacity > 0.
+// Makes an expert of either table. Returns: null when no expert has that name.
+// Requires: capacity > 0.
 inline std::unique_ptr<Expert> make_compared_expert(std::string_view name, std::uint32_t capacity) {
   for (const ExpertMaker& maker : kComparedExpertMakers) {
     if (name == maker.name) return maker.make(capacity);

@@ -89,7 +89,7 @@ int MainLoop::wait_ms() const {
   return wait < 0 || !is_unreachable() ? kAgainMs : wait;
 }
 
-// For good, as it seems: who removes a whole tree is at it for a moment.
+// For good, as it seems: removing a whole tree takes a moment.
 bool MainLoop::is_unreachable() const { return unreachable_looks_ > kUnreachableLooks; }
 
 // Somebody has removed the node's directory, or the sockets in it: nobody could tell the node
@@ -109,7 +109,7 @@ void MainLoop::keep_reachable() {
     spdlog::error("the files of the node were removed, and cannot be made again: {}",
                   made.message());
   }
-  // What was just made may be removed as well, before it is watched: it is looked at once more.
+  // The new directory may go as well before the watch on it begins, so the loop looks once more.
   ++unreachable_looks_;
 }
 

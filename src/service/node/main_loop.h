@@ -42,7 +42,7 @@ class MainLoop final : public StopRequest {
 
   explicit MainLoop(MainLoopParts parts);
 
-  // Sleeps until the end is asked for. `launcher` is a pipe whose other end the launcher of a
+  // Sleeps until somebody asks for the end. `launcher` is a pipe whose other end the launcher of a
   // private node holds as long as it lives.
   Ending serve(int signals, UniqueFd launcher);
 
