@@ -116,8 +116,8 @@ void AttachServer::stop() {
   const std::uint64_t one = 1;
   (void)!::write(stop_event_.get(), &one, sizeof one);
   thread_.join();
-  // The name goes before the socket: who finds a name that nobody listens at takes the service for
-  // dead.
+  // The name goes before the socket: a client that finds a name without a listener takes the
+  // service for dead.
   ::unlink(socket_path_.c_str());
 }
 
@@ -193,7 +193,7 @@ void AttachServer::rest(std::uint64_t id, Connection& connection) {
   resting_.push_back(id);
 }
 
-// Who has sent nothing since the last look wakes this thread again.
+// A connection that has sent nothing since the last look wakes this thread again.
 void AttachServer::serve_resting() {
   std::erase_if(resting_, [this](std::uint64_t id) {
     const std::uint64_t before = descriptors_received_;

@@ -74,7 +74,7 @@ Owner ClientTable::declare_dead(std::uint16_t slot) {
   CAIRN_CHECK(slot != kServiceSlot);
   CAIRN_CHECK(slot < seats_.size());
   CAIRN_CHECK(seats_[slot].state == SlotState::kActive);
-  // The generation first: whoever waits for a lock of the dead goes on from this instant.
+  // The generation first: waiters for a lock of the dead go on from this instant.
   memory_.owners().advance(slot);
   memory_.slot(slot).state.store(SlotState::kReaping, std::memory_order_release);
   seats_[slot].state = SlotState::kReaping;

@@ -100,7 +100,7 @@ void Reaper::run() {
     const std::int64_t began = monotonic_ns();
     if (!batch.is_empty()) sweep(batch);
     release_expired();
-    // Who waits for the dead does not wait for the audit, which concerns nobody alive.
+    // wait_until_idle() does not wait for the audit, which concerns nobody alive.
     lock.lock();
     busy_ = false;
     changed_.notify_all();

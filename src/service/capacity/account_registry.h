@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has how much of the tiers: opens an account for each run, with its weight and what is
+// The accounts of the tiers: opens an account for each run, with its weight and what is
 // reserved for it, and closes it when the run ends; and one for each rule that reserves room for
 // its files. What a run has left behind, or was in the room of a rule, then belongs to nobody.
 //

@@ -180,7 +180,7 @@ int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
   reads_seen_ = reads;
   if (!rising_.empty()) return 1;
   if (!is_quiet) return static_cast<int>(rank_every_ms_);
-  // Whoever reads next wakes us.
+  // The next reader wakes this thread.
   memory_.header().rank_wanted.store(1, std::memory_order_seq_cst);
   return kIdleMs;
 }

@@ -199,7 +199,7 @@ void RunCommands::on_close(std::uint64_t session) {
   spdlog::warn("the launcher of run {} went away without ending it", id);
   forget(run->number());
   if (!with_.config.private_node) return;
-  // Nobody is left who would end a private node.
+  // Nobody else would end a private node.
   with_.stop.request_stop_when_unused();
 }
 

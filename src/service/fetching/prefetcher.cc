@@ -97,7 +97,7 @@ void Prefetcher::start() {
     streams_.keep_in(&*kept_);
   }
   memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
-  // Who has declared them is about to read them.
+  // Their author is about to read them.
   want_first_files(orders_);
   for (unsigned worker = 0; worker < kWorkers; ++worker)
     threads_.emplace_back([this, worker] { work(worker); });
@@ -198,7 +198,7 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
   if (names_.size() > kNamesMax) names_.clear();
 }
 
-// Whoever ends before the first of them is opened is not their reader.
+// A process that ends before the first of them is opened is not their reader.
 void Prefetcher::want_first_files(DeclaredOrders& orders) {
   std::vector<std::string> files = orders.first_files(kFilesAhead);
   if (files.empty()) return;

@@ -131,13 +131,13 @@ class Prefetcher final : public AccessObserver {
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
   bool awaits_reader_ = false;                  // of files that were declared just now
   unsigned file_tries_ = 0;                     // in a row that found no room
-  // Of files that were fetched: who reads them from RAM has closed them again before the kernel
+  // Of files that were fetched: their reader has closed them again before the kernel
   // can be asked for the name.
   std::map<FileKey, std::string> names_;
   std::set<std::uint16_t> slots_;     // that have ever told something
   std::uint64_t evicted_unused_ = 0;  // bytes, when last looked at
   std::atomic<bool> stopping_{false};
-  std::shared_mutex fetching_;  // shared by those who fetch
+  std::shared_mutex fetching_;  // shared by the workers while they fetch
   std::vector<std::thread> threads_;
 };
 

@@ -12,7 +12,7 @@
 // what is read is dropped, and that is said once.
 //
 // Thread safety: none. Ownership: the orders. Memory: sixteen bytes for each item of the epochs
-// that a stream was told of, at most kRunsMax of them; who asks for the same epochs shares them.
+// that a stream was told of, at most kRunsMax of them; streams of the same epochs share them.
 // Errors: kInvalid with FILE:LINE and what to write instead.
 #pragma once
 
@@ -34,7 +34,7 @@
 
 namespace cairn::node {
 
-// Who is told of orders, each in its own way through the epochs.
+// The users of orders; each has its own way through the epochs.
 enum class OrderReader : std::uint8_t { kFetching = 0, kReplacement };
 
 class DeclaredOrders {
@@ -46,13 +46,13 @@ class DeclaredOrders {
   // An empty path: no declarations.
   static Result<DeclaredOrders> load(const std::string& path, Complain complain);
 
-  // Of all that is declared and what the lists hold: equal for whoever reads the same.
+  // The sum of all declarations and lists: equal texts have equal fingerprints.
   std::uint64_t fingerprint() const;
   // Every file that was read for it.
   std::vector<std::string> sources() const;
 
-  // Takes over what another one declares. What is declared already goes on; who declares something
-  // else for its pattern means the old declaration no more, which is dropped without a complaint.
+  // Takes over the declarations of another one. A declaration that both have goes on; another
+  // declaration for the same pattern replaces the old one, which is dropped without a complaint.
   void append(DeclaredOrders&& other);
 
   bool is_empty() const { return entries_.empty(); }

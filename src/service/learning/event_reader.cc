@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kSleepMs = 3'600'000;
 constexpr long kNapNanos = 200'000;
-// Who writes an entry is done with it in 50 ns, unless it was put off the processor or killed.
+// A writer finishes an entry in 50 ns, unless it was put off the processor or killed.
 constexpr int kLooksMax = 3;
 constexpr long kLookAgainNanos = 20'000;
 

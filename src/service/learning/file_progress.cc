@@ -10,8 +10,8 @@ namespace {
 
 // And among so many that were passed over.
 constexpr std::size_t kBehind = 1024;
-// Who opens a file twice does so soon; in a small set, what was opened once is soon of another
-// epoch.
+// A program that opens a file twice does so soon; in a small set, a file that was opened once soon
+// is of another epoch.
 constexpr std::size_t kLately = 64;
 // A loader may leave out what fills no batch.
 constexpr std::size_t kLastFew = 4;
@@ -46,7 +46,8 @@ FileProgress::Place FileProgress::find_here(std::uint32_t item) const {
   return {};
 }
 
-// Who opens a file twice is not at the next epoch yet, unless this one is over and it begins so.
+// A program that opens a file twice is not at the next epoch yet, unless this epoch is over and the
+// next one begins with that file.
 FileProgress::Place FileProgress::find_in_next(EpochOrder& order, std::uint32_t item) {
   const bool is_nearly_done = at_ == items_.size() || opens_ >= items_.size() - items_.size() / 4;
   if (!is_nearly_done) return {};
@@ -120,8 +121,8 @@ void FileProgress::judge(std::size_t away) {
   away_ = 0;
 }
 
-// Another job goes through the epochs that the last one went through, or some of them. Who has kept
-// to the order for a moment only by chance does not begin again for ever.
+// Another job goes through the epochs that the last one went through, or some of them. A job that
+// has kept to the order for a moment only by chance does not begin again for ever.
 bool FileProgress::begin_again(EpochOrder& order, std::uint32_t item) {
   const auto enough = std::min<std::uint64_t>(kAhead / 4, order.items_per_epoch());
   if (found_ < enough || !begin(order, 0, item)) return false;

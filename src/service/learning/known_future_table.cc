@@ -46,7 +46,7 @@ void KnownFutureTable::on_accesses(std::span<const ToldAccess> batch) {
   if (!knows_any()) return;
   for (const ToldAccess& told : batch) {
     if (told.event.object == ObjectIndex::kNone) continue;
-    // Nobody who evicts waits for what is asked of a slow store.
+    // Without the lock: replacement must not wait for a slow store.
     const bool is_open =
         told.event.kind == AccessKind::kOpen && follows_files_ && orders_->has_files();
     const auto place = is_open ? place_of(told) : std::nullopt;
@@ -128,7 +128,7 @@ void KnownFutureTable::look_for_order(Stream& stream, const ToldAccess& told, Bl
   if (stream.followed != nullptr) stream.followed->object = stream.object;
 }
 
-// Who opens a file anew goes through the order that others went through, if it begins like them.
+// A stream of a known file goes through the order of the streams before it, if it begins like them.
 void KnownFutureTable::look_for_found(Stream& stream, BlockRun run) {
   const auto known = found_.find(stream.object);
   if (known == found_.end()) return;
@@ -196,7 +196,7 @@ std::optional<DeclaredOrders::FilePlace> KnownFutureTable::place_of(const ToldAc
 }
 
 // Asks the store for nothing that the program has not just opened itself, as far as it is read in
-// order: who waits for a disk here is late for everything else.
+// order: a wait for a disk here delays all other events.
 void KnownFutureTable::look_up(const FileKey& key, const std::string& path) {
   const auto place = orders_->place_of_file(path);
   if (!place && !path.empty()) return;
@@ -236,8 +236,8 @@ void KnownFutureTable::opened(const ToldAccess& told, const DeclaredOrders::File
   if (is_refuted(*followed) && !begin_again(place)) refute(*followed);
 }
 
-// Another job goes through the epochs once more. Who has kept to the order for a moment only by
-// chance does not begin again for ever.
+// Another job goes through the epochs once more. A job that has kept to the order for a
+// moment only by chance does not begin again for ever.
 bool KnownFutureTable::begin_again(const DeclaredOrders::FilePlace& place) {
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
   if (followed->passed_count < std::min<std::size_t>(kSkipsMax, followed->order->size()))
@@ -254,7 +254,7 @@ KnownFutureTable::Followed* KnownFutureTable::files_followed(
     const DeclaredOrders::FilePlace& place) {
   if (orders_->is_refuted(place.declaration)) return nullptr;
   std::unique_ptr<Followed>& followed = orders_of_files_[place.declaration];
-  // Who opens more than the order has goes through it once more.
+  // A job that opens more files than the order has goes through it once more.
   if (followed != nullptr && followed->is_at_its_end() && followed->future.size() == 0)
     end(followed);
   if (followed != nullptr) return followed.get();
@@ -284,7 +284,7 @@ std::unique_ptr<KnownFutureTable::Followed> KnownFutureTable::begin(
   return fresh;
 }
 
-// Who knows more than its part now learns no more until it does not.
+// A stream over its share of the window stops extending until it is under it.
 void KnownFutureTable::share_window() {
   for (Followed* followed : followed_) {
     const std::size_t uses = std::max<std::size_t>(1, uses_max_ / followed_.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs are known to read next, block by block: follows those that read a file of which an
 // order is declared (service/learning/declared_orders.h) through it, or open one after the other
-// the files of an order, so that whoever evicts can ask when a block is wanted
+// the files of an order, so that replacement can ask when a block is wanted
 // (policy/replacement/known_future.h). An order that was found to be gone through once more
 // (policy/prefetch/history_replay.h) is taken for one that goes on so for ever, until what is read
 // proves it wrong.

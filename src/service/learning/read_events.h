@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reads touch, for those who follow streams of them.
+// The blocks that reads touch, for the followers of streams.
 //
 // Thread safety: pure functions.
 #pragma once

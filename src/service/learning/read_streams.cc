@@ -153,8 +153,8 @@ ReadStreams::Streams::iterator ReadStreams::end(Streams::iterator stream) {
   return streams_.erase(stream);
 }
 
-// Who is killed closes nothing, and may have been the last to hold what another process reads no
-// more.
+// A killed process closes nothing, and may have been the last holder of a description that another
+// process reads no more.
 void ReadStreams::forget_dead() {
   for (auto at = streams_.begin(); at != streams_.end();) {
     const auto description = static_cast<DescriptionIndex>(description_of(at->first));
@@ -223,7 +223,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   const AccessEvent& event = told.event;
   const bool is_quiet = event.kind == AccessKind::kHit;
   stream.hits_in_a_row = is_quiet ? stream.hits_in_a_row + 1 : 0;
-  // Who follows a declared order must not lose its place in it.
+  // A stream that follows a declared order must not lose its place in it.
   if (stream.hits_in_a_row > kHitsFollowed && stream.order.path().empty()) return;
   const BlockRun run = run_of(event);
   // The next piece of the same block.
@@ -245,7 +245,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   read_on(stream, told.stream(), stream.blocks_per_read);
 }
 
-// What will be read again matters to those who evict, once they do.
+// Repeated reads matter to replacement, once blocks leave.
 void ReadStreams::look_for_repeated(Stream& stream, const ToldAccess& told) {
   const bool has_room = memory_.pool(TierId::kMemory).common_slabs() >
                         memory_.header().roomy_slabs.load(std::memory_order_relaxed);

@@ -31,7 +31,7 @@ namespace cairn::node {
 struct WantedBlocks {
   std::uint64_t stream = 0;  // a number of ReadStreams
   ObjectIndex object = ObjectIndex::kNone;
-  Owner owner;  // who reads it
+  Owner owner;  // the reader
   std::int32_t descriptor = -1;
   BlockNumber first{};
   unsigned count = 0;
@@ -43,7 +43,7 @@ struct WantedBlocks {
 
 class ReadStreams {
  public:
-  // Whom what is wanted for its score is counted for, beside the predictors.
+  // The counter of heat-driven fetches, beside those of the predictors.
   static constexpr std::uint8_t kByHeat = FetchJournal::kPredictorsMax - 1;
   // More streams than that at once: the one that was used longest ago is forgotten.
   static constexpr std::size_t kStreamsMax = 4096;
@@ -53,7 +53,7 @@ class ReadStreams {
                        PathOf path_of = {})
       : memory_(memory), orders_(orders), path_of_(std::move(path_of)) {}
 
-  // Who wants to know that a stream goes through an order once more, each once. Before the first
+  // Hears once of each stream that goes through an order once more. Before the first
   // event; may be empty.
   using FoundRepeated = std::function<void(const ToldAccess& told, RepeatedOrder order)>;
   void set_found_repeated(FoundRepeated found) { found_repeated_ = std::move(found); }
@@ -107,7 +107,7 @@ class ReadStreams {
     std::deque<BlockRun> beyond;  // what is foreseen for file tiers, the soonest first
     std::deque<BlockRun> hot;     // wanted for its score, the hottest first
     std::deque<BlockRun> warm;    // the same for file tiers
-    std::uint8_t predictor = 0;   // who foresees it
+    std::uint8_t predictor = 0;   // that foresees it
     std::uint32_t hits_in_a_row = 0;
     std::uint32_t blocks_per_read = 1;
     std::uint32_t blocks_read_on = 0;  // since `beyond` was looked for

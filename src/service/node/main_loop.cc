@@ -89,7 +89,7 @@ int MainLoop::wait_ms() const {
   return wait < 0 || !is_unreachable() ? kAgainMs : wait;
 }
 
-// For good, as it seems: removing a whole tree takes a moment.
+// For good, as it seems: the removal of a whole tree takes a moment.
 bool MainLoop::is_unreachable() const { return unreachable_looks_ > kUnreachableLooks; }
 
 // Somebody has removed the node's directory, or the sockets in it: nobody could tell the node

@@ -224,8 +224,8 @@ void Flusher::schedule() {
 
 // `look_ns` is what the last look cost: with very many files it is repeated less often.
 void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
-  // Data that waits for an event is no reason to stay awake, but whoever makes more of it would
-  // wake us for each block.
+  // Data that waits for an event is no reason to stay awake, but a program that makes more of it
+  // would wake this thread for each block.
   const std::uint64_t dirty = memory_.header().dirty_bytes.load(std::memory_order_relaxed);
   bool busy = plan.any_dirty || dirty != dirty_seen_;
   dirty_seen_ = dirty;

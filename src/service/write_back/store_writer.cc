@@ -132,8 +132,8 @@ FlushResult StoreWriter::flush(Actor& actor, const FlushRequest& request) {
   return second;
 }
 
-// A file system that is a program keeps the bytes it gets, and a close() or an open() for reading
-// waits until it has sent all of them on (MooseFS: 4 s). So it never gets much at a time.
+// A file system that is a program keeps the data that it receives, and a close or an open for
+// reading waits until it has sent all of that on (MooseFS: 4 s): it never receives much at a time.
 FlushResult StoreWriter::flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request) {
   FlushResult sum;
   const std::uint64_t most = request.bytes_max;
@@ -160,7 +160,7 @@ int StoreWriter::send(Actor& actor, const StoreFile& file) {
 void StoreWriter::note_failure(StoreFile& file, Object& object, int error) {
   CAIRN_CHECK(error > 0);
   record_store_error(object, error);
-  // Made immutable since it was written: the next write of a program hears of it at once.
+  // The file was made immutable since it was written: the next write must fail at once.
   if (error == EPERM) object.set(kObjectGuarded);
   const std::uint32_t failures = file.failures.fetch_add(1) + 1;
   const std::int64_t now = monotonic_ns();

@@ -105,7 +105,7 @@ class UnservedFiles final : public HandOver {
   const NodeMemory& memory_;
   Flusher& flusher_;
   const Owner self_;
-  std::shared_mutex still_;  // shared by who changes counts of through mode
+  std::shared_mutex still_;  // shared by all changes of through mode
   mutable std::mutex mutex_;
   std::map<LedgerId, Ledger> ledgers_;
   Counts counts_{};
