@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "memory/arena/counters.h"
@@ -38,5 +39,7 @@ struct ClientSlot {
   CounterShard shards[kShards];
 };
 static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");
+static_assert(offsetof(ClientSlot, shards) == 64, "nor do a slot and its counters");
+static_assert(ClientSlot::kOfService != 0, "slot 0 is nobody's");
 
 }  // namespace cairn

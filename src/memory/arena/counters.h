@@ -36,11 +36,13 @@ enum class Counter : std::uint8_t {
 };
 inline constexpr unsigned kCounters = static_cast<unsigned>(Counter::kCount);
 
-inline Counter hit_bytes_counter(TierId tier) {
+constexpr Counter hit_bytes_counter(TierId tier) {
   return tier == TierId::kMemory
              ? Counter::kHitBytesMemory
              : static_cast<Counter>(static_cast<unsigned>(Counter::kHitBytesTier1) + raw(tier) - 1);
 }
+
+static_assert(hit_bytes_counter(static_cast<TierId>(kTiersMax - 1)) == Counter::kHitBytesTierLast);
 
 struct alignas(64) CounterShard {
   std::atomic<std::uint64_t> values[24];
@@ -59,6 +61,6 @@ struct alignas(64) CounterShard {
     return values[static_cast<unsigned>(counter)].load(std::memory_order_relaxed);
   }
 };
-static_assert(kCounters <= 24, "a shard is three cache lines");
+static_assert(kCounters <= 24 && sizeof(CounterShard) == 3 * 64, "three cache lines a shard");
 
 }  // namespace cairn

@@ -54,6 +54,7 @@ struct AccessEvent {
 class EventRing {
  public:
   static constexpr std::uint32_t kEntries = 2048;
+  static_assert((kEntries & (kEntries - 1)) == 0, "places go on where 32 bits end");
 
   // Returns whether the reader is to be woken for it: something is to be done about it at once, or
   // half of the ring is full since it was woken last.

@@ -40,6 +40,7 @@ class OwnedLock {
 
   // Requires: `self` is alive and does not hold this lock in this thread.
   Acquired lock(Owner self, const OwnerTable& owners) {
+    CAIRN_DCHECK(static_cast<bool>(self));
     enter_signal_gate();
     std::uint32_t expected = 0;
     if (word_.compare_exchange_strong(expected, self.bits(), std::memory_order_acquire,
@@ -68,6 +69,7 @@ class OwnedLock {
 
   // Frees the lock if `dead` still holds it; used by the service's sweep after a death.
   bool release_if_held_by(Owner dead) {
+    CAIRN_DCHECK(static_cast<bool>(dead));
     std::uint32_t seen = word_.load(std::memory_order_acquire);
     while ((seen & Owner::kMask) == dead.bits()) {
       if (word_.compare_exchange_weak(seen, 0, std::memory_order_acq_rel)) {
@@ -82,6 +84,7 @@ class OwnedLock {
 
  private:
   static constexpr std::uint32_t kWaiters = std::uint32_t{1} << 31;
+  static_assert((kWaiters & Owner::kMask) == 0);
   static constexpr int kSpins = 100;
   static constexpr int kSleepMs = 20;
   static constexpr int kSleepsMax = 64;  // until the owner's life is asked for

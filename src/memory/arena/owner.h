@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
+
 namespace cairn {
 
 // Drawn:  | generation : 8 | slot : 16 |   in the low 24 bits
@@ -40,6 +42,10 @@ class Owner {
   std::uint32_t bits_ = 0;
 };
 
+static_assert(Owner(UINT16_MAX, UINT8_MAX).bits() == Owner::kMask);
+static_assert(Owner::from_bits(Owner(7, 3).bits()) == Owner(7, 3));
+static_assert(!Owner(), "0 is nobody");
+
 // Tells of an owner whether it is gone although nobody has declared it dead.
 class OwnerWatch {
  public:
@@ -64,8 +70,12 @@ class OwnerTable {
     return static_cast<std::uint8_t>(now) == owner.generation();
   }
   // Only the node service: from here on the present generation of `slot` counts as dead.
-  void advance(std::uint16_t slot) { generations_[slot].fetch_add(1, std::memory_order_acq_rel); }
+  void advance(std::uint16_t slot) {
+    CAIRN_DCHECK(slot != 0 && slot < count_);
+    generations_[slot].fetch_add(1, std::memory_order_acq_rel);
+  }
   Owner current(std::uint16_t slot) const {
+    CAIRN_DCHECK(slot < count_);
     return Owner(slot,
                  static_cast<std::uint8_t>(generations_[slot].load(std::memory_order_acquire)));
   }

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/check.h"
 #include "base/system_call.h"
 
 namespace cairn {
@@ -79,6 +80,7 @@ void SharedSegment::release() {
 Result<SharedSegment> SharedSegment::create(const char* name, std::size_t size_bytes,
                                             HugePages huge_pages) {
   const std::size_t size = round_up(size_bytes, kHugePageBytes);
+  CAIRN_CHECK(size != 0 && size >= size_bytes);
   if (huge_pages == HugePages::kReserved) {
     const int fd = create_memory_file(name, MFD_CLOEXEC | MFD_HUGETLB);
     if (fd >= 0) {
@@ -128,6 +130,7 @@ Result<SharedSegment> SharedSegment::attach(int fd, std::size_t size_bytes, Huge
 }
 
 void SharedSegment::populate(std::size_t offset, std::size_t length) const {
+  CAIRN_DCHECK(base_ != nullptr && offset <= size_bytes_ && length <= size_bytes_ - offset);
 #ifndef MADV_POPULATE_WRITE
   // Linux 5.14; Debian 12's libc headers have it, older ones do not
   constexpr int MADV_POPULATE_WRITE = 23;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
@@ -49,6 +50,8 @@ FreshBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned
     }
     if (is_news_for_organizer(memory, tier)) memory.wake_organizer();
   }
+  CAIRN_DCHECK(!block || pool.contains(block.bucket()));
+  CAIRN_DCHECK(!block || block.descriptor().size_class() == size_class);
   if (!block) memory.wake_organizer();
   return block;
 }
@@ -166,6 +169,8 @@ void release_bucket(Actor& actor, FreshBlock block) {
 bool copy_to_memory(Actor& actor, const UnclaimedBlock& from, const FreshBlock& to,
                     PlacementReason reason) {
   const NodeMemory& memory = *actor.memory;
+  CAIRN_DCHECK(memory.in_memory(to.bucket()));
+  CAIRN_DCHECK(from.descriptor().bucket_bytes() <= to.descriptor().bucket_bytes());
   if (memory.in_memory(from.bucket())) {
     copy_to_shared(memory.bytes(to.bucket()), memory.bytes(from.bucket()),
                    from.descriptor().bucket_bytes());
@@ -238,6 +243,7 @@ Placed publish(const ObjectAccess& access, BlockNumber number, PlacementReason r
     release_bucket(access.actor, static_cast<FreshBlock&&>(fresh));
     return resident == BucketIndex::kNone ? Placed::kNoRoom : Placed::kRetry;
   }
+  CAIRN_DCHECK(block->descriptor().holds(access.index, number));
   // Invariant 3 of Object: an entry into through mode or a change of shape either sees this block
   // or is seen here.
   if (!access.object().takes_blocks()) {
@@ -274,6 +280,7 @@ Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
   const ObjectHandling handling = access.object().handling();
   const PartHandling part = memory.part_of(handling, number);
   if (is_kept_out(handling, part)) return Placed::kNoRoom;
+  CAIRN_DCHECK(end != 0 && end <= kBlockBytes);
   bool elsewhere = false;
   const SizeClass size_class = class_of_block(number, end);
   FreshBlock block =
@@ -330,6 +337,7 @@ void note_first_use(Actor& actor, const LockedBlock& block) {
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
                         Promotion promotion) {
   const NodeMemory& memory = *access.actor.memory;
+  CAIRN_DCHECK(!memory.in_memory(bucket));
   if (belongs_below(access.actor, access.index, number, bucket)) return true;
   if (promotion == Promotion::kAlways) return false;
   if (memory.pool(TierId::kMemory).free_slabs() == 0) return true;
@@ -352,6 +360,7 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     }
     if (access.object().through.load(std::memory_order_seq_cst) != 0) return {};
     const BlockDescriptor& descriptor = block.descriptor();
+    CAIRN_DCHECK(descriptor.holds(access.index, number));
     if (__builtin_expect(descriptor.is_unread(), 0)) note_first_use(actor, block);
     const bool in_memory = actor.memory->in_memory(block.bucket());
     const bool is_small = end > descriptor.bucket_bytes();
@@ -388,6 +397,7 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   }
   if (got < 0) return got;
   const auto had = static_cast<std::size_t>(got);
+  CAIRN_DCHECK(had <= length);
   if (had < length && zero_shared(out + had, length - had) > 0) return -EFAULT;
   return got;
 }
@@ -396,6 +406,8 @@ int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumb
                        std::uint16_t pages) {
   const auto missing = static_cast<std::uint16_t>(pages & ~block.descriptor().valid_pages());
   std::byte* const bytes = access.actor.memory->bytes(block.bucket());
+  CAIRN_DCHECK(missing != 0 && missing >> pages_in(block.descriptor().size_class()) == 0);
+  CAIRN_DCHECK(block.descriptor().block_number() == number);
   std::size_t from_store = 0;
   unsigned page = 0;
   while (page < kPagesPerBlock) {
@@ -420,6 +432,7 @@ int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumb
 int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
+  CAIRN_DCHECK(!memory.in_memory(block.bucket()) && block.descriptor().valid_pages() == 0);
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const ssize_t got = read_store(access, offset_of(number), bounce, kBlockBytes);

@@ -7,6 +7,7 @@
 #include <array>
 #include <span>
 
+#include "base/check.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/copy.h"
 
@@ -23,7 +24,11 @@ class FetchRun {
   FetchRun& operator=(const FetchRun&) = delete;
 
   unsigned count() const { return count_; }
-  void add(LockedBlock block) { blocks_[count_++] = static_cast<LockedBlock&&>(block); }
+  void add(LockedBlock block) {
+    CAIRN_DCHECK(count_ < kFetchBlocksMax && block.descriptor().valid_pages() == 0);
+    CAIRN_DCHECK(raw(block.descriptor().block_number()) == raw(first_) + count_);
+    blocks_[count_++] = static_cast<LockedBlock&&>(block);
+  }
 
   // One read for all of them; what the store has not got reads as zeros. 0 or -errno.
   int read() {
@@ -64,6 +69,7 @@ class FetchRun {
   // Whole pages: what follows the end of the file in the last one is zero.
   std::size_t bytes_of(unsigned at) const {
     const std::uint64_t start = offset_of(first_) + std::uint64_t{at} * kBlockBytes;
+    CAIRN_DCHECK(start < size_);
     const std::uint64_t pages = (size_ - start + kPageBytes - 1) / kPageBytes * kPageBytes;
     return static_cast<std::size_t>(std::min<std::uint64_t>(pages, kBlockBytes));
   }

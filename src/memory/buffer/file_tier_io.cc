@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/signal_gate.h"
 #include "memory/buffer/copy.h"
@@ -16,6 +17,8 @@ namespace {
 
 // As many blocks as the bounce memory holds: 1 MiB is what disks stream with.
 constexpr std::size_t kBlocksMax = Actor::kBounceBlocks;
+static_assert(kBlocksMax * kBlockBytes == 1 << 20);
+static_assert(kBlocksMax == BounceCopy::kBlocksMax, "a word is kept for each of them");
 
 // Less of a block is a piece of it.
 constexpr std::size_t kPieceBytes = kBlockBytes / 2;
@@ -115,6 +118,7 @@ class ResidentRun {
       first_ = found;
       tier_ = memory_.tier_of(found);
     }
+    CAIRN_DCHECK(memory_.tier_of(found) == tier_);
     ++count_;
     bytes_ += take;
     return true;
@@ -141,6 +145,9 @@ class FreshRun {
     return static_cast<BlockNumber>(raw(first_) + static_cast<std::uint32_t>(count_));
   }
   void add(LockedBlock block) {
+    CAIRN_DCHECK(count_ < kBlocksMax && block.descriptor().valid_pages() == 0);
+    CAIRN_DCHECK(block.descriptor().holds(access_.index, next()));
+    CAIRN_DCHECK(!memory_.in_memory(block.bucket()));
     blocks_[count_] = static_cast<LockedBlock&&>(block);
     writes_[count_] = WritableBlock(blocks_[count_], kAllPages);
     ++count_;
@@ -257,6 +264,7 @@ bool copy_pieces(const ObjectAccess& access, const PieceOf& piece) {
   if (blocks == 0) return true;
   copy.words[copy.count++] = piece.word;
   const std::size_t good = is_alone ? 0 : rest.unchanged_bytes() / kBlockBytes;
+  CAIRN_DCHECK(copy.count + good <= BounceCopy::kBlocksMax);
   for (std::size_t at = 0; at < good; ++at) copy.words[copy.count++] = rest.word(at);
   return true;
 }

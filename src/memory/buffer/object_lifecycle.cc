@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "memory/backing/size_limit.h"
@@ -315,7 +316,9 @@ void leave_through(Actor& actor, ObjectIndex index) {
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   // If times moved while the kernel had the file, the next stat or open takes them over, because
   // they do not agree with what was settled.
-  object.through.fetch_sub(1, std::memory_order_seq_cst);
+  const std::uint32_t before = object.through.fetch_sub(1, std::memory_order_seq_cst);
+  CAIRN_DCHECK(before != 0);
+  (void)before;
   // Counted before anybody can enter again: who writes through the kernel at this moment finds that
   // the file is not the kernel's any more, or that it was not for a while.
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);

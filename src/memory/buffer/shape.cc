@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/system_call.h"
 #include "memory/backing/size_limit.h"
@@ -97,6 +98,7 @@ int cut_store(const ObjectAccess& access, std::uint64_t size) {
   Object& object = access.object();
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
+  CAIRN_DCHECK(object.is_changing_shape() && object.lock.holder() == actor.self);
   // A store that is shorter yet is made longer by the service, where this process may not.
   const bool is_allowed = is_within_size_limit(size);
   const std::uint64_t stored = is_allowed ? size : std::min(size, object.store_size.load());
@@ -109,6 +111,8 @@ int cut_store(const ObjectAccess& access, std::uint64_t size) {
 
 // The blocks follow the store. Requires: a change of shape under way, so that none comes meanwhile.
 int cut_blocks(const ObjectAccess& access, std::uint64_t size, std::uint64_t before) {
+  CAIRN_DCHECK(access.object().is_changing_shape());
+  CAIRN_DCHECK(access.object().lock.holder() == access.actor.self);
   const std::uint64_t first_gone = (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   constexpr int kRounds = 1000;
   for (int round = 0; round < kRounds; ++round) {
@@ -194,6 +198,7 @@ int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t e
 // come back when the file grows again.
 void end_dead_change(const ObjectAccess& access) {
   Object& object = access.object();
+  CAIRN_DCHECK(object.lock.holder() == access.actor.self);
   if (__builtin_expect(!object.is_changing_shape(), 1)) return;
   const std::uint64_t before = object.size.load();
   StoreStatus status;

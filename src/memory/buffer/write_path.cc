@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/atomic_max.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/cycle_clock.h"
 #include "base/system_call.h"
@@ -71,6 +72,7 @@ ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
   object.set(kObjectTimesDirty);
   const ssize_t put = write_to_store(access, part.offset(), part.in, part.length());
   if (put <= 0) return put;
+  CAIRN_DCHECK(static_cast<std::size_t>(put) <= part.length());
   const std::uint64_t end = part.offset() + static_cast<std::uint64_t>(put);
   object.extend_to(end);
   access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
@@ -80,6 +82,8 @@ ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
 // Copies the part into a locked block of the RAM tier and makes it dirty. -EFAULT when a byte of it
 // could not be copied: then nothing has become valid.
 int put_into_block(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
+  CAIRN_DCHECK(part.begin < part.end && part.end <= block.descriptor().bucket_bytes());
+  CAIRN_DCHECK(block.descriptor().holds(access.index, part.number));
   std::byte* const bytes = access.actor.memory->bytes(block.bucket());
   WritableBlock writable(block, pages_touched(part.begin, part.end));
   const std::size_t missing = copy_to_shared(bytes + part.begin, part.in, part.length());
@@ -107,6 +111,8 @@ ssize_t put_readable(const ObjectAccess& access, LockedBlock& block, WritePart p
 int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
+  CAIRN_DCHECK(part.begin < part.end && part.end <= kBlockBytes);
+  CAIRN_DCHECK(!block.is_claimed() && !memory.in_memory(block.bucket()));
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const TierId tier = memory.tier_of(block.bucket());
@@ -363,6 +369,7 @@ ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std
     const ssize_t put =
         around ? write_around(access, part) : write_part(access, part, length - done);
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
+    CAIRN_DCHECK(static_cast<std::size_t>(put) <= length - done);
     done += static_cast<std::size_t>(put);
     if (static_cast<std::size_t>(put) < take) break;
   }

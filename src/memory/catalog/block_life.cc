@@ -127,23 +127,23 @@ void LockedBlock::turn_dirty() {
 
 ClaimedBlock LockedBlock::begin_flush(std::uint16_t pages) && {
   check();
-  CAIRN_DCHECK(!is_claimed() && (owner_and_marks_ & kChanged) == 0);
+  CAIRN_DCHECK(!is_claimed());
   CAIRN_DCHECK(pages != 0 && (pages & ~block_->dirty_pages()) == 0);
   const BlockState from = block_->state();
   block_->set_claimant(owner());
   block_->set_state(BlockState::kFlushing);
   pass(BlockStep::kFlushBegan, from, BlockState::kFlushing, pages);
-  ClaimedBlock claim(worker(), bucket_, block_->sequence(), pages);
+  ClaimedBlock claim(worker(), bucket_, sequence_after_unlock(), pages);
   unlock();
   return claim;
 }
 
 ClaimedBlock LockedBlock::begin_move() && {
   check();
-  CAIRN_DCHECK(!is_held() && (owner_and_marks_ & kChanged) == 0);
+  CAIRN_DCHECK(!is_held());
   CAIRN_DCHECK(block_->has_bytes());
   block_->set_claimant(owner());
-  ClaimedBlock claim(worker(), bucket_, block_->sequence(), 0);
+  ClaimedBlock claim(worker(), bucket_, sequence_after_unlock(), 0);
   unlock();
   return claim;
 }

@@ -102,6 +102,9 @@ class BlockLock {
   Owner owner() const { return Owner::from_bits(owner_and_marks_); }
   BlockWorker worker() const { return BlockWorker{catalog_, owner()}; }
   void set_waited() { owner_and_marks_ |= kWaited; }
+  std::uint32_t sequence_after_unlock() const {
+    return block_->sequence() + ((owner_and_marks_ & kChanged) != 0 ? 1 : 0);
+  }
   // What holds before and after each transition.
   void check() const {
     CAIRN_DCHECK(block_ != nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/catalog/dirty_blocks.h"
 
+#include "base/check.h"
 #include "base/futex.h"
 
 namespace cairn {
@@ -34,7 +35,9 @@ void DirtyBlocks::discount(BucketIndex bucket, const BlockDescriptor& block, Obj
   CAIRN_DCHECK(!counts_as_dirty(block.state()) && block.dirty_pages() == 0);
   unmark(bucket);
   bytes_->fetch_sub(block.bucket_bytes(), std::memory_order_relaxed);
-  object.dirty_blocks.fetch_sub(1, std::memory_order_acq_rel);
+  const std::uint32_t before = object.dirty_blocks.fetch_sub(1, std::memory_order_acq_rel);
+  CAIRN_DCHECK(before != 0);
+  (void)before;
 }
 
 void DirtyBlocks::note_moved(BucketIndex from, const BlockDescriptor& old, BucketIndex to,

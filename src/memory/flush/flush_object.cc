@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/atomic_max.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/io_parts.h"
 #include "base/signal_gate.h"
@@ -31,14 +32,22 @@ constexpr unsigned kBlocksPerBatch = 256;  // 16 MiB: large enough for any devic
 // network file system to open it.
 constexpr unsigned kBlocksPerSharedBatch = 16;
 constexpr unsigned kRunsPerBlock = kPagesPerBlock / 2;
+static_assert(kBlocksPerSharedBatch <= kBlocksPerBatch);
 // blocks of file tiers pass through this many staging buffers
 constexpr unsigned kStagedBlocksMax = 16;
+static_assert(kStagedBlocksMax <= kBlocksPerBatch);
 
 struct Claim {
   ClaimedBlock block;  // with the dirty pages that this flush writes
   BlockNumber number{};
   std::byte* bytes = nullptr;  // bucket memory, or the staged copy of a file tier's bucket
 };
+
+[[maybe_unused]] std::uint64_t bytes_in_parts(std::span<const iovec> parts) {
+  std::uint64_t bytes = 0;
+  for (const iovec& part : parts) bytes += part.iov_len;
+  return bytes;
+}
 
 enum class ClaimOutcome : std::uint8_t { kClaimed, kClean, kBusy, kFailed };
 
@@ -47,6 +56,7 @@ class Pass {
  public:
   Pass(Actor& actor, const FlushRequest& request) : actor_(actor), request_(request) {}
   ~Pass() {
+    CAIRN_DCHECK(claim_count_ == 0 && staged_count_ == 0);
     if (staging_ != nullptr) sys::munmap(staging_, kStagedBlocksMax * kBlockBytes);
   }
   Pass(const Pass&) = delete;
@@ -127,6 +137,7 @@ class Pass {
     if (outcome != ClaimOutcome::kClean) result_.has_found = true;
     if (outcome != ClaimOutcome::kClaimed) return;
     batch_bytes_ += static_cast<unsigned>(__builtin_popcount(claim.block.pages())) * kPageBytes;
+    CAIRN_DCHECK(claim_count_ < kBlocksPerBatch && claim.bytes != nullptr);
     claims_[claim_count_++] = static_cast<Claim&&>(claim);
     if (claim_count_ >= batch_blocks() || staged_count_ == kStagedBlocksMax) write_batch();
   }
@@ -191,6 +202,7 @@ class Pass {
       if (sys::is_error(mapped)) return -ENOMEM;
       staging_ = static_cast<std::byte*>(mapped);
     }
+    CAIRN_DCHECK(staged_count_ < kStagedBlocksMax);
     claim->bytes = staging_ + kBlockBytes * staged_count_++;
     const TierId tier = memory.tier_of(claim->block.bucket());
     return memory.file_tier(tier).read_pages(
@@ -225,6 +237,7 @@ class Pass {
             part_count = 0;
           }
           if (part_count == 0) run_begin = begin;
+          CAIRN_DCHECK(part_count < parts.size());
           parts[part_count++] = {claim.bytes + page * kPageBytes, end - begin};
           run_end = end;
         }
@@ -249,6 +262,7 @@ class Pass {
     if (end > actor_.object(request_.object).store_size.load(std::memory_order_acquire)) {
       result_.error = extend_store(actor_, request_.object, request_.fd, end);
     }
+    CAIRN_DCHECK(bytes_in_parts(parts) == end - offset);
     while (!parts.empty() && result_.error == 0) {
       const ssize_t put = sys::pwritev(request_.fd, parts.data(), static_cast<int>(parts.size()),
                                        static_cast<off_t>(offset));
@@ -334,6 +348,7 @@ bool is_to_look_again(const Object& object, const FlushRequest& request,
 }  // namespace
 
 FlushResult flush_object(Actor& actor, const FlushRequest& request) {
+  CAIRN_DCHECK(request.fd >= 0 && request.begin <= request.end);
   Object& object = actor.object(request.object);
   // From the first byte we write until settle_store(), the store's times are our doing and not the
   // application's.
@@ -421,6 +436,7 @@ int settle_store(Actor& actor, ObjectIndex index, int fd) {
 }
 
 void record_store_error(Object& object, int error_number) {
+  CAIRN_DCHECK(error_number > 0 && error_number <= UINT8_MAX);
   object.error_number.store(static_cast<std::uint8_t>(error_number), std::memory_order_release);
   object.error_sequence.fetch_add(1, std::memory_order_acq_rel);
   object.set(kObjectFailing);

@@ -3,7 +3,7 @@
 // work.
 //
 // For every block: lock, claim it, note the sequence, unlock; write the dirty pages of many blocks
-// in one large call straight from the buckets; lock again: unchanged blocks turn clean, changed ones
+// in one large call straight from the buckets; lock again: unchanged blocks turn clean, the others
 // stay dirty. Used by the service in the background and by clients for fsync; both use a descriptor
 // of their own.
 //

@@ -89,6 +89,7 @@ unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs, Acc
                                  std::uint32_t after) {
   slabs = slabs.first(
       accounts().grant(account, static_cast<std::uint32_t>(slabs.size()), free_slabs()));
+  CAIRN_DCHECK(static_cast<bool>(self));
   const std::uint32_t words = (shape_.slab_count + kBits - 1) / kBits;
   unsigned leased = 0;
   const bool is_small = slabs.size() < kSlabsTogether;
@@ -104,6 +105,7 @@ unsigned BucketPool::lease_whole(Owner self, std::span<std::uint32_t> slabs, Acc
   for (std::uint32_t word = 0; word < words && leased < enough; ++word) {
     leased += claim_hinted(word, ~std::uint64_t{0}, self, account, slabs.subspan(leased));
   }
+  CAIRN_DCHECK(leased <= slabs.size());
   if (leased == 0) return 0;
   note_taken(account, leased);
   const std::uint32_t too_many = accounts().overdrawn(account, leased, free_slabs());
@@ -142,6 +144,7 @@ unsigned BucketPool::claim_hinted(std::uint32_t word, std::uint64_t mask, Owner 
     lowest &= words_.free_hint[word].fetch_and(~lowest, std::memory_order_acq_rel);
     for (; lowest != 0; lowest &= lowest - 1) {
       const std::uint32_t slab = word * kBits + static_cast<unsigned>(std::countr_zero(lowest));
+      CAIRN_DCHECK(slab < shape_.slab_count && count < slabs.size());
       std::uint64_t free = 0;  // the word of a free slab
       if (words_.slabs[slab].compare_exchange_strong(free, leased, std::memory_order_acq_rel)) {
         slabs[count++] = slab;
@@ -210,6 +213,7 @@ FreshBlock BucketPool::take_whole(SlabIndex slab, const BlockWorker& worker) {
 void BucketPool::give_back(SlabIndex slab, Owner self) { settle(slab.value, self); }
 
 void BucketPool::settle(std::uint32_t slab, Owner owner) {
+  CAIRN_DCHECK(slab < shape_.slab_count && static_cast<bool>(owner));
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
     if (state_in(seen) != State::kLeased || owner_in(seen) != owner) return;
@@ -252,6 +256,8 @@ void BucketPool::release(FreshBlock block) {
   const auto [slab, sub] = place_of(block.bucket());
   const SizeClass size_class = block.descriptor().size_class();
   const unsigned bit = sub / pages_in(size_class);
+  CAIRN_DCHECK(sub % pages_in(size_class) == 0 || shape_.descriptors_per_slab == 1);
+  CAIRN_DCHECK(is_taken(block.bucket()));  // released once
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
     const std::uint16_t free = static_cast<std::uint16_t>(free_in(seen) | 1u << bit);

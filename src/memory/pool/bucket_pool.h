@@ -154,6 +154,12 @@ class BucketPool {
   static constexpr unsigned kClassShift = 34;
   static constexpr unsigned kStateShift = 32;
   static constexpr unsigned kAccountShift = 16;
+  // |  owner : 24 | .. | class : 2 | state : 2 | account : 16 | free : 16 |
+  static_assert(kOwnerShift + Owner::kBits == 64);
+  static_assert(kClassShift + 2 <= kOwnerShift && kStateShift + 2 == kClassShift);
+  static_assert((kAccountsMax & (kAccountsMax - 1)) == 0, "an account is masked out of a word");
+  static_assert(kAccountsMax <= 1U << (kStateShift - kAccountShift));
+  static_assert(kPagesPerBlock == kAccountShift, "one bit for each bucket of a carved slab");
 
   static constexpr std::uint64_t pack(Owner owner, SizeClass size_class, State state,
                                       AccountId account, std::uint16_t free) {
@@ -189,11 +195,13 @@ class BucketPool {
     unsigned sub;  // in pages
   };
   BucketIndex bucket_at(std::uint32_t slab, unsigned sub) const {
+    CAIRN_DCHECK(slab < shape_.slab_count && sub < shape_.descriptors_per_slab);
     const std::uint32_t position =
         sub == 0 ? slab : shape_.slab_count + slab * (shape_.descriptors_per_slab - 1) + sub - 1;
     return static_cast<BucketIndex>(shape_.first_bucket + position);
   }
   Place place_of(BucketIndex bucket) const {
+    CAIRN_DCHECK(contains(bucket));
     const std::uint32_t position = raw(bucket) - shape_.first_bucket;
     if (position < shape_.slab_count) return Place{position, 0};
     const std::uint32_t small = position - shape_.slab_count;

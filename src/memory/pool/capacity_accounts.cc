@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -23,6 +25,7 @@ std::uint32_t TierAccounts::used(AccountId account) const {
 }
 
 void TierAccounts::reserve(AccountId account, std::uint32_t slabs) {
+  CAIRN_DCHECK(raw(account) < kAccountsMax);
   const std::uint64_t bit = std::uint64_t{1} << raw(account);
   accounts[raw(account)].reserved.store(slabs, std::memory_order_relaxed);
   if (slabs != 0) {

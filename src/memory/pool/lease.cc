@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 
 FreshBlock Lease::take(BucketPool& pool, SizeClass size_class, const BlockWorker& worker,
@@ -42,6 +44,7 @@ FreshBlock Lease::take(BucketPool& pool, SizeClass size_class, const BlockWorker
     const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
     whole_limit_ = portion;
     whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account, last_);
+    CAIRN_DCHECK(whole_count_ <= whole_limit_ && whole_limit_ <= kSlabsMax);
     if (whole_count_ == 0) return {};
     last_ = whole_[whole_count_ - 1];
     std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
@@ -55,6 +58,7 @@ void Lease::release(BucketPool& pool, FreshBlock block, Owner self) {
   CAIRN_DCHECK(BlockDescriptor::owner_in(block.descriptor().word()) == self);
   SlabIndex slab{};
   if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(block, self, &slab, account_)) {
+    CAIRN_DCHECK(!block && whole_count_ < kSlabsMax);
     whole_[whole_count_++] = slab.value;
   } else {
     pool.release(static_cast<FreshBlock&&>(block));
@@ -62,6 +66,7 @@ void Lease::release(BucketPool& pool, FreshBlock block, Owner self) {
 }
 
 void Lease::drop(BucketPool& pool) {
+  CAIRN_DCHECK(whole_count_ == 0 || static_cast<bool>(owner_));
   whole_limit_ = 0;
   while (whole_count_ > 0) pool.give_back(SlabIndex{whole_[--whole_count_]}, owner_);
   for (unsigned index = 0; index < kSizeClasses - 1; ++index) {

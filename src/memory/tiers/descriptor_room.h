@@ -18,6 +18,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
+
 namespace cairn {
 
 struct DescriptorRoom {
@@ -25,6 +27,7 @@ struct DescriptorRoom {
 
   // False when fewer than `leave` would be left.
   bool take(std::int32_t count, std::int32_t leave = 0) {
+    CAIRN_DCHECK(count > 0 && leave >= 0);
     if (left.load(std::memory_order_relaxed) < count + leave) return false;
     if (left.fetch_sub(count, std::memory_order_acq_rel) >= count + leave) return true;
     give_back(count);

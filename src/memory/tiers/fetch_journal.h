@@ -31,6 +31,8 @@ class FetchJournal {
     std::atomic<std::uint64_t> evicted_unused_bytes;
     std::atomic<std::uint64_t> below_bytes;
   };
+  static_assert(sizeof(Line) == 64, "predictors share no cache line");
+  static_assert(kPredictorsMax <= 256, "a predictor is a byte in descriptors");
   static constexpr std::size_t kBytes = sizeof(Line) * kPredictorsMax;
 
   FetchJournal() = default;

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "base/check.h"
+#include "base/ids.h"
 #include "base/private_file.h"
 #include "base/system_call.h"
 
@@ -26,6 +28,11 @@ std::size_t length_of(std::span<const iovec> parts) {
   std::size_t length = 0;
   for (const iovec& part : parts) length += part.iov_len;
   return length;
+}
+
+// What direct I/O asks for. A bucket begins and ends with a page.
+[[maybe_unused]] bool are_whole_pages(std::uint64_t offset, std::size_t length) {
+  return length != 0 && (offset | length) % kPageBytes == 0;
 }
 
 enum class Room { kTaken, kWhenNeeded };
@@ -57,6 +64,7 @@ Result<FileTier> FileTier::create_sparse(const std::string& path, std::uint64_t 
 }
 
 int FileTier::read_pages(std::uint64_t offset, void* buffer, std::size_t length) const {
+  CAIRN_DCHECK(are_whole_pages(offset, length));
   std::size_t done = 0;
   while (done < length) {
     const ssize_t got = sys::pread(fd_, static_cast<char*>(buffer) + done, length - done,
@@ -69,6 +77,7 @@ int FileTier::read_pages(std::uint64_t offset, void* buffer, std::size_t length)
 }
 
 int FileTier::write_pages(std::uint64_t offset, const void* buffer, std::size_t length) const {
+  CAIRN_DCHECK(are_whole_pages(offset, length));
   std::size_t done = 0;
   while (done < length) {
     const ssize_t put = sys::pwrite(fd_, static_cast<const char*>(buffer) + done, length - done,
@@ -82,6 +91,7 @@ int FileTier::write_pages(std::uint64_t offset, const void* buffer, std::size_t 
 
 // What one call does not do wholly is rare, and done part by part: it is the same bytes again.
 int FileTier::read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
+  CAIRN_DCHECK(are_whole_pages(offset, length_of(parts)));
   const ssize_t got =
       sys::preadv(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
   if (got == static_cast<ssize_t>(length_of(parts))) return 0;
@@ -93,6 +103,7 @@ int FileTier::read_parts(std::uint64_t offset, std::span<const iovec> parts) con
 }
 
 int FileTier::write_parts(std::uint64_t offset, std::span<const iovec> parts) const {
+  CAIRN_DCHECK(are_whole_pages(offset, length_of(parts)));
   const ssize_t put =
       sys::pwritev(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
   if (put == static_cast<ssize_t>(length_of(parts))) return 0;

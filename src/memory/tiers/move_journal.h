@@ -31,6 +31,7 @@ class MoveJournal {
   };
   static constexpr std::size_t kCells = std::size_t{kPlaces} * kPlaces * kPlacementReasons;
   static constexpr std::size_t kBytes = kCells * sizeof(Cell);
+  static_assert(kPlacementReasons <= 256, "a reason is a byte in descriptors");
 
   MoveJournal() = default;
   explicit MoveJournal(void* cells) : cells_(static_cast<Cell*>(cells)) {}

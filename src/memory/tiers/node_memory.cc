@@ -134,6 +134,8 @@ Status NodeMemory::bind(const MemoryShape& shape) {
     if (tier == 0) memory_buckets_end_ = first_bucket;
     if (pool_shape.slab_count != 0) tier_count_ = tier + 1;
   }
+  CAIRN_CHECK(first_bucket == bucket_count_);
+  CAIRN_CHECK(memory_buckets_end_ != 0 && memory_buckets_end_ <= bucket_count_);
   return Status::ok();
 }
 

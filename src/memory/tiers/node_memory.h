@@ -15,7 +15,9 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
+#include "base/check.h"
 #include "base/cycle_clock.h"
 #include "base/stamp_clock.h"
 #include "memory/arena/client_slot.h"
@@ -145,6 +147,8 @@ struct ControlHeader {
   alignas(64) OwnedLock extend_locks[kExtendLocks];
 };
 static_assert(sizeof(ControlHeader) <= 4096, "the header is one page");
+static_assert(std::is_trivially_copyable_v<MemoryShape>, "it travels in the handshake");
+static_assert(alignof(ControlHeader) == 64, "words of different writers share no line");
 
 class NodeMemory {
  public:
@@ -218,6 +222,7 @@ class NodeMemory {
   const FileTier& file_tier(TierId tier) const { return file_tiers_[raw(tier) % kTiersMax]; }
   // The tier of a bucket: descriptors of one tier are contiguous.
   TierId tier_of(BucketIndex index) const {
+    CAIRN_DCHECK(index != BucketIndex::kNone && raw(index) < bucket_count_);
     unsigned tier = 0;
     while (tier + 1 < tier_count_ && raw(index) >= pools_[tier + 1].shape().first_bucket) ++tier;
     return static_cast<TierId>(tier);
@@ -231,6 +236,7 @@ class NodeMemory {
   }
   // The bytes of a bucket of the RAM tier.
   std::byte* bytes(BucketIndex index) const {
+    CAIRN_DCHECK(in_memory(index) && index != BucketIndex::kNone);
     return data_.base() + pools_[0].offset_of_bucket(index);
   }
   const SharedSegment& data() const { return data_; }
