@@ -20,8 +20,8 @@ import sys
 import english
 import sources
 
-FILE_LINES_MAX = 800
-FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 60
 CPP_COLUMNS_MAX = 100
 # Scripts have no formatter that could rewrap them.
 SCRIPT_COLUMNS_MAX = 120

@@ -5,8 +5,8 @@
 //
 // Invariants
 //  1. `word` is a sequence lock with a named owner: readers copy without locking and accept the
-//     copy when the word is unlocked and unchanged; whoever changes anything else in the
-//     descriptor, or the bucket's bytes, owns it.
+//     copy when the word is unlocked and unchanged; any other change of the descriptor, or of
+//     the bucket's bytes, needs the lock.
 //  2. The sequence advances on every unlock that changed something.
 //  3. A page's valid bit is set after its bytes are in the bucket; a dirty bit is only ever set on
 //     a valid page.
@@ -23,7 +23,7 @@
 //              44 spare (a checksum and a log position will stand there)
 //
 // `unread`: fetched ahead of its use, and nobody has read it yet. Such a block is no plain hit, so
-// that its first use is seen; whoever uses it takes the mark away (take_unread()).
+// that its first use is seen; that use takes the mark away (take_unread()).
 //
 // Thread safety: as above. Death safety: the lock can be taken over from a dead owner; every
 // intermediate state is legal because bits are published after the bytes they speak of.
@@ -148,7 +148,7 @@ class BlockDescriptor {
   PlacementReason reason() const {
     return static_cast<PlacementReason>(reason_.load(std::memory_order_relaxed));
   }
-  // Of `weight` uses, the last of them now. Any thread, without the lock: a use may get lost.
+  // Counts `weight` uses, the last of them now. Any thread, without the lock: a use may get lost.
   void note_use(std::uint32_t now_ms, std::uint32_t weight) {
     recency_ms_.store(now_ms, std::memory_order_relaxed);
     frequency_.store(frequency_.load(std::memory_order_relaxed) + weight,

@@ -194,7 +194,7 @@ class BlockInterleavings : public testing::Test {
     EXPECT_EQ(world_->wrong_answers(), 0u) << order();
     EXPECT_FALSE(world_->was_absent_without_leave()) << order();
     EXPECT_TRUE(world_->is_stored_if_clean()) << order();
-    // What is counted is what there is.
+    // The count agrees with the block.
     const unsigned dirty = world_->is_dirty() ? 1 : 0;
     EXPECT_EQ(world_->tables().object(kObject).dirty_blocks.load(), dirty) << order();
     EXPECT_EQ(world_->tables().dirty_bytes(), dirty * kBlockBytes) << order();

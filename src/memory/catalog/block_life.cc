@@ -4,8 +4,8 @@
 namespace cairn {
 
 // The owner died holding the lock. If that was between taking the block out of the directory (or
-// moving it to another bucket) and freeing the bucket, then what the descriptor says is history:
-// whoever waited for the block must look for it again, and the service's sweep frees the bucket.
+// moving it to another bucket) and freeing the bucket, then the descriptor's words are history:
+// a waiter must look for the block again, and the service's sweep frees the bucket.
 [[gnu::cold]] void BlockLock::settle_stolen() {
   const ObjectIndex object = block_->object_index();
   if (object == ObjectIndex::kNone) return;

@@ -22,7 +22,7 @@
 //
 // Thread safety: a handle belongs to one thread. Ownership: move-only; the destructor unlocks. What
 // a process that is killed leaves behind: a lock that the next one takes over, a claim that counts
-// for none. A pin names no owner: who pins for longer than a call records that where the service
+// for none. A pin names no owner: a pin for longer than a call needs a record where the service
 // finds it after a death.
 #pragma once
 
@@ -318,8 +318,8 @@ class UnclaimedBlock : public BlockLock {
   template <typename Pause = NoPause>
   FreshBlock vacate(const Pause& pause = Pause()) &&;
   // The one way of a block from one bucket to another: growth, promotion and the organizer's moves.
-  // Whoever looks for it meanwhile finds it. A dirty block stays dirty where it arrives: it is
-  // marked there before the old mark goes (rule 3 of the design). Requires: the bytes of all valid
+  // A search finds the block all the while. A dirty block stays dirty where it arrives: it is
+  // marked there before the old mark goes (invariant 3). Requires: the bytes of all valid
   // pages are in `fresh` already.
   template <typename Pause = NoPause>
   Relocated relocate(FreshBlock fresh, PlacementReason reason, const Pause& pause = Pause()) &&;

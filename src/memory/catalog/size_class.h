@@ -14,7 +14,7 @@ namespace cairn {
 enum class SizeClass : std::uint8_t { k4KiB = 0, k16KiB = 1, k64KiB = 2 };
 inline constexpr unsigned kSizeClasses = 3;
 
-// Of any value: what is no class counts as the largest.
+// Takes any value: one that is no class counts as the largest.
 constexpr unsigned pages_in(SizeClass size_class) {
   const auto number = static_cast<unsigned>(size_class);
   return 1u << (2 * (number < kSizeClasses ? number : kSizeClasses - 1));

@@ -47,12 +47,12 @@ struct Actor {
 
   static constexpr std::size_t kBounceBlocks = BounceCopy::kBlocksMax;
   // Requires that a file tier exists, in practice. Null when the process has no memory left.
-  // Whoever asks may write there.
+  // The caller may write there.
   std::byte* bounce_blocks();
   const OwnerTable& owners() const { return memory->owners(); }
   // The process for which it works, when that is another one: the service fetches for readers.
   std::uint16_t works_for = 0;
-  // Whom what it takes of the tiers is counted for: the process's run.
+  // The account charged for buckets that this thread takes: the process's run.
   AccountId account() const {
     const std::uint16_t slot = works_for == 0 ? self.slot() : works_for;
     return static_cast<AccountId>(memory->slot(slot).account.load(std::memory_order_relaxed));
@@ -70,7 +70,7 @@ struct Actor {
   bool is_sampled() const {
     return counters->get(Counter::kReadHits) % kSampleEvery == kSampleEvery / 2;
   }
-  // As whom it takes the locks of blocks.
+  // The name under which it takes the locks of blocks.
   BlockWorker worker() const { return BlockWorker{&memory->catalog(), self}; }
 };
 

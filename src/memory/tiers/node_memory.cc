@@ -110,8 +110,12 @@ Status NodeMemory::bind(const MemoryShape& shape) {
                   layout.bucket_count, &header_->dirty_bytes,
                   FlusherBell{&header_->flusher_wake, &header_->flusher_sleeping}));
   bucket_count_ = layout.bucket_count;
+  bind_pools(shape, layout);
+  return Status::ok();
+}
 
-  const auto words_at = [base](std::uint64_t offset) {
+void NodeMemory::bind_pools(const MemoryShape& shape, const Layout& layout) {
+  const auto words_at = [base = control_.base()](std::uint64_t offset) {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(base + offset);
   };
   std::uint32_t first_bucket = 1;
@@ -136,7 +140,6 @@ Status NodeMemory::bind(const MemoryShape& shape) {
   }
   CAIRN_CHECK(first_bucket == bucket_count_);
   CAIRN_CHECK(memory_buckets_end_ != 0 && memory_buckets_end_ <= bucket_count_);
-  return Status::ok();
 }
 
 Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,

@@ -266,6 +266,7 @@ class NodeMemory {
  private:
   struct Layout;
   Status bind(const MemoryShape& shape);
+  void bind_pools(const MemoryShape& shape, const Layout& layout);
   std::size_t take_mark(BucketIndex bucket) const;
 
   MemoryShape shape_;
