@@ -120,7 +120,7 @@ def maps_survive_a_close():
 def never_read_is_said():
     with Stage() as stage:
         path = stage.make("idle", 1)
-        assert "nothing of it was read" in stage.cairn("heatmap", "--node", "n", path)
+        assert "nobody has read it" in stage.cairn("heatmap", "--node", "n", path)
         assert map_of(stage, path) == (None, {})
         missing = stage.cairn("heatmap", "--node", "n", stage.directory / "missing", status=2)
         assert "missing" in missing and "No such file" in missing, missing
