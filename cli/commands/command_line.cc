@@ -106,7 +106,7 @@ int command_status(const Arguments& arguments) {
   StatusOptions options;
   add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
            "NAME");
-  app.add_flag("--json", options.json, "As JSON; stable, documented in docs/operating.md");
+  app.add_flag("--json", options.json, "As JSON; stable, documented in docs/reference.md");
   app.footer("Example:\n  cairn status --node job --json | jq .backing.dirty_bytes");
   parse(app, arguments);
   return show_status(options);
@@ -249,7 +249,7 @@ int command_profile(const Arguments& arguments) {
   add_text(app, "--space", options.space,
            "Size of the test file (default: 256M, at most a quarter of the free space)", "SIZE");
   add_text(app, "--config", options.config_file, "YAML file that names the tiers", "FILE");
-  app.add_flag("--json", options.json, "As JSON; documented in docs/operating.md");
+  app.add_flag("--json", options.json, "As JSON; documented in docs/reference.md");
   app.add_flag("--list", options.list, "Measure nothing; show the devices and their known figures");
   app.add_flag("--forget", options.forget,
                "Measure nothing; remove the figures of the directories, or all figures");

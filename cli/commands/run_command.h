@@ -25,7 +25,7 @@ struct RunOptions {
   std::vector<std::string> command_line;  // the program and its arguments, at least one
 };
 
-// Returns: the exit status, as docs/operating.md says.
+// Returns: the exit status, as docs/reference.md says.
 // Errors: throws Failure when the program was not started at all.
 int run_program(const RunOptions& options);
 

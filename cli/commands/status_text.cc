@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The status of a node for people. docs/operating.md shows it; scripts use `--json`.
+// The status of a node for people. docs/reference.md shows it; scripts use `--json`.
 #include <fmt/format.h>
 
 #include <algorithm>

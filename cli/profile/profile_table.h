@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How profiles are shown: a table for people, JSON for scripts (docs/operating.md).
+// How profiles are shown: a table for people, JSON for scripts (docs/reference.md).
 //
 // Thread safety: pure functions. Ownership: results are values.
 #pragma once

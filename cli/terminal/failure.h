@@ -11,7 +11,7 @@
 
 namespace cairn::cli {
 
-// The exit statuses of Cairn's own making; see docs/operating.md.
+// The exit statuses of Cairn's own making; see docs/reference.md.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitRefused = 2;     // usage, configuration, no such node, no permission
 inline constexpr int kExitInternal = 70;   // EX_SOFTWARE: a defect of Cairn
