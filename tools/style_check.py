@@ -22,6 +22,7 @@ import sources
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
+PARAMETERS_MAX = 5
 CPP_COLUMNS_MAX = 100
 # Scripts have no formatter that could rewrap them.
 SCRIPT_COLUMNS_MAX = 120
@@ -53,7 +54,7 @@ def without_literals(text):
 
 
 def functions(text):
-    """(name, first line, number of lines) of each function body in C++ text, nested ones as part of the outer."""
+    """(name, parameters, number of lines) of each function body in C++ text, nested ones as part of the outer."""
     text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda match: "\n" * match.group(0).count("\n"),
                   without_literals(text), flags=re.MULTILINE)
     found, kinds, head_start = [], [], 0
@@ -63,11 +64,11 @@ def functions(text):
             kind = kind_of_block(text[head_start:position], kinds)
             head = text[head_start:position]
             first = text.count("\n", 0, head_start + len(head) - len(head.lstrip())) + 1
-            kinds.append((kind, name_of_function(head), first))
+            kinds.append((kind, name_of_function(head), count_parameters(head), first))
         elif symbol == "}" and kinds:
-            kind, name, first = kinds.pop()
+            kind, name, parameters, first = kinds.pop()
             if kind == "function":
-                found.append((name, first, text.count("\n", 0, position) + 2 - first))
+                found.append((name, parameters, text.count("\n", 0, position) + 2 - first))
         # Inside parentheses a semicolon or brace does not end a declaration; a function's head has none.
         head_start = position + 1
     return found
@@ -75,7 +76,7 @@ def functions(text):
 
 def kind_of_block(head, kinds):
     """Whether an opening brace begins a namespace, a type, a function or something within one."""
-    if any(kind == "function" for kind, _, _ in kinds):
+    if any(kind == "function" for kind, *_ in kinds):
         return "inner"
     if re.search(r"\bnamespace\b", head) or re.search(r"\bextern\s*$", head.rstrip()):
         return "namespace"
@@ -95,8 +96,24 @@ def name_of_function(head):
     return match.group(1)
 
 
+def count_parameters(head):
+    """How many parameters the first list in parentheses of a function's head has."""
+    # A hook has those of the function that it replaces, and an object is no function.
+    match = re.search(r"[~\w]+\s*\(", head)
+    if match is None or match.group(0).startswith("CAIRN_") or re.search(r"\b(?:constinit|constexpr) \w+<", head):
+        return 0
+    depth, commas, is_empty = 0, 0, True
+    for letter in head[match.end() - 1:]:
+        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(letter, 0)
+        if depth == 0:
+            break
+        commas += letter == "," and depth == 1
+        is_empty &= letter in "() \n"
+    return 0 if is_empty else commas + 1
+
+
 def parse_budget(text):
-    """{(path, name): lines}; the name is '-' for the file itself."""
+    """{(path, name): lines}; the name is '-' for the file itself, 'name()' for a function's parameters."""
     budget = {}
     for line in text.splitlines():
         words = line.split("#")[0].split()
@@ -117,10 +134,21 @@ def check_length(path, name, lines, limit, budget, used):
     return [f"{path}: {what} has {lines} lines; the limit is {budget.get(key, limit)}"]
 
 
+def check_parameters(path, name, parameters, budget, used):
+    """A problem if a function has more parameters than the limit or its budget."""
+    key = (path, f"{name}()")
+    if parameters <= PARAMETERS_MAX or sources.is_test_code(path):
+        return []
+    used.add(key)
+    limit = budget.get(key, PARAMETERS_MAX)
+    return [f"{path}: {name} has {parameters} parameters; the limit is {limit}"] if parameters > limit else []
+
+
 def check_cpp(path, text, budget, used):
     problems = []
-    for name, _, lines in functions(text):
+    for name, parameters, lines in functions(text):
         problems += check_length(path, name, lines, FUNCTION_LINES_MAX, budget, used)
+        problems += check_parameters(path, name, parameters, budget, used)
     if path.endswith(".h") and "#pragma once" not in text:
         problems.append(f"{path}: no #pragma once")
     stem = os.path.splitext(os.path.basename(path))[0]

@@ -34,6 +34,18 @@ class FunctionsTest(unittest.TestCase):
         text = 'void f() {\n  g("}{", \'{\');  // }\n  /* } */\n}\n#define M(a) \\\n  {\nvoid h() {\n}\n'
         self.assertEqual(self.lengths(text), {"f": 4, "h": 2})
 
+    def test_too_many_parameters_are_caught(self):
+        head = "int sum(int a, std::pair<int, int> b, int (*c)(int, int), int d, int e%s) {\n}\n"
+        for more, count in (("", 5), (", int f", 6)):
+            self.assertEqual(style_check.functions(head % more), [("sum", count, 2)])
+        self.assertEqual(style_check.functions("int none() {\n}\n"), [("none", 0, 2)])
+        hook = "CAIRN_HOOK(int, clone, (int a, int b, int c, int d, int e, int f)) {\n}\n"
+        self.assertEqual(style_check.functions(hook)[0][1], 0)
+        budget = {("a.cc", "sum()"): 6}
+        self.assertEqual(style_check.check_parameters("a.cc", "sum", 6, budget, set()), [])
+        self.assertEqual(len(style_check.check_parameters("a.cc", "sum", 7, budget, set())), 1)
+        self.assertEqual(len(style_check.check_parameters("b.cc", "sum", 6, budget, set())), 1)
+
     def test_tables_and_types_are_not_functions(self):
         self.assertEqual(self.lengths("const Row kRows[] = {\n{1},\n{2},\n};\nenum class E { kA };\n"), {})
         self.assertEqual(self.lengths("struct alignas(64) Word {\n  int a;\n};\n"), {})
