@@ -12,6 +12,7 @@
 #include "cli/configuration/config_file.h"
 #include "cli/configuration/configuration_text.h"
 #include "cli/configuration/option_table.h"
+#include "cli/configuration/setting_flags.h"
 #include "cli/terminal/failure.h"
 #include "policy/rules/rule_property.h"
 
@@ -105,6 +106,14 @@ TEST_F(ConfigurationTest, NoLimitIsNoLimit) {
   write("/sys/fs/cgroup/job/memory.max", "max\n");
   write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(resolve({}).ram_capacity_bytes, uint64_t{2} << 30);
+}
+
+// A script passes a variable that is not set.
+TEST_F(ConfigurationTest, AnEmptyFlagSaysNothing) {
+  const CommandLineSettings empty{.flags = {{"ram.capacity", {""}}, {"buffer.mode", {""}}}};
+  EXPECT_EQ(resolve(empty).ram_capacity_bytes, resolve({}).ram_capacity_bytes);
+  EXPECT_EQ(node_flag(empty), "");
+  EXPECT_EQ(node_flag({.flags = {{"ram.capacity", {"64M"}}}}), "--ram");
 }
 
 TEST_F(ConfigurationTest, LargerThanMemoryIsAMistake) {

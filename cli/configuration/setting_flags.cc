@@ -36,10 +36,15 @@ void add_setting_flags(CLI::App& app, CommandLineSettings& settings, FlagOffer c
   }
 }
 
+bool is_given(const Option& option, const std::vector<std::string>& values) {
+  const bool is_empty_text = !is_list(option.type) && values.size() == 1 && values.front().empty();
+  return !values.empty() && !is_empty_text;
+}
+
 std::string_view node_flag(const CommandLineSettings& settings) {
   for (const auto& [name, values] : settings.flags) {
     const Option& option = option_named(name);
-    if (!values.empty() && !option.hot_changeable) return option.flag.name;
+    if (is_given(option, values) && !option.hot_changeable) return option.flag.name;
   }
   return "";
 }

@@ -5,6 +5,9 @@
 // Thread safety: pure functions. Ownership: the settings outlive the parser's run.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/configuration/option.h"
 #include "cli/configuration/settings.h"
 #include "cli/terminal/arguments.h"
@@ -13,6 +16,10 @@ namespace cairn::cli {
 
 // Adds --config and the flags that all commands offer, and those that only this one offers.
 void add_setting_flags(CLI::App& app, CommandLineSettings& settings, FlagOffer command);
+
+// Whether the command line says something of an option. A single empty text says nothing, so that a
+// script may pass a variable that is not set.
+bool is_given(const Option& option, const std::vector<std::string>& values);
 
 // Returns: the first flag among the settings that a run cannot bring to a running node, or an empty
 // text.

@@ -9,6 +9,7 @@
 
 #include "cli/configuration/config_file.h"
 #include "cli/configuration/option_table.h"
+#include "cli/configuration/setting_flags.h"
 
 namespace cairn::cli {
 namespace {
@@ -54,7 +55,7 @@ void read_environment(SettingLayers* layers) {
 void read_flags(const CommandLineSettings& command_line, SettingLayers* layers) {
   for (const Option& option : option_table()) {
     const auto given = command_line.flags.find(option.name);
-    if (given == command_line.flags.end() || given->second.empty()) continue;
+    if (given == command_line.flags.end() || !is_given(option, given->second)) continue;
     Setting setting{&option, {}, "command line"};
     for (const std::string& value : given->second)
       setting.items.push_back({value, "", fmt::format("{} {}", option.flag.name, value)});

@@ -123,9 +123,9 @@ void TierSettings::check_tier(const FileTierConfig& tier, const std::string& sou
 
 void TierSettings::check_set() {
   const std::vector<FileTierConfig>& tiers = tiers_;
-  if (tiers.size() > kTiersMax) {
+  if (tiers.size() > kFileTiersMax) {
     complain_(source_, fmt::format("tiers: {} file tiers, at most {} are possible", tiers.size(),
-                                   kTiersMax));
+                                   kFileTiersMax));
   }
   for (size_t index = 0; index < tiers.size(); ++index) {
     for (size_t other = 0; other < index; ++other) {

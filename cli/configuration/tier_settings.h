@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/node_config.h"
 #include "cli/configuration/machine.h"
 #include "cli/configuration/setting_item.h"
@@ -21,7 +22,6 @@ class TierSettings {
  public:
   // A tier holds at least this.
   static constexpr uint64_t kCapacityMin = uint64_t{1} << 20;
-  static constexpr size_t kTiersMax = 8;
 
   // Hears of each mistake, with the file and line, variable or option that it comes from.
   using Complain = std::function<void(const std::string& source, const std::string& text)>;

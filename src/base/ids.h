@@ -21,6 +21,8 @@ static_assert(kPagesPerBlock == 16, "page masks are 16 bits wide");
 
 // Levels of the hierarchy that a node can have: the RAM tier and file tiers.
 inline constexpr unsigned kTiersMax = 8;
+// RAM and the swap area take a level each.
+inline constexpr unsigned kFileTiersMax = kTiersMax - 2;
 
 // Index of an object in the object table. 0 names no object.
 enum class ObjectIndex : std::uint32_t { kNone = 0 };

@@ -202,15 +202,15 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count
   return result;
 }
 
-// Positions of data and holes: the backing file answers once it has everything. Whether the file
-// system has no files as long as that: some of them end at 4 GiB, ext4 at 16 TiB. The private
-// descriptor's own offset is nobody's, unless the kernel keeps the program's there.
+// Whether the file system has no files as long as that: some of them end at 4 GiB, ext4 at 16 TiB.
+// The private descriptor's own offset is nobody's, unless the kernel keeps the program's there.
 bool is_past_the_largest_file(const OpenFile& file, off_t target) {
   constexpr off_t kEverywhere = UINT32_MAX;
   if (__builtin_expect(target <= kEverywhere, 1) || file.is_offset_in_kernel()) return false;
   return sys::lseek(file.private_fd(), target, SEEK_SET) == -EINVAL;
 }
 
+// Positions of data and holes: the backing file answers once it has everything.
 off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) {
   const int error = sync_object(access_of(actor, file), false, nullptr);
   if (error < 0) return error;

@@ -462,8 +462,11 @@ void discard_block(Actor& actor, UnclaimedBlock block, PlacementReason reason) {
 void discard_unfilled(Actor& actor, LockedBlock& block) {
   UnclaimedBlock unclaimed(block);
   // One that a truncation left without pages may be on its way to another tier.
-  if (unclaimed)
+  if (unclaimed) {
     discard_block(actor, static_cast<UnclaimedBlock&&>(unclaimed), PlacementReason::kNone);
+  } else {
+    block.unlock();
+  }
 }
 
 }  // namespace cairn

@@ -10,6 +10,8 @@ constexpr int kSpins = 200;
 constexpr int kSleepMs = 20;
 // Sleeps that signals or wakes ended, until the owner's life is asked for.
 constexpr int kSleepsMax = 64;
+// Sleeps until pins without a claim are taken for forgotten: a second.
+constexpr int kPinnedSleepsMax = 50;
 
 // The futex word is the low half of the 64-bit word: owner and waiters bit.
 const std::atomic<std::uint32_t>& low_half(const std::atomic<std::uint64_t>& word) {
@@ -72,12 +74,21 @@ bool BlockDescriptor::wait_for_lock(Owner self, const OwnerTable& owners) {
 
 void BlockDescriptor::wake_waiters() { futex_wake(low_half(word_)); }
 
-void BlockDescriptor::wait_until_free(const OwnerTable& owners, std::uint32_t mask) const {
+void BlockDescriptor::wait_for_holders(const OwnerTable& owners) {
+  if (wait_until_free(owners, ~0U)) return;
+  // A pin lasts as long as a call. These are a dead process's, or a stray store into shared memory.
+  claim_.fetch_and(Owner::kMask, std::memory_order_acq_rel);
+}
+
+bool BlockDescriptor::wait_until_free(const OwnerTable& owners, std::uint32_t mask) const {
+  int pinned_sleeps = 0;
   for (int sleep = 1;; ++sleep) {
     const std::uint32_t claim = claim_.load(std::memory_order_acquire);
     const Owner owner = claimant_in(claim);
     const bool is_pinned = pins_in(claim & mask) != 0;
-    if (!is_pinned && (!owner || !owners.is_alive(owner))) return;
+    const bool is_claimed = owner && owners.is_alive(owner);
+    if (!is_pinned && !is_claimed) return true;
+    if (!is_claimed && ++pinned_sleeps > kPinnedSleepsMax) return false;
     if (!futex_wait(claim_, claim, kSleepMs) || sleep % kSleepsMax == 0) owners.look_after(owner);
   }
 }
@@ -97,9 +108,13 @@ bool BlockDescriptor::release_dead_claim(const OwnerTable& owners) {
 // there.
 void BlockDescriptor::repair_after_steal() {
   const BlockState now = state_.load(std::memory_order_relaxed);
-  if (now == BlockState::kFree || now == BlockState::kFlushing) return;
-  const bool dirty = dirty_pages_.load(std::memory_order_relaxed) != 0;
-  state_.store(dirty ? BlockState::kDirty : BlockState::kClean, std::memory_order_relaxed);
+  if (now == BlockState::kFree) return;
+  const std::uint16_t dirty = dirty_pages() & valid_pages();
+  dirty_pages_.store(dirty, std::memory_order_relaxed);
+  // A flush in flight goes on. One that has taken the last dirty page away has died at that moment:
+  // a block that counts as dirty without a dirty page would not be counted when it is written.
+  if (now == BlockState::kFlushing && dirty != 0) return;
+  state_.store(dirty != 0 ? BlockState::kDirty : BlockState::kClean, std::memory_order_relaxed);
 }
 
 }  // namespace cairn

@@ -133,9 +133,12 @@ class BlockDescriptor {
   bool is_held(const OwnerTable& owners) const { return pins() != 0 || is_claimed(owners); }
   // Waits, without the lock, until no living owner has claimed this block. Requires: the caller
   // does not hold the lock.
-  void wait_for_claimant(const OwnerTable& owners) const { wait_until_free(owners, Owner::kMask); }
-  // The same until it is pinned no more, either.
-  void wait_for_holders(const OwnerTable& owners) const { wait_until_free(owners, ~0U); }
+  void wait_for_claimant(const OwnerTable& owners) const {
+    (void)wait_until_free(owners, Owner::kMask);
+  }
+  // The same until it is pinned no more, either. Takes pins away that nobody gives back within a
+  // second.
+  void wait_for_holders(const OwnerTable& owners);
   // After a death: the claim of an owner that is dead ends. Only the service's sweep needs it, for
   // everybody else a dead claimant is none. True if there was one.
   bool release_dead_claim(const OwnerTable& owners);
@@ -214,7 +217,8 @@ class BlockDescriptor {
   bool wait_for_lock(Owner self, const OwnerTable& owners);
   void wake_waiters();
   void repair_after_steal();
-  void wait_until_free(const OwnerTable& owners, std::uint32_t mask) const;
+  // False when it is still pinned, and has been for long without a claim.
+  bool wait_until_free(const OwnerTable& owners, std::uint32_t mask) const;
   void wake_claim_waiters() const;
 
   // All that follow require the lock.

@@ -55,7 +55,9 @@ void FreshBlock::describe(ObjectIndex object, BlockNumber number, PlacementReaso
   CAIRN_DCHECK(block_->pins() == 0 && block_->valid_pages() == 0);
   const std::uint32_t now = monotonic_coarse_ms();
   block_->set_identity(object, number);
-  block_->set_claimant(Owner());  // one who died here may have left its name
+  // The dead, and stray stores, may have left a name, pins or pages here.
+  block_->claim_.store(0, std::memory_order_release);
+  block_->set_pages(0, 0);
   block_->recency_ms_.store(now, std::memory_order_relaxed);
   block_->frequency_.store(1, std::memory_order_relaxed);
   block_->placed_ms_.store(now, std::memory_order_relaxed);
@@ -170,7 +172,7 @@ void PinnedBlock::unpin() {
 }
 
 void LockedBlock::unlock_and_wait() && {
-  const BlockDescriptor& block = *block_;
+  BlockDescriptor& block = *block_;
   unlock();
   block.wait_for_holders(catalog_->owners());
 }
@@ -187,9 +189,10 @@ void UnclaimedBlock::cut(std::uint16_t kept) {
   CAIRN_DCHECK(!is_held());
   const auto gone = static_cast<std::uint16_t>(block_->valid_pages() & ~kept);
   const auto dirty = static_cast<std::uint16_t>(block_->dirty_pages() & kept);
-  block_->dirty_pages_.store(dirty, std::memory_order_release);
+  // Valid bits first: a process that takes the lock over after a death clears the dirty ones.
   block_->valid_pages_.store(static_cast<std::uint16_t>(block_->valid_pages() & kept),
                              std::memory_order_release);
+  block_->dirty_pages_.store(dirty, std::memory_order_release);
   set_changed();
   const BlockState state = block_->state();
   if (dirty == 0 && counts_as_dirty(state)) {

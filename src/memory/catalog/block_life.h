@@ -209,7 +209,8 @@ class LockedBlock : public BlockLock {
     owner_and_marks_ = worker.self.bits();
     if (__builtin_expect(BlockDescriptor::is_locked(block_->word()), 0)) set_waited();
     take_lock();
-    const bool is_there = block_->holds(object, number) && block_->state() != BlockState::kFree;
+    // A bucket that is emptied loses its identity with its block.
+    const bool is_there = block_->holds(object, number);
     if (__builtin_expect(!is_there, 0)) unlock();
     return is_there;
   }

@@ -239,5 +239,28 @@ TEST_F(BlockLife, WhoWaitsForTheLastPinIsWoken) {
   waiter.join();
 }
 
+TEST_F(BlockLife, TakesAwayPinsThatNobodyGivesBack) {
+  place(1, 1).unlock();
+  BlockProbe(tables_.block(1)).leave_a_pin();
+  LockedBlock(tables_.worker(2), BucketIndex{1}).unlock_and_wait();
+  EXPECT_EQ(tables_.block(1).pins(), 0u);
+}
+
+// The owner of a flush died between the last dirty page and the state, and then the audit counted.
+TEST_F(BlockLife, CountsABlockAgainWhoseFlushDiedAsItEnded) {
+  place_dirty(1, 1).unlock();
+  const BlockProbe probe(tables_.block(1));
+  probe.lock_as(Owner(1, 0));
+  probe.claim_as(Owner(1, 0));
+  probe.set_state(BlockState::kFlushing);
+  probe.set_pages(1, 0);
+  tables_.kill(1);
+  LockedBlock block(tables_.worker(2), BucketIndex{1});
+  EXPECT_EQ(block.descriptor().state(), BlockState::kClean);
+  tables_.catalog().objects().at(kFile).dirty_blocks.store(0);
+  WritableBlock(block, 1).commit();
+  EXPECT_EQ(tables_.object(kFile).dirty_blocks.load(), 1u);
+}
+
 }  // namespace
 }  // namespace cairn

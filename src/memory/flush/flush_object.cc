@@ -56,7 +56,7 @@ class Pass {
  public:
   Pass(Actor& actor, const FlushRequest& request) : actor_(actor), request_(request) {}
   ~Pass() {
-    CAIRN_DCHECK(claim_count_ == 0 && staged_count_ == 0);
+    CAIRN_DCHECK(claim_count_ == 0);
     if (staging_ != nullptr) sys::munmap(staging_, kStagedBlocksMax * kBlockBytes);
   }
   Pass(const Pass&) = delete;
@@ -259,7 +259,9 @@ class Pass {
   void write_run(std::span<iovec> parts, std::uint64_t offset, std::uint64_t end) {
     // Before any of the blocks may turn clean and be evicted: whoever fills them again must look
     // into the store. And only extend_store() may make the file longer.
-    if (end > actor_.object(request_.object).store_size.load(std::memory_order_acquire)) {
+    // An earlier failure of the batch stays its result.
+    const Object& object = actor_.object(request_.object);
+    if (result_.error == 0 && end > object.store_size.load(std::memory_order_acquire)) {
       result_.error = extend_store(actor_, request_.object, request_.fd, end);
     }
     CAIRN_DCHECK(bytes_in_parts(parts) == end - offset);

@@ -129,6 +129,11 @@ class Stager::Staging {
     }
     const std::uint16_t valid = block.descriptor().valid_pages();
     if ((valid & wanted) == wanted) return 0;
+    // RAM had no room for a larger bucket.
+    if (memory_.in_memory(block.bucket()) && length > block.descriptor().bucket_bytes()) {
+      outcome_.bytes_no_room += length;
+      return 0;
+    }
     int error = 0;
     if (memory_.in_memory(block.bucket())) {
       error = fill_pages(access, block, number, wanted);

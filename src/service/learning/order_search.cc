@@ -17,7 +17,7 @@ OrderSearch::Found OrderSearch::look(DeclaredOrders& orders, const ToldAccess& t
     return {Outcome::kUndeclared, nullptr};
   }
   if (reads_ == 0) path_ = path_of(told);
-  if (!orders.has_order_of(path_)) {
+  if (path_.empty() || !orders.has_order_of(path_)) {
     path_.clear();
     give_up();
     return {Outcome::kUndeclared, nullptr};

@@ -39,10 +39,9 @@ MemoryShape shape_of(const NodeConfig& config) {
 }  // namespace
 
 Result<NodeMemory> create_memory(const NodeConfig& config) {
-  // The swap area takes the place of one.
-  if (config.tiers.size() + 2 > kTiersMax) {
+  if (config.tiers.size() > kFileTiersMax) {
     return Status(StatusCode::kInvalid,
-                  "at most " + std::to_string(kTiersMax - 2) + " file tiers are possible");
+                  "at most " + std::to_string(kFileTiersMax) + " file tiers are possible");
   }
   std::array<std::string, kTiersMax> paths;
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier)

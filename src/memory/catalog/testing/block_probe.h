@@ -31,6 +31,8 @@ class BlockProbe {
   }
   // As of one who flushes or moves the block.
   void claim_as(Owner owner) const { block_.set_claimant(owner); }
+  // As somebody leaves it who pinned the block and died.
+  void leave_a_pin() const { block_.claim_.fetch_add(BlockDescriptor::kPin); }
   void set_identity(ObjectIndex object, BlockNumber number) const {
     block_.set_identity(object, number);
   }
