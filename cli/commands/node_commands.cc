@@ -9,6 +9,7 @@
 
 #include "base/size_text.h"
 #include "cli/commands/run_report.h"
+#include "cli/configuration/configuration.h"
 #include "cli/launch/node_launcher.h"
 #include "cli/node/drain_view.h"
 #include "cli/node/json_fields.h"
