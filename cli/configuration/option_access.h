@@ -2,7 +2,7 @@
 //
 // The ways in which values of options enter and leave a configuration, for the rows of the table.
 //
-// A row names the field once: `.access = fields::number<&NodeConfig::flush_streams>`. The
+// A row names the field once: `.access = fields::kNumber<&NodeConfig::flush_streams>`. The
 // members are those of NodeConfig and Configuration, and of Draft for settings that wait.
 //
 // Thread safety: pure functions but for the draft. Ownership: nothing is kept.
@@ -60,7 +60,7 @@ std::vector<std::string> get_number(const Option& option, const Configuration& c
   return {number_text(option, field(configuration, Member))};
 }
 template <auto Member>
-inline constexpr OptionAccess number = {set_number<Member>, get_number<Member>};
+inline constexpr OptionAccess kNumber = {set_number<Member>, get_number<Member>};
 
 // Numbers of which 0 stands for "auto".
 template <auto Member>
@@ -78,8 +78,8 @@ std::vector<std::string> get_number_or_auto(const Option& option,
   return get_number<Member>(option, configuration);
 }
 template <auto Member>
-inline constexpr OptionAccess number_or_auto = {set_number_or_auto<Member>,
-                                                get_number_or_auto<Member>};
+inline constexpr OptionAccess kNumberOrAuto = {set_number_or_auto<Member>,
+                                               get_number_or_auto<Member>};
 
 // Sizes that the machine decides where a layer says "auto".
 template <auto Waiting>
@@ -87,7 +87,7 @@ void set_size_or_auto(const Setting& setting, Draft& draft) {
   draft.*Waiting = is_auto(setting) ? std::nullopt : number_of(setting, draft);
 }
 template <auto Waiting, auto Member>
-inline constexpr OptionAccess size_or_auto = {set_size_or_auto<Waiting>, get_number<Member>};
+inline constexpr OptionAccess kSizeOrAuto = {set_size_or_auto<Waiting>, get_number<Member>};
 
 // Enumerations and truths whose values are the indices of the choices.
 template <auto Member>
@@ -101,7 +101,7 @@ std::vector<std::string> get_choice(const Option& option, const Configuration& c
   return {std::string(option.choices[static_cast<size_t>(field(configuration, Member))])};
 }
 template <auto Member>
-inline constexpr OptionAccess choice = {set_choice<Member>, get_choice<Member>};
+inline constexpr OptionAccess kChoice = {set_choice<Member>, get_choice<Member>};
 
 template <auto Member>
 void set_switch(const Setting& setting, Draft& draft) {
@@ -112,7 +112,7 @@ std::vector<std::string> get_switch(const Option& /*option*/, const Configuratio
   return {field(configuration, Member) ? "on" : "off"};
 }
 template <auto Member>
-inline constexpr OptionAccess on_or_off = {set_switch<Member>, get_switch<Member>};
+inline constexpr OptionAccess kOnOrOff = {set_switch<Member>, get_switch<Member>};
 
 // Texts; an empty one is no value.
 template <auto Member>
@@ -126,7 +126,7 @@ void set_chosen_text(const Setting& setting, Draft& draft) {
     field(draft.configuration, Member) = setting.items.front().text;
 }
 template <auto Member>
-inline constexpr OptionAccess chosen_text = {set_chosen_text<Member>, get_text<Member>};
+inline constexpr OptionAccess kChosenText = {set_chosen_text<Member>, get_text<Member>};
 
 // Texts that wait.
 template <auto Waiting>
@@ -134,7 +134,7 @@ void set_waiting_text(const Setting& setting, Draft& draft) {
   draft.*Waiting = setting.items.front();
 }
 template <auto Waiting, auto Member>
-inline constexpr OptionAccess waiting_text = {set_waiting_text<Waiting>, get_text<Member>};
+inline constexpr OptionAccess kWaitingText = {set_waiting_text<Waiting>, get_text<Member>};
 
 // Lists that wait.
 template <auto Member>
@@ -146,7 +146,7 @@ void set_waiting_list(const Setting& setting, Draft& draft) {
   draft.*Waiting = setting.items;
 }
 template <auto Waiting, auto Member>
-inline constexpr OptionAccess waiting_list = {set_waiting_list<Waiting>, get_list<Member>};
+inline constexpr OptionAccess kWaitingList = {set_waiting_list<Waiting>, get_list<Member>};
 
 // Options that are like no other.
 void set_tiers(const Setting& setting, Draft& draft);

@@ -4,11 +4,6 @@
 #include <cstring>
 
 namespace cairn::node {
-namespace {
-
-constexpr std::size_t kUnstoredMax = 100;
-
-}  // namespace
 
 DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
   DrainOptions options;

@@ -5,12 +5,16 @@
 // Thread safety: any number of connections at once. Ownership: borrows everything.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "service/control/control_server.h"
 #include "service/write_back/drain.h"
 
 namespace cairn::node {
+
+// An answer names no more files than these.
+inline constexpr std::size_t kUnstoredMax = 100;
 
 class DrainRequest {
  public:

@@ -18,8 +18,6 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::size_t kUnstoredMax = 100;
-
 std::uint64_t get(const CounterSums& sums, Counter counter) {
   return sums[static_cast<unsigned>(counter)];
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kUsesPerRead = 256;
 constexpr unsigned kBlocksPerUnexpected = 4;
 constexpr unsigned kUnexpectedMax = 32;
 // Of one call that reads very much.
-constexpr std::uint32_t kBlocksPerReadMax = 4096;
+constexpr std::uint32_t kBlocksFollowedMax = 4096;
 constexpr std::uint32_t kNoBlock = UINT32_MAX;
 static_assert((KnownFutureTable::kSkipsMax & (KnownFutureTable::kSkipsMax - 1)) == 0,
               "counts of rings wrap around");
@@ -326,7 +326,7 @@ void KnownFutureTable::pass(Followed& followed, BlockRun run) {
   // The next piece of the same block.
   if (run == followed.last && run.count == 1) return;
   followed.last = run;
-  const std::uint32_t count = std::min(run.count, kBlocksPerReadMax);
+  const std::uint32_t count = std::min(run.count, kBlocksFollowedMax);
   for (std::uint32_t at = 0; at < count; ++at)
     pass_block(followed, static_cast<std::uint32_t>(run.first + at));
 }
