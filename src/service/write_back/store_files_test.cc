@@ -55,8 +55,8 @@ TEST_F(StoreFilesTest, WhatIsStoredWithoutBeingMadeDurableIsOwed) {
   const StoreFilePtr file = files_->find(object_);
   memory_.objects().at(object_).opens.store(1);
   memory_.objects().at(object_).writers.store(1);  // else the descriptor is given up
-  Flusher flusher(memory_, *files_, memory_.owners().current(0), FlushOptions{},
-                  [](const std::string&) {});
+  Flusher flusher(memory_, *files_, memory_.owners().current(ClientSlot::kOfService),
+                  FlushOptions{}, [](const std::string&) {});
   EXPECT_EQ(flusher.flush_now(object_, false), 0);
   EXPECT_TRUE(file->sync_owed.load());
   EXPECT_EQ(flusher.flush_now(object_, true), 0);
