@@ -9,13 +9,16 @@
 namespace cairn::testing {
 namespace {
 
+struct Expected {
+  std::uint64_t least;
+  std::uint64_t most;
+};
+
 // On stderr, because the reader may be a process that is about to be killed.
-void print_violation(unsigned number, unsigned cell, ssize_t got,
-                     const std::vector<std::uint64_t>& words, std::uint64_t least,
-                     std::uint64_t most) {
-  std::fprintf(stderr,
-               "file %u, cell %u: %zd bytes, expected %lu to %lu, words (from, value):", number,
-               cell, got, static_cast<unsigned long>(least), static_cast<unsigned long>(most));
+void print_violation(const std::vector<std::uint64_t>& words, ssize_t got, Expected expected) {
+  std::fprintf(stderr, "%zd bytes, expected %lu to %lu, words (from, value):", got,
+               static_cast<unsigned long>(expected.least),
+               static_cast<unsigned long>(expected.most));
   const auto count = static_cast<std::size_t>(std::max<ssize_t>(got, 0)) / sizeof(words[0]);
   for (std::size_t at = 0; at < count; ++at) {
     if (at == 0 || words[at] != words[at - 1])
@@ -65,7 +68,8 @@ void read_cell(Ledger& ledger, OpenFile& file, unsigned number, unsigned cell) {
   const bool short_read = got < static_cast<ssize_t>(kCellBytes) && least != 0;
   if (got < 0 || short_read ||
       !is_in_order(words, static_cast<std::size_t>(got) / 8, least, most)) {
-    print_violation(number, cell, got, words, least, most);
+    std::fprintf(stderr, "file %u, cell %u: ", number, cell);
+    print_violation(words, got, Expected{least, most});
     ledger.violations.fetch_add(1);
   }
 }
