@@ -181,13 +181,15 @@ int keep_past_buffers(int fd, int flags) {
 
 OpenFile* look_at(int fd, int flags, int* error, StoreStatus* seen = nullptr) {
   *error = 0;
+  Session& session = Session::instance();
+  const std::uint32_t reclaims = session.has_memory() ? session.memory().objects().reclaims() : 0;
   struct ::statx raw;
   if (sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) < 0) return nullptr;
-  const StoreStatus status = to_store_status(raw);
+  StoreStatus status = to_store_status(raw);
+  status.stamp.reclaims = reclaims;
   if (seen != nullptr) *seen = status;
   ObjectIndex known = ObjectIndex::kNone;
   if (!is_candidate(fd, raw, status.key, &known)) return nullptr;
-  Session& session = Session::instance();
   if (!session.attach()) {
     *error = keep_past_buffers(fd, flags);
     return nullptr;

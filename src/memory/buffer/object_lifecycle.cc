@@ -81,6 +81,20 @@ void discard_object(Actor& actor, ObjectIndex index) {
     (void)objects.reclaim(index, actor.self, actor.owners());
 }
 
+// Finds or makes the object of a file. `*look` is taken anew while a record that has been reclaimed
+// since may have been the file's: it would know less than that did.
+ObjectIndex acquire_object(Actor& actor, BackingFile& file, StoreStatus* look, Acquisition* how) {
+  ObjectTable& objects = actor.memory->objects();
+  for (;;) {
+    const ObjectIndex index =
+        objects.acquire(look->key, look->stamp, actor.self, actor.owners(), how);
+    if (__builtin_expect(!how->is_too_old, 1)) return index;
+    const std::uint32_t reclaims = objects.reclaims();
+    if (file.status(look) < 0) return ObjectIndex::kNone;
+    look->stamp.reclaims = reclaims;
+  }
+}
+
 bool is_still_unlinked(BackingFile& file) {
   StoreStatus status;
   return file.status(&status) < 0 || status.links == 0;
@@ -88,12 +102,12 @@ bool is_still_unlinked(BackingFile& file) {
 
 }  // namespace
 
-ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write,
+ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& seen, bool may_write,
                         HandOver* service) {
   const NodeMemory& memory = *actor.memory;
   Acquisition how;
-  const ObjectIndex index =
-      memory.objects().acquire(status.key, status.stamp, actor.self, actor.owners(), &how);
+  StoreStatus status = seen;
+  const ObjectIndex index = acquire_object(actor, file, &status, &how);
   if (index == ObjectIndex::kNone) {
     memory.wake_organizer();
     return index;

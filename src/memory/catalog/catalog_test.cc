@@ -152,19 +152,37 @@ class ObjectTableTest : public testing::Test {
   std::unique_ptr<Object[]> objects_{new Object[kCapacity]()};
   std::unique_ptr<HashLine[]> lines_{new HashLine[64]};
   std::atomic<std::uint32_t> cursor_{0};
-  std::atomic<std::uint32_t> live_{0};
+  ObjectCounts counts_{};
   std::atomic<std::uint32_t> keys_unserved_{0};
   ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64),
-                     &cursor_,       &live_,    &keys_unserved_};
+                     &cursor_,       &counts_,  &keys_unserved_};
 
+  ObjectIndex acquire(std::uint64_t inode, const StoreStamp& stamp, Acquisition* how) {
+    return table_.acquire(FileKey{1, inode, 7}, stamp, owners_.self, owners_.table, how);
+  }
   ObjectIndex open(std::uint64_t inode, bool* created) {
     Acquisition how;
-    const ObjectIndex index = table_.acquire(FileKey{1, inode, 7}, StoreStamp{100, 5, 6},
-                                             owners_.self, owners_.table, &how);
+    const ObjectIndex index = acquire(inode, StoreStamp{100, 5, 6, table_.reclaims()}, &how);
     *created = how.is_new;
     return index;
   }
 };
+
+TEST_F(ObjectTableTest, MakesNoObjectFromAStampThatIsOlderThanAReclaim) {
+  const StoreStamp before{100, 5, 6, table_.reclaims()};
+  bool created = false;
+  const ObjectIndex first = open(10, &created);
+  table_.at(first).opens.store(0);
+  ASSERT_TRUE(table_.reclaim(first, owners_.self, owners_.table));
+  Acquisition how;
+  EXPECT_EQ(acquire(10, before, &how), ObjectIndex::kNone);
+  EXPECT_TRUE(how.is_too_old);
+  EXPECT_NE(acquire(10, StoreStamp{200, 7, 8, table_.reclaims()}, &how), ObjectIndex::kNone);
+  EXPECT_TRUE(how.is_new);
+  EXPECT_FALSE(how.is_too_old);
+  // What is there needs no stamp.
+  EXPECT_NE(acquire(10, before, &how), ObjectIndex::kNone);
+}
 
 TEST_F(ObjectTableTest, OneFileIsOneObject) {
   bool created = false;

@@ -21,6 +21,9 @@ struct StoreStamp {
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
+  // ObjectTable::reclaims() from before the look: a record that is reclaimed since then may have
+  // been this file's, and have changed it. 0: from before the first.
+  std::uint32_t reclaims = 0;
 };
 
 // How acquire() came by an object.
@@ -29,6 +32,14 @@ struct Acquisition {
   // It was made while unserved processes use files that have no object: it may be for one of them,
   // so it begins in through mode, which the caller leaves when it knows (meet_unserved()).
   bool begins_through = false;
+  // There is no object, and the stamp may be older than the store's content: look again.
+  bool is_too_old = false;
+};
+
+// In the control segment. One line, because a new object changes cursor and count together.
+struct ObjectCounts {
+  std::atomic<std::uint32_t> live;
+  std::atomic<std::uint32_t> reclaimed;  // ever since
 };
 
 class ObjectTable {
@@ -36,13 +47,13 @@ class ObjectTable {
   ObjectTable() = default;
   // `keys_unserved` may be null; see ControlHeader.
   ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash,
-              std::atomic<std::uint32_t>* cursor, std::atomic<std::uint32_t>* live_count,
+              std::atomic<std::uint32_t>* cursor, ObjectCounts* counts,
               const std::atomic<std::uint32_t>* keys_unserved)
       : objects_(objects),
         capacity_(capacity),
         hash_(hash),
         cursor_(cursor),
-        live_count_(live_count),
+        counts_(counts),
         keys_unserved_(keys_unserved) {}
 
   // The record of any number, also of one that a client made up: a number that is none of the
@@ -52,13 +63,17 @@ class ObjectTable {
   Object& known(ObjectIndex index) const { return objects_[raw(index)]; }
   bool is_index(ObjectIndex index) const { return raw(index) != 0 && raw(index) < capacity_; }
   std::uint32_t capacity() const { return capacity_; }
-  std::uint32_t live_count() const { return live_count_->load(std::memory_order_relaxed); }
+  std::uint32_t live_count() const { return counts_->live.load(std::memory_order_relaxed); }
+  // How many records have been reclaimed. To be read before a look at the store whose stamp
+  // acquire() gets.
+  std::uint32_t reclaims() const { return counts_->reclaimed.load(std::memory_order_acquire); }
 
   // Returns kNone when the file is not buffered.
   ObjectIndex find(const FileKey& key) const;
 
   // Finds or makes the object of a file and counts one open on it. A new one takes size and times
-  // from `stamp`. Returns kNone when the table is full: the file is then not buffered.
+  // from `stamp`. Returns kNone when the stamp is too old for that (`how` tells), or when the table
+  // is full: the file is then not buffered.
   ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
                       const OwnerTable& owners, Acquisition* how);
 
@@ -92,7 +107,7 @@ class ObjectTable {
   HashLines hash_;
   std::atomic<std::uint32_t>* cursor_ = nullptr;
   RecordRun run_;
-  std::atomic<std::uint32_t>* live_count_ = nullptr;
+  ObjectCounts* counts_ = nullptr;
   const std::atomic<std::uint32_t>* keys_unserved_ = nullptr;
 };
 

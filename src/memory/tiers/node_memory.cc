@@ -102,7 +102,7 @@ Status NodeMemory::bind(const MemoryShape& shape) {
       ObjectTable(reinterpret_cast<Object*>(base + layout.objects), layout.object_count,
                   HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines),
                             layout.object_line_count),
-                  &header_->object_cursor, &header_->objects_live, &header_->keys_unserved),
+                  &header_->object_cursor, &header_->object_counts, &header_->keys_unserved),
       BlockDirectory(HashLines(reinterpret_cast<HashLine*>(base + layout.block_lines),
                                layout.block_line_count),
                      descriptors, layout.bucket_count),

@@ -124,7 +124,7 @@ struct ControlHeader {
   // Of 256 reads of a file tier, how many go to the backing store: its device is saturated.
   std::atomic<std::uint32_t> read_around[kTiersMax];
   alignas(64) std::atomic<std::uint32_t> object_cursor;
-  std::atomic<std::uint32_t> objects_live;
+  ObjectCounts object_counts;
   std::atomic<std::uint32_t> description_cursor;
   std::atomic<std::uint32_t> hold_cursor;
   std::atomic<std::uint32_t> descriptions_full;  // FullMark

@@ -60,15 +60,16 @@ class SmallCatalog {
   HashLine object_line_{};
   HashLine line_{};
   std::array<BlockDescriptor, kBuckets> descriptors_{};
-  std::array<std::atomic<std::uint32_t>, 3> counts_{};
+  std::array<std::atomic<std::uint32_t>, 2> counts_{};
+  ObjectCounts object_counts_{};
   std::atomic<std::uint64_t> dirty_map_{0};
   std::atomic<std::uint64_t> dirty_bytes_{0};
   BlockCatalog catalog_{
       OwnerTable(generations_.data(), kOwners),
-      ObjectTable(objects_.data(), 8, HashLines(&object_line_, 1), &counts_[0], &counts_[1],
+      ObjectTable(objects_.data(), 8, HashLines(&object_line_, 1), &counts_[0], &object_counts_,
                   nullptr),
       BlockDirectory(HashLines(&line_, 1), descriptors_.data(), kBuckets),
-      DirtyBlocks(&dirty_map_, kBuckets, &dirty_bytes_, FlusherBell{&counts_[2], &counts_[2]})};
+      DirtyBlocks(&dirty_map_, kBuckets, &dirty_bytes_, FlusherBell{&counts_[1], &counts_[1]})};
 };
 
 }  // namespace cairn
