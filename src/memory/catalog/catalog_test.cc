@@ -180,7 +180,7 @@ TEST_F(ObjectTableTest, MakesNoObjectFromAStampThatIsOlderThanAReclaim) {
   EXPECT_NE(acquire(10, StoreStamp{200, 7, 8, table_.reclaims()}, &how), ObjectIndex::kNone);
   EXPECT_TRUE(how.is_new);
   EXPECT_FALSE(how.is_too_old);
-  // What is there needs no stamp.
+  // A record that exists needs no stamp.
   EXPECT_NE(acquire(10, before, &how), ObjectIndex::kNone);
 }
 
