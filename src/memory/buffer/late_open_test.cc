@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open that comes late: between its look at the store and its look at the table of objects, other
-// processes have written the file, stored it and closed it, and its record has been reclaimed.
+// An open that comes late: between its look at the store and its look at the table of objects,
+// other processes have written the file, stored it and closed it, and its record has been
+// reclaimed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

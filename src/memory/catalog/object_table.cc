@@ -57,7 +57,7 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
     at(found).opens.fetch_add(1, std::memory_order_acq_rel);
     return found;
   }
-  // reclaim() takes this line's lock, too: a record of this key that went since the look is counted.
+  // reclaim() takes this line's lock, too: a record of this key that went since the look counts.
   if (stamp.reclaims != reclaims()) {
     how->is_too_old = true;
     return ObjectIndex::kNone;
