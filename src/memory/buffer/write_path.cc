@@ -142,43 +142,69 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
   return 0;
 }
 
-// No bucket: write to the store, then into the block if somebody made it resident meanwhile (it may
-// have been filled from the store before our bytes were there).
+// Bytes that the store has already go into the block as well, where its pages are resident. Returns
+// `put` or -errno.
+ssize_t follow_store(const ObjectAccess& access, LockedBlock& block, WritePart part, ssize_t put) {
+  part.end = part.begin + static_cast<std::size_t>(put);
+  const std::uint16_t valid = block.descriptor().valid_pages();
+  if ((valid & pages_touched(part.begin, part.end)) == 0) return put;
+  if (!access.actor.memory->in_memory(block.bucket())) {
+    const int error = put_into_file_tier(access, block, part);
+    return error < 0 ? error : put;
+  }
+  for (std::size_t at = part.begin; at < part.end;) {
+    const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
+    const WritePart page{part.number, at, next, part.in + (at - part.begin)};
+    if ((valid & pages_touched(at, next)) != 0) {
+      if (const int error = put_into_block(access, block, page); error < 0) return error;
+    }
+    at = next;
+  }
+  return put;
+}
+
+// The block of a write that has gone to the store, not claimed; empty when it is not resident.
+LockedBlock lock_to_follow(const ObjectAccess& access, BlockNumber number) {
+  for (;;) {
+    LockedBlock block = lock_resident(access.actor, access.index, number);
+    if (!block || access.actor.memory->in_memory(block.bucket()) || !block.is_claimed())
+      return block;
+    const BlockDescriptor& descriptor = block.descriptor();
+    block.unlock();
+    descriptor.wait_for_claimant(access.actor.owners());
+  }
+}
+
+// No bucket: write to the store, then into the block if it has become resident meanwhile, because
+// it may have been filled from the store before our bytes were there. A block that has come and
+// gone since we looked may have been written over our bytes with what it was filled with: then they
+// are written once more.
 [[gnu::noinline]] ssize_t write_around(const ObjectAccess& access, const WritePart& part) {
   if (access.object().through.load(std::memory_order_seq_cst) != 0) {
     if (const int error = finish_entering(access, part.offset(), part.length()); error < 0)
       return error;
   }
-  const ssize_t put = store_part(access, part);
-  if (put <= 0) return put;
-  LockedBlock block = lock_resident(access.actor, access.index, part.number);
-  if (!block) return put;
-  // To store the bytes once more could take set-id bits away that this write has left.
-  if (access.object().has(kObjectGuarded) && block.descriptor().dirty_pages() == 0) {
-    if (UnclaimedBlock unclaimed(block); unclaimed) {
-      discard_block(access.actor, static_cast<UnclaimedBlock&&>(unclaimed),
-                    PlacementReason::kThrough);
-      return put;
+  const BlockDirectory& directory = access.actor.memory->directory();
+  for (;;) {
+    const std::uint16_t arrivals = directory.arrivals(access.index, part.number);
+    const bool was_resident = directory.find(access.index, part.number) != BucketIndex::kNone;
+    const ssize_t put = store_part(access, part);
+    if (put <= 0) return put;
+    LockedBlock block = lock_to_follow(access, part.number);
+    if (!block) {
+      if (!was_resident && directory.arrivals(access.index, part.number) == arrivals) return put;
+      continue;
     }
-  }
-  WritePart stored = part;
-  stored.end = part.begin + static_cast<std::size_t>(put);
-  const std::uint16_t valid = block.descriptor().valid_pages();
-  if ((valid & pages_touched(stored.begin, stored.end)) == 0) return put;
-  if (access.actor.memory->in_memory(block.bucket())) {
-    // Page by page: only what is resident takes the bytes.
-    for (std::size_t at = stored.begin; at < stored.end;) {
-      const std::size_t next = std::min(stored.end, (at / kPageBytes + 1) * kPageBytes);
-      const WritePart page{part.number, at, next, part.in + (at - part.begin)};
-      if ((valid & pages_touched(at, next)) != 0) {
-        if (const int error = put_into_block(access, block, page); error < 0) return error;
+    // To store the bytes once more could take set-id bits away that this write has left.
+    if (access.object().has(kObjectGuarded) && block.descriptor().dirty_pages() == 0) {
+      if (UnclaimedBlock unclaimed(block); unclaimed) {
+        discard_block(access.actor, static_cast<UnclaimedBlock&&>(unclaimed),
+                      PlacementReason::kThrough);
+        return put;
       }
-      at = next;
     }
-    return put;
+    return follow_store(access, block, part, put);
   }
-  const int error = put_into_file_tier(access, block, stored);
-  return error < 0 ? error : put;
 }
 
 // The piece of the block that cannot be resident goes to the store under the block's lock, the rest

@@ -74,11 +74,18 @@ class BlockDirectory {
     hash_.for_each_lock(visit);
   }
 
-  // The descriptor that the caller has locked is going to lose its block, which somebody who died
-  // took elsewhere, or out of the tiers.
-  void leave_behind(BucketIndex bucket) const {
+  // Whether a block comes while a caller does something without its lock: the block was in the
+  // tiers at no moment between two searches that did not find it if this number, taken before the
+  // first and after the second, is the same.
+  std::uint16_t arrivals(ObjectIndex object, BlockNumber number) const {
+    return hash_.arrivals(position_of(object, number));
+  }
+
+  // The caller has taken a lock over from a dead owner, which may have published or moved the
+  // descriptor's block and not have counted that.
+  void count_arrival(BucketIndex bucket) const {
     const BlockDescriptor& descriptor = at(bucket);
-    hash_.count_replaced(position_of(descriptor.object_index(), descriptor.block_number()));
+    hash_.count_arrival(position_of(descriptor.object_index(), descriptor.block_number()));
   }
 
   // The block of `bucket` is resident no more. Requires: the descriptor is locked by the caller and

@@ -9,12 +9,12 @@ namespace cairn {
 [[gnu::cold]] void BlockLock::settle_stolen() {
   const ObjectIndex object = block_->object_index();
   if (object == ObjectIndex::kNone) return;
+  catalog_->directory().count_arrival(bucket_);
   if (catalog_->directory().find(object, block_->block_number()) == bucket_) {
     // It may have died on the way to another bucket, with the mark there already.
     if (block_->dirty_pages() != 0) catalog_->dirty().mark(bucket_);
     return;
   }
-  catalog_->directory().leave_behind(bucket_);
   block_->clear_identity();
   block_->dirty_pages_.store(0, std::memory_order_relaxed);
   block_->valid_pages_.store(0, std::memory_order_relaxed);

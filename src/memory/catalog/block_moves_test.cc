@@ -182,7 +182,7 @@ TEST_F(BlocksThatMove, AMoveThatIsEndedForADeadOneIsSeenBySearches) {
   take(2, 7);
   ASSERT_TRUE(
       directory_.move(static_cast<BucketIndex>(1), static_cast<BucketIndex>(2), self_, table_));
-  directory_.leave_behind(static_cast<BucketIndex>(1));
+  directory_.count_arrival(static_cast<BucketIndex>(1));
   probe(1).clear_identity();
   EXPECT_EQ(directory_.find(kObject, number), static_cast<BucketIndex>(2));
 }

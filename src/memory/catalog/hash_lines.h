@@ -16,9 +16,12 @@
 //     nothing else.
 //  4. A key keeps its slot from its insertion to its erasure, whatever its value becomes. The
 //     record behind the old value may deny the key only after replace_locked() has counted in
-//     `replaced` of the home line: a search that found nothing looks there, and knows whether it
+//     `arrivals` of the home line: a search that found nothing looks there, and knows whether it
 //     came too late to the old record. So find() says kNotFound only of a key that was absent at
 //     some moment of it.
+//  5. An insertion counts in `arrivals` before its caller does anything with the record. So a key
+//     that a search does not find, before and after something else, was absent all the while if
+//     arrivals() is the same.
 //
 // Nothing grows: when all of kProbesMax lines are full, insert() says so and the caller goes
 // without.
@@ -39,8 +42,8 @@ struct HashLine {
   OwnedLock lock;
   // keys that went past this line: at most 7 for each of the lines before it that may send some
   std::atomic<std::uint16_t> overflow{0};
-  // how often a key whose home is here got another value
-  std::atomic<std::uint16_t> replaced{0};
+  // how often a key whose home is here got a value: its first or another
+  std::atomic<std::uint16_t> arrivals{0};
   std::atomic<std::uint64_t> slots[kSlots];
 };
 static_assert(sizeof(HashLine) == 64, "a probe touches one cache line");
@@ -90,12 +93,15 @@ class HashLines {
   // with acquire, and who takes the key out of a record stores that with release.
   template <typename Matches>
   std::uint32_t find(HashPosition position, Matches&& matches) const {
-    const std::atomic<std::uint16_t>& replaced = lines_[position.home & mask_].replaced;
     for (;;) {
-      const std::uint16_t before = replaced.load(std::memory_order_acquire);
+      const std::uint16_t before = arrivals(position);
       const std::uint32_t value = find_once(position, matches);
-      if (value != kNotFound || replaced.load(std::memory_order_acquire) == before) return value;
+      if (value != kNotFound || arrivals(position) == before) return value;
     }
+  }
+
+  std::uint16_t arrivals(HashPosition position) const {
+    return lines_[position.home & mask_].arrivals.load(std::memory_order_acquire);
   }
 
   // Calls visit(slot) for every slot, free ones as well.
@@ -121,6 +127,7 @@ class HashLines {
         std::uint64_t empty = 0;
         if (slot.load(std::memory_order_relaxed) == 0 &&
             slot.compare_exchange_strong(empty, wanted, std::memory_order_release)) {
+          count_arrival(position);
           return true;
         }
       }
@@ -158,7 +165,7 @@ class HashLines {
       for (auto& slot : lines_[index].slots) {
         if (slot.load(std::memory_order_relaxed) != (tag | from)) continue;
         slot.store(tag | to, std::memory_order_release);
-        count_replaced(position);
+        count_arrival(position);
         return true;
       }
       index = (index + 1) & mask_;
@@ -166,10 +173,9 @@ class HashLines {
     return false;
   }
 
-  // A record is about to deny its key although the one who replaced it died before that was
-  // counted.
-  void count_replaced(HashPosition position) const {
-    lines_[position.home & mask_].replaced.fetch_add(1, std::memory_order_release);
+  // To be called for a key, too, whose inserter or mover may have died before it counted.
+  void count_arrival(HashPosition position) const {
+    lines_[position.home & mask_].arrivals.fetch_add(1, std::memory_order_release);
   }
 
   std::uint64_t line_count() const { return mask_ + 1; }
