@@ -70,55 +70,98 @@ class RefusingService final : public testing::AcceptingService {
   bool hand_over(ObjectIndex, int) override { return false; }
 };
 
-TEST(WriteAround, IsNotUndoneByABlockThatComesAndGoesMeanwhile) {
-  NodeMemory memory = testing::make_memory(testing::memory_only(16 * testing::kMiB), "around");
-  std::array<Actor, 2> actors{testing::make_actor(memory), testing::make_actor(memory)};
-  const int fd = testing::make_unnamed_file();
-  const std::string old(kLength, 'o');
-  ASSERT_EQ(pwrite(fd, old.data(), old.size(), 0), static_cast<ssize_t>(old.size()));
-  BackingFile file(fd, O_RDWR);
-  StoreStatus status;
-  ASSERT_EQ(store_status(fd, &status), 0);
-  const ObjectIndex index = open_object(actors[0], file, status, true);
-  memory.objects().at(index).clear(kObjectUnlinked);
-
-  RefusingService refusing;
-  testing::AcceptingService accepting;
-  refusing.memory = accepting.memory = &memory;
-  const ObjectAccess around{actors[0], index, file, refusing};
-  const ObjectAccess buffered{actors[1], index, file, accepting};
-
-  std::atomic<int> listener{-2};
-  ssize_t written = 0;
-  std::thread writer([&] {
-    listener.store(intercept_writes());
-    listener.notify_all();
-    if (listener.load() >= 0) written = write_object(around, 0, "new", 3);
-  });
-  listener.wait(-2);
-  if (listener.load() < 0) {
-    writer.join();
-    GTEST_SKIP() << "seccomp: errno " << errno;
+// One process writes past the tiers, because its service does not take its descriptor, another one
+// through the buffer.
+class WriteAround : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(pwrite(fd_, expected_.data(), kLength, 0), static_cast<ssize_t>(kLength));
+    StoreStatus status;
+    ASSERT_EQ(store_status(fd_, &status), 0);
+    index_ = open_object(actors_[0], file_, status, true);
+    memory_.objects().at(index_).clear(kObjectUnlinked);
+    refusing_.memory = accepting_.memory = &memory_;
   }
-  const auto come = [&] { ASSERT_EQ(write_object(buffered, 100, "other", 5), 5); };
-  const auto go = [&] {
-    ASSERT_EQ(sync_object(buffered, false, nullptr), 0);
-    ASSERT_EQ(drop_blocks(buffered, 0, UINT64_MAX, false, PlacementReason::kAsked), 0);
-  };
-  EXPECT_TRUE(serve_write(listener.load(), come, go));
-  const auto nothing = [] {};
-  EXPECT_TRUE(serve_write(listener.load(), nothing, nothing)) << "the write is made once more";
-  writer.join();
+  void TearDown() override {
+    if (writer_.joinable()) writer_.join();
+    for (Actor& actor : actors_) actor.drop_leases();
+    close(listener_.load());
+    close(fd_);
+  }
 
-  EXPECT_EQ(written, 3);
-  std::string stored(kLength, 0);
-  ASSERT_EQ(pread(fd, stored.data(), stored.size(), 0), static_cast<ssize_t>(stored.size()));
-  std::string expected = old;
-  expected.replace(0, 3, "new").replace(100, 5, "other");
-  EXPECT_TRUE(stored == expected) << stored.substr(0, 120);
-  for (Actor& actor : actors) actor.drop_leases();
-  close(listener.load());
-  close(fd);
+  // Begins in a thread, and waits there for each of its writes to be served.
+  void begin_write(std::uint64_t offset, const std::string& bytes) {
+    expected_.replace(offset, bytes.size(), bytes);
+    writer_ = std::thread([this, offset, bytes] {
+      listener_.store(intercept_writes());
+      listener_.notify_all();
+      if (listener_.load() < 0) return;
+      const ObjectAccess access{actors_[0], index_, file_, refusing_};
+      written_ = write_object(access, offset, bytes.data(), bytes.size());
+    });
+    listener_.wait(-2);
+    if (listener_.load() < 0) GTEST_SKIP() << "seccomp: errno " << errno;
+  }
+  ssize_t end_write() {
+    writer_.join();
+    return written_;
+  }
+
+  void put(std::uint64_t offset, const std::string& bytes) {
+    expected_.replace(offset, bytes.size(), bytes);
+    ASSERT_EQ(write_object(buffered(), offset, bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  void store_and_drop() {
+    ASSERT_EQ(sync_object(buffered(), false, nullptr), 0);
+    ASSERT_EQ(drop_blocks(buffered(), 0, UINT64_MAX, false, PlacementReason::kAsked), 0);
+  }
+  void expect_stored() {
+    std::string stored(kLength, 0);
+    ASSERT_EQ(pread(fd_, stored.data(), kLength, 0), static_cast<ssize_t>(kLength));
+    for (std::size_t at = 0; at < kLength; ++at)
+      ASSERT_EQ(stored[at], expected_[at]) << "at " << at;
+  }
+  ObjectAccess buffered() { return ObjectAccess{actors_[1], index_, file_, accepting_}; }
+
+  NodeMemory memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB), "around");
+  std::array<Actor, 2> actors_{testing::make_actor(memory_), testing::make_actor(memory_)};
+  int fd_ = testing::make_unnamed_file();
+  BackingFile file_{fd_, O_RDWR};
+  ObjectIndex index_ = ObjectIndex::kNone;
+  RefusingService refusing_;
+  testing::AcceptingService accepting_;
+  std::string expected_ = std::string(kLength, 'o');
+  std::atomic<int> listener_{-2};
+  ssize_t written_ = 0;
+  std::thread writer_;
+};
+
+void nothing() {}
+
+TEST_F(WriteAround, IsNotUndoneByABlockThatComesAndGoesMeanwhile) {
+  begin_write(0, "new");
+  if (IsSkipped()) return;
+  EXPECT_TRUE(serve_write(listener_.load(), [&] { put(100, "other"); }, [&] { store_and_drop(); }));
+  EXPECT_TRUE(serve_write(listener_.load(), nothing, nothing)) << "the write is made once more";
+  EXPECT_EQ(end_write(), 3);
+  expect_stored();
+}
+
+// The second time with other pages than the first.
+TEST_F(WriteAround, IsNotUndoneByABlockThatComesTwice) {
+  begin_write(kPageBytes - 3, "newnew");
+  if (IsSkipped()) return;
+  EXPECT_TRUE(serve_write(
+      listener_.load(), [&] { put(100, "other"); },
+      [&] {
+        store_and_drop();
+        put(kPageBytes + 100, "another");
+      }));
+  EXPECT_TRUE(serve_write(listener_.load(), nothing, nothing)) << "into the first page";
+  EXPECT_EQ(end_write(), 6);
+  store_and_drop();
+  expect_stored();
 }
 
 }  // namespace

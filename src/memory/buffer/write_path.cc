@@ -142,25 +142,35 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
   return 0;
 }
 
-// Bytes that the store has already go into the block as well, where its pages are resident. Returns
-// `put` or -errno.
-ssize_t follow_store(const ObjectAccess& access, LockedBlock& block, WritePart part, ssize_t put) {
-  part.end = part.begin + static_cast<std::size_t>(put);
+// The piece of the block that cannot be resident goes to the store under the block's lock, the rest
+// into the bucket.
+[[gnu::noinline]] ssize_t write_beside(const ObjectAccess& access, LockedBlock& block,
+                                       const WritePart& part) {
   const std::uint16_t valid = block.descriptor().valid_pages();
-  if ((valid & pages_touched(part.begin, part.end)) == 0) return put;
-  if (!access.actor.memory->in_memory(block.bucket())) {
-    const int error = put_into_file_tier(access, block, part);
-    return error < 0 ? error : put;
-  }
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
     const WritePart page{part.number, at, next, part.in + (at - part.begin)};
-    if ((valid & pages_touched(at, next)) != 0) {
-      if (const int error = put_into_block(access, block, page); error < 0) return error;
+    const bool is_valid = (valid & pages_touched(at, next)) != 0;
+    const ssize_t put = is_valid ? put_readable(access, block, page) : store_part(access, page);
+    if (put < static_cast<ssize_t>(page.length())) {
+      const std::size_t done =
+          at - part.begin + static_cast<std::size_t>(std::max<ssize_t>(put, 0));
+      return done > 0 ? static_cast<ssize_t>(done) : put;
     }
     at = next;
   }
-  return put;
+  return static_cast<ssize_t>(part.length());
+}
+
+// The part has gone to the store without the block's lock, and the block is resident now: what is
+// valid of it takes the bytes. Into the other pages of the store an earlier flush of the block may
+// have put what was there before, so they are stored once more.
+ssize_t follow_store(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
+  if (access.actor.memory->in_memory(block.bucket())) return write_beside(access, block, part);
+  const std::uint16_t valid = block.descriptor().valid_pages();
+  if ((valid & pages_touched(part.begin, part.end)) == 0) return store_part(access, part);
+  const int error = put_into_file_tier(access, block, part);
+  return error < 0 ? error : static_cast<ssize_t>(part.length());
 }
 
 // The block of a write that has gone to the store, not claimed; empty when it is not resident.
@@ -203,28 +213,10 @@ LockedBlock lock_to_follow(const ObjectAccess& access, BlockNumber number) {
         return put;
       }
     }
-    return follow_store(access, block, part, put);
+    WritePart stored = part;
+    stored.end = part.begin + static_cast<std::size_t>(put);
+    return follow_store(access, block, stored);
   }
-}
-
-// The piece of the block that cannot be resident goes to the store under the block's lock, the rest
-// into the bucket.
-[[gnu::noinline]] ssize_t write_beside(const ObjectAccess& access, LockedBlock& block,
-                                       const WritePart& part) {
-  const std::uint16_t valid = block.descriptor().valid_pages();
-  for (std::size_t at = part.begin; at < part.end;) {
-    const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);
-    const WritePart page{part.number, at, next, part.in + (at - part.begin)};
-    const bool is_valid = (valid & pages_touched(at, next)) != 0;
-    const ssize_t put = is_valid ? put_readable(access, block, page) : store_part(access, page);
-    if (put < static_cast<ssize_t>(page.length())) {
-      const std::size_t done =
-          at - part.begin + static_cast<std::size_t>(std::max<ssize_t>(put, 0));
-      return done > 0 ? static_cast<ssize_t>(done) : put;
-    }
-    at = next;
-  }
-  return static_cast<ssize_t>(part.length());
 }
 
 // The part goes into a locked block of a file tier. `length` as in try_part(); -EAGAIN when the
