@@ -54,12 +54,11 @@ class Stack {
   Stack(unsigned memory_slabs, unsigned file_slabs) {
     char directory[] = "/var/tmp/cairn-model-XXXXXX";
     directory_ = mkdtemp(directory);
-    const std::string pool = directory_ + "/pool";
     MemoryShape shape;
     shape.tier_bytes[0] = memory_slabs * kBlockBytes;
     shape.tier_bytes[1] = file_slabs * kBlockBytes;
     shape.clients_max = 16;
-    auto memory = NodeMemory::create(shape, {"", pool, "", ""});
+    auto memory = NodeMemory::create(shape, {"", directory_});
     EXPECT_TRUE(memory.is_ok()) << memory.status().message();
     memory_ = std::move(memory.value());
     service_.memory = &memory_;

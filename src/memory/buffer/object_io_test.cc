@@ -44,9 +44,7 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
     shape.tier_bytes[0] = GetParam().memory_slabs * kBlockBytes;
     shape.tier_bytes[1] = GetParam().file_slabs * kBlockBytes;
     shape.clients_max = 8;
-    pool_path_ = "/var/tmp/cairn-object-io-pool-" + std::to_string(getpid());
-    auto memory = NodeMemory::create(shape, {"", pool_path_, "", ""});
-    unlink(pool_path_.c_str());
+    auto memory = NodeMemory::create(shape, {"", "/var/tmp"});
     ASSERT_TRUE(memory.is_ok()) << memory.status().message();
     memory_ = std::move(memory.value());
     service_.memory = &memory_;
@@ -114,7 +112,6 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
     return memory_.tier_of(memory_.directory().find(index_, block));
   }
 
-  std::string pool_path_;
   int fd_ = -1;
   NodeMemory memory_;
   testing::AcceptingService service_;

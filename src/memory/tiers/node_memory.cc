@@ -143,7 +143,7 @@ void NodeMemory::bind_pools(const MemoryShape& shape, const Layout& layout) {
 }
 
 Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
-                                      const std::array<std::string, kTiersMax>& pool_paths) {
+                                      const std::array<std::string, kTiersMax>& pool_directories) {
   NodeMemory memory;
   const auto huge_pages = static_cast<HugePages>(shape.huge_pages);
   // The tables stay on small or transparent pages: hugetlb pages would be reserved for all of their
@@ -160,8 +160,8 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
     if (shape.tier_bytes[tier] == 0) continue;
     auto file = tier == shape.swap_tier
-                    ? FileTier::create_sparse(pool_paths[tier], shape.tier_bytes[tier])
-                    : FileTier::create(pool_paths[tier], shape.tier_bytes[tier]);
+                    ? FileTier::create_sparse(pool_directories[tier], shape.tier_bytes[tier])
+                    : FileTier::create(pool_directories[tier], shape.tier_bytes[tier]);
     if (!file) return file.status();
     memory.file_tiers_[tier] = std::move(file.value());
   }

@@ -156,10 +156,10 @@ class NodeMemory {
   NodeMemory(NodeMemory&&) = default;
   NodeMemory& operator=(NodeMemory&&) = default;
 
-  // Creates and formats the segments (node service only). `pool_paths[t]` is the pool file of tier
-  // t >= 1.
+  // Creates and formats the segments (node service only). Tier t >= 1 makes its pool file in
+  // `pool_directories[t]`.
   static Result<NodeMemory> create(const MemoryShape& shape,
-                                   const std::array<std::string, kTiersMax>& pool_paths);
+                                   const std::array<std::string, kTiersMax>& pool_directories);
   // Maps what the service sent. Takes ownership of the descriptors (-1 = absent).
   // Errors: kIncompatible when magic, version or sizes do not agree.
   static Result<NodeMemory> attach(const MemoryShape& shape, int control_fd, int data_fd,

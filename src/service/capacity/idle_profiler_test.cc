@@ -30,7 +30,7 @@ DeviceProfile profile_of(double bandwidth) {
 class IdleProfilerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    memory_ = testing::make_memory(testing::memory_only(16 * kBlockBytes), "");
+    memory_ = testing::make_memory(testing::memory_only(16 * kBlockBytes));
     config_.profile_idle_ms = 5;
     placement_.emplace(memory_, std::vector<profiler::TierFigures>(1), nullptr);
     file_ = "/tmp/cairn-idle-profiler-test-" + std::to_string(::getpid()) + ".json";

@@ -17,7 +17,7 @@ class PlacementEngineTest : public ::testing::Test {
   void SetUp() override {
     MemoryShape shape = testing::memory_only(kMemorySlabs * kBlockBytes);
     shape.tier_bytes[1] = shape.tier_bytes[2] = 2 * kMemorySlabs * kBlockBytes;
-    memory_ = testing::make_memory(shape, "placement-engine-test");
+    memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
     object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     std::vector<profiler::TierFigures> figures(3);

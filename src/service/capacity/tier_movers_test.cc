@@ -25,7 +25,7 @@ class TierMoversTest : public ::testing::Test {
       shape.tier_bytes[tier] = (tier == 2 ? 4 : 1) * kSlabs * kBlockBytes;
     shape.clients_max = 8;
     shape.objects_max = 64;
-    memory_ = testing::make_memory(shape, "movers-test");
+    memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
     object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     for (unsigned tier = 0; tier < 3; ++tier) {

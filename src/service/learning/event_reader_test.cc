@@ -14,8 +14,7 @@ namespace {
 
 class EventReaderTest : public ::testing::Test, public AccessObserver {
  protected:
-  EventReaderTest()
-      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "event-reader")) {}
+  EventReaderTest() : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))) {}
 
   void on_accesses(std::span<const ToldAccess> batch) override {
     const std::lock_guard lock(mutex_);

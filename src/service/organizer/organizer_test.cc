@@ -97,7 +97,7 @@ class OrganizerTest : public ::testing::Test {
     shape.tier_bytes[2] = with_slow_tier ? 4 * kSlabs * kBlockBytes : 0;
     shape.clients_max = 8;
     shape.objects_max = 64;
-    memory_ = testing::make_memory(shape, "organizer-test");
+    memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
     object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
