@@ -305,7 +305,7 @@ TEST_P(Model, ClientsInTurn) {
   }
   for (auto& actor : actors) actor.drop_leases();
   for (int file = 0; file < kFiles; ++file) expect_stored(stack, file, references[file]);
-  EXPECT_EQ(stack.memory().header().dirty_bytes.load(), 0u);
+  EXPECT_EQ(stack.memory().flusher_board().dirty_bytes.load(), 0u);
   EXPECT_EQ(stack.memory().pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);
 }
 
@@ -364,7 +364,7 @@ TEST_P(Model, ThreadsShareTheTiers) {
     expect_stored(stack, id, references[id]);
   }
   for (auto& actor : actors) actor.drop_leases();
-  EXPECT_EQ(stack.memory().header().dirty_bytes.load(), 0u);
+  EXPECT_EQ(stack.memory().flusher_board().dirty_bytes.load(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiers, Model,

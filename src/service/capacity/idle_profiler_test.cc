@@ -99,14 +99,14 @@ TEST_F(IdleProfilerTest, GivesWayToProgramsAndTriesAgain) {
 
 TEST_F(IdleProfilerTest, WaitsUntilEverythingIsStored) {
   std::atomic<int> begun{0};
-  memory_.header().dirty_bytes.store(kPageBytes);
+  memory_.flusher_board().dirty_bytes.store(kPageBytes);
   measure_with([&](const std::string&, const std::atomic<bool>&) {
     ++begun;
     return Result<std::vector<DeviceProfile>>(std::vector{profile_of(1e9)});
   });
   ::usleep(50'000);
   EXPECT_EQ(begun.load(), 0);
-  memory_.header().dirty_bytes.store(0);
+  memory_.flusher_board().dirty_bytes.store(0);
   EXPECT_TRUE(wait_for([&] { return begun.load() == 1; }));
 }
 

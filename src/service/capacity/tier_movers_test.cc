@@ -76,8 +76,8 @@ TEST_F(TierMoversTest, MakesRoomInAllTiersAndDropsNothing) {
 
 TEST_F(TierMoversTest, MakesTheRoomThatIsWantedByAllDevicesAtOnce) {
   fill(TierId::kMemory, 0);
-  memory_.header().tier_bandwidth[1].store(1e9);
-  memory_.header().tier_bandwidth[2].store(1e9);
+  memory_.device_board().bandwidth[1].store(1e9);
+  memory_.device_board().bandwidth[2].store(1e9);
   TierMovers movers(memory_, actor_.self, *placement_policies()[0], *replacement_policies()[0],
                     limits_);
   constexpr std::uint32_t kWanted = kSlabs - 2;

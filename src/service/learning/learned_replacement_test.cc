@@ -55,7 +55,7 @@ class LearnedReplacementTest : public ::testing::Test {
   bool admits(std::uint32_t block) const {
     return learned_->admits(view(block), TierId::kMemory, kBelow);
   }
-  bool reads_stay_above() const { return memory_.header().reads_stay_above.load() != 0; }
+  bool reads_stay_above() const { return memory_.organizer_board().reads_stay_above.load() != 0; }
 
   NodeMemory memory_;
   ObjectIndex object_{};
