@@ -208,6 +208,15 @@ TEST_F(ConfigurationTest, ASolidStateDiskIsFoundOnlyWhenItIsNotTheBufferedOne) {
   EXPECT_FALSE(find_file_tier({"/dev/shm", "/no/such/place"}, {"/proc"}, {}).has_value());
 }
 
+TEST_F(ConfigurationTest, ATierIsNotPutWhereEverybodyMayWrite) {
+  const std::string tier = directory_ + ":3M";
+  ASSERT_EQ(::chmod(directory_.c_str(), 0777), 0);
+  EXPECT_THAT(failure_of({.flags = {{"tiers", {tier}}}}),
+              HasSubstr(directory_ + " can be written by every user and has no sticky bit"));
+  ASSERT_EQ(::chmod(directory_.c_str(), 01777), 0);
+  EXPECT_EQ(resolve({.flags = {{"tiers", {tier}}}}).tiers.size(), 1U);
+}
+
 TEST_F(ConfigurationTest, TheDocumentNamesEveryOption) {
   const std::string document = configuration_document();
   for (const Option& option : option_table()) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/private_file.h"
 #include "base/size_text.h"
 #include "service/profiler/system_text.h"
 
@@ -112,6 +113,7 @@ std::optional<FoundTier> find_file_tier(const std::vector<std::string>& candidat
   for (const std::string& candidate : candidates) {
     const DirectoryState state = read_directory_state(candidate, roots);
     if (!state.is_directory || !state.writable || state.in_memory || state.network) continue;
+    if (!check_safe_directory(candidate)) continue;
     if (!state.rotational_known || state.rotational) continue;
     if (state.free_bytes < kFoundTierFreeBytesMin) continue;
     if (state.free_bytes < state.total_bytes / 100 * kFoundTierFreePercentMin) continue;

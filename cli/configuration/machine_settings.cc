@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/private_file.h"
 #include "base/size_text.h"
 #include "base/state_directory.h"
 #include "cli/configuration/machine.h"
@@ -89,6 +90,11 @@ void resolve_swap(Draft& draft) {
   node.swap_directory = node.scratch_directories.front();
   if (draft.swap_bytes) {
     node.swap_capacity_bytes = *draft.swap_bytes;
+    return;
+  }
+  const Status safe = check_safe_directory(node.swap_directory);
+  if (safe.code() == StatusCode::kDenied) {
+    draft.configuration.warnings.push_back("scratch data gets no swap file: " + safe.message());
     return;
   }
   constexpr uint64_t kTimesTheTiers = 4;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/private_file.h"
 #include "base/size_text.h"
 #include "cli/terminal/paths.h"
 
@@ -107,6 +108,8 @@ void TierSettings::check_tier(const FileTierConfig& tier, const std::string& sou
     wrong(fmt::format("{} is on a file system that is mounted read-only", tier.directory));
   } else if (!state.writable) {
     wrong(fmt::format("you may not write in {}", tier.directory));
+  } else if (const Status safe = check_safe_directory(tier.directory); !safe) {
+    wrong(safe.message());
   } else {
     uint64_t& wanted = (*wanted_by_device)[state.device];
     const bool already_too_large = wanted > state.free_bytes;

@@ -8,16 +8,29 @@
 
 #include <sys/types.h>
 
+#include <string>
+
+#include "base/status.h"
+
 namespace cairn {
 
-// A new, empty file that has no name and that nobody else has open. `flags` are added, such as
-// O_DIRECT. Where the file system knows no files without a name it bears `path` for an instant;
-// else only the directory of `path` is used. Returns the descriptor, for reading and writing, or
-// -errno.
-int open_unnamed_file(const char* path, int flags);
+// Opens `directory` for making files in it. Errors: kDenied, with the directory and what to do,
+// where strangers may exchange its files: another user owns it, or it has no sticky bit and every
+// user may write to it, or a group other than this process's own. Root may use the directories of
+// other users and groups.
+Result<int> open_safe_directory(const std::string& directory);
 
-// The same with a name for an instant, on any file system.
-int open_and_unlink_file(const char* path, int flags);
+// The same as a question: whether open_safe_directory() would open it.
+Status check_safe_directory(const std::string& directory);
+
+// A new, empty file in the open `directory` that has no name and that nobody else has open. `flags`
+// are added, such as O_DIRECT. Where the file system knows no files without a name it bears a
+// random name for an instant. Returns the descriptor, for reading and writing, or -errno.
+int open_unnamed_file(int directory, int flags);
+
+// The same with `name` for an instant, on any file system. Returns -EEXIST, and leaves alone what
+// is there, when something has the name; -EPERM when another user has touched the file meanwhile.
+int open_and_unlink_file(int directory, const char* name, int flags);
 
 // A new, empty file named `path` for writing. A file or link of that name is removed first, never
 // followed or reused. Returns the descriptor, -EEXIST when it cannot be removed, or another -errno.

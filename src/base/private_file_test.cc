@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -27,6 +28,17 @@ class PrivateFile : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(directory_); }
 
+  int opened_directory() const {
+    const Result<int> opened = open_safe_directory(directory_);
+    EXPECT_TRUE(opened.is_ok()) << opened.status().message();
+    return opened.is_ok() ? *opened : -1;
+  }
+  static std::string text_of(const std::string& path) {
+    std::string text;
+    std::ifstream(path) >> text;
+    return text;
+  }
+
   // What a stranger's descriptor, opened before, reads after `ours` was written to.
   static std::string read_by_stranger(int strangers, int ours) {
     EXPECT_EQ(::pwrite(ours, "secret", 6, 0), 6);
@@ -39,39 +51,87 @@ class PrivateFile : public ::testing::Test {
   std::string path_;
 };
 
-using Open = int (*)(const char*, int);
-const Open kUnnamed[] = {open_unnamed_file, open_and_unlink_file};
-
-TEST_F(PrivateFile, UnnamedOnesAreNeverWhatLiesThere) {
-  for (const Open open_file : kUnnamed) {
-    const int strangers = ::open(path_.c_str(), O_RDWR | O_CREAT, 0666);
-    ASSERT_GE(strangers, 0);
-    const int ours = open_file(path_.c_str(), 0);
+TEST_F(PrivateFile, UnnamedOnesHaveNoNameAndNobodyElse) {
+  const int directory = opened_directory();
+  for (const bool has_name : {false, true}) {
+    const int ours =
+        has_name ? open_and_unlink_file(directory, "pool", 0) : open_unnamed_file(directory, 0);
     ASSERT_GE(ours, 0);
     struct stat status{};
     ASSERT_EQ(::fstat(ours, &status), 0);
     EXPECT_EQ(status.st_nlink, 0u);
-    EXPECT_EQ(status.st_mode & 0777, 0600u);
-    EXPECT_EQ(read_by_stranger(strangers, ours), "");
+    EXPECT_EQ(status.st_mode & 07777, 0600u);
+    EXPECT_EQ(status.st_uid, ::geteuid());
+    EXPECT_TRUE(fs::is_empty(directory_));
     ::close(ours);
-    ::close(strangers);
   }
+  ::close(directory);
 }
 
-TEST_F(PrivateFile, LinksAreNotFollowed) {
+TEST_F(PrivateFile, APlantedFileIsNeitherUsedNorRemoved) {
+  std::ofstream(path_) << "kept";
+  const int directory = opened_directory();
+  EXPECT_EQ(open_and_unlink_file(directory, "pool", 0), -EEXIST);
+  const int ours = open_unnamed_file(directory, 0);
+  ASSERT_GE(ours, 0);
+  EXPECT_EQ(::pwrite(ours, "secret", 6, 0), 6);
+  EXPECT_EQ(text_of(path_), "kept");
+  ::close(ours);
+  ::close(directory);
+}
+
+TEST_F(PrivateFile, APlantedLinkIsNotFollowed) {
   const std::string target = directory_ + "/target";
-  for (const Open open_file : kUnnamed) {
-    std::ofstream(target) << "kept";
+  std::ofstream(target) << "kept";
+  const int directory = opened_directory();
+  for (const char* points_to : {"target", "nowhere"}) {
+    fs::create_symlink(points_to, path_);
+    EXPECT_EQ(open_and_unlink_file(directory, "pool", 0), -EEXIST);
+    EXPECT_TRUE(fs::is_symlink(path_));
+    EXPECT_FALSE(fs::exists(directory_ + "/nowhere"));
     fs::remove(path_);
-    fs::create_symlink(target, path_);
-    const int ours = open_file(path_.c_str(), 0);
-    ASSERT_GE(ours, 0);
-    EXPECT_EQ(::pwrite(ours, "secret", 6, 0), 6);
-    ::close(ours);
-    std::string text;
-    std::ifstream(target) >> text;
-    EXPECT_EQ(text, "kept");
   }
+  EXPECT_EQ(text_of(target), "kept");
+  ::close(directory);
+}
+
+TEST_F(PrivateFile, ADirectoryThatStrangersMayChangeIsRefusedByName) {
+  for (const mode_t mode : {0777, 0703, 0722}) {
+    ASSERT_EQ(::chmod(directory_.c_str(), mode), 0);
+    const Status status = check_safe_directory(directory_);
+    EXPECT_EQ(status.code(), StatusCode::kDenied);
+    EXPECT_NE(status.message().find("chmod o-w " + directory_), std::string::npos)
+        << status.message();
+  }
+  for (const mode_t mode : {0700, 0755, 0775, 01777, 01703}) {
+    ASSERT_EQ(::chmod(directory_.c_str(), mode), 0);
+    EXPECT_TRUE(check_safe_directory(directory_).is_ok()) << mode;
+  }
+  EXPECT_EQ(check_safe_directory(path_).code(), StatusCode::kNotFound);
+  std::ofstream(path_) << "a file";
+  EXPECT_FALSE(check_safe_directory(path_).is_ok());
+}
+
+TEST_F(PrivateFile, ADirectoryOfAnotherGroupOrUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes directories of others";
+  constexpr uid_t kUser = 4321;
+  constexpr uid_t kOther = 1234;
+  const auto checked_as_user = [this] {
+    // The raw call: seteuid() would change all threads. The saved user stays root.
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, kUser, -1), 0);
+    const Status status = check_safe_directory(directory_);
+    EXPECT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+    return status;
+  };
+  ASSERT_EQ(::chown(directory_.c_str(), kUser, kOther), 0);
+  ASSERT_EQ(::chmod(directory_.c_str(), 0770), 0);
+  EXPECT_NE(checked_as_user().message().find("chmod g-w " + directory_), std::string::npos);
+  ASSERT_EQ(::chmod(directory_.c_str(), 0750), 0);
+  EXPECT_TRUE(checked_as_user().is_ok());
+  ASSERT_EQ(::chown(directory_.c_str(), kOther, kOther), 0);
+  ASSERT_EQ(::chmod(directory_.c_str(), 0755), 0);
+  EXPECT_EQ(checked_as_user().code(), StatusCode::kDenied);
+  EXPECT_TRUE(check_safe_directory(directory_).is_ok()) << "root uses what others own";
 }
 
 TEST_F(PrivateFile, NewOnesReplaceWhatLiesThere) {

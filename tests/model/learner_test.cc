@@ -116,9 +116,9 @@ class Learner : public ::testing::Test {
   Learner() {
     MemoryShape shape = testing::memory_only(kTierBytes);
     shape.objects_max = 2 * kFiles;
-    memory_ = testing::make_memory(shape, "learner");
+    memory_ = testing::make_memory(shape);
     // Always short of room, so that orders that repeat are looked for.
-    memory_.header().roomy_slabs.store(UINT32_MAX);
+    memory_.organizer_board().roomy_slabs.store(UINT32_MAX);
     std::string directory = ::testing::TempDir() + "/cairn-learner-XXXXXX";
     EXPECT_NE(::mkdtemp(directory.data()), nullptr);
     directory_ = directory;

@@ -54,12 +54,11 @@ class Stack {
   Stack(unsigned memory_slabs, unsigned file_slabs) {
     char directory[] = "/var/tmp/cairn-model-XXXXXX";
     directory_ = mkdtemp(directory);
-    const std::string pool = directory_ + "/pool";
     MemoryShape shape;
     shape.tier_bytes[0] = memory_slabs * kBlockBytes;
     shape.tier_bytes[1] = file_slabs * kBlockBytes;
     shape.clients_max = 16;
-    auto memory = NodeMemory::create(shape, {"", pool, "", ""});
+    auto memory = NodeMemory::create(shape, {"", directory_});
     EXPECT_TRUE(memory.is_ok()) << memory.status().message();
     memory_ = std::move(memory.value());
     service_.memory = &memory_;
@@ -306,7 +305,7 @@ TEST_P(Model, ClientsInTurn) {
   }
   for (auto& actor : actors) actor.drop_leases();
   for (int file = 0; file < kFiles; ++file) expect_stored(stack, file, references[file]);
-  EXPECT_EQ(stack.memory().header().dirty_bytes.load(), 0u);
+  EXPECT_EQ(stack.memory().flusher_board().dirty_bytes.load(), 0u);
   EXPECT_EQ(stack.memory().pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);
 }
 
@@ -365,7 +364,7 @@ TEST_P(Model, ThreadsShareTheTiers) {
     expect_stored(stack, id, references[id]);
   }
   for (auto& actor : actors) actor.drop_leases();
-  EXPECT_EQ(stack.memory().header().dirty_bytes.load(), 0u);
+  EXPECT_EQ(stack.memory().flusher_board().dirty_bytes.load(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiers, Model,

@@ -132,7 +132,7 @@ void expect_nothing_leaked(const NodeProcess& node) {
     EXPECT_EQ(object.through.load(), 0u) << "object " << index;
   }
   EXPECT_EQ(blocks, resident);
-  EXPECT_EQ(memory.header().dirty_bytes.load(), 0u);
+  EXPECT_EQ(memory.flusher_board().dirty_bytes.load(), 0u);
   for (std::uint32_t index = 1; index < memory.descriptions().hold_capacity(); ++index) {
     ASSERT_EQ(memory.descriptions().view(static_cast<HoldIndex>(index)).kind, HoldKind::kFree)
         << index;

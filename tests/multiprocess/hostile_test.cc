@@ -209,31 +209,26 @@ TEST(Hostile, NoRequestOnTheControlSocketEndsTheService) {
   EXPECT_EQ(node.shut_down(), 0);
 }
 
-// The parts of the control segment that are known by name, and all of it as one more.
+// The tables of the control segment, the beginnings of large ones once more, and all of it.
 struct Part {
   std::byte* begin;
   std::size_t bytes;
 };
 
 std::vector<Part> parts_of(const NodeMemory& memory) {
-  const auto part = [](auto& first, std::size_t count) {
-    return Part{reinterpret_cast<std::byte*>(&first), sizeof first * count};
-  };
-  const SharedSegment& control = memory.control();
-  auto* const base = control.base();
-  // Behind identity and shape, which are read once, at the attach.
-  const std::size_t first = offsetof(ControlHeader, started);
-  auto* const rules = base + 4096;
-  return {Part{base + first, sizeof(ControlHeader) - first},
-          Part{rules, RuleTable::kBytes},
-          part(memory.accounts(), 1),
-          part(memory.slot(0), memory.slot_count()),
-          part(memory.objects().at(ObjectIndex::kNone), 64),
-          part(memory.objects().at(ObjectIndex::kNone), memory.objects().capacity()),
-          part(memory.descriptions().at(DescriptionIndex::kNone), 256),
-          part(memory.block(BucketIndex::kNone), memory.bucket_count()),
-          part(memory.events(0), 4),
-          Part{base + first, control.size_bytes() - first}};
+  std::byte* const base = memory.control().base();
+  const MemoryMap map(memory.shape());
+  std::vector<Part> parts;
+  // Not the identity, which each process reads once, at the attach.
+  for (const TableRow& row : map.rows().subspan(1)) {
+    if (row.bytes() < 8) continue;
+    parts.push_back(Part{base + row.offset, row.bytes()});
+    constexpr std::uint64_t kFewBytes = 16 * 1024;
+    if (row.bytes() > kFewBytes) parts.push_back(Part{base + row.offset, kFewBytes});
+  }
+  const std::uint64_t first = map.rows()[1].offset;
+  parts.push_back(Part{base + first, map.end() - first});
+  return parts;
 }
 
 std::uint64_t stray_word(Random& random, std::uint64_t old) {

@@ -113,9 +113,8 @@ bool TestClient::send(const void* message, std::size_t length, int fd) {
 }
 
 bool TestClient::hand_over(ObjectIndex object, int fd) {
-  ControlHeader& header = memory_.header();
-  DescriptorReservation reservation(header.descriptor_room, memory_.slot(self_.slot()).sending);
-  if (!reservation || header.detached.load() != 0) return false;
+  DescriptorReservation reservation(memory_.descriptor_room(), memory_.slot(self_.slot()).sending);
+  if (!reservation || memory_.service_board().detached.load() != 0) return false;
   protocol::ObjectMessage message;
   message.header.type = Type::kObjectDescriptor;
   message.object = raw(object);

@@ -297,7 +297,7 @@ TEST(UnservedKeys, AFileWithoutAnObjectIsMetByWhoMakesOne) {
   fill(true);
   Staying user([&] { return Unserved(node).keep(path); });
   EXPECT_EQ(user.result(), 0);
-  EXPECT_EQ(client.memory().header().keys_unserved.load(), 1u);
+  EXPECT_EQ(client.memory().unserved_board().keys.load(), 1u);
   fill(false);
   {
     OpenFile file(client, actor, path, O_RDWR);
@@ -305,7 +305,7 @@ TEST(UnservedKeys, AFileWithoutAnObjectIsMetByWhoMakesOne) {
     EXPECT_EQ(objects.at(file.object()).through.load(), 1u);
     ASSERT_EQ(file.write(0, "now", 3), 3);
     EXPECT_EQ(stored(path), "now");
-    EXPECT_EQ(client.memory().header().keys_unserved.load(), 0u);
+    EXPECT_EQ(client.memory().unserved_board().keys.load(), 0u);
     user.kill();
     EXPECT_TRUE(soon([&] { return users_of(client, file) == 0; }));
   }
@@ -324,9 +324,9 @@ TEST(UnservedKeys, OnesThatNobodyMetEndWithTheirUser) {
     (void)objects.acquire(FileKey{99, inode, 1}, StoreStamp{}, actor.self, actor.owners(), &how);
   Staying user([&] { return Unserved(node).keep(node.data_directory() + "/f"); });
   EXPECT_EQ(user.result(), 0);
-  EXPECT_EQ(client.memory().header().keys_unserved.load(), 1u);
+  EXPECT_EQ(client.memory().unserved_board().keys.load(), 1u);
   user.kill();
-  EXPECT_TRUE(soon([&] { return client.memory().header().keys_unserved.load() == 0; }));
+  EXPECT_TRUE(soon([&] { return client.memory().unserved_board().keys.load() == 0; }));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class OpeningGuard {
  public:
   // Null: a process without a node, or a path that is not managed.
   explicit OpeningGuard(const Actor* actor)
-      : node_(actor == nullptr ? nullptr : &actor->memory->header().openings),
+      : node_(actor == nullptr ? nullptr : &actor->memory->service_board().openings),
         own_(actor == nullptr ? nullptr : &actor->memory->slot(actor->self.slot()).openings),
         owner_bits_(process_page.owner_bits.load(std::memory_order_relaxed)) {
     if (node_ == nullptr) return;

@@ -108,7 +108,7 @@ Standing Session::standing_after(int error, protocol::UnservedReason why) {
 // The process's standing after an attempt to reach the node has failed.
 Standing Session::standing_after_contact(int error) const {
   // Memory from before a fork knows better than a path, which another root may hide.
-  const bool is_ended = has_memory_ && memory_.header().detached.load() != 0;
+  const bool is_ended = has_memory_ && memory_.service_board().detached.load() != 0;
   switch (error) {
     case -ENOENT:
     case -ENOTDIR:
@@ -244,11 +244,10 @@ bool Session::hand_over(ObjectIndex object, int fd) {
     return test_takes_descriptors_;
   }
   if (!is_attached()) return false;
-  ControlHeader& header = memory_.header();
-  if (header.detached.load(std::memory_order_relaxed) != 0) return false;
+  if (memory_.service_board().detached.load(std::memory_order_relaxed) != 0) return false;
   const Owner owner = self();
   CAIRN_DCHECK(object != ObjectIndex::kNone && fd >= 0);
-  DescriptorReservation reservation(header.descriptor_room, memory_.slot(owner.slot()).sending);
+  DescriptorReservation reservation(memory_.descriptor_room(), memory_.slot(owner.slot()).sending);
   if (!reservation) return false;
   protocol::ObjectMessage message;
   message.header.type = protocol::Type::kObjectDescriptor;

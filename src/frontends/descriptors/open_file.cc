@@ -11,9 +11,8 @@ namespace cairn {
 void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset,
                 std::uint64_t length, int advice) {
   const NodeMemory& memory = *actor.memory;
-  const std::uint32_t wanted = memory.header().events_wanted.load(std::memory_order_relaxed);
-  if (wanted < (file.may_read ? ControlHeader::kEventsOfReads : ControlHeader::kEventsOfWrites))
-    return;
+  const EventBoard& board = memory.event_board();
+  if (!board.wants(file.may_read ? EventLevel::kReads : EventLevel::kWrites)) return;
   CAIRN_DCHECK(file.object != ObjectIndex::kNone && file.index != DescriptionIndex::kNone);
   AccessEvent event;
   event.offset = offset;
@@ -26,7 +25,7 @@ void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t off
   event.advice = static_cast<std::uint8_t>(advice);
   const Object& object = actor.object(file.object);
   if (kind == AccessKind::kOpen) {
-    event.is_urgent = memory.header().opens_are_urgent.load(std::memory_order_relaxed) != 0 ||
+    event.is_urgent = board.opens_are_urgent.load(std::memory_order_relaxed) != 0 ||
                       object.handling().prefetch == PrefetchHint::kWillNeed;
   } else if (kind == AccessKind::kClose) {
     event.is_urgent = object.is_marked(kMarkFetchedFrom);

@@ -81,7 +81,7 @@ void note_path_descriptor(int fd) {
   if (sys::statx(fd, "", AT_EMPTY_PATH, kCandidateMask, &raw) < 0) return;
   if (!is_candidate(fd, raw, key_of(raw), &known)) return;
   Session& session = Session::instance();
-  if (session.attach()) session.memory().header().path_descriptors.store(1);
+  if (session.attach()) session.memory().unserved_board().path_descriptors.store(1);
 }
 
 }  // namespace cairn

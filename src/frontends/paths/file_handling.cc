@@ -15,9 +15,7 @@ constinit std::uint32_t run_bits = 0;
 constinit bool has_run_bits = false;
 
 ObjectHandling default_handling(const NodeMemory& memory) {
-  const std::uint32_t bits =
-      has_run_bits ? run_bits : memory.header().default_handling.load(std::memory_order_relaxed);
-  return ObjectHandling::from_bits(bits);
+  return has_run_bits ? ObjectHandling::from_bits(run_bits) : memory.rules().default_handling();
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ int visible_statx_of(int directory, const char* path, int flags, unsigned mask,
     const int error = sys::statx(directory, path, flags, mask | kOverlayMask, result);
     if (error < 0 || !S_ISREG(result->stx_mode)) return error;
     const StoreStamp stamp = stamp_of(*result);
-    Session::instance().memory().header().stamps.note(std::max(stamp.mtime_ns, stamp.ctime_ns));
+    Session::instance().memory().stamp_clock().note(std::max(stamp.mtime_ns, stamp.ctime_ns));
     const FileKey key = key_of(*result);
     const ObjectIndex index = objects.find(key);
     // The object may have settled and gone between the kernel's answer and the look here: then that

@@ -103,7 +103,7 @@ int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Cal
   Object& object = actor.object(index);
   const OwnedGuard guard(object.lock, actor.self, actor.owners());
   timespec exact[2];
-  const timespec* asked = with_our_now(object, actor.memory->header().stamps, times, exact);
+  const timespec* asked = with_our_now(object, actor.memory->stamp_clock(), times, exact);
   timespec marked[2];
   const timespec* given = while_unfinished(object, asked, marked);
   int result = call(given);

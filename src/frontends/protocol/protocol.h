@@ -46,7 +46,7 @@ enum class Type : std::uint16_t {
   kKeepThrough,  // UnservedMessage + one descriptor on a ledger connection -> Flushed
   // Header on a ledger connection that came through exec: the new image has told of its files anew
   kTakenOver,
-  kMeetUnserved,  // ObjectMessage on a new connection -> Flushed: see ControlHeader::keys_unserved
+  kMeetUnserved,  // ObjectMessage on a new connection -> Flushed: see UnservedBoard::keys
 };
 
 struct Header {

@@ -19,11 +19,11 @@ namespace {
 
 // Whether the organizer has something to do now that a tier has given some of its room away.
 bool is_news_for_organizer(const NodeMemory& memory, TierId tier) {
-  const ControlHeader& header = memory.header();
+  const PlacementBoard& placement = memory.placement_board();
   const std::uint32_t free = memory.pool(tier).common_slabs();
-  return free < header.low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
-         free < header.plan_low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
-         free > header.plan_high_slabs[raw(tier)].load(std::memory_order_relaxed);
+  return memory.organizer_board().is_short(tier, free) ||
+         free < placement.plan_low_slabs[raw(tier)].load(std::memory_order_relaxed) ||
+         free > placement.plan_high_slabs[raw(tier)].load(std::memory_order_relaxed);
 }
 
 // Whose room a block takes: the rule's that reserves some for the file, else that of whoever brings
@@ -44,15 +44,15 @@ FreshBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned
       actor.leases[raw(tier)].take(pool, size_class, actor.worker(), wanted, &fresh, account);
   if (fresh.count > 0) {
     if (tier == TierId::kMemory) {
-      memory.note_slabs_used(fresh.first_slab + fresh.count);
+      memory.warmer_board().note_used(fresh.first_slab + fresh.count);
       memory.data().populate(std::size_t{fresh.first_slab} * kBlockBytes,
                              std::size_t{fresh.count} * kBlockBytes);
     }
-    if (is_news_for_organizer(memory, tier)) memory.wake_organizer();
+    if (is_news_for_organizer(memory, tier)) memory.organizer_board().bell.ring();
   }
   CAIRN_DCHECK(!block || pool.contains(block.bucket()));
   CAIRN_DCHECK(!block || block.descriptor().size_class() == size_class);
-  if (!block) memory.wake_organizer();
+  if (!block) memory.organizer_board().bell.ring();
   return block;
 }
 
@@ -68,15 +68,15 @@ FreshBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted, 
   constexpr std::uint32_t kWaitMsMax = 1000;
   constexpr std::uint32_t kNotAgainMs = 200;
   const timespec look_again{0, 50'000};
-  ControlHeader& header = actor.memory->header();
+  OrganizerBoard& board = actor.memory->organizer_board();
   const BucketPool& pool = actor.memory->pool(TierId::kMemory);
   const std::uint32_t began_ms = monotonic_coarse_ms();
-  if (began_ms - header.room_missed_ms.load(std::memory_order_relaxed) < kNotAgainMs) return {};
+  if (began_ms - board.room_missed_ms.load(std::memory_order_relaxed) < kNotAgainMs) return {};
   std::uint32_t now_ms = began_ms;
   std::uint32_t moved_ms = began_ms;
-  std::uint32_t made = header.room_made.load(std::memory_order_relaxed);
+  std::uint32_t made = board.room_made.load(std::memory_order_relaxed);
   while (now_ms - moved_ms < kStandstillMs && now_ms - began_ms < kWaitMsMax) {
-    header.room_wanted_ms.store(now_ms, std::memory_order_relaxed);
+    board.room_wanted_ms.store(now_ms, std::memory_order_relaxed);
     sys::call(SYS_nanosleep, sys::word(&look_again), 0);
     if (pool.common_slabs() != 0) {
       FreshBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
@@ -87,11 +87,11 @@ FreshBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted, 
     const std::uint32_t some = std::max(pool.free_slabs(), accounts.held_back() + 1);
     if (accounts.grant(account, 1, some) == 0) return {};
     now_ms = monotonic_coarse_ms();
-    const std::uint32_t made_now = header.room_made.load(std::memory_order_relaxed);
+    const std::uint32_t made_now = board.room_made.load(std::memory_order_relaxed);
     if (made_now != made) moved_ms = now_ms;
     made = made_now;
   }
-  header.room_missed_ms.store(now_ms, std::memory_order_relaxed);
+  board.room_missed_ms.store(now_ms, std::memory_order_relaxed);
   return {};
 }
 
@@ -101,16 +101,13 @@ FreshBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted, 
 // moves there in a 64th of one).
 bool is_worth_waiting(const Actor& actor, ObjectIndex object, const PartHandling& part,
                       unsigned wanted) {
-  const ControlHeader& header = actor.memory->header();
   const BucketPool& pool = actor.memory->pool(TierId::kMemory);
-  if (pool.slab_count() == 0 ||
-      pool.common_slabs() > header.low_slabs[0].load(std::memory_order_relaxed)) {
-    return false;
-  }
+  const std::uint32_t low =
+      actor.memory->organizer_board().low_slabs[0].load(std::memory_order_relaxed);
+  if (pool.slab_count() == 0 || pool.common_slabs() > low) return false;
   const ObjectHandling handling = actor.memory->objects().at(object).handling();
   if (part.home || handling.home) return false;
-  const std::uint32_t making_room = header.plans_making_room.load(std::memory_order_relaxed);
-  return wanted == kOnlyAPiece || (making_room >> handling.policy & 1) != 0;
+  return wanted == kOnlyAPiece || actor.memory->placement_board().is_making_room(handling.policy);
 }
 
 // The first tier above `planned` where something is reserved for the account that it does not use
@@ -177,7 +174,8 @@ bool copy_to_memory(Actor& actor, const UnclaimedBlock& from, const FreshBlock& 
     return true;
   }
   const TierId tier = memory.tier_of(from.bucket());
-  if (reason != PlacementReason::kStaged) memory.note_device_read(tier, monotonic_coarse_ms());
+  if (reason != PlacementReason::kStaged)
+    memory.device_board().note_read(tier, monotonic_coarse_ms());
   const int error = memory.file_tier(tier).read_pages(
       memory.pool(tier).offset_of_bucket(from.bucket()), memory.bytes(to.bucket()), kBlockBytes);
   if (error < 0) return false;
@@ -208,8 +206,8 @@ bool belongs_below(Actor& actor, ObjectIndex index, BlockNumber number, BucketIn
   const NodeMemory& memory = *actor.memory;
   const ObjectHandling handling = actor.object(index).handling();
   const PartHandling part = memory.part_of(handling, number);
-  const auto home = part.home ? part.home : home_of(memory.header(), index, handling);
-  const bool is_swapped = raw(memory.tier_of(bucket)) == memory.header().shape.swap_tier;
+  const auto home = part.home ? part.home : home_of(memory.placement_board(), index, handling);
+  const bool is_swapped = raw(memory.tier_of(bucket)) == memory.shape().swap_tier;
   return home && *home != TierId::kMemory && !is_swapped;
 }
 
@@ -219,7 +217,7 @@ PlacementReason reason_to_move(const NodeMemory& memory, const BlockLock& block,
   if (memory.in_memory(block.bucket())) return PlacementReason::kGrown;
   if (use == PlacementReason::kStaged) return use;
   const TierId tier = memory.tier_of(block.bucket());
-  if (tier != TierId::kMemory && raw(tier) == memory.header().shape.swap_tier)
+  if (tier != TierId::kMemory && raw(tier) == memory.shape().swap_tier)
     return PlacementReason::kRestored;
   return use == PlacementReason::kWritten ? PlacementReason::kRewritten
                                           : PlacementReason::kPromoted;
@@ -269,7 +267,7 @@ bool stays_above(const NodeMemory& memory, const ObjectHandling& handling, const
                  PlacementReason reason) {
   return reason == PlacementReason::kRead && !part.home && !handling.home &&
          handling.mode != BufferingMode::kScratch &&
-         memory.header().reads_stay_above.load(std::memory_order_relaxed) != 0;
+         memory.organizer_board().reads_stay_above.load(std::memory_order_relaxed) != 0;
 }
 
 // Gives a block that is not resident its bucket and publishes it.
@@ -340,10 +338,12 @@ bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIn
   CAIRN_DCHECK(!memory.in_memory(bucket));
   if (belongs_below(access.actor, access.index, number, bucket)) return true;
   if (promotion == Promotion::kAlways) return false;
-  if (memory.pool(TierId::kMemory).free_slabs() == 0) return true;
+  const BucketPool& above = memory.pool(TierId::kMemory);
+  if (above.free_slabs() == 0) return true;
   // A place in memory that the policy has given the file needs not be earned again.
   return access.object().handling().home != TierId::kMemory &&
-         !PromotionBar::is_passed(memory, memory.block(bucket).frequency(), monotonic_coarse_ms());
+         !PromotionBar::is_passed(memory.organizer_board(), above, memory.block(bucket).frequency(),
+                                  monotonic_coarse_ms());
 }
 
 LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,

@@ -44,11 +44,10 @@ void note_first_use(Actor& actor, const LockedBlock& block);
 void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
                         std::uint64_t started);
 // Lets the service learn from a program's call, which met Actor::met at the worst, if it wants to
-// know of such calls: `wanted` is one of ControlHeader's.
+// know of such calls: `level` is theirs.
 inline void tell_access(const ObjectAccess& access, std::uint64_t offset, std::size_t length,
-                        std::uint64_t started, std::uint32_t wanted) {
-  const ControlHeader& header = access.actor.memory->header();
-  if (__builtin_expect(header.events_wanted.load(std::memory_order_relaxed) >= wanted, 0))
+                        std::uint64_t started, EventLevel level) {
+  if (__builtin_expect(access.actor.memory->event_board().wants(level), 0))
     tell_wanted_access(access, offset, length, started);
 }
 
@@ -85,9 +84,10 @@ void discard_unfilled(Actor& actor, LockedBlock& block);
 // Recency and frequency, for the policies. Not on every plain hit, because a store to a line that
 // others read costs 10 ns and more: one that is sampled stands for `weight` of them.
 inline void note_access(const NodeMemory& memory, BucketIndex bucket, std::uint32_t weight = 1) {
-  std::atomic<std::uint32_t>& wanted = memory.header().rank_wanted;
-  if (__builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0) && wanted.exchange(0) != 0)
-    memory.wake_organizer();
+  OrganizerBoard& organizer = memory.organizer_board();
+  if (__builtin_expect(organizer.rank_wanted.load(std::memory_order_relaxed) != 0, 0) &&
+      organizer.rank_wanted.exchange(0) != 0)
+    organizer.bell.ring();
   memory.block(bucket).note_use(monotonic_coarse_ms(), weight);
 }
 

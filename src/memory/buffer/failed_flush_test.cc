@@ -20,7 +20,7 @@ namespace {
 class FailedFlush : public ::testing::Test {
  protected:
   void SetUp() override {
-    memory_ = testing::make_memory(testing::memory_only(testing::kMiB), "failed-flush");
+    memory_ = testing::make_memory(testing::memory_only(testing::kMiB));
     service_.memory = &*memory_;
     actor_ = testing::make_actor(*memory_);
     actor_.counters = &memory_->slot(1).shards[0];

@@ -33,8 +33,8 @@ class FetchAhead : public ::testing::Test {
       content_[at] = static_cast<unsigned char>(at * 7 + at / kBlockBytes);
     ASSERT_EQ(pwrite(fd_, content_.data(), content_.size(), 0),
               static_cast<ssize_t>(content_.size()));
-    memory_ = testing::make_memory(testing::memory_only(32 * kBlockBytes), "fetch-ahead");
-    memory_.header().events_wanted.store(1);
+    memory_ = testing::make_memory(testing::memory_only(32 * kBlockBytes));
+    memory_.event_board().wanted.store(EventLevel::kReads);
     file_.emplace(fd_, O_RDWR);
     actor_ = testing::make_actor(memory_);
     StoreStatus status;

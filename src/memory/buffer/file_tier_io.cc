@@ -250,7 +250,7 @@ bool copy_pieces(const ObjectAccess& access, const PieceOf& piece) {
   const std::size_t past = blocks == 0 ? pages_end(piece.begin + piece.length)
                                        : kBlockBytes + (is_alone ? 0 : rest.bytes());
   const TierId tier = memory.tier_of(piece.bucket);
-  memory.note_device_read(tier, monotonic_coarse_ms());
+  memory.device_board().note_read(tier, monotonic_coarse_ms());
   const std::uint64_t place = memory.pool(tier).offset_of_bucket(piece.bucket);
   if (memory.file_tier(tier).read_pages(place + first, bounce + first, past - first) < 0)
     return false;
@@ -273,7 +273,7 @@ bool copy_pieces(const ObjectAccess& access, const PieceOf& piece) {
 // (Knuth, TAOCP 3, 6.4: multiples of the golden ratio).
 bool goes_around(Actor& actor, TierId tier) {
   const std::uint32_t share =
-      actor.memory->header().read_around[raw(tier)].load(std::memory_order_relaxed);
+      actor.memory->device_board().read_around[raw(tier)].load(std::memory_order_relaxed);
   return __builtin_expect(share != 0, 0) && (++actor.draws * 0x9e3779b9U) >> 24 < share;
 }
 
@@ -300,7 +300,7 @@ std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset,
   if (goes_around(actor, run.tier())) {
     if (const std::size_t done = read_around(access, run, offset, out); done > 0) return done;
   }
-  memory.note_device_read(run.tier(), monotonic_coarse_ms());
+  memory.device_board().note_read(run.tier(), monotonic_coarse_ms());
   const std::size_t skipped = run.tier_offset() % kPageBytes;
   const std::uint64_t first = run.tier_offset() - skipped;
   const std::size_t whole = pages_end(skipped + run.bytes());

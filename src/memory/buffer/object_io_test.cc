@@ -44,9 +44,7 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
     shape.tier_bytes[0] = GetParam().memory_slabs * kBlockBytes;
     shape.tier_bytes[1] = GetParam().file_slabs * kBlockBytes;
     shape.clients_max = 8;
-    pool_path_ = "/var/tmp/cairn-object-io-pool-" + std::to_string(getpid());
-    auto memory = NodeMemory::create(shape, {"", pool_path_, "", ""});
-    unlink(pool_path_.c_str());
+    auto memory = NodeMemory::create(shape, {"", "/var/tmp"});
     ASSERT_TRUE(memory.is_ok()) << memory.status().message();
     memory_ = std::move(memory.value());
     service_.memory = &memory_;
@@ -101,8 +99,8 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
     if (memory_.tier_count() < 2) return;
     std::array<TierId, PublishedPlan::kElements> pattern;
     for (TierId& tier : pattern) tier = static_cast<TierId>(random() % memory_.tier_count());
-    memory_.header().plans[0].store(pattern);
-    memory_.header().plans_by_object.store(random() % 2);
+    memory_.placement_board().plans[0].store(pattern);
+    memory_.placement_board().keeps_together.store(random() % 2);
     ObjectHandling handling;
     if (random() % 2 == 0) handling.home = static_cast<TierId>(random() % memory_.tier_count());
     if (random() % 3 == 0) handling.parts = part(1, 4, PartProperty::kNeverBuffer, 1);
@@ -114,7 +112,6 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
     return memory_.tier_of(memory_.directory().find(index_, block));
   }
 
-  std::string pool_path_;
   int fd_ = -1;
   NodeMemory memory_;
   testing::AcceptingService service_;
@@ -183,7 +180,7 @@ TEST_P(ObjectIo, AgreesWithAByteArray) {
   stored.pop_back();
   EXPECT_TRUE(stored == model);
   EXPECT_EQ(access().object().dirty_blocks.load(), 0u);
-  EXPECT_EQ(memory_.header().dirty_bytes.load(), 0u);
+  EXPECT_EQ(memory_.flusher_board().dirty_bytes.load(), 0u);
   ASSERT_EQ(drop_blocks(access(), 0, UINT64_MAX, false, PlacementReason::kStagedOut), 0);
   EXPECT_EQ(access().object().blocks.load(), 0u);
   actor_.drop_leases();
@@ -404,9 +401,9 @@ TEST_P(ObjectIo, AScanIsReadWhereItLies) {
   ASSERT_EQ(write_object(access(), 0, block.data(), block.size()),
             static_cast<ssize_t>(block.size()));
   access().object().set_handling(ObjectHandling());
-  ControlHeader& header = memory_.header();
-  header.roomy_slabs.store(GetParam().memory_slabs);
-  PromotionBar::raise(header, 2, monotonic_coarse_ms());
+  OrganizerBoard& board = memory_.organizer_board();
+  board.roomy_slabs.store(GetParam().memory_slabs);
+  PromotionBar::raise(board, 2, monotonic_coarse_ms());
   std::vector<unsigned char> read(kBlockBytes);
   const auto read_all = [&] {
     ASSERT_EQ(read_object(access(), 0, read.data(), read.size()),
@@ -417,7 +414,7 @@ TEST_P(ObjectIo, AScanIsReadWhereItLies) {
   EXPECT_EQ(tier_of(0), file_tier) << "nobody has come back to it";
   read_all();
   EXPECT_EQ(tier_of(0), file_tier) << "what had to leave was used as often";
-  PromotionBar::raise(header, 2, monotonic_coarse_ms() - 2 * PromotionBar::kHoldsMs);
+  PromotionBar::raise(board, 2, monotonic_coarse_ms() - 2 * PromotionBar::kHoldsMs);
   read_all();
   EXPECT_EQ(tier_of(0), TierId::kMemory) << "the bar has fallen";
 }
@@ -475,10 +472,11 @@ TEST_P(ObjectIo, PiecesAndWhatThePlanWantsInMemoryWaitForRoom) {
   const auto write_while_room_is_made = [&](std::size_t length, std::uint32_t victim_number) {
     actor_.drop_leases();
     ASSERT_EQ(memory_.pool(TierId::kMemory).free_slabs(), 0u);
-    const std::uint32_t wakes = memory_.header().organizer_wake.load();
-    memory_.header().organizer_sleeping.store(1);
+    Bell& bell = memory_.organizer_board().bell;
+    const std::uint32_t heard = bell.listen();
+    bell.announce();
     std::thread organizer([&] {
-      while (memory_.header().organizer_wake.load() == wakes) std::this_thread::yield();
+      while (bell.listen() == heard) std::this_thread::yield();
       Actor actor = make_actor();
       LockedBlock victim = lock_resident(actor, index_, static_cast<BlockNumber>(victim_number));
       UnclaimedBlock unclaimed(victim);
@@ -491,7 +489,7 @@ TEST_P(ObjectIo, PiecesAndWhatThePlanWantsInMemoryWaitForRoom) {
     EXPECT_EQ(tier_of(next++), TierId::kMemory) << length << " bytes";
   };
   write_while_room_is_made(100, 0);
-  memory_.header().plans_making_room.store(1);
+  memory_.placement_board().makes_room.store(1);
   write_while_room_is_made(kBlockBytes, 1);
 }
 

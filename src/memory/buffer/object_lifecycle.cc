@@ -66,8 +66,8 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
 // is known that the name is gone and before it is asked who has the file open: an open that the
 // kernel let pass before is either still going on, or counted by then.
 bool is_out_of_reach(const NodeMemory& memory) {
-  return memory.header().path_descriptors.load(std::memory_order_acquire) == 0 &&
-         memory.header().openings.load(std::memory_order_seq_cst) == 0;
+  return memory.unserved_board().path_descriptors.load(std::memory_order_acquire) == 0 &&
+         memory.service_board().openings.load(std::memory_order_seq_cst) == 0;
 }
 
 void discard_object(Actor& actor, ObjectIndex index) {
@@ -109,7 +109,7 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& seen
   StoreStatus status = seen;
   const ObjectIndex index = acquire_object(actor, file, &status, &how);
   if (index == ObjectIndex::kNone) {
-    memory.wake_organizer();
+    memory.organizer_board().bell.ring();
     return index;
   }
   if (__builtin_expect(how.begins_through, 0)) {
@@ -120,7 +120,7 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& seen
       return ObjectIndex::kNone;
     }
   }
-  memory.header().stamps.note(std::max(status.stamp.mtime_ns, status.stamp.ctime_ns));
+  memory.stamp_clock().note(std::max(status.stamp.mtime_ns, status.stamp.ctime_ns));
   Object& object = memory.objects().at(index);
   if (may_write) object.writers.fetch_add(1, std::memory_order_seq_cst);
   if (status.links == 0) {
@@ -184,11 +184,12 @@ int close_object(const ObjectAccess& access, bool may_write) {
     // Its descriptor was lost on the way to the service: nobody else could store it.
     const bool is_unprotected = is_dirty && !object.has(kObjectHandedOver) &&
                                 object.handling().mode != BufferingMode::kScratch;
-    if (is_unprotected || (is_dirty && actor.memory->header().foreign_programs.load() != 0)) {
+    if (is_unprotected ||
+        (is_dirty && actor.memory->unserved_board().foreign_programs.load() != 0)) {
       result = sync_object(access, false, nullptr);
     } else if (is_last_writer && must_grow_past_limit(object)) {
       object.set(kObjectTimesDirty);
-      actor.memory->wake_flusher();
+      actor.memory->flusher_board().bell.ring();
     } else if (is_last_writer && !is_left_to_flusher(object)) {
       result = settle_object(access);
     }
@@ -199,7 +200,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
   // What waited for the close is due now, and the flusher may be asleep over it.
   if (may_write &&
       (object.handling().trigger == FlushTrigger::kPerFile || object.has(kObjectRemote))) {
-    actor.memory->wake_flusher();
+    actor.memory->flusher_board().bell.ring();
   }
   if (object.opens.fetch_sub(1, std::memory_order_seq_cst) != 1) return result;
   forget_abandoned_through(actor, access.index);

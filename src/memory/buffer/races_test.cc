@@ -40,7 +40,7 @@ class Races : public ::testing::Test {
     fd_ = fd;
     ASSERT_GE(fd_, 0);
     if (!memory_.has_value()) {
-      memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB), "races");
+      memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB));
       service_.memory = &*memory_;
       for (unsigned at = 0; at < actors_.size(); ++at) {
         actors_[at] = testing::make_actor(*memory_);

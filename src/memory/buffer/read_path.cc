@@ -54,7 +54,7 @@ ssize_t read_from_file_tier(const ObjectAccess& access, const LockedBlock& block
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const TierId tier = memory.tier_of(block.bucket());
-  memory.note_device_read(tier, monotonic_coarse_ms());
+  memory.device_board().note_read(tier, monotonic_coarse_ms());
   const std::size_t first = part.begin / kPageBytes * kPageBytes;
   const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
   const int error = memory.file_tier(tier).read_pages(
@@ -320,7 +320,7 @@ ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte*
   std::size_t hit_bytes = 0;
   actor.met = AccessKind::kHit;
   const ssize_t got = read_parts(access, offset, out, length, &hit_bytes);
-  tell_access(access, offset, length, started, ControlHeader::kEventsOfReads);
+  tell_access(access, offset, length, started, EventLevel::kReads);
   std::uint64_t weight = 1;
   if (hit_bytes == length && block_of(offset) == block_of(offset + length - 1)) {
     // A sampled hit stands for those that were not timed.

@@ -24,7 +24,7 @@ namespace {
 class OneFile {
  public:
   explicit OneFile(std::uint64_t tier_bytes)
-      : memory_(testing::make_memory(testing::memory_only(tier_bytes), "resident")),
+      : memory_(testing::make_memory(testing::memory_only(tier_bytes))),
         actor_(testing::make_actor(memory_)),
         fd_(testing::make_unnamed_file()),
         file_(fd_, O_RDWR) {

@@ -76,7 +76,7 @@ void adopt_store(const ObjectAccess& access, std::uint64_t* stored_size = nullpt
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   StoreStatus status;
   if (access.file.status(&status) < 0) return;
-  actor.memory->header().stamps.note(status.stamp.mtime_ns);
+  actor.memory->stamp_clock().note(status.stamp.mtime_ns);
   // What the kernel has is the truth while the file is its own.
   const bool is_kernels = object.through.load() != 0;
   const std::int64_t mtime = is_kernels ? status.stamp.mtime_ns

@@ -14,30 +14,28 @@ inline constexpr std::uint32_t kBlocksPerElement = Lease::kSlabsMax;
 // The tier where a file's blocks belong, if it has one: what the rules name, or its element of a
 // plan that keeps files together. Blocks that are there, or above, are not moved up when they are
 // read.
-inline std::optional<TierId> home_of(const ControlHeader& header, ObjectIndex index,
+inline std::optional<TierId> home_of(const PlacementBoard& board, ObjectIndex index,
                                      const ObjectHandling& handling) {
   if (handling.home) return handling.home;
-  if ((header.plans_by_object.load(std::memory_order_relaxed) >> handling.policy & 1) == 0)
-    return std::nullopt;
+  if (!board.is_together(handling.policy)) return std::nullopt;
   // Fibonacci hashing (Knuth, TAOCP 3, 6.4): neighbouring records spread evenly over the pattern.
-  return header.plans[handling.policy].at((raw(index) * 0x9e3779b9U) >> 26);
+  return board.plans[handling.policy].at((raw(index) * 0x9e3779b9U) >> 26);
 }
 
-// Behind how many blocks a file goes on below memory; see ControlHeader::plan_memory_blocks.
-inline bool is_rationed(const ControlHeader& header, const ObjectHandling& handling,
+// Whether the block lies behind those of its file that a policy lets into RAM.
+inline bool is_rationed(const PlacementBoard& board, const ObjectHandling& handling,
                         BlockNumber number) {
-  const std::uint32_t blocks =
-      header.plan_memory_blocks[handling.policy].load(std::memory_order_relaxed);
+  const std::uint32_t blocks = board.memory_blocks[handling.policy].load(std::memory_order_relaxed);
   return __builtin_expect(blocks != 0, 0) && raw(number) >= blocks && !handling.pinned;
 }
 
 inline TierId first_tier(Actor& actor, ObjectIndex index, BlockNumber number,
                          const PartHandling& part) {
   if (part.home) return *part.home;
-  const ControlHeader& header = actor.memory->header();
+  const PlacementBoard& board = actor.memory->placement_board();
   ObjectHandling handling = actor.object(index).handling();
   TierId first{};
-  if (const auto home = home_of(header, index, handling)) {
+  if (const auto home = home_of(board, index, handling)) {
     // For good: the next plan may have another element there.
     if (!handling.home) {
       handling.home = home;
@@ -45,9 +43,9 @@ inline TierId first_tier(Actor& actor, ObjectIndex index, BlockNumber number,
     }
     first = *home;
   } else {
-    first = header.plans[handling.policy].at(actor.plan_cursor++ / kBlocksPerElement);
+    first = board.plans[handling.policy].at(actor.plan_cursor++ / kBlocksPerElement);
   }
-  const bool goes_below = first == TierId::kMemory && is_rationed(header, handling, number);
+  const bool goes_below = first == TierId::kMemory && is_rationed(board, handling, number);
   return goes_below ? static_cast<TierId>(1) : first;
 }
 

@@ -42,7 +42,7 @@ std::uint16_t partial_pages(const WritePart& part) {
 }
 
 // Writes past the end of the backing file exclude those who set its size
-// (ControlHeader::extend_locks).
+// (ExtendLocks).
 ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const void* bytes,
                        std::size_t length) {
   std::atomic<std::uint64_t>& stored = access.object().store_size;
@@ -297,7 +297,7 @@ ssize_t write_part(const ObjectAccess& access, const WritePart& part, std::size_
 
 void stamp_write(const ObjectAccess& access) {
   Object& object = access.object();
-  const std::int64_t now = access.actor.memory->header().stamps.now();
+  const std::int64_t now = access.actor.memory->stamp_clock().now();
   object.mtime_ns.store(never_back(object.mtime_ns.load(std::memory_order_relaxed), now),
                         std::memory_order_relaxed);
   object.ctime_ns.store(never_back(object.ctime_ns.load(std::memory_order_relaxed), now),
@@ -312,7 +312,7 @@ void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t le
   object.extend_to(end);
   StoreStatus status;
   if (access.file.status(&status) == 0) {
-    access.actor.memory->header().stamps.note(status.stamp.mtime_ns);
+    access.actor.memory->stamp_clock().note(status.stamp.mtime_ns);
     object.mtime_ns.store(status.stamp.mtime_ns, std::memory_order_relaxed);
     object.ctime_ns.store(status.stamp.ctime_ns, std::memory_order_relaxed);
   }
@@ -400,7 +400,7 @@ ssize_t finish_call(const ObjectAccess& access, std::uint64_t offset, std::size_
   Actor& actor = access.actor;
   if (done > 0) actor.count(Counter::kWriteBytes, static_cast<std::uint64_t>(done));
   actor.met = AccessKind::kWrite;
-  tell_access(access, offset, length, started, ControlHeader::kEventsOfWrites);
+  tell_access(access, offset, length, started, EventLevel::kWrites);
   if (__builtin_expect(access.object().handling().mode == BufferingMode::kSync, 0) && done > 0)
     done = store_if_promised(access, done);
   actor.count(Counter::kIoCycles, cycle_count() - started);

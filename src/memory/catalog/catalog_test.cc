@@ -151,11 +151,9 @@ class ObjectTableTest : public testing::Test {
   Owners owners_;
   std::unique_ptr<Object[]> objects_{new Object[kCapacity]()};
   std::unique_ptr<HashLine[]> lines_{new HashLine[64]};
-  std::atomic<std::uint32_t> cursor_{0};
-  ObjectCounts counts_{};
-  std::atomic<std::uint32_t> keys_unserved_{0};
-  ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64),
-                     &cursor_,       &counts_,  &keys_unserved_};
+  ObjectBoard board_{};
+  UnservedBoard unserved_{};
+  ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64), &board_, &unserved_};
 
   ObjectIndex acquire(std::uint64_t inode, const StoreStamp& stamp, Acquisition* how) {
     return table_.acquire(FileKey{1, inode, 7}, stamp, owners_.self, owners_.table, how);
@@ -203,13 +201,13 @@ TEST_F(ObjectTableTest, ANewObjectBeginsInThroughModeWhileItMayBeAnUnservedFile)
     EXPECT_EQ(how.begins_through ? 1u : 0u, table_.at(index).through.load());
     return how;
   };
-  keys_unserved_.store(1);
+  unserved_.keys.store(1);
   EXPECT_TRUE(acquire().begins_through);
   table_.at(table_.find(key)).through.store(0);
   EXPECT_FALSE(acquire().begins_through) << "who made it has asked";
   table_.at(table_.find(key)).opens.store(0);
   ASSERT_TRUE(table_.reclaim(table_.find(key), owners_.self, owners_.table));
-  keys_unserved_.store(0);
+  unserved_.keys.store(0);
   EXPECT_FALSE(acquire().begins_through);
 }
 
@@ -257,9 +255,8 @@ TEST_F(ObjectTableTest, AFullTableSaysSoAndRecovers) {
 TEST(DescriptionTable, LivesAsLongAsItsHolds) {
   auto records = std::make_unique<OpenDescription[]>(16);
   auto holds = std::make_unique<Hold[]>(16);
-  std::atomic<std::uint32_t> cursor{0};
-  std::atomic<std::uint32_t> hold_cursor{0};
-  DescriptionTable table(records.get(), 16, holds.get(), 16, &cursor, &hold_cursor);
+  DescriptionBoard board{};
+  DescriptionTable table(records.get(), 16, holds.get(), 16, &board);
   const Owner parent(1, 0);
   const Owner child(2, 0);
   const DescriptionIndex index = table.create(static_cast<ObjectIndex>(5), 0);
@@ -282,12 +279,8 @@ TEST(DescriptionTable, AFullTableAnswersWithoutAWalkUntilSomethingIsFreed) {
   constexpr std::uint32_t kRecords = 16;
   auto records = std::make_unique<OpenDescription[]>(kRecords);
   auto holds = std::make_unique<Hold[]>(kRecords);
-  std::atomic<std::uint32_t> cursor{0};
-  std::atomic<std::uint32_t> hold_cursor{0};
-  std::atomic<std::uint32_t> full{0};
-  std::atomic<std::uint32_t> holds_full{0};
-  DescriptionTable table(records.get(), kRecords, holds.get(), kRecords, &cursor, &hold_cursor,
-                         FullMark(&full), FullMark(&holds_full));
+  DescriptionBoard board{};
+  DescriptionTable table(records.get(), kRecords, holds.get(), kRecords, &board);
   const auto object = static_cast<ObjectIndex>(5);
   const Owner self(1, 0);
   DescriptionIndex last{};
@@ -301,12 +294,12 @@ TEST(DescriptionTable, AFullTableAnswersWithoutAWalkUntilSomethingIsFreed) {
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(table.create(object, 0), DescriptionIndex::kNone);
     ASSERT_EQ(table.hold_through(object, self), HoldIndex::kNone);
-    const std::uint32_t before = cursor.load();
-    const std::uint32_t holds_before = hold_cursor.load();
+    const std::uint32_t before = board.cursor.load();
+    const std::uint32_t holds_before = board.hold_cursor.load();
     EXPECT_EQ(table.create(object, 0), DescriptionIndex::kNone);
     EXPECT_EQ(table.hold_through(object, self), HoldIndex::kNone);
-    EXPECT_EQ(cursor.load(), before) << "it was walked again";
-    EXPECT_EQ(hold_cursor.load(), holds_before) << "it was walked again";
+    EXPECT_EQ(board.cursor.load(), before) << "it was walked again";
+    EXPECT_EQ(board.hold_cursor.load(), holds_before) << "it was walked again";
     EXPECT_TRUE(table.release(hold, self).last);
     table.destroy(last);
     last = table.create(object, 0);
@@ -321,9 +314,8 @@ TEST(DescriptionTable, NumbersThatAreNoneOfItsOwnLeadNowhere) {
   constexpr std::uint32_t kRecords = 16;
   auto records = std::make_unique<OpenDescription[]>(kRecords);
   auto holds = std::make_unique<Hold[]>(kRecords);
-  std::atomic<std::uint32_t> cursor{0};
-  std::atomic<std::uint32_t> hold_cursor{0};
-  DescriptionTable table(records.get(), kRecords, holds.get(), kRecords, &cursor, &hold_cursor);
+  DescriptionBoard board{};
+  DescriptionTable table(records.get(), kRecords, holds.get(), kRecords, &board);
   const Owner self(1, 0);
   const DescriptionIndex index = table.create(static_cast<ObjectIndex>(5), 0);
   const HoldIndex hold = table.hold(index, self, HoldKind::kDescription);

@@ -16,7 +16,7 @@ constexpr std::uint64_t pack(HoldKind kind, Owner owner, std::uint32_t index) {
 // Returns 0 when no record is free.
 std::uint32_t DescriptionTable::claim_record(ObjectIndex object) {
   for (std::uint32_t tries = 0; tries < capacity_; ++tries) {
-    const std::uint32_t index = next_record(*cursor_, capacity_);
+    const std::uint32_t index = next_record(board_->cursor, capacity_);
     if (index == 0) continue;
     OpenDescription& record = records_[index];
     std::uint32_t free = 0;
@@ -29,7 +29,7 @@ std::uint32_t DescriptionTable::claim_record(ObjectIndex object) {
 
 DescriptionIndex DescriptionTable::create(ObjectIndex object, std::uint32_t flags) {
   CAIRN_DCHECK(object != ObjectIndex::kNone);
-  const std::uint32_t index = full_.claim([&] { return claim_record(object); });
+  const std::uint32_t index = full_mark().claim([&] { return claim_record(object); });
   if (index == 0) return DescriptionIndex::kNone;
   OpenDescription& record = records_[index];
   record.offset.store(0, std::memory_order_relaxed);
@@ -44,13 +44,13 @@ void DescriptionTable::destroy(DescriptionIndex index) {
   CAIRN_DCHECK(record.references.load() == 0);
   record.generation.fetch_add(1, std::memory_order_acq_rel);
   record.object.exchange(0, std::memory_order_seq_cst);
-  full_.note_freed();
+  full_mark().note_freed();
 }
 
 HoldIndex DescriptionTable::claim_hold(std::uint64_t word) {
   const auto walk = [&]() -> std::uint32_t {
     for (std::uint32_t tries = 0; tries < hold_capacity_; ++tries) {
-      const std::uint32_t index = next_record(*hold_cursor_, hold_capacity_);
+      const std::uint32_t index = next_record(board_->hold_cursor, hold_capacity_);
       if (index == 0) continue;
       std::uint64_t free = 0;
       if (holds_[index].word.load(std::memory_order_relaxed) == 0 &&
@@ -59,7 +59,7 @@ HoldIndex DescriptionTable::claim_hold(std::uint64_t word) {
     }
     return 0;
   };
-  return static_cast<HoldIndex>(holds_full_.claim(walk));
+  return static_cast<HoldIndex>(holds_full_mark().claim(walk));
 }
 
 HoldIndex DescriptionTable::hold(DescriptionIndex index, Owner owner, HoldKind kind) {
@@ -97,7 +97,7 @@ DescriptionTable::Released DescriptionTable::release(HoldIndex hold, Owner owner
   const HoldView held = view(hold);
   if (seen == 0 || held.owner != owner) return released;
   if (!holds_[raw(hold)].word.compare_exchange_strong(seen, 0)) return released;
-  holds_full_.note_freed();
+  holds_full_mark().note_freed();
   released.kind = static_cast<HoldKind>(seen >> 61);
   released.index = static_cast<std::uint32_t>(seen);
   if (released.kind != HoldKind::kThrough) {

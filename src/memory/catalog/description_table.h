@@ -43,21 +43,25 @@ struct Hold {
   std::atomic<std::uint64_t> word;
 };
 
+// The counts of both tables, in the control segment. Makers of descriptions and holds write them.
+struct alignas(64) DescriptionBoard {
+  std::atomic<std::uint32_t> cursor;
+  std::atomic<std::uint32_t> hold_cursor;
+  std::atomic<std::uint32_t> is_full;  // FullMark
+  std::atomic<std::uint32_t> holds_are_full;
+};
+static_assert(sizeof(DescriptionBoard) == 64, "one line");
+
 class DescriptionTable {
  public:
   DescriptionTable() = default;
   DescriptionTable(OpenDescription* records, std::uint32_t capacity, Hold* holds,
-                   std::uint32_t hold_capacity, std::atomic<std::uint32_t>* cursor,
-                   std::atomic<std::uint32_t>* hold_cursor, FullMark full = {},
-                   FullMark holds_full = {})
+                   std::uint32_t hold_capacity, DescriptionBoard* board)
       : records_(records),
         capacity_(capacity),
         holds_(holds),
         hold_capacity_(hold_capacity),
-        cursor_(cursor),
-        hold_cursor_(hold_cursor),
-        full_(full),
-        holds_full_(holds_full) {}
+        board_(board) {}
 
   // The record of any number: one that is none of the table's has record 0, which is nobody's.
   OpenDescription& at(DescriptionIndex index) const {
@@ -65,6 +69,9 @@ class DescriptionTable {
   }
   std::uint32_t capacity() const { return capacity_; }
   std::uint32_t hold_capacity() const { return hold_capacity_; }
+  // Records and holds at these numbers and above have never been used.
+  std::uint32_t used() const { return used_records(board_->cursor, capacity_); }
+  std::uint32_t used_holds() const { return used_records(board_->hold_cursor, hold_capacity_); }
 
   // A new description of `object` at offset 0 without holds, or kNone when the table is full.
   DescriptionIndex create(ObjectIndex object, std::uint32_t flags);
@@ -103,6 +110,8 @@ class DescriptionTable {
   HoldView view(HoldIndex hold) const;
 
  private:
+  FullMark full_mark() const { return FullMark(&board_->is_full); }
+  FullMark holds_full_mark() const { return FullMark(&board_->holds_are_full); }
   std::uint32_t claim_record(ObjectIndex object);
   HoldIndex claim_hold(std::uint64_t word);
 
@@ -110,10 +119,7 @@ class DescriptionTable {
   std::uint32_t capacity_ = 0;
   Hold* holds_ = nullptr;
   std::uint32_t hold_capacity_ = 0;
-  std::atomic<std::uint32_t>* cursor_ = nullptr;
-  std::atomic<std::uint32_t>* hold_cursor_ = nullptr;
-  FullMark full_;
-  FullMark holds_full_;
+  DescriptionBoard* board_ = nullptr;
 };
 
 }  // namespace cairn

@@ -2,22 +2,15 @@
 #include "memory/catalog/dirty_blocks.h"
 
 #include "base/check.h"
-#include "base/futex.h"
 
 namespace cairn {
-
-void FlusherBell::ring() const {
-  if (is_sleeping->load(std::memory_order_seq_cst) == 0) return;
-  wake->fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(*wake);
-}
 
 void DirtyBlocks::count(BucketIndex bucket, BlockDescriptor& block, Object& object,
                         std::uint32_t now_ms) const {
   CAIRN_DCHECK(!counts_as_dirty(block.state()));
   block.dirty_since_ms_.store(now_ms, std::memory_order_relaxed);
   mark(bucket);
-  bytes_->fetch_add(block.bucket_bytes(), std::memory_order_relaxed);
+  board_->dirty_bytes.fetch_add(block.bucket_bytes(), std::memory_order_relaxed);
   const std::uint32_t number = raw(block.block_number());
   std::uint32_t low = object.dirty_low.load(std::memory_order_relaxed);
   while (number < low && !object.dirty_low.compare_exchange_weak(low, number)) {
@@ -28,13 +21,13 @@ void DirtyBlocks::count(BucketIndex bucket, BlockDescriptor& block, Object& obje
   if (object.dirty_blocks.fetch_add(1, std::memory_order_acq_rel) == 0) {
     object.dirty_since_ms.store(now_ms, std::memory_order_relaxed);
   }
-  bell_.ring();
+  board_->bell.ring();
 }
 
 void DirtyBlocks::discount(BucketIndex bucket, const BlockDescriptor& block, Object& object) const {
   CAIRN_DCHECK(!counts_as_dirty(block.state()) && block.dirty_pages() == 0);
   unmark(bucket);
-  bytes_->fetch_sub(block.bucket_bytes(), std::memory_order_relaxed);
+  board_->dirty_bytes.fetch_sub(block.bucket_bytes(), std::memory_order_relaxed);
   const std::uint32_t before = object.dirty_blocks.fetch_sub(1, std::memory_order_acq_rel);
   CAIRN_DCHECK(before != 0);
   (void)before;
@@ -45,8 +38,8 @@ void DirtyBlocks::note_moved(BucketIndex from, const BlockDescriptor& old, Bucke
   CAIRN_DCHECK(from != to);
   mark(to);
   unmark(from);
-  bytes_->fetch_add(fresh.bucket_bytes(), std::memory_order_relaxed);
-  bytes_->fetch_sub(old.bucket_bytes(), std::memory_order_relaxed);
+  board_->dirty_bytes.fetch_add(fresh.bucket_bytes(), std::memory_order_relaxed);
+  board_->dirty_bytes.fetch_sub(old.bucket_bytes(), std::memory_order_relaxed);
 }
 
 }  // namespace cairn

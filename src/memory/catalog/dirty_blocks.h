@@ -16,27 +16,17 @@
 
 #include "base/ids.h"
 #include "memory/catalog/block.h"
+#include "memory/catalog/flusher_board.h"
 #include "memory/catalog/object.h"
 
 namespace cairn {
-
-// The words that wake the flusher if it sleeps.
-struct FlusherBell {
-  std::atomic<std::uint32_t>* wake = nullptr;  // futex
-  const std::atomic<std::uint32_t>* is_sleeping = nullptr;
-
-  // The sleeper announces itself, looks for work once more and then sleeps; so a wake is a load for
-  // everybody else.
-  void ring() const;
-};
 
 class DirtyBlocks {
  public:
   DirtyBlocks() = default;
   // `map` has a bit for each of `bucket_count` buckets.
-  DirtyBlocks(std::atomic<std::uint64_t>* map, std::uint32_t bucket_count,
-              std::atomic<std::uint64_t>* bytes, FlusherBell bell)
-      : map_(map), bucket_count_(bucket_count), bytes_(bytes), bell_(bell) {}
+  DirtyBlocks(std::atomic<std::uint64_t>* map, std::uint32_t bucket_count, FlusherBoard* board)
+      : map_(map), bucket_count_(bucket_count), board_(board) {}
 
   // The block turns dirty, or has turned clean. Requires: the lock.
   void count(BucketIndex bucket, BlockDescriptor& block, Object& object,
@@ -63,7 +53,6 @@ class DirtyBlocks {
       }
     }
   }
-  const FlusherBell& bell() const { return bell_; }
 
  private:
   void unmark(BucketIndex bucket) const {
@@ -72,8 +61,7 @@ class DirtyBlocks {
 
   std::atomic<std::uint64_t>* map_ = nullptr;
   std::uint32_t bucket_count_ = 0;
-  std::atomic<std::uint64_t>* bytes_ = nullptr;
-  FlusherBell bell_;
+  FlusherBoard* board_ = nullptr;
 };
 
 }  // namespace cairn

@@ -29,13 +29,13 @@ ObjectIndex ObjectTable::find(const FileKey& key) const {
 // changed one right after the other, before anything else of the record, so that the line comes
 // once (two processes that open new files each: 1.9 M/s altogether when it came three times).
 ObjectIndex ObjectTable::claim_free_record() {
-  if (counts_->live.fetch_add(1, std::memory_order_relaxed) + 1 >= capacity_) {
-    counts_->live.fetch_sub(1, std::memory_order_relaxed);
+  if (board_->live_count.fetch_add(1, std::memory_order_relaxed) + 1 >= capacity_) {
+    board_->live_count.fetch_sub(1, std::memory_order_relaxed);
     return ObjectIndex::kNone;
   }
   // The cursor walks the table once around; records behind it were freed or are in use.
   for (std::uint32_t tries = 0; tries < capacity_; ++tries) {
-    const std::uint32_t index = run_.next(*cursor_, capacity_);
+    const std::uint32_t index = run_.next(board_->cursor, capacity_);
     if (index == 0) continue;  // 0 names no object
     std::uint32_t free = 0;
     if (objects_[index].flags.load(std::memory_order_relaxed) == 0 &&
@@ -44,7 +44,7 @@ ObjectIndex ObjectTable::claim_free_record() {
       return static_cast<ObjectIndex>(index);
     }
   }
-  counts_->live.fetch_sub(1, std::memory_order_relaxed);
+  board_->live_count.fetch_sub(1, std::memory_order_relaxed);
   return ObjectIndex::kNone;
 }
 
@@ -71,8 +71,7 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   object.size.store(stamp.size, std::memory_order_relaxed);
   // The service raises the count before it looks for the object under this line's lock: either it
   // finds this one, or its count is seen here.
-  how->begins_through =
-      keys_unserved_ != nullptr && keys_unserved_->load(std::memory_order_relaxed) != 0;
+  how->begins_through = unserved_->keys.load(std::memory_order_relaxed) != 0;
   object.through.store(how->begins_through ? 1 : 0, std::memory_order_relaxed);
   object.opens.store(1, std::memory_order_relaxed);
   object.blocks.store(0, std::memory_order_relaxed);
@@ -89,7 +88,7 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   object.dirty_high.store(0, std::memory_order_relaxed);
   object.writers.store(0, std::memory_order_relaxed);
   if (!hash_.insert_locked(position, raw(index))) {
-    counts_->live.fetch_sub(1, std::memory_order_relaxed);
+    board_->live_count.fetch_sub(1, std::memory_order_relaxed);
     object.flags.store(0, std::memory_order_release);
     return ObjectIndex::kNone;
   }
@@ -127,8 +126,8 @@ bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owner
                         object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
   if (!object.has(kObjectLive) || referred) return false;
   if (!object.has(kObjectRetired) && !hash_.erase_locked(position, raw(index))) return false;
-  counts_->live.fetch_sub(1, std::memory_order_relaxed);
-  counts_->reclaimed.fetch_add(1, std::memory_order_release);
+  board_->live_count.fetch_sub(1, std::memory_order_relaxed);
+  board_->reclaimed.fetch_add(1, std::memory_order_release);
   object.flags.store(0, std::memory_order_release);
   return true;
 }

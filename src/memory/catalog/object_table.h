@@ -13,6 +13,7 @@
 #include "memory/catalog/hash_lines.h"
 #include "memory/catalog/object.h"
 #include "memory/catalog/record_cursor.h"
+#include "memory/catalog/unserved_board.h"
 
 namespace cairn {
 
@@ -26,6 +27,15 @@ struct StoreStamp {
   std::uint32_t reclaims = 0;
 };
 
+// The counts of the table, in the control segment. Makers of objects write them.
+struct alignas(64) ObjectBoard {
+  std::atomic<std::uint32_t>
+      cursor;  // where makers look next, in runs (memory/catalog/record_cursor.h)
+  std::atomic<std::uint32_t> live_count;
+  std::atomic<std::uint32_t> reclaimed;  // ever since the node began
+};
+static_assert(sizeof(ObjectBoard) == 64, "one line");
+
 // How acquire() came by an object.
 struct Acquisition {
   bool is_new = false;
@@ -36,25 +46,12 @@ struct Acquisition {
   bool is_too_old = false;
 };
 
-// In the control segment. One line, because a new object changes cursor and count together.
-struct ObjectCounts {
-  std::atomic<std::uint32_t> live;
-  std::atomic<std::uint32_t> reclaimed;  // ever since
-};
-
 class ObjectTable {
  public:
   ObjectTable() = default;
-  // `keys_unserved` may be null; see ControlHeader.
-  ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash,
-              std::atomic<std::uint32_t>* cursor, ObjectCounts* counts,
-              const std::atomic<std::uint32_t>* keys_unserved)
-      : objects_(objects),
-        capacity_(capacity),
-        hash_(hash),
-        cursor_(cursor),
-        counts_(counts),
-        keys_unserved_(keys_unserved) {}
+  ObjectTable(Object* objects, std::uint32_t capacity, HashLines hash, ObjectBoard* board,
+              const UnservedBoard* unserved)
+      : objects_(objects), capacity_(capacity), hash_(hash), board_(board), unserved_(unserved) {}
 
   // The record of any number, also of one that a client made up: a number that is none of the
   // table's has record 0, which is never live.
@@ -63,10 +60,12 @@ class ObjectTable {
   Object& known(ObjectIndex index) const { return objects_[raw(index)]; }
   bool is_index(ObjectIndex index) const { return raw(index) != 0 && raw(index) < capacity_; }
   std::uint32_t capacity() const { return capacity_; }
-  std::uint32_t live_count() const { return counts_->live.load(std::memory_order_relaxed); }
+  std::uint32_t live_count() const { return board_->live_count.load(std::memory_order_relaxed); }
   // How many records have been reclaimed. To be read before a look at the store whose stamp
   // acquire() gets.
-  std::uint32_t reclaims() const { return counts_->reclaimed.load(std::memory_order_acquire); }
+  std::uint32_t reclaims() const { return board_->reclaimed.load(std::memory_order_acquire); }
+  // Records at this number and above have never been used.
+  std::uint32_t used() const { return used_records(board_->cursor, capacity_); }
 
   // Returns kNone when the file is not buffered.
   ObjectIndex find(const FileKey& key) const;
@@ -105,10 +104,9 @@ class ObjectTable {
   Object* objects_ = nullptr;
   std::uint32_t capacity_ = 0;
   HashLines hash_;
-  std::atomic<std::uint32_t>* cursor_ = nullptr;
   RecordRun run_;
-  ObjectCounts* counts_ = nullptr;
-  const std::atomic<std::uint32_t>* keys_unserved_ = nullptr;
+  ObjectBoard* board_ = nullptr;
+  const UnservedBoard* unserved_ = nullptr;
 };
 
 }  // namespace cairn

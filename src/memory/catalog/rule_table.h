@@ -61,7 +61,8 @@ struct RuleTableHeader {
   // Sets of rules that have come into force. The last one is set `published % 2`.
   std::atomic<std::uint32_t> published;
   std::atomic<std::uint32_t> counts[2];
-  std::uint32_t reserved;
+  // What holds for a file that no rule speaks of: bits of an ObjectHandling.
+  std::atomic<std::uint32_t> default_handling;
 };
 
 // What a rule is asked about a file that is being opened.
@@ -79,6 +80,10 @@ class RuleTable {
   static constexpr std::uint32_t kRulesMax = 256;
   static constexpr std::size_t kBytes =
       sizeof(RuleTableHeader) + 2 * kRulesMax * sizeof(RuleRecord) + PartTable::kBytes;
+  // The table in the control segment, as its map knows it.
+  struct alignas(64) Bytes {
+    std::byte bytes[kBytes];
+  };
 
   RuleTable() = default;
   explicit RuleTable(void* memory)
@@ -89,6 +94,13 @@ class RuleTable {
   bool is_empty() const {
     return header_->counts[header_->published.load(std::memory_order_acquire) % 2].load(
                std::memory_order_acquire) == 0;
+  }
+  ObjectHandling default_handling() const {
+    return ObjectHandling::from_bits(header_->default_handling.load(std::memory_order_relaxed));
+  }
+  // Service only.
+  void set_default_handling(const ObjectHandling& handling) {
+    header_->default_handling.store(handling.bits(), std::memory_order_relaxed);
   }
   // Service only. The first kRulesMax count.
   void publish(std::span<const RuleRecord> rules);

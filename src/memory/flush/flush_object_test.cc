@@ -21,7 +21,7 @@ class ExtendStore : public ::testing::Test {
   void SetUp() override {
     fd_ = testing::make_unnamed_file();
     ASSERT_EQ(pwrite(fd_, kBytes.data(), kBytes.size(), 0), static_cast<ssize_t>(kBytes.size()));
-    memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes), "flush-object");
+    memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes));
     actor_ = testing::make_actor(memory_);
     index_ = testing::make_object(actor_, FileKey{1, 2, 3});
     object().store_size.store(kBytes.size());

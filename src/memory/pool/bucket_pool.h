@@ -37,6 +37,13 @@
 
 namespace cairn {
 
+// How many slabs of each tier are free: exact up to changes in flight. Taking a slab out of a pool
+// and giving it back changes the count; clients, organizer and placement read it.
+struct alignas(64) PoolBoard {
+  std::atomic<std::uint32_t> free_slabs[kTiersMax];
+};
+static_assert(sizeof(PoolBoard) == 64, "one line");
+
 struct SlabIndex {
   std::uint32_t value;
 };
@@ -48,8 +55,7 @@ class BucketPool {
     std::atomic<std::uint64_t>* slabs;
     std::atomic<std::uint64_t>* free_hint;  // one bit per slab
     std::atomic<std::uint64_t>* partial_hint[kSizeClasses - 1];
-    // count, exact up to changes in flight
-    std::atomic<std::uint32_t>* free_slabs;
+    std::atomic<std::uint32_t>* free_slabs;  // the tier's of PoolBoard
     TierAccounts* accounts;
   };
   // `descriptors_per_slab` is kPagesPerBlock where size classes are on, else 1 (file tiers).

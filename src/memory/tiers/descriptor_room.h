@@ -22,7 +22,7 @@
 
 namespace cairn {
 
-struct DescriptorRoom {
+struct alignas(64) DescriptorRoom {
   std::atomic<std::int32_t> left;
 
   // False when fewer than `leave` would be left.

@@ -34,6 +34,10 @@ class FetchJournal {
   static_assert(sizeof(Line) == 64, "predictors share no cache line");
   static_assert(kPredictorsMax <= 256, "a predictor is a byte in descriptors");
   static constexpr std::size_t kBytes = sizeof(Line) * kPredictorsMax;
+  // The table in the control segment, as its map knows it.
+  struct alignas(64) Bytes {
+    std::byte bytes[kBytes];
+  };
 
   FetchJournal() = default;
   explicit FetchJournal(void* lines) : lines_(static_cast<Line*>(lines)) {}

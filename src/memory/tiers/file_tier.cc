@@ -37,28 +37,32 @@ std::size_t length_of(std::span<const iovec> parts) {
 
 enum class Room { kTaken, kWhenNeeded };
 
-Result<int> create_pool(const std::string& path, std::uint64_t capacity_bytes, Room room) {
-  int fd = open_unnamed_file(path.c_str(), O_DIRECT);
-  if (fd == -EINVAL) fd = open_unnamed_file(path.c_str(), 0);
-  if (fd < 0) return Status::from_errno(-fd, "cannot create the pool file " + path);
+Result<int> create_pool(const std::string& directory, std::uint64_t capacity_bytes, Room room) {
+  const Result<int> place = open_safe_directory(directory);
+  if (!place) return Status(place.status().code(), "no pool file: " + place.status().message());
+  int fd = open_unnamed_file(*place, O_DIRECT);
+  if (fd == -EINVAL) fd = open_unnamed_file(*place, 0);
+  sys::close(*place);
+  if (fd < 0) return Status::from_errno(-fd, "cannot create a pool file in " + directory);
   const auto capacity = static_cast<off_t>(capacity_bytes);
   int error = room == Room::kTaken ? sys::fallocate(fd, 0, 0, capacity) : -EOPNOTSUPP;
   if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, capacity);
   if (error == 0) return fd;
   sys::close(fd);
-  return Status::from_errno(-error, "cannot preallocate the pool file " + path);
+  return Status::from_errno(-error, "cannot preallocate a pool file in " + directory);
 }
 
 }  // namespace
 
-Result<FileTier> FileTier::create(const std::string& path, std::uint64_t capacity_bytes) {
-  auto fd = create_pool(path, capacity_bytes, Room::kTaken);
+Result<FileTier> FileTier::create(const std::string& directory, std::uint64_t capacity_bytes) {
+  auto fd = create_pool(directory, capacity_bytes, Room::kTaken);
   if (!fd) return fd.status();
   return FileTier(*fd);
 }
 
-Result<FileTier> FileTier::create_sparse(const std::string& path, std::uint64_t capacity_bytes) {
-  auto fd = create_pool(path, capacity_bytes, Room::kWhenNeeded);
+Result<FileTier> FileTier::create_sparse(const std::string& directory,
+                                         std::uint64_t capacity_bytes) {
+  auto fd = create_pool(directory, capacity_bytes, Room::kWhenNeeded);
   if (!fd) return fd.status();
   return FileTier(*fd);
 }

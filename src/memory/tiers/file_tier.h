@@ -27,15 +27,15 @@ class FileTier {
   FileTier& operator=(FileTier&& other) noexcept;
   ~FileTier();
 
-  // Creates a file without a name in the directory of `path` and preallocates it. Other users of
-  // the directory can neither make it beforehand nor open it; it vanishes with its last descriptor.
-  // Falls back to buffered I/O where the file system has no direct I/O, and to `path` for an
-  // instant where it has no unnamed files. Errors: kExhausted when the device has no room, kDenied,
-  // kNotFound.
-  static Result<FileTier> create(const std::string& path, std::uint64_t capacity_bytes);
+  // Creates a file without a name in `directory` and preallocates it. Other users of the directory
+  // can neither make it beforehand nor open it; it vanishes with its last descriptor. Falls back to
+  // buffered I/O where the file system has no direct I/O, and to a random name for an instant where
+  // it has no unnamed files. Errors: kExhausted when the device has no room, kDenied (also for a
+  // directory that open_safe_directory() refuses), kNotFound.
+  static Result<FileTier> create(const std::string& directory, std::uint64_t capacity_bytes);
 
   // The same without taking the room before it is needed: the swap area, which may never be.
-  static Result<FileTier> create_sparse(const std::string& path, std::uint64_t capacity_bytes);
+  static Result<FileTier> create_sparse(const std::string& directory, std::uint64_t capacity_bytes);
 
   // Whole pages at `offset`, both page-aligned like `buffer`. Returns 0 or -errno; a short transfer
   // is -EIO.

@@ -31,6 +31,10 @@ class MoveJournal {
   };
   static constexpr std::size_t kCells = std::size_t{kPlaces} * kPlaces * kPlacementReasons;
   static constexpr std::size_t kBytes = kCells * sizeof(Cell);
+  // The table in the control segment, as its map knows it.
+  struct alignas(64) Bytes {
+    std::byte bytes[kBytes];
+  };
   static_assert(kPlacementReasons <= 256, "a reason is a byte in descriptors");
 
   MoveJournal() = default;

@@ -1,136 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/tiers/node_memory.h"
 
-#include <bit>
+#include <algorithm>
 
 #include "base/check.h"
-#include "base/futex.h"
+#include "base/huge_pages.h"
+#include "base/system_call.h"
 
 namespace cairn {
 namespace {
+
+using Word = std::atomic<std::uint64_t>;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-std::uint32_t slabs_of(const MemoryShape& shape, unsigned tier) {
-  return static_cast<std::uint32_t>(shape.tier_bytes[tier] / kBlockBytes);
+// The tables stay on small or transparent pages: hugetlb pages would be reserved for all of their
+// sparse size.
+HugePages pages_of_control(const MemoryShape& shape) {
+  return static_cast<HugePages>(shape.huge_pages) == HugePages::kNever ? HugePages::kNever
+                                                                       : HugePages::kAdvise;
 }
 
-std::uint64_t words_for_bits(std::uint64_t bits) { return bits / 64 + 1; }
+// A node without a RAM tier has one page of it.
+std::uint64_t bytes_of_data(const MemoryShape& shape) {
+  return std::max<std::uint64_t>(shape.tier_bytes[0], 1);
+}
 
 }  // namespace
 
-// Offsets of the tables in the control segment. Every section starts on its own page.
-struct NodeMemory::Layout {
-  std::uint64_t end = 0;
-  std::uint64_t rules, journal, accounts, slots, generations, objects, object_lines, descriptions,
-      holds, descriptors, block_lines, fetches, told, events;
-  std::uint64_t dirty_map;
-  std::uint64_t slabs[kTiersMax], free_hint[kTiersMax], partial_hint[2];
-  std::uint32_t object_count, bucket_count;
-  std::uint64_t object_line_count, block_line_count;
-
-  std::uint64_t section(std::uint64_t bytes) {
-    const std::uint64_t offset = end;
-    end += round_up(bytes, kPageBytes);
-    return offset;
-  }
-
-  explicit Layout(const MemoryShape& shape) {
-    section(sizeof(ControlHeader));
-    rules = section(RuleTable::kBytes);
-    journal = section(MoveJournal::kBytes);
-    accounts = section(sizeof(AccountTable));
-    slots = section(sizeof(ClientSlot) * shape.clients_max);
-    generations = section(sizeof(std::uint32_t) * shape.clients_max);
-    std::uint64_t file_slabs = 0;
-    for (unsigned tier = 1; tier < kTiersMax; ++tier) file_slabs += slabs_of(shape, tier);
-    const std::uint64_t memory_frames = std::uint64_t{slabs_of(shape, 0)} * kPagesPerBlock;
-    const std::uint64_t buckets = 1 + memory_frames + file_slabs;
-    bucket_count = static_cast<std::uint32_t>(buckets);
-    object_count = shape.objects_max != 0
-                       ? shape.objects_max
-                       : static_cast<std::uint32_t>(memory_frames + file_slabs / 4 + 4096);
-    objects = section(sizeof(Object) * object_count);
-    // Seven slots a line: two thirds full when every record is in use.
-    object_line_count = std::bit_ceil(std::uint64_t{object_count} / 5 + 1);
-    object_lines = section(sizeof(HashLine) * object_line_count);
-    descriptions = section(sizeof(OpenDescription) * shape.descriptions_max);
-    holds = section(sizeof(Hold) * shape.holds_max);
-    descriptors = section(sizeof(BlockDescriptor) * buckets);
-    block_line_count = std::bit_ceil(buckets / 4 + 16);
-    block_lines = section(sizeof(HashLine) * block_line_count);
-    dirty_map = section(8 * words_for_bits(buckets));
-    for (unsigned tier = 0; tier < kTiersMax; ++tier) {
-      slabs[tier] = section(8 * std::uint64_t{slabs_of(shape, tier)});
-      free_hint[tier] = section(8 * words_for_bits(slabs_of(shape, tier)));
-    }
-    for (auto& hint : partial_hint) hint = section(8 * words_for_bits(slabs_of(shape, 0)));
-    fetches = section(FetchJournal::kBytes);
-    told = section(8 * words_for_bits(shape.clients_max));
-    events = section(sizeof(EventRing) * shape.clients_max);
-  }
-};
-
-std::uint64_t NodeMemory::control_bytes(const MemoryShape& shape) { return Layout(shape).end; }
-
-Status NodeMemory::bind(const MemoryShape& shape) {
-  const Layout layout(shape);
-  if (layout.end > control_.size_bytes()) {
-    return Status(StatusCode::kIncompatible,
-                  "the node's control segment is smaller than its tables");
-  }
+void NodeMemory::bind(const MemoryShape& shape, const MemoryMap& map) {
+  CAIRN_CHECK(map.end() <= control_.size_bytes());
+  CAIRN_CHECK(shape.tier_bytes[0] <= data_.size_bytes());
   shape_ = shape;
-  std::byte* base = control_.base();
-  header_ = reinterpret_cast<ControlHeader*>(base);
-  rules_ = RuleTable(base + layout.rules);
-  journal_ = MoveJournal(base + layout.journal);
-  fetches_ = FetchJournal(base + layout.fetches);
-  told_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + layout.told);
-  events_ = reinterpret_cast<EventRing*>(base + layout.events);
-  accounts_ = reinterpret_cast<AccountTable*>(base + layout.accounts);
-  slots_ = reinterpret_cast<ClientSlot*>(base + layout.slots);
-  descriptions_ = DescriptionTable(
-      reinterpret_cast<OpenDescription*>(base + layout.descriptions), shape.descriptions_max,
-      reinterpret_cast<Hold*>(base + layout.holds), shape.holds_max, &header_->description_cursor,
-      &header_->hold_cursor, FullMark(&header_->descriptions_full), FullMark(&header_->holds_full));
-  auto* descriptors = reinterpret_cast<BlockDescriptor*>(base + layout.descriptors);
-  catalog_ = BlockCatalog(
-      OwnerTable(reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.generations),
-                 shape.clients_max),
-      ObjectTable(reinterpret_cast<Object*>(base + layout.objects), layout.object_count,
-                  HashLines(reinterpret_cast<HashLine*>(base + layout.object_lines),
-                            layout.object_line_count),
-                  &header_->object_cursor, &header_->object_counts, &header_->keys_unserved),
-      BlockDirectory(HashLines(reinterpret_cast<HashLine*>(base + layout.block_lines),
-                               layout.block_line_count),
-                     descriptors, layout.bucket_count),
-      DirtyBlocks(reinterpret_cast<std::atomic<std::uint64_t>*>(base + layout.dirty_map),
-                  layout.bucket_count, &header_->dirty_bytes,
-                  FlusherBell{&header_->flusher_wake, &header_->flusher_sleeping}));
-  bucket_count_ = layout.bucket_count;
-  bind_pools(shape, layout);
-  return Status::ok();
+  bind_boards(map);
+  bind_catalog(map);
+  bind_pools(map);
 }
 
-void NodeMemory::bind_pools(const MemoryShape& shape, const Layout& layout) {
-  const auto words_at = [base = control_.base()](std::uint64_t offset) {
-    return reinterpret_cast<std::atomic<std::uint64_t>*>(base + offset);
+void NodeMemory::bind_boards(const MemoryMap& map) {
+  std::byte* base = control_.base();
+  boards_ = Boards{
+      .identity = map.find<NodeIdentity>(base, Table::kIdentity),
+      .service = map.find<ServiceBoard>(base, Table::kService),
+      .unserved = map.find<UnservedBoard>(base, Table::kUnserved),
+      .stamps = map.find<StampClock>(base, Table::kStamps),
+      .placement = map.find<PlacementBoard>(base, Table::kPlacement),
+      .devices = map.find<DeviceBoard>(base, Table::kDevices),
+      .flusher = map.find<FlusherBoard>(base, Table::kFlusher),
+      .organizer = map.find<OrganizerBoard>(base, Table::kOrganizer),
+      .events = map.find<EventBoard>(base, Table::kEvents),
+      .warmer = map.find<WarmerBoard>(base, Table::kWarmer),
+      .pools = map.find<PoolBoard>(base, Table::kPoolBoard),
+      .descriptor_room = map.find<DescriptorRoom>(base, Table::kDescriptorRoom),
+      .extend_locks = map.find<ExtendLocks>(base, Table::kExtendLocks),
   };
+  accounts_ = map.find<AccountTable>(base, Table::kAccounts);
+  slots_ = map.find<ClientSlot>(base, Table::kSlots);
+  told_ = map.find<Word>(base, Table::kTold);
+  events_ = map.find<EventRing>(base, Table::kEventRings);
+  rules_ = RuleTable(map.find<RuleTable::Bytes>(base, Table::kRules));
+  journal_ = MoveJournal(map.find<MoveJournal::Bytes>(base, Table::kMoves));
+  fetches_ = FetchJournal(map.find<FetchJournal::Bytes>(base, Table::kFetches));
+}
+
+void NodeMemory::bind_catalog(const MemoryMap& map) {
+  std::byte* base = control_.base();
+  const auto lines = [&](Table table) {
+    return HashLines(map.find<HashLine>(base, table), map.count_of(table));
+  };
+  bucket_count_ = map.count_of(Table::kBlocks);
+  descriptions_ = DescriptionTable(map.find<OpenDescription>(base, Table::kDescriptions),
+                                   map.count_of(Table::kDescriptions),
+                                   map.find<Hold>(base, Table::kHolds), map.count_of(Table::kHolds),
+                                   map.find<DescriptionBoard>(base, Table::kDescriptionBoard));
+  catalog_ = BlockCatalog(
+      OwnerTable(map.find<std::atomic<std::uint32_t>>(base, Table::kGenerations),
+                 map.count_of(Table::kGenerations)),
+      ObjectTable(map.find<Object>(base, Table::kObjects), map.count_of(Table::kObjects),
+                  lines(Table::kObjectLines), map.find<ObjectBoard>(base, Table::kObjectBoard),
+                  boards_.unserved),
+      BlockDirectory(lines(Table::kBlockLines), map.find<BlockDescriptor>(base, Table::kBlocks),
+                     bucket_count_),
+      DirtyBlocks(map.find<Word>(base, Table::kDirtyMap), bucket_count_, boards_.flusher));
+}
+
+void NodeMemory::bind_pools(const MemoryMap& map) {
+  std::byte* base = control_.base();
   std::uint32_t first_bucket = 1;
   tier_count_ = 1;
   for (unsigned tier = 0; tier < kTiersMax; ++tier) {
     BucketPool::Words words{};
-    words.slabs = words_at(layout.slabs[tier]);
-    words.free_hint = words_at(layout.free_hint[tier]);
-    for (unsigned index = 0; index < kSizeClasses - 1; ++index) {
-      words.partial_hint[index] = words_at(layout.partial_hint[index]);
-    }
-    words.free_slabs = &header_->free_slabs[tier];
+    words.slabs = map.find<Word>(base, of_tier(Table::kSlabs, tier));
+    words.free_hint = map.find<Word>(base, of_tier(Table::kFreeHints, tier));
+    words.partial_hint[0] = map.find<Word>(base, Table::kSmallHints);
+    words.partial_hint[1] = map.find<Word>(base, Table::kMiddleHints);
+    words.free_slabs = &boards_.pools->free_slabs[tier];
     words.accounts = &accounts_->tiers[tier];
     BucketPool::Shape pool_shape;
-    pool_shape.slab_count = slabs_of(shape, tier);
+    pool_shape.slab_count = map.count_of(of_tier(Table::kSlabs, tier));
     pool_shape.descriptors_per_slab = tier == 0 ? kPagesPerBlock : 1;
     pool_shape.first_bucket = first_bucket;
     first_bucket += pool_shape.slab_count * pool_shape.descriptors_per_slab;
@@ -143,38 +112,34 @@ void NodeMemory::bind_pools(const MemoryShape& shape, const Layout& layout) {
 }
 
 Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
-                                      const std::array<std::string, kTiersMax>& pool_paths) {
+                                      const std::array<std::string, kTiersMax>& pool_directories) {
   NodeMemory memory;
-  const auto huge_pages = static_cast<HugePages>(shape.huge_pages);
-  // The tables stay on small or transparent pages: hugetlb pages would be reserved for all of their
-  // sparse size.
-  const HugePages control_pages =
-      huge_pages == HugePages::kNever ? HugePages::kNever : HugePages::kAdvise;
-  auto control = SharedSegment::create("cairn-control", control_bytes(shape), control_pages);
+  const MemoryMap map(shape);
+  auto control = SharedSegment::create("cairn-control", map.end(), pages_of_control(shape));
   if (!control) return control.status();
   memory.control_ = std::move(control.value());
-  auto data = SharedSegment::create("cairn-data", std::max<std::uint64_t>(shape.tier_bytes[0], 1),
-                                    huge_pages);
+  auto data = SharedSegment::create("cairn-data", bytes_of_data(shape),
+                                    static_cast<HugePages>(shape.huge_pages));
   if (!data) return data.status();
   memory.data_ = std::move(data.value());
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
     if (shape.tier_bytes[tier] == 0) continue;
     auto file = tier == shape.swap_tier
-                    ? FileTier::create_sparse(pool_paths[tier], shape.tier_bytes[tier])
-                    : FileTier::create(pool_paths[tier], shape.tier_bytes[tier]);
+                    ? FileTier::create_sparse(pool_directories[tier], shape.tier_bytes[tier])
+                    : FileTier::create(pool_directories[tier], shape.tier_bytes[tier]);
     if (!file) return file.status();
     memory.file_tiers_[tier] = std::move(file.value());
   }
-  CAIRN_RETURN_IF_ERROR(memory.bind(shape));
-  ControlHeader& header = memory.header();
-  header.layout_version = kLayoutVersion;
-  header.shape = shape;
-  header.shape.huge_pages = static_cast<std::uint32_t>(memory.data_.huge_pages());
-  memory.shape_ = header.shape;
-  header.service_pid.store(sys::getpid());
-  header.started = CycleAnchor::now();
+  MemoryShape shape_as_made = shape;
+  shape_as_made.huge_pages = static_cast<std::uint32_t>(memory.data_.huge_pages());
+  memory.bind(shape_as_made, map);
   for (unsigned tier = 0; tier < memory.tier_count_; ++tier) memory.pools_[tier].format();
-  header.magic = kControlMagic;
+  *memory.boards_.identity = NodeIdentity{.magic = kControlMagic,
+                                          .layout_version = kLayoutVersion,
+                                          .reserved = 0,
+                                          .layout_digest = map.digest(),
+                                          .shape = shape_as_made,
+                                          .started = CycleAnchor::now()};
   return memory;
 }
 
@@ -184,33 +149,25 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
   for (unsigned tier = 1; tier < kTiersMax; ++tier)
     memory.file_tiers_[tier] = FileTier(tier_fds[tier]);
   constexpr std::uint64_t kSegmentUnit = 2 * 1024 * 1024;
-  const auto huge_pages = static_cast<HugePages>(shape.huge_pages);
-  const HugePages control_pages =
-      huge_pages == HugePages::kNever ? HugePages::kNever : HugePages::kAdvise;
-  auto control = SharedSegment::attach(control_fd, round_up(control_bytes(shape), kSegmentUnit),
-                                       control_pages);
+  const MemoryMap map(shape);
+  auto control =
+      SharedSegment::attach(control_fd, round_up(map.end(), kSegmentUnit), pages_of_control(shape));
   if (!control) {
     if (data_fd >= 0) sys::close(data_fd);
     return control.status();
   }
   memory.control_ = std::move(control.value());
-  auto data = SharedSegment::attach(
-      data_fd, round_up(std::max<std::uint64_t>(shape.tier_bytes[0], 1), kSegmentUnit), huge_pages);
+  auto data = SharedSegment::attach(data_fd, round_up(bytes_of_data(shape), kSegmentUnit),
+                                    static_cast<HugePages>(shape.huge_pages));
   if (!data) return data.status();
   memory.data_ = std::move(data.value());
-  const auto* header = reinterpret_cast<const ControlHeader*>(memory.control_.base());
-  if (header->magic != kControlMagic || header->layout_version != kLayoutVersion) {
+  const auto* identity = map.find<NodeIdentity>(memory.control_.base(), Table::kIdentity);
+  if (identity->magic != kControlMagic || identity->layout_version != kLayoutVersion ||
+      identity->layout_digest != map.digest()) {
     return Status(StatusCode::kIncompatible, "the node runs another version of Cairn: restart it");
   }
-  CAIRN_RETURN_IF_ERROR(memory.bind(shape));
+  memory.bind(shape, map);
   return memory;
-}
-
-// As FlusherBell::ring().
-void NodeMemory::wake_organizer() const {
-  if (header_->organizer_sleeping.load(std::memory_order_seq_cst) == 0) return;
-  header_->organizer_wake.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(header_->organizer_wake);
 }
 
 // The bytes that were counted when they were fetched; 0 when the block has no mark.
@@ -242,25 +199,7 @@ void NodeMemory::tell(const AccessEvent& event) const {
   std::atomic<std::uint64_t>& word = told_[slot / 64];
   if ((word.load(std::memory_order_relaxed) & bit) == 0)
     word.fetch_or(bit, std::memory_order_seq_cst);
-  if (!wakes) return;
-  if (header_->events_are_urgent.load(std::memory_order_relaxed) == 0)
-    header_->events_are_urgent.store(1, std::memory_order_seq_cst);
-  if (header_->events_sleeping.load(std::memory_order_seq_cst) == 0) return;
-  // One of them is enough to wake it.
-  if (header_->events_sleeping.exchange(0) == 0) return;
-  header_->events_wake.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(header_->events_wake);
-}
-
-void NodeMemory::note_slabs_used(std::uint32_t past) const {
-  std::uint32_t seen = header_->used_slabs.load(std::memory_order_relaxed);
-  while (seen < past && !header_->used_slabs.compare_exchange_weak(seen, past)) {
-  }
-  const bool is_well_ahead =
-      header_->warm_slabs.load(std::memory_order_relaxed) > past + kWarmSlabsMin / 2;
-  if (seen >= past || is_well_ahead) return;
-  header_->warmer_wake.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(header_->warmer_wake);
+  if (wakes) boards_.events->note_urgent();
 }
 
 }  // namespace cairn

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a node as one process maps it: every table of the control segment, the bytes
-// of the RAM tier, and the pool files of the file tiers.
+// The shared memory of a node as one process maps it: the boards and tables of the control segment
+// (memory/tiers/memory_map.h), the bytes of the RAM tier, and the pool files of the file tiers.
 //
-// The control segment has a fixed layout that is computed once from the tiers' capacities: no
-// growth, no rehash, no allocator. Full tables degrade to pass-through and never fail the
-// application.
+// A function that needs one board takes that board, not the memory.
 //
-// Thread safety: immutable after construction; what it points to is synchronised by the tables
-// themselves.
+// Full tables degrade to pass-through and never fail the application.
+//
+// Thread safety: immutable after construction; what it points to is synchronised by the boards and
+// tables themselves.
 // Ownership: move-only; unmaps on destruction.
 #pragma once
 
@@ -15,140 +15,32 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 
 #include "base/check.h"
-#include "base/cycle_clock.h"
 #include "base/stamp_clock.h"
 #include "memory/arena/client_slot.h"
+#include "memory/arena/event_board.h"
 #include "memory/arena/event_ring.h"
 #include "memory/arena/owner.h"
+#include "memory/arena/service_board.h"
 #include "memory/arena/shared_segment.h"
 #include "memory/catalog/block_catalog.h"
 #include "memory/catalog/description_table.h"
+#include "memory/catalog/extend_locks.h"
 #include "memory/catalog/rule_table.h"
 #include "memory/pool/bucket_pool.h"
 #include "memory/pool/capacity_accounts.h"
 #include "memory/tiers/descriptor_room.h"
+#include "memory/tiers/device_board.h"
 #include "memory/tiers/fetch_journal.h"
 #include "memory/tiers/file_tier.h"
+#include "memory/tiers/memory_map.h"
 #include "memory/tiers/move_journal.h"
-#include "memory/tiers/published_plan.h"
+#include "memory/tiers/organizer_board.h"
+#include "memory/tiers/placement_board.h"
+#include "memory/tiers/warmer_board.h"
 
 namespace cairn {
-
-inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 12;
-
-// What the layout is computed from. Travels in the handshake; both sides compute the same layout.
-struct MemoryShape {
-  std::uint64_t tier_bytes[kTiersMax] = {};  // [0] is the RAM tier; 0 = absent
-  std::uint32_t clients_max = 1024;
-  std::uint32_t objects_max = 0;  // 0: one per 4 KiB of the RAM tier
-  // Open descriptions, and the holds of processes on them (memory/catalog/description_table.h).
-  std::uint32_t descriptions_max = 65536;
-  std::uint32_t holds_max = 4 * 65536;
-  std::uint32_t huge_pages = 0;  // a HugePages value
-  // The last tier, where scratch data goes that the others have no room for; 0: there is none.
-  std::uint32_t swap_tier = 0;
-};
-
-// First page of the control segment: identity, sizes, and the words that wake the service.
-struct ControlHeader {
-  std::uint64_t magic;
-  std::uint32_t layout_version;
-  std::uint32_t reserved;
-  MemoryShape shape;
-  CycleAnchor started;
-  std::atomic<std::int32_t> service_pid;
-  // Programs that cannot be intercepted are running in the node's process trees: close() stores at
-  // once.
-  std::atomic<std::uint32_t> foreign_programs;
-  std::atomic<std::uint32_t> detached;  // the service is leaving: write through
-  // A program has opened regular files with O_PATH: an unlinked file may be looked at after its
-  // last description is gone.
-  std::atomic<std::uint32_t> path_descriptors;
-  // Files that unserved processes use and that the table of objects had no room for: while there
-  // are any, the maker of a new object asks the service whether it is for one of them
-  // (service/write_back/unserved_files.h).
-  std::atomic<std::uint32_t> keys_unserved;
-  StampClock stamps;
-  // Where new blocks go, by the number of the policy. A bit of `plans_by_object` says that the
-  // policy keeps the pieces of a file together.
-  PublishedPlan plans[kPlansMax];
-  std::atomic<std::uint32_t> plans_by_object;
-  // While a policy rations the RAM tier: of a new file that many blocks may go there, what comes
-  // behind them goes below. 0: no limit.
-  std::atomic<std::uint32_t> plan_memory_blocks[kPlansMax];
-  // A bit says of a policy that it would rather have room made in RAM than place what is written
-  // below: the organizer is at it, and who writes waits for it.
-  std::atomic<std::uint32_t> plans_making_room;
-  // Bytes per second that the device of a tier takes, measured; 0: nobody has said.
-  std::atomic<double> tier_bandwidth[kTiersMax];
-  // What holds for a file that no rule speaks of: bits of an ObjectHandling.
-  std::atomic<std::uint32_t> default_handling;
-  // Wake the organizer when a tier has fewer (more) free slabs: the plans are to be made anew.
-  std::atomic<std::uint32_t> plan_low_slabs[kTiersMax];
-  std::atomic<std::uint32_t> plan_high_slabs[kTiersMax];
-  alignas(64) std::atomic<std::uint32_t> flusher_wake;  // futex: dirty data appeared
-  std::atomic<std::uint32_t> flusher_sleeping;
-  // The organizer sleeps until somebody reads, to see what is hot: the reader wakes it once.
-  std::atomic<std::uint32_t> rank_wanted;
-  alignas(64) std::atomic<std::uint32_t> organizer_wake;  // futex: a tier is short of room
-  std::atomic<std::uint32_t> organizer_sleeping;
-  // When a program last waited for room in RAM, and when it did so in vain (coarse ms); how often
-  // blocks have left it.
-  std::atomic<std::uint32_t> room_wanted_ms;
-  std::atomic<std::uint32_t> room_missed_ms;
-  std::atomic<std::uint32_t> room_made;
-  // wake the organizer below this many free slabs
-  std::atomic<std::uint32_t> low_slabs[kTiersMax];
-  // With more free slabs of RAM than that, whatever is read moves up into it.
-  std::atomic<std::uint32_t> roomy_slabs;
-  // What is read for the first time is not worth a write to any tier below: without room in RAM it
-  // is not placed.
-  std::atomic<std::uint32_t> reads_stay_above;
-  // With fewer, what has been used more often than what had to leave lately: PromotionBar.
-  std::atomic<std::uint64_t> promotion_bar;
-  alignas(64) std::atomic<std::uint32_t> events_wake;  // futex: some process has told an event
-  std::atomic<std::uint32_t> events_sleeping;
-  std::atomic<std::uint32_t> events_are_urgent;  // some that were told since the last look
-  // What the service wants to know of; what is less than that, too. 0: nobody tells it anything.
-  static constexpr std::uint32_t kEventsOfReads = 1;
-  static constexpr std::uint32_t kEventsOfWrites = 2;
-  std::atomic<std::uint32_t> events_wanted;
-  // Which files are opened decides what is fetched next: the service is woken for each.
-  std::atomic<std::uint32_t> opens_are_urgent;
-  // When a program last read from the device of a tier (coarse ms): moves then give way to it.
-  alignas(64) std::atomic<std::uint32_t> device_read_ms[kTiersMax];
-  // Of 256 reads of a file tier, how many go to the backing store: its device is saturated.
-  std::atomic<std::uint32_t> read_around[kTiersMax];
-  alignas(64) std::atomic<std::uint32_t> object_cursor;
-  ObjectCounts object_counts;
-  std::atomic<std::uint32_t> description_cursor;
-  std::atomic<std::uint32_t> hold_cursor;
-  std::atomic<std::uint32_t> descriptions_full;  // FullMark
-  std::atomic<std::uint32_t> holds_full;
-  alignas(64) std::atomic<std::uint32_t> free_slabs[kTiersMax];
-  alignas(64)
-      std::atomic<std::uint32_t> openings;  // of all clients; see frontends/client/opening_guard.h
-  // Files whose descriptor would be one too many are written through.
-  DescriptorRoom descriptor_room;
-  alignas(64) std::atomic<std::uint64_t> dirty_bytes;  // estimate: dirty pages, all tiers
-  // Slabs of the RAM tier below `warm_slabs` have had their memory allocated ahead of use;
-  // `used_slabs` is the highest that was ever leased. See service/capacity/page_warmer.h.
-  alignas(64) std::atomic<std::uint32_t> used_slabs;
-  std::atomic<std::uint32_t> warm_slabs;
-  std::atomic<std::uint32_t> warmer_wake;  // futex
-  // Whoever makes a backing file longer holds its object's lock of these: asking for the size and
-  // setting it is two calls, and a write that ended past it in between would be cut off. Taken
-  // last, below the locks of blocks.
-  static constexpr unsigned kExtendLocks = 64;
-  alignas(64) OwnedLock extend_locks[kExtendLocks];
-};
-static_assert(sizeof(ControlHeader) <= 4096, "the header is one page");
-static_assert(std::is_trivially_copyable_v<MemoryShape>, "it travels in the handshake");
-static_assert(alignof(ControlHeader) == 64, "words of different writers share no line");
 
 class NodeMemory {
  public:
@@ -156,20 +48,30 @@ class NodeMemory {
   NodeMemory(NodeMemory&&) = default;
   NodeMemory& operator=(NodeMemory&&) = default;
 
-  // Creates and formats the segments (node service only). `pool_paths[t]` is the pool file of tier
-  // t >= 1.
+  // Creates and formats the segments (node service only). Tier t >= 1 makes its pool file in
+  // `pool_directories[t]`.
   static Result<NodeMemory> create(const MemoryShape& shape,
-                                   const std::array<std::string, kTiersMax>& pool_paths);
+                                   const std::array<std::string, kTiersMax>& pool_directories);
   // Maps what the service sent. Takes ownership of the descriptors (-1 = absent).
   // Errors: kIncompatible when magic, version or sizes do not agree.
   static Result<NodeMemory> attach(const MemoryShape& shape, int control_fd, int data_fd,
                                    const std::array<int, kTiersMax>& tier_fds);
 
-  static std::uint64_t control_bytes(const MemoryShape& shape);
+  const NodeIdentity& identity() const { return *boards_.identity; }
+  ServiceBoard& service_board() const { return *boards_.service; }
+  UnservedBoard& unserved_board() const { return *boards_.unserved; }
+  StampClock& stamp_clock() const { return *boards_.stamps; }
+  PlacementBoard& placement_board() const { return *boards_.placement; }
+  DeviceBoard& device_board() const { return *boards_.devices; }
+  FlusherBoard& flusher_board() const { return *boards_.flusher; }
+  OrganizerBoard& organizer_board() const { return *boards_.organizer; }
+  EventBoard& event_board() const { return *boards_.events; }
+  WarmerBoard& warmer_board() const { return *boards_.warmer; }
+  DescriptorRoom& descriptor_room() const { return *boards_.descriptor_room; }
+  ExtendLocks& extend_locks() const { return *boards_.extend_locks; }
 
-  ControlHeader& header() const { return *header_; }
   ClientSlot& slot(std::uint16_t index) const { return slots_[index]; }
-  // As it was agreed upon, whatever stands in the header now.
+  // As it was agreed upon, whatever stands in the segment now.
   const MemoryShape& shape() const { return shape_; }
   std::uint32_t slot_count() const { return shape_.clients_max; }
   // All blocks, and whatever changes them.
@@ -177,9 +79,7 @@ class NodeMemory {
   const OwnerTable& owners() const { return catalog_.owners(); }
   OwnerTable& owners() { return catalog_.owners(); }
   ObjectTable& objects() const { return catalog_.objects(); }
-  OwnedLock& extend_lock(ObjectIndex object) const {
-    return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
-  }
+  OwnedLock& extend_lock(ObjectIndex object) const { return boards_.extend_locks->of(object); }
   RuleTable& rules() const { return rules_; }
   // What rules say of this block alone. Files without rules for parts cost one test of a flag word
   // that the caller has at hand anyway.
@@ -249,30 +149,34 @@ class NodeMemory {
     catalog_.dirty().for_each_maybe_dirty(visit);
   }
 
-  void note_device_read(TierId tier, std::uint32_t now_ms) const {
-    std::atomic<std::uint32_t>& seen = header_->device_read_ms[raw(tier)];
-    if (seen.load(std::memory_order_relaxed) != now_ms)
-      seen.store(now_ms, std::memory_order_relaxed);
-  }
-  void wake_flusher() const { catalog_.dirty().bell().ring(); }
-  void wake_organizer() const;
-  // Memory that is kept allocated ahead of use: 16 to 256 MiB.
-  static constexpr std::uint32_t kWarmSlabsMin = 256;
-  static constexpr std::uint32_t kWarmSlabsMax = 4096;
-  // Slabs up to `past` of the RAM tier are in use: have memory for the next ones allocated in the
-  // background.
-  void note_slabs_used(std::uint32_t past) const;
-
  private:
-  struct Layout;
-  Status bind(const MemoryShape& shape);
-  void bind_pools(const MemoryShape& shape, const Layout& layout);
+  // Of the control segment.
+  struct Boards {
+    NodeIdentity* identity;
+    ServiceBoard* service;
+    UnservedBoard* unserved;
+    StampClock* stamps;
+    PlacementBoard* placement;
+    DeviceBoard* devices;
+    FlusherBoard* flusher;
+    OrganizerBoard* organizer;
+    EventBoard* events;
+    WarmerBoard* warmer;
+    PoolBoard* pools;
+    DescriptorRoom* descriptor_room;
+    ExtendLocks* extend_locks;
+  };
+
+  void bind(const MemoryShape& shape, const MemoryMap& map);
+  void bind_boards(const MemoryMap& map);
+  void bind_catalog(const MemoryMap& map);
+  void bind_pools(const MemoryMap& map);
   std::size_t take_mark(BucketIndex bucket) const;
 
   MemoryShape shape_;
   SharedSegment control_;
   SharedSegment data_;
-  ControlHeader* header_ = nullptr;
+  Boards boards_{};
   AccountTable* accounts_ = nullptr;
   ClientSlot* slots_ = nullptr;
   BlockCatalog catalog_;

@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "memory/tiers/node_memory.h"
+#include "memory/pool/bucket_pool.h"
+#include "memory/tiers/organizer_board.h"
 
 namespace cairn {
 
@@ -20,17 +21,15 @@ class PromotionBar {
  public:
   static constexpr std::uint32_t kHoldsMs = 1000;
 
-  // `frequency`: of what had to leave.
-  static void raise(ControlHeader& header, std::uint32_t frequency, std::uint32_t now_ms) {
-    header.promotion_bar.store(std::uint64_t{now_ms} << 32 | frequency, std::memory_order_relaxed);
+  // `frequency`: of the blocks that had to leave.
+  static void raise(OrganizerBoard& board, std::uint32_t frequency, std::uint32_t now_ms) {
+    board.promotion_bar.store(std::uint64_t{now_ms} << 32 | frequency, std::memory_order_relaxed);
   }
-  static bool is_passed(const NodeMemory& memory, std::uint32_t frequency, std::uint32_t now_ms) {
-    const ControlHeader& header = memory.header();
-    if (memory.pool(TierId::kMemory).free_slabs() >
-        header.roomy_slabs.load(std::memory_order_relaxed)) {
-      return true;
-    }
-    const std::uint64_t bar = header.promotion_bar.load(std::memory_order_relaxed);
+  // `memory`: the pool of the RAM tier.
+  static bool is_passed(const OrganizerBoard& board, const BucketPool& memory,
+                        std::uint32_t frequency, std::uint32_t now_ms) {
+    if (memory.free_slabs() > board.roomy_slabs.load(std::memory_order_relaxed)) return true;
+    const std::uint64_t bar = board.promotion_bar.load(std::memory_order_relaxed);
     const auto since_ms = now_ms - static_cast<std::uint32_t>(bar >> 32);
     const std::uint32_t least = since_ms < kHoldsMs ? static_cast<std::uint32_t>(bar) : 0;
     return frequency > std::max(least, 1U);  // it is 1 when nobody has come back to the block yet

@@ -20,8 +20,7 @@ bool is_referred_to(const Object& object) {
 
 template <typename Visit>
 void Audit::for_each_object(Visit&& visit) const {
-  const std::uint32_t used =
-      used_records(memory_.header().object_cursor, memory_.objects().capacity());
+  const std::uint32_t used = memory_.objects().used();
   for (std::uint32_t index = 1; index < used; ++index) {
     if (memory_.objects().at(static_cast<ObjectIndex>(index)).has(kObjectLive)) {
       visit(static_cast<ObjectIndex>(index));
@@ -40,8 +39,7 @@ Audit::Outcome Audit::run(Actor& actor) {
 bool Audit::correct_references(Actor& actor) {
   const std::uint64_t epoch = clients_.attach_count();
   std::vector<DescriptionIndex> descriptions;
-  const std::uint32_t used =
-      used_records(memory_.header().description_cursor, memory_.descriptions().capacity());
+  const std::uint32_t used = memory_.descriptions().used();
   for (std::uint32_t index = 1; index < used; ++index) {
     const auto description = static_cast<DescriptionIndex>(index);
     if (memory_.descriptions().at(description).object.load() != 0)
@@ -113,8 +111,8 @@ bool Audit::correct_blocks(Actor&) {
     const Stillness still = hold_still_();
     if (!still || has_dirty_pages() || !is_quiet_()) return;
     is_right = true;
-    memory_.header().dirty_bytes.store(0);
-    memory_.header().openings.store(0);
+    memory_.flusher_board().dirty_bytes.store(0);
+    memory_.service_board().openings.store(0);
     for (const auto& [index, count] : before) {
       Object& object = memory_.objects().at(static_cast<ObjectIndex>(index));
       object.dirty_blocks.store(0);

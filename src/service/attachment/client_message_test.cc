@@ -135,10 +135,9 @@ class ClientMessages : public ::testing::Test {
 
   int sockets_[2] = {-1, -1};
   std::array<Object, kObjects> objects_{};
-  std::atomic<std::uint32_t> cursor_{0};
-  ObjectCounts counts_{1, 0};
-  std::atomic<std::uint32_t> unserved_{0};
-  ObjectTable table_{objects_.data(), kObjects, HashLines(), &cursor_, &counts_, &unserved_};
+  ObjectBoard board_{};
+  UnservedBoard unserved_{};
+  ObjectTable table_{objects_.data(), kObjects, HashLines(), &board_, &unserved_};
 };
 
 TEST_F(ClientMessages, RightOnesAreUnderstood) {

@@ -97,7 +97,7 @@ CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
   sum(Counter::kReadBytes) += sum(Counter::kPlainHitBytes);
   sum(Counter::kHitBytesMemory) += sum(Counter::kPlainHitBytes);
   std::uint64_t& time = sum(Counter::kIoCycles);
-  time = memory_.header().started.to_nanos(time);
+  time = memory_.identity().started.to_nanos(time);
   return sums;
 }
 
@@ -117,7 +117,7 @@ void ClientTable::release(std::uint16_t index) {
   for (CounterShard& shard : slot.shards) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
   }
-  memory_.header().openings.fetch_sub(slot.openings.exchange(0));
+  memory_.service_board().openings.fetch_sub(slot.openings.exchange(0));
   budget_.give_back_client(index);
   slot.has_worked.store(0, std::memory_order_relaxed);
   memory_.events(index).demands.store(0, std::memory_order_relaxed);
@@ -207,14 +207,14 @@ void ClientTable::note_foreign(const ForeignProgram& program) {
   std::vector<ForeignProgram>& of_run = runs_[program.run].foreign;
   if (of_run.size() < kForeignPerRunMax) of_run.push_back(program);
   if (foreign_.insert_or_assign(program.pid, program).second) {
-    memory_.header().foreign_programs.fetch_add(1, std::memory_order_acq_rel);
+    memory_.unserved_board().foreign_programs.fetch_add(1, std::memory_order_acq_rel);
   }
 }
 
 void ClientTable::end_foreign(pid_t pid) {
   const std::lock_guard lock(mutex_);
   if (foreign_.erase(pid) != 0) {
-    memory_.header().foreign_programs.fetch_sub(1, std::memory_order_acq_rel);
+    memory_.unserved_board().foreign_programs.fetch_sub(1, std::memory_order_acq_rel);
   }
 }
 

@@ -100,16 +100,14 @@ void finish_release(Actor& actor, const DescriptionTable::Released& released) {
 // Calls visit(OwnedLock&) for every lock of the arena but those of the buckets.
 template <typename Visit>
 void for_each_lock(const NodeMemory& memory, Visit&& visit) {
-  ControlHeader& header = memory.header();
-  for (OwnedLock& lock : header.extend_locks) visit(lock);
-  const std::uint32_t objects = used_records(header.object_cursor, memory.objects().capacity());
+  for (OwnedLock& lock : memory.extend_locks().locks) visit(lock);
+  const std::uint32_t objects = memory.objects().used();
   for (std::uint32_t index = 1; index < objects; ++index) {
     Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
     visit(object.lock);
     visit(object.append_lock);
   }
-  const std::uint32_t descriptions =
-      used_records(header.description_cursor, memory.descriptions().capacity());
+  const std::uint32_t descriptions = memory.descriptions().used();
   for (std::uint32_t index = 1; index < descriptions; ++index) {
     visit(memory.descriptions().at(static_cast<DescriptionIndex>(index)).offset_lock);
   }
@@ -135,8 +133,7 @@ std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
                           std::vector<TransitHold>* in_transit) {
   DescriptionTable& descriptions = actor.memory->descriptions();
   std::uint32_t count = 0;
-  const std::uint32_t used =
-      used_records(actor.memory->header().hold_cursor, descriptions.hold_capacity());
+  const std::uint32_t used = descriptions.used_holds();
   for (std::uint32_t index = 1; index < used; ++index) {
     const auto hold = static_cast<HoldIndex>(index);
     const DescriptionTable::HoldView seen = descriptions.view(hold);

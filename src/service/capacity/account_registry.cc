@@ -119,7 +119,7 @@ void AccountRegistry::open(AccountId account, const std::map<unsigned, std::uint
     table.tiers[tier].reserve(account, static_cast<std::uint32_t>(slabs));
     table.reserved_tiers.fetch_or(1U << tier, std::memory_order_release);
   }
-  if (!slabs_of.empty()) memory_.wake_organizer();
+  if (!slabs_of.empty()) memory_.organizer_board().bell.ring();
 }
 
 void AccountRegistry::end_run(std::uint32_t run) {
@@ -133,7 +133,7 @@ void AccountRegistry::end_run(std::uint32_t run) {
   accounts_.erase(found);
   free_.push_back(account);
   CAIRN_CHECK(free_.size() < kRuleAccountsFirst);
-  memory_.wake_organizer();
+  memory_.organizer_board().bell.ring();
 }
 
 // Nothing is reserved for the account any more, and what it has is nobody's. Requires: the mutex.
@@ -200,7 +200,7 @@ void AccountRegistry::close_for_rule(const RuleKey& rule) {
   of_rules_.erase(found);
   free_for_rules_.emplace_back(account, rule.pattern);
   CAIRN_CHECK(free_for_rules_.size() <= kAccountsMax - kRuleAccountsFirst);
-  memory_.wake_organizer();
+  memory_.organizer_board().bell.ring();
 }
 
 // Requires: the mutex.

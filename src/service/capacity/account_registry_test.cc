@@ -14,7 +14,7 @@ using testing::kMiB;
 class AccountRegistryTest : public ::testing::Test {
  protected:
   AccountRegistryTest() {
-    memory_ = testing::make_memory(testing::memory_only(32 * kMiB), "");
+    memory_ = testing::make_memory(testing::memory_only(32 * kMiB));
     descriptors_.emplace(memory_);
     descriptors_->measure();
     clients_.emplace(memory_, *descriptors_);

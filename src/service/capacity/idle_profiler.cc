@@ -79,7 +79,7 @@ bool IdleProfiler::wait_until_idle() {
   for (;;) {
     calls_seen_ = calls_so_far();
     if (!pause(config_.profile_idle_ms)) return false;
-    const bool is_stored = memory_.header().dirty_bytes.load(std::memory_order_relaxed) == 0;
+    const bool is_stored = memory_.flusher_board().dirty_bytes.load(std::memory_order_relaxed) == 0;
     if (is_stored && calls_so_far() == calls_seen_) return true;
   }
 }
@@ -125,7 +125,7 @@ void IdleProfiler::take(unsigned tier, const std::vector<profiler::DeviceProfile
         return left.figures.write_bandwidth.value < right.figures.write_bandwidth.value;
       });
   placement_.set_figures(tier, profiler::tier_figures(*slowest));
-  memory_.wake_organizer();
+  memory_.organizer_board().bell.ring();
   log_("tier " + tier_name(config_, tier) +
        " was measured in idle time: " + profiler::tier_figures(*slowest).source);
 }

@@ -30,7 +30,7 @@ DeviceProfile profile_of(double bandwidth) {
 class IdleProfilerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    memory_ = testing::make_memory(testing::memory_only(16 * kBlockBytes), "");
+    memory_ = testing::make_memory(testing::memory_only(16 * kBlockBytes));
     config_.profile_idle_ms = 5;
     placement_.emplace(memory_, std::vector<profiler::TierFigures>(1), nullptr);
     file_ = "/tmp/cairn-idle-profiler-test-" + std::to_string(::getpid()) + ".json";
@@ -99,14 +99,14 @@ TEST_F(IdleProfilerTest, GivesWayToProgramsAndTriesAgain) {
 
 TEST_F(IdleProfilerTest, WaitsUntilEverythingIsStored) {
   std::atomic<int> begun{0};
-  memory_.header().dirty_bytes.store(kPageBytes);
+  memory_.flusher_board().dirty_bytes.store(kPageBytes);
   measure_with([&](const std::string&, const std::atomic<bool>&) {
     ++begun;
     return Result<std::vector<DeviceProfile>>(std::vector{profile_of(1e9)});
   });
   ::usleep(50'000);
   EXPECT_EQ(begun.load(), 0);
-  memory_.header().dirty_bytes.store(0);
+  memory_.flusher_board().dirty_bytes.store(0);
   EXPECT_TRUE(wait_for([&] { return begun.load() == 1; }));
 }
 

@@ -50,9 +50,10 @@ OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const Nod
       free_slabs_before_(memory.pool(TierId::kMemory).free_slabs()) {
   const auto limits = watermarks_of(memory, config);
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
-    memory.header().low_slabs[tier].store(limits[tier].low_slabs, std::memory_order_relaxed);
+    memory.organizer_board().low_slabs[tier].store(limits[tier].low_slabs,
+                                                   std::memory_order_relaxed);
   }
-  memory.header().roomy_slabs.store(limits[0].high_slabs, std::memory_order_relaxed);
+  memory.organizer_board().roomy_slabs.store(limits[0].high_slabs, std::memory_order_relaxed);
 }
 
 OrganizerThread::~OrganizerThread() { stop(); }
@@ -65,22 +66,21 @@ void OrganizerThread::start() {
 void OrganizerThread::stop() {
   if (!thread_.joinable()) return;
   stopping_.store(true);
-  memory_.header().organizer_wake.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(memory_.header().organizer_wake);
+  memory_.organizer_board().bell.ring_anyway();
   thread_.join();
 }
 
-void OrganizerThread::sleep(std::uint32_t seen, int timeout_ms) {
-  ControlHeader& header = memory_.header();
-  header.organizer_sleeping.store(1, std::memory_order_seq_cst);
-  bool is_short = false;
-  const unsigned tiers = memory_.tiers_for(BufferingMode::kAsync);
-  for (unsigned tier = 0; tier < tiers && timeout_ms == kIdleMs; ++tier) {
-    const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
-    is_short = is_short || (!gave_up_ && pool.common_slabs() < header.low_slabs[tier].load());
-  }
-  if (!stopping_.load() && !is_short) futex_wait(header.organizer_wake, seen, timeout_ms);
-  header.organizer_sleeping.store(0, std::memory_order_seq_cst);
+void OrganizerThread::sleep(std::uint32_t heard, int timeout_ms) {
+  OrganizerBoard& board = memory_.organizer_board();
+  board.bell.sleep(heard, timeout_ms, [&] {
+    if (stopping_.load()) return true;
+    if (gave_up_ || timeout_ms != kIdleMs) return false;
+    for (unsigned tier = 0; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier) {
+      const auto id = static_cast<TierId>(tier);
+      if (board.is_short(id, memory_.pool(id).common_slabs())) return true;
+    }
+    return false;
+  });
 }
 
 void OrganizerThread::run() {
@@ -93,10 +93,9 @@ void OrganizerThread::run() {
                       watermarks_of(memory_, config_));
   TierMovers movers(memory_, self_, placement_.default_policy(), replacement_,
                     watermarks_of(memory_, config_));
-  ControlHeader& header = memory_.header();
   int again_ms = 0;
   while (!stopping_.load()) {
-    const std::uint32_t seen = header.organizer_wake.load(std::memory_order_acquire);
+    const std::uint32_t heard = memory_.organizer_board().bell.listen();
     const Room room = make_room(movers);
     const int bursts_again_ms = follow_bursts(organizer, actor);
     placement_.refresh();
@@ -107,14 +106,14 @@ void OrganizerThread::run() {
     is_at_rest_.store(room != Room::kGoingOn);
     if (room == Room::kEnough || room == Room::kGoingOn) {
       again_ms = 0;
-      sleep(seen, std::min(rank_again_ms, bursts_again_ms));
+      sleep(heard, std::min(rank_again_ms, bursts_again_ms));
     } else if (room == Room::kProgress) {
       again_ms = kAgainMsMin;
-      sleep(seen, again_ms);
+      sleep(heard, again_ms);
     } else {
       again_ms = std::min(std::max(again_ms * 2, kAgainMsMin), kAgainMsMax);
       // With nothing dirty in the way only a client can change anything, and it wakes us.
-      sleep(seen, header.dirty_bytes.load() != 0 ? again_ms : kIdleMs);
+      sleep(heard, memory_.flusher_board().dirty_bytes.load() != 0 ? again_ms : kIdleMs);
     }
     is_at_rest_.store(false);
   }
@@ -181,7 +180,7 @@ int OrganizerThread::follow_hotness(Organizer& organizer, Actor& actor) {
   if (!rising_.empty()) return 1;
   if (!is_quiet) return static_cast<int>(rank_every_ms_);
   // The next reader wakes this thread.
-  memory_.header().rank_wanted.store(1, std::memory_order_seq_cst);
+  memory_.organizer_board().rank_wanted.store(1, std::memory_order_seq_cst);
   return kIdleMs;
 }
 

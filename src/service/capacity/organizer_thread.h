@@ -39,7 +39,7 @@ class OrganizerThread {
     kStuck      // still short, and nothing can leave before it is stored
   };
   void run();
-  void sleep(std::uint32_t seen, int timeout_ms);
+  void sleep(std::uint32_t heard, int timeout_ms);
   Room make_room(TierMovers& movers);
   void reclaim_objects(Actor& actor) const;
   // Follows the files' hotness where a policy places by it. Returns when to look again; kIdleMs:

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "base/futex.h"
 #include "base/ids.h"
 #include "base/system_call.h"
 
@@ -26,34 +25,33 @@ void PageWarmer::start() {
 void PageWarmer::stop() {
   if (!thread_.joinable()) return;
   stopping_ = true;
-  memory_.header().warmer_wake.fetch_add(1);
-  futex_wake(memory_.header().warmer_wake);
+  memory_.warmer_board().bell.ring_anyway();
   thread_.join();
 }
 
 std::uint32_t PageWarmer::target() const {
-  const std::uint32_t used = memory_.header().used_slabs.load(std::memory_order_acquire);
+  const std::uint32_t used = memory_.warmer_board().used_slabs.load(std::memory_order_acquire);
   const std::uint32_t ahead =
-      std::clamp(used, NodeMemory::kWarmSlabsMin, NodeMemory::kWarmSlabsMax);
+      std::clamp(used, WarmerBoard::kAheadSlabsMin, WarmerBoard::kAheadSlabsMax);
   return std::min(used + ahead, memory_.pool(TierId::kMemory).slab_count());
 }
 
 void PageWarmer::run() {
   pthread_setname_np(pthread_self(), "cairn-warmer");
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(sys::gettid()), kNice);
-  ControlHeader& header = memory_.header();
+  WarmerBoard& board = memory_.warmer_board();
   while (!stopping_) {
-    const std::uint32_t seen = header.warmer_wake.load(std::memory_order_acquire);
-    std::uint32_t warm = header.warm_slabs.load(std::memory_order_relaxed);
+    const std::uint32_t heard = board.bell.listen();
+    std::uint32_t warm = board.warm_slabs.load(std::memory_order_relaxed);
     // What the application touched by itself meanwhile needs no second visit.
-    warm = std::max(warm, std::min(header.used_slabs.load(), target()));
+    warm = std::max(warm, std::min(board.used_slabs.load(), target()));
     if (warm < target()) {
       const std::uint32_t count = std::min(kSlabsPerStep, target() - warm);
       memory_.data().populate(std::size_t{warm} * kBlockBytes, std::size_t{count} * kBlockBytes);
-      header.warm_slabs.store(warm + count, std::memory_order_release);
+      board.warm_slabs.store(warm + count, std::memory_order_release);
       continue;
     }
-    futex_wait(header.warmer_wake, seen, kSleepMs);
+    board.bell.sleep(heard, kSleepMs, [&] { return stopping_.load() || warm < target(); });
   }
 }
 

@@ -54,8 +54,6 @@ std::uint32_t slabs_of_room(const TierView& tier, std::uint64_t wanted_bytes) {
   return static_cast<std::uint32_t>(bytes / kBlockBytes);
 }
 
-static_assert(kPlansMax <= 32, "ControlHeader has a bit for each plan");
-
 void set_bit(std::atomic<std::uint32_t>& bits, std::uint32_t bit, bool is_set) {
   if (is_set) {
     bits.fetch_or(bit, std::memory_order_relaxed);
@@ -147,8 +145,8 @@ void PlacementEngine::set_figures(unsigned tier, const profiler::TierFigures& fi
 // Requires: the figures' mutex, or that nobody else is there yet.
 void PlacementEngine::announce_bandwidths() const {
   for (unsigned tier = 0; tier < std::min<std::size_t>(figures_.size(), kTiersMax); ++tier) {
-    memory_.header().tier_bandwidth[tier].store(figures_[tier].write_bandwidth,
-                                                std::memory_order_relaxed);
+    memory_.device_board().bandwidth[tier].store(figures_[tier].write_bandwidth,
+                                                 std::memory_order_relaxed);
   }
 }
 
@@ -195,14 +193,14 @@ void PlacementEngine::announce(unsigned number, std::span<const TierView> tiers)
   CAIRN_CHECK(number < slots_.size());
   const Slot& slot = slots_[number];
   CAIRN_CHECK(slot.is_solved);
-  ControlHeader& header = memory_.header();
-  header.plans[number].store(slot.plan.pattern.tiers);
-  header.plan_memory_blocks[number].store(
-      places_by_hotness(*slot.policy) ? blocks_of_small_file(tiers) : 0);
+  PlacementBoard& board = memory_.placement_board();
+  board.plans[number].store(slot.plan.pattern.tiers);
+  board.memory_blocks[number].store(places_by_hotness(*slot.policy) ? blocks_of_small_file(tiers)
+                                                                    : 0);
   const std::uint32_t bit = 1U << number;
-  set_bit(header.plans_by_object, bit, slot.plan.order == PlanOrder::kPerUnit);
+  set_bit(board.keeps_together, bit, slot.plan.order == PlanOrder::kPerUnit);
   const auto rooms = slot.plan.rooms_to_make();
-  set_bit(header.plans_making_room, bit,
+  set_bit(board.makes_room, bit,
           std::any_of(rooms.begin(), rooms.end(),
                       [](const PlacementStep& step) { return step.tier == TierId::kMemory; }));
 }
@@ -230,14 +228,14 @@ void PlacementEngine::refresh() {
 
 // Clients wake the organizer when the room of a tier leaves the band for which the plans were made.
 void PlacementEngine::announce_thresholds(const std::vector<TierView>& tiers) {
-  ControlHeader& header = memory_.header();
+  PlacementBoard& board = memory_.placement_board();
   for (const TierView& tier : tiers) {
     const auto slabs = static_cast<std::uint32_t>(tier.capacity_bytes / kBlockBytes);
     const std::uint32_t step = std::max<std::uint32_t>(slabs / kPlanStepsPerTier, 1);
     const auto free = static_cast<std::uint32_t>(tier.free_bytes / kBlockBytes);
-    header.plan_low_slabs[raw(tier.id)].store(free > step ? free - step : 0,
-                                              std::memory_order_relaxed);
-    header.plan_high_slabs[raw(tier.id)].store(free + step, std::memory_order_relaxed);
+    board.plan_low_slabs[raw(tier.id)].store(free > step ? free - step : 0,
+                                             std::memory_order_relaxed);
+    board.plan_high_slabs[raw(tier.id)].store(free + step, std::memory_order_relaxed);
   }
 }
 
@@ -258,9 +256,9 @@ std::vector<RisingFile> PlacementEngine::rank() {
   if (policies == 0) return {};
   std::vector<TierView> tiers = views();
   // What the organizer keeps free is nobody's home.
-  const ControlHeader& header = memory_.header();
+  const OrganizerBoard& board = memory_.organizer_board();
   for (TierView& tier : tiers)
-    tier.reserve_bytes = std::uint64_t{header.low_slabs[raw(tier.id)].load()} * kBlockBytes;
+    tier.reserve_bytes = std::uint64_t{board.low_slabs[raw(tier.id)].load()} * kBlockBytes;
   std::vector<RisingFile> rising = hotness_.rank(policies, tiers);
   for (std::size_t tier = 0; tier < tiers.size(); ++tier)
     hotness_min_[tier].store(tiers[tier].hotness_min, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ class PlacementEngineTest : public ::testing::Test {
   void SetUp() override {
     MemoryShape shape = testing::memory_only(kMemorySlabs * kBlockBytes);
     shape.tier_bytes[1] = shape.tier_bytes[2] = 2 * kMemorySlabs * kBlockBytes;
-    memory_ = testing::make_memory(shape, "placement-engine-test");
+    memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
     object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     std::vector<profiler::TierFigures> figures(3);
@@ -41,7 +41,7 @@ class PlacementEngineTest : public ::testing::Test {
     }
   }
   bool makes_room(unsigned policy) const {
-    return (memory_.header().plans_making_room.load() >> policy & 1) != 0;
+    return (memory_.placement_board().makes_room.load() >> policy & 1) != 0;
   }
 
   NodeMemory memory_;
@@ -60,7 +60,7 @@ TEST_F(PlacementEngineTest, TheDefaultRatherHasRoomMadeInMemoryThanPlacesBelow) 
   EXPECT_TRUE(makes_room(0));
   EXPECT_FALSE(makes_room(1)) << "round-robin takes what there is";
   EXPECT_GE(engine_->rooms_wanted()[0], kMemorySlabs / 4);
-  EXPECT_EQ(memory_.header().plans[0].at(0), TierId::kMemory);
+  EXPECT_EQ(memory_.placement_board().plans[0].at(0), TierId::kMemory);
   empty_memory();
   engine_->refresh();
   EXPECT_FALSE(makes_room(0));
@@ -68,11 +68,11 @@ TEST_F(PlacementEngineTest, TheDefaultRatherHasRoomMadeInMemoryThanPlacesBelow) 
 }
 
 TEST_F(PlacementEngineTest, ClientsAndMoversAreToldWhatWasMeasured) {
-  EXPECT_EQ(memory_.header().tier_bandwidth[2].load(), 5e8);
+  EXPECT_EQ(memory_.device_board().bandwidth[2].load(), 5e8);
   profiler::TierFigures figures;
   figures.write_bandwidth = 3e8;
   engine_->set_figures(2, figures);
-  EXPECT_EQ(memory_.header().tier_bandwidth[2].load(), 3e8);
+  EXPECT_EQ(memory_.device_board().bandwidth[2].load(), 3e8);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ void ReadBalancer::step(double seconds) {
   double meant = 0;
   std::array<double, kTiersMax> part{};
   for (unsigned tier = 1; tier < memory_.tier_count(); ++tier) {
-    const std::uint32_t share = memory_.header().read_around[tier].load(std::memory_order_relaxed);
+    const std::uint32_t share =
+        memory_.device_board().read_around[tier].load(std::memory_order_relaxed);
     part[tier] = share * since(hit_bytes_counter(static_cast<TierId>(tier)));
     meant += part[tier];
   }
@@ -48,7 +49,7 @@ void ReadBalancer::step(double seconds) {
       const double past = meant > 0 ? around * part[tier] / meant / seconds : 0;
       share = balances_[tier].step(own, past, bandwidth_of_(tier));
     }
-    memory_.header().read_around[tier].store(share, std::memory_order_relaxed);
+    memory_.device_board().read_around[tier].store(share, std::memory_order_relaxed);
   }
   before_ = sums;
 }

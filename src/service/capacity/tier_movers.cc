@@ -36,7 +36,8 @@ bool TierMovers::is_short(unsigned tier) const {
   CAIRN_CHECK(tier < kTiersMax);
   const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
   return pool.slab_count() != 0 &&
-         pool.common_slabs() < memory_.header().low_slabs[tier].load(std::memory_order_relaxed);
+         pool.common_slabs() <
+             memory_.organizer_board().low_slabs[tier].load(std::memory_order_relaxed);
 }
 
 // Clients are told what each run may take, as long as runs compete or something is reserved, and
@@ -45,7 +46,7 @@ bool TierMovers::must_share(unsigned tier) const {
   const TierAccounts& accounts = memory_.accounts().tiers[tier];
   return accounts.share_floor.load(std::memory_order_relaxed) != 0 ||
          accounts.reserved_slabs() != 0 ||
-         memory_.header().low_slabs[tier].load(std::memory_order_relaxed) !=
+         memory_.organizer_board().low_slabs[tier].load(std::memory_order_relaxed) !=
              limits_[tier].low_slabs ||
          is_contended(use_of(memory_.accounts(), static_cast<TierId>(tier)));
 }
@@ -130,7 +131,7 @@ void TierMovers::work(unsigned tier) {
       is_awaited = awaited_ == &movers_[tier];
     }
     done_.notify_all();
-    if (!is_awaited) memory_.wake_organizer();
+    if (!is_awaited) memory_.organizer_board().bell.ring();
   }
 }
 

@@ -25,7 +25,7 @@ class TierMoversTest : public ::testing::Test {
       shape.tier_bytes[tier] = (tier == 2 ? 4 : 1) * kSlabs * kBlockBytes;
     shape.clients_max = 8;
     shape.objects_max = 64;
-    memory_ = testing::make_memory(shape, "movers-test");
+    memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
     object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     for (unsigned tier = 0; tier < 3; ++tier) {
@@ -76,8 +76,8 @@ TEST_F(TierMoversTest, MakesRoomInAllTiersAndDropsNothing) {
 
 TEST_F(TierMoversTest, MakesTheRoomThatIsWantedByAllDevicesAtOnce) {
   fill(TierId::kMemory, 0);
-  memory_.header().tier_bandwidth[1].store(1e9);
-  memory_.header().tier_bandwidth[2].store(1e9);
+  memory_.device_board().bandwidth[1].store(1e9);
+  memory_.device_board().bandwidth[2].store(1e9);
   TierMovers movers(memory_, actor_.self, *placement_policies()[0], *replacement_policies()[0],
                     limits_);
   constexpr std::uint32_t kWanted = kSlabs - 2;

@@ -86,7 +86,7 @@ void ControlCommands::shutdown(ControlPeer& peer, const Json& request) const {
   }
   reply["stopped"] = true;
   // No new dirty data from here on; what a client still has in hand goes to the backing store.
-  parts_.memory.header().detached.store(1, std::memory_order_seq_cst);
+  parts_.memory.service_board().detached.store(1, std::memory_order_seq_cst);
   peer.send(reply);
   parts_.stop.request_stop();
 }

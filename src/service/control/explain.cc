@@ -140,8 +140,7 @@ Json Explanation::rules_json(const ExplainRequest& request) const {
 }
 
 ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint64_t inode) {
-  const std::uint32_t used =
-      std::min(memory.header().object_cursor.load(), memory.objects().capacity());
+  const std::uint32_t used = memory.objects().used();
   for (std::uint32_t index = 1; index < used; ++index) {
     const Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
     if (object.has(kObjectLive) && object.inode == inode && object.device == device) {

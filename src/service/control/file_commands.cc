@@ -48,7 +48,7 @@ Status check_pins(const NodeMemory& memory, const RuleRegistry& rules, const Fil
   }
   const TierId tier = *handling->home;
   const std::uint32_t slabs = memory.pool(tier).slab_count();
-  const std::uint32_t kept_free = memory.header().low_slabs[raw(tier)].load();
+  const std::uint32_t kept_free = memory.organizer_board().low_slabs[raw(tier)].load();
   const std::uint64_t room = std::uint64_t{slabs - std::min(slabs, kept_free)} * kBlockBytes;
   if (bytes <= room) return Status::ok();
   return Status(
@@ -110,7 +110,7 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
         "the rule holds, and its files get the room as others leave it; reserve=0 ends it");
   }
   // What is pinned no longer may have been all that could leave.
-  memory_.wake_organizer();
+  memory_.organizer_board().bell.ring();
   peer.send({{"kind", "done"}, {"rules", rules_.size()}});
 }
 

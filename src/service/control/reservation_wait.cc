@@ -26,7 +26,7 @@ Status wait_for_reservations(const NodeMemory& memory, const AccountRegistry& ac
                         " of what is to be reserved cannot be freed: it is pinned, or the backing "
                         "store does not take it");
     }
-    memory.wake_organizer();
+    memory.organizer_board().bell.ring();
     std::this_thread::sleep_for(kPause);
   }
   return Status::ok();

@@ -112,8 +112,7 @@ Status RunCommands::take_settings(std::uint32_t run, const Json& request, Json* 
   if (const auto settings = request.find("settings"); settings != request.end()) {
     auto rule = rule_from_json(*settings);
     if (!rule) return rule.status();
-    const auto handling = with_.rules.handling_of(
-        *rule, ObjectHandling::from_bits(with_.memory.header().default_handling.load()));
+    const auto handling = with_.rules.handling_of(*rule, with_.memory.rules().default_handling());
     if (!handling) return handling.status();
     (*reply)["handling"] = handling->bits();
   }

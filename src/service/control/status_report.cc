@@ -191,7 +191,7 @@ StatusReport::Sample StatusReport::baseline() {
   if (now - last_.at_ns < kRecentNanos && now - last_.at_ns > kTooRecentNanos) return last_;
   const Sample first = sample();
   const bool at_work =
-      from_.clients.active_count() != 0 || from_.memory.header().dirty_bytes.load() != 0;
+      from_.clients.active_count() != 0 || from_.memory.flusher_board().dirty_bytes.load() != 0;
   if (at_work) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return first;
 }

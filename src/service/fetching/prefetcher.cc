@@ -79,7 +79,7 @@ Prefetcher::Prefetcher(const PrefetcherOptions& options)
       }) {}
 
 void Prefetcher::note_declared(DeclaredOrders& fresh) {
-  memory_.header().opens_are_urgent.store(1);
+  memory_.event_board().opens_are_urgent.store(1);
   want_first_files(fresh);
   changed_.notify_all();
 }
@@ -96,7 +96,7 @@ void Prefetcher::start() {
     kept_.emplace(directory, KnowledgeDirectory::Bounds{}, log_warning);
     streams_.keep_in(&*kept_);
   }
-  memory_.header().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
+  memory_.event_board().opens_are_urgent.store(orders_.is_empty() ? 0 : 1);
   // Their author is about to read them.
   want_first_files(orders_);
   for (unsigned worker = 0; worker < kWorkers; ++worker)
@@ -234,7 +234,7 @@ void Prefetcher::work(unsigned worker) {
 bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
   if (has_budget()) {
     streams_.set_brings_up(memory_.pool(TierId::kMemory).common_slabs() >
-                           memory_.header().roomy_slabs.load(std::memory_order_relaxed));
+                           memory_.organizer_board().roomy_slabs.load(std::memory_order_relaxed));
     if (streams_.next(kFetchBlocksMax, wanted)) return true;
     while (!files_.empty()) {
       *path = std::move(files_.front());
@@ -278,7 +278,7 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   if (outcome != Outcome::kNoRoom) return true;
   // The organizer makes room, as for programs that read.
   actor.drop_leases();
-  memory_.wake_organizer();
+  memory_.organizer_board().bell.ring();
   changed_.wait_for(lock, kRoomAgain);
   return true;
 }
@@ -314,7 +314,8 @@ std::uint32_t Prefetcher::blocks_beyond() const {
 std::optional<TierId> Prefetcher::tier_below() const {
   for (unsigned index = 1; index < memory_.tiers_for(BufferingMode::kAsync); ++index) {
     const auto tier = static_cast<TierId>(index);
-    const std::uint32_t low = memory_.header().low_slabs[index].load(std::memory_order_relaxed);
+    const std::uint32_t low =
+        memory_.organizer_board().low_slabs[index].load(std::memory_order_relaxed);
     if (memory_.pool(tier).common_slabs() > low / 2 + kFetchBlocksMax) return tier;
   }
   return std::nullopt;
@@ -323,7 +324,7 @@ std::optional<TierId> Prefetcher::tier_below() const {
 // Not the last of what the organizer keeps free: half of it is for programs. (Less than its low
 // mark must be left now and then, or it would never make room.)
 bool Prefetcher::has_room() const {
-  const std::uint32_t low = memory_.header().low_slabs[0].load(std::memory_order_relaxed);
+  const std::uint32_t low = memory_.organizer_board().low_slabs[0].load(std::memory_order_relaxed);
   return memory_.pool(TierId::kMemory).common_slabs() > low / 2;
 }
 
@@ -408,8 +409,8 @@ void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, 
     if (batch.is_full()) (void)batch.advance(actor);
   }
   (void)batch.finish(actor);
-  const auto low = memory_.header().low_slabs[raw(target)].load(std::memory_order_relaxed);
-  if (memory_.pool(target).common_slabs() < low) memory_.wake_organizer();
+  const auto low = memory_.organizer_board().low_slabs[raw(target)].load(std::memory_order_relaxed);
+  if (memory_.pool(target).common_slabs() < low) memory_.organizer_board().bell.ring();
 }
 
 // What of it could not be fetched for want of room is left in `wanted`.

@@ -31,22 +31,19 @@ EventReader::EventReader(const NodeMemory& memory, unsigned keep_percent)
 void EventReader::start() {
   if (observers_.empty()) return;
   CAIRN_CHECK(!thread_.joinable());
-  memory_.header().events_wanted.store(ControlHeader::kEventsOfReads, std::memory_order_release);
+  memory_.event_board().wanted.store(EventLevel::kReads, std::memory_order_release);
   thread_ = std::thread([this] { run(); });
 }
 
 void EventReader::stop() {
   if (!thread_.joinable()) return;
-  memory_.header().events_wanted.store(0, std::memory_order_release);
+  memory_.event_board().wanted.store(EventLevel::kNone, std::memory_order_release);
   stopping_.store(true);
   wake();
   thread_.join();
 }
 
-void EventReader::wake() {
-  memory_.header().events_wake.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(memory_.header().events_wake);
-}
+void EventReader::wake() { memory_.event_board().bell.ring_anyway(); }
 
 void EventReader::note_deaths() {
   has_deaths_.store(true);
@@ -55,10 +52,10 @@ void EventReader::note_deaths() {
 
 void EventReader::run() {
   pthread_setname_np(pthread_self(), "cairn-events");
-  ControlHeader& header = memory_.header();
+  EventBoard& board = memory_.event_board();
   while (!stopping_.load()) {
-    const std::uint32_t seen = header.events_wake.load(std::memory_order_acquire);
-    header.events_are_urgent.store(0, std::memory_order_seq_cst);
+    const std::uint32_t heard = board.bell.listen();
+    board.is_urgent.store(0, std::memory_order_seq_cst);
     const bool has_deaths = has_deaths_.exchange(false);
     const bool has_come = take();
     if (has_deaths) {
@@ -71,10 +68,9 @@ void EventReader::run() {
     changed_.notify_all();
     if (has_come) nap(kNapNanos);
     // Hits alone are read when there are many of them.
-    header.events_sleeping.store(1, std::memory_order_seq_cst);
-    if (!stopping_.load() && header.events_are_urgent.load() == 0 && !has_deaths_.load())
-      futex_wait(header.events_wake, seen, kSleepMs);
-    header.events_sleeping.store(0, std::memory_order_seq_cst);
+    board.bell.sleep(heard, kSleepMs, [&] {
+      return stopping_.load() || board.is_urgent.load() != 0 || has_deaths_.load();
+    });
   }
   (void)take();
 }

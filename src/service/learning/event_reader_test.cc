@@ -14,8 +14,7 @@ namespace {
 
 class EventReaderTest : public ::testing::Test, public AccessObserver {
  protected:
-  EventReaderTest()
-      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "event-reader")) {}
+  EventReaderTest() : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))) {}
 
   void on_accesses(std::span<const ToldAccess> batch) override {
     const std::lock_guard lock(mutex_);
@@ -81,16 +80,16 @@ TEST_F(EventReaderTest, ThrowsAwayWhatItIsNotToKeep) {
 TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
   EventReader reader(memory_);
   reader.add(*this);
-  EXPECT_EQ(memory_.header().events_wanted.load(), 0U);
+  EXPECT_EQ(memory_.event_board().wanted.load(), EventLevel::kNone);
   reader.start();
-  EXPECT_EQ(memory_.header().events_wanted.load(), 1U);
+  EXPECT_EQ(memory_.event_board().wanted.load(), EventLevel::kReads);
   for (int round = 0; round < 20; ++round) {
     tell(3, static_cast<std::uint64_t>(round), AccessKind::kMiss);
     std::unique_lock lock(mutex_);
     come_.wait(lock, [&] { return seen_.size() > static_cast<std::size_t>(round); });
   }
   reader.stop();
-  EXPECT_EQ(memory_.header().events_wanted.load(), 0U);
+  EXPECT_EQ(memory_.event_board().wanted.load(), EventLevel::kNone);
 }
 
 TEST_F(EventReaderTest, WhatTheDeadHaveToldIsPassedOnBeforeTheyAreForgotten) {

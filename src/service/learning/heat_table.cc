@@ -91,7 +91,7 @@ HeatTable::Map& HeatTable::map_of(ObjectIndex object) {
 
 void HeatTable::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
-  const EventClock clock(memory_.header().started);
+  const EventClock clock(memory_.identity().started);
   std::int64_t now = monotonic_ns();
   for (const ToldAccess& told : batch) {
     const AccessEvent& event = told.event;

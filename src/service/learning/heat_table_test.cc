@@ -16,7 +16,7 @@ namespace {
 class HeatTableTest : public ::testing::Test {
  protected:
   HeatTableTest()
-      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "heat-table")),
+      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))),
         table_(memory_, make_directory()) {
     const Actor actor = testing::make_actor(memory_);
     for (std::uint64_t inode = 0; inode < files_.size(); ++inode)

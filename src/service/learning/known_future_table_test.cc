@@ -22,8 +22,7 @@ constexpr std::uint32_t kUnknown = BlockView::kUseUnknown;
 class KnownFutureTableTest : public ::testing::Test {
  protected:
   KnownFutureTableTest()
-      : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes), "future-orders")),
-        future_(memory_) {
+      : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes))), future_(memory_) {
     const Actor actor = testing::make_actor(memory_);
     object_ = testing::make_object(actor, FileKey{1, 2, 3});
   }

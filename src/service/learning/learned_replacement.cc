@@ -99,8 +99,8 @@ void LearnedReplacement::on_accesses(std::span<const ToldAccess> batch) {
         std::max<std::uint64_t>(kLookAgainMin, tier.pages.size()))
       forget_gone(tier);
   }
-  memory_.header().reads_stay_above.store(is_worth_no_tier_below() ? 1 : 0,
-                                          std::memory_order_relaxed);
+  memory_.organizer_board().reads_stay_above.store(is_worth_no_tier_below() ? 1 : 0,
+                                                   std::memory_order_relaxed);
 }
 
 // The record may have been another file's before. What is found of that one side by side from its

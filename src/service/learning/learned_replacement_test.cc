@@ -25,7 +25,7 @@ class LearnedReplacementTest : public ::testing::Test {
   LearnedReplacementTest() {
     MemoryShape shape = testing::memory_only(kBlocks * kBlockBytes);
     shape.tier_bytes[1] = kBlocksBelow * kBlockBytes;
-    memory_ = testing::make_memory(shape, "learned");
+    memory_ = testing::make_memory(shape);
     object_ = testing::make_object(testing::make_actor(memory_), FileKey{1, 2, 3});
     learned_ = std::make_unique<LearnedReplacement>(memory_, "ws-plus", 10);
   }
@@ -55,7 +55,7 @@ class LearnedReplacementTest : public ::testing::Test {
   bool admits(std::uint32_t block) const {
     return learned_->admits(view(block), TierId::kMemory, kBelow);
   }
-  bool reads_stay_above() const { return memory_.header().reads_stay_above.load() != 0; }
+  bool reads_stay_above() const { return memory_.organizer_board().reads_stay_above.load() != 0; }
 
   NodeMemory memory_;
   ObjectIndex object_{};

@@ -248,7 +248,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
 // Repeated reads matter to replacement, once blocks leave.
 void ReadStreams::look_for_repeated(Stream& stream, const ToldAccess& told) {
   const bool has_room = memory_.pool(TierId::kMemory).common_slabs() >
-                        memory_.header().roomy_slabs.load(std::memory_order_relaxed);
+                        memory_.organizer_board().roomy_slabs.load(std::memory_order_relaxed);
   if (found_repeated_ == nullptr || has_room) return;
   RepeatedOrder order = stream.chooser->repeated();
   if (order.runs.empty()) return;

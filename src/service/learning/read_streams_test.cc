@@ -18,8 +18,7 @@ constexpr std::uint64_t kFileBlocks = 1000;
 class ReadStreamsTest : public ::testing::Test {
  protected:
   ReadStreamsTest()
-      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes), "read-streams")),
-        streams_(memory_) {
+      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))), streams_(memory_) {
     Actor actor = testing::make_actor(memory_);
     Acquisition how;
     StoreStamp stamp;

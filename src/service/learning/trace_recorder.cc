@@ -67,14 +67,14 @@ Status TraceRecorder::start(const std::string& path, std::uint64_t session) {
   files_.clear();
   processes_.clear();
   // From now on what programs write is told as well.
-  memory_.header().events_wanted.store(ControlHeader::kEventsOfWrites, std::memory_order_release);
+  memory_.event_board().wanted.store(EventLevel::kWrites, std::memory_order_release);
   return Status::ok();
 }
 
 Result<TraceRecorder::Recorded> TraceRecorder::stop() {
   const std::lock_guard lock(mutex_);
   if (writer_ == nullptr) return Status(StatusCode::kInvalid, "no trace is being recorded");
-  memory_.header().events_wanted.store(ControlHeader::kEventsOfReads, std::memory_order_release);
+  memory_.event_board().wanted.store(EventLevel::kReads, std::memory_order_release);
   const std::unique_ptr<TraceWriter> writer = std::move(writer_);
   if (const Status status = writer->finish(); !status) return status;
   if (!status_) return status_;
@@ -90,7 +90,7 @@ Result<TraceRecorder::Recorded> TraceRecorder::stop() {
 void TraceRecorder::on_accesses(std::span<const ToldAccess> batch) {
   const std::lock_guard lock(mutex_);
   if (writer_ == nullptr || !status_) return;
-  const EventClock clock(memory_.header().started);
+  const EventClock clock(memory_.identity().started);
   for (const ToldAccess& told : batch) {
     const std::int64_t at = clock.nanos(told.event.cycles) - began_ns_;
     if (at >= 0 && told.event.object != ObjectIndex::kNone) status_ = append(told, at);

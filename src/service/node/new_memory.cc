@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/node/new_memory.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -43,17 +41,11 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
     return Status(StatusCode::kInvalid,
                   "at most " + std::to_string(kFileTiersMax) + " file tiers are possible");
   }
-  std::array<std::string, kTiersMax> paths;
+  std::array<std::string, kTiersMax> directories;
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier)
-    paths[tier + 1] = config.tiers[tier].directory + "/cairn-" + config.name + ".pool";
-  if (config.swap_capacity_bytes != 0)
-    paths[config.tiers.size() + 1] = config.swap_directory + "/.cairn-" + config.name + ".swap";
-  // Left by an older version's node of this name that was killed; nobody has it, because this node
-  // holds the name now. Pools have no name today: clients get the descriptor.
-  for (const std::string& path : paths) {
-    if (!path.empty()) ::unlink(path.c_str());
-  }
-  auto memory = NodeMemory::create(shape_of(config), paths);
+    directories[tier + 1] = config.tiers[tier].directory;
+  if (config.swap_capacity_bytes != 0) directories[config.tiers.size() + 1] = config.swap_directory;
+  auto memory = NodeMemory::create(shape_of(config), directories);
   if (memory.is_ok() && config.huge_pages == HugePages::kReserved &&
       memory->data().huge_pages() != HugePages::kReserved) {
     memory = Status(StatusCode::kExhausted,

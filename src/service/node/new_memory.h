@@ -11,7 +11,6 @@
 
 namespace cairn::node {
 
-// Takes away what a node of this name has left that was killed: the caller holds the name.
 Result<NodeMemory> create_memory(const NodeConfig& config);
 
 }  // namespace cairn::node

@@ -139,7 +139,7 @@ class Service {
     ObjectHandling handling;
     handling.mode = config_.mode;
     handling.trigger = config_.trigger;
-    memory_.header().default_handling.store(handling.bits());
+    memory_.rules().set_default_handling(handling);
     std::vector<FileRule> rules;
     for (const std::string& directory : config_.scratch_directories) {
       const auto place = scratch_.add(0, directory);
@@ -168,7 +168,7 @@ class Service {
 
   int leave(bool at_once) {
     // No new dirty data from here on: clients that are still there write through.
-    memory_.header().detached.store(1, std::memory_order_seq_cst);
+    memory_.service_board().detached.store(1, std::memory_order_seq_cst);
     const int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
     if (status == kExitStarted) directory_.note_stored();
     // A user who has asked twice for the end does not wait for requests under way either.

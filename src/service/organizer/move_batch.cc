@@ -48,13 +48,13 @@ MoveBatch::~MoveBatch() {
 
 std::size_t MoveBatch::blocks_at_once(TierId tier) const {
   if (tier == TierId::kMemory) return kBlocksMax;
-  const ControlHeader& header = memory_.header();
+  const DeviceBoard& devices = memory_.device_board();
   const std::uint32_t now = monotonic_coarse_ms();
-  const bool is_read = now - header.device_read_ms[raw(tier)].load() < kRecentlyMs;
+  const bool is_read = now - devices.read_ms[raw(tier)].load() < kRecentlyMs;
   // Who waits for room waits longer than any reader.
-  const bool is_wanted = now - header.room_wanted_ms.load() < kRecentlyMs;
+  const bool is_wanted = now - memory_.organizer_board().room_wanted_ms.load() < kRecentlyMs;
   if (is_read && !is_wanted) return kBlocksBesideReads;
-  const double bandwidth = header.tier_bandwidth[raw(tier)].load(std::memory_order_relaxed);
+  const double bandwidth = devices.bandwidth[raw(tier)].load(std::memory_order_relaxed);
   const auto blocks = static_cast<std::size_t>(bandwidth * kSecondsInFlight / kBlockBytes);
   return std::clamp(blocks, kBlocksInFlightMin, kBlocksMax);
 }
@@ -233,7 +233,8 @@ bool MoveBatch::commit(Actor& actor, Move& move) {
   carry_mark(move, from_bucket, moved.block);
   moved.block.unlock();
   memory_.pool(from).release(static_cast<FreshBlock&&>(moved.emptied));
-  if (from == TierId::kMemory) memory_.header().room_made.fetch_add(1, std::memory_order_relaxed);
+  if (from == TierId::kMemory)
+    memory_.organizer_board().room_made.fetch_add(1, std::memory_order_relaxed);
   memory_.journal().note(raw(from), raw(to), move.reason, move.length);
   const bool is_up = to < from;
   actor.count(is_up ? Counter::kPromotedBlocks : Counter::kDemotedBlocks, 1);

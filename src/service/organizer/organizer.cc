@@ -73,7 +73,7 @@ TierLimits Organizer::limits_of(TierId tier) const {
 void Organizer::announce(TierId tier, const TierUse& use, const TierLimits& limits) const {
   const BucketPool& pool = memory_.pool(tier);
   TierAccounts& accounts = pool.accounts();
-  memory_.header().low_slabs[raw(tier)].store(limits.low_slabs, std::memory_order_relaxed);
+  memory_.organizer_board().low_slabs[raw(tier)].store(limits.low_slabs, std::memory_order_relaxed);
   if (!is_contended(use)) {
     accounts.share_floor.store(0, std::memory_order_relaxed);
     return;
@@ -205,7 +205,8 @@ void Organizer::evict(Actor& actor, const Goal& goal, std::span<BlockView> candi
   request.now_ms = monotonic_coarse_ms();
   const std::size_t count = replacement_.choose(candidates, request);
   if (goal.tier == TierId::kMemory && count > 0) {
-    PromotionBar::raise(memory_.header(), mean_frequency(candidates.first(count)), request.now_ms);
+    PromotionBar::raise(memory_.organizer_board(), mean_frequency(candidates.first(count)),
+                        request.now_ms);
   }
   const std::size_t most = std::min(candidates.size(), std::max(count * 4, std::size_t{256}));
   // Beyond the policy's choice the rest stands in no promised order; oldest-first leaves it sorted.
@@ -382,7 +383,8 @@ std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account, bo
     view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
     const std::uint32_t free = pool.accounts().grant(account, pool.slab_count(), pool.free_slabs());
     view.free_bytes = std::uint64_t{free} * kBlockBytes;
-    const double bandwidth = memory_.header().tier_bandwidth[index].load(std::memory_order_relaxed);
+    const double bandwidth =
+        memory_.device_board().bandwidth[index].load(std::memory_order_relaxed);
     if (bandwidth > 0) view.bandwidth = bandwidth;
     if (at_once)
       view.backlog = static_cast<double>(batch_.blocks_to(view.id) * kBlockBytes) / view.bandwidth;

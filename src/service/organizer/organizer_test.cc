@@ -97,7 +97,7 @@ class OrganizerTest : public ::testing::Test {
     shape.tier_bytes[2] = with_slow_tier ? 4 * kSlabs * kBlockBytes : 0;
     shape.clients_max = 8;
     shape.objects_max = 64;
-    memory_ = testing::make_memory(shape, "organizer-test");
+    memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
     object_ = testing::make_object(actor_, FileKey{1, 2, 3});
     for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
@@ -273,10 +273,10 @@ TEST_F(OrganizerTest, DemotesCleanBlocksWithTheirBytes) {
 TEST_F(OrganizerTest, DirtyBlocksStayDirtyWhereTheyArrive) {
   create(true);
   fill(true);
-  const std::uint64_t dirty_before = memory_.header().dirty_bytes.load();
+  const std::uint64_t dirty_before = memory_.flusher_board().dirty_bytes.load();
   make_room(plain_);
   EXPECT_EQ(actor_.object(object_).dirty_blocks.load(), kSlabs);
-  EXPECT_EQ(memory_.header().dirty_bytes.load(), dirty_before);
+  EXPECT_EQ(memory_.flusher_board().dirty_bytes.load(), dirty_before);
   const BlockDescriptor& block = memory_.block(find(0));
   EXPECT_EQ(tier_of(0), static_cast<TierId>(1));
   EXPECT_EQ(block.state(), BlockState::kDirty);
@@ -416,7 +416,7 @@ TEST_F(OrganizerTest, RaisesTheBlocksOfAFile) {
   fill(true);
   make_room(plain_);
   ASSERT_EQ(tier_of(0), static_cast<TierId>(1));
-  const std::uint64_t dirty_before = memory_.header().dirty_bytes.load();
+  const std::uint64_t dirty_before = memory_.flusher_board().dirty_bytes.load();
   Organizer organizer(memory_, *placement_policies()[0], *replacement_policies()[0], plain_,
                       limits_);
   const RisingFile file{object_, TierId::kMemory};
@@ -424,7 +424,7 @@ TEST_F(OrganizerTest, RaisesTheBlocksOfAFile) {
   actor_.drop_leases();
   EXPECT_EQ(raised, limits_[0].high_slabs - limits_[0].low_slabs) << "what is free above the mark";
   EXPECT_EQ(journaled(1, 0, PlacementReason::kHot), raised);
-  EXPECT_EQ(memory_.header().dirty_bytes.load(), dirty_before);
+  EXPECT_EQ(memory_.flusher_board().dirty_bytes.load(), dirty_before);
   for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
   expect_nothing_leaks();
 }
@@ -482,9 +482,9 @@ TEST_F(OrganizerTest, FewBlocksAreInFlightWhileProgramsReadTheDevice) {
     actor_.drop_leases();
     return added;
   };
-  memory_.note_device_read(target, monotonic_coarse_ms());
+  memory_.device_board().note_read(target, monotonic_coarse_ms());
   EXPECT_EQ(blocks_until_full(), MoveBatch::kBlocksBesideReads);
-  memory_.note_device_read(target, monotonic_coarse_ms() - 1000);
+  memory_.device_board().note_read(target, monotonic_coarse_ms() - 1000);
   MoveBatch batch(memory_, plain_);
   for (std::uint32_t number = kSlabs / 2; number < kSlabs; ++number)
     EXPECT_TRUE(batch.add(actor_, find(number), target, PlacementReason::kDemoted));

@@ -2,13 +2,11 @@
 #include "service/organizer/uring_writer.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -20,17 +18,12 @@ class UringWriterTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* place = std::getenv("TEST_TMPDIR");
-    path_ = std::string(place != nullptr ? place : "/tmp") + "/cairn-uring-" +
-            std::to_string(::getpid());
-    auto tier = FileTier::create(path_, kBlocks * kBlockBytes);
+    auto tier = FileTier::create(place != nullptr ? place : "/tmp", kBlocks * kBlockBytes);
     ASSERT_TRUE(tier.is_ok()) << tier.status().message();
     tier_ = std::move(tier.value());
     memory_ = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlocks * kBlockBytes));
   }
-  void TearDown() override {
-    std::free(memory_);
-    ::unlink(path_.c_str());
-  }
+  void TearDown() override { std::free(memory_); }
 
   // Each block with its own number.
   std::vector<iovec> make_blocks() {
@@ -51,7 +44,6 @@ class UringWriterTest : public ::testing::Test {
   }
 
   static constexpr std::size_t kBlocks = 150;  // more than two rings full
-  std::string path_;
   FileTier tier_;
   std::byte* memory_ = nullptr;
 };

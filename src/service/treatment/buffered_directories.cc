@@ -26,8 +26,7 @@ ObjectHandling handling_for_reader(const NodeMemory& memory, const BufferedDirec
   question.size = size;
   question.reads = true;
   question.below = part_below(path, buffered);
-  const std::uint32_t otherwise = memory.header().default_handling.load();
-  return memory.rules().decide(question, ObjectHandling::from_bits(otherwise));
+  return memory.rules().decide(question, memory.rules().default_handling());
 }
 
 }  // namespace cairn::node

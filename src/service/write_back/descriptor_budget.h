@@ -68,7 +68,7 @@ class DescriptorBudget {
   void keep_a_number();
 
  private:
-  DescriptorRoom& room() const { return memory_.header().descriptor_room; }
+  DescriptorRoom& room() const { return memory_.descriptor_room(); }
 
   const NodeMemory& memory_;
   std::mutex mutex_;

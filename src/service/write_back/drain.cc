@@ -126,7 +126,7 @@ class Drain {
   std::uint64_t bytes_ = 0;
   const std::int64_t began_ = monotonic_ns();
   std::int64_t reported_ = began_;
-  std::uint64_t reported_bytes_ = memory_.header().dirty_bytes.load();
+  std::uint64_t reported_bytes_ = memory_.flusher_board().dirty_bytes.load();
 };
 
 }  // namespace

@@ -64,8 +64,7 @@ void Flusher::kick(bool urgent) {
     urgent_ = urgent_ || urgent;
   }
   changed_.notify_all();
-  memory_.header().flusher_wake.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(memory_.header().flusher_wake);
+  memory_.flusher_board().bell.ring_anyway();
 }
 
 bool Flusher::is_wished(const std::vector<Wish>& wishes, const StoreFile& file) {
@@ -108,7 +107,7 @@ std::string Flusher::current_path() const {
 }
 
 bool Flusher::is_pressed() const {
-  std::uint64_t dirty = memory_.header().dirty_bytes.load(std::memory_order_relaxed);
+  std::uint64_t dirty = memory_.flusher_board().dirty_bytes.load(std::memory_order_relaxed);
   if (dirty * 100 <= capacity_bytes_ * options_.dirty_high_percent) return false;
   // Scratch data is never clean, and flushing does not help it.
   for (const StoreFilePtr& file : files_.snapshot()) {
@@ -226,7 +225,7 @@ void Flusher::schedule() {
 void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
   // Data that waits for an event is no reason to stay awake, but a program that makes more of it
   // would wake this thread for each block.
-  const std::uint64_t dirty = memory_.header().dirty_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t dirty = memory_.flusher_board().dirty_bytes.load(std::memory_order_relaxed);
   bool busy = plan.any_dirty || dirty != dirty_seen_;
   dirty_seen_ = dirty;
   {
@@ -239,9 +238,9 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
     }
     if (has_changed_ || stopping_) return;
   }
-  ControlHeader& header = memory_.header();
-  const std::uint32_t seen = header.flusher_wake.load(std::memory_order_acquire);
-  header.flusher_sleeping.store(1, std::memory_order_seq_cst);
+  Bell& bell = memory_.flusher_board().bell;
+  const std::uint32_t heard = bell.listen();
+  bell.announce();
   const Plan again = look();
   bool sleeps = !again.any_dirty;
   {
@@ -254,9 +253,9 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
         again.next_ns == 0
             ? kIdleMs
             : static_cast<int>(std::clamp<std::int64_t>(until_ns / 1'000'000 + 1, 1, kIdleMs));
-    futex_wait(header.flusher_wake, seen, timeout_ms);
+    bell.wait(heard, timeout_ms);
   }
-  header.flusher_sleeping.store(0, std::memory_order_seq_cst);
+  bell.retire();
 }
 
 // Of the devices with a free stream the least busy; of the files to be stored there the oldest of

@@ -184,7 +184,7 @@ bool StoreFiles::drop_unless(const StoreFilePtr& file, bool (*is_needed)(const O
           std::make_shared<StoreFile>(file->object, std::move(parked), file->device, file->traits));
       CAIRN_CHECK(device.closed.size() <= kClosedMax);
       object.mark(kMarkKeptForSync, true);
-      memory_.wake_flusher();  // which looks from now on whether it is deleted
+      memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
     } else {
       device.sync_owed = true;
     }

@@ -15,7 +15,7 @@ namespace {
 class StoreFilesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes), "store-files");
+    memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes));
     actor_ = testing::make_actor(memory_);
     fd_ = UniqueFd(testing::make_unnamed_file());
     StoreStatus status;

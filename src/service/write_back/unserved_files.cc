@@ -113,7 +113,7 @@ void UnservedFiles::note_key(LedgerId ledger, const FileKey& key) {
   const auto found = ledgers_.find(ledger);
   if (found == ledgers_.end() || !found->second.files.emplace(key, ObjectIndex::kNone).second)
     return;
-  memory_.header().keys_unserved.fetch_add(1, std::memory_order_seq_cst);
+  memory_.unserved_board().keys.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // Writes down what enter() came to, for `object` or, with `error`, for nothing.
@@ -130,7 +130,7 @@ int UnservedFiles::settle(LedgerId ledger, const FileKey& key, ObjectIndex objec
       const auto [entry, is_new] = files.try_emplace(key, ObjectIndex::kNone);
       // The process that made the object meanwhile has met the key: it is in through mode twice.
       is_known = entry->second != ObjectIndex::kNone;
-      if (!is_new && !is_known) memory_.header().keys_unserved.fetch_sub(1);
+      if (!is_new && !is_known) memory_.unserved_board().keys.fetch_sub(1);
       if (error == 0 && !is_known) {
         entry->second = object;
         return 0;
@@ -169,14 +169,14 @@ int UnservedFiles::meet(ObjectIndex index) {
     if (found == ledger.files.end() || found->second != ObjectIndex::kNone) continue;
     object.through.fetch_add(1, std::memory_order_seq_cst);
     found->second = index;
-    memory_.header().keys_unserved.fetch_sub(1);
+    memory_.unserved_board().keys.fetch_sub(1);
   }
   return 0;
 }
 
 int UnservedFiles::store_everything() {
   const ObjectTable& objects = memory_.objects();
-  const std::uint32_t used = used_records(memory_.header().object_cursor, objects.capacity());
+  const std::uint32_t used = memory_.objects().used();
   int result = 0;
   for (std::uint32_t index = 1; index < used; ++index) {
     const Object& object = objects.at(static_cast<ObjectIndex>(index));
@@ -208,7 +208,7 @@ void UnservedFiles::release_over() {
       CAIRN_CHECK(entry.first != kOfNode);
       for (const auto& [key, object] : entry.second.files) {
         if (object == ObjectIndex::kNone) {
-          memory_.header().keys_unserved.fetch_sub(1);
+          memory_.unserved_board().keys.fetch_sub(1);
         } else {
           left.push_back(object);
         }

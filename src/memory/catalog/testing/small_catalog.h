@@ -24,7 +24,7 @@ class SmallCatalog {
   BlockDescriptor& block(std::uint32_t bucket) { return descriptors_[bucket]; }
   const BlockDescriptor& block(std::uint32_t bucket) const { return descriptors_[bucket]; }
   const Object& object(ObjectIndex index) const { return objects_[raw(index)]; }
-  std::uint64_t dirty_bytes() const { return dirty_bytes_.load(); }
+  std::uint64_t dirty_bytes() const { return flusher_board_.dirty_bytes.load(); }
   bool is_marked_dirty(std::uint32_t bucket) const {
     return (dirty_map_.load() >> bucket & 1) != 0;
   }
@@ -60,16 +60,15 @@ class SmallCatalog {
   HashLine object_line_{};
   HashLine line_{};
   std::array<BlockDescriptor, kBuckets> descriptors_{};
-  std::array<std::atomic<std::uint32_t>, 2> counts_{};
-  ObjectCounts object_counts_{};
+  ObjectBoard object_board_{};
+  UnservedBoard unserved_board_{};
+  FlusherBoard flusher_board_{};
   std::atomic<std::uint64_t> dirty_map_{0};
-  std::atomic<std::uint64_t> dirty_bytes_{0};
-  BlockCatalog catalog_{
-      OwnerTable(generations_.data(), kOwners),
-      ObjectTable(objects_.data(), 8, HashLines(&object_line_, 1), &counts_[0], &object_counts_,
-                  nullptr),
-      BlockDirectory(HashLines(&line_, 1), descriptors_.data(), kBuckets),
-      DirtyBlocks(&dirty_map_, kBuckets, &dirty_bytes_, FlusherBell{&counts_[1], &counts_[1]})};
+  BlockCatalog catalog_{OwnerTable(generations_.data(), kOwners),
+                        ObjectTable(objects_.data(), 8, HashLines(&object_line_, 1), &object_board_,
+                                    &unserved_board_),
+                        BlockDirectory(HashLines(&line_, 1), descriptors_.data(), kBuckets),
+                        DirtyBlocks(&dirty_map_, kBuckets, &flusher_board_)};
 };
 
 }  // namespace cairn

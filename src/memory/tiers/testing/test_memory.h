@@ -37,18 +37,11 @@ inline int make_unnamed_file() {
   return descriptor;
 }
 
-// `name` is part of the pool files' names while they have any.
-inline NodeMemory make_memory(const MemoryShape& shape, const std::string& name) {
-  std::array<std::string, kTiersMax> paths;
-  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
-    if (shape.tier_bytes[tier] == 0) continue;
-    paths[tier] =
-        "/tmp/cairn-" + name + "-" + std::to_string(::getpid()) + "-" + std::to_string(tier);
-  }
-  auto memory = NodeMemory::create(shape, paths);
-  for (const std::string& path : paths) {
-    if (!path.empty()) ::unlink(path.c_str());
-  }
+// Its pool files lie in /tmp, without a name.
+inline NodeMemory make_memory(const MemoryShape& shape) {
+  std::array<std::string, kTiersMax> directories;
+  directories.fill("/tmp");
+  auto memory = NodeMemory::create(shape, directories);
   EXPECT_TRUE(memory.is_ok()) << memory.status().message();
   return memory.is_ok() ? std::move(memory.value()) : NodeMemory();
 }

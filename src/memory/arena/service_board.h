@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the service says of itself to all clients.
+//
+//   word      written by                 read by
+//   detached  service, when it leaves    clients: they write through from then on
+//   openings  clients, in open()         threads that must be alone with an unlinked file
+//
+// `openings` is the sum of the slots' own counts (frontends/client/opening_guard.h); the service
+// takes out what a dead client has left in it.
+//
+// Thread safety: atomics. Ownership: lives in the control segment.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace cairn {
+
+struct alignas(64) ServiceBoard {
+  std::atomic<std::uint32_t> detached;
+  // Every open() of a managed path writes it: a line of its own.
+  alignas(64) std::atomic<std::uint32_t> openings;
+};
+static_assert(sizeof(ServiceBoard) == 2 * 64, "what is read often and what is written often");
+
+}  // namespace cairn
