@@ -18,7 +18,7 @@ namespace cairn {
 namespace {
 
 TEST(LateOpen, KnowsWhatWasStoredSinceItsLook) {
-  NodeMemory memory = testing::make_memory(testing::memory_only(16 * testing::kMiB), "late_open");
+  NodeMemory memory = testing::make_memory(testing::memory_only(16 * testing::kMiB));
   Actor actor = testing::make_actor(memory);
   testing::AcceptingService service;
   service.memory = &memory;

@@ -124,7 +124,7 @@ class WriteAround : public ::testing::Test {
   }
   ObjectAccess buffered() { return ObjectAccess{actors_[1], index_, file_, accepting_}; }
 
-  NodeMemory memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB), "around");
+  NodeMemory memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB));
   std::array<Actor, 2> actors_{testing::make_actor(memory_), testing::make_actor(memory_)};
   int fd_ = testing::make_unnamed_file();
   BackingFile file_{fd_, O_RDWR};
