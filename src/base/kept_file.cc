@@ -34,13 +34,6 @@ int write_whole(const std::string& path, std::string_view bytes) {
 
 }  // namespace
 
-// Fowler, Noll, Vo: draft-eastlake-fnv, 64 bits, variant 1a.
-std::uint64_t fnv1a(std::string_view bytes) {
-  std::uint64_t sum = 0xcbf29ce484222325ULL;
-  for (const char byte : bytes) sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
-  return sum;
-}
-
 std::string seal(const KeptKind& kind, std::string_view value) {
   std::string bytes(kind.magic);
   append_bytes(&bytes, kind.version);

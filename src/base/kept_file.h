@@ -20,6 +20,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/fnv1a.h"
 #include "base/status.h"
 
 namespace cairn {
@@ -42,8 +43,6 @@ Result<std::string_view> unseal(const KeptKind& kind, std::string_view bytes);
 Status save_kept(const std::string& path, std::string_view sealed);
 // Whole, still sealed; cut off one byte behind what the kind may have.
 Result<std::string> load_kept(const KeptKind& kind, const std::string& path);
-
-std::uint64_t fnv1a(std::string_view bytes);
 
 template <typename T>
 void append_bytes(std::string* bytes, const T& value) {

@@ -59,7 +59,7 @@ TEST(Attach, ClientGetsSlotMemoryAndFiles) {
               TestClient client;
               if (!client.attach(node.client_socket(), 77)) return 1;
               if (client.memory().tier_count() != 2 ||
-                  client.memory().file_tier(static_cast<TierId>(1)).fd() < 0)
+                  client.memory().tier(static_cast<TierId>(1)).on_device({}).descriptor < 0)
                 return 2;
               if (!client.memory().owners().is_alive(client.self())) return 3;
               const nlohmann::json clients = node.status()["clients"];

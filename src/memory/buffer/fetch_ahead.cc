@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "memory/buffer/block_access.h"
-#include "memory/buffer/copy.h"
+#include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/signal_gate.h"
-#include "memory/buffer/copy.h"
+#include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 namespace {
@@ -66,8 +66,10 @@ class ResidentRun {
   TierId tier() const { return tier_; }
   bool begins_at(BucketIndex bucket) const { return count_ != 0 && first_ == bucket; }
   std::uint64_t word(std::size_t at) const { return words_[at]; }
-  std::uint64_t tier_offset() const {
-    return memory_.pool(tier_).offset_of_bucket(first_) + offset_ % kBlockBytes;
+  // The pages that have all of its bytes.
+  TierPlace pages() const {
+    const std::size_t skipped = offset_ % kPageBytes;
+    return memory_.place_of(first_, offset_ % kBlockBytes - skipped, pages_end(skipped + bytes_));
   }
   // Bytes at the front that nobody has touched since; to be called when they have been copied.
   std::size_t unchanged_bytes() const {
@@ -176,7 +178,6 @@ class FreshRun {
     return past;
   }
   int write_neighbours(std::size_t begin, std::size_t past) const {
-    const TierId tier = memory_.tier_of(blocks_[begin].bucket());
     const std::byte* bytes = in_ + begin * kBlockBytes;
     const std::size_t length = (past - begin) * kBlockBytes;
     if (!is_page_aligned(reinterpret_cast<std::uintptr_t>(bytes))) {
@@ -185,8 +186,7 @@ class FreshRun {
       if (user_copy(bounce, bytes, length) > 0) return -EFAULT;
       bytes = bounce;
     }
-    return memory_.file_tier(tier).write_pages(
-        memory_.pool(tier).offset_of_bucket(blocks_[begin].bucket()), bytes, length);
+    return memory_.place_of(blocks_[begin].bucket(), 0, length).write(bytes);
   }
   void publish(std::size_t at) {
     writes_[at].commit();
@@ -249,11 +249,8 @@ bool copy_pieces(const ObjectAccess& access, const PieceOf& piece) {
   const std::size_t first = blocks == 0 ? piece.begin / kPageBytes * kPageBytes : 0;
   const std::size_t past = blocks == 0 ? pages_end(piece.begin + piece.length)
                                        : kBlockBytes + (is_alone ? 0 : rest.bytes());
-  const TierId tier = memory.tier_of(piece.bucket);
-  memory.device_board().note_read(tier, monotonic_coarse_ms());
-  const std::uint64_t place = memory.pool(tier).offset_of_bucket(piece.bucket);
-  if (memory.file_tier(tier).read_pages(place + first, bounce + first, past - first) < 0)
-    return false;
+  memory.device_board().note_read(memory.tier_of(piece.bucket), monotonic_coarse_ms());
+  if (memory.place_of(piece.bucket, first, past - first).read(bounce + first) < 0) return false;
   end_shared_copy();
   if (!is_unchanged(memory.block(piece.bucket), piece.word)) return false;
   BounceCopy& copy = actor.copy;
@@ -301,19 +298,17 @@ std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset,
     if (const std::size_t done = read_around(access, run, offset, out); done > 0) return done;
   }
   memory.device_board().note_read(run.tier(), monotonic_coarse_ms());
-  const std::size_t skipped = run.tier_offset() % kPageBytes;
-  const std::uint64_t first = run.tier_offset() - skipped;
-  const std::size_t whole = pages_end(skipped + run.bytes());
+  const TierPlace pages = run.pages();
   // Straight to where it is wanted only when nothing else lies on those pages: fork() beside direct
   // I/O may take a page away that is written meanwhile (open(2), NOTES).
   const bool is_direct =
-      whole == run.bytes() && is_page_aligned(reinterpret_cast<std::uintptr_t>(out));
+      pages.extent.length == run.bytes() && is_page_aligned(reinterpret_cast<std::uintptr_t>(out));
   const SignalGateGuard gate;  // a handler that reads would use the same bounce memory
   std::byte* target = is_direct ? out : actor.bounce_blocks();
   if (target == nullptr) return 0;
-  if (memory.file_tier(run.tier()).read_pages(first, target, whole) < 0) return 0;
+  if (pages.read(target) < 0) return 0;
   std::size_t good = run.unchanged_bytes();
-  if (!is_direct) good -= user_copy(out, target + skipped, good);
+  if (!is_direct) good -= user_copy(out, target + offset % kPageBytes, good);
   actor.count(hit_bytes_counter(run.tier()), good);
   run.note_access();
   return good;

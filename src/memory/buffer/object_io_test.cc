@@ -279,7 +279,7 @@ TEST_P(ObjectIo, AFileTierThatTakesNothingIsPassedOver) {
   handling.home = static_cast<TierId>(1);
   access().object().set_handling(handling);
   // The same file, for reading only.
-  const int tier_fd = memory_.file_tier(static_cast<TierId>(1)).fd();
+  const int tier_fd = memory_.tier(static_cast<TierId>(1)).on_device({}).descriptor;
   const int read_only = open(("/proc/self/fd/" + std::to_string(tier_fd)).c_str(), O_RDONLY);
   ASSERT_GE(read_only, 0);
   ASSERT_EQ(dup2(read_only, tier_fd), tier_fd);

@@ -13,8 +13,8 @@
 #pragma once
 
 #include "memory/buffer/bucket_hint.h"
-#include "memory/buffer/copy.h"
 #include "memory/tiers/actor.h"
+#include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 

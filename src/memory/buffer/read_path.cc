@@ -9,12 +9,12 @@
 #include "base/cycle_clock.h"
 #include "base/system_call.h"
 #include "memory/buffer/block_access.h"
-#include "memory/buffer/copy.h"
 #include "memory/buffer/file_tier_io.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/read_hit.h"
+#include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 namespace {
@@ -46,19 +46,20 @@ ssize_t copied_of(std::size_t length, std::size_t missing) {
   return missing < length ? static_cast<ssize_t>(length - missing) : -EFAULT;
 }
 
-// A block that stays in its file tier: read its pages there, without asking anybody.
-ssize_t read_from_file_tier(const ObjectAccess& access, const LockedBlock& block,
-                            const ReadPart& part) {
+// Reads from the block where it is, without asking anybody.
+ssize_t read_in_place(const ObjectAccess& access, const LockedBlock& block, const ReadPart& part) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
+  const TierPlace place = memory.place_of(block.bucket(), part.begin, part.length());
+  if (const std::byte* bytes = place.address(); bytes != nullptr)
+    return copied_of(part.length(), copy_from_shared(part.out, bytes, part.length()));
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
   const TierId tier = memory.tier_of(block.bucket());
   memory.device_board().note_read(tier, monotonic_coarse_ms());
   const std::size_t first = part.begin / kPageBytes * kPageBytes;
   const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
-  const int error = memory.file_tier(tier).read_pages(
-      memory.pool(tier).offset_of_bucket(block.bucket()) + first, bounce, past - first);
+  const int error = memory.place_of(block.bucket(), first, past - first).read(bounce);
   if (error < 0) return error;
   actor.note_met(AccessKind::kBelow);
   actor.count(hit_bytes_counter(tier), part.length());
@@ -148,7 +149,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     if (valid == 0) return read_into_file_tier(access, block, part);
     // Some of the pages may be here and newer than the store's: each comes from where it is.
     if (!resident) return (valid & needed) == 0 ? read_through(access, part) : -EAGAIN;
-    const ssize_t got = read_from_file_tier(access, block, part);
+    const ssize_t got = read_in_place(access, block, part);
     if (got > 0) note_access(*actor.memory, block.bucket());
     return got;
   }
@@ -181,11 +182,7 @@ ssize_t read_page(const ObjectAccess& access, const ReadPart& page) {
   LockedBlock block = lock_resident(access.actor, access.index, page.number);
   const std::uint16_t needed = pages_touched(page.begin, page.end);
   if (!block || (block.descriptor().valid_pages() & needed) == 0) return read_through(access, page);
-  const NodeMemory& memory = *access.actor.memory;
-  if (!memory.in_memory(block.bucket())) return read_from_file_tier(access, block, page);
-  return copied_of(
-      page.length(),
-      copy_from_shared(page.out, memory.bytes(block.bucket()) + page.begin, page.length()));
+  return read_in_place(access, block, page);
 }
 
 // A small bucket that could not grow: read its bytes and the store's page by page.

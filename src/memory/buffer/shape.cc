@@ -11,28 +11,31 @@
 #include "base/system_call.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/block_access.h"
-#include "memory/buffer/copy.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/shape_change.h"
 #include "memory/flush/flush_object.h"
+#include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 namespace {
 
-// The page of a block in a file tier in which the file ends from now on. What is left of it is as
-// clean or dirty as before.
-int zero_tail_below(const ObjectAccess& access, const UnclaimedBlock& block, std::size_t keep) {
-  const NodeMemory& memory = *access.actor.memory;
+// Zeros the rest of the page of a block in which the file ends from now on. The page stays as clean
+// or dirty as before.
+int zero_tail(const ObjectAccess& access, const UnclaimedBlock& block, std::size_t keep) {
+  const std::size_t page = keep / kPageBytes * kPageBytes;
+  const std::size_t kept = keep - page;
+  CAIRN_DCHECK(kept != 0 && page < access.actor.memory->bucket_bytes(block.bucket()));
+  const TierPlace place = access.actor.memory->place_of(block.bucket(), page, kPageBytes);
+  if (std::byte* bytes = place.address(); bytes != nullptr) {
+    zero_shared(bytes + kept, kPageBytes - kept);
+    return 0;
+  }
   std::byte* bounce = access.actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
-  const TierId tier = memory.tier_of(block.bucket());
-  const std::size_t page = keep / kPageBytes * kPageBytes;
-  const std::uint64_t place = memory.pool(tier).offset_of_bucket(block.bucket()) + page;
-  const FileTier& device = memory.file_tier(tier);
-  if (const int error = device.read_pages(place, bounce, kPageBytes); error < 0) return error;
-  std::memset(bounce + (keep - page), 0, kPageBytes - (keep - page));
-  return device.write_pages(place, bounce, kPageBytes);
+  if (const int error = place.read(bounce); error < 0) return error;
+  std::memset(bounce + kept, 0, kPageBytes - kept);
+  return place.write(bounce);
 }
 
 // Cuts the block in which the new end lies: later pages go, and the rest of the last page reads as
@@ -50,15 +53,10 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
       continue;
     }
     const std::uint16_t tail_page = pages_touched(keep - 1, keep);
-    const std::size_t tail_end = (keep + kPageBytes - 1) / kPageBytes * kPageBytes;
     unclaimed.cut(pages_touched(0, keep));
     const bool has_tail = (unclaimed.descriptor().valid_pages() & tail_page) != 0;
-    if (!has_tail || tail_end <= keep) return 0;
-    if (actor.memory->in_memory(unclaimed.bucket())) {
-      zero_shared(actor.memory->bytes(unclaimed.bucket()) + keep, tail_end - keep);
-      return 0;
-    }
-    const int error = zero_tail_below(access, unclaimed, keep);
+    if (!has_tail || keep % kPageBytes == 0) return 0;
+    const int error = zero_tail(access, unclaimed, keep);
     if (error == 0) return 0;
     // The device of the tier may have failed; of what is clean the store has everything.
     if (unclaimed.descriptor().dirty_pages() != 0) return error;

@@ -10,11 +10,11 @@
 #include "base/cycle_clock.h"
 #include "base/system_call.h"
 #include "memory/buffer/block_access.h"
-#include "memory/buffer/copy.h"
 #include "memory/buffer/file_tier_io.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 namespace {
@@ -115,8 +115,6 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
   CAIRN_DCHECK(!block.is_claimed() && !memory.in_memory(block.bucket()));
   std::byte* bounce = actor.bounce_blocks();
   if (bounce == nullptr) return -ENOMEM;
-  const TierId tier = memory.tier_of(block.bucket());
-  const std::uint64_t base = memory.pool(tier).offset_of_bucket(block.bucket());
   const std::uint16_t valid = block.descriptor().valid_pages();
   const std::size_t first = part.begin / kPageBytes * kPageBytes;
   const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -124,9 +122,8 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
     const std::uint16_t bit = pages_touched(page, page + 1);
     if ((bit & partial_pages(part)) == 0) continue;
     if ((bit & valid) != 0) {
-      if (const int error =
-              memory.file_tier(tier).read_pages(base + page, bounce + page, kPageBytes))
-        return error;
+      const int error = memory.place_of(block.bucket(), page, kPageBytes).read(bounce + page);
+      if (error < 0) return error;
       continue;
     }
     const ssize_t got =
@@ -135,7 +132,7 @@ int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const Wri
   }
   if (user_copy(bounce + part.begin, part.in, part.length()) > 0) return -EFAULT;
   WritableBlock writable(block, pages_touched(part.begin, part.end));
-  const int error = memory.file_tier(tier).write_pages(base + first, bounce + first, past - first);
+  const int error = memory.place_of(block.bucket(), first, past - first).write(bounce + first);
   if (error != 0) return error;
   writable.commit();
   access.object().extend_to(part.file_end());

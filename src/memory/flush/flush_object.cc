@@ -192,10 +192,9 @@ class Pass {
 
   int locate_bytes(Claim* claim) {
     const NodeMemory& memory = *actor_.memory;
-    if (memory.in_memory(claim->block.bucket())) {
-      claim->bytes = memory.bytes(claim->block.bucket());
-      return 0;
-    }
+    const TierPlace place = memory.place_of(claim->block.bucket());
+    claim->bytes = place.address();
+    if (claim->bytes != nullptr) return 0;
     if (staging_ == nullptr) {
       void* mapped = sys::mmap(nullptr, kStagedBlocksMax * kBlockBytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -204,9 +203,7 @@ class Pass {
     }
     CAIRN_DCHECK(staged_count_ < kStagedBlocksMax);
     claim->bytes = staging_ + kBlockBytes * staged_count_++;
-    const TierId tier = memory.tier_of(claim->block.bucket());
-    return memory.file_tier(tier).read_pages(
-        memory.pool(tier).offset_of_bucket(claim->block.bucket()), claim->bytes, kBlockBytes);
+    return place.read(claim->bytes);
   }
 
   // Writes the claimed blocks in runs of adjacent bytes, one call each, and settles every claim.

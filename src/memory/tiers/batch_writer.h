@@ -11,18 +11,16 @@
 #include <cstdint>
 #include <span>
 
-#include "memory/tiers/file_tier.h"
+#include "memory/tiers/tier.h"
 
 namespace cairn {
 
 struct BatchWrite {
   static constexpr int kInFlight = 1;
 
-  const FileTier* tier = nullptr;
-  std::uint64_t offset = 0;  // whole pages, like length and the parts
-  std::span<const iovec> parts;
-  std::size_t length = 0;  // of all parts
-  int result = 0;          // kInFlight once started, 0 or -errno after wait()
+  TierPlace place;               // whole pages, like the parts
+  std::span<const iovec> parts;  // together as long as the place
+  int result = 0;                // kInFlight once started, 0 or -errno after wait()
 };
 
 class BatchWriter {
@@ -46,7 +44,7 @@ class PlainBatchWriter final : public BatchWriter {
  public:
   void start(std::span<BatchWrite> writes) override {
     for (BatchWrite& write : writes) {
-      write.result = write.tier->write_parts(write.offset, write.parts);
+      write.result = write.place.tier->write_parts(write.place.extent, write.parts);
     }
   }
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <utility>
 
@@ -12,9 +13,73 @@
 #include "base/system_call.h"
 
 namespace cairn {
+namespace {
+
+// The kernel does a part of a request only where something is wrong, so the rest is tried alone.
+int read_all(int fd, std::byte* out, std::size_t length, std::uint64_t offset) {
+  std::size_t done = 0;
+  while (done < length) {
+    const ssize_t got =
+        sys::pread(fd, out + done, length - done, static_cast<off_t>(offset + done));
+    if (got == -EINTR) continue;
+    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
+    done += static_cast<std::size_t>(got);
+  }
+  CAIRN_DCHECK(done == length);
+  return 0;
+}
+
+int write_all(int fd, const std::byte* in, std::size_t length, std::uint64_t offset) {
+  std::size_t done = 0;
+  while (done < length) {
+    const ssize_t put =
+        sys::pwrite(fd, in + done, length - done, static_cast<off_t>(offset + done));
+    if (put == -EINTR) continue;
+    if (put <= 0) return put == 0 ? -EIO : static_cast<int>(put);
+    done += static_cast<std::size_t>(put);
+  }
+  CAIRN_DCHECK(done == length);
+  return 0;
+}
+
+int open_pool(int directory) {
+  const int fd = open_unnamed_file(directory, O_DIRECT);
+  return fd == -EINVAL ? open_unnamed_file(directory, 0) : fd;
+}
+
+// Length, room and superblock of a new pool file. 0 or -errno.
+int fill_pool(int fd, const PoolIdentity& identity, FileTier::Room room) {
+  const auto bytes = static_cast<off_t>(identity.file_bytes());
+  int error = room == FileTier::Room::kTaken ? sys::fallocate(fd, 0, 0, bytes) : -EOPNOTSUPP;
+  if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, bytes);
+  if (error < 0) return error;
+  const PoolPage superblock = make_superblock(identity);
+  return write_all(fd, superblock.bytes.data(), superblock.bytes.size(), 0);
+}
+
+// Whether the open file is the pool that is expected.
+Status check_pool(int fd, const PoolIdentity& expected) {
+  if (!is_written_by_user_alone(fd)) return {StatusCode::kDenied, "can be written by other users"};
+  PoolPage page;
+  const int error = read_all(fd, page.bytes.data(), page.bytes.size(), 0);
+  if (error == -EIO) return {StatusCode::kInvalid, "is no pool file"};
+  if (error < 0) return Status::from_errno(-error, "cannot be read");
+  CAIRN_RETURN_IF_ERROR(check_superblock(page, expected));
+  struct statx status{};
+  const int seen = sys::statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status);
+  if (seen < 0) return Status::from_errno(-seen, "cannot be looked at");
+  if (status.stx_size < expected.file_bytes()) return {StatusCode::kInvalid, "is cut off"};
+  return Status::ok();
+}
+
+}  // namespace
+
+FileTier::FileTier(FileTier&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), capacity_bytes_(std::exchange(other.capacity_bytes_, 0)) {}
 
 FileTier& FileTier::operator=(FileTier&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(capacity_bytes_, other.capacity_bytes_);
   return *this;
 }
 
@@ -22,97 +87,59 @@ FileTier::~FileTier() {
   if (fd_ >= 0) sys::close(fd_);
 }
 
-namespace {
-
-std::size_t length_of(std::span<const iovec> parts) {
-  std::size_t length = 0;
-  for (const iovec& part : parts) length += part.iov_len;
-  return length;
-}
-
-// What direct I/O asks for. A bucket begins and ends with a page.
-[[maybe_unused]] bool are_whole_pages(std::uint64_t offset, std::size_t length) {
-  return length != 0 && (offset | length) % kPageBytes == 0;
-}
-
-enum class Room { kTaken, kWhenNeeded };
-
-Result<int> create_pool(const std::string& directory, std::uint64_t capacity_bytes, Room room) {
+Result<FileTier> FileTier::create(const std::string& directory, const PoolIdentity& identity,
+                                  Room room) {
+  CAIRN_CHECK(identity.bucket_count != 0);
   const Result<int> place = open_safe_directory(directory);
   if (!place) return Status(place.status().code(), "no pool file: " + place.status().message());
-  int fd = open_unnamed_file(*place, O_DIRECT);
-  if (fd == -EINVAL) fd = open_unnamed_file(*place, 0);
+  const int fd = open_pool(*place);
   sys::close(*place);
   if (fd < 0) return Status::from_errno(-fd, "cannot create a pool file in " + directory);
-  const auto capacity = static_cast<off_t>(capacity_bytes);
-  int error = room == Room::kTaken ? sys::fallocate(fd, 0, 0, capacity) : -EOPNOTSUPP;
-  if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, capacity);
-  if (error == 0) return fd;
-  sys::close(fd);
-  return Status::from_errno(-error, "cannot preallocate a pool file in " + directory);
+  FileTier tier(fd, identity.data_bytes());
+  const int error = fill_pool(fd, identity, room);
+  if (error < 0)
+    return Status::from_errno(-error, "cannot preallocate a pool file in " + directory);
+  return tier;
 }
 
-}  // namespace
-
-Result<FileTier> FileTier::create(const std::string& directory, std::uint64_t capacity_bytes) {
-  auto fd = create_pool(directory, capacity_bytes, Room::kTaken);
-  if (!fd) return fd.status();
-  return FileTier(*fd);
+Result<FileTier> FileTier::open_existing(const std::string& path, const PoolIdentity& expected) {
+  CAIRN_CHECK(expected.bucket_count != 0);
+  // Whatever else bears the name, opening it is not to wait for it.
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  int fd = sys::openat(AT_FDCWD, path.c_str(), kFlags | O_DIRECT);
+  if (fd == -EINVAL) fd = sys::openat(AT_FDCWD, path.c_str(), kFlags);
+  if (fd == -ELOOP) return Status(StatusCode::kDenied, path + " is a symbolic link");
+  if (fd < 0) return Status::from_errno(-fd, path);
+  FileTier tier(fd, expected.data_bytes());
+  if (const Status status = check_pool(fd, expected); !status)
+    return Status(status.code(), path + " " + status.message(), status.error_number());
+  return tier;
 }
 
-Result<FileTier> FileTier::create_sparse(const std::string& directory,
-                                         std::uint64_t capacity_bytes) {
-  auto fd = create_pool(directory, capacity_bytes, Room::kWhenNeeded);
-  if (!fd) return fd.status();
-  return FileTier(*fd);
-}
-
-int FileTier::read_pages(std::uint64_t offset, void* buffer, std::size_t length) const {
-  CAIRN_DCHECK(are_whole_pages(offset, length));
-  std::size_t done = 0;
-  while (done < length) {
-    const ssize_t got = sys::pread(fd_, static_cast<char*>(buffer) + done, length - done,
-                                   static_cast<off_t>(offset + done));
-    if (got == -EINTR) continue;
-    if (got <= 0) return got == 0 ? -EIO : static_cast<int>(got);
-    done += static_cast<std::size_t>(got);
-  }
-  return 0;
-}
-
-int FileTier::write_pages(std::uint64_t offset, const void* buffer, std::size_t length) const {
-  CAIRN_DCHECK(are_whole_pages(offset, length));
-  std::size_t done = 0;
-  while (done < length) {
-    const ssize_t put = sys::pwrite(fd_, static_cast<const char*>(buffer) + done, length - done,
-                                    static_cast<off_t>(offset + done));
-    if (put == -EINTR) continue;
-    if (put <= 0) return put == 0 ? -EIO : static_cast<int>(put);
-    done += static_cast<std::size_t>(put);
-  }
-  return 0;
-}
-
-// What one call does not do wholly is rare, and done part by part: it is the same bytes again.
-int FileTier::read_parts(std::uint64_t offset, std::span<const iovec> parts) const {
-  CAIRN_DCHECK(are_whole_pages(offset, length_of(parts)));
+// A request that one call does not do wholly is rare, and done part by part: it is the same bytes
+// again.
+int FileTier::do_read(TierExtent extent, std::span<const iovec> parts) const {
+  std::uint64_t offset = on_device(extent).offset;
   const ssize_t got =
       sys::preadv(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
-  if (got == static_cast<ssize_t>(length_of(parts))) return 0;
+  if (got == static_cast<ssize_t>(extent.length)) return 0;
   for (const iovec& part : parts) {
-    if (const int error = read_pages(offset, part.iov_base, part.iov_len); error < 0) return error;
+    const int error = read_all(fd_, static_cast<std::byte*>(part.iov_base), part.iov_len, offset);
+    if (error < 0) return error;
     offset += part.iov_len;
   }
   return 0;
 }
 
-int FileTier::write_parts(std::uint64_t offset, std::span<const iovec> parts) const {
-  CAIRN_DCHECK(are_whole_pages(offset, length_of(parts)));
+int FileTier::do_write(TierExtent extent, std::span<const iovec> parts) const {
+  std::uint64_t offset = on_device(extent).offset;
   const ssize_t put =
       sys::pwritev(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
-  if (put == static_cast<ssize_t>(length_of(parts))) return 0;
+  if (put == static_cast<ssize_t>(extent.length)) return 0;
   for (const iovec& part : parts) {
-    if (const int error = write_pages(offset, part.iov_base, part.iov_len); error < 0) return error;
+    const int error =
+        write_all(fd_, static_cast<const std::byte*>(part.iov_base), part.iov_len, offset);
+    if (error < 0) return error;
     offset += part.iov_len;
   }
   return 0;

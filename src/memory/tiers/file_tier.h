@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tier in one preallocated pool file on a local device, read and written with direct I/O.
+// A tier in one preallocated pool file on a local device, read and written with direct I/O. The
+// file begins with a superblock that says whose it is (memory/tiers/pool_format.h).
 //
 // Clients and the service use the same file by their own descriptors; a bucket's descriptor lock
 // orders writes, and readers validate the bucket's sequence after their read, as in memory.
@@ -7,47 +8,55 @@
 // Thread safety: stateless but for the descriptor. Ownership: closes its descriptor.
 #pragma once
 
-#include <sys/types.h>
-#include <sys/uio.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string>
 
 #include "base/status.h"
+#include "memory/tiers/pool_format.h"
+#include "memory/tiers/tier.h"
 
 namespace cairn {
 
-class FileTier {
+class FileTier final : public Tier {
  public:
+  enum class Room : std::uint8_t {
+    kTaken,       // from the beginning
+    kWhenNeeded,  // the swap area, which may never be
+  };
+
   FileTier() = default;
-  explicit FileTier(int fd) : fd_(fd) {}
-  FileTier(FileTier&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  // A client makes it of the file that the service has created and sent.
+  FileTier(int fd, std::uint64_t capacity_bytes) : fd_(fd), capacity_bytes_(capacity_bytes) {}
+  FileTier(FileTier&& other) noexcept;
   FileTier& operator=(FileTier&& other) noexcept;
   ~FileTier();
 
-  // Creates a file without a name in `directory` and preallocates it. Other users of the directory
-  // can neither make it beforehand nor open it; it vanishes with its last descriptor. Falls back to
-  // buffered I/O where the file system has no direct I/O, and to a random name for an instant where
-  // it has no unnamed files. Errors: kExhausted when the device has no room, kDenied (also for a
-  // directory that open_safe_directory() refuses), kNotFound.
-  static Result<FileTier> create(const std::string& directory, std::uint64_t capacity_bytes);
+  // Creates a file without a name in `directory`, preallocates it and writes its superblock. Other
+  // users of the directory can neither make it beforehand nor open it; it vanishes with its last
+  // descriptor. Falls back to buffered I/O where the file system has no direct I/O, and to a random
+  // name for an instant where it has no unnamed files. Errors: kExhausted when the device has no
+  // room, kDenied (also for a directory that open_safe_directory() refuses), kNotFound.
+  static Result<FileTier> create(const std::string& directory, const PoolIdentity& identity,
+                                 Room room = Room::kTaken);
 
-  // The same without taking the room before it is needed: the swap area, which may never be.
-  static Result<FileTier> create_sparse(const std::string& directory, std::uint64_t capacity_bytes);
+  // Opens the pool file `path` that a node has kept. Errors: kDenied for a link, or a file that
+  // other users may write; kInvalid and kIncompatible as check_superblock(), also when the file is
+  // shorter than its superblock says.
+  static Result<FileTier> open_existing(const std::string& path, const PoolIdentity& expected);
 
-  // Whole pages at `offset`, both page-aligned like `buffer`. Returns 0 or -errno; a short transfer
-  // is -EIO.
-  int read_pages(std::uint64_t offset, void* buffer, std::size_t length) const;
-  int write_pages(std::uint64_t offset, const void* buffer, std::size_t length) const;
-  // The same with the bytes in several places.
-  int read_parts(std::uint64_t offset, std::span<const iovec> parts) const;
-  int write_parts(std::uint64_t offset, std::span<const iovec> parts) const;
+  TierMedium medium() const override { return fd_ < 0 ? TierMedium::kNone : TierMedium::kFile; }
+  std::uint64_t capacity_bytes() const override { return capacity_bytes_; }
+  std::byte* address_of(TierExtent) const override { return nullptr; }
+  DevicePlace on_device(TierExtent extent) const override {
+    return DevicePlace{fd_, kPoolDataOffset + extent.offset};
+  }
   int fd() const { return fd_; }
 
  private:
+  int do_read(TierExtent extent, std::span<const iovec> parts) const override;
+  int do_write(TierExtent extent, std::span<const iovec> parts) const override;
+
   int fd_ = -1;
+  std::uint64_t capacity_bytes_ = 0;
 };
 
 }  // namespace cairn

@@ -33,6 +33,7 @@ struct alignas(64) NodeIdentity {
   std::uint32_t reserved;
   std::uint64_t layout_digest;  // MemoryMap::digest()
   MemoryShape shape;
+  NodeId node;
   CycleAnchor started;
 };
 

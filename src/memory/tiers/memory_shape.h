@@ -11,6 +11,15 @@
 
 namespace cairn {
 
+// A number that no other node has, chosen at random when the node is made. A pool file bears its
+// node's (memory/tiers/pool_format.h).
+struct NodeId {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  friend bool operator==(const NodeId&, const NodeId&) = default;
+};
+
 // Travels in the handshake: both sides compute the same memory map (memory/tiers/memory_map.h).
 struct MemoryShape {
   std::uint64_t tier_bytes[kTiersMax] = {};  // [0] is the RAM tier; 0 = absent

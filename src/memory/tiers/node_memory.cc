@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/tiers/node_memory.h"
 
+#include <errno.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -23,6 +25,14 @@ HugePages pages_of_control(const MemoryShape& shape) {
                                                                        : HugePages::kAdvise;
 }
 
+Result<NodeId> make_node_id() {
+  NodeId id;
+  const long got = sys::call(SYS_getrandom, sys::word(&id), sizeof id, 0);
+  if (got != static_cast<long>(sizeof id))
+    return Status::from_errno(got < 0 ? static_cast<int>(-got) : EIO, "no random number to be had");
+  return id;
+}
+
 // A node without a RAM tier has one page of it.
 std::uint64_t bytes_of_data(const MemoryShape& shape) {
   return std::max<std::uint64_t>(shape.tier_bytes[0], 1);
@@ -34,6 +44,7 @@ void NodeMemory::bind(const MemoryShape& shape, const MemoryMap& map) {
   CAIRN_CHECK(map.end() <= control_.size_bytes());
   CAIRN_CHECK(shape.tier_bytes[0] <= data_.size_bytes());
   shape_ = shape;
+  memory_tier_ = MemoryTier(data_.base(), shape.tier_bytes[0]);
   bind_boards(map);
   bind_catalog(map);
   bind_pools(map);
@@ -122,11 +133,14 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
                                     static_cast<HugePages>(shape.huge_pages));
   if (!data) return data.status();
   memory.data_ = std::move(data.value());
+  const Result<NodeId> node = make_node_id();
+  if (!node) return node.status();
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
-    if (shape.tier_bytes[tier] == 0) continue;
-    auto file = tier == shape.swap_tier
-                    ? FileTier::create_sparse(pool_directories[tier], shape.tier_bytes[tier])
-                    : FileTier::create(pool_directories[tier], shape.tier_bytes[tier]);
+    if (shape.slabs(tier) == 0) continue;
+    const PoolIdentity identity{*node, tier, shape.slabs(tier)};
+    const bool is_swap = tier == shape.swap_tier;
+    auto file = FileTier::create(pool_directories[tier], identity,
+                                 is_swap ? FileTier::Room::kWhenNeeded : FileTier::Room::kTaken);
     if (!file) return file.status();
     memory.file_tiers_[tier] = std::move(file.value());
   }
@@ -139,6 +153,7 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
                                           .reserved = 0,
                                           .layout_digest = map.digest(),
                                           .shape = shape_as_made,
+                                          .node = *node,
                                           .started = CycleAnchor::now()};
   return memory;
 }
@@ -147,7 +162,8 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
                                       const std::array<int, kTiersMax>& tier_fds) {
   NodeMemory memory;
   for (unsigned tier = 1; tier < kTiersMax; ++tier)
-    memory.file_tiers_[tier] = FileTier(tier_fds[tier]);
+    memory.file_tiers_[tier] =
+        FileTier(tier_fds[tier], std::uint64_t{shape.slabs(tier)} * kBlockBytes);
   constexpr std::uint64_t kSegmentUnit = 2 * 1024 * 1024;
   const MemoryMap map(shape);
   auto control =
@@ -174,9 +190,9 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
 std::size_t NodeMemory::take_mark(BucketIndex bucket) const {
   BlockDescriptor& descriptor = block(bucket);
   if (__builtin_expect(!descriptor.is_unread(), 1) || !descriptor.take_unread()) return 0;
-  if (in_memory(bucket)) return descriptor.bucket_bytes();
-  fetches_.note_left_below(descriptor.fetched_by(), kBlockBytes);
-  return kBlockBytes;
+  const std::size_t bytes = bucket_bytes(bucket);
+  if (!in_memory(bucket)) fetches_.note_left_below(descriptor.fetched_by(), bytes);
+  return bytes;
 }
 
 bool NodeMemory::note_used(BucketIndex bucket, bool was_late) const {

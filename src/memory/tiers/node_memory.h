@@ -35,6 +35,7 @@
 #include "memory/tiers/fetch_journal.h"
 #include "memory/tiers/file_tier.h"
 #include "memory/tiers/memory_map.h"
+#include "memory/tiers/memory_tier.h"
 #include "memory/tiers/move_journal.h"
 #include "memory/tiers/organizer_board.h"
 #include "memory/tiers/placement_board.h"
@@ -119,7 +120,10 @@ class NodeMemory {
                                                                     : shape_.swap_tier;
   }
   BucketPool& pool(TierId tier) const { return pools_[raw(tier) % kTiersMax]; }
-  const FileTier& file_tier(TierId tier) const { return file_tiers_[raw(tier) % kTiersMax]; }
+  const Tier& tier(TierId id) const {
+    if (id == TierId::kMemory) return memory_tier_;
+    return file_tiers_[raw(id) % kTiersMax];
+  }
   // The tier of a bucket: descriptors of one tier are contiguous.
   TierId tier_of(BucketIndex index) const {
     CAIRN_DCHECK(index != BucketIndex::kNone && raw(index) < bucket_count_);
@@ -128,6 +132,18 @@ class NodeMemory {
     return static_cast<TierId>(tier);
   }
   bool in_memory(BucketIndex index) const { return raw(index) < memory_buckets_end_; }
+  // How many bytes a bucket in use has: those of file tiers are not carved.
+  std::size_t bucket_bytes(BucketIndex index) const {
+    return in_memory(index) ? block(index).bucket_bytes() : kBlockBytes;
+  }
+  // Where the bytes of a bucket are.
+  TierPlace place_of(BucketIndex index) const { return place_of(index, 0, bucket_bytes(index)); }
+  // The same for `length` bytes from the bucket's byte `begin` on, which may go on into the buckets
+  // that lie behind it.
+  TierPlace place_of(BucketIndex index, std::size_t begin, std::size_t length) const {
+    const TierId id = tier_of(index);
+    return TierPlace{&tier(id), TierExtent{pool(id).offset_of_bucket(index) + begin, length}};
+  }
   // The bytes of a bucket, or null when its tier is not memory. For any number that was read
   // without a lock.
   std::byte* bytes_if_in_memory(BucketIndex index) const {
@@ -187,6 +203,7 @@ class NodeMemory {
   std::atomic<std::uint64_t>* told_ = nullptr;  // a bit per slot
   mutable DescriptionTable descriptions_;
   mutable std::array<BucketPool, kTiersMax> pools_;
+  MemoryTier memory_tier_;
   std::array<FileTier, kTiersMax> file_tiers_;
   unsigned tier_count_ = 0;
   std::uint32_t bucket_count_ = 0;

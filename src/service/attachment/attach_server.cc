@@ -448,7 +448,7 @@ bool AttachServer::send_welcome(const Connection& connection) const {
   fds[count++] = memory_.data().fd();
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
     if (welcome.shape.tier_bytes[tier] != 0)
-      fds[count++] = memory_.file_tier(static_cast<TierId>(tier)).fd();
+      fds[count++] = memory_.tier(static_cast<TierId>(tier)).on_device({}).descriptor;
   }
   iovec part{&welcome, sizeof welcome};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};

@@ -26,11 +26,6 @@ void rest(std::int64_t nanos) {
 
 }  // namespace
 
-std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket) {
-  if (!memory.in_memory(bucket)) return kBlockBytes;
-  return static_cast<std::uint32_t>(memory.block(bucket).bucket_bytes());
-}
-
 MoveBatch::MoveBatch(const NodeMemory& memory, BatchWriter& writer)
     : memory_(memory), writer_(writer) {
   for (Flight& flight : flights_) {
@@ -76,7 +71,7 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
   move.fresh = actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB,
                                               actor.worker(), kBlocksMax, &fresh, account);
   if (!move.fresh) return false;
-  move.length = bucket_bytes(memory_, from);
+  move.length = memory_.bucket_bytes(from);
   move.reason = reason;
   move.claim = static_cast<LockedBlock&&>(block).begin_move();
   std::vector<Move>& moves = flights_[filling_].moves;
@@ -87,10 +82,6 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
   const std::size_t to_count = ++blocks_to_[raw(target)];
   is_full_ = is_full_ || moves.size() >= from_limit || to_count >= to_limit;
   return true;
-}
-
-std::uint64_t MoveBatch::offset_of(BucketIndex bucket) const {
-  return memory_.pool(memory_.tier_of(bucket)).offset_of_bucket(bucket);
 }
 
 // Where the bytes of the move in `slot` are read to on the way between two file tiers.
@@ -108,8 +99,8 @@ std::byte* MoveBatch::staged(Flight& flight, std::size_t slot) const {
 void MoveBatch::read_run(std::span<Move> run) const {
   std::array<iovec, kBlocksMax> parts;
   for (std::size_t at = 0; at < run.size(); ++at) parts[at] = {run[at].bytes, run[at].length};
-  const FileTier& tier = memory_.file_tier(memory_.tier_of(run[0].from()));
-  const int error = tier.read_parts(offset_of(run[0].from()), std::span(parts.data(), run.size()));
+  const TierPlace place = memory_.place_of(run[0].from(), 0, run.size() * kBlockBytes);
+  const int error = place.tier->read_parts(place.extent, std::span(parts.data(), run.size()));
   if (error == 0) return;
   for (Move& move : run) move.bytes = nullptr;
 }
@@ -123,11 +114,9 @@ void MoveBatch::fetch(Flight& flight) const {
   });
   for (std::size_t at = 0; at < moves.size(); ++at) {
     Move& move = moves[at];
-    if (memory_.in_memory(move.from())) {
-      move.bytes = memory_.bytes(move.from());
-    } else {
-      move.bytes = memory_.in_memory(move.to()) ? memory_.bytes(move.to()) : staged(flight, at);
-    }
+    move.bytes = memory_.place_of(move.from(), 0, move.length).address();
+    if (move.bytes == nullptr) move.bytes = memory_.place_of(move.to(), 0, move.length).address();
+    if (move.bytes == nullptr) move.bytes = staged(flight, at);
   }
   std::size_t begin = 0;
   while (begin < moves.size()) {
@@ -155,21 +144,19 @@ void MoveBatch::put(Flight& flight) {
     const Move& move = moves[at];
     if (move.bytes == nullptr || memory_.in_memory(move.to())) continue;
     flight.parts[at] = {move.bytes, move.length};
-    const TierId tier = memory_.tier_of(move.to());
-    const std::uint64_t offset = offset_of(move.to());
+    const TierPlace place = memory_.place_of(move.to(), 0, move.length);
     const bool continues = !writes.empty() &&
                            flight.begins.back() + writes.back().parts.size() == at &&
-                           writes.back().tier == &memory_.file_tier(tier) &&
-                           writes.back().offset + writes.back().length == offset;
+                           writes.back().place.tier == place.tier &&
+                           writes.back().place.extent.end() == place.extent.offset;
     if (continues) {
       BatchWrite& write = writes.back();
       write.parts = std::span<const iovec>(write.parts.data(), write.parts.size() + 1);
-      write.length += move.length;
+      write.place.extent.length += move.length;
       continue;
     }
     flight.begins.push_back(at);
-    writes.push_back(BatchWrite{&memory_.file_tier(tier), offset,
-                                std::span<const iovec>(&flight.parts[at], 1), move.length, 0});
+    writes.push_back(BatchWrite{place, std::span<const iovec>(&flight.parts[at], 1), 0});
   }
   if (!writes.empty()) writer_.start(writes);
 }

@@ -82,7 +82,6 @@ class MoveBatch {
     std::byte* staging = nullptr;     // kBlocksMax blocks, for moves between file tiers
   };
 
-  std::uint64_t offset_of(BucketIndex bucket) const;
   std::byte* staged(Flight& flight, std::size_t slot) const;
   void read_run(std::span<Move> run) const;
   void fetch(Flight& flight) const;
@@ -100,7 +99,5 @@ class MoveBatch {
   bool is_full_ = false;
   bool is_beside_reads_ = false;
 };
-
-std::uint32_t bucket_bytes(const NodeMemory& memory, BucketIndex bucket);
 
 }  // namespace cairn

@@ -182,7 +182,7 @@ void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
     view.priority = is_above_home(block, tier) ? 0 : part.priority.value_or(handling.priority);
     view.recency_ms = block.recency_ms();
     view.frequency = block.frequency();
-    view.bytes = bucket_bytes(memory_, bucket);
+    view.bytes = memory_.bucket_bytes(bucket);
     movable_bytes[raw(view.account)] += view.bytes;
     candidates_.push_back(view);
   });
@@ -405,7 +405,7 @@ bool Organizer::drop(Actor& actor, BucketIndex bucket, PlacementReason reason) {
   UnclaimedBlock unclaimed(block);
   if (!unclaimed) return false;
   memory_.journal().note(raw(memory_.tier_of(bucket)), MoveJournal::kDropped, reason,
-                         bucket_bytes(memory_, bucket));
+                         memory_.bucket_bytes(bucket));
   memory_.note_unused(bucket);
   memory_.pool(memory_.tier_of(bucket)).release(static_cast<UnclaimedBlock&&>(unclaimed).vacate());
   actor.count(Counter::kEvictedBlocks, 1);

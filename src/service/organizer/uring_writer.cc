@@ -34,10 +34,12 @@ void UringWriter::start(std::span<BatchWrite> writes) {
     write.result = -EAGAIN;
     if (has_ring() && ring_->in_flight == kDepth) submit();
     if (has_ring() && ring_->in_flight == kDepth) reap_one();
-    io_uring_sqe* entry = has_ring() ? io_uring_get_sqe(&ring_->ring) : nullptr;
+    const Tier::DevicePlace at = write.place.tier->on_device(write.place.extent);
+    const bool is_possible = has_ring() && at.descriptor >= 0;
+    io_uring_sqe* entry = is_possible ? io_uring_get_sqe(&ring_->ring) : nullptr;
     if (entry == nullptr) continue;
-    io_uring_prep_writev(entry, write.tier->fd(), write.parts.data(),
-                         static_cast<unsigned>(write.parts.size()), write.offset);
+    io_uring_prep_writev(entry, at.descriptor, write.parts.data(),
+                         static_cast<unsigned>(write.parts.size()), at.offset);
     io_uring_sqe_set_data(entry, &write);
     write.result = BatchWrite::kInFlight;
     ring_->queued[ring_->queued_count++] = &write;
@@ -74,7 +76,8 @@ void UringWriter::reap_one() {
   write->result = completion->res < 0 ? completion->res : 0;
   // A short direct write is rare; the plain writer then does the whole again, which is the same
   // bytes.
-  if (completion->res >= 0 && static_cast<std::size_t>(completion->res) != write->length)
+  if (completion->res >= 0 &&
+      static_cast<std::size_t>(completion->res) != write->place.extent.length)
     write->result = -EAGAIN;
   io_uring_cqe_seen(&ring_->ring, completion);
   --ring_->in_flight;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/organizer/uring_writer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "memory/tiers/file_tier.h"
 
 namespace cairn {
 namespace {
@@ -18,7 +20,8 @@ class UringWriterTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* place = std::getenv("TEST_TMPDIR");
-    auto tier = FileTier::create(place != nullptr ? place : "/tmp", kBlocks * kBlockBytes);
+    auto tier =
+        FileTier::create(place != nullptr ? place : "/tmp", PoolIdentity{{1, 2}, 1, kBlocks});
     ASSERT_TRUE(tier.is_ok()) << tier.status().message();
     tier_ = std::move(tier.value());
     memory_ = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlocks * kBlockBytes));
@@ -34,10 +37,13 @@ class UringWriterTest : public ::testing::Test {
     }
     return parts;
   }
+  TierPlace blocks_from(std::size_t first, std::size_t count) const {
+    return TierPlace{&tier_, TierExtent{first * kBlockBytes, count * kBlockBytes}};
+  }
   void expect_all_written() {
     auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
     for (std::size_t block = 0; block < kBlocks; ++block) {
-      ASSERT_EQ(tier_.read_pages(block * kBlockBytes, read, kBlockBytes), 0);
+      ASSERT_EQ(blocks_from(block, 1).read(read), 0);
       EXPECT_EQ(std::memcmp(read, memory_ + block * kBlockBytes, kBlockBytes), 0) << block;
     }
     std::free(read);
@@ -54,8 +60,7 @@ TEST_F(UringWriterTest, WritesEveryBlockOfALargeBatch) {
   // Runs of one, two and three blocks.
   for (std::size_t block = 0, run = 1; block < kBlocks; block += run, run = run % 3 + 1) {
     run = std::min(run, kBlocks - block);
-    writes.push_back(BatchWrite{&tier_, block * kBlockBytes, std::span(&parts[block], run),
-                                run * kBlockBytes, -1});
+    writes.push_back(BatchWrite{blocks_from(block, run), std::span(&parts[block], run), -1});
   }
   UringWriter writer;
   writer.write_all(writes);
@@ -68,7 +73,7 @@ TEST_F(UringWriterTest, BatchesAreWaitedForOneByOne) {
   std::vector<iovec> parts = make_blocks();
   for (std::size_t block = 0; block < kBlocks; ++block) {
     batches[block % 2].push_back(
-        BatchWrite{&tier_, block * kBlockBytes, std::span(&parts[block], 1), kBlockBytes, -1});
+        BatchWrite{blocks_from(block, 1), std::span(&parts[block], 1), -1});
   }
   UringWriter writer;
   for (std::vector<BatchWrite>& batch : batches) writer.start(batch);
@@ -80,11 +85,12 @@ TEST_F(UringWriterTest, BatchesAreWaitedForOneByOne) {
 }
 
 TEST_F(UringWriterTest, ReportsTheErrorOfOneWriteAndDoesTheOthers) {
-  const FileTier closed;
+  const FileTier unwritable(::open("/dev/null", O_RDONLY | O_CLOEXEC), kBlockBytes);
   std::memset(memory_, 1, 2 * kBlockBytes);
   const iovec part{memory_, kBlockBytes};
-  std::vector<BatchWrite> writes = {BatchWrite{&closed, 0, std::span(&part, 1), kBlockBytes, 0},
-                                    BatchWrite{&tier_, 0, std::span(&part, 1), kBlockBytes, -1}};
+  std::vector<BatchWrite> writes = {
+      BatchWrite{TierPlace{&unwritable, {0, kBlockBytes}}, std::span(&part, 1), 0},
+      BatchWrite{blocks_from(0, 1), std::span(&part, 1), -1}};
   UringWriter writer;
   writer.write_all(writes);
   EXPECT_EQ(writes[0].result, -EBADF);

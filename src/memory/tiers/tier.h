@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tier: a place that holds bytes. Everything above asks a tier the same questions, whatever it is
+// made of.
+//
+//   medium   member        where the bytes are
+//   memory   MemoryTier    at an address in every process
+//   file     FileTier      in a pool file on a local device, read and written with direct I/O
+//
+// A TierExtent names bytes of a tier; the pool of the tier says which extent is whose bucket
+// (NodeMemory::place_of()). A caller that needs the bytes for a while asks for their address first,
+// and copies them if there is none. The read hit asks nobody (memory/buffer/read_hit.h).
+//
+// A further member (another node's memory, say) derives from Tier, and adds itself to the
+// conformance suite in tier_test.cc.
+//
+// Thread safety: any thread. A tier orders nothing: writers hold the locks of their buckets, and
+// readers hold them too or compare the sequences afterwards. Ownership: as the members say.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+
+namespace cairn {
+
+enum class TierMedium : std::uint8_t { kNone, kMemory, kFile };
+
+// Bytes of a tier: those of a bucket, of a part of one, or of buckets that lie side by side.
+struct TierExtent {
+  std::uint64_t offset = 0;
+  std::size_t length = 0;
+
+  std::uint64_t end() const { return offset + length; }
+  bool is_whole_pages() const { return length != 0 && (offset | length) % kPageBytes == 0; }
+  friend bool operator==(const TierExtent&, const TierExtent&) = default;
+};
+
+class Tier {
+ public:
+  // kNone: the node has no such tier.
+  virtual TierMedium medium() const = 0;
+  virtual std::uint64_t capacity_bytes() const = 0;
+  // Where the bytes lie in this process; null when the medium has no addresses.
+  virtual std::byte* address_of(TierExtent extent) const = 0;
+
+  // Whole pages from or to a buffer that is aligned to them. Returns 0 or -errno; a short transfer
+  // is -EIO. Requires: the extent lies in the tier.
+  int read_pages(TierExtent extent, void* out) const;
+  int write_pages(TierExtent extent, const void* in) const;
+  // The same with the bytes in several places, which together are as long as the extent.
+  int read_parts(TierExtent extent, std::span<const iovec> parts) const;
+  int write_parts(TierExtent extent, std::span<const iovec> parts) const;
+
+  // For a caller that gives operations to the device itself. `descriptor` is -1 when there is none.
+  struct DevicePlace {
+    int descriptor = -1;
+    std::uint64_t offset = 0;
+  };
+  virtual DevicePlace on_device(TierExtent extent) const = 0;
+
+ protected:
+  ~Tier() = default;
+  bool has(TierExtent extent) const { return extent.end() <= capacity_bytes(); }
+
+ private:
+  virtual int do_read(TierExtent extent, std::span<const iovec> parts) const = 0;
+  virtual int do_write(TierExtent extent, std::span<const iovec> parts) const = 0;
+};
+
+// An extent together with its tier: where the bytes of a bucket are.
+struct TierPlace {
+  const Tier* tier = nullptr;
+  TierExtent extent;
+
+  std::byte* address() const { return tier->address_of(extent); }
+  int read(void* out) const { return tier->read_pages(extent, out); }
+  int write(const void* in) const { return tier->write_pages(extent, in); }
+};
+
+// Copies all bytes of one place to another of the same length. Returns 0 or -errno. Requires: at
+// least one of the two is in memory.
+int copy_place(const TierPlace& from, const TierPlace& to);
+
+}  // namespace cairn
