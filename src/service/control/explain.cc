@@ -144,7 +144,7 @@ ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint6
       std::min(memory.header().object_cursor.load(), memory.objects().capacity());
   for (std::uint32_t index = 1; index < used; ++index) {
     const Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
-    if (object.has(kObjectLive) && object.inode == inode && object.device == device) {
+    if (object.has(kObjectLive) && object.inode == inode && raw(object.store()) == device) {
       return static_cast<ObjectIndex>(index);
     }
   }

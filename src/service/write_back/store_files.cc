@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "service/process/block_device.h"
 #include "service/profiler/directory_state.h"
 
@@ -271,7 +271,7 @@ int StoreFiles::sync_device(dev_t, Device& entry, const std::vector<StoreFilePtr
     return entry.directory && ::syncfs(entry.directory.get()) != 0 ? errno : 0;
   }
   for (const StoreFilePtr& file : owed) {
-    if (::fsync(file->fd.get()) != 0) return errno;
+    if (const int error = file->backing.sync(SyncDepth::kAll); error < 0) return -error;
   }
   return 0;
 }

@@ -13,6 +13,7 @@
 // StoreFilePtr to it.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -25,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory/backing/posix_backing.h"
 #include "memory/tiers/node_memory.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/descriptor_budget.h"
@@ -41,11 +43,16 @@ struct StoreFile {
     bool is_sent_early = false;
   };
   StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, const Traits& its)
-      : object(object_index), fd(std::move(file)), device(st_dev), traits(its) {}
+      : object(object_index),
+        fd(std::move(file)),
+        backing(fd.get(), O_WRONLY),
+        device(st_dev),
+        traits(its) {}
 
   const ObjectIndex object;
   FileRoom room;  // none of one that is kept for fsync alone; outlives the descriptor
   const UniqueFd fd;
+  PosixBacking backing;  // over `fd`
   const dev_t device;
   const Traits traits;
   // Of the client that wrote it first: whose share of the device it is stored with.

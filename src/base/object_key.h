@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What names an object: its kind, its store and its identity inside the store, whatever its path is
+// (invariant 5, docs/architecture.md).
+//
+// The store is the kernel's number (st_dev), because that is safe: it is the same in all
+// processes, containers and bind mounts, and two file systems never have one number at a time. A
+// file system that is gone may leave its number to another one, but not while anybody has a file of
+// it open. Bytes that are not stored have an open file. The next open compares stored bytes with
+// the store. So a reused number finds at most clean blocks, which the open then drops, as after a
+// change from outside.
+//
+// Thread safety: values, no state.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <type_traits>
+
+namespace cairn {
+
+// What an object is made of.
+enum class ObjectKind : std::uint8_t {
+  kFile = 0,     // a file of a backing store
+  kScratch = 1,  // bytes that no store has
+  kRegion = 2,   // a chunk of an array
+};
+
+// The number that this node's kernel has for a mounted file system: st_dev. It means nothing on
+// another node, and may be another file system's once nobody has a file of the first one open.
+enum class StoreId : std::uint64_t {};
+
+constexpr std::uint64_t raw(StoreId id) { return static_cast<std::uint64_t>(id); }
+
+// A file inside its store. The birth time distinguishes a reused inode number; it is 0 where the
+// store has none.
+struct FileId {
+  std::uint64_t inode = 0;
+  std::int64_t birth_ns = 0;
+
+  friend auto operator<=>(const FileId&, const FileId&) = default;
+};
+
+struct ObjectKey {
+  ObjectKind kind = ObjectKind::kFile;
+  StoreId store{};
+  FileId id;
+
+  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
+};
+
+static_assert(sizeof(ObjectKey) == 32 && std::is_trivially_copyable_v<ObjectKey>);
+static_assert(ObjectKey().kind == ObjectKind::kFile,
+              "an object is a file unless it says otherwise");
+
+// The key of a file; `device` is its st_dev.
+constexpr ObjectKey file_key(std::uint64_t device, std::uint64_t inode, std::int64_t birth_ns) {
+  return ObjectKey{ObjectKind::kFile, StoreId{device}, FileId{inode, birth_ns}};
+}
+
+// What the backing store says of an object at the moment it is opened.
+struct StoreStamp {
+  std::uint64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+};
+
+}  // namespace cairn
