@@ -21,7 +21,7 @@ cairn_module(memory/arena   NO_EXCEPTIONS)
 cairn_module(memory/catalog NO_EXCEPTIONS DEPS memory/arena)
 cairn_module(memory/pool    NO_EXCEPTIONS DEPS memory/arena memory/catalog)
 cairn_module(memory/tiers   NO_EXCEPTIONS DEPS memory/arena memory/catalog memory/pool)
-cairn_module(memory/backing NO_EXCEPTIONS DEPS memory/catalog)
+cairn_module(memory/backing NO_EXCEPTIONS)
 cairn_module(memory/flush   NO_EXCEPTIONS DEPS memory/tiers memory/backing)
 cairn_module(memory/buffer  NO_EXCEPTIONS DEPS memory/catalog memory/tiers memory/backing memory/flush)
 

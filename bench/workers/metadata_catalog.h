@@ -71,9 +71,9 @@ class Catalog final : public Store {
   }
 
  private:
-  static cairn::FileKey file_key(uint32_t number) {
+  static cairn::ObjectKey catalog_key(uint32_t number) {
     const Key key = key_of(number);
-    return cairn::FileKey{key.device, key.inode, key.birth_ns};
+    return cairn::file_key(key.device, key.inode, key.birth_ns);
   }
   static cairn::ObjectIndex object_of(uint32_t number) {
     return static_cast<cairn::ObjectIndex>(number / kBlocksPerObject + 1);
@@ -100,12 +100,12 @@ class Catalog final : public Store {
     const cairn::StoreStamp stamp{content.size, content.mtime_ns, content.mtime_ns};
     cairn::Acquisition how;
     const cairn::ObjectIndex index = actor_.memory->objects().acquire(
-        file_key(number), stamp, actor_.self, actor_.owners(), &how);
+        catalog_key(number), stamp, actor_.self, actor_.owners(), &how);
     if (index == cairn::ObjectIndex::kNone || !how.is_new) worker::fail("no new record");
   }
 
   cairn::Object& find_object(uint32_t number) const {
-    const cairn::ObjectIndex index = actor_.memory->objects().find(file_key(number));
+    const cairn::ObjectIndex index = actor_.memory->objects().find(catalog_key(number));
     if (index == cairn::ObjectIndex::kNone) worker::fail("a record is missing");
     return actor_.object(index);
   }

@@ -4,7 +4,6 @@
 // Thread safety: values, no state.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -72,15 +71,5 @@ constexpr std::uint16_t pages_touched(std::size_t begin, std::size_t end) {
   const std::uint32_t upto_last = (std::uint32_t{2} << last) - 1;
   return static_cast<std::uint16_t>(upto_last & ~((std::uint32_t{1} << first) - 1));
 }
-
-// The identity of a file, whatever its path: invariant 5 (docs/architecture.md). The birth time
-// distinguishes a reused inode number.
-struct FileKey {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::int64_t birth_ns = 0;
-
-  friend auto operator<=>(const FileKey&, const FileKey&) = default;
-};
 
 }  // namespace cairn

@@ -133,7 +133,7 @@ class Learner : public ::testing::Test {
       Acquisition how;
       StoreStamp stamp;
       stamp.size = (std::uint64_t{16} << std::min(random() % 12, random() % 12)) * kBlockBytes;
-      files.push_back(memory_.objects().acquire(FileKey{1, 100 + file, 3}, stamp, actor.self,
+      files.push_back(memory_.objects().acquire(file_key(1, 100 + file, 3), stamp, actor.self,
                                                 actor.owners(), &how));
     }
     return files;

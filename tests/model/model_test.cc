@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
@@ -42,7 +43,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
 // One client's open file.
 struct Handle {
   int fd = -1;
-  std::unique_ptr<BackingFile> file;
+  std::unique_ptr<PosixBacking> file;
   ObjectIndex index = ObjectIndex::kNone;
   unsigned through = 0;
 };
@@ -80,7 +81,7 @@ class Stack {
   std::optional<Handle> open(Actor& actor, int file) {
     Handle handle;
     handle.fd = ::open(path(file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    handle.file = std::make_unique<BackingFile>(handle.fd, O_RDWR);
+    handle.file = std::make_unique<PosixBacking>(handle.fd, O_RDWR);
     StoreStatus status;
     if (store_status(handle.fd, &status) != 0) return std::nullopt;
     handle.index = open_object(actor, *handle.file, status, true);
@@ -208,9 +209,7 @@ std::string flush_step(const Target& target) {
   if (target.random() % 2 == 0)
     return sync_object(target.access(), target.random() % 4 == 0, nullptr) == 0 ? ""
                                                                                 : "sync failed";
-  FlushRequest request;
-  request.object = target.handle.index;
-  request.fd = target.handle.fd;
+  FlushRequest request(target.handle.index, *target.handle.file);
   request.bytes_max = target.random() % 300'000;
   request.wait_for_others = false;
   return flush_object(target.actor, request).error == 0 ? "" : "flush failed";
@@ -344,9 +343,7 @@ TEST_P(Model, ThreadsShareTheTiers) {
     Actor& actor = actors[kThreads];
     while (running.load() > 0) {
       const auto id = random() % kThreads;
-      FlushRequest request;
-      request.object = handles[id].index;
-      request.fd = handles[id].fd;
+      FlushRequest request(handles[id].index, *handles[id].file);
       request.bytes_max = 200'000;
       request.wait_for_others = false;
       flush_object(actor, request);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "multiprocess/test_client.h"
+#include "memory/backing/posix_backing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +113,8 @@ bool TestClient::send(const void* message, std::size_t length, int fd) {
   return ::sendmsg(socket_, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(length);
 }
 
-bool TestClient::hand_over(ObjectIndex object, int fd) {
+bool TestClient::hand_over(ObjectIndex object, const Backing& backing) {
+  const int fd = backing.descriptor();
   DescriptorReservation reservation(memory_.descriptor_room(), memory_.slot(self_.slot()).sending);
   if (!reservation || memory_.service_board().detached.load() != 0) return false;
   protocol::ObjectMessage message;
@@ -183,7 +185,7 @@ OpenFile::OpenFile(TestClient& client, Actor& actor, const std::string& path, in
     : client_(client), actor_(actor), may_write_((flags & O_ACCMODE) != O_RDONLY) {
   fd_ = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
   if (fd_ < 0) return;
-  file_ = std::make_unique<BackingFile>(fd_, flags & O_ACCMODE);
+  file_ = std::make_unique<PosixBacking>(fd_, flags & O_ACCMODE);
   StoreStatus status;
   if (file_->status(&status) < 0) return;
   index_ = open_object(actor_, *file_, status, may_write_, &client_);

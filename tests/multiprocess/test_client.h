@@ -13,7 +13,7 @@
 
 #include "frontends/client/dead_service.h"
 #include "frontends/protocol/protocol.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/tiers/actor.h"
@@ -37,7 +37,7 @@ class TestClient final : public HandOver, public OwnerWatch {
   Owner self() const { return self_; }
   Actor make_actor(unsigned shard) const;
 
-  bool hand_over(ObjectIndex object, int fd) override;
+  bool hand_over(ObjectIndex object, const Backing& backing) override;
   int request_flush(ObjectIndex object, bool durable) override;
   int meet_unserved(ObjectIndex object) override;
   void discarded(ObjectIndex object) override;
@@ -83,7 +83,7 @@ class OpenFile {
   Actor& actor_;
   int fd_ = -1;
   bool may_write_ = false;
-  std::unique_ptr<BackingFile> file_;
+  std::unique_ptr<PosixBacking> file_;
   ObjectIndex index_ = ObjectIndex::kNone;
   DescriptionIndex description_ = DescriptionIndex::kNone;
   HoldIndex hold_ = HoldIndex::kNone;

@@ -285,7 +285,7 @@ TEST(UnservedKeys, AFileWithoutAnObjectIsMetByWhoMakesOne) {
   const auto fill = [&](bool add) {
     Acquisition how;
     for (std::uint64_t inode = 1; inode <= objects.capacity(); ++inode) {
-      const FileKey key{99, inode, 1};
+      const ObjectKey key = file_key(99, inode, 1);
       if (add) {
         (void)objects.acquire(key, StoreStamp{}, actor.self, actor.owners(), &how);
       } else if (const ObjectIndex index = objects.find(key); index != ObjectIndex::kNone) {
@@ -321,7 +321,7 @@ TEST(UnservedKeys, OnesThatNobodyMetEndWithTheirUser) {
   ObjectTable& objects = client.memory().objects();
   Acquisition how;
   for (std::uint64_t inode = 1; inode <= objects.capacity(); ++inode)
-    (void)objects.acquire(FileKey{99, inode, 1}, StoreStamp{}, actor.self, actor.owners(), &how);
+    (void)objects.acquire(file_key(99, inode, 1), StoreStamp{}, actor.self, actor.owners(), &how);
   Staying user([&] { return Unserved(node).keep(node.data_directory() + "/f"); });
   EXPECT_EQ(user.result(), 0);
   EXPECT_EQ(client.memory().unserved_board().keys.load(), 1u);

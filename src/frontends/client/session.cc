@@ -238,15 +238,16 @@ void Session::leave_thread() {
   state.epoch = UINT32_MAX;
 }
 
-bool Session::hand_over(ObjectIndex object, int fd) {
+bool Session::hand_over(ObjectIndex object, const Backing& backing) {
   if (is_test_) {
     if (test_takes_descriptors_) memory_.objects().at(object).set(kObjectHandedOver);
     return test_takes_descriptors_;
   }
-  if (!is_attached()) return false;
+  const int fd = backing.descriptor();
+  if (!is_attached() || fd < 0) return false;
   if (memory_.service_board().detached.load(std::memory_order_relaxed) != 0) return false;
   const Owner owner = self();
-  CAIRN_DCHECK(object != ObjectIndex::kNone && fd >= 0);
+  CAIRN_DCHECK(object != ObjectIndex::kNone);
   DescriptorReservation reservation(memory_.descriptor_room(), memory_.slot(owner.slot()).sending);
   if (!reservation) return false;
   protocol::ObjectMessage message;

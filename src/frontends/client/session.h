@@ -88,7 +88,7 @@ class Session final : public HandOver, public OwnerWatch {
   // application may close the other's socket.
   void share_descriptors() { shares_descriptors_ = true; }
 
-  bool hand_over(ObjectIndex object, int fd) override;
+  bool hand_over(ObjectIndex object, const Backing& backing) override;
   // True once hand_over() had to send a descriptor itself and not one of a description of its own:
   // locks of that description do not end with this process's close.
   bool has_lent_descriptor() const { return has_lent_.load(std::memory_order_relaxed); }

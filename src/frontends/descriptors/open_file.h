@@ -19,7 +19,7 @@
 
 #include "base/ids.h"
 #include "frontends/client/session.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/bucket_hint.h"
 #include "memory/buffer/object_io.h"
 #include "memory/catalog/description_table.h"
@@ -41,7 +41,7 @@ struct OpenFile {
   // this one (unheld_files.h).
   bool is_kept_through = false;
   BucketHint hint;
-  BackingFile* backing = nullptr;  // points to `backing_storage`
+  PosixBacking* backing = nullptr;  // points to `backing_storage`
   // Close, fork and exec need these.
   DescriptionIndex index = DescriptionIndex::kNone;
   std::uint32_t generation = 0;                // of the description, from when it became ours
@@ -50,9 +50,9 @@ struct OpenFile {
   HoldIndex transit = HoldIndex::kNone;      // the parent makes it before fork for its child
   std::atomic<std::int32_t> descriptors{0};  // the application's descriptors in this process
   OpenFile* next_free = nullptr;
-  alignas(BackingFile) unsigned char backing_storage[sizeof(BackingFile)] = {};
+  alignas(PosixBacking) unsigned char backing_storage[sizeof(PosixBacking)] = {};
 
-  int private_fd() const { return backing->fd(); }
+  int private_fd() const { return backing->descriptor(); }
   // The status flags as F_GETFL gives them.
   std::uint32_t flags() const {
     return description->flags.load(std::memory_order_relaxed) & ~(kOffsetInKernel | kHasOwnLocks);

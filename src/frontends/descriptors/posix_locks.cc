@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/process_page.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 
 namespace cairn {
 namespace {
@@ -43,7 +43,7 @@ bool PosixLocks::is_locked(ObjectIndex object) {
 
 void PosixLocks::note(ObjectIndex object) {
   CAIRN_DCHECK(object != ObjectIndex::kNone);
-  BackingFile::keep_first_descriptors();
+  PosixBacking::keep_first_descriptors();
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   std::atomic<std::uint32_t>* free_entry = nullptr;
   for (auto& entry : locked) {

@@ -101,7 +101,7 @@ bool PrivateDescriptors::make_room(int fd) {
   remove(fd);
   const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;
   owner->backing->close_extra();
-  new (owner->backing_storage) BackingFile(moved, access_mode);
+  new (owner->backing_storage) PosixBacking(moved, access_mode);
   return true;
 }
 

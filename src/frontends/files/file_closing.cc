@@ -110,7 +110,7 @@ int forget_tracked(int fd) {
   // gets a private one of its own.
   const int access_mode = static_cast<int>(file->flags() & O_ACCMODE);
   const int moved = PrivateDescriptors::make(fd, true);
-  if (moved >= 0) new (file->backing_storage) BackingFile(moved, access_mode);
+  if (moved >= 0) new (file->backing_storage) PosixBacking(moved, access_mode);
   update_close_on_exec(*file);
   return 0;
 }

@@ -66,7 +66,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int pr
   file->object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
   file->may_read = access_mode != O_WRONLY;
   file->may_write = access_mode != O_RDONLY;
-  file->backing = new (file->backing_storage) BackingFile(private_fd, access_mode);
+  file->backing = new (file->backing_storage) PosixBacking(private_fd, access_mode);
   file->index = index;
   file->generation = generation;
   file->hold = hold;

@@ -34,7 +34,7 @@ enum class Place : std::uint8_t { kAtOffset, kAtEnd };
   const int entered = enter_through(access);
   if (entered < 0) return entered;
   // The kernel says where the end is: others may append beside us.
-  const ssize_t written = place == Place::kAtEnd ? access.file.append(buffer, length, offset)
+  const ssize_t written = place == Place::kAtEnd ? access.backing.append(buffer, length, offset)
                                                  : sys::pwrite(file.private_fd(), buffer, length,
                                                                static_cast<off_t>(*offset));
   if (written > 0) {

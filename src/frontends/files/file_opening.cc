@@ -26,6 +26,7 @@
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/file_handling.h"
 #include "frontends/paths/visible_status.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
@@ -107,7 +108,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   int private_fd = fd;
   if (!PosixLocks::is_locked(known)) private_fd = PrivateDescriptors::make(fd, close_on_exec);
   if (private_fd < 0) private_fd = fd;
-  file->backing = new (file->backing_storage) BackingFile(private_fd, access_mode);
+  file->backing = new (file->backing_storage) PosixBacking(private_fd, access_mode);
   file->may_read = access_mode != O_WRONLY;
   file->may_write = access_mode != O_RDONLY;
   file->object = open_object(*actor, *file->backing, status, file->may_write, &Session::instance());
@@ -119,7 +120,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   if (is_ours && private_fd != fd && !place_placeholder(fd, close_on_exec)) {
     PrivateDescriptors::remove(private_fd);
     sys::close(private_fd);
-    new (file->backing_storage) BackingFile(fd, access_mode);
+    new (file->backing_storage) PosixBacking(fd, access_mode);
   }
   if (!is_ours) {
     discard_record(*file, fd);
@@ -226,7 +227,7 @@ void follow_truncation(OpenFile& file, int fd) {
   if (actor == nullptr) return;
   const int writable = sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_WRONLY | O_CLOEXEC);
   if (writable < 0) return;
-  BackingFile backing(writable, O_WRONLY);
+  PosixBacking backing(writable, O_WRONLY);
   (void)truncate_object(ObjectAccess{*actor, file.object, backing, Session::instance()}, 0);
   backing.close_extra();
   if (!PosixLocks::keeps_open(file.object, writable)) sys::close(writable);
@@ -236,7 +237,7 @@ void follow_truncation(OpenFile& file, int fd) {
 // change nothing, nor does the kernel cut what it has just made.
 bool is_fresh(const OpenFile& file, const StoreStatus& status, std::int64_t since) {
   const StoreStamp& stamp = status.stamp;
-  const std::int64_t birth = status.key.birth_ns;
+  const std::int64_t birth = status.key.id.birth_ns;
   // The clock of the file system may be another one than ours: then nothing is known.
   if (birth < since || birth > wall_clock_ns() || stamp.size != 0 || stamp.mtime_ns != birth ||
       stamp.ctime_ns != birth) {

@@ -10,6 +10,7 @@
 #include "base/system_call.h"
 #include "frontends/client/session.h"
 #include "frontends/paths/visible_status.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
@@ -48,11 +49,11 @@ GuardChange::GuardChange(int directory, const char* path, int flags, bool is_wan
   if (object_ == ObjectIndex::kNone) return;
   actor_ = Session::instance().actor_if_any();
   // The service stores it: it has a descriptor of every dirty file.
-  BackingFile nothing(-1, O_RDONLY);
+  PosixBacking nothing;
   if (actor_ != nullptr) begin(nothing);
 }
 
-void GuardChange::begin(BackingFile& backing) {
+void GuardChange::begin(Backing& backing) {
   CAIRN_DCHECK(object_ != ObjectIndex::kNone);
   Object& object = actor_->object(object_);
   object.set(kObjectGuarded);

@@ -33,7 +33,7 @@ class GuardChange {
   GuardChange& operator=(const GuardChange&) = delete;
 
  private:
-  void begin(BackingFile& backing);
+  void begin(Backing& backing);
 
   Actor* actor_ = nullptr;
   ObjectIndex object_ = ObjectIndex::kNone;

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "frontends/client/session.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
@@ -14,7 +15,7 @@ HoldIndex inherit_through(ObjectIndex object) {
   CAIRN_DCHECK(object != ObjectIndex::kNone);
   count_through(*actor, object);
   const HoldIndex hold = session.memory().descriptions().hold_through(object, actor->self);
-  BackingFile no_file;
+  PosixBacking no_file;
   (void)finish_entering(ObjectAccess{*actor, object, no_file, session}, 0, UINT64_MAX);
   return hold;
 }

@@ -169,7 +169,7 @@ int KernelFiles::share(int fd, const StoreStatus& status, ObjectIndex known) {
     if (is_many && !is_vfork_child()) sweep(*actor);
   }
   const int flags = sys::fcntl(fd, F_GETFL);
-  BackingFile file(fd, flags & (O_ACCMODE | O_APPEND));
+  PosixBacking file(fd, flags & (O_ACCMODE | O_APPEND));
   const bool may_write = (flags & O_ACCMODE) != O_RDONLY;
   const ObjectIndex object = open_object(*actor, file, status, may_write, &session);
   bool is_held = false;

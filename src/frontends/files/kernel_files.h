@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/ids.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 
 namespace cairn {
 

@@ -39,7 +39,7 @@ bool is_never_buffered(int flags) {
   return (flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
 }
 
-bool is_candidate(int fd, const struct ::statx& raw, const FileKey& key, ObjectIndex* known) {
+bool is_candidate(int fd, const struct ::statx& raw, const ObjectKey& key, ObjectIndex* known) {
   if (!S_ISREG(raw.stx_mode)) return false;
   PathFilter::resolve();
   Session& session = Session::instance();

@@ -21,7 +21,7 @@ bool is_never_buffered(int flags);
 
 // Whether the file behind `fd` is to be buffered, or is buffered already: then `*known` is its
 // object. `raw` is its status by kCandidateMask, `key` the key of it.
-bool is_candidate(int fd, const struct ::statx& raw, const FileKey& key, ObjectIndex* known);
+bool is_candidate(int fd, const struct ::statx& raw, const ObjectKey& key, ObjectIndex* known);
 
 // Whether an open of this path would give a buffered file, were it one for reading or writing.
 bool may_be_buffered(const char* path);

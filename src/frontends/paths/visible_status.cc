@@ -34,12 +34,12 @@ timespec to_time(const statx_timestamp& time) {
 
 // False when the kernel's answer may be older than the object's: a reclaim or a store came between
 // the answer and the look here. A second answer of the kernel is right.
-bool overlay(struct ::statx& status, const FileKey& key, ObjectIndex index) {
+bool overlay(struct ::statx& status, const ObjectKey& key, ObjectIndex index) {
   CAIRN_DCHECK(index != ObjectIndex::kNone && S_ISREG(status.stx_mode));
   const Object& object = Session::instance().memory().objects().at(index);
   const StoreStamp stamp = stamp_of(status);
   const VisibleStamp visible = visible_stamp(object, stamp);
-  if (!(object.key() == key) || !object.has(kObjectLive)) return false;
+  if (!object.is_of(key) || !object.has(kObjectLive)) return false;
   const bool is_kernels = visible.size == stamp.size && visible.mtime_ns == stamp.mtime_ns;
   const bool agrees = object.store_size.load(std::memory_order_acquire) == stamp.size &&
                       object.store_mtime_ns.load(std::memory_order_acquire) == stamp.mtime_ns;
@@ -74,12 +74,10 @@ void to_stat(const struct ::statx& from, struct ::stat* to) {
 
 }  // namespace
 
-FileKey key_of(const struct ::statx& status) {
-  FileKey key;
-  key.device = makedev(status.stx_dev_major, status.stx_dev_minor);
-  key.inode = status.stx_ino;
-  key.birth_ns = (status.stx_mask & STATX_BTIME) != 0 ? nanos_of(status.stx_btime) : 0;
-  return key;
+ObjectKey key_of(const struct ::statx& status) {
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0;
+  return file_key(makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino,
+                  has_birth ? nanos_of(status.stx_btime) : 0);
 }
 
 StoreStamp stamp_of(const struct ::statx& status) {
@@ -111,7 +109,7 @@ int visible_statx_of(int directory, const char* path, int flags, unsigned mask,
     if (error < 0 || !S_ISREG(result->stx_mode)) return error;
     const StoreStamp stamp = stamp_of(*result);
     Session::instance().memory().stamp_clock().note(std::max(stamp.mtime_ns, stamp.ctime_ns));
-    const FileKey key = key_of(*result);
+    const ObjectKey key = key_of(*result);
     const ObjectIndex index = objects.find(key);
     // The object may have settled and gone between the kernel's answer and the look here: then that
     // answer is old.

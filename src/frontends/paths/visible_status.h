@@ -19,7 +19,7 @@ static_assert((kOverlayMask & (STATX_INO | STATX_BTIME)) == (STATX_INO | STATX_B
               "the file's key");
 static_assert((kOverlayMask & kOverlaidParts) == kOverlaidParts);
 
-FileKey key_of(const struct ::statx& status);
+ObjectKey key_of(const struct ::statx& status);
 StoreStamp stamp_of(const struct ::statx& status);
 
 // Whether two statuses (STATX_INO) are of one file, whatever its names.

@@ -36,12 +36,12 @@ bool is_live_description(std::uint32_t index, std::uint32_t generation) {
          record.object.load() != 0;
 }
 
-FileKey key_of(const OpenDescription& description) {
+ObjectKey key_of(const OpenDescription& description) {
   const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
   return Session::instance().memory().objects().at(object).key();
 }
 
-bool is_of_file(int fd, const FileKey& key) {
+bool is_of_file(int fd, const ObjectKey& key) {
   StoreStatus status;
   return store_status(fd, &status) == 0 && status.key == key;
 }
@@ -174,7 +174,7 @@ void take_over_table(ExecTableReader& reader, bool is_long) {
 
 // libc passed descriptors on by itself: finds the private descriptor of the file among them,
 // highest number first.
-int stray_private_descriptor(const FileKey& key) {
+int stray_private_descriptor(const ObjectKey& key) {
   int found = -1;
   for_each_kernel_descriptor([&](int fd) {
     if (fd < descriptor_floor() || fd < found || PrivateDescriptors::is_private(fd)) return;
@@ -192,7 +192,7 @@ bool is_client(pid_t process) {
 }
 
 // The description of the file that the parent holds; any other holder's when the parent has gone.
-DescriptionIndex description_of_parent(const FileKey& key, int private_fd) {
+DescriptionIndex description_of_parent(const ObjectKey& key, int private_fd) {
   const NodeMemory& memory = Session::instance().memory();
   const pid_t parent = sys::getppid();
   const int flags = private_fd >= 0 ? sys::fcntl(private_fd, F_GETFL) : -1;

@@ -12,6 +12,7 @@
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/visible_status.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -32,7 +33,7 @@ int truncate_through(int fd, off_t size) {
   Actor* actor = session.actor_if_any();
   StoreStatus status;
   if (actor == nullptr || store_status(fd, &status) < 0) return sys::ftruncate(fd, size);
-  BackingFile backing(fd, O_WRONLY);
+  PosixBacking backing(fd, O_WRONLY);
   backing.called_by_name();
   const ObjectIndex object = open_object(*actor, backing, status, true, &session);
   if (object == ObjectIndex::kNone) return sys::ftruncate(fd, size);

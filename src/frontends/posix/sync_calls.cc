@@ -33,7 +33,7 @@ bool has_dirty_files(std::uint64_t device) {
   if (!session.has_memory()) return false;
   bool is_any = false;
   for_each_live_object(session.memory().objects(), [&](ObjectIndex, const Object& object) {
-    const bool is_meant = device == 0 || object.device == device;
+    const bool is_meant = device == 0 || raw(object.store()) == device;
     const bool is_kept =
         object.handling().mode == BufferingMode::kScratch || object.has(kObjectUnlinked);
     is_any = is_meant && !is_kept && object.dirty_blocks.load() != 0;

@@ -405,7 +405,7 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
         access.actor.memory->events(access.actor.self.slot()).demands;
     const SignalGateGuard gate;  // a handler that jumps out would leave the demand behind
     demands.fetch_add(1, std::memory_order_relaxed);
-    got = access.file.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
+    got = access.backing.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
     demands.fetch_sub(1, std::memory_order_relaxed);
   }
   if (got < 0) return got;

@@ -2,13 +2,14 @@
 // What a flush leaves behind that could not store all of its batch.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <optional>
 #include <string>
 
-#include "memory/buffer/block_access.h"
+#include "memory/backing/no_backing.h"
+#include "memory/backing/posix_backing.h"
+#include "memory/backing/testing/faulty_backing.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
@@ -16,6 +17,8 @@
 
 namespace cairn {
 namespace {
+
+using testing::BackingCall;
 
 class FailedFlush : public ::testing::Test {
  protected:
@@ -26,9 +29,10 @@ class FailedFlush : public ::testing::Test {
     actor_.counters = &memory_->slot(1).shards[0];
     fd_ = testing::make_unnamed_file();
     file_.emplace(fd_, O_RDWR);
+    backing_.emplace(*file_);
     StoreStatus status;
     ASSERT_EQ(store_status(fd_, &status), 0);
-    index_ = open_object(actor_, *file_, status, true);
+    index_ = open_object(actor_, *backing_, status, true);
     ASSERT_NE(index_, ObjectIndex::kNone);
   }
   void TearDown() override {
@@ -36,22 +40,24 @@ class FailedFlush : public ::testing::Test {
     close(fd_);
   }
 
-  ObjectAccess access() { return ObjectAccess{actor_, index_, *file_, service_}; }
+  ObjectAccess access() { return ObjectAccess{actor_, index_, *backing_, service_}; }
   Object& object() { return memory_->objects().at(index_); }
   void put(BlockNumber block, const std::string& bytes) {
     ASSERT_EQ(write_object(access(), offset_of(block), bytes.data(), bytes.size()),
               static_cast<ssize_t>(bytes.size()));
   }
-  // The kernel can read the block's page, or not.
-  void set_readable(BlockNumber block, bool is_readable) {
-    std::byte* page = memory_->bytes(lock_resident(actor_, index_, block).bucket());
-    ASSERT_EQ(mprotect(page, kPageBytes, is_readable ? PROT_READ | PROT_WRITE : PROT_NONE), 0);
+  std::string stored(std::uint64_t offset, std::size_t length) const {
+    std::string bytes(length, 'x');
+    const ssize_t got = pread(fd_, bytes.data(), length, static_cast<off_t>(offset));
+    bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return bytes;
   }
 
   std::optional<NodeMemory> memory_;
   testing::AcceptingService service_;
   Actor actor_;
-  std::optional<BackingFile> file_;
+  std::optional<PosixBacking> file_;
+  std::optional<testing::FaultyBacking> backing_;
   int fd_ = -1;
   ObjectIndex index_ = ObjectIndex::kNone;
 };
@@ -61,15 +67,77 @@ TEST_F(FailedFlush, TheErrorOfOneRunIsThatOfTheBatchAndAllOfItStaysDirty) {
   const std::string bytes(kPageBytes, 'b');
   put(BlockNumber{0}, bytes);
   put(BlockNumber{2}, bytes);
-  set_readable(BlockNumber{0}, false);
-  EXPECT_EQ(sync_object(access(), false, nullptr), -EFAULT);
+  backing_->fail(BackingCall::kWrite, EIO, 1, 1);
+  EXPECT_EQ(sync_object(access(), false, nullptr), -EIO);
   EXPECT_EQ(object().dirty_blocks.load(), 2u);
-  set_readable(BlockNumber{0}, true);
   EXPECT_EQ(sync_object(access(), false, nullptr), 0);
   EXPECT_EQ(object().dirty_blocks.load(), 0u);
-  std::string stored(kPageBytes, 'x');
-  ASSERT_EQ(pread(fd_, stored.data(), stored.size(), 0), static_cast<ssize_t>(stored.size()));
-  EXPECT_TRUE(stored == bytes);
+  EXPECT_TRUE(stored(0, kPageBytes) == bytes);
+}
+
+TEST_F(FailedFlush, AStoreThatTakesLittleAtATimeGetsAllOfIt) {
+  const std::string bytes(3 * kPageBytes, 'b');
+  put(BlockNumber{0}, bytes);
+  backing_->shorten(BackingCall::kWrite, 1000);
+  EXPECT_EQ(sync_object(access(), false, nullptr), 0);
+  EXPECT_EQ(object().dirty_blocks.load(), 0u);
+  EXPECT_TRUE(stored(0, bytes.size()) == bytes);
+  EXPECT_GE(backing_->count(BackingCall::kWrite), 13u);
+}
+
+TEST_F(FailedFlush, AStoreThatFailsInTheMiddleLeavesTheBlockDirty) {
+  put(BlockNumber{0}, std::string(kPageBytes, 'b'));
+  backing_->shorten(BackingCall::kWrite, 1000);
+  backing_->fail(BackingCall::kWrite, ENOSPC, 3, 1);
+  EXPECT_EQ(sync_object(access(), false, nullptr), -ENOSPC);
+  EXPECT_EQ(object().dirty_blocks.load(), 1u);
+  EXPECT_EQ(object().error_number.load(), ENOSPC);
+  EXPECT_EQ(sync_object(access(), true, nullptr), 0);
+  EXPECT_FALSE(object().has(kObjectFailing));
+}
+
+// After it the kernel may have dropped what it had taken.
+TEST_F(FailedFlush, AFailedSyncOfTheStoreMakesTheBlocksDirtyAgain) {
+  put(BlockNumber{0}, std::string(kPageBytes, 'b'));
+  backing_->fail(BackingCall::kSync, EIO, 1, 1);
+  EXPECT_EQ(sync_object(access(), true, nullptr), -EIO);
+  EXPECT_EQ(object().dirty_blocks.load(), 1u);
+  EXPECT_EQ(sync_object(access(), true, nullptr), 0);
+  EXPECT_EQ(object().dirty_blocks.load(), 0u);
+}
+
+TEST_F(FailedFlush, AReadThatTheStoreRefusesLeavesNoBlock) {
+  ASSERT_EQ(ftruncate(fd_, kPageBytes), 0);
+  object().size.store(kPageBytes);
+  object().store_size.store(kPageBytes);
+  backing_->fail(BackingCall::kRead, EIO, 1, 1);
+  std::string bytes(kPageBytes, 'x');
+  EXPECT_EQ(read_object(access(), 0, bytes.data(), bytes.size()), -EIO);
+  EXPECT_EQ(object().blocks.load(), 0u);
+  EXPECT_EQ(read_object(access(), 0, bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  EXPECT_TRUE(bytes == std::string(kPageBytes, '\0'));
+}
+
+// A scratch object: its bytes are in the tiers, and nowhere else.
+TEST_F(FailedFlush, AnObjectWithoutAStoreKeepsItsBytesDirty) {
+  NoBacking nothing(ObjectKey{ObjectKind::kScratch, StoreId{}, FileId{1, 0}});
+  StoreStatus status;
+  ASSERT_EQ(nothing.status(&status), 0);
+  const ObjectIndex scratch = open_object(actor_, nothing, status, true);
+  ASSERT_NE(scratch, ObjectIndex::kNone);
+  EXPECT_EQ(memory_->objects().at(scratch).kind(), ObjectKind::kScratch);
+  const ObjectAccess its{actor_, scratch, nothing, service_};
+  const std::string bytes(100, 'b');
+  ASSERT_EQ(write_object(its, kPageBytes, bytes.data(), bytes.size()), 100);
+  EXPECT_EQ(sync_object(its, false, nullptr), -ENOSPC);
+  EXPECT_EQ(memory_->objects().at(scratch).dirty_blocks.load(), 1u);
+  std::string got(kPageBytes + 100, 'x');
+  ASSERT_EQ(read_object(its, 0, got.data(), got.size()), static_cast<ssize_t>(got.size()));
+  EXPECT_TRUE(got == std::string(kPageBytes, '\0') + bytes);
+  ASSERT_EQ(truncate_object(its, 0), 0);
+  EXPECT_EQ(memory_->objects().at(scratch).dirty_blocks.load(), 0u);
+  EXPECT_EQ(close_object(its, true), -ENOSPC) << "the failed flush is told of once";
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ class FetchRun {
   int read() {
     std::array<iovec, kFetchBlocksMax> parts;
     for (unsigned at = 0; at < count_; ++at) parts[at] = {bytes(at), bytes_of(at)};
-    const ssize_t got = access_.file.read_parts(offset_of(first_), std::span(parts.data(), count_));
+    const ssize_t got =
+        access_.backing.read_parts(offset_of(first_), std::span(parts.data(), count_));
     if (got < 0) return static_cast<int>(got);
     auto left = static_cast<std::size_t>(got);
     for (unsigned at = 0; at < count_; ++at) {

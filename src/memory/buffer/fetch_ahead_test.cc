@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/buffer/fetch_ahead.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "memory/backing/posix_backing.h"
+#include "memory/backing/testing/faulty_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
@@ -74,7 +77,7 @@ class FetchAhead : public ::testing::Test {
   std::vector<unsigned char> content_;
   NodeMemory memory_;
   NoService nobody_;
-  std::optional<BackingFile> file_;
+  std::optional<PosixBacking> file_;
   Actor actor_;
   ObjectIndex index_{};
   std::uint32_t told_ = 0;
@@ -168,9 +171,10 @@ TEST_F(FetchAhead, WhoeverWaitsForItIsLate) {
 }
 
 TEST_F(FetchAhead, AnErrorOfTheStoreLeavesNothingBehind) {
-  BackingFile broken(-1, O_RDONLY);
+  testing::FaultyBacking broken(*file_);
+  broken.fail(testing::BackingCall::kRead, EIO);
   const ObjectAccess access{actor_, index_, broken, nobody_};
-  EXPECT_LT(fetch_ahead(access, BlockNumber{0}, 4, kPredictor).error, 0);
+  EXPECT_EQ(fetch_ahead(access, BlockNumber{0}, 4, kPredictor).error, -EIO);
   EXPECT_EQ(memory_.objects().at(index_).blocks.load(), 0U);
   EXPECT_EQ(line().fetched_bytes.load(), 0U);
   EXPECT_EQ(read(0, 100), AccessKind::kMiss);
@@ -184,7 +188,7 @@ TEST_F(FetchAhead, FetchesBesideWritesAndTruncationsChangeNothing) {
   std::thread fetcher([&] {
     Actor other = testing::make_actor(memory_);
     other.self = memory_.owners().current(2);
-    BackingFile file(fd_, O_RDONLY);
+    PosixBacking file(fd_, O_RDONLY);
     const ObjectAccess fetches{other, index_, file, nobody_};
     std::mt19937_64 draws(8);
     while (!stopping.load()) {

@@ -10,14 +10,15 @@
 #include <errno.h>
 
 #include "base/ids.h"
+#include "memory/backing/backing.h"
 
 namespace cairn {
 
 class HandOver {
  public:
-  // Returns false when the service cannot take it: the caller then writes through to the backing
-  // store. Thread safe. Sets kObjectHandedOver on success.
-  virtual bool hand_over(ObjectIndex object, int fd) = 0;
+  // Returns false when the service cannot take it, or there is nothing to take: the caller then
+  // writes through to the backing. Thread safe. Sets kObjectHandedOver on success.
+  virtual bool hand_over(ObjectIndex object, const Backing& backing) = 0;
   // Has the service store an object that this process may only read. 0 or -errno.
   virtual int request_flush(ObjectIndex object, bool durable) = 0;
   // The object was made while files of unserved processes had none: it is in through mode for as
@@ -33,7 +34,7 @@ class HandOver {
 // For those who work without a connection to the service: the service itself and its sweep.
 class NoService final : public HandOver {
  public:
-  bool hand_over(ObjectIndex, int) override { return false; }
+  bool hand_over(ObjectIndex, const Backing&) override { return false; }
   int request_flush(ObjectIndex, bool) override { return -EBADF; }
   void discarded(ObjectIndex) override {}
 };

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -23,7 +24,7 @@ TEST(LateOpen, KnowsWhatWasStoredSinceItsLook) {
   testing::AcceptingService service;
   service.memory = &memory;
   const int fd = testing::make_unnamed_file();
-  BackingFile file(fd, O_RDWR);
+  PosixBacking file(fd, O_RDWR);
   StoreStatus early;
   ASSERT_EQ(store_status(fd, &early), 0);
   early.stamp.reclaims = memory.objects().reclaims();

@@ -17,26 +17,26 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/backing/backing_file.h"
+#include "memory/backing/backing.h"
 #include "memory/buffer/hand_over.h"
 #include "memory/tiers/actor.h"
 
 namespace cairn {
 
-// What a data call works on: the thread, the file and the way to the service.
+// What a data call works on: the thread, what is behind the object and the way to the service.
 struct ObjectAccess {
-  ObjectAccess(Actor& thread, ObjectIndex object, BackingFile& backing, HandOver& way,
+  ObjectAccess(Actor& thread, ObjectIndex object, Backing& behind, HandOver& way,
                DescriptionIndex description = DescriptionIndex::kNone)
       : actor(thread),
         index(object),
-        file(backing),
+        backing(behind),
         service(way),
         stream(description),
         record(thread.object(object)) {}
 
   Actor& actor;
   ObjectIndex index;
-  BackingFile& file;
+  Backing& backing;
   HandOver& service;
   // Which of its descriptions the program uses; kNone: the call is not the program's own.
   DescriptionIndex stream;

@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/fetch_ahead.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
 #include "memory/catalog/testing/block_probe.h"
-#include "memory/flush/flush_object.h"
 #include "memory/tiers/promotion_bar.h"
 #include "memory/tiers/testing/test_memory.h"
 
@@ -115,7 +115,7 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
   int fd_ = -1;
   NodeMemory memory_;
   testing::AcceptingService service_;
-  std::optional<BackingFile> file_;
+  std::optional<PosixBacking> file_;
   Actor actor_;
   ObjectIndex index_{};
 };

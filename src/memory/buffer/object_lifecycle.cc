@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/system_call.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/kernel_use.h"
@@ -41,7 +42,7 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   StoreStatus status;
   // Looked at again under the lock: another client may have settled the file between the caller's
   // look and now.
-  if (is_in_flux(object) || access.file.status(&status) < 0 ||
+  if (is_in_flux(object) || access.backing.status(&status) < 0 ||
       is_as_settled(object, status.stamp)) {
     return;
   }
@@ -72,7 +73,7 @@ bool is_out_of_reach(const NodeMemory& memory) {
 
 void discard_object(Actor& actor, ObjectIndex index) {
   NoService nobody;
-  BackingFile no_file;
+  PosixBacking no_file;
   const ObjectAccess access{actor, index, no_file, nobody};
   (void)drop_blocks(access, 0, UINT64_MAX, true, PlacementReason::kRemoved);
   actor.object(index).clear(kObjectTimesDirty | kObjectFailing);
@@ -83,26 +84,26 @@ void discard_object(Actor& actor, ObjectIndex index) {
 
 // Finds or makes the object of a file. `*look` is taken anew while a record that has been reclaimed
 // since may have been the file's: it would know less than that did.
-ObjectIndex acquire_object(Actor& actor, BackingFile& file, StoreStatus* look, Acquisition* how) {
+ObjectIndex acquire_object(Actor& actor, Backing& backing, StoreStatus* look, Acquisition* how) {
   ObjectTable& objects = actor.memory->objects();
   for (;;) {
     const ObjectIndex index =
         objects.acquire(look->key, look->stamp, actor.self, actor.owners(), how);
     if (__builtin_expect(!how->is_too_old, 1)) return index;
     const std::uint32_t reclaims = objects.reclaims();
-    if (file.status(look) < 0) return ObjectIndex::kNone;
+    if (backing.status(look) < 0) return ObjectIndex::kNone;
     look->stamp.reclaims = reclaims;
   }
 }
 
-bool is_still_unlinked(BackingFile& file) {
+bool is_still_unlinked(Backing& backing) {
   StoreStatus status;
-  return file.status(&status) < 0 || status.links == 0;
+  return backing.status(&status) < 0 || status.links == 0;
 }
 
 }  // namespace
 
-ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& seen, bool may_write,
+ObjectIndex open_object(Actor& actor, Backing& backing, const StoreStatus& seen, bool may_write,
                         HandOver* service) {
   const NodeMemory& memory = *actor.memory;
   Acquisition how;
@@ -130,7 +131,7 @@ ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& seen
   }
   if (!how.is_new) {
     NoService nobody;
-    const ObjectAccess access{actor, index, file, nobody};
+    const ObjectAccess access{actor, index, backing, nobody};
     if (__builtin_expect(object.is_changing_shape(), 0)) wait_for_shape(access);
     if (__builtin_expect(is_through_abandoned(object), 0)) end_abandoned_through(access);
     revalidate(access, status.stamp);
@@ -151,7 +152,7 @@ bool must_grow_past_limit(const Object& object) {
 int settle_object(const ObjectAccess& access) {
   const Object& object = access.object();
   if (!object.has(kObjectTimesDirty) && object.size.load() <= object.store_size.load()) return 0;
-  return settle_store(access.actor, access.index, access.file.fd());
+  return settle_store(access.actor, access.index, access.backing);
 }
 
 namespace {
@@ -173,7 +174,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
   Object& object = access.object();
   int result = 0;
   const bool was_unlinked = object.has(kObjectUnlinked);
-  const bool nameless = was_unlinked && is_still_unlinked(access.file);
+  const bool nameless = was_unlinked && is_still_unlinked(access.backing);
   // Only what was seen: another process may be setting it right now.
   if (was_unlinked && !nameless) object.clear(kObjectUnlinked);
   const bool unlinked = nameless && is_out_of_reach(*actor.memory);
@@ -253,12 +254,10 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   if (is_owed) {
     const bool may_be_long =
         is_within_size_limit(object.size.load()) || !object.has(kObjectHandedOver);
-    if (access.file.is_writable() && may_be_long) {
-      FlushRequest request;
-      request.object = access.index;
-      request.fd = access.file.fd();
+    if (access.backing.is_writable() && may_be_long) {
+      FlushRequest request(access.index, access.backing);
       result = flush_object(actor, request).error;
-      if (result == 0) result = settle_store(actor, access.index, access.file.fd());
+      if (result == 0) result = settle_store(actor, access.index, access.backing);
       // The service may hold deleted files, whose room it gives back before it says the same.
       if (lacks_room(result) && access.service.request_flush(access.index, durable) == 0)
         result = 0;
@@ -267,7 +266,7 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
     }
   }
   if (result == 0 && durable) {
-    result = sys::fsync(access.file.fd());
+    result = access.backing.sync(SyncDepth::kAll);
     if (result < 0 && result != -EINVAL && result != -EROFS) redirty_object(actor, access.index);
   }
   if (result < 0) {
@@ -317,7 +316,7 @@ int enter_through(const ObjectAccess& access) {
   }
   // Somebody's settling may have been overtaken by the last of the data.
   if (object.has(kObjectTimesDirty) && !must_grow_past_limit(object))
-    (void)settle_store(access.actor, access.index, access.file.fd());
+    (void)settle_store(access.actor, access.index, access.backing);
   return 0;
 }
 

@@ -16,7 +16,7 @@ namespace cairn {
 // changed from outside since they were read are dropped (close-to-open consistency). kNone: the
 // file cannot be buffered. `service` is asked for files of unserved processes; without one a new
 // object that may be theirs is not made.
-ObjectIndex open_object(Actor& actor, BackingFile& file, const StoreStatus& status, bool may_write,
+ObjectIndex open_object(Actor& actor, Backing& backing, const StoreStatus& status, bool may_write,
                         HandOver* service = nullptr);
 
 // Undoes open_object(). Brings size and times of the backing file up to date if it was written
@@ -66,8 +66,7 @@ void wait_for_shape(const ObjectAccess& access);
 // Requires: the object's lock. Ends a change of shape that was left open by a death.
 void end_dead_change(const ObjectAccess& access);
 
-// Drops every block; dirty ones too when `discard_dirty`, else they are stored through access.file
-// first.
+// Drops every block; dirty ones too when `discard_dirty`, else access.backing gets them first.
 int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t end,
                 bool discard_dirty, PlacementReason reason);
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_io.h"
@@ -89,7 +90,7 @@ class Races : public ::testing::Test {
 
   int fd_ = -1;
   std::optional<NodeMemory> memory_;
-  std::optional<BackingFile> file_;
+  std::optional<PosixBacking> file_;
   testing::AcceptingService service_;
   std::array<Actor, 2> actors_;
   ObjectIndex index_ = ObjectIndex::kNone;
@@ -413,15 +414,15 @@ TEST_F(Races, WhoComesLateToWhatTheKernelHasLeftCutsNothing) {
 // Changes the mode of the file in the middle of a write that has seen none in the way.
 class GuardingService final : public testing::AcceptingService {
  public:
-  GuardingService(Actor& actor, ObjectIndex index, BackingFile& file)
+  GuardingService(Actor& actor, ObjectIndex index, PosixBacking& file)
       : actor_(actor), index_(index), file_(file) {
     memory = actor.memory;
   }
-  bool hand_over(ObjectIndex index, int fd) override {
-    EXPECT_TRUE(testing::AcceptingService::hand_over(index, fd));
+  bool hand_over(ObjectIndex index, const Backing& backing) override {
+    EXPECT_TRUE(testing::AcceptingService::hand_over(index, backing));
     actor_.object(index_).set(kObjectGuarded);
     EXPECT_EQ(enter_through({actor_, index_, file_, *this}), 0);
-    EXPECT_EQ(fchmod(fd, 04755), 0);
+    EXPECT_EQ(fchmod(backing.descriptor(), 04755), 0);
     leave_through(actor_, index_);
     return true;
   }
@@ -429,7 +430,7 @@ class GuardingService final : public testing::AcceptingService {
  private:
   Actor& actor_;
   const ObjectIndex index_;
-  BackingFile& file_;
+  PosixBacking& file_;
 };
 
 // The service has no right to keep set-id bits, so it must not store what a program with that right

@@ -205,10 +205,10 @@ ssize_t read_page(const ObjectAccess& access, const ReadPart& page) {
                                              void* buffer, std::size_t length) {
   end_abandoned_through(access);
   if (const int error = finish_entering(access, offset, length); error < 0) return error;
-  ssize_t got = access.file.read(offset, buffer, length);
+  ssize_t got = access.backing.read(offset, buffer, length);
   // A buffer that is not all there: how much of it was filled, the kernel says.
   if (got == -EFAULT) {
-    got = sys::pread(access.file.fd(), buffer, length, static_cast<off_t>(offset));
+    got = access.backing.read_once(offset, buffer, length);
   }
   if (got > 0) {
     access.actor.count(Counter::kReadBytes, static_cast<std::uint64_t>(got));
@@ -267,7 +267,7 @@ void tell_wanted_access(const ObjectAccess& access, std::uint64_t offset, std::s
   event.object = access.index;
   event.length = static_cast<std::uint32_t>(std::min<std::size_t>(length, UINT32_MAX));
   event.stream = access.stream;
-  event.descriptor = access.file.fd();
+  event.descriptor = access.backing.descriptor();
   event.kind = access.actor.met;
   event.owner = access.actor.self;
   access.actor.memory->tell(event);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -64,7 +65,7 @@ class OneFile {
   NodeMemory memory_;
   Actor actor_;
   int fd_;
-  BackingFile file_;
+  PosixBacking file_;
   testing::AcceptingService service_;
   ObjectIndex index_{};
 };

@@ -73,7 +73,7 @@ void adopt_store(const ObjectAccess& access, std::uint64_t* stored_size = nullpt
   // What is made longer in between must not be taken for zeros.
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   StoreStatus status;
-  if (access.file.status(&status) < 0) return;
+  if (access.backing.status(&status) < 0) return;
   actor.memory->stamp_clock().note(status.stamp.mtime_ns);
   // What the kernel has is the truth while the file is its own.
   const bool is_kernels = object.through.load() != 0;
@@ -100,7 +100,7 @@ int cut_store(const ObjectAccess& access, std::uint64_t size) {
   // A store that is shorter yet is made longer by the service, where this process may not.
   const bool is_allowed = is_within_size_limit(size);
   const std::uint64_t stored = is_allowed ? size : std::min(size, object.store_size.load());
-  if (const int error = access.file.truncate(stored); error < 0) return error;
+  if (const int error = access.backing.truncate(stored); error < 0) return error;
   object.size.store(size, std::memory_order_seq_cst);
   object.store_size.store(stored, std::memory_order_seq_cst);
   if (stored < size) object.set(kObjectTimesDirty);
@@ -122,7 +122,7 @@ int cut_blocks(const ObjectAccess& access, std::uint64_t size, std::uint64_t bef
     if (error < 0 || stored <= size) return error;
     // A flush that was on its way, or a write past the tiers that will be repeated, has made it
     // longer again. What was on its way then has arrived now.
-    if (error = access.file.truncate(size); error < 0) return error;
+    if (error = access.backing.truncate(size); error < 0) return error;
   }
   return -EBUSY;
 }
@@ -136,13 +136,13 @@ int grow_store(const ObjectAccess& access, std::uint64_t size) {
   // It has this size for the program, which may not make it so long itself.
   if (!is_within_size_limit(size) && stored < size && access.object().size.load() >= size) return 0;
   const bool has_size = access.object().size.load() == size && stored == size;
-  return has_size ? access.file.truncate_as_called(size) : access.file.truncate(size);
+  return has_size ? access.backing.truncate_as_called(size) : access.backing.truncate(size);
 }
 
 // The kernel has the file.
 int truncate_through(const ObjectAccess& access, std::uint64_t size) {
   if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
-  if (const int error = access.file.truncate_as_called(size); error < 0) return error;
+  if (const int error = access.backing.truncate_as_called(size); error < 0) return error;
   access.object().size.store(size);
   adopt_store(access);
   return 0;
@@ -176,10 +176,8 @@ int drop_blocks(const ObjectAccess& access, std::uint64_t begin, std::uint64_t e
     });
     if (!left) return 0;
     if (discard_dirty) continue;
-    if (access.file.is_writable()) {
-      FlushRequest request;
-      request.object = access.index;
-      request.fd = access.file.fd();
+    if (access.backing.is_writable()) {
+      FlushRequest request(access.index, access.backing);
       request.begin = offset_of(static_cast<BlockNumber>(first));
       request.end = past << kBlockShift;
       request.reason = reason;
@@ -200,7 +198,7 @@ void end_dead_change(const ObjectAccess& access) {
   if (__builtin_expect(!object.is_changing_shape(), 1)) return;
   const std::uint64_t before = object.size.load();
   StoreStatus status;
-  const bool was_cut = access.file.status(&status) == 0 &&
+  const bool was_cut = access.backing.status(&status) == 0 &&
                        status.stamp.size < object.store_size.load(std::memory_order_acquire);
   const std::uint64_t size = was_cut ? std::min(status.stamp.size, before) : before;
   object.size.store(size, std::memory_order_seq_cst);
@@ -218,7 +216,7 @@ bool adopt_kernel_state(const ObjectAccess& access) {
   std::uint64_t seen = object.size.load();
   StoreStatus status;
   do {
-    if (access.file.status(&status) < 0) return false;
+    if (access.backing.status(&status) < 0) return false;
     // A writer beside us makes the file longer first and publishes the size afterwards. So a size
     // that changed under this look makes it look again.
   } while (seen != status.stamp.size &&
@@ -269,15 +267,14 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
     if (const int error = drop_blocks(access, offset, end, false, PlacementReason::kCut); error < 0)
       return error;
   }
-  const int error = sys::fallocate(access.file.fd(), mode, static_cast<off_t>(offset),
-                                   static_cast<off_t>(length));
+  const int error = access.backing.allocate(mode, offset, length);
   if (error < 0) {
     // A refused one may have stamped the file nevertheless.
     adopt_store(access);
     return error;
   }
   StoreStatus status;
-  if (access.file.status(&status) == 0) {
+  if (access.backing.status(&status) == 0) {
     if (moves_bytes || object.through.load() != 0) {
       object.size.store(status.stamp.size);
     } else {

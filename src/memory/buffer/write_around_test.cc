@@ -20,6 +20,7 @@
 #include <string>
 #include <thread>
 
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -67,7 +68,7 @@ bool serve_write(int listener, const std::function<void()>& before,
 
 class RefusingService final : public testing::AcceptingService {
  public:
-  bool hand_over(ObjectIndex, int) override { return false; }
+  bool hand_over(ObjectIndex, const Backing&) override { return false; }
 };
 
 // One process writes past the tiers, because its service does not take its descriptor, another one
@@ -127,7 +128,7 @@ class WriteAround : public ::testing::Test {
   NodeMemory memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB));
   std::array<Actor, 2> actors_{testing::make_actor(memory_), testing::make_actor(memory_)};
   int fd_ = testing::make_unnamed_file();
-  BackingFile file_{fd_, O_RDWR};
+  PosixBacking file_{fd_, O_RDWR};
   ObjectIndex index_ = ObjectIndex::kNone;
   RefusingService refusing_;
   testing::AcceptingService accepting_;

@@ -47,10 +47,10 @@ ssize_t write_to_store(const ObjectAccess& access, std::uint64_t offset, const v
                        std::size_t length) {
   std::atomic<std::uint64_t>& stored = access.object().store_size;
   if (offset + length <= stored.load(std::memory_order_acquire))
-    return access.file.write(offset, bytes, length);
+    return access.backing.write(offset, bytes, length);
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
-  const ssize_t put = access.file.write(offset, bytes, length);
+  const ssize_t put = access.backing.write(offset, bytes, length);
   if (put > 0) raise_to(stored, offset + static_cast<std::uint64_t>(put));
   return put;
 }
@@ -59,7 +59,7 @@ ssize_t append_to_store(const ObjectAccess& access, const void* bytes, std::size
                         std::uint64_t* offset) {
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
-  const ssize_t put = access.file.append(bytes, length, offset);
+  const ssize_t put = access.backing.append(bytes, length, offset);
   if (put > 0) raise_to(access.object().store_size, *offset + static_cast<std::uint64_t>(put));
   return put;
 }
@@ -308,7 +308,7 @@ void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t le
   Object& object = access.object();
   object.extend_to(end);
   StoreStatus status;
-  if (access.file.status(&status) == 0) {
+  if (access.backing.status(&status) == 0) {
     access.actor.memory->stamp_clock().note(status.stamp.mtime_ns);
     object.mtime_ns.store(status.stamp.mtime_ns, std::memory_order_relaxed);
     object.ctime_ns.store(status.stamp.ctime_ns, std::memory_order_relaxed);
@@ -358,7 +358,7 @@ bool may_stay_buffered(const ObjectAccess& access) {
   constexpr std::uint32_t kLooked = kObjectHandedOver | kObjectGuarded;
   if (__builtin_expect((flags & kLooked) == kObjectHandedOver, 1)) return true;
   const bool is_protected =
-      (flags & kObjectHandedOver) != 0 || access.service.hand_over(access.index, access.file.fd());
+      (flags & kObjectHandedOver) != 0 || access.service.hand_over(access.index, access.backing);
   return is_protected && (flags & kObjectGuarded) == 0;
 }
 
@@ -370,7 +370,7 @@ bool may_stay_buffered(const ObjectAccess& access) {
   if (object.dirty_blocks.load() != 0) (void)sync_object(access, false, nullptr);
   const OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
   StoreStatus status;
-  if (access.file.status(&status) == 0 && !status.is_guarded()) object.clear(kObjectGuarded);
+  if (access.backing.status(&status) == 0 && !status.is_guarded()) object.clear(kObjectGuarded);
 }
 
 ssize_t write_blocks(const ObjectAccess& access, std::uint64_t offset, const std::byte* in,

@@ -156,7 +156,7 @@ class ObjectTableTest : public testing::Test {
   ObjectTable table_{objects_.get(), kCapacity, HashLines(lines_.get(), 64), &board_, &unserved_};
 
   ObjectIndex acquire(std::uint64_t inode, const StoreStamp& stamp, Acquisition* how) {
-    return table_.acquire(FileKey{1, inode, 7}, stamp, owners_.self, owners_.table, how);
+    return table_.acquire(file_key(1, inode, 7), stamp, owners_.self, owners_.table, how);
   }
   ObjectIndex open(std::uint64_t inode, bool* created) {
     Acquisition how;
@@ -190,11 +190,56 @@ TEST_F(ObjectTableTest, OneFileIsOneObject) {
   EXPECT_FALSE(created);
   EXPECT_EQ(table_.at(first).opens.load(), 2u);
   EXPECT_EQ(table_.at(first).size.load(), 100u);
-  EXPECT_EQ(table_.find(FileKey{1, 10, 8}), ObjectIndex::kNone) << "a reused inode is another file";
+  EXPECT_EQ(table_.find(file_key(1, 10, 8)), ObjectIndex::kNone)
+      << "a reused inode is another file";
+}
+
+TEST_F(ObjectTableTest, KindStoreInodeAndBirthTellObjectsApart) {
+  const ObjectKey key = file_key(0xfd01, 10, 7);
+  const ObjectKey others[] = {ObjectKey{ObjectKind::kScratch, key.store, key.id},
+                              ObjectKey{ObjectKind::kRegion, key.store, key.id},
+                              file_key(0xfd02, 10, 7), file_key(0xfd01, 11, 7),
+                              file_key(0xfd01, 10, 8)};
+  Acquisition how;
+  const ObjectIndex index = table_.acquire(key, StoreStamp{}, owners_.self, owners_.table, &how);
+  EXPECT_EQ(table_.at(index).key(), key);
+  EXPECT_EQ(table_.at(index).kind(), ObjectKind::kFile);
+  for (const ObjectKey& other : others) {
+    EXPECT_EQ(table_.find(other), ObjectIndex::kNone);
+    const ObjectIndex its = table_.acquire(other, StoreStamp{}, owners_.self, owners_.table, &how);
+    EXPECT_TRUE(how.is_new);
+    EXPECT_NE(its, index);
+    EXPECT_EQ(table_.at(its).key(), other);
+  }
+  EXPECT_EQ(table_.find(key), index);
+}
+
+TEST_F(ObjectTableTest, ARecordForgetsWhatItsLastObjectWasElsewhere) {
+  bool created = false;
+  const ObjectIndex index = open(10, &created);
+  Object& object = table_.at(index);
+  object.mark(kMarkKnownElsewhere, true);
+  object.path.store(7);
+  object.log_position.store(5);
+  object.home_node.store(3);
+  object.durability.store(Durability::kNode);
+  object.opens.store(0);
+  ASSERT_TRUE(table_.reclaim(index, owners_.self, owners_.table));
+  // Once around the table, until the record is another file's.
+  std::uint64_t inode = 10;
+  for (ObjectIndex next = ObjectIndex::kNone; next != index;) {
+    next = open(++inode, &created);
+    ASSERT_NE(next, ObjectIndex::kNone);
+  }
+  EXPECT_FALSE(object.is_marked(kMarkKnownElsewhere));
+  EXPECT_EQ(object.path.load(), 0u);
+  EXPECT_EQ(object.log_position.load(), 0u);
+  EXPECT_EQ(object.home_node.load(), 0u);
+  EXPECT_EQ(object.durability.load(), Durability::kStore);
 }
 
 TEST_F(ObjectTableTest, ANewObjectBeginsInThroughModeWhileItMayBeAnUnservedFile) {
-  const FileKey key{1, 10, 7};
+  const ObjectKey key = file_key(1, 10, 7);
   const auto acquire = [&] {
     Acquisition how;
     const ObjectIndex index = table_.acquire(key, StoreStamp{}, owners_.self, owners_.table, &how);
@@ -221,7 +266,7 @@ TEST_F(ObjectTableTest, OnlyUnreferencedRecordsAreReclaimed) {
       << "times are still to be stored";
   table_.at(index).clear(kObjectTimesDirty);
   EXPECT_TRUE(table_.reclaim(index, owners_.self, owners_.table));
-  EXPECT_EQ(table_.find(FileKey{1, 10, 7}), ObjectIndex::kNone);
+  EXPECT_EQ(table_.find(file_key(1, 10, 7)), ObjectIndex::kNone);
 }
 
 TEST_F(ObjectTableTest, ARetiredFileIsNotTakenForItsInodesNextOwner) {
@@ -238,7 +283,7 @@ TEST_F(ObjectTableTest, ARetiredFileIsNotTakenForItsInodesNextOwner) {
   EXPECT_NE(next, gone);
   table_.at(gone).clear(kObjectHandedOver);
   EXPECT_TRUE(table_.reclaim(gone, owners_.self, owners_.table));
-  EXPECT_EQ(table_.find(FileKey{1, 10, 7}), next);
+  EXPECT_EQ(table_.find(file_key(1, 10, 7)), next);
 }
 
 TEST_F(ObjectTableTest, AFullTableSaysSoAndRecovers) {

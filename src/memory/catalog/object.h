@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of one buffered file: size and times as the application knows them, what the backing
-// store has, and how many blocks, descriptors and mappings refer to it. Two cache lines: the first
-// serves the hit path.
+// The record of one object: size and times as the application knows them, what the backing store
+// has, and how many blocks, descriptors and mappings refer to it. Three cache lines: the first
+// serves the hit path, the second opens, writes and flushes, and the third is for what outlives the
+// node's memory.
 //
 // Invariants
 //  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0 and no
@@ -26,10 +27,13 @@
 
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/atomic_max.h"
+#include "base/check.h"
 #include "base/ids.h"
+#include "base/object_key.h"
 #include "memory/arena/owned_lock.h"
 #include "memory/catalog/object_handling.h"
 
@@ -60,11 +64,19 @@ enum ObjectMark : std::uint8_t {
   kMarkFetchedFrom = 1u << 2,
   // the service keeps a descriptor of the closed file for fsync, and closes it when it is deleted
   kMarkKeptForSync = 1u << 3,
+  // line 2 of the record has something in it; a record without the mark has zeros there
+  kMarkKnownElsewhere = 1u << 4,
+};
+
+// How much a finished fsync of the object survives.
+enum class Durability : std::uint8_t {
+  kStore = 0,  // all that the backing store survives
+  kNode = 1,   // a reboot of this node: a durable tier has it
 };
 
 struct Object {
   // Line 0: identity and what a hit reads.
-  std::uint64_t device;
+  std::uint64_t place;  // | kind : 8 | store : 56 |, so that a finder compares one word
   std::uint64_t inode;
   std::int64_t birth_ns;
   std::atomic<std::uint64_t> size;
@@ -91,13 +103,44 @@ struct Object {
   // The numbers of all blocks that it has had are below 2 to the power of this: searches for all
   // blocks end there.
   std::atomic<std::uint8_t> number_bits;
-  std::uint8_t spare;
+  std::atomic<Durability> durability;
   std::atomic<std::uint32_t> dirty_low;   // hint: no dirty block below
   std::atomic<std::uint32_t> dirty_high;  // hint: no dirty block at or above
   std::atomic<std::uint32_t> dirty_since_ms;
   std::atomic<std::uint32_t> writers;  // open descriptions that may write
 
-  FileKey key() const { return FileKey{device, inode, birth_ns}; }
+  // Line 2: what is known of it elsewhere. All of it is 0 until kMarkKnownElsewhere is set, so that
+  // an open does not touch the line.
+  std::atomic<std::uint64_t> path;          // where the durable log has its path
+  std::atomic<std::uint64_t> log_position;  // end of its last record in the durable log
+  std::atomic<std::uint32_t> home_node;     // the node that answers for it; 0: this one
+  std::uint32_t spare[11];
+
+  static constexpr unsigned kStoreBits = 56;
+  static constexpr std::uint64_t place_of(const ObjectKey& key) {
+    return static_cast<std::uint64_t>(key.kind) << kStoreBits | raw(key.store);
+  }
+  StoreId store() const { return StoreId{place & ((std::uint64_t{1} << kStoreBits) - 1)}; }
+  ObjectKind kind() const { return static_cast<ObjectKind>(place >> kStoreBits); }
+  ObjectKey key() const { return ObjectKey{kind(), store(), FileId{inode, birth_ns}}; }
+  bool is_of(const ObjectKey& key) const {
+    return place == place_of(key) && inode == key.id.inode && birth_ns == key.id.birth_ns;
+  }
+  // Requires: nobody finds the record yet.
+  void set_key(const ObjectKey& key) {
+    CAIRN_DCHECK(raw(key.store) >> kStoreBits == 0);
+    place = place_of(key);
+    inode = key.id.inode;
+    birth_ns = key.id.birth_ns;
+  }
+  // Zeros what the record's last object had there. Requires: nobody finds the record yet.
+  void forget_elsewhere() {
+    durability.store(Durability::kStore, std::memory_order_relaxed);
+    if (!is_marked(kMarkKnownElsewhere)) return;
+    path.store(0, std::memory_order_relaxed);
+    log_position.store(0, std::memory_order_relaxed);
+    home_node.store(0, std::memory_order_relaxed);
+  }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
   void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_acq_rel); }
@@ -146,6 +189,41 @@ struct Object {
   // Grows `size` to at least `end`.
   void extend_to(std::uint64_t end) { raise_to(size, end); }
 };
-static_assert(sizeof(Object) == 128, "two cache lines per object");
+
+// Every field at its byte: a change of the layout is a new version of the node's memory.
+namespace object_layout {
+inline constexpr std::size_t kLine = 64;
+static_assert(sizeof(Object) == 3 * kLine, "three cache lines per object");
+static_assert(offsetof(Object, place) == 0);
+static_assert(offsetof(Object, inode) == 8);
+static_assert(offsetof(Object, birth_ns) == 16);
+static_assert(offsetof(Object, size) == 24);
+static_assert(offsetof(Object, flags) == 32);
+static_assert(offsetof(Object, through) == 36);
+static_assert(offsetof(Object, opens) == 40);
+static_assert(offsetof(Object, blocks) == 44);
+static_assert(offsetof(Object, dirty_blocks) == 48);
+static_assert(offsetof(Object, shape_sequence) == 52);
+static_assert(offsetof(Object, lock) == 56);
+static_assert(offsetof(Object, append_lock) == 60);
+static_assert(offsetof(Object, mtime_ns) == kLine);
+static_assert(offsetof(Object, ctime_ns) == kLine + 8);
+static_assert(offsetof(Object, store_mtime_ns) == kLine + 16);
+static_assert(offsetof(Object, store_ctime_ns) == kLine + 24);
+static_assert(offsetof(Object, store_size) == kLine + 32);
+static_assert(offsetof(Object, error_sequence) == kLine + 40);
+static_assert(offsetof(Object, error_number) == kLine + 44);
+static_assert(offsetof(Object, marks) == kLine + 45);
+static_assert(offsetof(Object, number_bits) == kLine + 46);
+static_assert(offsetof(Object, durability) == kLine + 47);
+static_assert(offsetof(Object, dirty_low) == kLine + 48);
+static_assert(offsetof(Object, dirty_high) == kLine + 52);
+static_assert(offsetof(Object, dirty_since_ms) == kLine + 56);
+static_assert(offsetof(Object, writers) == kLine + 60);
+static_assert(offsetof(Object, path) == 2 * kLine);
+static_assert(offsetof(Object, log_position) == 2 * kLine + 8);
+static_assert(offsetof(Object, home_node) == 2 * kLine + 16);
+static_assert(offsetof(Object, spare) == 2 * kLine + 20);
+}  // namespace object_layout
 
 }  // namespace cairn

@@ -5,16 +5,17 @@
 
 namespace cairn {
 
-HashPosition ObjectTable::position_of(const FileKey& key) {
-  const std::uint64_t hash = mix_bits(key.inode * 0x9e3779b97f4a7c15ULL + mix_bits(key.device) +
-                                      static_cast<std::uint64_t>(key.birth_ns));
+HashPosition ObjectTable::position_of(const ObjectKey& key) {
+  const std::uint64_t hash =
+      mix_bits(key.id.inode * 0x9e3779b97f4a7c15ULL + mix_bits(Object::place_of(key)) +
+               static_cast<std::uint64_t>(key.id.birth_ns));
   return HashPosition{hash >> 8, static_cast<std::uint32_t>(hash * 0x2545f4914f6cdd1dULL >> 32)};
 }
 
-ObjectIndex ObjectTable::find(const FileKey& key) const {
+ObjectIndex ObjectTable::find(const ObjectKey& key) const {
   const auto is_of_key = [&](std::uint32_t index) {
     const Object& object = at(static_cast<ObjectIndex>(index));
-    return object.has(kObjectLive) && object.key() == key;
+    return object.has(kObjectLive) && object.is_of(key);
   };
   const HashPosition position = position_of(key);
   const std::uint32_t guessed = hash_.guess_by_tag(position);
@@ -48,7 +49,7 @@ ObjectIndex ObjectTable::claim_free_record() {
   return ObjectIndex::kNone;
 }
 
-ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
+ObjectIndex ObjectTable::acquire(const ObjectKey& key, const StoreStamp& stamp, Owner self,
                                  const OwnerTable& owners, Acquisition* how) {
   const HashPosition position = position_of(key);
   OwnedGuard guard(hash_.lock_of(position), self, owners);
@@ -65,9 +66,7 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   const ObjectIndex index = claim_free_record();
   if (index == ObjectIndex::kNone) return index;
   Object& object = at(index);
-  object.device = key.device;
-  object.inode = key.inode;
-  object.birth_ns = key.birth_ns;
+  object.set_key(key);
   object.size.store(stamp.size, std::memory_order_relaxed);
   // The service raises the count before it looks for the object under this line's lock: either it
   // finds this one, or its count is seen here.
@@ -82,6 +81,7 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   object.store_ctime_ns.store(stamp.ctime_ns, std::memory_order_relaxed);
   object.store_size.store(stamp.size, std::memory_order_relaxed);
   object.error_number.store(0, std::memory_order_relaxed);
+  object.forget_elsewhere();
   object.marks.store(0, std::memory_order_relaxed);
   object.number_bits.store(0, std::memory_order_relaxed);
   object.dirty_low.store(UINT32_MAX, std::memory_order_relaxed);
@@ -96,11 +96,11 @@ ObjectIndex ObjectTable::acquire(const FileKey& key, const StoreStamp& stamp, Ow
   return index;
 }
 
-bool ObjectTable::note_handed_over(ObjectIndex index, const FileKey& key, Owner self,
+bool ObjectTable::note_handed_over(ObjectIndex index, const ObjectKey& key, Owner self,
                                    const OwnerTable& owners) {
   Object& object = at(index);
   OwnedGuard guard(hash_.lock_of(position_of(key)), self, owners);
-  if (!object.has(kObjectLive) || object.key() != key) return false;
+  if (!object.has(kObjectLive) || !object.is_of(key)) return false;
   object.set(kObjectHandedOver);
   return true;
 }

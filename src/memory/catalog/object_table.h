@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All buffered files of the node, found by identity (device, inode, birth time).
+// All objects of the node, found by their keys (base/object_key.h).
 //
 // Thread safety: find() without a lock; acquire() and reclaim() lock one hash line.
 // Ownership: the records live in the control segment; an index stays valid while `opens`, `blocks`
@@ -16,16 +16,6 @@
 #include "memory/catalog/unserved_board.h"
 
 namespace cairn {
-
-// What the backing store says of a file at the moment it is opened.
-struct StoreStamp {
-  std::uint64_t size = 0;
-  std::int64_t mtime_ns = 0;
-  std::int64_t ctime_ns = 0;
-  // ObjectTable::reclaims() from before the look: a record that is reclaimed since then may have
-  // been this file's, and have changed it. 0: from before the first.
-  std::uint32_t reclaims = 0;
-};
 
 // The counts of the table, in the control segment. Makers of objects write them.
 struct alignas(64) ObjectBoard {
@@ -68,17 +58,17 @@ class ObjectTable {
   std::uint32_t used() const { return used_records(board_->cursor, capacity_); }
 
   // Returns kNone when the file is not buffered.
-  ObjectIndex find(const FileKey& key) const;
+  ObjectIndex find(const ObjectKey& key) const;
 
   // Finds or makes the object of a file and counts one open on it. A new one takes size and times
   // from `stamp`. Returns kNone when the stamp is too old for that (`how` tells), or when the table
   // is full: the file is then not buffered.
-  ObjectIndex acquire(const FileKey& key, const StoreStamp& stamp, Owner self,
+  ObjectIndex acquire(const ObjectKey& key, const StoreStamp& stamp, Owner self,
                       const OwnerTable& owners, Acquisition* how);
 
   // The service has a descriptor of the file `key`: its object, if `index` still is that, stays
   // until the flag is cleared. False when it is not.
-  bool note_handed_over(ObjectIndex index, const FileKey& key, Owner self,
+  bool note_handed_over(ObjectIndex index, const ObjectKey& key, Owner self,
                         const OwnerTable& owners);
 
   // The file is gone for good: its key is forgotten at once, so that a new file that gets the same
@@ -98,7 +88,7 @@ class ObjectTable {
   std::uint32_t reclaim_idle(std::uint32_t wanted, Owner self, const OwnerTable& owners);
 
  private:
-  static HashPosition position_of(const FileKey& key);
+  static HashPosition position_of(const ObjectKey& key);
   ObjectIndex claim_free_record();
 
   Object* objects_ = nullptr;

@@ -2,7 +2,6 @@
 #include "memory/flush/flush_object.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -11,20 +10,13 @@
 
 #include "base/atomic_max.h"
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/io_parts.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
-#include "memory/backing/backing_file.h"
 #include "memory/flush/unfinished_time.h"
 
 namespace cairn {
 namespace {
-
-int stamp_store(int fd, std::int64_t mtime_ns) {
-  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime_ns)};
-  return sys::utimensat(fd, nullptr, times, 0);
-}
 
 constexpr unsigned kBlocksPerBatch = 256;  // 16 MiB: large enough for any device to stream
 // A write holds the kernel's lock of the file until the device has taken it, if the device's share
@@ -259,13 +251,11 @@ class Pass {
     // An earlier failure of the batch stays its result.
     const Object& object = actor_.object(request_.object);
     if (result_.error == 0 && end > object.store_size.load(std::memory_order_acquire)) {
-      result_.error = extend_store(actor_, request_.object, request_.fd, end);
+      result_.error = extend_store(actor_, request_.object, request_.backing, end);
     }
     CAIRN_DCHECK(bytes_in_parts(parts) == end - offset);
     while (!parts.empty() && result_.error == 0) {
-      const ssize_t put = sys::pwritev(request_.fd, parts.data(), static_cast<int>(parts.size()),
-                                       static_cast<off_t>(offset));
-      if (put == -EINTR) continue;
+      const ssize_t put = request_.backing.write_once(offset, parts);
       if (put <= 0) {
         result_.error = put == 0 ? -EIO : static_cast<int>(put);
         return;
@@ -284,7 +274,7 @@ class Pass {
     const bool goes_on = object.dirty_blocks.load(std::memory_order_acquire) > claim_count_;
     if (!goes_on || object.writers.load() != 0 || object.has(kObjectRemote)) return;
     // A process that may not stamp the file leaves the kernel's time.
-    (void)stamp_store(request_.fd, unfinished_time(object.mtime_ns.load()));
+    (void)request_.backing.set_mtime(unfinished_time(object.mtime_ns.load()));
   }
 
   void complete(Claim& claim, bool stored) {
@@ -317,17 +307,12 @@ struct Growth {
 // makes the file as long, and goes the way of all data. Only while there is data to come: where
 // there is none, it would cost the store a page. And only behind all that we know of, should the
 // file system have said too small a size.
-int make_longer(const Object& object, int fd, const Growth& growth) {
-  const auto end = static_cast<off_t>(growth.end);
+int make_longer(const Object& object, Backing& backing, const Growth& growth) {
   const bool is_dirty = object.dirty_blocks.load(std::memory_order_acquire) != 0;
   if (!object.has(kObjectRemote) || !is_dirty || growth.end <= growth.known)
-    return sys::ftruncate(fd, end);
+    return backing.truncate(growth.end);
   constexpr char kZero = 0;
-  const iovec part{const_cast<char*>(&kZero), 1};
-  ssize_t put = 0;
-  do {
-    put = sys::pwritev(fd, &part, 1, end - 1);
-  } while (put == -EINTR);
+  const ssize_t put = backing.write(growth.end - 1, &kZero, 1);
   if (put == 0) return -EIO;
   return put < 0 ? static_cast<int>(put) : 0;
 }
@@ -347,7 +332,7 @@ bool is_to_look_again(const Object& object, const FlushRequest& request,
 }  // namespace
 
 FlushResult flush_object(Actor& actor, const FlushRequest& request) {
-  CAIRN_DCHECK(request.fd >= 0 && request.begin <= request.end);
+  CAIRN_DCHECK(request.begin <= request.end);
   Object& object = actor.object(request.object);
   // From the first byte we write until settle_store(), the store's times are our doing and not the
   // application's.
@@ -361,14 +346,15 @@ FlushResult flush_object(Actor& actor, const FlushRequest& request) {
   return result;
 }
 
-int extend_store(Actor& actor, ObjectIndex index, int fd, std::uint64_t end) {
+int extend_store(Actor& actor, ObjectIndex index, Backing& backing, std::uint64_t end) {
   std::atomic<std::uint64_t>& store_size = actor.object(index).store_size;
   OwnedGuard guard(actor.memory->extend_lock(index), actor.self, actor.owners());
   StoreStatus status;
-  if (const int error = store_status(fd, &status); error < 0) return error;
+  if (const int error = backing.status(&status); error < 0) return error;
   if (status.stamp.size < end) {
     const Growth growth{store_size.load(std::memory_order_acquire), end};
-    if (const int error = make_longer(actor.object(index), fd, growth); error < 0) return error;
+    if (const int error = make_longer(actor.object(index), backing, growth); error < 0)
+      return error;
     status.stamp.size = end;
   }
   raise_to(store_size, status.stamp.size);
@@ -379,22 +365,22 @@ namespace {
 
 // In through mode the kernel's times are the truth, but for the one that a settling left there for
 // data that was on its way.
-int settle_through(Object& object, int fd) {
+int settle_through(Object& object, Backing& backing) {
   if (!object.has(kObjectTimesDirty)) return 0;
   StoreStatus status;
-  if (const int error = store_status(fd, &status); error < 0) return error;
+  if (const int error = backing.status(&status); error < 0) return error;
   object.clear(kObjectTimesDirty);
   const std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
-  return status.stamp.mtime_ns == unfinished_time(mtime) ? stamp_store(fd, mtime) : 0;
+  return status.stamp.mtime_ns == unfinished_time(mtime) ? backing.set_mtime(mtime) : 0;
 }
 
 // Brings the store's time to what it has to be and `*mtime` to what the application's then is.
-int settle_time(Object& object, int fd, std::int64_t* mtime, bool is_whole) {
+int settle_time(Object& object, Backing& backing, std::int64_t* mtime, bool is_whole) {
   StoreStatus status;
-  if (const int error = store_status(fd, &status); error < 0) return error;
+  if (const int error = backing.status(&status); error < 0) return error;
   const std::int64_t stored = status.stamp.mtime_ns;
   if (is_whole ? stored == *mtime : is_clearly_before(stored, *mtime)) return 0;
-  const int error = stamp_store(fd, is_whole ? *mtime : unfinished_time(*mtime));
+  const int error = backing.set_mtime(is_whole ? *mtime : unfinished_time(*mtime));
   if (error != -EPERM && error != -EACCES) return error;
   // Another user's file may be written but not stamped: then the kernel's time of our last write is
   // the truth.
@@ -406,21 +392,21 @@ int settle_time(Object& object, int fd, std::int64_t* mtime, bool is_whole) {
 
 }  // namespace
 
-int settle_store(Actor& actor, ObjectIndex index, int fd) {
+int settle_store(Actor& actor, ObjectIndex index, Backing& backing) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
-  if (object.through.load() != 0) return settle_through(object, fd);
+  if (object.through.load() != 0) return settle_through(object, backing);
   object.clear(kObjectTimesDirty);
   // Each write of a guarded file is in the store already. To make it longer here would undo what
   // open(O_RDONLY | O_TRUNC) has just cut there, and cost it its set-id bits.
   const bool may_be_short = !object.has(kObjectGuarded);
-  int result = may_be_short ? extend_store(actor, index, fd, object.size.load()) : 0;
+  int result = may_be_short ? extend_store(actor, index, backing, object.size.load()) : 0;
   std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
   // Looked at after the time: what was written before that time is stored if nothing is dirty now.
   const bool is_whole = object.dirty_blocks.load(std::memory_order_seq_cst) == 0;
-  if (const int error = settle_time(object, fd, &mtime, is_whole); result == 0) result = error;
+  if (const int error = settle_time(object, backing, &mtime, is_whole); result == 0) result = error;
   StoreStatus status;
-  if (const int error = store_status(fd, &status); error == 0) {
+  if (const int error = backing.status(&status); error == 0) {
     object.store_mtime_ns.store(status.stamp.mtime_ns);
     object.store_ctime_ns.store(status.stamp.ctime_ns);
     // Only ever raised here: a write that goes on beside us may have made the file longer since we

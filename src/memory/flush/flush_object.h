@@ -4,8 +4,8 @@
 //
 // For every block: lock, claim it, note the sequence, unlock; write the dirty pages of many blocks
 // in one large call straight from the buckets; lock again: unchanged blocks turn clean, the others
-// stay dirty. Used by the service in the background and by clients for fsync; both use a descriptor
-// of their own.
+// stay dirty. Used by the service in the background and by clients for fsync; both use a backing of
+// their own.
 //
 // Thread safety: any number of flushers; a block has one claimant at a time, the others wait for it
 // (fsync) or pass (background).
@@ -15,13 +15,16 @@
 
 #include <cstdint>
 
+#include "memory/backing/backing.h"
 #include "memory/tiers/actor.h"
 
 namespace cairn {
 
 struct FlushRequest {
-  ObjectIndex object = ObjectIndex::kNone;
-  int fd = -1;  // writable descriptor of the backing file
+  FlushRequest(ObjectIndex of, Backing& to) : object(of), backing(to) {}
+
+  ObjectIndex object;
+  Backing& backing;  // writable
   std::uint64_t begin = 0;
   std::uint64_t end = UINT64_MAX;
   std::uint64_t bytes_max = UINT64_MAX;  // stop after about so much: the background takes turns
@@ -39,15 +42,15 @@ struct FlushResult {
 // Flushes data only; see settle_times() for size and times.
 FlushResult flush_object(Actor& actor, const FlushRequest& request);
 
-// Makes the backing file at least `end` bytes long (sparse), never shorter. Returns 0 or -errno.
-int extend_store(Actor& actor, ObjectIndex object, int fd, std::uint64_t end);
+// Makes the store at least `end` bytes long (sparse), never shorter. Returns 0 or -errno.
+int extend_store(Actor& actor, ObjectIndex object, Backing& backing, std::uint64_t end);
 
-// After a flush, or when a file is closed: sets the application's mtime on the backing file, or, as
+// After a flush, or when a file is closed: sets the application's mtime on the store, or, as
 // long as some of the data is not there, one that shows that (memory/flush/unfinished_time.h), and
 // notes what the store says now, so that our own write is not mistaken for somebody else's. Also
-// extends the backing file to the application's size. Returns 0 or -errno; then the times stay
+// extends the store to the application's size. Returns 0 or -errno; then the times stay
 // dirty.
-int settle_store(Actor& actor, ObjectIndex object, int fd);
+int settle_store(Actor& actor, ObjectIndex object, Backing& backing);
 
 // Notes that a flush failed: the next fsync or close of every description reports it.
 void record_store_error(Object& object, int error_number);

@@ -76,11 +76,11 @@ Result<FileHeat::State> take_state(KeptReader* reader, const HeatHeader& header)
 
 }  // namespace
 
-std::string encode_heat(const FileKey& key, const FileHeat::State& state) {
+std::string encode_heat(const ObjectKey& key, const FileHeat::State& state) {
   HeatHeader header;
-  header.device = key.device;
-  header.inode = key.inode;
-  header.birth_ns = key.birth_ns;
+  header.device = raw(key.store);
+  header.inode = key.id.inode;
+  header.birth_ns = key.id.birth_ns;
   header.file_bytes = state.file_bytes;
   header.log_base = state.pace.decay.log_base;
   header.step_ns = state.pace.step_ns;
@@ -98,13 +98,13 @@ std::string encode_heat(const FileKey& key, const FileHeat::State& state) {
   return seal(kKind, bytes);
 }
 
-Result<FileHeat::State> decode_heat(std::string_view bytes, const FileKey& key,
+Result<FileHeat::State> decode_heat(std::string_view bytes, const ObjectKey& key,
                                     const HeatPace& pace) {
   const auto value = unseal(kKind, bytes);
   if (!value) return value.status();
   KeptReader reader(*value);
   const auto header = reader.take<HeatHeader>();
-  if (!(FileKey{header.device, header.inode, header.birth_ns} == key))
+  if (!(file_key(header.device, header.inode, header.birth_ns) == key))
     return incompatible("is the map of another file");
   if (!(HeatPace{{header.log_base}, header.step_ns} == pace))
     return incompatible("was made where scores fade differently");
@@ -115,20 +115,20 @@ Result<FileHeat::State> decode_heat(std::string_view bytes, const FileKey& key,
   return take_state(&reader, header);
 }
 
-std::string heat_file_name(const FileKey& key) {
+std::string heat_file_name(const ObjectKey& key) {
   std::array<char, 64> name{};
   std::snprintf(name.data(), name.size(), "%08llx-%016llx-%016llx%s",
-                static_cast<unsigned long long>(key.device),
-                static_cast<unsigned long long>(key.inode),
-                static_cast<unsigned long long>(key.birth_ns), kSuffix.data());
+                static_cast<unsigned long long>(raw(key.store)),
+                static_cast<unsigned long long>(key.id.inode),
+                static_cast<unsigned long long>(key.id.birth_ns), kSuffix.data());
   return name.data();
 }
 
-Status save_heat(const std::string& path, const FileKey& key, const FileHeat::State& state) {
+Status save_heat(const std::string& path, const ObjectKey& key, const FileHeat::State& state) {
   return save_kept(path, encode_heat(key, state));
 }
 
-Result<FileHeat::State> load_heat(const std::string& path, const FileKey& key,
+Result<FileHeat::State> load_heat(const std::string& path, const ObjectKey& key,
                                   const HeatPace& pace) {
   const auto bytes = load_kept(kKind, path);
   if (!bytes) return bytes.status();

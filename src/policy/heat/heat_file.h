@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/ids.h"
+#include "base/object_key.h"
 #include "base/status.h"
 #include "policy/heat/file_heat.h"
 
@@ -26,17 +26,17 @@ namespace cairn {
 // No map is larger. A reader looks at nothing that is.
 inline constexpr std::size_t kHeatFileBytesMax = std::size_t{1} << 20;
 
-std::string encode_heat(const FileKey& key, const FileHeat::State& state);
+std::string encode_heat(const ObjectKey& key, const FileHeat::State& state);
 // Returns the state only if it is the map of this very file. The caller checks whether the file
 // still has the same size.
-Result<FileHeat::State> decode_heat(std::string_view bytes, const FileKey& key,
+Result<FileHeat::State> decode_heat(std::string_view bytes, const ObjectKey& key,
                                     const HeatPace& pace);
 
 // "0000fd01-00000000000a1b2c-17a3f5e09c4d2b10.heat"
-std::string heat_file_name(const FileKey& key);
+std::string heat_file_name(const ObjectKey& key);
 
-Status save_heat(const std::string& path, const FileKey& key, const FileHeat::State& state);
-Result<FileHeat::State> load_heat(const std::string& path, const FileKey& key,
+Status save_heat(const std::string& path, const ObjectKey& key, const FileHeat::State& state);
+Result<FileHeat::State> load_heat(const std::string& path, const ObjectKey& key,
                                   const HeatPace& pace);
 // All maps in a directory, half-written ones too. Returns: how many; none if there is no such
 // directory. Errors: of the first that stays.

@@ -16,7 +16,7 @@
 namespace cairn {
 namespace {
 
-constexpr FileKey kKey{0xfd01, 4711, 1'700'000'000'000'000'000};
+constexpr ObjectKey kKey = file_key(0xfd01, 4711, 1'700'000'000'000'000'000);
 
 FileHeat::State some_state(std::uint64_t seed, int accesses) {
   std::mt19937_64 random(seed);
@@ -118,9 +118,9 @@ TEST_F(HeatFile, WhatIsNoMapIsNamedAndIgnored) {
 
 TEST_F(HeatFile, AMapOfAnotherFileOrPaceIsIncompatible) {
   const std::string bytes = encode_heat(kKey, some_state(1, 20));
-  for (const FileKey& other :
-       {FileKey{1, kKey.inode, kKey.birth_ns}, FileKey{kKey.device, 1, kKey.birth_ns},
-        FileKey{kKey.device, kKey.inode, 1}}) {
+  for (const ObjectKey& other : {file_key(1, kKey.id.inode, kKey.id.birth_ns),
+                                 file_key(raw(kKey.store), 1, kKey.id.birth_ns),
+                                 file_key(raw(kKey.store), kKey.id.inode, 1)}) {
     const auto decoded = decode_heat(bytes, other, {});
     EXPECT_EQ(decoded.status().code(), StatusCode::kIncompatible);
     EXPECT_EQ(decoded.status().message(), "is the map of another file");
@@ -215,10 +215,10 @@ TEST_F(HeatFile, TheLargestMapFits) {
 }
 
 TEST_F(HeatFile, NamesTellFilesApart) {
-  EXPECT_EQ(heat_file_name({0xfd01, 0xa1b2c, 0x17a3f5e09c4d2b10}),
+  EXPECT_EQ(heat_file_name(file_key(0xfd01, 0xa1b2c, 0x17a3f5e09c4d2b10)),
             "0000fd01-00000000000a1b2c-17a3f5e09c4d2b10.heat");
-  EXPECT_NE(heat_file_name({1, 2, 3}), heat_file_name({1, 2, 4}));
-  EXPECT_LT(heat_file_name({UINT64_MAX, UINT64_MAX, -1}).size(), 64U);
+  EXPECT_NE(heat_file_name(file_key(1, 2, 3)), heat_file_name(file_key(1, 2, 4)));
+  EXPECT_LT(heat_file_name(file_key(UINT64_MAX, UINT64_MAX, -1)).size(), 64U);
 }
 
 TEST_F(HeatFile, AllMapsOfADirectoryGo) {

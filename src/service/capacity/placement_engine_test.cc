@@ -19,7 +19,7 @@ class PlacementEngineTest : public ::testing::Test {
     shape.tier_bytes[1] = shape.tier_bytes[2] = 2 * kMemorySlabs * kBlockBytes;
     memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
-    object_ = testing::make_object(actor_, FileKey{1, 2, 3});
+    object_ = testing::make_object(actor_, file_key(1, 2, 3));
     std::vector<profiler::TierFigures> figures(3);
     for (unsigned tier = 0; tier < 3; ++tier) {
       figures[tier].write_bandwidth = 8e9 / (1U << (2 * tier));

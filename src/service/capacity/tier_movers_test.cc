@@ -27,7 +27,7 @@ class TierMoversTest : public ::testing::Test {
     shape.objects_max = 64;
     memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
-    object_ = testing::make_object(actor_, FileKey{1, 2, 3});
+    object_ = testing::make_object(actor_, file_key(1, 2, 3));
     for (unsigned tier = 0; tier < 3; ++tier) {
       limits_[tier] = limits_for(memory_.pool(static_cast<TierId>(tier)).slab_count(), 25, 50);
     }

@@ -143,7 +143,7 @@ ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint6
   const std::uint32_t used = memory.objects().used();
   for (std::uint32_t index = 1; index < used; ++index) {
     const Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
-    if (object.has(kObjectLive) && object.inode == inode && object.device == device) {
+    if (object.has(kObjectLive) && object.inode == inode && raw(object.store()) == device) {
       return static_cast<ObjectIndex>(index);
     }
   }

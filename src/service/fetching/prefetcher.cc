@@ -45,7 +45,7 @@ class DiscardingService final : public HandOver {
  public:
   DiscardingService(const NodeMemory& memory, Owner self, StoreFiles& files)
       : memory_(memory), self_(self), files_(files) {}
-  bool hand_over(ObjectIndex, int) override { return false; }
+  bool hand_over(ObjectIndex, const Backing&) override { return false; }
   int request_flush(ObjectIndex, bool) override { return -EBADF; }
   void discarded(ObjectIndex object) override {
     if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
@@ -184,7 +184,7 @@ void Prefetcher::on_deaths() {
 
 // The files that a declared order has behind the one that was opened.
 void Prefetcher::want_files_after(const ToldAccess& told) {
-  const FileKey key = memory_.objects().at(told.event.object).key();
+  const ObjectKey key = memory_.objects().at(told.event.object).key();
   const auto known = names_.find(key);
   const std::string path =
       known != names_.end()
@@ -352,7 +352,7 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
     const std::lock_guard lock(mutex_);
     names_.insert_or_assign(status.key, path);
   }
-  BackingFile file(fd.get(), O_RDONLY);
+  PosixBacking file(fd.get(), O_RDONLY);
   const ObjectIndex index = open_object(actor, file, status, false);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
   DiscardingService service(memory_, self_, store_files_);
@@ -382,7 +382,7 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
 void Prefetcher::close_fetched(const ObjectAccess& access) {
   Object& object = access.object();
   StoreStatus status;
-  if (access.file.status(&status) == 0 && status.links == 0) object.set(kObjectUnlinked);
+  if (access.backing.status(&status) == 0 && status.links == 0) object.set(kObjectUnlinked);
   (void)close_object(access, false);
   if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) flusher_.kick(false);
 }

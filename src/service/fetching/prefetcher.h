@@ -133,7 +133,7 @@ class Prefetcher final : public AccessObserver {
   unsigned file_tries_ = 0;                     // in a row that found no room
   // Of files that were fetched: their reader has closed them again before the kernel
   // can be asked for the name.
-  std::map<FileKey, std::string> names_;
+  std::map<ObjectKey, std::string> names_;
   std::set<std::uint16_t> slots_;     // that have ever told something
   std::uint64_t evicted_unused_ = 0;  // bytes, when last looked at
   std::atomic<bool> stopping_{false};

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/tiers/node_memory.h"
 #include "service/process/unique_fd.h"
 
@@ -27,7 +27,7 @@ struct SourceFile {
   SourceFile& operator=(const SourceFile&) = delete;
 
   UniqueFd fd;
-  BackingFile file;
+  PosixBacking file;
 };
 using SourceFilePtr = std::shared_ptr<SourceFile>;
 

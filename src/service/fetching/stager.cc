@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "service/organizer/move_batch.h"
@@ -40,7 +40,7 @@ class Stager::Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  StageOutcome run(int (Staging::*stage)(ObjectIndex, BackingFile&)) {
+  StageOutcome run(int (Staging::*stage)(ObjectIndex, PosixBacking&)) {
     for (const std::string& path : request_.paths) {
       progress_.file = path;
       if (!tell()) break;
@@ -57,13 +57,13 @@ class Stager::Staging {
     return outcome_;
   }
 
-  int read_in(ObjectIndex index, BackingFile& file) {
+  int read_in(ObjectIndex index, PosixBacking& file) {
     Object& object = actor_.object(index);
     if (object.through.load(std::memory_order_acquire) != 0) return -EBUSY;
     const ObjectHandling handling = handling_of(object);
     object.mark(kMarkHomeRuled, handling.home && !request_.tier);
     object.set_handling(handling);
-    ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
     const std::uint64_t size = object.size.load(std::memory_order_acquire);
     const ObjectAccess access{actor_, index, file, nobody_};
     for (std::uint64_t at = 0; at < size; at += kBlockBytes) {
@@ -77,7 +77,7 @@ class Stager::Staging {
     return 0;
   }
 
-  int write_out(ObjectIndex index, BackingFile& file) {
+  int write_out(ObjectIndex index, PosixBacking& file) {
     const Object& object = actor_.object(index);
     const std::uint64_t resident = std::uint64_t{object.blocks.load()} * kBlockBytes;
     if (const int error = stager_.flusher_.flush_now(index, true); error < 0) return error;
@@ -102,12 +102,12 @@ class Stager::Staging {
     return handling;
   }
 
-  int with_object(const std::string& path, int (Staging::*stage)(ObjectIndex, BackingFile&)) {
+  int with_object(const std::string& path, int (Staging::*stage)(ObjectIndex, PosixBacking&)) {
     const UniqueFd fd = open_quietly(path);
     if (!fd) return -errno;
     StoreStatus status;
     if (const int error = store_status(fd.get(), &status); error < 0) return error;
-    BackingFile file(fd.get(), O_RDONLY);
+    PosixBacking file(fd.get(), O_RDONLY);
     const ObjectIndex index = open_object(actor_, file, status, false);
     if (index == ObjectIndex::kNone) return -ENOSPC;
     const int error = (this->*stage)(index, file);

@@ -32,7 +32,7 @@ HeatTable::~HeatTable() {
   ::rmdir(directory_.c_str());
 }
 
-std::string HeatTable::path_of(const FileKey& key) const {
+std::string HeatTable::path_of(const ObjectKey& key) const {
   return directory_ + "/" + heat_file_name(key);
 }
 
@@ -68,7 +68,7 @@ void HeatTable::make_room_for_one() {
 }
 
 HeatTable::Map& HeatTable::map_of(ObjectIndex object) {
-  const FileKey key = memory_.objects().at(object).key();
+  const ObjectKey key = memory_.objects().at(object).key();
   auto found = maps_.find(raw(object));
   // The record may be another file's by now.
   if (found != maps_.end() && found->second.key != key) {

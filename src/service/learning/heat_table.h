@@ -50,7 +50,7 @@ class HeatTable final : public AccessObserver {
 
  private:
   struct Map {
-    FileKey key;
+    ObjectKey key;
     FileHeat heat;
     std::uint64_t used = 0;
   };
@@ -62,7 +62,7 @@ class HeatTable final : public AccessObserver {
   void load(Map* map) const;
   void save(const Map& map);
   void make_room_for_one();
-  std::string path_of(const FileKey& key) const;
+  std::string path_of(const ObjectKey& key) const;
 
   const NodeMemory& memory_;
   const std::string directory_;
@@ -71,7 +71,7 @@ class HeatTable final : public AccessObserver {
   // Open descriptions, and of what. Not by process: a description ends with its last close, and a
   // child may do that for its parent.
   std::unordered_map<std::uint32_t, ObjectIndex> open_;
-  std::set<FileKey> saved_;  // that have a file
+  std::set<ObjectKey> saved_;  // that have a file
   std::uint64_t events_ = 0;
   std::unique_ptr<HeatPlacer> placer_;  // null: nothing is placed by score
   std::set<ObjectIndex> touched_;       // in this batch

@@ -20,7 +20,7 @@ class HeatTableTest : public ::testing::Test {
         table_(memory_, make_directory()) {
     const Actor actor = testing::make_actor(memory_);
     for (std::uint64_t inode = 0; inode < files_.size(); ++inode)
-      files_[inode] = testing::make_object(actor, FileKey{1, 2 + inode, 3});
+      files_[inode] = testing::make_object(actor, file_key(1, 2 + inode, 3));
   }
   ~HeatTableTest() override { ::rmdir(directory_.c_str()); }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "service/learning/read_events.h"
 
 namespace cairn::node {
@@ -186,7 +186,7 @@ void KnownFutureTable::begin_found(Stream& stream, BlockRun run, const DeclaredO
 }
 
 std::optional<DeclaredOrders::FilePlace> KnownFutureTable::place_of(const ToldAccess& told) {
-  const FileKey key = memory_.objects().at(told.event.object).key();
+  const ObjectKey key = memory_.objects().at(told.event.object).key();
   const auto before = places_.find(key);
   if (before != places_.end() && orders_->is_refuted(before->second.declaration))
     places_.erase(before);
@@ -197,7 +197,7 @@ std::optional<DeclaredOrders::FilePlace> KnownFutureTable::place_of(const ToldAc
 
 // Asks the store for nothing that the program has not just opened itself, as far as it is read in
 // order: a wait for a disk here delays all other events.
-void KnownFutureTable::look_up(const FileKey& key, const std::string& path) {
+void KnownFutureTable::look_up(const ObjectKey& key, const std::string& path) {
   const auto place = orders_->place_of_file(path);
   if (!place && !path.empty()) return;
   if (place) note_file(*place);
@@ -208,7 +208,7 @@ void KnownFutureTable::look_up(const FileKey& key, const std::string& path) {
   }
 }
 
-void KnownFutureTable::look_up(const FileKey& key, std::size_t declaration, Followed& followed) {
+void KnownFutureTable::look_up(const ObjectKey& key, std::size_t declaration, Followed& followed) {
   const auto count = std::min<std::size_t>(kFilesAhead, followed.future.size());
   for (std::uint32_t at = 0; at < count && !places_.contains(key); ++at) {
     const std::uint32_t item = followed.future.block_after(at);

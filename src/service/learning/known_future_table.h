@@ -104,7 +104,7 @@ class KnownFutureTable final : public AccessObserver {
 
   // An order that was found, for the next streams of its file.
   struct Found {
-    FileKey key;
+    ObjectKey key;
     DeclaredOrder order;
   };
   // A stream that goes through it, from this read on.
@@ -123,8 +123,8 @@ class KnownFutureTable final : public AccessObserver {
 
   void read(const ToldAccess& told);
   std::optional<DeclaredOrders::FilePlace> place_of(const ToldAccess& told);
-  void look_up(const FileKey& key, const std::string& path);
-  void look_up(const FileKey& key, std::size_t declaration, Followed& followed);
+  void look_up(const ObjectKey& key, const std::string& path);
+  void look_up(const ObjectKey& key, std::size_t declaration, Followed& followed);
   void note_file(const DeclaredOrders::FilePlace& place);
   void opened(const ToldAccess& told, const DeclaredOrders::FilePlace& place);
   bool begin_again(const DeclaredOrders::FilePlace& place);
@@ -155,7 +155,7 @@ class KnownFutureTable final : public AccessObserver {
   const NodeMemory& memory_;
   const std::size_t uses_max_;
   // Of the one thread.
-  std::map<FileKey, DeclaredOrders::FilePlace> places_;
+  std::map<ObjectKey, DeclaredOrders::FilePlace> places_;
   std::unordered_map<ObjectIndex, Found> found_;
   std::vector<Beginning> beginnings_;  // found in the batch that comes next
   DeclaredOrders* orders_ = nullptr;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn::node {
@@ -24,7 +24,7 @@ class KnownFutureTableTest : public ::testing::Test {
   KnownFutureTableTest()
       : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes))), future_(memory_) {
     const Actor actor = testing::make_actor(memory_);
-    object_ = testing::make_object(actor, FileKey{1, 2, 3});
+    object_ = testing::make_object(actor, file_key(1, 2, 3));
   }
   ~KnownFutureTableTest() override {
     for (const std::string& path : written_) ::unlink(path.c_str());
@@ -175,7 +175,7 @@ TEST_F(KnownFutureTableTest, FilesAreWantedInTheOrderOfTheirOpens) {
   EXPECT_EQ(until(0), 0U) << "a program has it open";
   memory_.objects().at(files[0]).opens.store(0);
   // Of another file nothing is declared.
-  files.push_back(testing::make_object(actor, FileKey{1, 10, 3}));
+  files.push_back(testing::make_object(actor, file_key(1, 10, 3)));
   open(files[3]);
   EXPECT_EQ(until(3), kUnknown);
   EXPECT_EQ(complaints_, 0U);

@@ -20,11 +20,11 @@ static_assert((LearnedReplacement::kSegmentBlocksMin &
               "segments are halved and doubled");
 
 // Of two files, almost never the same, and never 0 (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
-std::uint32_t short_of(const FileKey& key) {
+std::uint32_t short_of(const ObjectKey& key) {
   constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-  const std::uint64_t mixed = (key.device * kGolden ^ key.inode) * kGolden;
-  return static_cast<std::uint32_t>((mixed ^ static_cast<std::uint64_t>(key.birth_ns)) * kGolden >>
-                                    32) |
+  const std::uint64_t mixed = (raw(key.store) * kGolden ^ key.id.inode) * kGolden;
+  return static_cast<std::uint32_t>(
+             (mixed ^ static_cast<std::uint64_t>(key.id.birth_ns)) * kGolden >> 32) |
          1U;
 }
 

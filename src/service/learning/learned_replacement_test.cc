@@ -26,7 +26,7 @@ class LearnedReplacementTest : public ::testing::Test {
     MemoryShape shape = testing::memory_only(kBlocks * kBlockBytes);
     shape.tier_bytes[1] = kBlocksBelow * kBlockBytes;
     memory_ = testing::make_memory(shape);
-    object_ = testing::make_object(testing::make_actor(memory_), FileKey{1, 2, 3});
+    object_ = testing::make_object(testing::make_actor(memory_), file_key(1, 2, 3));
     learned_ = std::make_unique<LearnedReplacement>(memory_, "ws-plus", 10);
   }
   void by_value() {
@@ -139,7 +139,7 @@ TEST_F(LearnedReplacementTest, FilesThatAreGoneAreForgotten) {
   const auto segments = [this] { return learned_->report(TierId::kMemory).segments; };
   const ObjectIndex kept = object_;
   const Actor actor = testing::make_actor(memory_);
-  const ObjectIndex gone = testing::make_object(actor, FileKey{1, 2, 4});
+  const ObjectIndex gone = testing::make_object(actor, file_key(1, 2, 4));
   object_ = gone;
   read(0, 80);
   memory_.objects().at(gone).set(kObjectUnlinked);

@@ -58,11 +58,11 @@ BlockRun cut_to(const BlockRun& run, std::int64_t blocks) {
 }
 
 // 64 bits of what the file is, mixed (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
-std::uint64_t key_of(const FileKey& key) {
+std::uint64_t key_of(const ObjectKey& key) {
   constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-  std::uint64_t mixed = key.device * kGolden;
-  mixed = (mixed ^ (mixed >> 32) ^ key.inode) * kGolden;
-  return (mixed ^ (mixed >> 32) ^ static_cast<std::uint64_t>(key.birth_ns)) * kGolden;
+  std::uint64_t mixed = raw(key.store) * kGolden;
+  mixed = (mixed ^ (mixed >> 32) ^ key.id.inode) * kGolden;
+  return (mixed ^ (mixed >> 32) ^ static_cast<std::uint64_t>(key.id.birth_ns)) * kGolden;
 }
 
 // The open description of a stream (ToldAccess::stream()).

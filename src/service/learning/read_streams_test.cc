@@ -23,7 +23,7 @@ class ReadStreamsTest : public ::testing::Test {
     Acquisition how;
     StoreStamp stamp;
     stamp.size = kFileBlocks * kBlockBytes;
-    object_ = memory_.objects().acquire(FileKey{1, 2, 3}, stamp, actor.self, actor.owners(), &how);
+    object_ = memory_.objects().acquire(file_key(1, 2, 3), stamp, actor.self, actor.owners(), &how);
   }
 
   ToldAccess told(AccessKind kind, std::uint64_t offset = 0, std::uint32_t length = 0,

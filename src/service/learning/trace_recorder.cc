@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "service/learning/event_clock.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/store_files.h"
@@ -101,7 +101,7 @@ void TraceRecorder::on_accesses(std::span<const ToldAccess> batch) {
 // The name that the kernel has for the program's descriptor; of a program that has closed it since,
 // what the file is.
 Result<std::uint32_t> TraceRecorder::file_of(const ToldAccess& told) {
-  const FileKey key = memory_.objects().at(told.event.object).key();
+  const ObjectKey key = memory_.objects().at(told.event.object).key();
   const auto found = files_.find(raw(told.event.object));
   if (found != files_.end() && found->second.first == key) return found->second.second;
   const std::int32_t pid = memory_.slot(told.slot()).pid.load(std::memory_order_relaxed);
@@ -109,8 +109,9 @@ Result<std::uint32_t> TraceRecorder::file_of(const ToldAccess& told) {
                            O_PATH | O_CLOEXEC));
   StoreStatus status;
   const bool is_it = fd && store_status(fd.get(), &status) == 0 && status.key == key;
-  auto number = writer_->file(is_it ? path_of_descriptor(fd.get())
-                                    : fmt::format("device {} inode {}", key.device, key.inode));
+  auto number =
+      writer_->file(is_it ? path_of_descriptor(fd.get())
+                          : fmt::format("device {} inode {}", raw(key.store), key.id.inode));
   if (number) files_.insert_or_assign(raw(told.event.object), std::pair(key, number.value()));
   return number;
 }

@@ -54,7 +54,7 @@ class TraceRecorder final : public AccessObserver {
   Status status_;  // the first error
   std::int64_t began_ns_ = 0;
   std::uint64_t lost_before_ = 0;
-  std::unordered_map<std::uint32_t, std::pair<FileKey, std::uint32_t>> files_;    // by object
+  std::unordered_map<std::uint32_t, std::pair<ObjectKey, std::uint32_t>> files_;  // by object
   std::unordered_map<std::uint16_t, std::pair<Owner, std::uint32_t>> processes_;  // by slot
 };
 

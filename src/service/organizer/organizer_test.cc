@@ -99,7 +99,7 @@ class OrganizerTest : public ::testing::Test {
     shape.objects_max = 64;
     memory_ = testing::make_memory(shape);
     actor_ = testing::make_actor(memory_);
-    object_ = testing::make_object(actor_, FileKey{1, 2, 3});
+    object_ = testing::make_object(actor_, file_key(1, 2, 3));
     for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
       limits_[tier] = limits_for(memory_.pool(static_cast<TierId>(tier)).slab_count(), 25, 50);
     }
@@ -447,7 +447,7 @@ TEST_F(OrganizerTest, RaisesFromOneFileTierToAnotherAndLowersWhatIsColder) {
   colder.home = slow;
   actor_.object(object_).set_handling(colder);
   const ObjectIndex cold = object_;
-  object_ = testing::make_object(actor_, FileKey{1, 4, 5});
+  object_ = testing::make_object(actor_, file_key(1, 4, 5));
   fill(false);
   for (std::uint32_t number = 0; number < kSlabs; ++number) move(number, slow);
   const RisingFile hotter{object_, fast};

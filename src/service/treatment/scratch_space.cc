@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn::node {

@@ -13,7 +13,8 @@ namespace {
 
 std::string describe(const Object& object) {
   return "inode " + std::to_string(object.inode) + " on device " +
-         std::to_string(major(object.device)) + ":" + std::to_string(minor(object.device));
+         std::to_string(major(raw(object.store()))) + ":" +
+         std::to_string(minor(raw(object.store())));
 }
 
 // Scratch data has nowhere to be stored: none of it is owed.

@@ -51,7 +51,7 @@ class Drain {
 
  private:
   void want(ObjectIndex object) {
-    if (options_.device == 0 || memory_.objects().at(object).device == options_.device)
+    if (options_.device == 0 || raw(memory_.objects().at(object).store()) == options_.device)
       wanted_.insert(raw(object));
   }
 

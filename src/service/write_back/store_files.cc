@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "service/process/block_device.h"
 #include "service/profiler/directory_state.h"
 
@@ -109,6 +109,8 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   }
   StoreStatus store;
   if (store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
+  // Without the lock: a network file system may have to ask its server.
+  const StoreName store_name = names_.name_of(store.key.store, fd.get());
   const std::lock_guard lock(mutex_);
   // Set by the sender as well, but not if it has died since. Without it the record could become
   // another file's, which would be stored through this descriptor.
@@ -121,6 +123,7 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   traits.rotational = device.rotational;
   traits.lingers = device.remote && (status.st_mode & kExecutable) == 0;
   traits.is_sent_early = device.in_user_space;
+  traits.store = store_name;
   StoreFilePtr& file = files_[raw(index)];
   // Two clients may hand the same file over: the first descriptor stays, with all that is known of
   // it, and with its place in the queue.
@@ -271,7 +274,7 @@ int StoreFiles::sync_device(dev_t, Device& entry, const std::vector<StoreFilePtr
     return entry.directory && ::syncfs(entry.directory.get()) != 0 ? errno : 0;
   }
   for (const StoreFilePtr& file : owed) {
-    if (::fsync(file->fd.get()) != 0) return errno;
+    if (const int error = file->backing.sync(SyncDepth::kAll); error < 0) return -error;
   }
   return 0;
 }

@@ -13,6 +13,7 @@
 // StoreFilePtr to it.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -25,9 +26,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory/backing/posix_backing.h"
 #include "memory/tiers/node_memory.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/descriptor_budget.h"
+#include "service/write_back/store_names.h"
 
 namespace cairn::node {
 
@@ -39,13 +42,20 @@ struct StoreFile {
     bool lingers = false;
     // Its file system is a program, which keeps what it is given: it is sent on in small parts.
     bool is_sent_early = false;
+    // What other nodes know its store by.
+    StoreName store = StoreName::kUnknown;
   };
   StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, const Traits& its)
-      : object(object_index), fd(std::move(file)), device(st_dev), traits(its) {}
+      : object(object_index),
+        fd(std::move(file)),
+        backing(fd.get(), O_WRONLY),
+        device(st_dev),
+        traits(its) {}
 
   const ObjectIndex object;
   FileRoom room;  // none of one that is kept for fsync alone; outlives the descriptor
   const UniqueFd fd;
+  PosixBacking backing;  // over `fd`
   const dev_t device;
   const Traits traits;
   // Of the client that wrote it first: whose share of the device it is stored with.
@@ -119,6 +129,7 @@ class StoreFiles {
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
   std::map<dev_t, Device> devices_;
+  StoreNames names_;
 };
 
 // The same file through a description of our own, for writing: locks of the one that a client lent

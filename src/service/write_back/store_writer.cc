@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn::node {
@@ -93,9 +93,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
   object.mark(kMarkBeingFlushed, true);
-  FlushRequest request;
-  request.object = file->object;
-  request.fd = file->fd.get();
+  FlushRequest request(file->object, file->backing);
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
   request.reason = file->why.load();
@@ -105,12 +103,12 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
                                  ? flush_and_send(actor, *file, request)
                                  : flush(actor, request);
   int error = result.error;
-  if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
+  if (const int settled = settle_store(actor, file->object, file->backing); error == 0)
     error = settled;
   object.mark(kMarkBeingFlushed, false);
   // The last writer may have closed the file meanwhile and left that to us.
   if (object.writers.load(std::memory_order_seq_cst) == 0 && object.has(kObjectTimesDirty)) {
-    if (const int settled = settle_store(actor, file->object, file->fd.get()); error == 0)
+    if (const int settled = settle_store(actor, file->object, file->backing); error == 0)
       error = settled;
   }
   if (result.bytes != 0) file->sync_owed.store(true);
@@ -134,7 +132,7 @@ FlushResult StoreWriter::flush(Actor& actor, const FlushRequest& request) {
 
 // A file system that is a program keeps the data that it receives, and a close or an open for
 // reading waits until it has sent all of that on (MooseFS: 4 s): it never receives much at a time.
-FlushResult StoreWriter::flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request) {
+FlushResult StoreWriter::flush_and_send(Actor& actor, StoreFile& file, FlushRequest request) {
   FlushResult sum;
   const std::uint64_t most = request.bytes_max;
   request.bytes_max = kUnsentBytesMax;
@@ -149,10 +147,10 @@ FlushResult StoreWriter::flush_and_send(Actor& actor, const StoreFile& file, Flu
   return sum;
 }
 
-int StoreWriter::send(Actor& actor, const StoreFile& file) {
+int StoreWriter::send(Actor& actor, StoreFile& file) {
+  const int error = file.backing.sync(SyncDepth::kData);
   // A file that cannot be synchronised has nothing to wait for.
-  if (::fdatasync(file.fd.get()) == 0 || errno == EINVAL || errno == EROFS) return 0;
-  const int error = -errno;
+  if (error == 0 || error == -EINVAL || error == -EROFS) return 0;
   redirty_object(actor, file.object);
   return error;
 }
@@ -203,14 +201,11 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable) {
   Actor actor = make_actor(0);
   // Before the flush: what another thread stores meanwhile is not durable with it.
   const bool was_owed = durable && file->sync_owed.exchange(false);
-  FlushRequest request;
-  request.object = index;
-  request.fd = file->fd.get();
-  int error = flush(actor, request).error;
-  if (const int settled = settle_store(actor, index, file->fd.get()); error == 0) error = settled;
-  if (error == 0 && durable && ::fsync(file->fd.get()) != 0) {
-    error = -errno;
-    redirty_object(actor, index);
+  int error = flush(actor, FlushRequest(index, file->backing)).error;
+  if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
+  if (error == 0 && durable) {
+    error = file->backing.sync(SyncDepth::kAll);
+    if (error < 0) redirty_object(actor, index);
   }
   if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
   if (error < 0) {

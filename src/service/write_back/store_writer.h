@@ -65,9 +65,9 @@ class StoreWriter {
   bool discard_if_gone(Actor& actor, const StoreFile& file) const;
   // flush_object(); on a full store with the room first that deleted files still take.
   FlushResult flush(Actor& actor, const FlushRequest& request);
-  FlushResult flush_and_send(Actor& actor, const StoreFile& file, FlushRequest request);
+  FlushResult flush_and_send(Actor& actor, StoreFile& file, FlushRequest request);
   // 0 or -errno: what was stored before is then dirty again.
-  int send(Actor& actor, const StoreFile& file);
+  int send(Actor& actor, StoreFile& file);
   void note_failure(StoreFile& file, Object& object, int error);
   void note_success(StoreFile& file, Object& object);
 

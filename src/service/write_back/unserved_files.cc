@@ -71,7 +71,7 @@ int UnservedFiles::enter(int fd, const StoreStatus& status, ObjectIndex* object)
   Actor actor = make_actor();
   // For reading only, whatever it is: what is dirty is stored through the descriptor that its
   // writer handed over. This one may append.
-  BackingFile file(fd, O_RDONLY);
+  PosixBacking file(fd, O_RDONLY);
   *object = ObjectIndex::kNone;
   const ObjectIndex index = open_object(actor, file, status, false, this);
   if (index == ObjectIndex::kNone) return -ENFILE;
@@ -108,7 +108,7 @@ int UnservedFiles::keep(LedgerId ledger, const UniqueFd& fd, UnservedReason why)
 }
 
 // From here on a new object of this key is met.
-void UnservedFiles::note_key(LedgerId ledger, const FileKey& key) {
+void UnservedFiles::note_key(LedgerId ledger, const ObjectKey& key) {
   const std::lock_guard lock(mutex_);
   const auto found = ledgers_.find(ledger);
   if (found == ledgers_.end() || !found->second.files.emplace(key, ObjectIndex::kNone).second)
@@ -117,7 +117,7 @@ void UnservedFiles::note_key(LedgerId ledger, const FileKey& key) {
 }
 
 // Writes down what enter() came to, for `object` or, with `error`, for nothing.
-int UnservedFiles::settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error) {
+int UnservedFiles::settle(LedgerId ledger, const ObjectKey& key, ObjectIndex object, int error) {
   CAIRN_CHECK((error == 0) == (object != ObjectIndex::kNone));
   bool is_known = false;
   {

@@ -34,7 +34,7 @@
 #include <unordered_map>
 
 #include "frontends/protocol/protocol.h"
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/buffer/hand_over.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/flusher.h"
@@ -87,10 +87,10 @@ class UnservedFiles final : public HandOver {
     bool is_left = false;  // the holder has ended, or its new image needs this no more
     bool is_over() const { return is_closed && is_left; }
     // kNone: by its key alone, or still entering.
-    std::map<FileKey, ObjectIndex> files;
+    std::map<ObjectKey, ObjectIndex> files;
   };
 
-  bool hand_over(ObjectIndex, int) override { return false; }
+  bool hand_over(ObjectIndex, const Backing&) override { return false; }
   int request_flush(ObjectIndex object, bool durable) override;
   int meet_unserved(ObjectIndex object) override { return meet(object); }
   void discarded(ObjectIndex) override {}
@@ -98,8 +98,8 @@ class UnservedFiles final : public HandOver {
   Actor make_actor() const;
   // -ENFILE: the table of objects is full.
   int enter(int fd, const StoreStatus& status, ObjectIndex* object);
-  void note_key(LedgerId ledger, const FileKey& key);
-  int settle(LedgerId ledger, const FileKey& key, ObjectIndex object, int error);
+  void note_key(LedgerId ledger, const ObjectKey& key);
+  int settle(LedgerId ledger, const ObjectKey& key, ObjectIndex object, int error);
   void leave(ObjectIndex object) const;
 
   const NodeMemory& memory_;

@@ -13,7 +13,7 @@ namespace cairn::testing {
 
 class AcceptingService : public HandOver {
  public:
-  bool hand_over(ObjectIndex index, int) override {
+  bool hand_over(ObjectIndex index, const Backing&) override {
     memory->objects().at(index).set(kObjectHandedOver);
     return true;
   }

@@ -55,7 +55,7 @@ inline Actor make_actor(NodeMemory& memory) {
   return actor;
 }
 
-inline ObjectIndex make_object(const Actor& actor, const FileKey& key) {
+inline ObjectIndex make_object(const Actor& actor, const ObjectKey& key) {
   Acquisition how;
   const ObjectIndex object =
       actor.memory->objects().acquire(key, StoreStamp{}, actor.self, actor.memory->owners(), &how);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/backing/backing_file.h"
+#include "memory/backing/posix_backing.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/descriptor_path.h"
 #include "base/io_parts.h"
@@ -24,9 +25,9 @@ int store_status_at(int directory, const char* path, int flags, StoreStatus* sta
   struct ::statx raw;
   const int error = sys::statx(directory, path, flags, STATX_BASIC_STATS | STATX_BTIME, &raw);
   if (error < 0) return error;
-  status->key.device = makedev(raw.stx_dev_major, raw.stx_dev_minor);
-  status->key.inode = raw.stx_ino;
-  status->key.birth_ns = (raw.stx_mask & STATX_BTIME) != 0 ? to_nanos(raw.stx_btime) : 0;
+  const bool has_birth = (raw.stx_mask & STATX_BTIME) != 0;
+  status->key = file_key(makedev(raw.stx_dev_major, raw.stx_dev_minor), raw.stx_ino,
+                         has_birth ? to_nanos(raw.stx_btime) : 0);
   status->stamp.size = raw.stx_size;
   status->stamp.mtime_ns = to_nanos(raw.stx_mtime);
   status->stamp.ctime_ns = to_nanos(raw.stx_ctime);
@@ -45,20 +46,21 @@ bool StoreStatus::is_guarded() const {
          (attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0;
 }
 
-bool BackingFile::is_writable() const {
+bool PosixBacking::is_writable() const {
   return (flags_ & O_ACCMODE) != O_RDONLY && (flags_ & O_APPEND) == 0;
 }
 
-int BackingFile::readable_fd() {
-  if ((flags_ & O_ACCMODE) != O_WRONLY) return fd_;
+int PosixBacking::readable_fd() {
+  if (descriptor_ < 0) return -EBADF;
+  if ((flags_ & O_ACCMODE) != O_WRONLY) return descriptor_;
   const int known = extra_fd_.load(std::memory_order_acquire);
   if (known >= 0) return known;
-  const int low = sys::openat(AT_FDCWD, DescriptorPath(fd_).text, O_RDONLY | O_CLOEXEC);
+  const int low = sys::openat(AT_FDCWD, DescriptorPath(descriptor_).text, O_RDONLY | O_CLOEXEC);
   if (low < 0) return low == -EACCES || low == -EPERM ? -EBADF : low;
   // The low number stays the application's; a dup lives near the private descriptor.
   int high = low;
   if (!keeps_first_.load(std::memory_order_relaxed)) {
-    high = sys::fcntl(low, F_DUPFD_CLOEXEC, fd_);
+    high = sys::fcntl(low, F_DUPFD_CLOEXEC, descriptor_);
     if (high < 0) high = sys::fcntl(low, F_DUPFD_CLOEXEC, 3);
     sys::close(low);
   }
@@ -71,7 +73,7 @@ int BackingFile::readable_fd() {
   return high;
 }
 
-ssize_t BackingFile::read(std::uint64_t offset, void* buffer, std::size_t length) {
+ssize_t PosixBacking::read(std::uint64_t offset, void* buffer, std::size_t length) {
   const int fd = readable_fd();
   if (fd < 0) return fd;
   std::size_t done = 0;
@@ -86,7 +88,11 @@ ssize_t BackingFile::read(std::uint64_t offset, void* buffer, std::size_t length
   return static_cast<ssize_t>(done);
 }
 
-ssize_t BackingFile::read_parts(std::uint64_t offset, std::span<iovec> parts) {
+ssize_t PosixBacking::read_once(std::uint64_t offset, void* buffer, std::size_t length) {
+  return sys::pread(descriptor_, buffer, length, static_cast<off_t>(offset));
+}
+
+ssize_t PosixBacking::read_parts(std::uint64_t offset, std::span<iovec> parts) {
   const int fd = readable_fd();
   if (fd < 0) return fd;
   std::size_t done = 0;
@@ -102,11 +108,11 @@ ssize_t BackingFile::read_parts(std::uint64_t offset, std::span<iovec> parts) {
   return static_cast<ssize_t>(done);
 }
 
-ssize_t BackingFile::write(std::uint64_t offset, const void* buffer, std::size_t length) const {
+ssize_t PosixBacking::write(std::uint64_t offset, const void* buffer, std::size_t length) {
   std::size_t done = 0;
   while (done < length) {
-    const ssize_t put = sys::pwrite(fd_, static_cast<const char*>(buffer) + done, length - done,
-                                    static_cast<off_t>(offset + done));
+    const ssize_t put = sys::pwrite(descriptor_, static_cast<const char*>(buffer) + done,
+                                    length - done, static_cast<off_t>(offset + done));
     if (put == -EINTR) continue;
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
     if (put == 0) return done > 0 ? static_cast<ssize_t>(done) : -EIO;
@@ -115,39 +121,58 @@ ssize_t BackingFile::write(std::uint64_t offset, const void* buffer, std::size_t
   return static_cast<ssize_t>(done);
 }
 
-// Only the description's offset tells where the end was; it may be the program's own.
-ssize_t BackingFile::append(const void* buffer, std::size_t length, std::uint64_t* offset) const {
-  const iovec part{const_cast<void*>(buffer), length};
-  const off_t before = sys::lseek(fd_, 0, SEEK_CUR);
+ssize_t PosixBacking::write_once(std::uint64_t offset, std::span<const iovec> parts) {
+  CAIRN_DCHECK(!parts.empty());
   ssize_t put = 0;
   do {
-    put = sys::call(SYS_pwritev2, fd_, sys::word(&part), 1, -1, -1, RWF_APPEND);
+    put = sys::pwritev(descriptor_, parts.data(), static_cast<int>(parts.size()),
+                       static_cast<off_t>(offset));
   } while (put == -EINTR);
-  const off_t end = sys::lseek(fd_, 0, SEEK_CUR);
+  return put == 0 ? -EIO : put;
+}
+
+// Only the description's offset tells where the end was; it may be the program's own.
+ssize_t PosixBacking::append(const void* buffer, std::size_t length, std::uint64_t* offset) {
+  const iovec part{const_cast<void*>(buffer), length};
+  const off_t before = sys::lseek(descriptor_, 0, SEEK_CUR);
+  ssize_t put = 0;
+  do {
+    put = sys::call(SYS_pwritev2, descriptor_, sys::word(&part), 1, -1, -1, RWF_APPEND);
+  } while (put == -EINTR);
+  const off_t end = sys::lseek(descriptor_, 0, SEEK_CUR);
   if (put > 0) *offset = static_cast<std::uint64_t>(end - put);
-  sys::lseek(fd_, before, SEEK_SET);
+  sys::lseek(descriptor_, before, SEEK_SET);
   return put;
 }
 
-int BackingFile::status(StoreStatus* status) const { return store_status(fd_, status); }
+int PosixBacking::status(StoreStatus* status) { return store_status(descriptor_, status); }
 
-int BackingFile::truncate(std::uint64_t size) const {
-  return sys::ftruncate(fd_, static_cast<off_t>(size));
+int PosixBacking::truncate(std::uint64_t size) {
+  return sys::ftruncate(descriptor_, static_cast<off_t>(size));
 }
 
-int BackingFile::truncate_as_called(std::uint64_t size) const {
+int PosixBacking::truncate_as_called(std::uint64_t size) {
   if (!is_called_by_name_) return truncate(size);
-  const int error = sys::truncate(DescriptorPath(fd_).text, static_cast<off_t>(size));
+  const int error = sys::truncate(DescriptorPath(descriptor_).text, static_cast<off_t>(size));
   // For want of /proc, that is.
   return error == -ENOENT || error == -EACCES ? truncate(size) : error;
 }
 
-int BackingFile::set_mtime(std::int64_t mtime_ns) const {
-  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime_ns)};
-  return sys::utimensat(fd_, nullptr, times, 0);
+int PosixBacking::allocate(int mode, std::uint64_t offset, std::uint64_t length) {
+  return sys::fallocate(descriptor_, mode, static_cast<off_t>(offset), static_cast<off_t>(length));
 }
 
-void BackingFile::close_extra() {
+int PosixBacking::sync(SyncDepth depth) {
+  if (depth == SyncDepth::kAll) return sys::fsync(descriptor_);
+  return sys::fdatasync(descriptor_);
+}
+
+int PosixBacking::set_mtime(std::int64_t mtime_ns) {
+  const timespec times[2] = {{0, UTIME_OMIT}, to_timespec(mtime_ns)};
+  return sys::utimensat(descriptor_, nullptr, times, 0);
+}
+
+void PosixBacking::close_extra() {
   const int extra = extra_fd_.exchange(-1);
   if (extra >= 0) sys::close(extra);
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backing store's file behind an object, as one process has it open.
+//
+// Thread safety: any thread; the readable descriptor is opened at most once.
+// Ownership: `fd` belongs to the caller; a descriptor opened here for reading is closed by
+// close_extra(). No descriptor of the file is ever closed while the file is open otherwise: closing
+// one would drop the process's POSIX locks on it (fcntl(2)).
+#pragma once
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <type_traits>
+
+#include "memory/backing/backing.h"
+
+namespace cairn {
+
+class PosixBacking final : public Backing {
+ public:
+  // No file at hand: every call fails with -EBADF.
+  PosixBacking() : Backing(-1) {}
+  // `flags` are those of the open description; of an appending one, O_APPEND must be among them.
+  PosixBacking(int fd, int flags) : Backing(fd), flags_(flags) {}
+
+  // An appending description puts all bytes at the end, so it counts as not writable.
+  bool is_writable() const override;
+  // -EBADF when the file was opened for writing only and may not be read.
+  ssize_t read(std::uint64_t offset, void* buffer, std::size_t length) override;
+  // Through the descriptor that the file was opened with.
+  ssize_t read_once(std::uint64_t offset, void* buffer, std::size_t length) override;
+  ssize_t read_parts(std::uint64_t offset, std::span<iovec> parts) override;
+  ssize_t write(std::uint64_t offset, const void* buffer, std::size_t length) override;
+  ssize_t write_once(std::uint64_t offset, std::span<const iovec> parts) override;
+  ssize_t append(const void* buffer, std::size_t length, std::uint64_t* offset) override;
+  int status(StoreStatus* status) override;
+  int truncate(std::uint64_t size) override;
+  // Some file systems leave the times of a file alone that has the size already, when it is given
+  // by name (truncate(2)).
+  int truncate_as_called(std::uint64_t size) override;
+  int allocate(int mode, std::uint64_t offset, std::uint64_t length) override;
+  int set_mtime(std::int64_t mtime_ns) override;
+  int sync(SyncDepth depth) override;
+
+  void called_by_name() { is_called_by_name_ = true; }
+  void close_extra();
+
+  // From here on no descriptor that was opened for reading is exchanged for one with a higher
+  // number, because closing the first would drop the POSIX locks that this process has on the file.
+  static void keep_first_descriptors() { keeps_first_.store(true, std::memory_order_relaxed); }
+
+ private:
+  int readable_fd();
+
+  static inline std::atomic<bool> keeps_first_{false};
+
+  int flags_ = O_RDONLY;
+  bool is_called_by_name_ = false;
+  std::atomic<int> extra_fd_{-1};
+};
+static_assert(std::is_trivially_destructible_v<PosixBacking>,
+              "the record of an open file is never destroyed");
+
+// The status of a file without a backing around it (service, stat).
+int store_status(int fd, StoreStatus* status);
+int store_status_at(int directory, const char* path, int flags, StoreStatus* status);
+
+}  // namespace cairn
