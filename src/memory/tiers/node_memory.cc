@@ -25,7 +25,7 @@ std::uint64_t words_for_bits(std::uint64_t bits) { return bits / 64 + 1; }
 struct NodeMemory::Layout {
   std::uint64_t end = 0;
   std::uint64_t rules, journal, accounts, slots, generations, objects, object_lines, descriptions,
-      holds, descriptors, block_lines, fetches, told, events;
+      holds, descriptors, block_lines, fetches, told, events, requests;
   std::uint64_t dirty_map;
   std::uint64_t slabs[kTiersMax], free_hint[kTiersMax], partial_hint[2];
   std::uint32_t object_count, bucket_count;
@@ -70,6 +70,7 @@ struct NodeMemory::Layout {
     fetches = section(FetchJournal::kBytes);
     told = section(8 * words_for_bits(shape.clients_max));
     events = section(sizeof(EventRing) * shape.clients_max);
+    requests = section(RequestRing::kBytes);
   }
 };
 
@@ -89,6 +90,8 @@ Status NodeMemory::bind(const MemoryShape& shape) {
   fetches_ = FetchJournal(base + layout.fetches);
   told_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + layout.told);
   events_ = reinterpret_cast<EventRing*>(base + layout.events);
+  requests_ = RequestRing(reinterpret_cast<RequestRing::Table*>(base + layout.requests),
+                          shape.requests_max, service());
   accounts_ = reinterpret_cast<AccountTable*>(base + layout.accounts);
   slots_ = reinterpret_cast<ClientSlot*>(base + layout.slots);
   descriptions_ = DescriptionTable(

@@ -23,6 +23,7 @@
 #include "memory/arena/client_slot.h"
 #include "memory/arena/event_ring.h"
 #include "memory/arena/owner.h"
+#include "memory/arena/request_ring.h"
 #include "memory/arena/shared_segment.h"
 #include "memory/catalog/block_catalog.h"
 #include "memory/catalog/description_table.h"
@@ -38,7 +39,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 12;
+inline constexpr std::uint32_t kLayoutVersion = 13;
 
 // What the layout is computed from. Travels in the handshake; both sides compute the same layout.
 struct MemoryShape {
@@ -48,6 +49,7 @@ struct MemoryShape {
   // Open descriptions, and the holds of processes on them (memory/catalog/description_table.h).
   std::uint32_t descriptions_max = 65536;
   std::uint32_t holds_max = 4 * 65536;
+  std::uint32_t requests_max = RequestRing::kSlotsMax;
   std::uint32_t huge_pages = 0;  // a HugePages value
   // The last tier, where scratch data goes that the others have no room for; 0: there is none.
   std::uint32_t swap_tier = 0;
@@ -176,6 +178,8 @@ class NodeMemory {
   const BlockCatalog& catalog() const { return catalog_; }
   const OwnerTable& owners() const { return catalog_.owners(); }
   OwnerTable& owners() { return catalog_.owners(); }
+  // The service's name from its start on: only its death advances the generation.
+  static constexpr Owner service() { return {ClientSlot::kOfService, 0}; }
   ObjectTable& objects() const { return catalog_.objects(); }
   OwnedLock& extend_lock(ObjectIndex object) const {
     return header_->extend_locks[raw(object) % ControlHeader::kExtendLocks];
@@ -194,6 +198,7 @@ class NodeMemory {
   // counted.
   bool note_used(BucketIndex bucket, bool was_late) const;
   bool note_unused(BucketIndex bucket) const;
+  const RequestRing& requests() const { return requests_; }
   EventRing& events(std::uint16_t slot) const { return events_[slot]; }
   // Lets the service know what a process has accessed; see memory/arena/event_ring.h.
   void tell(const AccessEvent& event) const;
@@ -279,6 +284,7 @@ class NodeMemory {
   mutable RuleTable rules_;
   MoveJournal journal_;
   FetchJournal fetches_;
+  RequestRing requests_;
   EventRing* events_ = nullptr;
   std::atomic<std::uint64_t>* told_ = nullptr;  // a bit per slot
   mutable DescriptionTable descriptions_;
