@@ -15,6 +15,10 @@ if(YAML_CPP_ARCHIVE)
 else()
   target_link_libraries(cairn_yaml INTERFACE yaml-cpp)
 endif()
+# Debian's spdlog wants fmt as a shared library, which brings the shared libstdc++ along.
+get_target_property(spdlog_needs spdlog::spdlog_header_only INTERFACE_LINK_LIBRARIES)
+list(TRANSFORM spdlog_needs REPLACE "^fmt::fmt$" "fmt::fmt-header-only")
+set_target_properties(spdlog::spdlog_header_only PROPERTIES INTERFACE_LINK_LIBRARIES "${spdlog_needs}")
 # Only the schema reader needs it (cmake/schema_xml.cmake), which the command opens when it reads a schema.
 find_package(LibXml2 REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -33,7 +33,7 @@ cairn_module(policy/heat)
 # policy/rules/xml is a shared object of its own that links libxml2 (cmake/schema_xml.cmake).
 cairn_module(policy/rules LIBRARIES fmt::fmt-header-only cairn_yaml)
 
-cairn_module(frontends/protocol NO_EXCEPTIONS DEPS memory/tiers)
+cairn_module(frontends/protocol NO_EXCEPTIONS DEPS memory/arena memory/tiers)
 cairn_module(frontends/client   NO_EXCEPTIONS DEPS memory/tiers memory/buffer frontends/protocol)
 cairn_module(frontends/libc     NO_EXCEPTIONS)
 cairn_module(frontends/paths    NO_EXCEPTIONS

@@ -11,6 +11,8 @@
 #include <array>
 #include <cstring>
 
+#include "frontends/client/question.h"
+
 namespace cairn::testing {
 
 using protocol::Type;
@@ -136,16 +138,14 @@ int TestClient::meet_unserved(ObjectIndex object) {
 }
 
 int TestClient::ask(Type type, ObjectIndex object, bool durable) const {
-  const int socket = connect_to(socket_path_);
-  protocol::ObjectMessage message;
-  message.header.type = type;
-  message.object = raw(object);
-  message.durable = durable ? 1 : 0;
-  protocol::Flushed answer;
-  const bool answered = socket >= 0 && ::send(socket, &message, sizeof message, MSG_NOSIGNAL) > 0 &&
-                        ::recv(socket, &answer, sizeof answer, 0) == sizeof answer;
-  if (socket >= 0) ::close(socket);
-  return answered ? -answer.error : -EIO;
+  protocol::Question question;
+  question.type = type;
+  question.object = object;
+  question.durable = durable;
+  int error = 0;
+  if (ask_in_ring({memory_, self_, connection_, socket_path_.c_str()}, question, &error))
+    return error;
+  return ask_over_socket(socket_path_.c_str(), question, &error) ? error : -EIO;
 }
 
 void TestClient::discarded(ObjectIndex object) {

@@ -45,6 +45,8 @@ class TestClient final : public HandOver, public OwnerWatch {
   void send_inherited();
   void send_declined();
   void send_foreign(const char* command);
+  // What it asks from here on goes into the request ring or nowhere.
+  void forget_socket() { socket_path_ = "/nowhere"; }
   // Whatever stands there, as one message.
   void send_bytes(const void* bytes, std::size_t length);
 

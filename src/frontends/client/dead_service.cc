@@ -39,6 +39,10 @@ bool ServiceConnection::is_hung_up() const {
          inode_of(socket) == inode;
 }
 
+bool ServiceConnection::is_lost() const {
+  return socket < 0 || inode == 0 || inode_of(socket) != inode;
+}
+
 bool is_gone_with_service(const NodeMemory& memory, const ServiceConnection& connection, Owner self,
                           Owner owner) {
   if (!connection.is_hung_up()) return false;

@@ -25,6 +25,8 @@ struct ServiceConnection {
   static ServiceConnection of(int socket);
   // The service has ended. False when that cannot be said.
   bool is_hung_up() const;
+  // The number is the socket no more: nothing can be said from now on.
+  bool is_lost() const;
 };
 
 // Whether the service is dead, and `owner` is the service or a process that has ended since. The

@@ -1,32 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/client/question.h"
 
+#include <errno.h>
+
 #include <cstring>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/message_socket.h"
-#include "frontends/protocol/protocol.h"
 
 namespace cairn {
+namespace {
 
-bool ask_service(const char* socket_path, const void* message, std::size_t size, int* error) {
+constexpr unsigned kSleepsPerLook = 1000 / RequestRing::kSleepMs;
+constexpr int kConnectMs = 1000;
+
+// Asked when the program has closed the connection behind our back.
+bool has_no_listener(const char* socket_path) {
+  const int socket = connect_seqpacket(socket_path, descriptor_floor(), kConnectMs);
+  if (socket >= 0) sys::close(socket);
+  return socket == -ECONNREFUSED || socket == -ENOENT;
+}
+
+bool receive_answer(int socket, int* error) {
+  alignas(protocol::Flushed) char answer[protocol::kMessageBytesMax];
+  const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
+  protocol::Flushed flushed;
+  if (received.size != static_cast<long>(sizeof flushed)) return false;
+  std::memcpy(&flushed, answer, sizeof flushed);
+  *error = -flushed.error;
+  return flushed.header.magic == protocol::kMagic &&
+         flushed.header.type == protocol::Type::kFlushed;
+}
+
+template <typename Message>
+bool ask_with(const char* socket_path, const Message& message, int* error) {
   const int socket = connect_seqpacket(socket_path, descriptor_floor(), 0);
   if (socket < 0) return false;
-  bool is_answered = false;
-  if (send_message(socket, message, size, -1) == 0) {
-    alignas(protocol::Flushed) char answer[protocol::kMessageBytesMax];
-    const ReceivedMessage received = receive_message(socket, answer, sizeof answer);
-    protocol::Flushed flushed;
-    if (received.size == static_cast<long>(sizeof flushed)) {
-      std::memcpy(&flushed, answer, sizeof flushed);
-      is_answered = flushed.header.magic == protocol::kMagic &&
-                    flushed.header.type == protocol::Type::kFlushed;
-      *error = -flushed.error;
-    }
-  }
+  const bool is_answered =
+      send_message(socket, &message, sizeof message, -1) == 0 && receive_answer(socket, error);
   sys::close(socket);
   return is_answered;
+}
+
+}  // namespace
+
+bool ask_in_ring(const AttachedProcess& process, const protocol::Question& question, int* error) {
+  CAIRN_DCHECK(static_cast<bool>(process.self));
+  const RequestRing& ring = process.memory.requests();
+  const OwnerTable& owners = process.memory.owners();
+  const std::optional<RequestRing::Place> place = ring.ask(process.self, words_of(question));
+  if (!place) return false;
+  for (;;) {
+    std::int32_t result = 0;
+    const RequestRing::Waited waited = ring.await(*place, owners, kSleepsPerLook, &result);
+    if (waited == RequestRing::Waited::kAnswered) *error = result;
+    if (waited != RequestRing::Waited::kStill) return waited == RequestRing::Waited::kAnswered;
+    owners.look_after(NodeMemory::service());
+    if (process.connection.is_lost() && has_no_listener(process.socket_path)) {
+      ring.withdraw(*place);
+      return false;
+    }
+  }
+}
+
+bool ask_over_socket(const char* socket_path, const protocol::Question& question, int* error) {
+  if (question.type == protocol::Type::kSync) {
+    protocol::SyncMessage sync;
+    sync.device = question.device;
+    return ask_with(socket_path, sync, error);
+  }
+  protocol::ObjectMessage about;
+  about.header.type = question.type;
+  about.object = raw(question.object);
+  about.durable = question.durable ? 1 : 0;
+  return ask_with(socket_path, about, error);
 }
 
 }  // namespace cairn

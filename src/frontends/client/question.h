@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question to the service over a connection of its own, which waits for the answer as long as the
-// service takes.
+// A question to the service, which waits for the answer as long as the service takes: in the
+// request ring of the node's memory, or over a connection of its own.
 //
-// Thread safety: any thread. Ownership: the connection ends with the call.
+// Thread safety: any thread. Ownership: the slot or the connection ends with the call.
 #pragma once
 
-#include <cstddef>
+#include "frontends/client/dead_service.h"
+#include "frontends/protocol/question.h"
 
 namespace cairn {
 
+// A process that is attached, and how it reaches its service.
+struct AttachedProcess {
+  const NodeMemory& memory;
+  Owner self;
+  ServiceConnection connection;
+  const char* socket_path;
+};
+
+// False when no answer came: the ring is full or closed, or the service is dead, or the process has
+// forked meanwhile. Else `*error` is 0 or -errno.
+bool ask_in_ring(const AttachedProcess& process, const protocol::Question& question, int* error);
+
 // False when no answer (protocol::Flushed) came; else `*error` is 0 or -errno.
-bool ask_service(const char* socket_path, const void* message, std::size_t size, int* error);
+bool ask_over_socket(const char* socket_path, const protocol::Question& question, int* error);
 
 }  // namespace cairn

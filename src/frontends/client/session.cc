@@ -290,29 +290,38 @@ void Session::discarded(ObjectIndex object) {
   notify(message);
 }
 
+// A vfork child may end before it has waited for the answer, and its parent's name lives on.
+bool Session::ask(const protocol::Question& question, int* error) const {
+  if (is_attached() && !is_vfork_child() &&
+      ask_in_ring({memory_, self(), {socket_, socket_inode_}, socket_path_}, question, error))
+    return true;
+  return ask_over_socket(socket_path_, question, error);
+}
+
 int Session::request_flush(ObjectIndex object, bool durable) {
   if (is_test_ || !is_attached()) return -EIO;
-  protocol::ObjectMessage message;
-  message.header.type = protocol::Type::kFlush;
-  message.object = raw(object);
-  message.durable = durable ? 1 : 0;
+  protocol::Question question;
+  question.type = protocol::Type::kFlush;
+  question.object = object;
+  question.durable = durable;
   int error = 0;
-  return ask_service(socket_path_, &message, sizeof message, &error) ? error : -EIO;
+  return ask(question, &error) ? error : -EIO;
 }
 
 bool Session::request_sync(std::uint64_t device, int* error) const {
-  protocol::SyncMessage message;
-  message.device = device;
-  return !is_test_ && is_configured() && ask_service(socket_path_, &message, sizeof message, error);
+  protocol::Question question;
+  question.type = protocol::Type::kSync;
+  question.device = device;
+  return !is_test_ && is_configured() && ask(question, error);
 }
 
 int Session::meet_unserved(ObjectIndex object) {
   if (is_test_) return 0;
-  protocol::ObjectMessage message;
-  message.header.type = protocol::Type::kMeetUnserved;
-  message.object = raw(object);
+  protocol::Question question;
+  question.type = protocol::Type::kMeetUnserved;
+  question.object = object;
   int error = 0;
-  return ask_service(socket_path_, &message, sizeof message, &error) ? error : -EIO;
+  return ask(question, &error) ? error : -EIO;
 }
 
 int Session::keep_through(int fd, protocol::UnservedReason why) {

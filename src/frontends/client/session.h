@@ -21,7 +21,7 @@
 #include "frontends/client/dead_service.h"
 #include "frontends/client/ledger_connection.h"
 #include "frontends/client/process_page.h"
-#include "frontends/protocol/protocol.h"
+#include "frontends/protocol/question.h"
 #include "memory/buffer/hand_over.h"
 #include "memory/tiers/actor.h"
 
@@ -139,6 +139,7 @@ class Session final : public HandOver, public OwnerWatch {
   int greet(int socket, protocol::UnservedReason* why);
   Standing standing_after(int error, protocol::UnservedReason why);
   Standing standing_after_contact(int error) const;
+  bool ask(const protocol::Question& question, int* error) const;
   int tell_unserved(const char* command, protocol::UnservedReason why);
   int keep_unserved(const protocol::UnservedMessage& message, int fd);
   // kNone when the memory is mapped.

@@ -3,9 +3,12 @@
 // struct each.
 //
 // A client sends kHello and gets one kWelcome with the descriptors of the segments and pool files
-// (order: control, data, tiers 1...). After that the connection is one-way, client to service, but
-// for kFlush and kSync, which are sent on a connection of their own and answered by kFlushed. The
+// (order: control, data, tiers 1...). After that the connection is one-way, client to service. The
 // service knows the peer by SO_PEERCRED and watches its pidfd.
+//
+// An attached process asks (kFlush, kSync, kMeetUnserved) in the request ring of the node's memory;
+// see frontends/protocol/question.h. A process that finds no slot there, or has not attached, asks
+// on a connection of its own, and the service answers kFlushed.
 //
 // A process tells of files that it uses past the buffers on a *ledger connection* (kUnserved,
 // kKeepThrough), without a greeting and without a slot. It stays open, in children and through
@@ -38,7 +41,8 @@ enum class Type : std::uint16_t {
   // Header alone: this process image has taken over what its pid had before exec: reap the old slot
   kInherited,
   kForeign,  // ForeignMessage: a program that cannot be intercepted is about to run in this pid
-  kFlush,    // ObjectMessage on a new connection -> Flushed
+  // ObjectMessage on a new connection -> Flushed; where no slot of the request ring is to be had
+  kFlush,
   kFlushed,
   kSync,         // SyncMessage on a new connection -> Flushed
   kDeclined,     // Header: the process cannot use its welcome; its slot is free again

@@ -38,9 +38,9 @@
 #include "base/signal_gate.h"
 #include "memory/arena/owned_lock.h"
 #include "memory/arena/owner.h"
+#include "memory/arena/step_pause.h"
 #include "memory/catalog/block_state.h"
 #include "memory/catalog/size_class.h"
-#include "memory/catalog/step_pause.h"
 
 namespace cairn {
 

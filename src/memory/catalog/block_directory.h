@@ -13,9 +13,9 @@
 
 #include "base/ids.h"
 #include "memory/arena/owner.h"
+#include "memory/arena/step_pause.h"
 #include "memory/catalog/block.h"
 #include "memory/catalog/hash_lines.h"
-#include "memory/catalog/step_pause.h"
 
 namespace cairn {
 

@@ -7,6 +7,7 @@
 #include "memory/arena/client_slot.h"
 #include "memory/arena/event_board.h"
 #include "memory/arena/event_ring.h"
+#include "memory/arena/request_ring.h"
 #include "memory/arena/service_board.h"
 #include "memory/catalog/block.h"
 #include "memory/catalog/description_table.h"
@@ -100,6 +101,7 @@ MemoryMap::MemoryMap(const MemoryShape& shape) {
       pages<std::atomic<std::uint32_t>>(Table::kGenerations, "generations", shape.clients_max),
       pages<Word>(Table::kTold, "slots that told an event", words_for_bits(shape.clients_max)),
       pages<EventRing>(Table::kEventRings, "event rings", shape.clients_max),
+      pages<RequestRing::Table>(Table::kRequests, "request ring", 1),
       pages<Object>(Table::kObjects, "objects", counts.objects),
       pages<HashLine>(Table::kObjectLines, "object lines", counts.object_lines),
       pages<OpenDescription>(Table::kDescriptions, "descriptions", shape.descriptions_max),

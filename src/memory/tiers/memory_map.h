@@ -62,6 +62,7 @@ enum class Table : std::uint8_t {
   kGenerations,
   kTold,
   kEventRings,
+  kRequests,
   kObjects,
   kObjectLines,
   kDescriptions,

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/ids.h"
+#include "memory/arena/request_ring.h"
 
 namespace cairn {
 
@@ -28,15 +29,17 @@ struct MemoryShape {
   // Open descriptions, and the holds of processes on them (memory/catalog/description_table.h).
   std::uint32_t descriptions_max = 65536;
   std::uint32_t holds_max = 4 * 65536;
+  std::uint32_t requests_max = RequestRing::kSlotsMax;
   std::uint32_t huge_pages = 0;  // a HugePages value
   // The last tier, where scratch data goes that the others have no room for; 0: there is none.
   std::uint32_t swap_tier = 0;
+  std::uint32_t reserved = 0;
 
   std::uint32_t slabs(unsigned tier) const {
     return static_cast<std::uint32_t>(tier_bytes[tier] / kBlockBytes);
   }
 };
 static_assert(std::is_trivially_copyable_v<MemoryShape>, "it travels in the handshake");
-static_assert(sizeof(MemoryShape) == 8 * kTiersMax + 24, "without gaps, which nobody would set");
+static_assert(sizeof(MemoryShape) == 8 * kTiersMax + 32, "without gaps, which nobody would set");
 
 }  // namespace cairn

@@ -71,6 +71,8 @@ void NodeMemory::bind_boards(const MemoryMap& map) {
   slots_ = map.find<ClientSlot>(base, Table::kSlots);
   told_ = map.find<Word>(base, Table::kTold);
   events_ = map.find<EventRing>(base, Table::kEventRings);
+  requests_ = RequestRing(map.find<RequestRing::Table>(base, Table::kRequests), shape_.requests_max,
+                          service());
   rules_ = RuleTable(map.find<RuleTable::Bytes>(base, Table::kRules));
   journal_ = MoveJournal(map.find<MoveJournal::Bytes>(base, Table::kMoves));
   fetches_ = FetchJournal(map.find<FetchJournal::Bytes>(base, Table::kFetches));

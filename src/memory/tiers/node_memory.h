@@ -22,6 +22,7 @@
 #include "memory/arena/event_board.h"
 #include "memory/arena/event_ring.h"
 #include "memory/arena/owner.h"
+#include "memory/arena/request_ring.h"
 #include "memory/arena/service_board.h"
 #include "memory/arena/shared_segment.h"
 #include "memory/catalog/block_catalog.h"
@@ -79,6 +80,8 @@ class NodeMemory {
   const BlockCatalog& catalog() const { return catalog_; }
   const OwnerTable& owners() const { return catalog_.owners(); }
   OwnerTable& owners() { return catalog_.owners(); }
+  // The service's name from its start on: only its death advances the generation.
+  static constexpr Owner service() { return {ClientSlot::kOfService, 0}; }
   ObjectTable& objects() const { return catalog_.objects(); }
   OwnedLock& extend_lock(ObjectIndex object) const { return boards_.extend_locks->of(object); }
   RuleTable& rules() const { return rules_; }
@@ -95,6 +98,7 @@ class NodeMemory {
   // counted.
   bool note_used(BucketIndex bucket, bool was_late) const;
   bool note_unused(BucketIndex bucket) const;
+  const RequestRing& requests() const { return requests_; }
   EventRing& events(std::uint16_t slot) const { return events_[slot]; }
   // Lets the service know what a process has accessed; see memory/arena/event_ring.h.
   void tell(const AccessEvent& event) const;
@@ -199,6 +203,7 @@ class NodeMemory {
   mutable RuleTable rules_;
   MoveJournal journal_;
   FetchJournal fetches_;
+  RequestRing requests_;
   EventRing* events_ = nullptr;
   std::atomic<std::uint64_t>* told_ = nullptr;  // a bit per slot
   mutable DescriptionTable descriptions_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the attach server tells the rest of the service.
 //
-// Thread safety: the server's thread calls all functions, which must not block.
+// Thread safety: the server's thread calls all functions, and the request reader's thread
+// on_question() and log(). They must not block.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "frontends/protocol/protocol.h"
 #include "service/attachment/client_message.h"
+#include "service/write_back/asker.h"
 #include "service/write_back/unserved_files.h"
 
 namespace cairn::node {
@@ -25,12 +27,12 @@ class AttachEvents {
   virtual void on_inherited(Owner old) = 0;
   virtual void on_descriptor(ObjectIndex object) = 0;
   virtual void on_discarded(ObjectIndex object) = 0;
-  // These answer kFlushed on `connection`, in a thread of its own.
-  virtual void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) = 0;
-  // The same for everything of a file system; see SyncMessage.
-  virtual void on_sync_request(SharedFd connection, std::uint64_t device) = 0;
-  virtual void on_unserved(SharedFd connection) = 0;
-  virtual void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
+  // These answer the asker, those that store in threads of their own.
+  virtual void on_question(Asker asker, const message::Flush& flush) = 0;
+  virtual void on_question(Asker asker, const message::Sync& sync) = 0;
+  virtual void on_question(Asker asker, const message::MeetUnserved& meet) = 0;
+  virtual void on_unserved(Asker asker) = 0;
+  virtual void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                                const protocol::UnservedMessage& told) = 0;
   // A ledger of the unserved is over.
   virtual void on_ledger_over() = 0;

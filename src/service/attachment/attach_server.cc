@@ -288,26 +288,20 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreig
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_flush_request(give_away(id, connection), flush.object, flush.durable);
+  events_.on_question(Asker(give_away(id, connection)), flush);
   return false;
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_sync_request(give_away(id, connection), sync.device);
+  events_.on_question(Asker(give_away(id, connection)), sync);
   return false;
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  answer(connection, unserved_.meet(meet.object));
+  events_.on_question(Asker(give_away(id, connection)), meet);
   return false;
-}
-
-void AttachServer::answer(const Connection& connection, int error) {
-  protocol::Flushed answer;
-  answer.error = -error;
-  (void)!::send(connection.socket->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {
@@ -350,7 +344,7 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserv
   const bool is_watched = ledger != UnservedFiles::kOfNode && unserved.sender == connection.pid;
   if (!is_watched && !processes_.notice_end_of(unserved.sender, std::nullopt))
     processes_.ended(unserved.sender);
-  events_.on_unserved(answer_to(id, connection, ledger));
+  events_.on_unserved(Asker(answer_to(id, connection, ledger)));
   return ledger != UnservedFiles::kOfNode;
 }
 
@@ -359,11 +353,11 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepTh
   if (!keep.file) {
     // There was no number for it. This connection's is free for it when it is asked again, unless
     // files depend on it.
-    answer(connection, -EAGAIN);
+    Asker(connection.socket).answer(-EAGAIN);
     return connection.is_ledger;
   }
   const LedgerId ledger = ledger_of(id, connection, keep.told.run);
-  events_.on_keep_through(answer_to(id, connection, ledger), ledger, std::move(keep.file),
+  events_.on_keep_through(Asker(answer_to(id, connection, ledger)), ledger, std::move(keep.file),
                           keep.told);
   return ledger != UnservedFiles::kOfNode;
 }

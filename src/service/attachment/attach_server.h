@@ -78,7 +78,6 @@ class AttachServer {
   bool act(std::uint64_t id, Connection& connection, message::MeetUnserved meet);
   void try_lost_again();
   bool welcome(Connection& connection, const message::Hello& hello);
-  static void answer(const Connection& connection, int error);
   bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
   // The ledger for what is asked on this connection.
   LedgerId ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run);

@@ -81,6 +81,14 @@ ClientMessage decode_unserved(Type type, Datagram& datagram, std::uint32_t descr
   return message::Unserved{datagram.sender, told.run, told.reason, std::move(*command)};
 }
 
+// Why the service cannot work on what stands there as an object's number; null when it can.
+const char* fault_of(std::uint32_t number, const ObjectTable& objects) {
+  const auto object = static_cast<ObjectIndex>(number);
+  if (!objects.is_index(object)) return "an object that no table has";
+  if (!objects.at(object).has(kObjectLive)) return "an object that is not in use";
+  return nullptr;
+}
+
 // The messages that name an object.
 ClientMessage decode_object(Type type, Datagram& datagram, const ObjectTable& objects) {
   protocol::ObjectMessage about;
@@ -88,9 +96,9 @@ ClientMessage decode_object(Type type, Datagram& datagram, const ObjectTable& ob
   if (!is_flag(about.durable) || !is_flag(about.is_lent))
     return Malformed{"a flag that is neither 0 nor 1"};
   const auto object = static_cast<ObjectIndex>(about.object);
-  if (!objects.is_index(object)) return Malformed{"an object that no table has"};
-  if (type == Type::kDiscarded) return message::Discarded{object};
-  if (!objects.at(object).has(kObjectLive)) return Malformed{"an object that is not in use"};
+  const char* fault = fault_of(about.object, objects);
+  if (type == Type::kDiscarded && objects.is_index(object)) return message::Discarded{object};
+  if (fault != nullptr) return Malformed{fault};
   if (type == Type::kFlush) return message::Flush{object, about.durable != 0};
   if (type == Type::kMeetUnserved) return message::MeetUnserved{object};
   return message::ObjectDescriptor{object, about.is_lent != 0, descriptor_of(datagram),
@@ -185,6 +193,20 @@ ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_
       return Malformed{"a message that only the service sends"};
   }
   return Malformed{"a message of an unknown type"};
+}
+
+ClientQuestion decode(const QuestionWords& words, const ObjectTable& objects) {
+  const auto type = static_cast<Type>(words[0] & UINT16_MAX);
+  const auto durable = static_cast<std::uint32_t>(words[0] >> 16 & UINT16_MAX);
+  const auto number = static_cast<std::uint32_t>(words[0] >> 32);
+  if (!is_flag(durable)) return Malformed{"something with a flag that is neither 0 nor 1"};
+  if (type == Type::kSync) return message::Sync{words[1]};
+  if (type != Type::kFlush && type != Type::kMeetUnserved)
+    return Malformed{"what the service does not answer"};
+  if (const char* fault = fault_of(number, objects); fault != nullptr) return Malformed{fault};
+  const auto object = static_cast<ObjectIndex>(number);
+  if (type == Type::kFlush) return message::Flush{object, durable != 0};
+  return message::MeetUnserved{object};
 }
 
 }  // namespace cairn::node

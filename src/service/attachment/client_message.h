@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client has sent, received and checked: the one place where bytes of client.sock become
-// values.
+// What a client has sent or asked, received and checked: the one place where bytes of client.sock
+// and of the request ring become values.
+//
+// The words of a question in the request ring pass the same checks.
 //
 // A datagram is taken from the socket with all descriptors that came with it, and decoded into one
 // of the alternatives below or into Malformed. Lengths, versions, numbers, texts and the count of
@@ -18,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "frontends/protocol/protocol.h"
+#include "frontends/protocol/question.h"
 #include "memory/catalog/object_table.h"
 #include "service/process/unique_fd.h"
 
@@ -104,5 +106,10 @@ using ClientMessage =
 
 // `descriptions`: how many open descriptions the node's table has.
 ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions);
+
+using ClientQuestion =
+    std::variant<message::Malformed, message::Flush, message::Sync, message::MeetUnserved>;
+// The same for a slot of the request ring; see frontends/protocol/question.h.
+ClientQuestion decode(const QuestionWords& words, const ObjectTable& objects);
 
 }  // namespace cairn::node

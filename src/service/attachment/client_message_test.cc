@@ -81,6 +81,11 @@ std::vector<Sample> samples() {
           {Type::kMeetUnserved, about(Type::kMeetUnserved, kLive), 0}};
 }
 
+unsigned given_seed() {
+  const char* given = std::getenv("CAIRN_SEED");
+  return given != nullptr ? static_cast<unsigned>(std::atoi(given)) : 1;
+}
+
 std::size_t open_descriptors() {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
@@ -253,8 +258,7 @@ struct IsSound {
 
 TEST_F(ClientMessages, RandomDamageYieldsSoundMessagesOrNone) {
   constexpr int kMessages = 60'000;
-  const char* given = std::getenv("CAIRN_SEED");
-  const unsigned seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : 1;
+  const unsigned seed = given_seed();
   std::mt19937 random(seed);
   const auto below = [&random](std::size_t end) {
     return static_cast<std::size_t>(random() % end);
@@ -280,6 +284,53 @@ TEST_F(ClientMessages, RandomDamageYieldsSoundMessagesOrNone) {
   }
   EXPECT_EQ(open_descriptors(), before);
   EXPECT_GT(understood, kMessages / 10);
+}
+
+QuestionWords words_of(Type type, std::uint32_t object, bool durable = false) {
+  return protocol::words_of({type, static_cast<ObjectIndex>(object), durable, 77});
+}
+
+TEST_F(ClientMessages, AQuestionIsWhatWasAsked) {
+  const ClientQuestion flush = node::decode(words_of(Type::kFlush, kLive, true), table_);
+  ASSERT_TRUE(std::holds_alternative<message::Flush>(flush));
+  EXPECT_EQ(std::get<message::Flush>(flush).object, ObjectIndex{kLive});
+  EXPECT_TRUE(std::get<message::Flush>(flush).durable);
+  const ClientQuestion meet = node::decode(words_of(Type::kMeetUnserved, kLive), table_);
+  ASSERT_TRUE(std::holds_alternative<message::MeetUnserved>(meet));
+  EXPECT_EQ(std::get<message::MeetUnserved>(meet).object, ObjectIndex{kLive});
+  const ClientQuestion sync = node::decode(words_of(Type::kSync, 0), table_);
+  ASSERT_TRUE(std::holds_alternative<message::Sync>(sync));
+  EXPECT_EQ(std::get<message::Sync>(sync).device, 77U);
+}
+
+TEST_F(ClientMessages, WhatCannotBeAskedInTheRingIsMalformed) {
+  const auto is_malformed = [this](const QuestionWords& words) {
+    return std::holds_alternative<message::Malformed>(node::decode(words, table_));
+  };
+  EXPECT_TRUE(is_malformed(words_of(Type::kFlush, kFree))) << "an object that is not in use";
+  EXPECT_TRUE(is_malformed(words_of(Type::kFlush, 0))) << "no object";
+  EXPECT_TRUE(is_malformed(words_of(Type::kMeetUnserved, kObjects))) << "past the table";
+  EXPECT_TRUE(is_malformed(words_of(Type::kFlush, UINT32_MAX)));
+  EXPECT_TRUE(is_malformed(words_of(Type::kObjectDescriptor, kLive))) << "it needs a descriptor";
+  EXPECT_TRUE(is_malformed({0, 0}));
+  const std::uint64_t flag = words_of(Type::kFlush, kLive)[0] | std::uint64_t{2} << 16;
+  EXPECT_TRUE(is_malformed({flag, 0}));
+}
+
+TEST_F(ClientMessages, RandomWordsNameNoObjectThatIsNotInUse) {
+  std::mt19937_64 random(given_seed());
+  for (int round = 0; round < 200'000; ++round) {
+    QuestionWords words = {random(), random()};
+    // Half of them are nearly right.
+    if (round % 2 == 0) words[0] = (words[0] & 0x1f) << 32 | (random() & 0x3001f);
+    const ClientQuestion question = node::decode(words, table_);
+    if (const auto* flush = std::get_if<message::Flush>(&question)) {
+      ASSERT_EQ(flush->object, ObjectIndex{kLive});
+    }
+    if (const auto* meet = std::get_if<message::MeetUnserved>(&question)) {
+      ASSERT_EQ(meet->object, ObjectIndex{kLive});
+    }
+  }
 }
 
 }  // namespace

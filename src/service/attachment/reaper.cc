@@ -129,6 +129,7 @@ void Reaper::audit() {
 
 void Reaper::sweep(const Batch& batch) {
   SweepCounts counts;
+  (void)memory_.requests().release_dead(memory_.owners());
   const auto has_worked = [this](Owner owner) { return clients_.has_worked(owner.slot()); };
   const bool may_have_died_at_work =
       std::any_of(batch.dead.begin(), batch.dead.end(), has_worked) ||

@@ -44,19 +44,27 @@ void ClientRequests::on_discarded(ObjectIndex object) {
   (void)to_.memory.objects().reclaim(object, to_.clients.service(), to_.memory.owners());
 }
 
-void ClientRequests::on_flush_request(SharedFd connection, ObjectIndex object, bool durable) {
-  requests_.submit(std::move(connection),
-                   [this, object, durable] { return to_.flusher.flush_now(object, durable); });
+void ClientRequests::on_question(Asker asker, const message::Flush& flush) {
+  requests_.submit(std::move(asker),
+                   [this, flush] { return to_.flusher.flush_now(flush.object, flush.durable); });
 }
 
-void ClientRequests::on_unserved(SharedFd connection) {
-  requests_.submit(std::move(connection), [this] { return to_.unserved.store_everything(); });
+void ClientRequests::on_question(Asker asker, const message::Sync& sync) {
+  syncs_.submit(std::move(asker), sync.device);
 }
 
-void ClientRequests::on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
+void ClientRequests::on_question(Asker asker, const message::MeetUnserved& meet) {
+  asker.answer(to_.unserved.meet(meet.object));
+}
+
+void ClientRequests::on_unserved(Asker asker) {
+  requests_.submit(std::move(asker), [this] { return to_.unserved.store_everything(); });
+}
+
+void ClientRequests::on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                                      const protocol::UnservedMessage& told) {
   const auto kept = std::make_shared<UniqueFd>(std::move(file));
-  keeps_.submit(std::move(connection), [this, ledger, kept, told] {
+  keeps_.submit(std::move(asker), [this, ledger, kept, told] {
     const int error = to_.unserved.keep(ledger, *kept, told.reason);
     if (error < 0 || told.description == 0) return error;
     return to_.unserved.move_offset_to_kernel(
@@ -65,14 +73,10 @@ void ClientRequests::on_keep_through(SharedFd connection, LedgerId ledger, Uniqu
 }
 
 void ClientRequests::on_ledger_over() {
-  keeps_.submit(nullptr, [this] {
+  keeps_.submit(Asker(), [this] {
     to_.unserved.release_over();
     return 0;
   });
-}
-
-void ClientRequests::on_sync_request(SharedFd connection, std::uint64_t device) {
-  syncs_.submit(std::move(connection), device);
 }
 
 void ClientRequests::log(const std::string& text) { spdlog::info("{}", text); }

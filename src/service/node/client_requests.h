@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients tell and ask, handed to the parts of the service that act on it.
 //
-// Thread safety: the functions of AttachEvents in the thread of the attach server; start() and
+// Thread safety: the functions of AttachEvents in the threads that it names; start() and
 // stop() by the composing thread. Ownership: its workers' threads; borrows everything else.
 #pragma once
 
@@ -44,10 +44,11 @@ class ClientRequests final : public AttachEvents {
   void on_inherited(Owner old) override;
   void on_descriptor(ObjectIndex object) override;
   void on_discarded(ObjectIndex object) override;
-  void on_flush_request(SharedFd connection, ObjectIndex object, bool durable) override;
-  void on_sync_request(SharedFd connection, std::uint64_t device) override;
-  void on_unserved(SharedFd connection) override;
-  void on_keep_through(SharedFd connection, LedgerId ledger, UniqueFd file,
+  void on_question(Asker asker, const message::Flush& flush) override;
+  void on_question(Asker asker, const message::Sync& sync) override;
+  void on_question(Asker asker, const message::MeetUnserved& meet) override;
+  void on_unserved(Asker asker) override;
+  void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                        const protocol::UnservedMessage& told) override;
   void on_ledger_over() override;
   void log(const std::string& text) override;

@@ -31,6 +31,7 @@ MemoryShape shape_of(const NodeConfig& config) {
   if (objects != UINT32_MAX) shape.objects_max = objects;
   shape.descriptions_max = capacity_of("descriptions", shape.descriptions_max);
   shape.holds_max = capacity_of("holds", shape.holds_max);
+  shape.requests_max = capacity_of("requests", shape.requests_max);
   return shape;
 }
 

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "service/attachment/attach_server.h"
+#include "service/attachment/request_reader.h"
 #include "service/capacity/account_registry.h"
 #include "service/capacity/idle_profiler.h"
 #include "service/capacity/organizer_thread.h"
@@ -92,6 +93,7 @@ class Service {
     profiler_.start();
     learners_.start(prefetcher_.get());
     requests_.start();
+    reader_.start();
     descriptors_.measure();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory_.client_socket()));
     return control_.start(directory_.control_socket());
@@ -175,6 +177,7 @@ class Service {
     std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     attach_.stop();
+    reader_.stop();
     control_.stop();
     requests_.stop();
     scratch_.forget_strays(files_);
@@ -248,6 +251,7 @@ class Service {
   // The sockets.
   ClientRequests requests_{
       RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_, rules_, scratch_}};
+  RequestReader reader_{memory_, requests_};
   AttachServer attach_{memory_, clients_, files_, unserved_, requests_};
   ControlServer control_{commands_};
 };

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/write_back/request_worker.h"
 
-#include <sys/socket.h>
-
 #include <utility>
 
 #include "base/check.h"
-#include "frontends/protocol/protocol.h"
 
 namespace cairn::node {
 
@@ -27,10 +24,10 @@ void RequestWorker::stop() {
   threads_.clear();
 }
 
-void RequestWorker::submit(SharedFd connection, Work work) {
+void RequestWorker::submit(Asker asker, Work work) {
   {
     const std::lock_guard lock(mutex_);
-    requests_.push_back(Request{std::move(connection), std::move(work)});
+    requests_.push_back(Request{std::move(asker), std::move(work)});
   }
   changed_.notify_one();
 }
@@ -40,18 +37,10 @@ void RequestWorker::work() {
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !requests_.empty(); });
     if (requests_.empty()) return;
-    const Request request = std::move(requests_.front());
+    Request request = std::move(requests_.front());
     requests_.pop_front();
     lock.unlock();
-    protocol::Flushed answer;
-    answer.header.type = protocol::Type::kFlushed;
-    const int result = request.work();
-    answer.error = result < 0 ? -result : 0;
-    answer.value = result > 0 ? static_cast<std::uint32_t>(result) : 0;
-    // Nothing waits for a client that does not take its answer.
-    if (request.connection) {
-      (void)!::send(request.connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
+    request.asker.answer(request.work());
     lock.lock();
   }
 }

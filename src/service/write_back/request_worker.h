@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does for clients, in threads of its own, what takes as long as storing does, and answers them
-// (kFlushed).
+// Does for clients, in threads of its own, what takes as long as storing does, and answers them.
 //
-// Thread safety: submit() from any thread. Ownership: shares the connections that wait for an
-// answer.
+// Thread safety: submit() from any thread. Ownership: owns the askers until they are answered.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "service/process/unique_fd.h"
+#include "service/write_back/asker.h"
 
 namespace cairn::node {
 
@@ -31,12 +29,11 @@ class RequestWorker {
 
   void start();
   void stop();
-  // `connection` may be null: nobody waits.
-  void submit(SharedFd connection, Work work);
+  void submit(Asker asker, Work work);
 
  private:
   struct Request {
-    SharedFd connection;
+    Asker asker;
     Work work;
   };
   void work();

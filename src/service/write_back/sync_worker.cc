@@ -2,12 +2,9 @@
 #include "service/write_back/sync_worker.h"
 
 #include <errno.h>
-#include <sys/socket.h>
-
-#include <algorithm>
+#include <utility>
 
 #include "base/check.h"
-#include "frontends/protocol/protocol.h"
 #include "service/write_back/drain.h"
 
 namespace cairn::node {
@@ -29,10 +26,10 @@ void SyncWorker::stop() {
   threads_.clear();
 }
 
-void SyncWorker::submit(SharedFd connection, std::uint64_t device) {
+void SyncWorker::submit(Asker asker, std::uint64_t device) {
   {
     const std::lock_guard lock(mutex_);
-    requests_.push_back(Request{std::move(connection), device});
+    requests_.push_back(Request{std::move(asker), device});
   }
   changed_.notify_one();
 }
@@ -43,18 +40,20 @@ void SyncWorker::work() {
     changed_.wait(lock, [this] { return stopping_ || !requests_.empty(); });
     if (requests_.empty()) return;
     const std::uint64_t device = requests_.front().device;
-    const auto of_others =
-        std::partition(requests_.begin(), requests_.end(),
-                       [device](const Request& request) { return request.device == device; });
-    const std::vector<Request> round(std::make_move_iterator(requests_.begin()),
-                                     std::make_move_iterator(of_others));
+    std::vector<Asker> round;
+    std::deque<Request> others;
+    for (Request& request : requests_) {
+      if (request.device == device) {
+        round.push_back(std::move(request.asker));
+      } else {
+        others.push_back(std::move(request));
+      }
+    }
     CAIRN_CHECK(!round.empty());
-    requests_.erase(requests_.begin(), of_others);
+    requests_.swap(others);
     lock.unlock();
-    protocol::Flushed answer;
-    answer.error = store_all_of(device);
-    for (const Request& request : round)
-      (void)!::send(request.connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const int error = store_all_of(device);
+    for (Asker& asker : round) asker.answer(-error);
     lock.lock();
   }
 }

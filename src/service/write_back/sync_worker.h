@@ -5,7 +5,7 @@
 // Requests for the same file system that wait together are one round. Two threads, so that a file
 // system that hangs does not hold up one that does not.
 //
-// Thread safety: submit() from any thread. Ownership: owns the connections that wait for an answer.
+// Thread safety: submit() from any thread. Ownership: owns the askers until they are answered.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "service/process/unique_fd.h"
+#include "service/write_back/asker.h"
 #include "service/write_back/flusher.h"
 #include "service/write_back/store_files.h"
 
@@ -33,11 +33,11 @@ class SyncWorker {
   void start();
   void stop();
   // `device` is the file system's st_dev; 0 means all of them.
-  void submit(SharedFd connection, std::uint64_t device);
+  void submit(Asker asker, std::uint64_t device);
 
  private:
   struct Request {
-    SharedFd connection;
+    Asker asker;
     std::uint64_t device;
   };
   void work();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs tasks in every order that their steps allow: a deterministic scheduler over production code,
-// which gives way at the points that memory/catalog/step_pause.h names.
+// which gives way at the points that memory/arena/step_pause.h names.
 //
 // Each task has a stack of its own and one runs at a time. An order is a list of choices; the next
 // order differs in the last choice that had another answer, until there is none (depth first). A

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client asks the service in the request ring, as words of a slot. The result is that of
+// protocol::Flushed: 0 or -errno.
+//
+// Drawn:  words[0]  | object : 32 | durable : 16 | type : 16 |
+//         words[1]  | device : 64 |
+//
+// The service takes them apart in service/attachment/client_message.h, which believes none.
+// Thread safety: values.
+#pragma once
+
+#include "frontends/protocol/protocol.h"
+#include "memory/arena/request_ring.h"
+
+namespace cairn::protocol {
+
+struct Question {
+  Type type{};                              // kFlush, kMeetUnserved or kSync
+  ObjectIndex object = ObjectIndex::kNone;  // but for kSync
+  bool durable = false;                     // kFlush: fsync the backing file too
+  std::uint64_t device = 0;                 // kSync: st_dev of the file system; 0: all
+};
+
+constexpr QuestionWords words_of(const Question& question) {
+  return {std::uint64_t{raw(question.object)} << 32 | std::uint64_t{question.durable} << 16 |
+              static_cast<std::uint64_t>(question.type),
+          question.device};
+}
+
+}  // namespace cairn::protocol

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/arena/request_ring.h"
+
+#include "base/check.h"
+
+namespace cairn {
+namespace {
+
+constexpr std::uint64_t bit_of(std::uint32_t slot) { return std::uint64_t{1} << slot % 64; }
+
+}  // namespace
+
+// Processes begin their search at different slots.
+std::optional<RequestRing::Place> RequestRing::reserve(Owner self) const {
+  constexpr std::uint32_t kStride = 37;
+  const std::uint32_t first = self.slot() * kStride % slots_;
+  for (std::uint32_t step = 0; step < slots_; ++step) {
+    const std::uint32_t slot = (first + step) % slots_;
+    const RequestWord seen = word(slot);
+    if (seen.stage() != RequestStage::kFree) continue;
+    const RequestWord mine = seen.taken_by(self);
+    if (change(slot, seen, mine)) return Place{slot, mine};
+  }
+  return std::nullopt;
+}
+
+void RequestRing::announce(std::uint32_t slot) const {
+  table_->asked[slot / 64].fetch_or(bit_of(slot), std::memory_order_seq_cst);
+}
+
+// Only the service clears the word, so the next client rings for one that died before it could.
+void RequestRing::ring_if_asleep() const {
+  if (table_->is_sleeping.load(std::memory_order_seq_cst) != 0) ring();
+}
+
+void RequestRing::ring() const {
+  table_->bell.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake(table_->bell);
+}
+
+RequestRing::Waited RequestRing::look(const Place& place, std::int32_t* result) const {
+  const RequestWord seen = word(place.slot);
+  if (seen == place.word || seen == place.word.at(RequestStage::kTaken)) return Waited::kStill;
+  if (seen != place.word.at(RequestStage::kAnswered)) return Waited::kNever;
+  const std::int32_t answered = table_->slots[place.slot].result.load(std::memory_order_relaxed);
+  // Two processes share the owner since a fork: the other one may have been here first.
+  if (!change(place.slot, seen, seen.freed())) return Waited::kNever;
+  *result = answered;
+  return Waited::kAnswered;
+}
+
+void RequestRing::withdraw(const Place& place) const {
+  for (const RequestStage stage :
+       {RequestStage::kAsked, RequestStage::kTaken, RequestStage::kAnswered})
+    (void)change(place.slot, place.word.at(stage), place.word.freed());
+}
+
+std::optional<RequestRing::Taken> RequestRing::take_slot(std::uint32_t slot,
+                                                         const OwnerTable& owners) const {
+  const RequestWord seen = word(slot);
+  if (seen.stage() != RequestStage::kAsked) return std::nullopt;
+  if (!owners.is_alive(seen.owner())) {
+    (void)change(slot, seen, seen.freed());
+    return std::nullopt;
+  }
+  Taken taken;
+  taken.place = Place{slot, seen.at(RequestStage::kTaken)};
+  if (!change(slot, seen, taken.place.word)) return std::nullopt;
+  for (std::size_t at = 0; at < taken.question.size(); ++at)
+    taken.question[at] = table_->slots[slot].question[at].load(std::memory_order_relaxed);
+  return taken;
+}
+
+void RequestRing::answer(const Place& taken, std::int32_t result, const OwnerTable& owners) const {
+  CAIRN_CHECK(taken.slot < slots_);
+  CAIRN_DCHECK(taken.word.stage() == RequestStage::kTaken);
+  if (word(taken.slot) != taken.word) return;
+  table_->slots[taken.slot].result.store(result, std::memory_order_relaxed);
+  const RequestWord answered = taken.word.at(RequestStage::kAnswered);
+  if (!change(taken.slot, taken.word, answered)) return;
+  // A death advances the generation before the sweep looks at the slot: the sweep sees the answer,
+  // or we see the death.
+  if (!owners.is_alive(taken.word.owner())) {
+    (void)change(taken.slot, answered, answered.freed());
+    return;
+  }
+  futex_wake(table_->slots[taken.slot].word);
+}
+
+// A client that saw the ring open had asked before this store, and may not have announced it yet.
+// So the service looks at every slot once more.
+void RequestRing::close() const {
+  table_->is_closed.store(1, std::memory_order_seq_cst);
+  for (std::atomic<std::uint64_t>& asked : table_->asked)
+    asked.store(UINT64_MAX, std::memory_order_seq_cst);
+  ring();
+}
+
+void RequestRing::sleep(std::uint32_t heard, int timeout_ms) const {
+  table_->is_sleeping.store(1, std::memory_order_seq_cst);
+  bool has_come = false;
+  for (const std::atomic<std::uint64_t>& asked : table_->asked)
+    has_come = has_come || asked.load(std::memory_order_seq_cst) != 0;
+  if (!has_come) futex_wait(table_->bell, heard, timeout_ms);
+  table_->is_sleeping.store(0, std::memory_order_seq_cst);
+}
+
+std::uint32_t RequestRing::release_dead(const OwnerTable& owners) const {
+  std::uint32_t released = 0;
+  for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+    // Also orders this look before a later answer(), which then finds the owner dead.
+    const RequestWord seen(table_->slots[slot].word.fetch_or(0, std::memory_order_seq_cst));
+    const bool is_pending =
+        seen.stage() != RequestStage::kFree && seen.stage() != RequestStage::kTaken;
+    if (!is_pending || owners.is_alive(seen.owner())) continue;
+    if (change(slot, seen, seen.freed())) ++released;
+  }
+  return released;
+}
+
+std::uint32_t RequestRing::used_slots() const {
+  std::uint32_t used = 0;
+  for (std::uint32_t slot = 0; slot < slots_; ++slot)
+    used += word(slot).stage() != RequestStage::kFree ? 1 : 0;
+  return used;
+}
+
+}  // namespace cairn

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/write_back/asker.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "frontends/protocol/protocol.h"
+
+namespace cairn::node {
+
+Asker::~Asker() {
+  if (memory_ != nullptr) answer(-EIO);
+}
+
+void Asker::answer(int result) {
+  if (const NodeMemory* memory = std::exchange(memory_, nullptr); memory != nullptr)
+    return memory->requests().answer(place_, result, memory->owners());
+  const SharedFd connection = std::move(connection_);
+  if (!connection) return;
+  protocol::Flushed answer;
+  answer.error = result < 0 ? -result : 0;
+  answer.value = result > 0 ? static_cast<std::uint32_t>(result) : 0;
+  (void)!::send(connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace cairn::node
