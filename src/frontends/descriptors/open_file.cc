@@ -8,22 +8,21 @@
 
 namespace cairn {
 
-void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset,
-                std::uint64_t length, int advice) {
+void tell_about(Actor& actor, OpenFile& file, AccessKind kind, const Advice& advice) {
   const NodeMemory& memory = *actor.memory;
   const std::uint32_t wanted = memory.header().events_wanted.load(std::memory_order_relaxed);
   if (wanted < (file.may_read ? ControlHeader::kEventsOfReads : ControlHeader::kEventsOfWrites))
     return;
   CAIRN_DCHECK(file.object != ObjectIndex::kNone && file.index != DescriptionIndex::kNone);
   AccessEvent event;
-  event.offset = offset;
+  event.offset = advice.offset;
   event.cycles = cycle_count();
   event.object = file.object;
-  event.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, UINT32_MAX));
+  event.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(advice.length, UINT32_MAX));
   event.stream = file.index;
   event.descriptor = file.private_fd();
   event.kind = kind;
-  event.advice = static_cast<std::uint8_t>(advice);
+  event.advice = static_cast<std::uint8_t>(advice.advice);
   const Object& object = actor.object(file.object);
   if (kind == AccessKind::kOpen) {
     event.is_urgent = memory.header().opens_are_urgent.load(std::memory_order_relaxed) != 0 ||
