@@ -45,6 +45,7 @@ class FunctionsTest(unittest.TestCase):
         self.assertEqual(style_check.check_parameters("a.cc", "sum", 6, budget, set()), [])
         self.assertEqual(len(style_check.check_parameters("a.cc", "sum", 7, budget, set())), 1)
         self.assertEqual(len(style_check.check_parameters("b.cc", "sum", 6, budget, set())), 1)
+        self.assertEqual(style_check.check_parameters(style_check.SYSTEM_CALL_WRAPPERS, "call", 7, {}, set()), [])
 
     def test_tables_and_types_are_not_functions(self):
         self.assertEqual(self.lengths("const Row kRows[] = {\n{1},\n{2},\n};\nenum class E { kA };\n"), {})

@@ -146,7 +146,7 @@ class Buckets {
     cairn::Lease::Fresh fresh;
     const auto wanted = static_cast<unsigned>(pieces_ - piece);
     cairn::FreshBlock block =
-        actor_.leases[0].take(pool_, cairn::SizeClass::k64KiB, actor_.worker(), wanted, &fresh);
+        actor_.leases[0].take(pool_, {cairn::SizeClass::k64KiB, wanted}, actor_.worker(), &fresh);
     if (__builtin_expect(!block, 0)) worker::fail("the tier is full");
     const BucketIndex bucket = std::move(block).leave_locked();
     if (fresh.first_slab + fresh.count > mapped_slabs_) map_slabs(fresh);

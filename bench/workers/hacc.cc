@@ -39,8 +39,16 @@ struct Plan {
   uint64_t start(unsigned process) const { return worker::content_start(shared ? 0 : process); }
 };
 
-void transfer(TimedFile& file, Direction direction, const worker::Content& content, uint64_t start,
-              uint64_t offset, uint64_t length) {
+// A range of a file, and where the file's content starts.
+struct Section {
+  uint64_t start;
+  uint64_t offset;
+  uint64_t length;
+};
+
+void transfer(TimedFile& file, Direction direction, const worker::Content& content,
+              const Section& section) {
+  const auto [start, offset, length] = section;
   if (direction == Direction::kWrite) {
     file.write(content, start, offset, length, kLargeRequest);
   } else {
@@ -56,14 +64,14 @@ void transfer_particles(const Plan& plan, TimedFile& file, Direction direction,
   for (uint64_t width : kWidths) {
     uint64_t own_bytes = plan.particles * width;
     if (!plan.shared) {
-      transfer(file, direction, content, start, section, own_bytes);
+      transfer(file, direction, content, {start, section, own_bytes});
       section += own_bytes;
       continue;
     }
     uint64_t record_bytes = plan.record * width;
     for (uint64_t record = 0; record < plan.particles / plan.record; ++record) {
       uint64_t place = record * plan.processes + process;
-      transfer(file, direction, content, start, section + place * record_bytes, record_bytes);
+      transfer(file, direction, content, {start, section + place * record_bytes, record_bytes});
     }
     section += own_bytes * plan.processes;
   }

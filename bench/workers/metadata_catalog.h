@@ -89,8 +89,8 @@ class Catalog final : public Store {
   cairn::BucketIndex take_bucket() {
     cairn::Lease::Fresh fresh;
     cairn::FreshBlock block =
-        actor_.leases[0].take(actor_.memory->pool(cairn::TierId::kMemory), cairn::SizeClass::k4KiB,
-                              actor_.worker(), 1, &fresh);
+        actor_.leases[0].take(actor_.memory->pool(cairn::TierId::kMemory),
+                              {cairn::SizeClass::k4KiB}, actor_.worker(), &fresh);
     if (!block) worker::fail("the tier is full");
     return std::move(block).leave_locked();
   }

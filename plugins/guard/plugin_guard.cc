@@ -29,10 +29,12 @@ const Description* describe(PluginGuard::Entry<Description> entry, PluginGuard::
   return guarded([&] { return entry(); }, none, thrown);
 }
 
-int solve(PluginGuard::Solve function, const cairn_tier_view* tiers, std::uint32_t tier_count,
-          const cairn_placement_request* request, cairn_placement* answer,
+int solve(PluginGuard::Solve function, const PluginGuard::Problem& problem, cairn_placement* answer,
           PluginGuard::Thrown* thrown) {
-  return guarded([&] { return function(tiers, tier_count, request, answer); }, -1, thrown);
+  const auto call = [&] {
+    return function(problem.tiers, problem.tier_count, problem.request, answer);
+  };
+  return guarded(call, -1, thrown);
 }
 
 void* create(const cairn_predictor& predictor, const cairn_read_stream& stream,

@@ -68,13 +68,18 @@ void say_runs(int fd) {
   }
 }
 
-void shape(int fd, const char* what, unsigned long request, std::int64_t start, std::int64_t length,
-           std::int16_t whence = SEEK_SET) {
-  Reservation range;
-  range.whence = whence;
-  range.start = start;
-  range.length = length;
-  say(what, ioctl(fd, request, &range));
+struct Range {
+  std::int64_t start;
+  std::int64_t length;
+  std::int16_t whence = SEEK_SET;
+};
+
+void shape(int fd, const char* what, unsigned long request, const Range& range) {
+  Reservation reservation;
+  reservation.whence = range.whence;
+  reservation.start = range.start;
+  reservation.length = range.length;
+  say(what, ioctl(fd, request, &reservation));
 }
 
 // What shape the file is in, and that the next write and read are of that file.
@@ -99,28 +104,28 @@ long clone_range(int to, int from, std::uint64_t at, std::uint64_t length) {
 
 SCENE(punched_and_zeroed) {
   const int fd = make_fresh("f", 'x');
-  shape(fd, "punch", kPunch, 0, 32768);
+  shape(fd, "punch", kPunch, {0, 32768});
   say_runs(fd);
-  shape(fd, "zero", kZero, 32768, 4096);
-  shape(fd, "punch, old name", kPunchOld, 40000, 5000);
-  shape(fd, "reserve past the end", kReserve, 65536, 65536);
+  shape(fd, "zero", kZero, {32768, 4096});
+  shape(fd, "punch, old name", kPunchOld, {40000, 5000});
+  shape(fd, "reserve past the end", kReserve, {65536, 65536});
   use_further(fd);
-  shape(fd, "punch past the end", kPunch, 1 << 20, 4096);
-  shape(fd, "zero across the end", kZero, 60000, 20000);
+  shape(fd, "punch past the end", kPunch, {1 << 20, 4096});
+  shape(fd, "zero across the end", kZero, {60000, 20000});
   use_further(fd);
 }
 
 SCENE(ranges_from_elsewhere) {
   const int fd = make_fresh("f", 'x');
   lseek(fd, 1000, SEEK_SET);
-  shape(fd, "from here", kPunch, 24, 3000, SEEK_CUR);
-  shape(fd, "from the end", kZero, -8192, 4096, SEEK_END);
-  shape(fd, "before the beginning", kZero, -70000, 4096, SEEK_END);
-  shape(fd, "of nothing", kZero, 0, 0);
-  shape(fd, "of less", kPunch, 0, -1);
-  shape(fd, "from nowhere", kPunch, 0, 1, 7);
+  shape(fd, "from here", kPunch, {24, 3000, SEEK_CUR});
+  shape(fd, "from the end", kZero, {-8192, 4096, SEEK_END});
+  shape(fd, "before the beginning", kZero, {-70000, 4096, SEEK_END});
+  shape(fd, "of nothing", kZero, {0, 0});
+  shape(fd, "of less", kPunch, {0, -1});
+  shape(fd, "from nowhere", kPunch, {0, 1, 7});
   const int reader = open_file("f", O_RDONLY);
-  shape(reader, "by a reader", kPunch, 0, 4096);
+  shape(reader, "by a reader", kPunch, {0, 4096});
   use_further(fd);
 }
 

@@ -8,21 +8,20 @@
 
 namespace cairn {
 
-void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset,
-                std::uint64_t length, int advice) {
+void tell_about(Actor& actor, OpenFile& file, AccessKind kind, const Advice& advice) {
   const NodeMemory& memory = *actor.memory;
   const EventBoard& board = memory.event_board();
   if (!board.wants(file.may_read ? EventLevel::kReads : EventLevel::kWrites)) return;
   CAIRN_DCHECK(file.object != ObjectIndex::kNone && file.index != DescriptionIndex::kNone);
   AccessEvent event;
-  event.offset = offset;
+  event.offset = advice.offset;
   event.cycles = cycle_count();
   event.object = file.object;
-  event.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, UINT32_MAX));
+  event.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(advice.length, UINT32_MAX));
   event.stream = file.index;
   event.descriptor = file.private_fd();
   event.kind = kind;
-  event.advice = static_cast<std::uint8_t>(advice);
+  event.advice = static_cast<std::uint8_t>(advice.advice);
   const Object& object = actor.object(file.object);
   if (kind == AccessKind::kOpen) {
     event.is_urgent = board.opens_are_urgent.load(std::memory_order_relaxed) != 0 ||

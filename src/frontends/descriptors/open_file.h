@@ -71,9 +71,13 @@ inline ObjectAccess access_of(Actor& actor, OpenFile& file) {
   return ObjectAccess{actor, file.object, *file.backing, Session::instance(), file.index};
 }
 
-// Tells the service that the program has opened the file, closes it, or gives advice on a range of
-// it (POSIX_FADV_*).
-void tell_about(Actor& actor, OpenFile& file, AccessKind kind, std::uint64_t offset = 0,
-                std::uint64_t length = 0, int advice = 0);
+// Advice of the program on a range of a file.
+struct Advice {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  int advice = 0;  // POSIX_FADV_*
+};
+// Tells the service that the program has opened the file, closes it, or gives advice on it.
+void tell_about(Actor& actor, OpenFile& file, AccessKind kind, const Advice& advice = {});
 
 }  // namespace cairn

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/check.h"
 #include "base/system_call.h"
@@ -28,15 +29,20 @@ bool is_synchronous(std::uint32_t flags) { return (flags & O_DSYNC) != 0; }
 // follow: the kernel decides, with its errno and its signal, on a file that it sees as the
 // application does.
 enum class Place : std::uint8_t { kAtOffset, kAtEnd };
-[[gnu::noinline]] ssize_t write_past_limit(Actor& actor, OpenFile& file, const void* buffer,
-                                           std::size_t length, Place place, std::uint64_t* offset) {
+std::span<const std::byte> bytes_at(const void* buffer, std::size_t length) {
+  return {static_cast<const std::byte*>(buffer), length};
+}
+[[gnu::noinline]] ssize_t write_past_limit(Actor& actor, OpenFile& file,
+                                           std::span<const std::byte> bytes, Place place,
+                                           std::uint64_t* offset) {
   const ObjectAccess access = access_of(actor, file);
   const int entered = enter_through(access);
   if (entered < 0) return entered;
   // The kernel says where the end is: others may append beside us.
-  const ssize_t written = place == Place::kAtEnd ? access.backing.append(buffer, length, offset)
-                                                 : sys::pwrite(file.private_fd(), buffer, length,
-                                                               static_cast<off_t>(*offset));
+  const ssize_t written =
+      place == Place::kAtEnd
+          ? access.backing.append(bytes.data(), bytes.size(), offset)
+          : sys::pwrite(file.private_fd(), bytes.data(), bytes.size(), static_cast<off_t>(*offset));
   if (written > 0) {
     Object& object = access.object();
     const std::uint64_t end = *offset + static_cast<std::uint64_t>(written);
@@ -50,7 +56,7 @@ enum class Place : std::uint8_t { kAtOffset, kAtEnd };
 [[gnu::always_inline]] inline ssize_t write_at(Actor& actor, OpenFile& file, const void* buffer,
                                                std::size_t length, std::uint64_t offset) {
   if (__builtin_expect(offset + length > checked_size.load(std::memory_order_relaxed), 0)) {
-    return write_past_limit(actor, file, buffer, length, Place::kAtOffset, &offset);
+    return write_past_limit(actor, file, bytes_at(buffer, length), Place::kAtOffset, &offset);
   }
   return write_object(access_of(actor, file), offset, buffer, length);
 }
@@ -59,7 +65,7 @@ ssize_t append(Actor& actor, OpenFile& file, const void* buffer, std::size_t len
                std::uint64_t* offset) {
   const std::uint64_t size = actor.object(file.object).size.load(std::memory_order_relaxed);
   if (__builtin_expect(size + length > checked_size.load(std::memory_order_relaxed), 0)) {
-    return write_past_limit(actor, file, buffer, length, Place::kAtEnd, offset);
+    return write_past_limit(actor, file, bytes_at(buffer, length), Place::kAtEnd, offset);
   }
   return append_object(access_of(actor, file), buffer, length, offset);
 }
@@ -144,42 +150,45 @@ ssize_t checked_length(const iovec* parts, int count) {
   return static_cast<ssize_t>(total);
 }
 
-ssize_t read_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
-                   std::uint64_t offset) {
+// A checked vector: its parts, and how many bytes a call transfers of them at most.
+struct Vector {
+  std::span<const iovec> parts;
+  std::size_t total;
+};
+
+ssize_t read_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uint64_t offset) {
   std::size_t done = 0;
-  for (int index = 0; index < count && done < total; ++index) {
-    const std::size_t length = std::min(parts[index].iov_len, total - done);
+  for (const iovec& part : vector.parts) {
+    const std::size_t length = std::min(part.iov_len, vector.total - done);
     if (length == 0) continue;
-    const ssize_t got =
-        read_object(access_of(actor, file), offset + done, parts[index].iov_base, length);
+    const ssize_t got = read_object(access_of(actor, file), offset + done, part.iov_base, length);
     if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : got;
     done += static_cast<std::size_t>(got);
     if (static_cast<std::size_t>(got) < length) break;
   }
-  CAIRN_DCHECK(done <= total);
+  CAIRN_DCHECK(done <= vector.total);
   return static_cast<ssize_t>(done);
 }
 
-ssize_t write_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
-                    std::uint64_t offset) {
+ssize_t write_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uint64_t offset) {
   std::size_t done = 0;
-  for (int index = 0; index < count && done < total; ++index) {
-    const std::size_t length = std::min(parts[index].iov_len, total - done);
+  for (const iovec& part : vector.parts) {
+    const std::size_t length = std::min(part.iov_len, vector.total - done);
     if (length == 0) continue;
-    const ssize_t put = write_at(actor, file, parts[index].iov_base, length, offset + done);
+    const ssize_t put = write_at(actor, file, part.iov_base, length, offset + done);
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
     done += static_cast<std::size_t>(put);
     if (static_cast<std::size_t>(put) < length) break;
   }
-  CAIRN_DCHECK(done <= total);
+  CAIRN_DCHECK(done <= vector.total);
   return static_cast<ssize_t>(done);
 }
 
 // An append is one piece: the parts are gathered first, so that nobody else's append falls between
 // them.
-ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count, std::size_t total,
-                     std::uint64_t* offset) {
-  if (count == 1) return append(actor, file, parts[0].iov_base, total, offset);
+ssize_t append_parts(Actor& actor, OpenFile& file, const Vector& vector, std::uint64_t* offset) {
+  const auto [parts, total] = vector;
+  if (parts.size() == 1) return append(actor, file, parts[0].iov_base, total, offset);
   constexpr std::size_t kStackBytes = 2048;
   char small[kStackBytes] = {};
   char* gathered = small;
@@ -190,9 +199,9 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const iovec* parts, int count
     gathered = static_cast<char*>(memory);
   }
   std::size_t filled = 0;
-  for (int index = 0; index < count && filled < total; ++index) {
-    const std::size_t length = std::min(parts[index].iov_len, total - filled);
-    const std::size_t missing = user_copy(gathered + filled, parts[index].iov_base, length);
+  for (const iovec& part : parts) {
+    const std::size_t length = std::min(part.iov_len, total - filled);
+    const std::size_t missing = user_copy(gathered + filled, part.iov_base, length);
     filled += length - missing;
     if (missing > 0) break;
   }
@@ -323,18 +332,19 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
-  const auto length = static_cast<std::size_t>(total);
+  const Vector vector{std::span(parts, static_cast<std::size_t>(count)),
+                      static_cast<std::size_t>(total)};
   if (offset >= 0) {
     const auto begin = static_cast<std::uint64_t>(offset);
     if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
-    return read_parts(*actor, file, parts, count, length, begin);
+    return read_parts(*actor, file, vector, begin);
   }
   const OffsetGuard guard(*actor, file);
   if (is_offset_moved_by_kernel(*actor, file))
     return read_at_kernel_offset(*actor, file, parts, count);
   const std::uint64_t begin = offset_of_description(file);
   if (!file.reads_plainly && is_refused_read(file, parts, count, begin)) return -EINVAL;
-  const ssize_t got = read_parts(*actor, file, parts, count, length, begin);
+  const ssize_t got = read_parts(*actor, file, vector, begin);
   if (got > 0) set_offset(file, begin + static_cast<std::uint64_t>(got));
   return got;
 }
@@ -352,7 +362,8 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   if (total <= 0) return total;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
-  const auto length = static_cast<std::size_t>(total);
+  const Vector vector{std::span(parts, static_cast<std::size_t>(count)),
+                      static_cast<std::size_t>(total)};
   const std::uint32_t status = file.flags();
   const bool appends =
       (flags & kNoAppend) == 0 && ((status & O_APPEND) != 0 || (flags & RWF_APPEND) != 0);
@@ -360,16 +371,16 @@ ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset,
   if (offset >= 0) {
     std::uint64_t where = static_cast<std::uint64_t>(offset);
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
-    written = appends ? append_parts(*actor, file, parts, count, length, &where)
-                      : write_parts(*actor, file, parts, count, length, where);
+    written = appends ? append_parts(*actor, file, vector, &where)
+                      : write_parts(*actor, file, vector, where);
   } else if (const OffsetGuard guard(*actor, file);
              !appends && is_offset_moved_by_kernel(*actor, file)) {
     written = write_at_kernel_offset(*actor, file, parts, count);
   } else {
     std::uint64_t where = offset_of_description(file);
     if (is_refused_write(file, parts, count, where)) return -EINVAL;
-    written = appends ? append_parts(*actor, file, parts, count, length, &where)
-                      : write_parts(*actor, file, parts, count, length, where);
+    written = appends ? append_parts(*actor, file, vector, &where)
+                      : write_parts(*actor, file, vector, where);
     if (written > 0) set_offset(file, where + static_cast<std::uint64_t>(written));
   }
   const bool is_durable = is_synchronous(status) || (flags & (RWF_DSYNC | RWF_SYNC)) != 0;

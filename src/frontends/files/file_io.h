@@ -41,7 +41,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   const bool is_plain = actor != nullptr && file.reads_plainly;
   if (__builtin_expect(is_plain, 1) &&
       read_hit(*actor, actor->memory->objects().known(file.object), file.object, &file.hint,
-               static_cast<std::uint64_t>(offset), buffer, length))
+               {static_cast<std::uint64_t>(offset), buffer, length}))
     return static_cast<ssize_t>(length);
   return file_pread_any(file, buffer, length, offset);
 }

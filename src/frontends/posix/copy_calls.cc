@@ -172,16 +172,13 @@ ssize_t objection_to_copy(const End& from, const End& to, std::size_t length, un
   return from_position < 0 || to_position < 0 ? -EINVAL : 0;
 }
 
-ssize_t copy_range(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset, std::size_t length,
-                   unsigned flags) {
-  const End from(from_fd, from_offset);
-  const End to(to_fd, to_offset);
+ssize_t copy_range(const End& from, const End& to, std::size_t length, unsigned flags) {
   if (const ssize_t error = objection_to_copy(from, to, length, flags); error < 0) return error;
   // One of the two may be buffered and the other not, where that is a matter of the name.
   std::array<struct ::statx, 2> status;
   const unsigned wanted = STATX_INO | STATX_SIZE;
-  if (sys::statx(from_fd, "", AT_EMPTY_PATH, wanted, &status[0]) < 0 ||
-      sys::statx(to_fd, "", AT_EMPTY_PATH, wanted, &status[1]) < 0) {
+  if (sys::statx(from.fd, "", AT_EMPTY_PATH, wanted, &status[0]) < 0 ||
+      sys::statx(to.fd, "", AT_EMPTY_PATH, wanted, &status[1]) < 0) {
     return -EBADF;
   }
   if (is_same_file(status[0], status[1])) {
@@ -275,7 +272,7 @@ CAIRN_HOOK(ssize_t, copy_file_range,
   GivenOffset from_at(from_offset);
   GivenOffset to_at(to_offset);
   if (from_at.is_bad() || to_at.is_bad()) return with_errno(-EFAULT);
-  const ssize_t done = cairn::copy_range(from, from_at.get(), to, to_at.get(), length, flags);
+  const ssize_t done = cairn::copy_range({from, from_at.get()}, {to, to_at.get()}, length, flags);
   const bool is_told = done <= 0 || (from_at.give_back() && to_at.give_back());
   return with_errno(is_told ? done : -EFAULT);
 }

@@ -72,8 +72,8 @@ std::uint64_t file_system_of(int fd) {
 void advise(OpenFile& file, off_t offset, off_t length, int advice) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return;
-  tell_about(*actor, file, AccessKind::kAdvice, static_cast<std::uint64_t>(offset),
-             static_cast<std::uint64_t>(length), advice);
+  tell_about(*actor, file, AccessKind::kAdvice,
+             {static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length), advice});
 }
 
 }  // namespace

@@ -33,15 +33,25 @@ AccountId account_for(const Actor& actor, const PartHandling& part) {
   return actor.memory->accounts().is_of_rule(*part.account) ? *part.account : actor.account();
 }
 
+// Only a file's first block can stay small; later ones are part of something larger.
+SizeClass class_of_block(BlockNumber number, std::size_t end) {
+  return raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
+}
+
+// The bucket in RAM that a block gets.
+Lease::Request memory_bucket(const Actor& actor, const BlockRequest& request,
+                             const PartHandling& part) {
+  return {class_of_block(request.number, request.end), request.blocks_wanted,
+          account_for(actor, part)};
+}
+
 // A free bucket of a tier.
-FreshBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned wanted,
-                       AccountId account) {
+FreshBlock take_bucket(Actor& actor, TierId tier, const Lease::Request& request) {
   const NodeMemory& memory = *actor.memory;
   BucketPool& pool = memory.pool(tier);
   if (pool.slab_count() == 0) return {};
   Lease::Fresh fresh;
-  FreshBlock block =
-      actor.leases[raw(tier)].take(pool, size_class, actor.worker(), wanted, &fresh, account);
+  FreshBlock block = actor.leases[raw(tier)].take(pool, request, actor.worker(), &fresh);
   if (fresh.count > 0) {
     if (tier == TierId::kMemory) {
       memory.warmer_board().note_used(fresh.first_slab + fresh.count);
@@ -51,19 +61,15 @@ FreshBlock take_bucket(Actor& actor, TierId tier, SizeClass size_class, unsigned
     if (is_news_for_organizer(memory, tier)) memory.organizer_board().bell.ring();
   }
   CAIRN_DCHECK(!block || pool.contains(block.bucket()));
-  CAIRN_DCHECK(!block || block.descriptor().size_class() == size_class);
+  CAIRN_DCHECK(!block || block.descriptor().size_class() == request.size_class);
   if (!block) memory.organizer_board().bell.ring();
   return block;
-}
-
-FreshBlock take_memory_bucket(Actor& actor, SizeClass size_class, AccountId account) {
-  return take_bucket(actor, TierId::kMemory, size_class, 1, account);
 }
 
 // A bucket in RAM after a wait for the organizer, who moves blocks out of it in large operations of
 // the devices below: as long as it gets on. Not again for a while when it does not, because nothing
 // may be able to leave.
-FreshBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted, AccountId account) {
+FreshBlock wait_for_memory(Actor& actor, const Lease::Request& request) {
   constexpr std::uint32_t kStandstillMs = 30;
   constexpr std::uint32_t kWaitMsMax = 1000;
   constexpr std::uint32_t kNotAgainMs = 200;
@@ -79,13 +85,13 @@ FreshBlock wait_for_memory(Actor& actor, SizeClass size_class, unsigned wanted, 
     board.room_wanted_ms.store(now_ms, std::memory_order_relaxed);
     sys::call(SYS_nanosleep, sys::word(&look_again), 0);
     if (pool.common_slabs() != 0) {
-      FreshBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
+      FreshBlock block = take_bucket(actor, TierId::kMemory, request);
       if (block) return block;
     }
     // The room is made for others: this run has its share.
     const TierAccounts& accounts = pool.accounts();
     const std::uint32_t some = std::max(pool.free_slabs(), accounts.held_back() + 1);
-    if (accounts.grant(account, 1, some) == 0) return {};
+    if (accounts.grant(request.account, 1, some) == 0) return {};
     now_ms = monotonic_coarse_ms();
     const std::uint32_t made_now = board.room_made.load(std::memory_order_relaxed);
     if (made_now != made) moved_ms = now_ms;
@@ -107,7 +113,8 @@ bool is_worth_waiting(const Actor& actor, ObjectIndex object, const PartHandling
   if (pool.slab_count() == 0 || pool.common_slabs() > low) return false;
   const ObjectHandling handling = actor.memory->objects().at(object).handling();
   if (part.home || handling.home) return false;
-  return wanted == kOnlyAPiece || actor.memory->placement_board().is_making_room(handling.policy);
+  return wanted == BlockRequest::kOnlyAPiece ||
+         actor.memory->placement_board().is_making_room(handling.policy);
 }
 
 // The first tier above `planned` where something is reserved for the account that it does not use
@@ -129,22 +136,24 @@ enum class Patience : std::uint8_t { kNone, kForRoom };
 
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
 // next faster one; then `*elsewhere` is set.
-FreshBlock take_planned_bucket(Actor& actor, ObjectIndex object, BlockNumber number,
-                               const PartHandling& part, SizeClass size_class, unsigned wanted,
-                               Patience patience, bool* elsewhere) {
-  const unsigned count = actor.memory->tiers_for(actor.object(object).handling().mode);
-  const AccountId account = account_for(actor, part);
+FreshBlock take_planned_bucket(const ObjectAccess& access, const BlockRequest& request,
+                               const PartHandling& part, Patience patience, bool* elsewhere) {
+  Actor& actor = access.actor;
+  const unsigned count = actor.memory->tiers_for(access.object().handling().mode);
+  const Lease::Request in_memory = memory_bucket(actor, request, part);
   if (patience == Patience::kForRoom && count > 1 &&
-      is_worth_waiting(actor, object, part, wanted)) {
-    FreshBlock block = take_bucket(actor, TierId::kMemory, size_class, wanted, account);
-    if (!block) block = wait_for_memory(actor, size_class, wanted, account);
+      is_worth_waiting(actor, access.index, part, request.blocks_wanted)) {
+    FreshBlock block = take_bucket(actor, TierId::kMemory, in_memory);
+    if (!block) block = wait_for_memory(actor, in_memory);
     if (block) return block;
   }
-  const unsigned planned = std::min(raw(first_tier(actor, object, number, part)), count - 1);
-  const unsigned first = first_reserved(actor, object, account, planned);
+  const unsigned planned =
+      std::min(raw(first_tier(actor, access.index, request.number, part)), count - 1);
+  const unsigned first = first_reserved(actor, access.index, in_memory.account, planned);
   const auto take_in = [&](unsigned tier) {
-    return take_bucket(actor, static_cast<TierId>(tier), tier == 0 ? size_class : SizeClass::k64KiB,
-                       wanted, account);
+    const SizeClass size_class = tier == 0 ? in_memory.size_class : SizeClass::k64KiB;
+    return take_bucket(actor, static_cast<TierId>(tier),
+                       {size_class, in_memory.wanted, in_memory.account});
   };
   for (unsigned tier = first; tier < count; ++tier) {
     if (FreshBlock block = take_in(tier)) return block;
@@ -253,11 +262,6 @@ bool is_kept_out(const ObjectHandling& handling, const PartHandling& part) {
   return part.never_buffered && handling.mode != BufferingMode::kScratch;
 }
 
-// Only a file's first block can stay small; later ones are part of something larger.
-SizeClass class_of_block(BlockNumber number, std::size_t end) {
-  return raw(number) == 0 ? class_for(end) : SizeClass::k64KiB;
-}
-
 // Whether what is read is placed in RAM or not at all. What a rule or a policy has given a home is
 // theirs, and a scratch file has no other place.
 bool stays_above(const NodeMemory& memory, const ObjectHandling& handling, const PartHandling& part,
@@ -268,49 +272,47 @@ bool stays_above(const NodeMemory& memory, const ObjectHandling& handling, const
 }
 
 // Gives a block that is not resident its bucket and publishes it.
-Placed place(const ObjectAccess& access, BlockNumber number, std::size_t end,
-             PlacementReason reason, unsigned wanted, Patience patience, LockedBlock* result) {
+Placed place(const ObjectAccess& access, const BlockRequest& request, Patience patience,
+             LockedBlock* result) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   const ObjectHandling handling = access.object().handling();
-  const PartHandling part = memory.part_of(handling, number);
+  const PartHandling part = memory.part_of(handling, request.number);
   if (is_kept_out(handling, part)) return Placed::kNoRoom;
-  CAIRN_DCHECK(end != 0 && end <= kBlockBytes);
+  CAIRN_DCHECK(request.end != 0 && request.end <= kBlockBytes);
   bool elsewhere = false;
-  const SizeClass size_class = class_of_block(number, end);
-  FreshBlock block =
-      stays_above(memory, handling, part, reason)
-          ? take_bucket(actor, TierId::kMemory, size_class, wanted, account_for(actor, part))
-          : take_planned_bucket(actor, access.index, number, part, size_class, wanted, patience,
-                                &elsewhere);
+  FreshBlock block = stays_above(memory, handling, part, request.reason)
+                         ? take_bucket(actor, TierId::kMemory, memory_bucket(actor, request, part))
+                         : take_planned_bucket(access, request, part, patience, &elsewhere);
   if (!block) return Placed::kNoRoom;
-  if (elsewhere && reason != PlacementReason::kStaged) reason = PlacementReason::kNoRoom;
-  return publish(access, number, reason, static_cast<FreshBlock&&>(block), result);
+  const bool is_second_choice = elsewhere && request.reason != PlacementReason::kStaged;
+  const PlacementReason reason = is_second_choice ? PlacementReason::kNoRoom : request.reason;
+  return publish(access, request.number, reason, static_cast<FreshBlock&&>(block), result);
 }
 
-// Gives a block a bucket in RAM that holds its first `end` bytes, or leaves it where it is when
-// there is none. False when the caller has to look for the block again. Requires: the lock. Out of
-// line, because it costs each overwrite in RAM 4 of 606 instructions otherwise.
-[[gnu::noinline]] bool bring_to_memory(const ObjectAccess& access, BlockNumber number,
-                                       std::size_t end, PlacementReason reason,
+// Gives a block a bucket in RAM that is large enough, or leaves it where it is when there is none.
+// False when the caller has to look for the block again. Requires: the lock. Out of line, because
+// it costs each overwrite in RAM 4 of 606 instructions otherwise.
+[[gnu::noinline]] bool bring_to_memory(const ObjectAccess& access, const BlockRequest& request,
                                        LockedBlock* block) {
   Actor& actor = access.actor;
   const NodeMemory& memory = *actor.memory;
   const bool in_memory = memory.in_memory(block->bucket());
   UnclaimedBlock unclaimed(*block);
   if (!unclaimed) {
-    if (!in_memory && reason != PlacementReason::kWritten) return true;
+    if (!in_memory && request.reason != PlacementReason::kWritten) return true;
     static_cast<LockedBlock&&>(*block).unlock_and_wait();
     return false;
   }
-  const PartHandling part = memory.part_of(access.object().handling(), number);
-  FreshBlock larger = take_memory_bucket(actor, in_memory ? class_for(end) : SizeClass::k64KiB,
-                                         account_for(actor, part));
+  const PartHandling part = memory.part_of(access.object().handling(), request.number);
+  const SizeClass size_class = in_memory ? class_for(request.end) : SizeClass::k64KiB;
+  FreshBlock larger =
+      take_bucket(actor, TierId::kMemory, {size_class, 1, account_for(actor, part)});
   if (!larger) {
     *block = static_cast<UnclaimedBlock&&>(unclaimed).locked();
     return true;
   }
-  const PlacementReason why = reason_to_move(memory, unclaimed, reason);
+  const PlacementReason why = reason_to_move(memory, unclaimed, request.reason);
   *block = move_to_memory(actor, static_cast<UnclaimedBlock&&>(unclaimed),
                           static_cast<FreshBlock&&>(larger), why);
   return true;
@@ -331,8 +333,9 @@ LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) 
 LockedBlock place_fresh(const ObjectAccess& access, BlockNumber number, unsigned blocks_wanted) {
   LockedBlock block;
   if (access.actor.memory->directory().find(access.index, number) == BucketIndex::kNone)
-    place(access, number, kBlockBytes, PlacementReason::kWritten, blocks_wanted, Patience::kNone,
-          &block);
+    place(access,
+          {.number = number, .reason = PlacementReason::kWritten, .blocks_wanted = blocks_wanted},
+          Patience::kNone, &block);
   return block;
 }
 
@@ -345,8 +348,9 @@ LockedBlock place_in_memory(const ObjectAccess& access, BlockNumber number, std:
   const ObjectHandling handling = access.object().handling();
   const PartHandling part = memory.part_of(handling, number);
   if (is_kept_out(handling, part)) return block;
-  FreshBlock fresh = take_bucket(actor, TierId::kMemory, class_of_block(number, end), blocks_wanted,
-                                 account_for(actor, part));
+  FreshBlock fresh =
+      take_bucket(actor, TierId::kMemory,
+                  {class_of_block(number, end), blocks_wanted, account_for(actor, part)});
   if (fresh)
     publish(access, number, PlacementReason::kFetched, static_cast<FreshBlock&&>(fresh), &block);
   return block;
@@ -371,15 +375,15 @@ bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIn
                                   monotonic_coarse_ms());
 }
 
-LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
-                          PlacementReason reason, unsigned blocks_wanted, Promotion promotion) {
+LockedBlock lock_or_place(const ObjectAccess& access, const BlockRequest& request) {
   Actor& actor = access.actor;
+  const BlockNumber number = request.number;
+  const bool is_written = request.reason == PlacementReason::kWritten;
   for (;;) {
     LockedBlock block = lock_resident(actor, access.index, number);
     if (!block) {
-      const Placed placed =
-          place(access, number, end, reason, blocks_wanted,
-                reason == PlacementReason::kWritten ? Patience::kForRoom : Patience::kNone, &block);
+      const Patience patience = is_written ? Patience::kForRoom : Patience::kNone;
+      const Placed placed = place(access, request, patience, &block);
       if (placed == Placed::kRetry) continue;
       return block;
     }
@@ -388,10 +392,11 @@ LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::s
     CAIRN_DCHECK(descriptor.holds(access.index, number));
     if (__builtin_expect(descriptor.is_unread(), 0)) note_first_use(actor, block);
     const bool in_memory = actor.memory->in_memory(block.bucket());
-    const bool is_small = end > descriptor.bucket_bytes();
+    const bool is_small = request.end > descriptor.bucket_bytes();
     if (in_memory && !is_small) return block;
-    if (!in_memory && stays_in_file_tier(access, number, block.bucket(), promotion)) return block;
-    if (bring_to_memory(access, number, end, reason, &block)) return block;
+    if (!in_memory && stays_in_file_tier(access, number, block.bucket(), request.promotion))
+      return block;
+    if (bring_to_memory(access, request, &block)) return block;
   }
 }
 

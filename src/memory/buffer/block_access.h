@@ -17,17 +17,24 @@ namespace cairn {
 // Locks the block if it is resident in any tier.
 LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number);
 
-// Locks the block, giving it a bucket that holds at least its first `end` bytes if it has none: in
-// the tier that the plan names, or else where there is room. Empty when no bucket or directory slot
-// is free, or the object went through: the caller uses the store. A block of a file tier comes as
-// it is when the file belongs there, the RAM tier has no room for it, or it is not worth the room.
-// `blocks_wanted` are as many as the request goes on for.
-// of `blocks_wanted`: less than a block is to be written
-inline constexpr unsigned kOnlyAPiece = 0;
 enum class Promotion : std::uint8_t { kAlways, kIfWorthwhile };
-LockedBlock lock_or_place(const ObjectAccess& access, BlockNumber number, std::size_t end,
-                          PlacementReason reason, unsigned blocks_wanted,
-                          Promotion promotion = Promotion::kAlways);
+// The block that a data call wants, and for what.
+struct BlockRequest {
+  // A value of `blocks_wanted`: the call writes less than a block.
+  static constexpr unsigned kOnlyAPiece = 0;
+
+  BlockNumber number{};
+  std::size_t end = kBlockBytes;  // its bucket holds at least so many bytes
+  PlacementReason reason = PlacementReason::kNone;
+  unsigned blocks_wanted = 1;  // as many as the call goes on for
+  Promotion promotion = Promotion::kAlways;
+};
+
+// Locks the block, giving it a bucket if it has none: in the tier that the plan names, or else
+// where there is room. Empty when no bucket or directory slot is free, or the object went through:
+// the caller uses the store. A block of a file tier comes as it is when the file belongs there, the
+// RAM tier has no room for it, or it is not worth the room.
+LockedBlock lock_or_place(const ObjectAccess& access, const BlockRequest& request);
 
 // The same for a block that is nowhere yet, all of whose bytes are to be written. Empty when it is
 // resident, or cannot be.
@@ -55,8 +62,8 @@ inline void tell_access(const ObjectAccess& access, std::uint64_t offset, std::s
 bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIndex bucket,
                         Promotion promotion);
 
-// The store's bytes, and zeros where it has none: behind its end it is not asked, for to ask may
-// mean to open it for reading first. Returns how many it had, or -errno.
+// The bytes of the store, and zeros where it has none. Behind its end no read is made, because a
+// read may have to open it first. Returns how many bytes it had, or -errno.
 ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                    std::size_t length);
 

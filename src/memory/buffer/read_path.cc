@@ -35,8 +35,8 @@ bool read_resident(Actor& actor, ObjectIndex object, const ReadPart& part,
                    std::uint32_t weight = 1) {
   const NodeMemory& memory = *actor.memory;
   const BucketIndex bucket = memory.directory().find(object, part.number);
-  if (!copy_resident(memory, bucket, object, raw(part.number), part.begin, part.length(), part.out))
-    return false;
+  const BlockRead read{object, raw(part.number), part.begin, part.length(), part.out};
+  if (!copy_resident(memory, bucket, read)) return false;
   note_access(memory, bucket, weight);
   return true;
 }
@@ -133,9 +133,11 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
   const BucketIndex found = actor.memory->directory().find(access.index, part.number);
   const TierId source =
       found == BucketIndex::kNone ? TierId::kMemory : actor.memory->tier_of(found);
-  LockedBlock block =
-      lock_or_place(access, part.number, std::max(part.end, wanted_end), PlacementReason::kRead,
-                    blocks_wanted, Promotion::kIfWorthwhile);
+  LockedBlock block = lock_or_place(access, {.number = part.number,
+                                             .end = std::max(part.end, wanted_end),
+                                             .reason = PlacementReason::kRead,
+                                             .blocks_wanted = blocks_wanted,
+                                             .promotion = Promotion::kIfWorthwhile});
   if (!block) {
     // Through mode has begun since the call looked, and what is dirty may not be stored yet.
     const bool is_kernels = access.object().through.load(std::memory_order_seq_cst) != 0;
@@ -338,7 +340,7 @@ ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte*
 ssize_t read_object(const ObjectAccess& access, std::uint64_t offset, void* buffer,
                     std::size_t length) {
   if (__builtin_expect(
-          read_hit(access.actor, access.object(), access.index, nullptr, offset, buffer, length),
+          read_hit(access.actor, access.object(), access.index, nullptr, {offset, buffer, length}),
           1))
     return static_cast<ssize_t>(length);
   return read_blocks(access, offset, static_cast<std::byte*>(buffer), length);

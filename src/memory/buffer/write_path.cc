@@ -244,12 +244,14 @@ LockedBlock lock_to_follow(const ObjectAccess& access, BlockNumber number) {
 // nothing was done.
 ssize_t try_part(const ObjectAccess& access, const WritePart& part, std::size_t length) {
   const auto blocks_wanted = length < kBlockBytes
-                                 ? kOnlyAPiece
+                                 ? BlockRequest::kOnlyAPiece
                                  : static_cast<unsigned>(std::min<std::size_t>(
                                        length / kBlockBytes + 1, Lease::kSlabsMax));
   for (;;) {
-    LockedBlock block =
-        lock_or_place(access, part.number, part.end, PlacementReason::kWritten, blocks_wanted);
+    LockedBlock block = lock_or_place(access, {.number = part.number,
+                                               .end = part.end,
+                                               .reason = PlacementReason::kWritten,
+                                               .blocks_wanted = blocks_wanted});
     if (__builtin_expect(!block, 0)) return write_around(access, part);
     const BlockDescriptor& descriptor = block.descriptor();
     if (__builtin_expect(!access.actor.memory->in_memory(block.bucket()), 0)) {

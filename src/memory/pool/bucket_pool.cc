@@ -47,13 +47,11 @@ bool BucketPool::lease(SizeClass size_class, Owner self, std::uint32_t* cursor, 
   const unsigned index = static_cast<unsigned>(size_class);
   if (index < kSizeClasses - 1 && shape_.descriptors_per_slab > 1) {
     std::uint32_t from_start = 0;
-    if (lease_from(words_.partial_hint[index], State::kShared, size_class, self, account,
-                   &from_start, slab)) {
-      return true;
-    }
+    const Claim part{State::kShared, size_class, self, account};
+    if (lease_from(words_.partial_hint[index], part, &from_start, slab)) return true;
   }
   if (accounts().grant(account, 1, free_slabs()) == 0 ||
-      !lease_from(words_.free_hint, State::kFree, size_class, self, account, cursor, slab)) {
+      !lease_from(words_.free_hint, {State::kFree, size_class, self, account}, cursor, slab)) {
     return false;
   }
   if (accounts().overdrawn(account, 1, free_slabs()) == 0) return true;
@@ -61,8 +59,8 @@ bool BucketPool::lease(SizeClass size_class, Owner self, std::uint32_t* cursor, 
   return false;
 }
 
-bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class,
-                            Owner self, AccountId account, std::uint32_t* cursor, SlabIndex* slab) {
+bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, const Claim& wanted,
+                            std::uint32_t* cursor, SlabIndex* slab) {
   const std::uint32_t words = (shape_.slab_count + kBits - 1) / kBits;
   if (words == 0) return false;
   std::uint32_t at = *cursor / kBits % words;
@@ -74,7 +72,7 @@ bool BucketPool::lease_from(std::atomic<std::uint64_t>* hint, State wanted, Size
       const std::uint32_t candidate = at * kBits + static_cast<unsigned>(std::countr_zero(bits));
       bits &= bits - 1;
       hint[at].fetch_and(~(std::uint64_t{1} << (candidate % kBits)), std::memory_order_acq_rel);
-      if (!claim(candidate, wanted, size_class, self, account)) continue;
+      if (!claim(candidate, wanted)) continue;
       *cursor = candidate + 1;
       slab->value = candidate;
       return true;
@@ -153,12 +151,12 @@ unsigned BucketPool::claim_hinted(std::uint32_t word, std::uint64_t mask, Owner 
   }
 }
 
-bool BucketPool::claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self,
-                       AccountId account) {
+bool BucketPool::claim(std::uint32_t slab, const Claim& wanted) {
+  const auto [from, size_class, self, account] = wanted;
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
-    if (state_in(seen) != wanted) return false;
-    const bool fresh = wanted == State::kFree;
+    if (state_in(seen) != from) return false;
+    const bool fresh = from == State::kFree;
     if (!fresh && (class_in(seen) != size_class || free_in(seen) == 0)) return false;
     const std::uint16_t free =
         fresh ? (shape_.descriptors_per_slab == 1 ? std::uint16_t{1} : all_free(size_class))

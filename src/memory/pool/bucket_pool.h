@@ -214,9 +214,16 @@ class BucketPool {
     const std::uint32_t others = shape_.descriptors_per_slab - 1;
     return Place{small / others, small % others + 1};
   }
-  bool lease_from(std::atomic<std::uint64_t>* hint, State wanted, SizeClass size_class, Owner self,
-                  AccountId account, std::uint32_t* cursor, SlabIndex* slab);
-  bool claim(std::uint32_t slab, State wanted, SizeClass size_class, Owner self, AccountId account);
+  // A slab of the state `from` that `self` leases, and for what.
+  struct Claim {
+    State from;
+    SizeClass size_class;
+    Owner self;
+    AccountId account;
+  };
+  bool lease_from(std::atomic<std::uint64_t>* hint, const Claim& wanted, std::uint32_t* cursor,
+                  SlabIndex* slab);
+  bool claim(std::uint32_t slab, const Claim& wanted);
   unsigned claim_behind(std::uint32_t after, Owner self, AccountId account,
                         std::span<std::uint32_t> slabs);
   unsigned claim_hinted(std::uint32_t word, std::uint64_t mask, Owner self, AccountId account,

@@ -30,7 +30,7 @@ class BucketPoolTest : public testing::Test {
   }
   BucketIndex take(Lease& lease, SizeClass size_class, Owner self) {
     Lease::Fresh fresh;
-    FreshBlock block = lease.take(pool_, size_class, worker(self), 1, &fresh);
+    FreshBlock block = lease.take(pool_, {size_class}, worker(self), &fresh);
     // In use: what a publisher does, without a directory.
     return block ? block.bucket() : BucketIndex::kNone;
   }
@@ -179,7 +179,7 @@ TEST_F(BucketPoolTest, AReleasedSlabStaysInStockForItsReleaser) {
   Lease lease;
   Lease::Fresh fresh;
   const auto take_one = [&](unsigned wanted) {
-    return lease.take(pool_, SizeClass::k64KiB, worker(self), wanted, &fresh);
+    return lease.take(pool_, {SizeClass::k64KiB, wanted}, worker(self), &fresh);
   };
   FreshBlock first = take_one(2);
   FreshBlock second = take_one(1);
@@ -210,7 +210,7 @@ TEST_F(BucketPoolTest, WhatWasKeptByTheDeadComesBack) {
   const Owner victim = owners_.current(2);
   Lease lease;
   Lease::Fresh fresh;
-  lease.release(pool_, lease.take(pool_, SizeClass::k64KiB, worker(victim), 1, &fresh), victim);
+  lease.release(pool_, lease.take(pool_, {SizeClass::k64KiB}, worker(victim), &fresh), victim);
   EXPECT_EQ(pool_.leased_slabs(), 1u);
   owners_.advance(2);
   EXPECT_EQ(pool_.reclaim_dead_leases(owners_), 1u);
@@ -222,12 +222,12 @@ TEST_F(BucketPoolTest, CountsSlabsForTheAccountThatTookThem) {
   const Owner self = owners_.current(1);
   Lease lease;
   Lease::Fresh fresh;
-  FreshBlock whole = lease.take(pool_, SizeClass::k64KiB, worker(self), 2, &fresh, kRun);
-  FreshBlock small = lease.take(pool_, SizeClass::k4KiB, worker(self), 1, &fresh, kRun);
+  FreshBlock whole = lease.take(pool_, {SizeClass::k64KiB, 2, kRun}, worker(self), &fresh);
+  FreshBlock small = lease.take(pool_, {SizeClass::k4KiB, 1, kRun}, worker(self), &fresh);
   EXPECT_EQ(accounts_->used(kRun), 3u) << "two of the largest class, one carved";
   EXPECT_EQ(pool_.account_of(whole.bucket()), kRun);
   EXPECT_EQ(pool_.account_of(small.bucket()), kRun);
-  FreshBlock other = lease.take(pool_, SizeClass::k64KiB, worker(self), 1, &fresh);
+  FreshBlock other = lease.take(pool_, {SizeClass::k64KiB}, worker(self), &fresh);
   EXPECT_EQ(accounts_->used(kRun), 2u) << "the stock of another account has gone back";
   EXPECT_EQ(accounts_->used(AccountId::kNobody), 1u);
   pool_.transfer(kRun, AccountId{4});
@@ -262,8 +262,8 @@ TEST_F(BucketPoolTest, OnlyWholeSlabsOfOneWhoTakesAreKept) {
   const Owner self = owners_.current(1);
   Lease taker;
   Lease::Fresh fresh;
-  FreshBlock whole = taker.take(pool_, SizeClass::k64KiB, worker(self), 1, &fresh);
-  FreshBlock small = taker.take(pool_, SizeClass::k4KiB, worker(self), 1, &fresh);
+  FreshBlock whole = taker.take(pool_, {SizeClass::k64KiB}, worker(self), &fresh);
+  FreshBlock small = taker.take(pool_, {SizeClass::k4KiB}, worker(self), &fresh);
   const BucketIndex small_bucket = small.bucket();
   Lease other;
   other.release(pool_, std::move(whole), self);

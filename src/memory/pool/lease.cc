@@ -7,16 +7,17 @@
 
 namespace cairn {
 
-FreshBlock Lease::take(BucketPool& pool, SizeClass size_class, const BlockWorker& worker,
-                       unsigned wanted, Fresh* fresh, AccountId account) {
+FreshBlock Lease::take(BucketPool& pool, const Request& request, const BlockWorker& worker,
+                       Fresh* fresh) {
   const Owner self = worker.self;
+  const SizeClass size_class = request.size_class;
   if (owner_ != self) {
     forget();
     owner_ = self;
   }
-  if (account_ != account) {
+  if (account_ != request.account) {
     drop(pool);
-    account_ = account;
+    account_ = request.account;
   }
   *fresh = Fresh();
   // Lowest first: memory that was touched before is used again, and the tier grows only as far as
@@ -31,7 +32,7 @@ FreshBlock Lease::take(BucketPool& pool, SizeClass size_class, const BlockWorker
         has_carved_[index] = false;
       }
       SlabIndex slab{};
-      if (!pool.lease(size_class, self, &cursor_, &slab, account)) return {};
+      if (!pool.lease(size_class, self, &cursor_, &slab, account_)) return {};
       carved_[index] = slab.value;
       has_carved_[index] = true;
       *fresh = Fresh{slab.value, 1};
@@ -41,9 +42,9 @@ FreshBlock Lease::take(BucketPool& pool, SizeClass size_class, const BlockWorker
   if (whole_count_ == 0) {
     // A small pool is shared out in small portions, so that one thread cannot sit on all of it.
     const unsigned share = std::max(1u, pool.slab_count() / 64);
-    const unsigned portion = std::min({std::max(1u, wanted), kSlabsMax, share});
+    const unsigned portion = std::min({std::max(1u, request.wanted), kSlabsMax, share});
     whole_limit_ = portion;
-    whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account, last_);
+    whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account_, last_);
     CAIRN_DCHECK(whole_count_ <= whole_limit_ && whole_limit_ <= kSlabsMax);
     if (whole_count_ == 0) return {};
     last_ = whole_[whole_count_ - 1];

@@ -17,15 +17,20 @@ class Lease {
  public:
   static constexpr unsigned kSlabsMax = 16;  // 1 MiB: one large write's worth
 
-  // A free bucket, or nothing when the tier is full for the account. `*fresh` says which part of
-  // the tier was leased anew, so that its pages can be populated in one call. The stock is one
-  // account's: what was left of another's goes back first.
+  struct Request {
+    SizeClass size_class;
+    unsigned wanted = 1;  // as many as will be taken one after another
+    AccountId account = AccountId::kNobody;
+  };
   struct Fresh {
     std::uint32_t first_slab = 0;
     std::uint32_t count = 0;
   };
-  FreshBlock take(BucketPool& pool, SizeClass size_class, const BlockWorker& worker,
-                  unsigned wanted, Fresh* fresh, AccountId account = AccountId::kNobody);
+  // A free bucket, or nothing when the tier is full for the account. `*fresh` says which part of
+  // the tier was leased anew, so that its pages can be populated in one call. The stock belongs to
+  // one account: the rest of another's goes back first.
+  FreshBlock take(BucketPool& pool, const Request& request, const BlockWorker& worker,
+                  Fresh* fresh);
 
   // Frees a bucket as BucketPool::release() does. A whole slab may stay in stock for the next
   // take(): who removes a file and writes it anew needs no search and no line of anybody else.

@@ -34,8 +34,8 @@ class AccountRegistryTest : public ::testing::Test {
     const auto account = static_cast<AccountId>(memory_.slot(self.slot()).account.load());
     for (unsigned count = 0; count < slabs; ++count) {
       Lease::Fresh fresh;
-      ASSERT_TRUE(lease.take(memory_.pool(TierId::kMemory), SizeClass::k64KiB,
-                             BlockWorker{&memory_.catalog(), self}, 1, &fresh, account));
+      ASSERT_TRUE(lease.take(memory_.pool(TierId::kMemory), {SizeClass::k64KiB, 1, account},
+                             BlockWorker{&memory_.catalog(), self}, &fresh));
     }
   }
 

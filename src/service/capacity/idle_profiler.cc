@@ -7,6 +7,8 @@
 #include <chrono>
 #include <future>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
@@ -26,14 +28,13 @@ Result<std::vector<profiler::DeviceProfile>> measure_place(const std::string& di
 }  // namespace
 
 IdleProfiler::IdleProfiler(const NodeMemory& memory, const NodeConfig& config,
-                           PlacementEngine& placement, Log log, Measure measure,
-                           profiler::ProfileStore store)
+                           PlacementEngine& placement, Log log, Profiling profiling)
     : memory_(memory),
       config_(config),
       placement_(placement),
       log_(std::move(log)),
-      measure_(measure ? std::move(measure) : measure_place),
-      store_(std::move(store)) {
+      profiling_(std::move(profiling)) {
+  CAIRN_CHECK(profiling_.measure != nullptr && log_ != nullptr);
   for (unsigned tier = 0; tier <= config.tiers.size(); ++tier) {
     if (memory.pool(static_cast<TierId>(tier)).slab_count() != 0 &&
         !placement.figures_of(tier).measured) {
@@ -41,6 +42,11 @@ IdleProfiler::IdleProfiler(const NodeMemory& memory, const NodeConfig& config,
     }
   }
 }
+
+IdleProfiler::IdleProfiler(const NodeMemory& memory, const NodeConfig& config,
+                           PlacementEngine& placement, Log log)
+    : IdleProfiler(memory, config, placement, std::move(log),
+                   Profiling{measure_place, profiler::ProfileStore()}) {}
 
 void IdleProfiler::start() {
   if (config_.profile_idle_ms == 0 || unmeasured_.empty()) return;
@@ -94,7 +100,8 @@ void IdleProfiler::run() {
 IdleProfiler::Outcome IdleProfiler::measure(unsigned tier) {
   const std::string directory = tier == 0 ? std::string() : config_.tiers[tier - 1].directory;
   std::atomic<bool> cancelled{false};
-  auto measurement = std::async(std::launch::async, [&] { return measure_(directory, cancelled); });
+  auto measurement =
+      std::async(std::launch::async, [&] { return profiling_.measure(directory, cancelled); });
   while (measurement.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready) {
     if (!pause(kLookMs) || calls_so_far() != calls_seen_) {
       cancelled = true;
@@ -117,7 +124,7 @@ IdleProfiler::Outcome IdleProfiler::measure(unsigned tier) {
 void IdleProfiler::take(unsigned tier, const std::vector<profiler::DeviceProfile>& profiles) {
   if (profiles.empty()) return;
   for (const profiler::DeviceProfile& profile : profiles) {
-    if (const Status saved = store_.save(profile); !saved)
+    if (const Status saved = profiling_.store.save(profile); !saved)
       log_("what was measured is known to this node alone: " + saved.message());
   }
   const auto slowest =

@@ -34,10 +34,17 @@ class IdleProfiler {
   using Measure = std::function<Result<std::vector<profiler::DeviceProfile>>(
       const std::string& directory, const std::atomic<bool>& cancelled)>;
 
-  // Measures with the profiler and keeps what it found in the default store, unless told otherwise.
+  // How tiers are measured, and where the profiles are kept.
+  struct Profiling {
+    Measure measure;
+    profiler::ProfileStore store;
+  };
+
   IdleProfiler(const NodeMemory& memory, const NodeConfig& config, PlacementEngine& placement,
-               Log log, Measure measure = nullptr,
-               profiler::ProfileStore store = profiler::ProfileStore());
+               Log log, Profiling profiling);
+  // Measures with the profiler, and keeps the profiles in the default store.
+  IdleProfiler(const NodeMemory& memory, const NodeConfig& config, PlacementEngine& placement,
+               Log log);
   ~IdleProfiler() { stop(); }
   IdleProfiler(const IdleProfiler&) = delete;
   IdleProfiler& operator=(const IdleProfiler&) = delete;
@@ -59,8 +66,7 @@ class IdleProfiler {
   const NodeConfig& config_;
   PlacementEngine& placement_;
   const Log log_;
-  const Measure measure_;
-  const profiler::ProfileStore store_;
+  const Profiling profiling_;
   std::vector<unsigned> unmeasured_;
   std::uint64_t calls_seen_ = 0;
   std::thread thread_;

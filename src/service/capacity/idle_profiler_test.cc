@@ -47,7 +47,7 @@ class IdleProfilerTest : public ::testing::Test {
           const std::lock_guard lock(mutex_);
           log_ += text;
         },
-        std::move(measure), profiler::ProfileStore(file_));
+        IdleProfiler::Profiling{std::move(measure), profiler::ProfileStore(file_)});
     profiler_->start();
   }
   bool wait_for(const std::function<bool()>& condition) {

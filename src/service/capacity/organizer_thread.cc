@@ -38,14 +38,13 @@ std::array<TierLimits, kTiersMax> watermarks_of(const NodeMemory& memory,
 }  // namespace
 
 OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config,
-                                 Flusher& flusher, PlacementEngine& placement,
-                                 const ReplacementPolicy& replacement)
+                                 Flusher& flusher, const Deciders& deciders)
     : memory_(memory),
       self_(self),
       config_(config),
       flusher_(flusher),
-      placement_(placement),
-      replacement_(replacement),
+      placement_(deciders.placement),
+      replacement_(deciders.replacement),
       headroom_(memory.pool(TierId::kMemory).slab_count()),
       free_slabs_before_(memory.pool(TierId::kMemory).free_slabs()) {
   const auto limits = watermarks_of(memory, config);

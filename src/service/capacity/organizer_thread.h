@@ -19,10 +19,16 @@
 
 namespace cairn::node {
 
+// What decides where blocks go, and which leave.
+struct Deciders {
+  PlacementEngine& placement;
+  const ReplacementPolicy& replacement;
+};
+
 class OrganizerThread {
  public:
   OrganizerThread(const NodeMemory& memory, Owner self, const NodeConfig& config, Flusher& flusher,
-                  PlacementEngine& placement, const ReplacementPolicy& replacement);
+                  const Deciders& deciders);
   ~OrganizerThread();
 
   void start();

@@ -121,8 +121,10 @@ class Stager::Staging {
     CAIRN_CHECK(length <= kBlockBytes);
     const std::uint16_t wanted = pages_touched(0, length);
     if (bring(memory_.directory().find(access.index, number), wanted)) return 0;
-    LockedBlock block =
-        lock_or_place(access, number, length, PlacementReason::kStaged, Lease::kSlabsMax);
+    LockedBlock block = lock_or_place(access, {.number = number,
+                                               .end = length,
+                                               .reason = PlacementReason::kStaged,
+                                               .blocks_wanted = Lease::kSlabsMax});
     if (!block) {
       outcome_.bytes_no_room += length;
       return 0;

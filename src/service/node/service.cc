@@ -221,8 +221,8 @@ class Service {
   ScratchSpace scratch_{memory_, clients_.service(), config_.node_directory + "/scratch"};
   // Learning, and what acts on it.
   Learners learners_{config_, memory_, clients_, placement_};
-  OrganizerThread organizer_{memory_,  clients_.service(), config_,
-                             flusher_, placement_,         learners_.replacement()};
+  OrganizerThread organizer_{memory_, clients_.service(), config_, flusher_,
+                             Deciders{placement_, learners_.replacement()}};
   PageWarmer warmer_{memory_};
   IdleProfiler profiler_{memory_, config_, placement_,
                          [](const std::string& text) { spdlog::info("{}", text); }};

@@ -68,8 +68,8 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
   // It stays on the account where it is.
   const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
   Move move;
-  move.fresh = actor.leases[raw(target)].take(memory_.pool(target), SizeClass::k64KiB,
-                                              actor.worker(), kBlocksMax, &fresh, account);
+  move.fresh = actor.leases[raw(target)].take(
+      memory_.pool(target), {SizeClass::k64KiB, kBlocksMax, account}, actor.worker(), &fresh);
   if (!move.fresh) return false;
   move.length = memory_.bucket_bytes(from);
   move.reason = reason;

@@ -33,6 +33,12 @@ struct PluginGuard {
   struct Thrown {
     char text[256] = "";
   };
+  // What a placement policy is to solve.
+  struct Problem {
+    const cairn_tier_view* tiers = nullptr;
+    std::uint32_t tier_count = 0;
+    const cairn_placement_request* request = nullptr;
+  };
   // One trip to a predictor: all that was read, then what comes next.
   struct Question {
     void* state = nullptr;
@@ -45,8 +51,7 @@ struct PluginGuard {
 
   const cairn_placement_policy* (*describe_policy)(Entry<cairn_placement_policy> entry,
                                                    Thrown* thrown);
-  int (*solve)(Solve solve, const cairn_tier_view* tiers, std::uint32_t tier_count,
-               const cairn_placement_request* request, cairn_placement* answer, Thrown* thrown);
+  int (*solve)(Solve solve, const Problem& problem, cairn_placement* answer, Thrown* thrown);
 
   const cairn_predictor* (*describe_predictor)(Entry<cairn_predictor> entry, Thrown* thrown);
   void* (*create)(const cairn_predictor& predictor, const cairn_read_stream& stream,

@@ -85,8 +85,8 @@ Placement PluginPolicy::solve(std::span<const TierView> tiers,
   for (const TierView& tier : tiers) call->tiers[call->tier_count++] = to_plugin(tier);
   call->request = to_plugin(request);
   const auto job = [guard = &plugin_->guard(), solve = plugin_->solve, call] {
-    call->failure = guard->solve(solve, call->tiers.data(), call->tier_count, &call->request,
-                                 &call->answer, &call->thrown);
+    const PluginGuard::Problem problem{call->tiers.data(), call->tier_count, &call->request};
+    call->failure = guard->solve(solve, problem, &call->answer, &call->thrown);
   };
   std::string thrown;
   switch (plugin_->thread().run(job, time_limit_, &thrown)) {

@@ -17,8 +17,8 @@ inline BucketIndex place_block(Actor& actor, ObjectIndex object, TierId tier, st
                                std::uint32_t recency_ms, AccountId account = AccountId::kNobody) {
   const NodeMemory& memory = *actor.memory;
   Lease::Fresh fresh;
-  FreshBlock free = actor.leases[raw(tier)].take(memory.pool(tier), SizeClass::k64KiB,
-                                                 actor.worker(), 1, &fresh, account);
+  FreshBlock free = actor.leases[raw(tier)].take(memory.pool(tier), {SizeClass::k64KiB, 1, account},
+                                                 actor.worker(), &fresh);
   EXPECT_TRUE(free) << "the tier is full";
   if (!free) return BucketIndex::kNone;
   LockedBlock block;
