@@ -108,7 +108,7 @@ ObjectIndex open_object(Actor& actor, Backing& backing, const StoreStatus& seen,
   const NodeMemory& memory = *actor.memory;
   Acquisition how;
   StoreStatus status = seen;
-  const ObjectIndex index = acquire_object(actor, file, &status, &how);
+  const ObjectIndex index = acquire_object(actor, backing, &status, &how);
   if (index == ObjectIndex::kNone) {
     memory.organizer_board().bell.ring();
     return index;
