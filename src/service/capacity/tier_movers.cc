@@ -34,10 +34,9 @@ TierMovers::~TierMovers() {
 
 bool TierMovers::is_short(unsigned tier) const {
   CAIRN_CHECK(tier < kTiersMax);
-  const BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
-  return pool.slab_count() != 0 &&
-         pool.common_slabs() <
-             memory_.organizer_board().low_slabs[tier].load(std::memory_order_relaxed);
+  const auto id = static_cast<TierId>(tier);
+  const BucketPool& pool = memory_.pool(id);
+  return pool.slab_count() != 0 && memory_.organizer_board().is_short(id, pool.common_slabs());
 }
 
 // Clients are told what each run may take, as long as runs compete or something is reserved, and

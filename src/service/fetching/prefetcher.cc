@@ -409,8 +409,8 @@ void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, 
     if (batch.is_full()) (void)batch.advance(actor);
   }
   (void)batch.finish(actor);
-  const auto low = memory_.organizer_board().low_slabs[raw(target)].load(std::memory_order_relaxed);
-  if (memory_.pool(target).common_slabs() < low) memory_.organizer_board().bell.ring();
+  OrganizerBoard& organizer = memory_.organizer_board();
+  if (organizer.is_short(target, memory_.pool(target).common_slabs())) organizer.bell.ring();
 }
 
 // What of it could not be fetched for want of room is left in `wanted`.
