@@ -39,10 +39,24 @@ struct Command {
   bool hidden = false;
 };
 
+// `run --node NAME [--] PROGRAM [ARGUMENTS]`, as scripts write it by the hundred, without the
+// declaration of all flags.
+bool takes_node_alone(const Arguments& arguments, RunOptions* options) {
+  const auto is_flag = [](const std::string& word) { return word.empty() || word[0] == '-'; };
+  if (arguments.size() < 3 || arguments[0] != "--node" || is_flag(arguments[1])) return false;
+  const size_t program = arguments[2] == "--" ? 3 : 2;
+  if (program == arguments.size() || (program == 2 && is_flag(arguments[2]))) return false;
+  options->node = arguments[1];
+  options->command_line.assign(arguments.begin() + static_cast<ptrdiff_t>(program),
+                               arguments.end());
+  return true;
+}
+
 int command_run(const Arguments& arguments) {
+  RunOptions options;
+  if (takes_node_alone(arguments, &options)) return run_program(options);
   CLI::App app("Runs a program with its file I/O buffered; ends when all its data is stored.",
                "cairn run");
-  RunOptions options;
   add_text(app, "--node", options.node, "Use the running node NAME instead of a private one",
            "NAME");
   add_setting_flags(app, options.settings, FlagOffer::kByRun);

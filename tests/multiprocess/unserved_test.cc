@@ -290,7 +290,9 @@ TEST(UnservedKeys, AFileWithoutAnObjectIsMetByWhoMakesOne) {
         (void)objects.acquire(key, StoreStamp{}, actor.self, actor.owners(), &how);
       } else if (const ObjectIndex index = objects.find(key); index != ObjectIndex::kNone) {
         objects.at(index).opens.store(0);
-        EXPECT_TRUE(objects.reclaim(index, actor.self, actor.owners()));
+        // The organizer may have been first, which looks for idle records where few are free.
+        EXPECT_TRUE(objects.reclaim(index, actor.self, actor.owners()) ||
+                    objects.find(key) == ObjectIndex::kNone);
       }
     }
   };
