@@ -56,27 +56,12 @@ RandomName random_name() {
   return name;
 }
 
-// What lets strangers exchange the files of the directory, and what to do about it; empty: nothing.
+// What lets everybody exchange the files of the directory, and what to do about it; empty: nothing.
 std::string danger_of(const struct statx& status, const std::string& directory) {
-  const uid_t self = sys::geteuid();
-  const bool is_root = self == 0;
-  if (!is_root && status.stx_uid != self && status.stx_uid != 0)
-    return "belongs to user " + std::to_string(status.stx_uid) + ": name a directory of your own";
-  if ((status.stx_mode & S_ISVTX) != 0) return {};
-  const bool is_own_group =
-      is_root || status.stx_gid == 0 || status.stx_gid == gid_t(sys::call(SYS_getegid));
-  std::string writer;
-  char letter = 'o';
-  if ((status.stx_mode & S_IWOTH) != 0) {
-    writer = "every user";
-  } else if ((status.stx_mode & S_IWGRP) != 0 && !is_own_group) {
-    writer = "group " + std::to_string(status.stx_gid);
-    letter = 'g';
-  } else {
-    return {};
-  }
-  return "can be written by " + writer + " and has no sticky bit: run chmod " + letter + "-w " +
-         directory + " or chmod +t " + directory + ", or name a directory of your own";
+  const bool is_open = (status.stx_mode & S_IWOTH) != 0 && (status.stx_mode & S_ISVTX) == 0;
+  if (!is_open) return {};
+  return "can be written by every user and has no sticky bit: run chmod o-w " + directory +
+         " or chmod +t " + directory + ", or name a directory of your own";
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 namespace cairn {
 
 // Opens `directory` for making files in it. Errors: kDenied, with the directory and what to do,
-// where strangers may exchange its files: another user owns it, or it has no sticky bit and every
-// user may write to it, or a group other than this process's own. Root may use the directories of
-// other users and groups.
+// where every user may exchange its files: all may write to it, and it has no sticky bit. A project
+// directory, to which its group may write, is not refused: files without a name cannot be
+// exchanged, and open_and_unlink_file() looks at what it has made.
 Result<int> open_safe_directory(const std::string& directory);
 
 // The same as a question: whether open_safe_directory() would open it.
