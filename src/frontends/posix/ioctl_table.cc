@@ -170,6 +170,14 @@ constexpr bool is_sound() {
   }
   return true;
 }
+static_assert(std::is_sorted(kSortedRules.begin(), kSortedRules.end(),
+                             [](const IoctlRule& a, const IoctlRule& b) {
+                               return a.request < b.request;
+                             }));
+// The kernel's numbers hold these sizes.
+static_assert(sizeof(MoveExtent) == 40 && sizeof(F2fsMoveRange) == 32);
+static_assert(sizeof(XfsExchangeRange) == 40 && sizeof(XfsCommitRange) == 88);
+static_assert(sizeof(FuseBackingMap) == 16);
 static_assert(is_sound(), "two rows of one request, or a structure that finds no room");
 static_assert(sizeof(SpaceReservation) == 48 && sizeof(XfsSwapExtents) == 192);
 

@@ -68,6 +68,8 @@ constexpr std::size_t kPageOfRequest = 4096;
 constexpr std::size_t kDestinationsMax =
     (kPageOfRequest - bytes_of(0)) / sizeof(file_dedupe_range_info);
 
+static_assert(kDestinationsMax > 0 && bytes_of(kDestinationsMax) <= kPageOfRequest);
+
 struct DedupeRequest {
   alignas(file_dedupe_range) std::array<std::byte, kPageOfRequest> bytes;
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/posix_locks.h"
@@ -28,6 +29,7 @@ constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
 namespace {
 
 int truncate_through(int fd, off_t size) {
+  CAIRN_DCHECK(fd >= 0 && size >= 0);
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   StoreStatus status;

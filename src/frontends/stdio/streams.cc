@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
@@ -113,6 +114,7 @@ FILE* reopen_stream(const char* path, const char* text, FILE* stream) {
   const StreamMode mode = parse_stream_mode(text);
   if (!mode.is_valid || !are_stdio_jumps_installed()) return real::freopen(path, text, stream);
   char own_path[40];
+  static_assert(sizeof own_path >= sizeof "/proc/self/fd/-2147483648");
   if (path == nullptr) {
     if (!is_ours(stream->_fileno)) return real::freopen(path, text, stream);
     snprintf(own_path, sizeof own_path, "/proc/self/fd/%d", stream->_fileno);
@@ -151,6 +153,7 @@ int print_to(int fd, const char* format, va_list arguments) {
       free(text);
       return -1;
     }
+    CAIRN_DCHECK(part <= length - written);
     written += static_cast<int>(part);
   }
   free(text);

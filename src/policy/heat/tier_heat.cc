@@ -105,6 +105,7 @@ ChangedSegment TierHeat::lift(Places::iterator at) {
   const auto& [key, place] = *at;
   const ChangedSegment segment{key, place.score, place.bytes};
   Tier& tier = tiers_[place.tier];
+  CAIRN_CHECK(place.bytes <= tier.used_bytes);
   tier.used_bytes -= place.bytes;
   tier.index.remove(key);
   places_.erase(at);
@@ -127,6 +128,7 @@ void TierHeat::shrink(std::size_t tier, double time, Origins* origins) {
   Tier& shrunk = tiers_[tier];
   while (shrunk.used_bytes > shrunk.capacity_bytes) {
     const auto coldest = shrunk.index.walk(HeatIndex::Order::kColdestFirst, time).next();
+    CAIRN_CHECK(coldest.has_value());  // whatever uses room is in the index
     settle(lift(coldest->key, origins), tier + 1, time, origins);
   }
 }

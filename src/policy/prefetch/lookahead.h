@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "base/check.h"
+
 namespace cairn {
 
 class Lookahead {
@@ -19,10 +21,13 @@ class Lookahead {
   static constexpr std::uint32_t kBlocksMin = 2;
   static constexpr std::uint32_t kBlocksMax = 256;
   static constexpr std::uint32_t kBlocksFirst = 8;
+  static_assert(kBlocksMin <= kBlocksFirst && kBlocksFirst <= kBlocksMax);
 
   Lookahead() = default;
   // Requires: kBlocksMin <= blocks <= kBlocksMax.
-  explicit Lookahead(std::uint32_t blocks) : blocks_(blocks) {}
+  explicit Lookahead(std::uint32_t blocks) : blocks_(blocks) {
+    CAIRN_DCHECK(blocks >= kBlocksMin && blocks <= kBlocksMax);
+  }
 
   // A read waited for blocks that were on their way, or had not been asked for yet: so many.
   void on_late(std::uint32_t blocks = 1);

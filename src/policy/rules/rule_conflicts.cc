@@ -75,6 +75,7 @@ class ConflictFinder {
     const bool bypass = never || placed.rule.mode == BufferingMode::kBypass;
     static constexpr std::array<const char*, 8> kOfBuckets = {
         "tier", "pin", "trigger", "policy", "priority", "prefetch", "keep", "reserve"};
+    static_assert(kOfBuckets.size() + 1 == kRuleProperties, "all properties but the mode");
     bool sets_anything = never || placed.has("mode");
     for (const char* field : kOfBuckets) {
       if (!placed.has(field)) continue;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "service/treatment/rule_json.h"
 
@@ -66,6 +67,8 @@ struct Explanation::Ranges {
   bool is_truncated = false;
 
   void add(Range range) {
+    CAIRN_CHECK(list.size() <= kRangesMax);
+    CAIRN_CHECK(list.empty() || is_truncated || list.back().end <= range.begin);  // in their order
     if (!list.empty() && list.back().continues(range)) {
       list.back().end = range.end;
     } else if (list.size() < kRangesMax) {

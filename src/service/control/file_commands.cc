@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/size_text.h"
 #include "service/control/explain.h"
 #include "service/control/reservation_wait.h"
@@ -46,6 +47,7 @@ Status check_pins(const NodeMemory& memory, const RuleRegistry& rules, const Fil
     const auto size = file.is_object() ? file.find("bytes") : file.end();
     if (size != file.end() && size->is_number_unsigned()) bytes += size->get<std::uint64_t>();
   }
+  CAIRN_CHECK(handling->home.has_value());  // what the rule names
   const TierId tier = *handling->home;
   const std::uint32_t slabs = memory.pool(tier).slab_count();
   const std::uint32_t kept_free = memory.header().low_slabs[raw(tier)].load();

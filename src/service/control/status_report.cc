@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "service/attachment/sweep.h"
 #include "service/control/drain_request.h"
@@ -204,6 +205,7 @@ Json StatusReport::tiers(const DirtyView& dirty) const {
     const BucketPool& pool = memory.pool(tier);
     const bool ram = index == 0;
     const bool is_swap = index > from_.config.tiers.size();
+    CAIRN_CHECK(!is_swap || index == from_.config.tiers.size() + 1);  // one, and the last
     tiers.push_back({{"name", tier_name(from_.config, index)},
                      {"kind", ram       ? "ram"
                               : is_swap ? "swap"
@@ -256,6 +258,7 @@ Json StatusReport::status() {
   const NodeMemory& memory = from_.memory;
   const Sample before = baseline();
   const Sample now = sample();
+  CAIRN_CHECK(before.at_ns <= now.at_ns);
   last_ = now;
   const double seconds = static_cast<double>(now.at_ns - before.at_ns) / 1e9;
   const DirtyView dirty = view_dirty(memory, from_.files, kUnstoredMax);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <shared_mutex>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "service/attachment/attach_server.h"
@@ -63,6 +64,7 @@ std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
   figures.push_back(profiler::figures_for("", profiler::TierKind::kMemory));
   for (const FileTierConfig& tier : config.tiers)
     figures.push_back(profiler::figures_for(tier.directory, profiler::TierKind::kDirectory));
+  CAIRN_CHECK(figures.size() == config.tiers.size() + 1);
   return figures;
 }
 
@@ -126,6 +128,7 @@ class Service {
     auto loaded = PredictorPlugin::load(
         config_.predictor_file, [](const std::string& complaint) { log_warning(complaint); });
     if (!loaded) return {loaded.status().code(), "prefetch.plugin: " + loaded.status().message()};
+    CAIRN_CHECK(predictor_ == nullptr && *loaded != nullptr);
     predictor_ = std::move(loaded.value());
     if (prefetcher_) prefetcher_->add(*predictor_, predictor_->name());
     spdlog::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);

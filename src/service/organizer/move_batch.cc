@@ -69,6 +69,7 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
                        actor.object(object).through.load() == 0 &&
                        memory_.directory().find(object, descriptor.block_number()) == from;
   if (!movable) return false;
+  CAIRN_CHECK(raw(target) < memory_.tier_count());
   Lease::Fresh fresh;
   // It stays on the account where it is.
   const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
@@ -101,11 +102,13 @@ std::byte* MoveBatch::staged(Flight& flight, std::size_t slot) const {
     if (sys::is_error(mapped)) return nullptr;
     flight.staging = static_cast<std::byte*>(mapped);
   }
+  CAIRN_CHECK(slot < kBlocksMax);
   return flight.staging + slot * kBlockBytes;
 }
 
 // The moves lie side by side on their device: one read fetches all of them.
 void MoveBatch::read_run(std::span<Move> run) const {
+  CAIRN_CHECK(!run.empty() && run.size() <= kBlocksMax);
   std::array<iovec, kBlocksMax> parts;
   for (std::size_t at = 0; at < run.size(); ++at) parts[at] = {run[at].bytes, run[at].length};
   const FileTier& tier = memory_.file_tier(memory_.tier_of(run[0].from()));
@@ -176,6 +179,7 @@ void MoveBatch::put(Flight& flight) {
 
 // The end of step 2, and step 3. A move whose bytes did not arrive is given up.
 std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
+  CAIRN_CHECK(flight.begins.size() == flight.writes.size());
   if (!flight.writes.empty()) writer_.wait(flight.writes);
   for (std::size_t index = 0; index < flight.writes.size(); ++index) {
     const BatchWrite& write = flight.writes[index];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "memory/tiers/promotion_bar.h"
 
@@ -11,6 +12,7 @@ namespace cairn {
 namespace {
 
 std::uint32_t mean_frequency(std::span<const BlockView> blocks) {
+  CAIRN_CHECK(!blocks.empty());
   std::uint64_t sum = 0;
   for (const BlockView& block : blocks) sum += block.frequency;
   return static_cast<std::uint32_t>(sum / blocks.size());
@@ -21,6 +23,7 @@ constexpr std::uint32_t kSlabsMin = 4;
 
 // What is written to a device in one operation.
 constexpr std::uint32_t kStretchBlocks = Lease::kSlabsMax;
+static_assert(kStretchBlocks <= MoveBatch::kBlocksMax);
 
 // For so long, accounts above their share get nothing of what others had to give in their place.
 constexpr std::int64_t kStrictNanos = 1'000'000'000;
@@ -37,6 +40,7 @@ TierLimits limits_for(std::uint32_t slabs, std::uint32_t low_percent, std::uint3
       std::max(share(high_percent), limits.low_slabs + std::min(kSlabsMin, slabs / 4));
   if (slabs > 0) limits.high_slabs = std::min(limits.high_slabs, slabs - 1);
   limits.low_slabs = std::min(limits.low_slabs, limits.high_slabs);
+  CAIRN_CHECK(limits.high_slabs < std::max(slabs, 1U));
   return limits;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -61,6 +63,7 @@ std::array<std::uint32_t, kAccountsMax> slabs_to_give(const TierUse& use, std::u
   for (unsigned at = 0; at < count; ++at) {
     excesses += excess(use[runs[at]]);
     weights += use[runs[at]].weight;
+    CAIRN_CHECK(weights > 0);
     down_to = std::max(0.0, (excesses - wanted) / weights);
     if (at + 1 < count && down_to >= level(use[runs[at + 1]])) {
       count = at + 1;

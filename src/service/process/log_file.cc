@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
@@ -63,6 +65,7 @@ void log_warning(const std::string& text) {
   Warnings& kept = warnings();
   const std::lock_guard lock(kept.mutex);
   if (std::find(kept.texts.begin(), kept.texts.end(), text) != kept.texts.end()) return;
+  CAIRN_CHECK(kept.texts.size() <= kWarningsKept);
   if (kept.texts.size() == kWarningsKept) kept.texts.erase(kept.texts.begin());
   kept.texts.push_back(text);
 }
