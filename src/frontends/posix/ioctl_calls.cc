@@ -97,7 +97,7 @@ class Translated {
     std::memcpy(&number, place(offset), sizeof number);
     return number;
   }
-  // What the kernel said in the structure is the caller's, but for the numbers.
+  // The caller gets the kernel's answer in the structure, but for the descriptor numbers.
   bool give_back(const Request& request) {
     if ((_IOC_DIR(request.number) & _IOC_READ) == 0) return true;
     for (const DescriptorPlace offset : rule_->descriptors) {

@@ -34,8 +34,8 @@ constinit RealCall<int(int, int, int, epoll_event*)> epoll_ctl{"epoll_ctl"};
 
 namespace {
 
-// Whether one of our descriptors is among the entries. What cannot be read is the kernel's to
-// refuse.
+// Whether one of our descriptors is among the entries. The kernel refuses entries that cannot be
+// read.
 bool has_ours(const pollfd* entries, nfds_t count) {
   constexpr nfds_t kAtOnce = 32;
   constexpr nfds_t kCountMax = 1U << 30;  // more than there can be descriptors

@@ -39,9 +39,9 @@ namespace {
 
 constexpr int kSignals = 64;
 
-// What the application asked for, in one word, so that a handler sees all of it or nothing: the
-// address (0 for the default action), and whether it takes three arguments and is to be called once
-// only.
+// The action that the application wants, in one word, so that a handler sees all of it or nothing:
+// the address (0 for the default action), and whether it takes three arguments and is to be called
+// once only.
 constexpr std::uint64_t kTakesInfo = std::uint64_t{1} << 63;
 constexpr std::uint64_t kOnce = std::uint64_t{1} << 62;
 // Not set where the wrapper is there although nobody asked for anything.

@@ -54,7 +54,7 @@ int truncate_through(int fd, off_t size) {
   return result;
 }
 
-// Of a process that is not served: the kernel cuts the file, once it is the kernel's.
+// Without a service for this process the kernel cuts the file, once it is the kernel's.
 bool truncate_unserved(const char* path, off_t size, int* result) {
   if (!may_be_buffered(path)) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);

@@ -71,7 +71,7 @@ FILE* open_stream(const char* path, const char* text) {
   return stream;
 }
 
-// What fdopen checks by the kernel's flags, which the placeholder does not have.
+// fdopen checks this by the kernel's flags, which the placeholder does not have.
 bool allows(const OpenFile& file, int stream_flags) {
   const int access = stream_flags & O_ACCMODE;
   if (access != O_WRONLY && !file.may_read) return false;
