@@ -161,7 +161,7 @@ Json Explanation::of(const ExplainRequest& request) const {
         {"kind", "done"}, {"known", false}, {"size", request.size}, {"rules", rules_json(request)}};
   }
   const Object& object = memory_.objects().at(index);
-  // Of what goes past the tiers nobody here knows the size.
+  // The service does not know the size of a file that goes past the tiers.
   const bool is_past =
       object.through.load() != 0 || object.handling().mode == BufferingMode::kBypass;
   const std::uint64_t size = is_past ? request.size : object.size.load();

@@ -36,7 +36,7 @@ void pin_resident(const NodeMemory& memory, const Json& file, bool pinned) {
   object.set_handling(handling);
 }
 
-// What is pinned can never leave: more than its tier has room for would fill that for good.
+// Pinned blocks never leave: more of them than the tier has room for would fill it for good.
 Status check_pins(const NodeMemory& memory, const RuleRegistry& rules, const FileRule& rule,
                   const Json& files) {
   if (!rule.pinned.value_or(false) || !rule.tier) return Status::ok();
@@ -111,7 +111,7 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
         status.message(),
         "the rule holds, and its files get the room as others leave it; reserve=0 ends it");
   }
-  // What is pinned no longer may have been all that could leave.
+  // The blocks that are pinned no more may be the only ones that can leave.
   memory_.wake_organizer();
   peer.send({{"kind", "done"}, {"rules", rules_.size()}});
 }

@@ -58,7 +58,7 @@ FlushOptions flush_options(const NodeConfig& config) {
                       config.flush_retry_ms, config.flush_amount_bytes};
 }
 
-// What was measured of each tier, or what its class lets expect; the RAM tier first.
+// The measured figures of each tier, or those of its class; the RAM tier first.
 std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
   std::vector<profiler::TierFigures> figures;
   figures.push_back(profiler::figures_for("", profiler::TierKind::kMemory));
@@ -73,7 +73,7 @@ class Service {
   Service(const NodeConfig& config, NodeDirectory& directory, NodeMemory memory)
       : config_(config), directory_(directory), memory_(std::move(memory)) {}
 
-  // Of a start that failed: threads that call each other end before any of them is gone.
+  // After a failed start, threads that call each other end before any of them is gone.
   ~Service() {
     reaper_.stop();
     learners_.stop();
@@ -118,7 +118,8 @@ class Service {
     (void)clients_.if_nobody(clients_.attach_count(), [this] { descriptors_.measure(); });
     learners_.events().note_deaths();
     loop_.note_departure();
-    // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
+    // The flusher stores the dirty data of the dead, and settles times that nobody else will
+    // settle.
     if (files_.count() != 0) flusher_.kick(false);
   }
 

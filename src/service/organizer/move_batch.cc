@@ -51,7 +51,7 @@ std::size_t MoveBatch::blocks_at_once(TierId tier) const {
   const ControlHeader& header = memory_.header();
   const std::uint32_t now = monotonic_coarse_ms();
   const bool is_read = now - header.device_read_ms[raw(tier)].load() < kRecentlyMs;
-  // Who waits for room waits longer than any reader.
+  // A program that waits for room waits longer than any reader.
   const bool is_wanted = now - header.room_wanted_ms.load() < kRecentlyMs;
   if (is_read && !is_wanted) return kBlocksBesideReads;
   const double bandwidth = header.tier_bandwidth[raw(tier)].load(std::memory_order_relaxed);
@@ -244,9 +244,9 @@ bool MoveBatch::commit(Actor& actor, Move& move) {
   return true;
 }
 
-// What was fetched ahead and goes where it is wanted waits there for its use; if it goes for any
-// other reason it was fetched in vain. `block` is where it is now, `from` the bucket that it has
-// left.
+// A block that was fetched ahead and goes where it is wanted waits there for its use. If it goes
+// for any other reason, the fetch was in vain. `block` is its new place, `from` the bucket that it
+// has left.
 void MoveBatch::carry_mark(const Move& move, BucketIndex from, LockedBlock& block) const {
   BlockDescriptor& old = memory_.block(from);
   const FetchJournal& fetches = memory_.fetches();

@@ -8,7 +8,7 @@
 namespace cairn {
 namespace {
 
-// What an account has beyond what is reserved for it, as far as it can leave.
+// The slabs of an account beyond its reservation, as far as they can leave.
 std::uint32_t excess(const AccountUse& account) {
   return account.used > account.reserved
              ? std::min(account.used - account.reserved, account.movable)

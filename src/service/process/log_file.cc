@@ -26,7 +26,7 @@ Warnings& warnings() {
   return all;
 }
 
-// What is in it can be exchanged while others log.
+// Its sinks can be exchanged while others log.
 const std::shared_ptr<spdlog::sinks::dist_sink_mt>& all_sinks() {
   static const auto kSinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
   return kSinks;

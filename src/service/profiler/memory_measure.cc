@@ -76,7 +76,7 @@ void bind_this_thread(const MemoryNode& node) {
   std::array<unsigned long, 16> nodes{};
   if (node.id >= nodes.size() * kWordBits) return;
   nodes[node.id / kWordBits] |= 1UL << (node.id % kWordBits);
-  // The kernel takes one bit less than it is told.
+  // The kernel takes one bit less than the argument says.
   (void)::syscall(SYS_set_mempolicy, MPOL_BIND, nodes.data(), nodes.size() * kWordBits + 1);
 }
 

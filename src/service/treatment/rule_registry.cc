@@ -364,7 +364,7 @@ std::vector<RuleRegistry::Decision> RuleRegistry::decisions(
     for (unsigned bit = 0; bit < 16; ++bit) {
       const auto property = static_cast<RuleRecord::Property>(1U << bit);
       if ((record.properties & open & property) == 0) continue;
-      // What is said of a part leaves the rest of the file open.
+      // A rule for a part leaves the rest of the file open.
       if (!record.speaks_of_part()) open = static_cast<std::uint16_t>(open & ~property);
       const auto place = std::upper_bound(
           decisions.begin(), decisions.end(), property,
