@@ -172,7 +172,7 @@ TEST_P(FileTierIo, PiecesOfABlockInAFileTierAreReadOnce) {
   const Transfers before_many = Transfers::now();
   read_pieces();
   EXPECT_LE(Transfers::now().reads - before_many.reads, 6u + 2);
-  // What another thread writes is seen at once.
+  // A write of another thread is seen at once.
   Actor other = make_actor();
   const ObjectAccess others{other, index_, *file_, service_};
   data[kBlockBytes + 5] ^= 0xff;

@@ -23,7 +23,7 @@
 
 namespace cairn {
 
-// What a data call works on: the thread, the file and the way to the service.
+// The things that a data call uses: the thread, the file and the way to the service.
 struct ObjectAccess {
   ObjectAccess(Actor& thread, ObjectIndex object, BackingFile& backing, HandOver& way,
                DescriptionIndex description = DescriptionIndex::kNone)

@@ -27,10 +27,10 @@ namespace {
 using testing::Tiers;
 using testing::Transfers;
 
-// A file and the byte array that it must agree with.
+// A file, and the byte array that holds the same bytes.
 class ObjectIo : public testing::ObjectOnTiers {
  protected:
-  // What the organizer does: clean blocks leave, or move down to the file tier.
+  // As the organizer does: clean blocks leave, or move down to the file tier.
   void evict_some() {
     for (std::uint32_t number = 0; number < 64; ++number) {
       if (random_() % 3 != 0) continue;
@@ -41,7 +41,7 @@ class ObjectIo : public testing::ObjectOnTiers {
     }
   }
 
-  // What the placement engine does: another plan, or another home for the file or a part of it.
+  // As the placement engine does: another plan, or another home for the file or a part of it.
   void place_differently() {
     if (memory_.tier_count() < 2) return;
     std::array<TierId, PublishedPlan::kElements> pattern;
@@ -180,7 +180,6 @@ TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
   EXPECT_EQ(tier_of(8), static_cast<TierId>(1)) << "a read does not move it up";
 }
 
-// What would be left to settle later had nobody to do it, and kept a changed size from being seen.
 // The kernel may have given up pages that a flush has written but not yet marked clean.
 TEST_P(ObjectIo, AFailedSyncWritesAgainWhatIsBeingStored) {
   const std::vector<char> bytes(kBlockBytes, 'x');
@@ -197,13 +196,14 @@ TEST_P(ObjectIo, AFailedSyncWritesAgainWhatIsBeingStored) {
     BlockProbe(*descriptor).set_state(BlockState::kFlushing);
   }
   redirty_object(actor_, index_);
-  // What the flush asks before it says that the block is clean.
+  // The flush compares the sequence before it says that the block is clean.
   EXPECT_NE(descriptor->sequence(), claimed_at);
   EXPECT_EQ(descriptor->state(), BlockState::kFlushing);
   EXPECT_EQ(memory_.objects().at(index_).dirty_blocks.load(), 1U);
   BlockProbe(*descriptor).claim_as(Owner());
 }
 
+// Times that were left for later would find nobody to settle them, and hide a changed size.
 TEST_P(ObjectIo, InThroughModeTheKernelsTimesAreTheTruth) {
   Object& object = access().object();
   object.mtime_ns.store(INT64_MAX / 2);

@@ -60,7 +60,7 @@ std::vector<HeatMove> TierHeat::place(std::span<const ChangedSegment> changed, d
 
 void TierHeat::settle(const ChangedSegment& segment, std::size_t fastest, double time,
                       Origins* origins) {
-  // What nobody uses is not worth a tier, nor is nothing.
+  // A segment that nobody uses, or that has no bytes, is not worth a tier.
   if (segment.bytes == 0 || !(segment.score.level > -std::numeric_limits<double>::infinity()))
     return;
   for (std::size_t tier = fastest; tier < tiers_.size(); ++tier) {

@@ -20,8 +20,8 @@ constexpr float kScoreOfTold = 0.9F;
 // A smaller advantage does not change the chosen predictor: two that take turns fetch more than
 // either.
 constexpr float kWorthMargin = 0.05F;
-// What a stream inherits lies between these: trusted from the first prediction on, but not for
-// long when it is wrong; or after the third that is right.
+// An inherited score lies between these: the predictor is trusted from the first prediction on, but
+// not for long when it is wrong; or after the third that is right.
 constexpr float kScoreInheritedMin = 0.1F;
 constexpr float kScoreInheritedMax = 0.55F;
 constexpr std::uint32_t kSpokenMin = 8;

@@ -38,7 +38,7 @@ class Lookahead {
   // gains from blocks that wait for it in slower tiers.
   bool is_at_most() const { return blocks_ == kBlocksMax; }
 
-  // What may be ahead of the reader at most. `factor`: StreamHints::ahead_factor().
+  // The most blocks that may be ahead of the reader. `factor`: StreamHints::ahead_factor().
   std::uint32_t blocks_ahead(unsigned factor = 1) const;
   // The same in reads of so many blocks; at least one. Requires: blocks_per_read > 0.
   std::uint32_t runs_ahead(std::uint32_t blocks_per_read, unsigned factor = 1) const;

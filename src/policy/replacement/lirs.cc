@@ -52,7 +52,7 @@ void Lirs::reference_high(PageId page) {
 void Lirs::take_in(PageId page) {
   if (low_count_ + queue_.size(0) >= capacity()) evict();
   CAIRN_DCHECK(low_count_ + queue_.size(0) < capacity());
-  // What has just left may have pushed this one out of memory.
+  // The page that has just left may have pushed this one out of memory.
   if (kind_of(page) == Kind::kGone) {
     --gone_count_;
     stack_.remove(page);

@@ -12,7 +12,7 @@ namespace cairn {
 namespace {
 
 constexpr std::string_view kMark = "{n}";
-// What a 64-bit number can hold whatever the digits are.
+// A 64-bit number holds so many digits, whatever they are.
 constexpr std::size_t kDigitsMax = 19;
 static_assert(kDigitsMax == std::numeric_limits<std::uint64_t>::digits10);
 
