@@ -37,7 +37,7 @@ class PlayedFilesTest : public ::testing::Test {
   void put(const std::string& path, const std::string& bytes) const {
     std::ofstream(fs::path(directory_) / path, std::ios::binary) << bytes;
   }
-  // What is said when it fails.
+  // The message of the failure.
   template <typename Action>
   static std::string failure_of(Action&& action) {
     try {

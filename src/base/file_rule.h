@@ -32,7 +32,7 @@ struct FileRule {
   std::uint64_t offset_end = kUnlimited;  // exclusive
   RuleAccess access = RuleAccess::kAny;
 
-  // What holds for them; what is not set is left to later rules and the defaults.
+  // The handling of these files; later rules and the defaults decide all that is not set.
   std::optional<BufferingMode> mode;
   std::optional<FlushTrigger> trigger;
   std::optional<std::string> tier;    // name of a tier of the node: new blocks go there first

@@ -20,6 +20,7 @@ enum class BufferingMode : std::uint8_t {
   kBypass      // not buffered
 };
 inline constexpr unsigned kBufferingModes = 4;
+static_assert(static_cast<unsigned>(BufferingMode::kBypass) + 1 == kBufferingModes);
 
 // What starts the flush of a persistent-async file. Whatever it is, data is flushed when the tiers
 // run short of room, by fsync(), by a drain and at the end of the run.
@@ -30,6 +31,7 @@ enum class FlushTrigger : std::uint8_t {
   kOnExit         // the end of the run
 };
 inline constexpr unsigned kFlushTriggers = 4;
+static_assert(static_cast<unsigned>(FlushTrigger::kOnExit) + 1 == kFlushTriggers);
 
 constexpr const char* name_of(BufferingMode mode) {
   constexpr const char* kNames[kBufferingModes] = {"persistent-async", "persistent-sync", "scratch",

@@ -47,7 +47,7 @@ constexpr std::uint32_t raw(HoldIndex index) { return static_cast<std::uint32_t>
 constexpr std::uint32_t raw(TierId id) { return static_cast<std::uint32_t>(id); }
 constexpr std::uint32_t raw(AccountId id) { return static_cast<std::uint32_t>(id); }
 
-// What lies behind this of a file has no block number, and is read and written past the buffer.
+// The bytes of a file behind this have no block number, and are read and written past the buffer.
 inline constexpr std::uint64_t kBlockableBytes = std::uint64_t{UINT32_MAX} << kBlockShift;
 
 // Requires: an offset below kBlockableBytes.

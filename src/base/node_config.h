@@ -100,8 +100,8 @@ struct NodeConfig {
   uint32_t clients_max = 1024;
   uint64_t objects_max = 0;
 
-  // What the run manages, so that `status` and `config` can say it; the clients get the same by
-  // CAIRN_BUFFER and CAIRN_EXCLUDE. Empty: the working directory of each run.
+  // The directories that the run manages, so that `status` and `config` can say it; the clients get
+  // the same by CAIRN_BUFFER and CAIRN_EXCLUDE. Empty: the working directory of each run.
   std::vector<std::string> buffer_directories;
   std::vector<std::string> buffer_exclude;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another user has put in the way beforehand: a file, a hard link, a symbolic link.
+// Things that another user has put in the way beforehand: a file, a hard link, a symbolic link.
 #include "base/private_file.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ class PrivateFile : public ::testing::Test {
     return text;
   }
 
-  // What a stranger's descriptor, opened before, reads after `ours` was written to.
+  // The bytes that a stranger's descriptor, opened before, reads after a write to `ours`.
   static std::string read_by_stranger(int strangers, int ours) {
     EXPECT_EQ(::pwrite(ours, "secret", 6, 0), 6);
     char seen[16] = {};

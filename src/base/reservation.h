@@ -20,7 +20,7 @@ struct Reservation {
 
 // "SIZE" or "TIER:SIZE". Returns: nothing when the text is neither.
 std::optional<Reservation> parse_reservation(std::string_view text);
-// What parse_reservation() reads again.
+// The text that parse_reservation() reads again.
 std::string reservation_text(const Reservation& reservation);
 
 }  // namespace cairn

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -62,6 +64,7 @@ std::optional<NumberAndUnit> split_number(std::string_view text) {
 }
 
 std::optional<uint64_t> scale(const NumberAndUnit& parts, uint64_t factor) {
+  CAIRN_DCHECK(factor > 0);
   if (parts.whole > kSizeMax / factor) return std::nullopt;
   const uint64_t whole = parts.whole * factor;
   const auto rest =
@@ -127,6 +130,7 @@ std::optional<uint64_t> parse_count(std::string_view text) {
 std::string format_size(uint64_t bytes) {
   static constexpr std::array<const char*, 7> kUnits = {"B",   "KiB", "MiB", "GiB",
                                                         "TiB", "PiB", "EiB"};
+  static_assert(kUnits.size() == kUnitLetters.size() + 1, "each letter is that of a unit");
   auto value = static_cast<double>(bytes);
   size_t unit = 0;
   // 999.5 and not 1024: "0.98 GiB" reads better than "1003 MiB", and never needs a fourth digit.

@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn {
 
 enum class StatusCode : std::uint8_t {
@@ -51,18 +53,28 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  // Requires: an error.
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+    CAIRN_DCHECK(!status_.is_ok());
+  }
 
   bool is_ok() const { return value_.has_value(); }
   explicit operator bool() const { return is_ok(); }
   const Status& status() const { return status_; }
-  T& value() { return *value_; }
-  const T& value() const { return *value_; }
-  T* operator->() { return &*value_; }
-  const T* operator->() const { return &*value_; }
-  T& operator*() { return *value_; }
-  const T& operator*() const { return *value_; }
+  // Requires: is_ok().
+  T& value() {
+    CAIRN_DCHECK(is_ok());
+    return *value_;
+  }
+  const T& value() const {
+    CAIRN_DCHECK(is_ok());
+    return *value_;
+  }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
 
  private:
   std::optional<T> value_;

@@ -20,7 +20,7 @@ class PrivateDescriptors {
   static void remove(int fd);
   // No private descriptor is above this.
   static int highest();
-  // Of a backing file or of the session.
+  // Whether the descriptor belongs to a backing file or to the session.
   static bool is_private(int fd);
   // The application wants this number. Returns false when it cannot have it.
   static bool make_room(int fd);

@@ -20,7 +20,7 @@
 
 namespace cairn {
 
-// What one read or write call transfers at most, as Linux has it.
+// The most bytes that one read or write call transfers, as in Linux.
 inline constexpr std::size_t kTransferMax = 0x7ffff000;
 static_assert(kTransferMax == (INT_MAX & ~(kPageBytes - 1)), "whole pages below 2 GiB");
 

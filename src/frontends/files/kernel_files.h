@@ -19,7 +19,7 @@ namespace cairn {
 class KernelFiles {
  public:
   static bool any();
-  // Of the table; less than it has in tests alone.
+  // How many entries of the table are used; only tests use fewer than it has.
   static void set_capacity(unsigned capacity);
   // `fd` is a real descriptor of a managed file. `known` is its object, if the caller has looked
   // for it. 0, or -errno when the file did not get into through mode: then the program must not use

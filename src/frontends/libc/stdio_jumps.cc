@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/ids.h"
 #include "base/system_call.h"
 #include "frontends/libc/real_calls.h"
@@ -50,6 +51,7 @@ ssize_t stream_write(FILE* stream, const void* data, ssize_t length) {
       stream->_flags |= kErrorSeen;
       break;
     }
+    CAIRN_DCHECK(written <= left);
     left -= written;
     next += written;
   }
@@ -145,6 +147,8 @@ void** table_of(FILE* stream) {
 
 bool install_stdio_jumps(const StdioCalls& calls) {
   if (installed) return true;
+  CAIRN_DCHECK(calls.is_ours != nullptr && calls.read != nullptr && calls.write != nullptr);
+  CAIRN_DCHECK(calls.seek != nullptr && calls.close != nullptr && calls.stat != nullptr);
   void** narrow = static_cast<void**>(dlsym(RTLD_NEXT, "_IO_file_jumps"));
   void** wide = static_cast<void**>(dlsym(RTLD_NEXT, "_IO_wfile_jumps"));
   if (narrow == nullptr || wide == nullptr || stderr == nullptr || table_of(stderr) != narrow)
@@ -162,6 +166,7 @@ bool install_stdio_jumps(const StdioCalls& calls) {
       {address_of(original.stat), address_of(stream_stat)},
   };
   constexpr unsigned kCount = sizeof replacements / sizeof replacements[0];
+  static_assert(kCount <= kTableEntries);
   if (!has_all(narrow, replacements, kCount) || !has_all(wide, replacements, kCount)) return false;
   ours = calls;
   const Pages pages = pages_of(narrow);

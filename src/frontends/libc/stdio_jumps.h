@@ -20,7 +20,7 @@
 
 namespace cairn {
 
-// What stands behind a buffered descriptor: libc's conventions (-1 and errno).
+// The calls on a buffered descriptor, with libc's conventions (-1 and errno).
 struct StdioCalls {
   bool (*is_ours)(int fd);
   ssize_t (*read)(int fd, void* buffer, size_t length);

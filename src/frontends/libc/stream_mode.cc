@@ -40,6 +40,8 @@ StreamMode parse_stream_mode(const char* mode) {
   *out++ = *mode;
   if (updates) *out++ = '+';
   const char* charset = std::strchr(mode, ',');
+  // Two letters and the end.
+  static_assert(sizeof parsed.for_descriptor > 3);
   const std::size_t room = sizeof parsed.for_descriptor - 3;
   if (charset != nullptr && std::strlen(charset) < room) std::strcpy(out, charset);
   return parsed;

@@ -44,7 +44,7 @@ struct Start {
   void* argument;
 };
 
-// What libc's fork handlers do for its fork.
+// Does the work of libc's fork handlers for a fork by clone().
 int run_in_child(void* start) {
   const Start copy = *static_cast<Start*>(start);
   after_fork_in_child();

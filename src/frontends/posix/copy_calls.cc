@@ -11,6 +11,7 @@
 #include <array>
 #include <limits>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -126,11 +127,13 @@ ssize_t copy(const End& from, const End& to, std::size_t length, bool waits = tr
     const ssize_t got = from.read(piece.bytes(), std::min(kPieceBytes, length - done));
     if (got <= 0) return done > 0 ? static_cast<ssize_t>(done) : got;
     const auto wanted = static_cast<std::size_t>(got);
+    CAIRN_DCHECK(wanted <= length - done);
     const ssize_t put = to.write(piece.bytes(), wanted);
     if (put < 0) {
       from.unread(wanted);
       return done > 0 ? static_cast<ssize_t>(done) : put;
     }
+    CAIRN_DCHECK(static_cast<std::size_t>(put) <= wanted);
     done += static_cast<std::size_t>(put);
     if (static_cast<std::size_t>(put) < wanted) {
       from.unread(wanted - static_cast<std::size_t>(put));

@@ -75,7 +75,7 @@ int duplicate_onto(int from, int to, bool close_on_exec) {
   if (is_child) {
     file = VforkShadow::find(from, file);
   } else {
-    // What sits at `to` is closed only if the kernel will do it.
+    // The descriptor at `to` is closed only if the kernel will do it.
     if (sys::fcntl(from, F_GETFD) < 0 || to < 0) return -EBADF;
     if (PrivateDescriptors::is_private(to) && !PrivateDescriptors::make_room(to)) return -EBUSY;
     if (DescriptorTable::find(to) != nullptr) forget_tracked(to);

@@ -110,6 +110,7 @@ PassedTable write_table(const Inherited* entries, unsigned count, bool for_child
   for (unsigned index = 0; index < count; ++index) {
     const OpenFile& file = *entries[index].file;
     if (entries[index].is_unheld) continue;
+    CAIRN_DCHECK(!for_child || entries[index].transit != HoldIndex::kNone);
     writer.add(ExecTableEntry{
         .fd = entries[index].fd,
         .description = raw(file.index),
@@ -172,6 +173,7 @@ int make_real_descriptor(OpenFile& file, bool* is_extra) {
 
 ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, unsigned count)
     : target_(target), is_child_(is_child), entries_(entries), count_(count) {
+  CAIRN_DCHECK(entries != nullptr || count == 0);
   if (target_.needs_real_files()) {
     store_everything();
     pass_real_descriptors();

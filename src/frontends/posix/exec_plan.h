@@ -43,8 +43,8 @@ unsigned count_inheritable();
 // table is the truth.
 unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity);
 
-// Makes a hold in transit for each entry, which another process takes over. Of the holds of one
-// record, the other process gives back all but one: a search for them here would take the square of
+// Makes a hold in transit for each entry, which another process takes over. That process keeps one
+// hold of each record and gives the others back: a search for them here would take the square of
 // their number. 0, or -errno when an entry can be had neither with a hold nor without.
 int make_transit_holds(Inherited* entries, unsigned count);
 void release_transit_holds(Inherited* entries, unsigned count);

@@ -51,8 +51,8 @@ long open_tree_managed(int directory, const char* path, unsigned flags) {
   return fd;
 }
 
-// Of this process itself it is a duplicate. Of another, as of a socket, a placeholder is what one
-// gets: it answers EBADF.
+// A descriptor of this process itself is duplicated. From another process, as from a socket, the
+// caller gets a placeholder, which answers EBADF.
 long get_descriptor(int process, int target, unsigned flags) {
   const long fd = sys::call(SYS_pidfd_getfd, process, target, flags);
   OpenFile* file = fd >= 0 ? DescriptorTable::find(target) : nullptr;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -57,6 +58,7 @@ class Translated {
  public:
   // False when none of its descriptors is ours, or the kernel will find it as unreadable as we do.
   bool translate(const Request& request, const IoctlRule& rule) {
+    CAIRN_DCHECK(rule.has_descriptor() && rule.bytes <= kIoctlBytesMax);
     rule_ = &rule;
     if (user_copy(bytes_.data(), request.pointer<void>(), rule.bytes) != 0) return false;
     bool is_ours = false;
@@ -68,6 +70,7 @@ class Translated {
     return is_ours;
   }
   int call(const Request& request) {
+    CAIRN_DCHECK(rule_ != nullptr);
     long argument = rule_->bytes == 0 ? request.argument : sys::word(bytes_.data());
     for (unsigned at = 0; at < files_.size(); ++at) {
       if (files_[at] == nullptr) continue;
@@ -84,14 +87,17 @@ class Translated {
   const std::array<OpenFile*, 2>& files() const { return files_; }
 
  private:
-  std::byte* place(DescriptorPlace offset) { return bytes_.data() + offset; }
+  std::byte* place(DescriptorPlace offset) {
+    CAIRN_DCHECK(offset >= 0 && offset + sizeof(int) <= rule_->bytes);
+    return bytes_.data() + offset;
+  }
   int number_at(const Request& request, DescriptorPlace offset) {
     if (offset == kIsArgument) return static_cast<int>(request.argument);
     int number = -1;
     std::memcpy(&number, place(offset), sizeof number);
     return number;
   }
-  // What the kernel said in the structure is the caller's, but for the numbers.
+  // The caller gets the kernel's answer in the structure, but for the descriptor numbers.
   bool give_back(const Request& request) {
     if ((_IOC_DIR(request.number) & _IOC_READ) == 0) return true;
     for (const DescriptorPlace offset : rule_->descriptors) {
@@ -135,6 +141,7 @@ int reserve(const Request& request, int mode) {
     std::int16_t type, whence;
     std::int64_t start, length;
   } range;
+  static_assert(sizeof range == 24, "the beginning of the kernel's struct space_resv");
   if (user_copy(&range, request.pointer<void>(), sizeof range) != 0) return -EFAULT;
   std::int64_t base = 0;
   if (range.whence == SEEK_CUR) {
@@ -195,6 +202,7 @@ int without_writer(const Request& request, const IoctlRule& rule) {
 }
 
 int control_file(const Request& request, const IoctlRule& rule) {
+  CAIRN_DCHECK(request.file != nullptr);
   switch (rule.effect) {
     case IoctlEffect::kHarmless:
       return request.ask_kernel();

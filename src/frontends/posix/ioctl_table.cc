@@ -94,7 +94,7 @@ using enum IoctlEffect;
 
 constexpr auto kSortedRules = [] {
   std::array rules = {
-      // Of every file system.
+      // Every file system has these.
       row(FIOCLEX, kCloseOnExec),
       row(FIONCLEX, kNoCloseOnExec),
       row(FIONBIO, kSetsStatusFlags),
@@ -133,7 +133,7 @@ constexpr auto kSortedRules = [] {
       row(FS_IOC_ENABLE_VERITY, kWantsNoWriter),
       row(FS_IOC_MEASURE_VERITY, kHarmless),
       row(FS_IOC_READ_VERITY_METADATA, kHarmless),
-      // Of one file system.
+      // One file system each has these.
       row(_IOR('f', 3, long), kHarmless),               // EXT4_IOC_GETVERSION
       row(_IO('f', 18), kHarmless),                     // EXT4_IOC_PRECACHE_EXTENTS
       row(_IOR('X', 30, std::uint32_t[3]), kHarmless),  // XFS_IOC_DIOINFO
@@ -170,6 +170,14 @@ constexpr bool is_sound() {
   }
   return true;
 }
+static_assert(std::is_sorted(kSortedRules.begin(), kSortedRules.end(),
+                             [](const IoctlRule& a, const IoctlRule& b) {
+                               return a.request < b.request;
+                             }));
+// The kernel's numbers hold these sizes.
+static_assert(sizeof(MoveExtent) == 40 && sizeof(F2fsMoveRange) == 32);
+static_assert(sizeof(XfsExchangeRange) == 40 && sizeof(XfsCommitRange) == 88);
+static_assert(sizeof(FuseBackingMap) == 16);
 static_assert(is_sound(), "two rows of one request, or a structure that finds no room");
 static_assert(sizeof(SpaceReservation) == 48 && sizeof(XfsSwapExtents) == 192);
 

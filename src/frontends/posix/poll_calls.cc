@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -33,8 +34,8 @@ constinit RealCall<int(int, int, int, epoll_event*)> epoll_ctl{"epoll_ctl"};
 
 namespace {
 
-// Whether one of our descriptors is among the entries. What cannot be read is the kernel's to
-// refuse.
+// Whether one of our descriptors is among the entries. The kernel refuses entries that cannot be
+// read.
 bool has_ours(const pollfd* entries, nfds_t count) {
   constexpr nfds_t kAtOnce = 32;
   constexpr nfds_t kCountMax = 1U << 30;  // more than there can be descriptors
@@ -72,6 +73,7 @@ class Entries {
   int take() {
     constexpr short kReady = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
     if (entries_ == nullptr) return -ENOMEM;
+    CAIRN_DCHECK(entries_ != few_ || count_ <= kFew);
     if (user_copy(entries_, given_, bytes()) != 0) return -EFAULT;
     int ready = 0;
     for (nfds_t index = 0; index < count_; ++index) {
@@ -85,6 +87,7 @@ class Entries {
   }
   // 0 or -errno.
   int give_back() const {
+    CAIRN_DCHECK(entries_ != nullptr);  // take() has filled it
     for (nfds_t index = 0; index < count_; ++index) {
       const pollfd& entry = entries_[index];
       const short came = entry.fd == kOurs ? entry.events : entry.revents;
@@ -161,6 +164,8 @@ class OurPart {
   // The kernel looks at whole words.
   std::size_t bytes() const {
     constexpr std::size_t kWordBits = 8 * sizeof(long);
+    static_assert(FD_SETSIZE % kWordBits == 0);
+    CAIRN_DCHECK(count_ > 0 && count_ <= FD_SETSIZE);
     return (static_cast<std::size_t>(count_) + kWordBits - 1) / kWordBits * sizeof(long);
   }
 

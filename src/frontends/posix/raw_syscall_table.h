@@ -10,8 +10,10 @@
 
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 
 // Newer than the headers of Debian 12; these have one number everywhere.
 // NOLINTBEGIN(readability-identifier-naming): the kernel's names.
@@ -127,8 +129,8 @@ inline constexpr long kCallsWithoutFiles[] = {
 #endif
 };
 
-// Descriptors of other kinds: sockets, pipes, queues, timers, namespaces. Of a buffered file they
-// want nothing, and say so of a placeholder as of the file, or with EBADF.
+// Descriptors of other kinds: sockets, pipes, queues, timers, namespaces. These calls refuse a
+// buffered file, and its placeholder with the same error or with EBADF.
 inline constexpr long kCallsOfOtherDescriptors[] = {
     SYS_socket, SYS_connect, SYS_accept, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg,
     SYS_shutdown, SYS_bind, SYS_listen, SYS_getsockname, SYS_getpeername, SYS_socketpair,
@@ -180,6 +182,14 @@ inline constexpr std::array<RawCall, kRawCallsMax> kRawCalls = [] {
   for (const long number : kRefusedCalls) table[number] = RawCall::kRefused;
   return table;
 }();
+
+static_assert(std::count(kRawCalls.begin(), kRawCalls.end(), RawCall::kTranslated) ==
+                  std::ssize(kTranslatedCalls),
+              "no number is twice in the group, or in another one");
+static_assert(std::count(kRawCalls.begin(), kRawCalls.end(), RawCall::kPrepared) ==
+              std::ssize(kPreparedCalls));
+static_assert(std::count(kRawCalls.begin(), kRawCalls.end(), RawCall::kRefused) ==
+              std::ssize(kRefusedCalls));
 
 inline RawCall treatment_of(long number) {
   const auto index = static_cast<unsigned long>(number);

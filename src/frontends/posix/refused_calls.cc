@@ -28,7 +28,7 @@ bool allows(int fd, int access) {
   return (flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == access;
 }
 
-// Of a pipe and a file, or of two files.
+// A tee between a pipe and a file, or between two files.
 ssize_t refuse_tee(int from, int to, size_t length, unsigned flags) {
   constexpr unsigned kKnown = SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT;
   if ((flags & ~kKnown) != 0) return -EINVAL;

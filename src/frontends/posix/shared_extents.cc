@@ -30,7 +30,7 @@ int control(int fd, unsigned long request, const void* argument) {
       sys::call(SYS_ioctl, fd, static_cast<long>(request), sys::word(argument)));
 }
 
-// What the kernel objects to before it looks at the range, or 0.
+// The kernel's objection before it looks at the range, or 0.
 int objection_to_clone(int to_fd, int from_fd) {
   file_clone_range probe{};
   probe.src_fd = real_descriptor(from_fd);
@@ -67,6 +67,8 @@ constexpr std::size_t bytes_of(std::size_t destinations) {
 constexpr std::size_t kPageOfRequest = 4096;
 constexpr std::size_t kDestinationsMax =
     (kPageOfRequest - bytes_of(0)) / sizeof(file_dedupe_range_info);
+
+static_assert(kDestinationsMax > 0 && bytes_of(kDestinationsMax) <= kPageOfRequest);
 
 struct DedupeRequest {
   alignas(file_dedupe_range) std::array<std::byte, kPageOfRequest> bytes;

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
@@ -38,17 +39,20 @@ namespace {
 
 constexpr int kSignals = 64;
 
-// What the application asked for, in one word, so that a handler sees all of it or nothing: the
-// address (0 for the default action), and whether it takes three arguments and is to be called once
-// only.
+// The action that the application wants, in one word, so that a handler sees all of it or nothing:
+// the address (0 for the default action), and whether it takes three arguments and is to be called
+// once only.
 constexpr std::uint64_t kTakesInfo = std::uint64_t{1} << 63;
 constexpr std::uint64_t kOnce = std::uint64_t{1} << 62;
 // Not set where the wrapper is there although nobody asked for anything.
 constexpr std::uint64_t kAsked = std::uint64_t{1} << 61;
 constexpr std::uint64_t kAddress = kAsked - 1;
+static_assert(kAddress >= (std::uint64_t{1} << 57) - 1, "an address of user space");
+static_assert(((kTakesInfo | kOnce | kAsked) & kAddress) == 0);
 constinit std::atomic<std::uint64_t> asked_for[kSignals + 1] = {};
 // siginterrupt() was called for these: bit n-1 for signal n.
 constinit std::atomic<std::uint64_t> interrupting{0};
+static_assert(kSignals <= 64, "a signal has a bit");
 
 constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
 
@@ -82,6 +86,7 @@ void queue_again(int signal, siginfo_t* info) {
 // Back into the queue of this thread, blocked until the gate opens. The interrupted code's mask is
 // what the kernel restores when the wrapper returns.
 void defer(int signal, siginfo_t* info, void* context) {
+  CAIRN_DCHECK(signal_gate.held != 0);
   auto* interrupted = static_cast<ucontext_t*>(context);
   sigaddset(&interrupted->uc_sigmask, signal);
   signal_gate.deferred |= bit_of(signal);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/posix_locks.h"
@@ -29,6 +30,7 @@ constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
 namespace {
 
 int truncate_through(int fd, off_t size) {
+  CAIRN_DCHECK(fd >= 0 && size >= 0);
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   StoreStatus status;
@@ -53,7 +55,7 @@ int truncate_through(int fd, off_t size) {
   return result;
 }
 
-// Of a process that is not served: the kernel cuts the file, once it is the kernel's.
+// Without a service for this process the kernel cuts the file, once it is the kernel's.
 bool truncate_unserved(const char* path, off_t size, int* result) {
   if (!may_be_buffered(path)) return false;
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);

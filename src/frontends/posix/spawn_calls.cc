@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -83,7 +84,9 @@ class SpawnPlan {
     capacity_ = tracked + (notes_ != nullptr ? notes_->count() : 0) + 1;
     map_ = static_cast<ChildDescriptor*>(malloc(capacity_ * sizeof(ChildDescriptor)));
     entries_ = static_cast<Inherited*>(malloc(capacity_ * sizeof(Inherited)));
-    opened_ = static_cast<Opened*>(malloc(capacity_ * sizeof(Opened)));
+    // An action may open a file here, which a program outside the run gets as one more description.
+    opened_capacity_ = 2 * capacity_;
+    opened_ = static_cast<Opened*>(malloc(opened_capacity_ * sizeof(Opened)));
     is_able_ = is_readable && map_ != nullptr && entries_ != nullptr && opened_ != nullptr;
   }
   SpawnPlan(const SpawnPlan&) = delete;
@@ -193,6 +196,7 @@ class SpawnPlan {
   // This process opens a file that may be buffered and hands it over; the child does all else, and
   // meets every error.
   int apply_open(const SpawnAction& action) {
+    CAIRN_DCHECK(action.path != nullptr);
     const int fd =
         is_file(action) ? ::open(action.path, action.flags | O_CLOEXEC, action.mode) : -1;
     const int floor = std::max(notes_->highest(), action.fd) + 1;
@@ -204,6 +208,7 @@ class SpawnPlan {
       erase(action.fd, action.fd);
       return real::addopen(&built_, action.fd, action.path, action.flags, action.mode);
     }
+    CAIRN_DCHECK(opened_count_ < opened_capacity_);
     opened_[opened_count_++] = {.fd = high, .object = object};
     set(action.fd, high, DescriptorTable::find(high), (action.flags & O_CLOEXEC) == 0);
     return real::adddup2(&built_, high, action.fd);
@@ -249,6 +254,7 @@ class SpawnPlan {
   }
 
   void collect() {
+    CAIRN_DCHECK(count_ == 0 && map_count_ <= capacity_);
     for (unsigned index = 0; index < map_count_; ++index) {
       if (!map_[index].survives) continue;
       entries_[count_++] = Inherited{.fd = map_[index].fd,
@@ -258,6 +264,7 @@ class SpawnPlan {
   }
 
   int pass_on() {
+    CAIRN_DCHECK(has_built_);
     int error = 0;
     if (!target_.needs_real_files()) error = -make_transit_holds(entries_, count_);
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
@@ -272,6 +279,7 @@ class SpawnPlan {
         error = -descriptor;
       else if (entries_[index].is_placeholder)
         error = real::adddup2(&built_, descriptor, entries_[index].fd);
+      CAIRN_DCHECK(!is_extra || opened_count_ < opened_capacity_);
       if (is_extra) opened_[opened_count_++] = {.fd = descriptor, .object = file.object};
     }
     if (error != 0) give_up_holds();
@@ -293,6 +301,7 @@ class SpawnPlan {
   Inherited* entries_ = nullptr;
   unsigned count_ = 0;
   Opened* opened_ = nullptr;
+  unsigned opened_capacity_ = 0;
   unsigned opened_count_ = 0;
 };
 

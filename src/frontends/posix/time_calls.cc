@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <utime.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -109,6 +110,7 @@ int set_object_times(Actor& actor, ObjectIndex index, const timespec* times, Cal
   int result = call(given);
   // Any process that may write a file may set it to now, but only the owner to a time.
   if (result == -EPERM && asked != times) result = call(given = asked = times);
+  CAIRN_DCHECK((given == nullptr) == (asked == nullptr));
   StoreStatus status;
   if (result != 0 || look(&status) < 0 || !(status.key == object.key())) return result;
   adopt_times(actor, index, with_requested(status.stamp, asked, given), sets_mtime(times));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program wants done to a child's descriptors before it starts (posix_spawn_file_actions_t),
-// readable.
+// The changes that a program wants to a child's descriptors before it starts
+// (posix_spawn_file_actions_t), readable.
 //
 // libc keeps the actions in a form of its own, so the hooks note each one as it is added. The notes
 // hang on the unused tail of the application's object: copies of the object share them, as they

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vfork children did to descriptors of ours.
+// Notes of the changes that vfork children make to descriptors of ours.
 //
 // Between vfork and exec a child works in its parent's memory with a descriptor table of its own: a
 // close() or dup2() there must reach the kernel and leave our table, which is the parent's, alone.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 
@@ -34,6 +35,7 @@ bool take_buffered(void* buffer, size_t size, size_t count, FILE* stream) {
   size_t length = 0;
   if (__builtin_mul_overflow(size, count, &length) || length == 0 || stream->_mode > 0)
     return false;
+  CAIRN_DCHECK(stream->_IO_read_ptr <= stream->_IO_read_end);
   const auto held = static_cast<size_t>(stream->_IO_read_end - stream->_IO_read_ptr);
   if (length > held) return false;
   memcpy(buffer, stream->_IO_read_ptr, length);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
@@ -70,7 +71,7 @@ FILE* open_stream(const char* path, const char* text) {
   return stream;
 }
 
-// What fdopen checks by the kernel's flags, which the placeholder does not have.
+// fdopen checks this by the kernel's flags, which the placeholder does not have.
 bool allows(const OpenFile& file, int stream_flags) {
   const int access = stream_flags & O_ACCMODE;
   if (access != O_WRONLY && !file.may_read) return false;
@@ -113,6 +114,7 @@ FILE* reopen_stream(const char* path, const char* text, FILE* stream) {
   const StreamMode mode = parse_stream_mode(text);
   if (!mode.is_valid || !are_stdio_jumps_installed()) return real::freopen(path, text, stream);
   char own_path[40];
+  static_assert(sizeof own_path >= sizeof "/proc/self/fd/-2147483648");
   if (path == nullptr) {
     if (!is_ours(stream->_fileno)) return real::freopen(path, text, stream);
     snprintf(own_path, sizeof own_path, "/proc/self/fd/%d", stream->_fileno);
@@ -151,6 +153,7 @@ int print_to(int fd, const char* format, va_list arguments) {
       free(text);
       return -1;
     }
+    CAIRN_DCHECK(part <= length - written);
     written += static_cast<int>(part);
   }
   free(text);

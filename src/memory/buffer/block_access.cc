@@ -26,8 +26,8 @@ bool is_news_for_organizer(const NodeMemory& memory, TierId tier) {
          free > placement.plan_high_slabs[raw(tier)].load(std::memory_order_relaxed);
 }
 
-// Whose room a block takes: the rule's that reserves some for the file, else that of whoever brings
-// it.
+// The account that pays for a block: that of the rule that reserves room for the file, else that of
+// the process that brings the block.
 AccountId account_for(const Actor& actor, const PartHandling& part) {
   if (__builtin_expect(!part.account, 1)) return actor.account();
   return actor.memory->accounts().is_of_rule(*part.account) ? *part.account : actor.account();
@@ -131,7 +131,7 @@ unsigned first_reserved(const Actor& actor, ObjectIndex object, AccountId accoun
   return planned;
 }
 
-// Who holds the locks of other blocks has none.
+// A caller that holds other block locks must not wait.
 enum class Patience : std::uint8_t { kNone, kForRoom };
 
 // A bucket where the plan wants the block, else in the next slower tier that has room, else in the
@@ -262,8 +262,8 @@ bool is_kept_out(const ObjectHandling& handling, const PartHandling& part) {
   return part.never_buffered && handling.mode != BufferingMode::kScratch;
 }
 
-// Whether what is read is placed in RAM or not at all. What a rule or a policy has given a home is
-// theirs, and a scratch file has no other place.
+// Whether a block that is read goes into RAM or nowhere. A rule or a policy that has given it a
+// home decides that, and a scratch file has no other place.
 bool stays_above(const NodeMemory& memory, const ObjectHandling& handling, const PartHandling& part,
                  PlacementReason reason) {
   return reason == PlacementReason::kRead && !part.home && !handling.home &&
@@ -405,7 +405,7 @@ ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* 
   ssize_t got = 0;
   const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
   if (offset < stored) {
-    // What is fetched ahead gives way to a program that waits.
+    // Fetching ahead gives way to a program that waits.
     std::atomic<std::uint32_t>& demands =
         access.actor.memory->events(access.actor.self.slot()).demands;
     const SignalGateGuard gate;  // a handler that jumps out would leave the demand behind

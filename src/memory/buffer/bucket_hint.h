@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the blocks of an open file probably are. What is written in one go lies in one run of
-// buckets, so a block's bucket is its number plus a constant; the directory need not be asked, and
-// its cache miss does not stand before the data's.
+// Where the blocks of an open file probably are. A file that is written in one go lies in one run
+// of buckets, so a block's bucket is its number plus a constant. That saves the look into the
+// directory, whose cache miss would stand before that of the data.
 //
 // A guess is only ever a guess: the descriptor says whether the block is there. Files that lie
 // scattered lose the trust after a few wrong guesses and are looked up in the directory.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a flush leaves behind that could not store all of its batch.
+// The blocks that a flush leaves behind when it could not store all of its batch.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

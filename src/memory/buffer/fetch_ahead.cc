@@ -90,7 +90,7 @@ Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned coun
   const Object& object = access.object();
   const std::uint32_t shape = object.shape_sequence.load(std::memory_order_seq_cst);
   if ((shape & 1) != 0 || object.through.load(std::memory_order_acquire) != 0) return result;
-  // What lies behind the store's end is zeros, which cost nothing to make when they are wanted.
+  // Behind the store's end are zeros, which cost nothing to make when they are wanted.
   const std::uint64_t size = std::min(object.size.load(std::memory_order_acquire),
                                       object.store_size.load(std::memory_order_acquire));
   FetchRun run(access, first, size);

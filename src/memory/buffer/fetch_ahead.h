@@ -2,8 +2,8 @@
 // Bringing blocks into RAM before anybody asks for them: the service's way in to the blocks, beside
 // that of the data calls (memory/buffer/object_io.h).
 //
-// A block that is fetched is locked until its bytes are there, so that whoever asks for it
-// meanwhile waits for the read that is under way instead of beginning another one.
+// A block that is fetched is locked until its bytes are there, so that a program that wants it
+// meanwhile waits for the read under way instead of beginning another one.
 //
 // Thread safety: any thread; several may fetch of one object.
 #pragma once
@@ -25,7 +25,7 @@ inline constexpr unsigned kFetchBlocksMax = 16;
 
 // Reads blocks from `first` on that are in no tier into RAM, in one operation, and marks them as
 // not used yet. Ends at the first block that is resident, at the end of the file, or when room runs
-// short. `predictor` is whom they are counted for. Requires: 0 < count <= kFetchBlocksMax.
+// short. The blocks count for `predictor`. Requires: 0 < count <= kFetchBlocksMax.
 Fetched fetch_ahead(const ObjectAccess& access, BlockNumber first, unsigned count,
                     std::uint8_t predictor);
 

@@ -58,7 +58,7 @@ class FetchAhead : public ::testing::Test {
     return fetch_ahead(access(), static_cast<BlockNumber>(first), count, kPredictor);
   }
   FetchJournal::Line& line() { return memory_.fetches().of(kPredictor); }
-  // Reads, compares, and returns what the service is told about it.
+  // Reads, compares, and returns the kind of the event that the service gets.
   AccessKind read(std::uint64_t offset, std::size_t length) {
     std::vector<unsigned char> buffer(length);
     EXPECT_EQ(read_object(access(), offset, buffer.data(), length), static_cast<ssize_t>(length));
@@ -180,7 +180,7 @@ TEST_F(FetchAhead, AnErrorOfTheStoreLeavesNothingBehind) {
   EXPECT_EQ(read(0, 100), AccessKind::kMiss);
 }
 
-// What another thread fetches never shows a byte that is not the file's, whatever is written, cut
+// A fetch of another thread never shows a byte that is not the file's, whatever is written, cut
 // off and evicted meanwhile.
 TEST_F(FetchAhead, FetchesBesideWritesAndTruncationsChangeNothing) {
   std::mt19937_64 random(7);

@@ -224,8 +224,8 @@ struct PieceOf {
   std::size_t length;
 };
 
-// How many blocks are read now for the sake of a piece; 0: no more than the piece. Who goes on in
-// order gets twice as many as the last time.
+// How many blocks are read now for the sake of a piece; 0: no more than the piece. A sequential
+// read gets twice as many as the last one.
 unsigned blocks_ahead(const BounceCopy& copy, ObjectIndex object, BlockNumber number) {
   const bool in_order =
       copy.object == object && (number == copy.number || raw(number) == raw(copy.number) + 1);

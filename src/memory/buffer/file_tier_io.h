@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks that are used in their file tier, without a place in memory: few operations of the device.
 //
-// Large requests stay large. A device that is asked for 64 KiB at a time gives a third of its rate,
-// so neighbouring blocks are read and written at once. Small ones become larger: who reads a block
-// in pieces gets the rest of it from the copy that came with the second piece, and who goes on in
-// order gets two, four and at last sixteen blocks with one operation.
+// Large requests stay large. With requests of 64 KiB a device gives a third of its rate, so
+// neighbouring blocks are read and written at once. Small requests become larger: the second piece
+// of a block brings a copy that serves the rest of it, and sequential reads bring two, four and at
+// last sixteen blocks with one operation.
 //
 // Thread safety: any thread. Reads take no lock: the copy counts if no block's sequence has moved,
 // as for a hit (memory/buffer/read_hit.h). Writes hold the locks of fresh blocks, which nobody else

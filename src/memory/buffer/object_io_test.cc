@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random reads, writes, truncations, flushes and evictions of one file against a byte array, in one
-// process.
+// process, and what the store sees of the calls.
 #include "memory/buffer/object_io.h"
 
 #include <fcntl.h>
@@ -9,71 +9,31 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/clock.h"
-#include "memory/backing/posix_backing.h"
-#include "memory/buffer/block_access.h"
 #include "memory/buffer/fetch_ahead.h"
-#include "memory/buffer/object_lifecycle.h"
-#include "memory/buffer/testing/accepting_service.h"
+#include "memory/buffer/testing/object_on_tiers.h"
 #include "memory/catalog/testing/block_probe.h"
-#include "memory/tiers/promotion_bar.h"
-#include "memory/tiers/testing/test_memory.h"
+#include "memory/flush/flush_object.h"
 
 namespace cairn {
 namespace {
 
-struct Tiers {
-  unsigned memory_slabs;
-  unsigned file_slabs;
-};
+using testing::Tiers;
+using testing::Transfers;
 
-class ObjectIo : public ::testing::TestWithParam<Tiers> {
+// A file, and the byte array that holds the same bytes.
+class ObjectIo : public testing::ObjectOnTiers {
  protected:
-  void SetUp() override {
-    fd_ = testing::make_unnamed_file();
-    ASSERT_GE(fd_, 0);
-    MemoryShape shape;
-    shape.tier_bytes[0] = GetParam().memory_slabs * kBlockBytes;
-    shape.tier_bytes[1] = GetParam().file_slabs * kBlockBytes;
-    shape.clients_max = 8;
-    auto memory = NodeMemory::create(shape, {"", "/var/tmp"});
-    ASSERT_TRUE(memory.is_ok()) << memory.status().message();
-    memory_ = std::move(memory.value());
-    service_.memory = &memory_;
-    file_.emplace(fd_, O_RDWR);
-    actor_ = make_actor();
-    StoreStatus status;
-    ASSERT_EQ(store_status(fd_, &status), 0);
-    index_ = open_object(actor_, *file_, status, true);
-    ASSERT_NE(index_, ObjectIndex::kNone);
-    memory_.objects().at(index_).clear(kObjectUnlinked);
-  }
-  void TearDown() override {
-    actor_.drop_leases();
-    close(fd_);
-  }
-
-  Actor make_actor() {
-    Actor actor;
-    actor.memory = &memory_;
-    actor.self = memory_.owners().current(2);
-    actor.counters = &memory_.slot(2).shards[0];
-    return actor;
-  }
-  ObjectAccess access() { return ObjectAccess{actor_, index_, *file_, service_}; }
-
-  // What the organizer does: clean blocks leave, or move down to the file tier.
-  void evict(std::mt19937_64& random) {
+  // As the organizer does: clean blocks leave, or move down to the file tier.
+  void evict_some() {
     for (std::uint32_t number = 0; number < 64; ++number) {
-      if (random() % 3 != 0) continue;
+      if (random_() % 3 != 0) continue;
       LockedBlock block = lock_resident(actor_, index_, static_cast<BlockNumber>(number));
       if (!block || block.descriptor().dirty_pages() != 0) continue;
       if (UnclaimedBlock unclaimed(block); unclaimed)
@@ -81,143 +41,90 @@ class ObjectIo : public ::testing::TestWithParam<Tiers> {
     }
   }
 
-  // A set of one statement about some of the file's blocks.
-  std::uint8_t part(std::uint32_t first, std::uint32_t last, PartProperty property,
-                    std::uint8_t value) {
-    PartStatement statement;
-    statement.first_block = first;
-    statement.last_block = last;
-    statement.property = property;
-    statement.value = value;
-    PartSet set;
-    EXPECT_TRUE(set.add(memory_.rules().parts().add(statement)));
-    return memory_.rules().parts().intern(set);
-  }
-
-  // What the placement engine does: another plan, or another home for the file or a part of it.
-  void place_differently(std::mt19937_64& random) {
+  // As the placement engine does: another plan, or another home for the file or a part of it.
+  void place_differently() {
     if (memory_.tier_count() < 2) return;
     std::array<TierId, PublishedPlan::kElements> pattern;
-    for (TierId& tier : pattern) tier = static_cast<TierId>(random() % memory_.tier_count());
+    for (TierId& tier : pattern) tier = static_cast<TierId>(random_() % memory_.tier_count());
     memory_.placement_board().plans[0].store(pattern);
-    memory_.placement_board().keeps_together.store(random() % 2);
+    memory_.placement_board().keeps_together.store(random_() % 2);
     ObjectHandling handling;
-    if (random() % 2 == 0) handling.home = static_cast<TierId>(random() % memory_.tier_count());
-    if (random() % 3 == 0) handling.parts = part(1, 4, PartProperty::kNeverBuffer, 1);
-    if (random() % 3 == 0) handling.parts = part(3, 9, PartProperty::kHome, 1);
+    if (random_() % 2 == 0) handling.home = static_cast<TierId>(random_() % memory_.tier_count());
+    if (random_() % 3 == 0) handling.parts = part(1, 4, PartProperty::kNeverBuffer, 1);
+    if (random_() % 3 == 0) handling.parts = part(3, 9, PartProperty::kHome, 1);
     access().object().set_handling(handling);
   }
-  TierId tier_of(std::uint32_t number) {
-    const auto block = static_cast<BlockNumber>(number);
-    return memory_.tier_of(memory_.directory().find(index_, block));
+
+  void write_some(std::uint64_t offset, std::size_t length) {
+    const std::uint64_t at =
+        random_() % 2 == 0 ? std::min<std::uint64_t>(offset, model_.size()) : offset % 400'000;
+    for (std::size_t i = 0; i < length; ++i) buffer_[i] = static_cast<unsigned char>(random_());
+    ASSERT_EQ(write_object(access(), at, buffer_.data(), length), static_cast<ssize_t>(length));
+    if (model_.size() < at + length) model_.resize(at + length);
+    std::copy_n(buffer_.begin(), length, model_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  void read_some(std::uint64_t offset, std::size_t length) {
+    const ssize_t got = read_object(access(), offset, buffer_.data(), length);
+    const std::size_t expected =
+        offset >= model_.size() ? 0 : std::min<std::size_t>(length, model_.size() - offset);
+    ASSERT_EQ(got, static_cast<ssize_t>(expected));
+    const auto begin = static_cast<std::ptrdiff_t>(std::min<std::size_t>(offset, model_.size()));
+    ASSERT_TRUE(std::equal(buffer_.begin(), buffer_.begin() + got, model_.begin() + begin));
+  }
+  void truncate_to_some_size() {
+    const std::uint64_t size = random_() % (model_.size() + 100'000);
+    ASSERT_EQ(truncate_object(access(), size), 0);
+    model_.resize(size);
+  }
+  void take_a_step() {
+    constexpr std::uint64_t kSizeMax = 2'000'000;
+    const std::uint64_t offset = random_() % kSizeMax;
+    const std::size_t length = (random_() % 4 == 0 ? random_() % 300'000 : random_() % 9000) + 1;
+    const std::uint64_t what = random_() % 10;
+    if (what < 4) {
+      write_some(offset, length);
+    } else if (what < 7) {
+      read_some(offset, length);
+    } else if (what == 7) {
+      if (random_() % 4 == 0) truncate_to_some_size();
+    } else if (what == 8) {
+      ASSERT_EQ(sync_object(access(), false, nullptr), 0);
+    } else {
+      evict_some();
+      (void)fetch_ahead(access(), block_of(offset), static_cast<unsigned>(1 + random_() % 16), 0);
+      if (random_() % 4 == 0) place_differently();
+    }
+  }
+  void expect_stored() {
+    std::vector<unsigned char> stored(model_.size() + 1);
+    ASSERT_EQ(pread(fd_, stored.data(), stored.size(), 0), static_cast<ssize_t>(model_.size()));
+    stored.pop_back();
+    EXPECT_TRUE(stored == model_);
+    EXPECT_EQ(access().object().dirty_blocks.load(), 0u);
+    EXPECT_EQ(memory_.flusher_board().dirty_bytes.load(), 0u);
   }
 
-  int fd_ = -1;
-  NodeMemory memory_;
-  testing::AcceptingService service_;
-  std::optional<PosixBacking> file_;
-  Actor actor_;
-  ObjectIndex index_{};
+  std::mt19937_64 random_;
+  std::vector<unsigned char> model_;
+  std::vector<unsigned char> buffer_ = std::vector<unsigned char>(300'000);
 };
 
 TEST_P(ObjectIo, AgreesWithAByteArray) {
   const std::uint64_t seed =
       std::getenv("CAIRN_SEED") ? std::strtoull(std::getenv("CAIRN_SEED"), nullptr, 10) : 42;
   SCOPED_TRACE("CAIRN_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  std::vector<unsigned char> model;
-  std::vector<unsigned char> buffer(300'000);
-  constexpr std::uint64_t kSizeMax = 2'000'000;
+  random_.seed(seed);
   for (int step = 0; step < 4000; ++step) {
-    const std::uint64_t offset = random() % kSizeMax;
-    const std::size_t length = (random() % 4 == 0 ? random() % 300'000 : random() % 9000) + 1;
-    switch (random() % 10) {
-      case 0:
-      case 1:
-      case 2:
-      case 3: {
-        const std::uint64_t at =
-            random() % 2 == 0 ? std::min<std::uint64_t>(offset, model.size()) : offset % 400'000;
-        for (std::size_t i = 0; i < length; ++i) buffer[i] = static_cast<unsigned char>(random());
-        ASSERT_EQ(write_object(access(), at, buffer.data(), length), static_cast<ssize_t>(length));
-        if (model.size() < at + length) model.resize(at + length);
-        std::copy_n(buffer.begin(), length, model.begin() + static_cast<std::ptrdiff_t>(at));
-        break;
-      }
-      case 4:
-      case 5:
-      case 6: {
-        const ssize_t got = read_object(access(), offset, buffer.data(), length);
-        const std::size_t expected =
-            offset >= model.size() ? 0 : std::min<std::size_t>(length, model.size() - offset);
-        ASSERT_EQ(got, static_cast<ssize_t>(expected)) << step;
-        ASSERT_TRUE(std::equal(buffer.begin(), buffer.begin() + got,
-                               model.begin() + static_cast<std::ptrdiff_t>(
-                                                   std::min<std::size_t>(offset, model.size()))))
-            << step;
-        break;
-      }
-      case 7:
-        if (random() % 4 == 0) {
-          const std::uint64_t size = random() % (model.size() + 100'000);
-          ASSERT_EQ(truncate_object(access(), size), 0);
-          model.resize(size);
-        }
-        break;
-      case 8:
-        ASSERT_EQ(sync_object(access(), false, nullptr), 0);
-        break;
-      default:
-        evict(random);
-        (void)fetch_ahead(access(), block_of(offset), static_cast<unsigned>(1 + random() % 16), 0);
-        if (random() % 4 == 0) place_differently(random);
-    }
-    ASSERT_EQ(access().object().size.load(), model.size()) << step;
+    ASSERT_NO_FATAL_FAILURE(take_a_step()) << step;
+    ASSERT_EQ(access().object().size.load(), model_.size()) << step;
   }
   ASSERT_EQ(sync_object(access(), true, nullptr), 0);
-  std::vector<unsigned char> stored(model.size() + 1);
-  ASSERT_EQ(pread(fd_, stored.data(), stored.size(), 0), static_cast<ssize_t>(model.size()));
-  stored.pop_back();
-  EXPECT_TRUE(stored == model);
-  EXPECT_EQ(access().object().dirty_blocks.load(), 0u);
-  EXPECT_EQ(memory_.flusher_board().dirty_bytes.load(), 0u);
+  ASSERT_NO_FATAL_FAILURE(expect_stored());
   ASSERT_EQ(drop_blocks(access(), 0, UINT64_MAX, false, PlacementReason::kStagedOut), 0);
   EXPECT_EQ(access().object().blocks.load(), 0u);
   actor_.drop_leases();
   EXPECT_EQ(memory_.pool(TierId::kMemory).free_slabs(), GetParam().memory_slabs);
 }
-
-TEST_P(ObjectIo, NewBlocksGoWhereTheFileBelongs) {
-  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
-  ObjectHandling handling;
-  handling.home = static_cast<TierId>(1);
-  access().object().set_handling(handling);
-  std::vector<unsigned char> block(kBlockBytes, 7);
-  ASSERT_EQ(write_object(access(), 0, block.data(), block.size()),
-            static_cast<ssize_t>(block.size()));
-  EXPECT_EQ(tier_of(0), static_cast<TierId>(1));
-  ASSERT_EQ(write_object(access(), 100, block.data(), 10), 10);
-  std::vector<unsigned char> read(kBlockBytes);
-  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
-  EXPECT_EQ(read, block);
-  EXPECT_EQ(tier_of(0), static_cast<TierId>(1)) << "neither a write nor a read moves it up";
-}
-
-// System calls of this process so far that moved bytes, as the kernel counts them (proc(5)).
-struct Transfers {
-  std::uint64_t reads = 0;
-  std::uint64_t writes = 0;
-
-  static Transfers now() {
-    std::ifstream file("/proc/thread-self/io");
-    Transfers transfers;
-    for (std::string name; file >> name;) {
-      if (name == "syscr:") file >> transfers.reads;
-      if (name == "syscw:") file >> transfers.writes;
-    }
-    return transfers;
-  }
-};
 
 // To read behind the end may mean to open the file for reading first, which a network file system
 // makes wait for what is just being stored.
@@ -233,64 +140,6 @@ TEST_P(ObjectIo, WhatLiesBehindTheStoresEndIsNotAskedFor) {
   std::vector<unsigned char> read(expected.size(), 1);
   ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
   EXPECT_EQ(read, expected);
-}
-
-TEST_P(ObjectIo, LargeRequestsToAFileTierStayLarge) {
-  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
-  ObjectHandling handling;
-  handling.home = static_cast<TierId>(1);
-  access().object().set_handling(handling);
-  constexpr std::size_t kBytes = 8 * kBlockBytes;
-  auto* pages = static_cast<unsigned char*>(std::aligned_alloc(kPageBytes, 2 * kBytes));
-  std::mt19937_64 random(5);
-  for (std::size_t at = 0; at < kBytes; ++at) pages[at] = static_cast<unsigned char>(random());
-  std::vector<unsigned char> unaligned(kBytes + 1);
-  // The library that counts opens a file of its own.
-  constexpr std::uint64_t kCallsMax = 8;
-
-  const Transfers before = Transfers::now();
-  ASSERT_EQ(write_object(access(), 0, pages, kBytes), static_cast<ssize_t>(kBytes));
-  const Transfers written = Transfers::now();
-  unsigned char* copy = pages + kBytes;
-  ASSERT_EQ(read_object(access(), 0, copy, kBytes), static_cast<ssize_t>(kBytes));
-  EXPECT_EQ(std::memcmp(copy, pages, kBytes), 0);
-  ASSERT_EQ(read_object(access(), 0, unaligned.data() + 1, kBytes), static_cast<ssize_t>(kBytes));
-  EXPECT_EQ(std::memcmp(unaligned.data() + 1, pages, kBytes), 0);
-  const Transfers read = Transfers::now();
-  // It is one; block by block they would be eight. A sanitizer looks at what is called for the
-  // first time with a few writes of its own.
-  EXPECT_LT(written.writes - before.writes, kBytes / kBlockBytes);
-  EXPECT_LE(read.reads - written.reads, 2 + kCallsMax);
-  EXPECT_EQ(actor_.counters->get(hit_bytes_counter(static_cast<TierId>(1))), 2 * kBytes);
-
-  // From the middle of a page to the middle of another one, and beyond the end.
-  ASSERT_EQ(write_object(access(), kBytes, pages, 777), 777);
-  constexpr std::size_t kAt = kBlockBytes + 1234;
-  const auto expected = static_cast<ssize_t>(kBytes + 777 - kAt);
-  ASSERT_EQ(read_object(access(), kAt, copy, kBytes), expected);
-  EXPECT_EQ(std::memcmp(copy, pages + kAt, kBytes - kAt), 0);
-  EXPECT_EQ(std::memcmp(copy + (kBytes - kAt), pages, 777), 0);
-  std::free(pages);
-}
-
-TEST_P(ObjectIo, AFileTierThatTakesNothingIsPassedOver) {
-  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
-  ObjectHandling handling;
-  handling.home = static_cast<TierId>(1);
-  access().object().set_handling(handling);
-  // The same file, for reading only.
-  const int tier_fd = memory_.tier(static_cast<TierId>(1)).on_device({}).descriptor;
-  const int read_only = open(("/proc/self/fd/" + std::to_string(tier_fd)).c_str(), O_RDONLY);
-  ASSERT_GE(read_only, 0);
-  ASSERT_EQ(dup2(read_only, tier_fd), tier_fd);
-  close(read_only);
-  std::vector<unsigned char> data(5 * kBlockBytes + 100, 9);
-  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
-  EXPECT_EQ(access().object().blocks.load(), 0u);
-  EXPECT_EQ(access().object().dirty_blocks.load(), 0u);
-  std::vector<unsigned char> stored(data.size());
-  ASSERT_EQ(pread(fd_, stored.data(), stored.size(), 0), static_cast<ssize_t>(stored.size()));
-  EXPECT_EQ(stored, data);
 }
 
 TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
@@ -331,7 +180,6 @@ TEST_P(ObjectIo, PartsGoWhereTheyBelongAndBlocksThatAreNotBufferedToTheStore) {
   EXPECT_EQ(tier_of(8), static_cast<TierId>(1)) << "a read does not move it up";
 }
 
-// What would be left to settle later had nobody to do it, and kept a changed size from being seen.
 // The kernel may have given up pages that a flush has written but not yet marked clean.
 TEST_P(ObjectIo, AFailedSyncWritesAgainWhatIsBeingStored) {
   const std::vector<char> bytes(kBlockBytes, 'x');
@@ -348,13 +196,14 @@ TEST_P(ObjectIo, AFailedSyncWritesAgainWhatIsBeingStored) {
     BlockProbe(*descriptor).set_state(BlockState::kFlushing);
   }
   redirty_object(actor_, index_);
-  // What the flush asks before it says that the block is clean.
+  // The flush compares the sequence before it says that the block is clean.
   EXPECT_NE(descriptor->sequence(), claimed_at);
   EXPECT_EQ(descriptor->state(), BlockState::kFlushing);
   EXPECT_EQ(memory_.objects().at(index_).dirty_blocks.load(), 1U);
   BlockProbe(*descriptor).claim_as(Owner());
 }
 
+// Times that were left for later would find nobody to settle them, and hide a changed size.
 TEST_P(ObjectIo, InThroughModeTheKernelsTimesAreTheTruth) {
   Object& object = access().object();
   object.mtime_ns.store(INT64_MAX / 2);
@@ -373,124 +222,6 @@ TEST_P(ObjectIo, InThroughModeTheKernelsTimesAreTheTruth) {
   ASSERT_EQ(open_object(actor_, *file_, status, true), index_);
   EXPECT_EQ(object.size.load(), 70'000u) << "the next open sees what the kernel has";
   EXPECT_EQ(close_object(access(), true), 0);
-}
-
-TEST_P(ObjectIo, AFullTierIsPassedOver) {
-  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
-  const unsigned blocks = GetParam().memory_slabs + GetParam().file_slabs / 2;
-  std::vector<unsigned char> data(std::size_t{blocks} * kBlockBytes);
-  std::mt19937_64 random(3);
-  for (unsigned char& byte : data) byte = static_cast<unsigned char>(random());
-  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
-  EXPECT_EQ(actor_.counters->get(Counter::kWriteThroughBytes), 0u);
-  EXPECT_EQ(access().object().blocks.load(), blocks);
-  EXPECT_EQ(tier_of(blocks - 1), static_cast<TierId>(1));
-  std::vector<unsigned char> read(data.size());
-  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
-  EXPECT_EQ(read, data);
-}
-
-// With RAM short of room, only what is used more often than what had to leave moves up.
-TEST_P(ObjectIo, AScanIsReadWhereItLies) {
-  if (GetParam().file_slabs == 0 || GetParam().memory_slabs == 0) GTEST_SKIP() << "one tier";
-  const auto file_tier = static_cast<TierId>(1);
-  ObjectHandling handling;
-  handling.home = file_tier;
-  access().object().set_handling(handling);
-  std::vector<unsigned char> block(kBlockBytes, 7);
-  ASSERT_EQ(write_object(access(), 0, block.data(), block.size()),
-            static_cast<ssize_t>(block.size()));
-  access().object().set_handling(ObjectHandling());
-  OrganizerBoard& board = memory_.organizer_board();
-  board.roomy_slabs.store(GetParam().memory_slabs);
-  PromotionBar::raise(board, 2, monotonic_coarse_ms());
-  std::vector<unsigned char> read(kBlockBytes);
-  const auto read_all = [&] {
-    ASSERT_EQ(read_object(access(), 0, read.data(), read.size()),
-              static_cast<ssize_t>(read.size()));
-    ASSERT_EQ(read, block);
-  };
-  read_all();
-  EXPECT_EQ(tier_of(0), file_tier) << "nobody has come back to it";
-  read_all();
-  EXPECT_EQ(tier_of(0), file_tier) << "what had to leave was used as often";
-  PromotionBar::raise(board, 2, monotonic_coarse_ms() - 2 * PromotionBar::kHoldsMs);
-  read_all();
-  EXPECT_EQ(tier_of(0), TierId::kMemory) << "the bar has fallen";
-}
-
-// Who reads a block in pieces gets the rest of it with the second piece.
-TEST_P(ObjectIo, PiecesOfABlockInAFileTierAreReadOnce) {
-  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
-  ObjectHandling handling;
-  handling.home = static_cast<TierId>(1);
-  access().object().set_handling(handling);
-  std::vector<unsigned char> data(2 * kBlockBytes);
-  std::mt19937_64 random(6);
-  for (unsigned char& byte : data) byte = static_cast<unsigned char>(random());
-  ASSERT_EQ(write_object(access(), 0, data.data(), data.size()), static_cast<ssize_t>(data.size()));
-  std::array<unsigned char, kPageBytes> piece;
-  const auto read_pieces = [&] {
-    for (std::size_t at = 0; at < data.size(); at += piece.size()) {
-      ASSERT_EQ(read_object(access(), at, piece.data(), piece.size()),
-                static_cast<ssize_t>(piece.size()));
-      ASSERT_EQ(std::memcmp(piece.data(), data.data() + at, piece.size()), 0) << at;
-    }
-  };
-  const Transfers before = Transfers::now();
-  read_pieces();
-  // One for the first piece, one for each block; the rest are the counting library's.
-  EXPECT_LE(Transfers::now().reads - before.reads, 3u + 8);
-  // Who goes on in order reads more at once: 1, 2, 4 blocks and what is left.
-  std::vector<unsigned char> many(9 * kBlockBytes);
-  for (unsigned char& byte : many) byte = static_cast<unsigned char>(random());
-  ASSERT_EQ(write_object(access(), 0, many.data(), many.size()), static_cast<ssize_t>(many.size()));
-  data = many;
-  const Transfers before_many = Transfers::now();
-  read_pieces();
-  EXPECT_LE(Transfers::now().reads - before_many.reads, 6u + 2);
-  // What another thread writes is seen at once.
-  Actor other = make_actor();
-  const ObjectAccess others{other, index_, *file_, service_};
-  data[kBlockBytes + 5] ^= 0xff;
-  ASSERT_EQ(write_object(others, kBlockBytes + 5, data.data() + kBlockBytes + 5, 1), 1);
-  other.drop_leases();
-  read_pieces();
-}
-
-// With RAM full, a block that is written in pieces waits for the organizer's next move.
-// What is written while RAM is full and somebody is about to make room in it.
-TEST_P(ObjectIo, PiecesAndWhatThePlanWantsInMemoryWaitForRoom) {
-  if (GetParam().file_slabs == 0 || GetParam().memory_slabs == 0) GTEST_SKIP() << "one tier";
-  std::vector<unsigned char> block(kBlockBytes, 3);
-  for (unsigned number = 0; number < GetParam().memory_slabs; ++number) {
-    ASSERT_EQ(write_object(access(), number * kBlockBytes, block.data(), block.size()),
-              static_cast<ssize_t>(block.size()));
-  }
-  ASSERT_EQ(sync_object(access(), false, nullptr), 0);
-  std::uint32_t next = GetParam().memory_slabs;
-  const auto write_while_room_is_made = [&](std::size_t length, std::uint32_t victim_number) {
-    actor_.drop_leases();
-    ASSERT_EQ(memory_.pool(TierId::kMemory).free_slabs(), 0u);
-    Bell& bell = memory_.organizer_board().bell;
-    const std::uint32_t heard = bell.listen();
-    bell.announce();
-    std::thread organizer([&] {
-      while (bell.listen() == heard) std::this_thread::yield();
-      Actor actor = make_actor();
-      LockedBlock victim = lock_resident(actor, index_, static_cast<BlockNumber>(victim_number));
-      UnclaimedBlock unclaimed(victim);
-      discard_block(actor, std::move(unclaimed), PlacementReason::kNone);
-      actor.drop_leases();
-    });
-    ASSERT_EQ(write_object(access(), next * kBlockBytes, block.data(), length),
-              static_cast<ssize_t>(length));
-    organizer.join();
-    EXPECT_EQ(tier_of(next++), TierId::kMemory) << length << " bytes";
-  };
-  write_while_room_is_made(100, 0);
-  memory_.placement_board().makes_room.store(1);
-  write_while_room_is_made(kBlockBytes, 1);
 }
 
 // A network file system takes a size only after all data before it: the flusher brings both.
@@ -517,24 +248,6 @@ TEST_P(ObjectIo, AClosedFileOnANetworkIsLeftToTheFlusher) {
   EXPECT_EQ(status.stamp.size, data.size()) << "the flusher would bring it at the end only";
   ASSERT_EQ(open_object(actor_, *file_, status, true), index_);
   access().object().clear(kObjectUnlinked);
-}
-
-// With RAM full, what is read from the store is kept in the next tier for the next time.
-TEST_P(ObjectIo, AMissFillsTheTierThatHasRoom) {
-  if (GetParam().file_slabs == 0 || GetParam().memory_slabs != 0) GTEST_SKIP() << "has RAM";
-  std::vector<unsigned char> data(100'000, 5);
-  ASSERT_EQ(pwrite(fd_, data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
-  access().object().size.store(data.size());
-  access().object().store_size.store(data.size());
-  std::vector<unsigned char> read(data.size());
-  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
-  EXPECT_EQ(read, data);
-  EXPECT_EQ(tier_of(1), static_cast<TierId>(1));
-  const std::uint64_t misses = actor_.counters->get(Counter::kMissBytes);
-  std::fill(read.begin(), read.end(), 0);
-  ASSERT_EQ(read_object(access(), 0, read.data(), read.size()), static_cast<ssize_t>(read.size()));
-  EXPECT_EQ(read, data);
-  EXPECT_EQ(actor_.counters->get(Counter::kMissBytes), misses);
 }
 
 TEST_P(ObjectIo, ThreadsOnDisjointRangesKeepTheirBytes) {

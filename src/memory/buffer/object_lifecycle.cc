@@ -46,7 +46,7 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
       is_as_settled(object, status.stamp)) {
     return;
   }
-  // Of a file system that makes its ctimes up at each look they say nothing.
+  // Some file systems make their ctimes up at each look; those say nothing.
   if (agrees(object, status.stamp) && status.stamp.ctime_ns != seen.ctime_ns) return;
   end_dead_change(access);
   // Nothing is filled between the old store and the new one.
@@ -63,9 +63,9 @@ void revalidate(const ObjectAccess& access, const StoreStamp& seen) {
   object.store_ctime_ns.store(status.stamp.ctime_ns);
 }
 
-// Nobody can reach the data of an unlinked file without descriptions any more. To be asked after it
-// is known that the name is gone and before it is asked who has the file open: an open that the
-// kernel let pass before is either still going on, or counted by then.
+// Nobody can reach the data of an unlinked file without descriptions any more. Requires: the caller
+// knows that the name is gone, and counts the opens afterwards: an open that the kernel let pass
+// before is either still going on, or counted by then.
 bool is_out_of_reach(const NodeMemory& memory) {
   return memory.unserved_board().path_descriptors.load(std::memory_order_acquire) == 0 &&
          memory.service_board().openings.load(std::memory_order_seq_cst) == 0;
@@ -198,7 +198,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
       result = -static_cast<int>(object.error_number.load());
     }
   }
-  // What waited for the close is due now, and the flusher may be asleep over it.
+  // Data that waited for the close is due now, and the flusher may be asleep over it.
   if (may_write &&
       (object.handling().trigger == FlushTrigger::kPerFile || object.has(kObjectRemote))) {
     actor.memory->flusher_board().bell.ring();
@@ -219,7 +219,7 @@ void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
   Object& object = actor.object(index);
   if (may_write) object.writers.fetch_sub(1, std::memory_order_seq_cst);
   const bool unlinked = object.has(kObjectUnlinked) && is_out_of_reach(*actor.memory);
-  // What is not stored the flusher discards, which has a descriptor to see that no name is left.
+  // The flusher discards data that is not stored yet: its descriptor shows whether a name is left.
   if (object.opens.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
   forget_abandoned_through(actor, index);
   if (unlinked && !object.has(kObjectHandedOver)) discard_object(actor, index);
@@ -333,8 +333,8 @@ void leave_through(Actor& actor, ObjectIndex index) {
   const std::uint32_t before = object.through.fetch_sub(1, std::memory_order_seq_cst);
   CAIRN_DCHECK(before != 0);
   (void)before;
-  // Counted before anybody can enter again: who writes through the kernel at this moment finds that
-  // the file is not the kernel's any more, or that it was not for a while.
+  // Counted before anybody can enter again: a process that writes through the kernel at this moment
+  // finds that the file is not the kernel's any more, or was not for a while.
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
 }
 

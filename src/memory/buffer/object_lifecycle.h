@@ -14,8 +14,8 @@ namespace cairn {
 
 // Finds or makes the object of an open file and counts the open. Clean blocks of a file that was
 // changed from outside since they were read are dropped (close-to-open consistency). kNone: the
-// file cannot be buffered. `service` is asked for files of unserved processes; without one a new
-// object that may be theirs is not made.
+// file cannot be buffered. `service` answers for files of unserved processes; without it no new
+// object is made that may be theirs.
 ObjectIndex open_object(Actor& actor, Backing& backing, const StoreStatus& status, bool may_write,
                         HandOver* service = nullptr);
 

@@ -18,7 +18,7 @@
 
 namespace cairn {
 
-// Which bytes of which block a read copies, and where to.
+// The bytes of a block that a read copies, and their destination.
 struct BlockRead {
   ObjectIndex object;
   std::uint64_t number;  // may be one that no block has

@@ -41,7 +41,7 @@ bool read_resident(Actor& actor, ObjectIndex object, const ReadPart& part,
   return true;
 }
 
-// What a copy into the application's memory comes to of which the last bytes are missing.
+// The result of a copy into the application's memory that lacks the last `missing` bytes.
 ssize_t copied_of(std::size_t length, std::size_t missing) {
   return missing < length ? static_cast<ssize_t>(length - missing) : -EFAULT;
 }
@@ -219,7 +219,7 @@ ssize_t read_page(const ObjectAccess& access, const ReadPart& page) {
   return got;
 }
 
-// What lies in a file tier and stays there, as much as the device can read at once.
+// Reads blocks that lie in a file tier and stay there, as many as the device can read at once.
 std::size_t read_below(const ObjectAccess& access, const ReadPart& part, std::size_t length) {
   if (access.actor.memory->tier_count() == 1) return 0;
   const std::size_t run = read_file_tier_run(access, part.offset(), part.out, length);
@@ -280,7 +280,7 @@ namespace {
 ssize_t read_blocks(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
                     std::size_t length);
 
-// What lies behind all block numbers was never buffered.
+// The bytes behind all block numbers were never buffered.
 [[gnu::noinline]] ssize_t read_past_blocks(const ObjectAccess& access, std::uint64_t offset,
                                            std::byte* out, std::size_t length) {
   ssize_t before = 0;

@@ -70,12 +70,12 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
 void adopt_store(const ObjectAccess& access, std::uint64_t* stored_size = nullptr) {
   Object& object = access.object();
   const Actor& actor = access.actor;
-  // What is made longer in between must not be taken for zeros.
+  // Bytes that a write adds in between must not be taken for zeros.
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   StoreStatus status;
   if (access.backing.status(&status) < 0) return;
   actor.memory->stamp_clock().note(status.stamp.mtime_ns);
-  // What the kernel has is the truth while the file is its own.
+  // The kernel's size and times are the truth while the file is its own.
   const bool is_kernels = object.through.load() != 0;
   const std::int64_t mtime = is_kernels ? status.stamp.mtime_ns
                                         : never_back(object.mtime_ns.load(), status.stamp.mtime_ns);
@@ -90,7 +90,7 @@ void adopt_store(const ObjectAccess& access, std::uint64_t* stored_size = nullpt
 }
 
 // The store first: if it refuses, nothing has happened. Afterwards pages are filled with zeros from
-// the new end on. Who takes over from a process that died in here knows by the store's size that it
+// the new end on. The store's size tells the successor of a process that died in here that the file
 // was cut.
 int cut_store(const ObjectAccess& access, std::uint64_t size) {
   Object& object = access.object();
@@ -121,7 +121,7 @@ int cut_blocks(const ObjectAccess& access, std::uint64_t size, std::uint64_t bef
     adopt_store(access, &stored);
     if (error < 0 || stored <= size) return error;
     // A flush that was on its way, or a write past the tiers that will be repeated, has made it
-    // longer again. What was on its way then has arrived now.
+    // longer again. That write has arrived now.
     if (error = access.backing.truncate(size); error < 0) return error;
   }
   return -EBUSY;
@@ -130,7 +130,7 @@ int cut_blocks(const ObjectAccess& access, std::uint64_t size, std::uint64_t bef
 int grow_store(const ObjectAccess& access, std::uint64_t size) {
   const Actor& actor = access.actor;
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
-  // A write beside us has made it longer than we are asked to: not to be cut.
+  // A write beside us has made it longer than the wanted size: not to be cut.
   const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
   if (stored > size) return 0;
   // It has this size for the program, which may not make it so long itself.
@@ -236,7 +236,7 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   if (object.through.load() != 0) return truncate_through(access, size);
   const std::uint64_t before = object.size.load();
   if (size >= before) {
-    // Growing can fail (file size limit), so the store is asked first. Dirty data past the store's
+    // Growing can fail (file size limit), so the store grows first. Dirty data past the store's
     // end is unharmed.
     if (const int error = grow_store(access, size); error < 0) return error;
     object.extend_to(size);

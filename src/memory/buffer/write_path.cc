@@ -330,7 +330,7 @@ void adopt_through(const ObjectAccess& access, std::uint64_t end, std::size_t le
 }
 
 // The same at the end of the file, which the kernel finds: others may be appending through it
-// alone. All that is buffered is stored before, because it is what the file ends with. -EAGAIN when
+// alone. All buffered bytes are stored before, because the file ends with them. -EAGAIN when
 // through mode has ended. Requires: the append lock, so that it does not begin again meanwhile.
 ssize_t append_through(const ObjectAccess& access, const void* buffer, std::size_t length,
                        std::uint64_t* offset) {

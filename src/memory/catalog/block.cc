@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kSpins = 200;
 constexpr int kSleepMs = 20;
-// Sleeps that signals or wakes ended, until the owner's life is asked for.
+// Sleeps that signals or wakes ended, until a look whether the owner lives.
 constexpr int kSleepsMax = 64;
 // Sleeps until pins without a claim are taken for forgotten: a second.
 constexpr int kPinnedSleepsMax = 50;

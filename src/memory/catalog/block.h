@@ -51,7 +51,7 @@ class BlockDescriptor {
   static constexpr std::uint64_t kUnread = kWaiters << 1;
   static constexpr unsigned kSequenceShift = 32;
   static constexpr std::uint64_t kSequenceStep = std::uint64_t{1} << kSequenceShift;
-  // What an unlock clears: owner, waiters and the spare bits.
+  // The bits that an unlock clears: owner, waiters and the spare ones.
   static constexpr std::uint64_t kLockMask = (kSequenceStep - 1) & ~kUnread;
 
   static constexpr Owner owner_in(std::uint64_t word) {
@@ -206,7 +206,7 @@ class BlockDescriptor {
     if (__builtin_expect((seen & kWaiters) != 0, 0)) wake_waiters();
     leave_signal_gate();
   }
-  // What the owner writes must not be seen before its lock word is (Boehm, section 4). Costs
+  // Nobody may see a write of the owner before its lock word (Boehm, section 4). Costs
   // nothing on x86.
   static void order_after_lock() {
 #if !defined(__SANITIZE_THREAD__)  // which does not model fences

@@ -14,7 +14,7 @@
 
 namespace cairn {
 
-// What happened to a block: the name of the method that did it.
+// The event of a block, named after the method that made it.
 enum class BlockStep : std::uint8_t {
   kPublished,   // a bucket has become the block's place
   kFilled,      // pages got the store's bytes

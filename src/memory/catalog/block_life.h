@@ -105,7 +105,7 @@ class BlockLock {
   std::uint32_t sequence_after_unlock() const {
     return block_->sequence() + ((owner_and_marks_ & kChanged) != 0 ? 1 : 0);
   }
-  // What holds before and after each transition.
+  // The conditions before and after each transition.
   void check() const {
     CAIRN_DCHECK(block_ != nullptr);
     CAIRN_DCHECK(BlockDescriptor::owner_in(block_->word()) == owner());
@@ -153,7 +153,7 @@ class FreshBlock : public BlockLock {
     CAIRN_DCHECK(block.block_->state() == BlockState::kFree);
     return block;
   }
-  // What leave_locked() left. Requires: `worker` holds the lock.
+  // Takes up a block that leave_locked() left. Requires: `worker` holds the lock.
   static FreshBlock of_locked(const BlockWorker& worker, BucketIndex bucket) {
     FreshBlock block(worker, bucket, kIsLocked);
     CAIRN_DCHECK(BlockDescriptor::owner_in(block.block_->word()) == worker.self);
@@ -345,7 +345,7 @@ class ClaimedBlock {
 
   explicit operator bool() const { return catalog_ != nullptr; }
   BucketIndex bucket() const { return bucket_; }
-  // What begin_flush() was given.
+  // The pages that begin_flush() was given.
   std::uint16_t pages() const { return pages_; }
 
   // `is_stored`: the store has the pages as they were when the flush began. False when something of

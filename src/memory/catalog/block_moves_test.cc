@@ -38,7 +38,7 @@ class MovingKey {
  public:
   explicit MovingKey(unsigned keys_before) {
     for (std::uint32_t key = 0; key < keys_before; ++key) {
-      // Of the same tag: only their records tell them from the one that is looked for.
+      // The same tag: only their records tell them from the one that the test looks for.
       hash_.insert_locked(kPosition, 10 + key);
     }
     hash_.insert_locked(kPosition, kOne);
@@ -173,8 +173,8 @@ TEST_F(BlocksThatMove, ABucketThatABlockHasLeftSaysNothingOfIt) {
   probe(2).end_lock_as(self_);
 }
 
-// The mover died between the directory and what the old descriptor says; whoever takes its lock
-// over ends the move, in the middle of somebody's search.
+// The mover died between the change of the directory and that of the old descriptor. The process
+// that takes its lock over ends the move, in the middle of another one's search.
 TEST_F(BlocksThatMove, AMoveThatIsEndedForADeadOneIsSeenBySearches) {
   place(1, 7);
   const auto number = static_cast<BlockNumber>(7);

@@ -80,22 +80,22 @@ enum class PlacementReason : std::uint8_t {
   kHeadroom,   // left its tier ahead of the program's next burst of writing
   kStaged,     // brought in by stage-in or a pin
   kFetched,    // brought into RAM before it was asked for
-  // Of moves only: what leaves the tiers.
+  // Only moves have these: blocks that leave the tiers.
   kStagedOut,
   kThrough,      // the kernel works on the file: it is mapped, or executed
   kOutdated,     // somebody outside changed the file
   kCut,          // truncated, or a hole was punched
   kRemoved,      // the file is gone
   kNotAdmitted,  // not worth its place in the tier below, and the backing store has it
-  // Of moves only: what is stored and stays.
+  // Only moves have these: blocks that are stored and stay.
   kDue,      // by the file's trigger
   kDrained,  // everything was to be stored
-  kAsked,    // fsync, close, or whoever needs the file stored
+  kAsked,    // fsync, close, or a caller that needs the file stored
   kCount
 };
 inline constexpr unsigned kPlacementReasons = static_cast<unsigned>(PlacementReason::kCount);
 
-// For whoever looks at one block.
+// In words for a user who looks at one block.
 constexpr const char* name_of(PlacementReason reason) {
   constexpr const char* kNames[] = {"-",
                                     "written: where the placement policy put it",

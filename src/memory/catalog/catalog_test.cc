@@ -123,7 +123,8 @@ TEST_F(BlockDirectoryTest, AMovedBlockIsGuessedInItsNewPlace) {
 }
 
 // A reader that copied half of a block before its writer was killed and the rest afterwards must
-// not find the sequence that it began with, even if whoever takes the lock over changes nothing.
+// not find the sequence that it began with, even if the process that takes the lock over changes
+// nothing.
 TEST(BlockLock, IsTakenFromTheDeadWithANewSequence) {
   Owners owners;
   BlockDescriptor block;
@@ -406,7 +407,7 @@ TEST(RecordRun, HandsOutEveryRecordOnceInARound) {
   for (std::uint32_t turn = 0; cursor.load() < kCapacity; ++turn)
     ++seen[runs[turn % 2].next(cursor, kCapacity)];
   EXPECT_LE(*std::max_element(seen.begin(), seen.end()), 1U);
-  // What was used of a run of 128 at most is missing, for each of the two.
+  // Each of the two lacks the used part of a run of 128 at most.
   EXPECT_GE(std::accumulate(seen.begin(), seen.end(), 0U), kCapacity - 2 * 128);
 }
 

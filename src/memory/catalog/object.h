@@ -162,7 +162,7 @@ struct Object {
     while (seen < bits && !number_bits.compare_exchange_weak(seen, bits)) {
     }
   }
-  // What all numbers of its blocks are below; 0 when there is none.
+  // All numbers of its blocks are less than this; 0 when there is none.
   std::uint64_t numbers_end() const {
     if (blocks.load(std::memory_order_seq_cst) == 0) return 0;
     return std::uint64_t{1} << (number_bits.load(std::memory_order_seq_cst) & 63);

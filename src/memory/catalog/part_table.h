@@ -9,9 +9,9 @@
 //
 // A block belongs to every part that has one of its bytes. The first statement of a set decides.
 //
-// Invariant: statements and sets never change once they are there, so whoever sees a number may
-// read what it stands for. Equal ones share a number: runs that come again and again with the same
-// rules need no more of them.
+// Invariant: statements and sets never change once they are there, so a reader that sees a number
+// may read what it stands for. Equal ones share a number: runs that come again and again with the
+// same rules need no more of them.
 //
 // Thread safety: add() by the service alone, the rest by any thread. Ownership: refers to the
 // control segment.
@@ -48,7 +48,7 @@ struct PartStatement {
   friend bool operator==(const PartStatement&, const PartStatement&) = default;
 };
 
-// What the parts that a block belongs to say of it.
+// The handling of a block by the parts that it belongs to.
 struct PartHandling {
   std::optional<TierId> home;
   std::optional<bool> pinned;
@@ -100,7 +100,7 @@ class PartTable {
   PartStatement statement(std::uint8_t number) const;
   // The number of the set; 0 when it is empty, or the table is full.
   std::uint8_t intern(const PartSet& set);
-  // What set `number` says of a block.
+  // The handling of a block by the set `number`.
   PartHandling of(std::uint8_t number, BlockNumber block) const;
   // Whether some block of the set's files is never buffered.
   bool keeps_any_out(std::uint8_t number) const;

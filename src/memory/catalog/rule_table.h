@@ -41,14 +41,14 @@ struct RuleRecord {
   std::uint16_t properties = 0;  // which of them count
   RuleAccess access = RuleAccess::kAny;
   std::uint8_t has_numbers = 0;
-  // Of a rule for a part of its files: the number of its statement on each of these properties (0:
-  // none), which it decides for the blocks of the part and for no others.
+  // For a rule about a part of its files: the number of its statement on each of these properties
+  // (0: none), which it decides for the blocks of the part and for no others.
   std::uint8_t part_home = 0;
   std::uint8_t part_pinned = 0;
   std::uint8_t part_priority = 0;
   std::uint8_t part_never_buffered = 0;
-  // The number of the statement that all blocks of the files are of the rule's account; 0: they are
-  // of whoever brings them.
+  // The number of the statement that all blocks of the files belong to the rule's account; 0: they
+  // belong to the process that brings them.
   std::uint8_t account_statement = 0;
   std::uint8_t unused[7] = {};
 
@@ -65,7 +65,7 @@ struct RuleTableHeader {
   std::atomic<std::uint32_t> default_handling;
 };
 
-// What a rule is asked about a file that is being opened.
+// The facts about a file that is being opened, for the decision of a rule.
 struct RuleQuestion {
   const char* path = nullptr;   // canonical
   const char* below = nullptr;  // the part of it below the managed directory

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -159,6 +161,7 @@ void FileHeat::double_segments() {
   }
   segments_.resize(pairs);
   ++segment_shift_;
+  CAIRN_CHECK(segment_shift_ <= kSegmentShiftMax);
 }
 
 }  // namespace cairn

@@ -148,7 +148,7 @@ class FileHeat {
   HeatPace pace_;
   std::uint64_t file_bytes_ = 0;
   std::int64_t closed_ns_ = 0;
-  std::int64_t latest_ns_ = 0;  // of what was told while it was open
+  std::int64_t latest_ns_ = 0;  // of the events while it was open
   std::uint32_t openers_ = 0;
   std::uint32_t epochs_ = 0;
   unsigned segment_shift_ = 0;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".heat";
 
-// What follows the magic and the version. Fixed by them.
+// The part behind the magic and the version, which fix it.
 struct HeatHeader {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

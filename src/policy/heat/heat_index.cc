@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/check.h"
+
 namespace cairn {
 
 std::optional<SegmentKey> HeatIndex::set(SegmentKey key, const FadingScore& score, double time) {
@@ -52,6 +54,7 @@ HeatIndex::Scores::iterator HeatIndex::erase(Scores::iterator at) {
 
 void HeatIndex::take_out(const SegmentKey& key, const FadingScore& score) {
   const auto set = by_rate_.find(score.rate);
+  CAIRN_CHECK(set != by_rate_.end());
   set->second.erase({score.level, key});
   if (set->second.empty()) by_rate_.erase(set);
 }

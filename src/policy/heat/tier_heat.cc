@@ -60,7 +60,7 @@ std::vector<HeatMove> TierHeat::place(std::span<const ChangedSegment> changed, d
 
 void TierHeat::settle(const ChangedSegment& segment, std::size_t fastest, double time,
                       Origins* origins) {
-  // What nobody uses is not worth a tier, nor is nothing.
+  // A segment that nobody uses, or that has no bytes, is not worth a tier.
   if (segment.bytes == 0 || !(segment.score.level > -std::numeric_limits<double>::infinity()))
     return;
   for (std::size_t tier = fastest; tier < tiers_.size(); ++tier) {
@@ -105,6 +105,7 @@ ChangedSegment TierHeat::lift(Places::iterator at) {
   const auto& [key, place] = *at;
   const ChangedSegment segment{key, place.score, place.bytes};
   Tier& tier = tiers_[place.tier];
+  CAIRN_CHECK(place.bytes <= tier.used_bytes);
   tier.used_bytes -= place.bytes;
   tier.index.remove(key);
   places_.erase(at);
@@ -127,6 +128,7 @@ void TierHeat::shrink(std::size_t tier, double time, Origins* origins) {
   Tier& shrunk = tiers_[tier];
   while (shrunk.used_bytes > shrunk.capacity_bytes) {
     const auto coldest = shrunk.index.walk(HeatIndex::Order::kColdestFirst, time).next();
+    CAIRN_CHECK(coldest.has_value());  // whatever uses room is in the index
     settle(lift(coldest->key, origins), tier + 1, time, origins);
   }
 }

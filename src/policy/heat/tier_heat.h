@@ -109,7 +109,8 @@ class TierHeat {
   using Origins = std::map<SegmentKey, Origin>;
 
   void settle(const ChangedSegment& segment, std::size_t fastest, double time, Origins* origins);
-  // What has to leave `tier` for the segment: nothing if that would not make room enough.
+  // The segments that have to leave `tier` for this one: nothing if that would not make enough
+  // room.
   std::optional<std::vector<SegmentKey>> displaced_by(const ChangedSegment& segment,
                                                       std::size_t tier, double time) const;
   void put(const ChangedSegment& segment, std::size_t tier, double time);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
 #include "policy/orders/item_list.h"
 #include "policy/orders/permutations.h"
 
@@ -124,6 +125,7 @@ std::vector<std::uint32_t> EpochOrder::replica_order(std::uint32_t epoch) const 
   } else {
     number_items(items);
   }
+  CAIRN_CHECK(!items.empty() && declaration_.rank < declaration_.replicas);
   std::vector<std::uint32_t> own(items_per_epoch());
   std::uint64_t position = declaration_.rank;
   for (std::uint32_t& item : own) {
@@ -140,6 +142,7 @@ std::vector<std::uint32_t> EpochOrder::sequence_order(std::uint32_t epoch) {
   do {
     make_next_of_sequence(&items);
   } while (next_epoch_ <= epoch);
+  CAIRN_CHECK(next_epoch_ == epoch + 1);
   return items;
 }
 
@@ -172,6 +175,7 @@ void EpochOrder::make_next_of_sequence(std::vector<std::uint32_t>* items) {
   }
   if (declaration_.reseeds) seed(declaration_.seed + next_epoch_);
   if (declaration_.is_in_place && !previous_.empty()) {
+    CAIRN_CHECK(previous_.size() == items->size());
     *items = previous_;
   } else {
     number_items(*items);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/status.h"
 #include "policy/orders/order_declaration.h"
 #include "policy/orders/pcg64.h"
@@ -38,6 +39,7 @@ class EpochOrder {
   // take whole batches in turn (torch/utils/data/dataloader.py, _try_put_index()).
   std::uint64_t place_of(std::uint32_t worker, std::uint64_t at) const {
     const std::uint64_t batch = declaration_.batch;
+    CAIRN_DCHECK(batch > 0 && worker < declaration_.workers);
     return (at / batch * declaration_.workers + worker) * batch + at % batch;
   }
   std::uint32_t workers() const { return declaration_.workers; }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/check.h"
 #include "policy/orders/order_declaration.h"
 
 namespace cairn {
@@ -85,6 +86,7 @@ Status check_text_file(const std::string& path) {
 }
 
 Result<std::vector<std::uint32_t>> read_item_numbers(const std::string& path, std::uint64_t items) {
+  CAIRN_CHECK(items > 0 && items <= kOrderItemsMax);
   ListLines lines(path);
   std::vector<std::uint32_t> numbers;
   while (lines.next()) {

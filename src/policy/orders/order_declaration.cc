@@ -108,6 +108,7 @@ Status set_path(std::string_view name, std::string_view text, std::string* path)
   return Status::ok();
 }
 
+static_assert(static_cast<unsigned>(OrderKind::kList) + 1 == kOrderKinds, "each kind has a bit");
 constexpr unsigned bit(OrderKind kind) { return 1U << static_cast<unsigned>(kind); }
 constexpr unsigned kAnyKind = (1U << kOrderKinds) - 1;
 constexpr unsigned kSeededKinds = kAnyKind & ~bit(OrderKind::kList);

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -15,6 +17,7 @@ std::uint32_t next_word(Pcg64& generator) { return generator.next_32(); }
 // Returns: at most `highest`. Requires: > 0.
 template <typename Generator>
 std::uint32_t masked_index(Generator& generator, std::uint32_t highest) {
+  CAIRN_DCHECK(highest > 0);
   const std::uint32_t mask = UINT32_MAX >> std::countl_zero(highest);
   std::uint32_t index;
   do {

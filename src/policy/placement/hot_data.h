@@ -31,7 +31,7 @@ class HotData final : public PlacementPolicy {
  public:
   const char* name() const override { return "hot-data"; }
   Placement solve(std::span<const TierView> tiers, const PlacementRequest& request) const override;
-  // What solve() solves.
+  // The problem that solve() solves.
   static PlacementProblem problem(std::span<const TierView> tiers, const PlacementRequest& request);
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/placement/max_bandwidth.h"
 
+#include "base/check.h"
+
 namespace cairn {
 
 AccessCost time_of_access(double bandwidth, double latency) {
@@ -22,6 +24,7 @@ PlacementProblem MaxBandwidth::problem(std::span<const TierView> tiers,
     tier.place = cost_(view.bandwidth, view.latency + view.backlog);
     tier.move = {tier.place.fixed * share, tier.place.per_byte * share};
   }
+  CAIRN_CHECK(at == problem.count);  // each tier has its costs
   problem.store = request.store_bandwidth > 0
                       ? cost_(request.store_bandwidth, request.store_latency)
                       : slower_than_any_tier(problem);

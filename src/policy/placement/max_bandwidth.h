@@ -30,7 +30,7 @@
 
 namespace cairn {
 
-// What an access costs, by the measured bandwidth (bytes per second) and latency (seconds).
+// The cost of an access, by the measured bandwidth (bytes per second) and latency (seconds).
 using CostFunction = AccessCost (*)(double bandwidth, double latency);
 AccessCost time_of_access(double bandwidth, double latency);
 AccessCost paper_cost_of_access(double bandwidth, double latency);
@@ -42,7 +42,7 @@ class MaxBandwidth final : public PlacementPolicy {
 
   const char* name() const override { return name_; }
   Placement solve(std::span<const TierView> tiers, const PlacementRequest& request) const override;
-  // What solve() solves.
+  // The problem that solve() solves.
   PlacementProblem problem(std::span<const TierView> tiers, const PlacementRequest& request) const;
 
  private:

@@ -32,7 +32,7 @@ class MaxLocality final : public PlacementPolicy {
   const char* name() const override { return "max-locality"; }
   Placement solve(std::span<const TierView> tiers, const PlacementRequest& request) const override;
   PlanOrder plan_order() const override { return PlanOrder::kPerUnit; }
-  // What solve() solves.
+  // The problem that solve() solves.
   static PlacementProblem problem(std::span<const TierView> tiers, const PlacementRequest& request);
   // Nothing when no tier is at or below request.fastest.
   static std::optional<TierId> home_of(std::span<const TierView> tiers,

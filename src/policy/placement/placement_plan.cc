@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
 #include "policy/placement/placement_check.h"
 
 namespace cairn {
@@ -24,6 +25,7 @@ void add_room(PlacementPlan& plan, const PlacementStep& step) {
     plan.rooms[at].bytes += step.bytes;
     return;
   }
+  CAIRN_DCHECK(plan.room_count <= kTiersMax);
   if (plan.room_count < kTiersMax) plan.rooms[plan.room_count++] = step;
 }
 
@@ -41,6 +43,7 @@ void lay_out(PlacementPlan& plan, const Placement& placement, std::uint64_t wind
       bytes_by_tier[raw(step.tier) % kTiersMax] += step.bytes;
     }
   }
+  CAIRN_DCHECK(window_bytes > 0);
   const double element = static_cast<double>(window_bytes) / kElements;
   std::size_t next = 0;
   double end = 0;

@@ -37,7 +37,7 @@ static_assert(sizeof(PlacementPattern) == 64);
 struct PlacementPlan {
   PlacementPattern pattern;
   PlanOrder order = PlanOrder::kWindow;
-  // What the policy would have moved down first, lowest tier first: for the organizer.
+  // The room that the policy would make first, lowest tier first: for the organizer.
   std::array<PlacementStep, kTiersMax> rooms{};
   std::uint32_t room_count = 0;
   std::uint64_t unplaced_bytes = 0;  // of the window

@@ -42,14 +42,14 @@ struct TierView {
   // hotness_thresholds() in policy/placement/hot_data.h derives it.
   double hotness_min = 0;
 
-  // What a request may take of it.
+  // The room that a request may take.
   std::uint64_t usable_bytes() const {
     return free_bytes > reserve_bytes ? free_bytes - reserve_bytes : 0;
   }
 };
 
-// What the request belongs to: a file, a region of a shared file, later an array chunk ("dispersion
-// unit" in the papers).
+// The unit that the request belongs to: a file, a region of a shared file, later an array chunk
+// ("dispersion unit" in the papers).
 struct UnitView {
   std::uint64_t bytes = 0;                                // of the whole unit, as known
   double hotness = 0;                                     // accesses per second and MiB; 0 unknown
@@ -82,13 +82,13 @@ struct PlacementStep {
   std::uint64_t bytes = 0;
 };
 
-// A decision: at most one place and one making of room per tier. What the places do not add up to
-// goes to the backing store.
+// A decision: at most one place and one making of room per tier. The bytes without a place
+// go to the backing store.
 struct Placement {
   static constexpr std::size_t kStepsMax = 2 * kTiersMax;
   std::array<PlacementStep, kStepsMax> steps{};
   std::size_t count = 0;
-  // What the policy's model says that it costs: seconds where it minimises time, else the measure
+  // The cost by the policy's model: seconds where it minimises time, else the measure
   // that its header names.
   double seconds = 0;
 

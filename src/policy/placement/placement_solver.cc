@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -132,6 +134,7 @@ void Solver::read_off() {
   for (std::size_t at = 0; at < problem_.count && left > 0; ++at) {
     const std::uint8_t choice = place_choices_[at][left];
     const unsigned here = choice & ~unsigned{kAfterRoom};
+    CAIRN_DCHECK(here <= left);
     if (here == 0) continue;
     if ((choice & kAfterRoom) != 0) {
       const unsigned shortage = left - granules_in(problem_.tiers[at].usable_bytes);
@@ -145,6 +148,7 @@ void Solver::read_off() {
   }
   // The last granule of a request need not be a whole one.
   const std::uint64_t excess = granules_ * granule_ - problem_.bytes;
+  CAIRN_DCHECK(excess < granule_);
   unplaced_ = left * granule_;
   (left > 0 ? unplaced_ : placed_[last]) -= excess;
 }
@@ -175,6 +179,9 @@ void Solver::use_what_is_left_over() {
 }
 
 Placement Solver::placement() const {
+  [[maybe_unused]] std::uint64_t decided = unplaced_;
+  for (std::size_t at = 0; at < problem_.count; ++at) decided += placed_[at];
+  CAIRN_DCHECK(decided == problem_.bytes);
   Placement result;
   result.seconds = room_cost_ + problem_.store.of(unplaced_);
   result.add(PlacementStep::Kind::kMakeRoom, problem_.tiers[room_tier_].id, room_bytes_);

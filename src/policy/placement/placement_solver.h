@@ -35,7 +35,7 @@
 
 namespace cairn {
 
-// What an access of some bytes costs; none costs nothing. Both parts are finite.
+// The cost of an access of some bytes; an access of none costs nothing. Both parts are finite.
 struct AccessCost {
   double fixed = 0;
   double per_byte = 0;
@@ -63,7 +63,7 @@ struct PlacementProblem {
 
 inline constexpr unsigned kGranulesMax = 64;
 
-// What the solver counts in: the request itself up to a block, else whole blocks.
+// The unit that the solver counts in: the request itself up to a block, else whole blocks.
 std::uint64_t granule_of(std::uint64_t request_bytes);
 
 // The optimum. Placement::seconds is its cost. Among equal ones: undivided, then in faster tiers.
@@ -71,7 +71,7 @@ std::uint64_t granule_of(std::uint64_t request_bytes);
 Placement solve_placement(const PlacementProblem& problem);
 
 // Most policies begin so: the tiers that the request may use, with their room, and costs unset.
-// What may be moved out of a tier is all that is in it.
+// All bytes of a tier may be moved out of it.
 PlacementProblem problem_of(std::span<const TierView> tiers, const PlacementRequest& request);
 
 // Seconds per byte and per access, finite and not negative whatever the view says: a bandwidth that

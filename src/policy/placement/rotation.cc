@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "policy/placement/placement_solver.h"
 
 namespace cairn {
@@ -51,6 +52,7 @@ Placement place_in_turn(std::span<const TierView> tiers, const PlacementRequest&
     placement.seconds += seconds_in(tier, bytes);
     left -= bytes;
   }
+  CAIRN_DCHECK(placement.placed_bytes() + left == request.bytes);
   return placement;
 }
 

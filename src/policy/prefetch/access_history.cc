@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "policy/prefetch/adjoining.h"
 #include "policy/prefetch/mixed_bits.h"
 
@@ -51,6 +52,7 @@ RepeatedOrder AccessHistory::lap_through(Position position) const {
 }
 
 void AccessHistory::add_to_index(Position position) {
+  CAIRN_DCHECK(position < entries_.size() && 2 * entries_.size() <= index_.size());
   const std::size_t mask = index_.size() - 1;
   const std::int64_t first = entries_[position].first;
   std::size_t slot = mixed_bits(static_cast<std::uint64_t>(first)) & mask;

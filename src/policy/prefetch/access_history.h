@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "policy/prefetch/knowledge_budget.h"
 #include "policy/prefetch/predictor.h"
 
@@ -27,7 +28,9 @@ class AccessHistory {
 
   // Requires: entries_max < 2^31.
   AccessHistory(KnowledgeBudget& budget, std::uint32_t entries_max)
-      : budget_(budget), entries_max_(entries_max) {}
+      : budget_(budget), entries_max_(entries_max) {
+    CAIRN_CHECK(entries_max <= INT32_MAX);
+  }
   ~AccessHistory() { forget(); }
   AccessHistory(const AccessHistory&) = delete;
   AccessHistory& operator=(const AccessHistory&) = delete;
@@ -36,7 +39,10 @@ class AccessHistory {
   // unless HistoryWriter::prefer_last() has told otherwise.
   Position find(std::int64_t first) const;
   // Requires: a position of a stretch.
-  const BlockRun& at(Position position) const { return entries_[position]; }
+  const BlockRun& at(Position position) const {
+    CAIRN_DCHECK(position < entries_.size());
+    return entries_[position];
+  }
   // The stretch behind that, or kNowhere.
   Position after(Position position) const;
 
@@ -59,6 +65,7 @@ class AccessHistory {
  private:
   friend class HistoryWriter;
   static constexpr std::size_t kEntriesFirst = 64;
+  static_assert((kEntriesFirst & (kEntriesFirst - 1)) == 0, "the index is masked");
   static constexpr std::size_t kBytesPerEntry = sizeof(BlockRun) + 2 * sizeof(Position);
   static constexpr BlockRun kEnd{-1, 0};
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -18,8 +20,8 @@ constexpr float kScoreOfTold = 0.9F;
 // A smaller advantage does not change the chosen predictor: two that take turns fetch more than
 // either.
 constexpr float kWorthMargin = 0.05F;
-// What a stream inherits lies between these: trusted from the first prediction on, but not for
-// long when it is wrong; or after the third that is right.
+// An inherited score lies between these: the predictor is trusted from the first prediction on, but
+// not for long when it is wrong; or after the third that is right.
 constexpr float kScoreInheritedMin = 0.1F;
 constexpr float kScoreInheritedMax = 0.55F;
 constexpr std::uint32_t kSpokenMin = 8;
@@ -40,10 +42,12 @@ float share_read(BlockRun foreseen, BlockRun run) {
 
 Chooser::Chooser(FileKnowledgePtr file, NodeKnowledge& node, PredictorSupply* supply)
     : file_(std::move(file)), node_(node) {
+  CAIRN_CHECK(file_ != nullptr);
   const PredictorSources sources{*file_, node_, hints_};
   for (unsigned index = 0; index < kPredictors; ++index) {
     Member& member = members_[index];
     member.predictor = kPredictorMakers[index].make(sources);
+    CAIRN_CHECK(member.predictor != nullptr);
     member.is_told = kPredictorMakers[index].is_told;
     member.near_score = member.is_told ? kScoreOfTold : file_->scores[index];
   }
@@ -52,6 +56,7 @@ Chooser::Chooser(FileKnowledgePtr file, NodeKnowledge& node, PredictorSupply* su
   member.predictor = supply->make(file_blocks_);
   member.near_score = file_->scores[kSupplied];
   ++member_count_;
+  CAIRN_CHECK(member.predictor != nullptr && member_count_ == kSupplied + 1);
 }
 
 void Chooser::leave_scores() {
@@ -104,6 +109,7 @@ void Chooser::judge_far(Member& member, BlockRun run) {
 void Chooser::sample_far(Member& member) {
   std::array<BlockRun, kFarReads> next;
   const std::size_t count = member.predictor->predict(next);
+  CAIRN_CHECK(count <= next.size());
   const float reach = static_cast<float>(count) / kFarReads;
   member.reach += kFarRate * (reach - member.reach);
   if (count <= kNearReads) return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "policy/prefetch/mixed_bits.h"
 
 namespace cairn {
@@ -81,6 +82,7 @@ void DeltaPaths::count_follower(Entry& entry, std::int32_t delta, std::uint32_t 
     }
     for (std::uint8_t& times : entry.times) times /= 2;
   }
+  CAIRN_DCHECK(follower < kFollowers && entry.times[follower] < kTimesMax);
   ++entry.times[follower];
   entry.blocks[follower] = static_cast<std::uint16_t>(std::min<std::uint32_t>(blocks, UINT16_MAX));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the streams of a node have taught about which distance follows which: after the last one,
-// two and four distances between reads, which distance came next and how often (the signature path
+// Learns from the streams of a node which distance follows which: after the last one, two and four
+// distances between reads, the next distance and how often it came (the signature path
 // of SPP: Kim et al., "Path confidence based lookahead prefetching", MICRO 2016, over three lengths
 // of history).
 //
@@ -43,7 +43,7 @@ class DeltaPaths {
 
   // Behind the trail came a read of so many blocks at this distance.
   void learn(const DeltaTrail& trail, std::int32_t delta, std::uint32_t blocks);
-  // What comes next, by the longest part of the trail of which enough is known.
+  // The next distance, by the longest part of the trail that is known well enough.
   Step next(const DeltaTrail& trail) const;
 
   static constexpr std::size_t kSets = 2048;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 
 NodeKnowledge::NodeKnowledge(const KnowledgeOptions& options)
@@ -43,6 +45,7 @@ void NodeKnowledge::forget(std::uint64_t key) {
 // A quarter is set free at once: a file more asks for little, and looking through all those in use
 // for each would cost more than it gives.
 void NodeKnowledge::make_room() {
+  CAIRN_CHECK(files_.size() == by_key_.size());
   const bool has_room = budget_.bytes_used() < budget_.bytes_max() / 8 * 7;
   if (has_room && files_.size() < options_.files_max) return;
   const std::size_t files_kept = options_.files_max - std::max(1U, options_.files_max / 4);

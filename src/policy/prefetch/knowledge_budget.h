@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include "base/check.h"
+
 namespace cairn {
 
 class KnowledgeBudget {
@@ -20,7 +22,10 @@ class KnowledgeBudget {
     bytes_used_ += bytes;
     return true;
   }
-  void release(std::size_t bytes) { bytes_used_ -= bytes; }
+  void release(std::size_t bytes) {
+    CAIRN_CHECK(bytes <= bytes_used_);
+    bytes_used_ -= bytes;
+  }
 
  private:
   const std::size_t bytes_max_;

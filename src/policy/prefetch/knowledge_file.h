@@ -21,7 +21,7 @@ namespace cairn {
 // No file of knowledge is larger.
 inline constexpr std::size_t kKnowledgeFileBytesMax = std::size_t{2} << 20;
 
-// What orders with less stretches than that teach is learned within a few reads anyway.
+// An order with fewer stretches than that is learned within a few reads anyway.
 inline constexpr std::size_t kStretchesKeptMin = 16;
 
 std::string encode_knowledge(std::uint64_t key, const FileKnowledge& file);

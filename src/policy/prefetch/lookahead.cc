@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 
 void Lookahead::on_late(std::uint32_t blocks) { blocks_ += std::min(blocks, kBlocksMax - blocks_); }
@@ -16,6 +18,7 @@ std::uint32_t Lookahead::blocks_ahead(unsigned factor) const {
 }
 
 std::uint32_t Lookahead::runs_ahead(std::uint32_t blocks_per_read, unsigned factor) const {
+  CAIRN_CHECK(blocks_per_read > 0);
   return std::max(1U, blocks_ahead(factor) / blocks_per_read);
 }
 

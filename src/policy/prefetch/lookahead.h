@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "base/check.h"
+
 namespace cairn {
 
 class Lookahead {
@@ -19,10 +21,13 @@ class Lookahead {
   static constexpr std::uint32_t kBlocksMin = 2;
   static constexpr std::uint32_t kBlocksMax = 256;
   static constexpr std::uint32_t kBlocksFirst = 8;
+  static_assert(kBlocksMin <= kBlocksFirst && kBlocksFirst <= kBlocksMax);
 
   Lookahead() = default;
   // Requires: kBlocksMin <= blocks <= kBlocksMax.
-  explicit Lookahead(std::uint32_t blocks) : blocks_(blocks) {}
+  explicit Lookahead(std::uint32_t blocks) : blocks_(blocks) {
+    CAIRN_DCHECK(blocks >= kBlocksMin && blocks <= kBlocksMax);
+  }
 
   // A read waited for blocks that were on their way, or had not been asked for yet: so many.
   void on_late(std::uint32_t blocks = 1);
@@ -33,7 +38,7 @@ class Lookahead {
   // gains from blocks that wait for it in slower tiers.
   bool is_at_most() const { return blocks_ == kBlocksMax; }
 
-  // What may be ahead of the reader at most. `factor`: StreamHints::ahead_factor().
+  // The most blocks that may be ahead of the reader. `factor`: StreamHints::ahead_factor().
   std::uint32_t blocks_ahead(unsigned factor = 1) const;
   // The same in reads of so many blocks; at least one. Requires: blocks_per_read > 0.
   std::uint32_t runs_ahead(std::uint32_t blocks_per_read, unsigned factor = 1) const;

@@ -16,7 +16,7 @@
 
 namespace cairn {
 
-// What a stream's predictors may borrow; outlives them.
+// The sources that a stream's predictors may borrow; they outlive the predictors.
 struct PredictorSources {
   FileKnowledge& file;
   NodeKnowledge& node;

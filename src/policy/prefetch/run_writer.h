@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "policy/prefetch/predictor.h"
 
 namespace cairn {
@@ -24,6 +25,7 @@ class RunWriter {
   }
   // The blocks [first, end). Requires: piece_blocks > 0.
   void add_stretch(std::int64_t first, std::int64_t end, std::uint32_t piece_blocks) {
+    CAIRN_DCHECK(piece_blocks > 0);
     for (; first < end && !is_full(); first += piece_blocks) {
       const auto blocks =
           static_cast<std::uint32_t>(std::min<std::int64_t>(end - first, piece_blocks));

@@ -33,7 +33,7 @@ class StreamHints {
 
   void advise(AccessAdvice advice) { advice_ = advice; }
   AccessAdvice advice() const { return advice_; }
-  // What to multiply the reading ahead with.
+  // The factor of the distance that is read ahead.
   unsigned ahead_factor() const { return advice_ == AccessAdvice::kSequential ? 2 : 1; }
 
   void will_need(BlockRun range);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
@@ -28,7 +30,11 @@ ReturnRates::ReturnRates(std::uint32_t room, std::uint64_t room_below)
     : overdue_after_(std::max<std::uint64_t>(1, std::min<std::uint64_t>(room, room_below) / 2)),
       lost_after_(std::max(room_below, overdue_after_)),
       look_at_one_in_(
-          one_in(lost_after_, std::max<std::uint64_t>(kWaitingMin, std::uint64_t{4} * room))) {}
+          one_in(lost_after_, std::max<std::uint64_t>(kWaitingMin, std::uint64_t{4} * room))) {
+  CAIRN_CHECK(room > 0);
+  CAIRN_CHECK(overdue_after_ <= lost_after_);
+  CAIRN_CHECK(std::has_single_bit(look_at_one_in_));  // its hash is masked with it
+}
 
 unsigned ReturnRates::class_of(std::uint32_t uses) {
   const auto octave = static_cast<unsigned>(std::bit_width(std::max(uses, 1U))) - 1;
@@ -68,6 +74,7 @@ void ReturnRates::look_at_the_oldest() {
     in_time_.pop_front();
     Waiting* waiting = find(left);
     if (waiting == nullptr) continue;
+    CAIRN_DCHECK(!waiting->is_overdue);
     waiting->is_overdue = true;
     return_takes_ -= kReturnsFade * return_takes_;
     ++counts_[waiting->page_class].overdue;
@@ -79,6 +86,7 @@ void ReturnRates::look_at_the_oldest() {
     const Waiting* waiting = find(left);
     if (waiting == nullptr) continue;
     Counts& counts = counts_[waiting->page_class];
+    CAIRN_DCHECK(waiting->is_overdue && counts.overdue >= 1);
     --counts.overdue;
     ++counts.lost;
     fade(&counts);
@@ -92,6 +100,7 @@ void ReturnRates::note_used(std::uint64_t segment) {
   Counts& counts = counts_[found->second.page_class];
   if (found->second.is_overdue) --counts.overdue;
   ++counts.returned;
+  CAIRN_DCHECK(found->second.number <= left_);
   const auto took = static_cast<double>(left_ - found->second.number);
   return_takes_ = std::max(took, return_takes_ - kReturnsFade * return_takes_);
   fade(&counts);

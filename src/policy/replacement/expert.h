@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "base/ids.h"
 
 namespace cairn {
@@ -28,7 +29,7 @@ constexpr std::uint32_t raw(PageId page) { return static_cast<std::uint32_t>(pag
 class Expert {
  public:
   // Requires: capacity > 0.
-  explicit Expert(std::uint32_t capacity) : capacity_(capacity) {}
+  explicit Expert(std::uint32_t capacity) : capacity_(capacity) { CAIRN_CHECK(capacity > 0); }
   virtual ~Expert() = default;
   Expert(const Expert&) = delete;
   Expert& operator=(const Expert&) = delete;

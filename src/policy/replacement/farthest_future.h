@@ -51,7 +51,7 @@ class FarthestFuture final : public Expert {
     std::uint64_t next_of_page;
   };
   State state_of(PageId page) const { return at_page_or(states_, page, State{}); }
-  // What leaves first stands last: never wanted, the longest unused of them.
+  // The page that leaves first stands last: one that is never wanted, the longest unused of these.
   std::pair<std::uint64_t, std::uint64_t> rank(const State& state) const {
     return {state.next, state.next == kNever ? kNever - state.used : 0};
   }

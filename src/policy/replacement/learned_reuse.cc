@@ -2,7 +2,10 @@
 #include "policy/replacement/learned_reuse.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+
+#include "base/check.h"
 
 namespace cairn {
 
@@ -11,7 +14,9 @@ LearnedReuse::LearnedReuse(std::uint32_t capacity, const Options& options)
       options_(options),
       remembered_(std::uint64_t{options.remembered_capacities} * capacity),
       times_(capacity),
-      random_(options.seed) {}
+      random_(options.seed) {
+  CAIRN_CHECK(std::has_single_bit(options.learn_from_one_in));
+}
 
 bool LearnedReuse::is_sampled(PageId page) const {
   return (raw(page) * 2654435761U >> 16 & (options_.learn_from_one_in - 1)) == 0;
@@ -86,6 +91,7 @@ void LearnedReuse::evict() {
     consider(by_class_.front(page_class));
   }
   for (unsigned draw = 0; draw < kDrawn; ++draw) consider(held_.at(random_.below(held_.size())));
+  CAIRN_DCHECK(victim != kNoPage && holds(victim));
   by_class_.remove(victim);
   held_.remove(victim);
   evicted_.push_back(victim);

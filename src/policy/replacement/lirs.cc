@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 
 Lirs::Lirs(std::uint32_t capacity) : Expert(capacity) {
   std::uint32_t high = std::max(2U, static_cast<std::uint32_t>(capacity * kHighShare));
   if (high >= capacity) high = std::max(1U, capacity / 2);
   low_capacity_ = capacity - std::min(high, capacity);
+  CAIRN_CHECK(low_capacity_ < capacity);  // a page that is new has a place
 }
 
 bool Lirs::reference(PageId page) {
@@ -48,7 +51,8 @@ void Lirs::reference_high(PageId page) {
 
 void Lirs::take_in(PageId page) {
   if (low_count_ + queue_.size(0) >= capacity()) evict();
-  // What has just left may have pushed this one out of memory.
+  CAIRN_DCHECK(low_count_ + queue_.size(0) < capacity());
+  // The page that has just left may have pushed this one out of memory.
   if (kind_of(page) == Kind::kGone) {
     --gone_count_;
     stack_.remove(page);
@@ -76,6 +80,7 @@ void Lirs::demote_oldest_low() {
   // A cache so small that no page had to be of low distance may have others there.
   prune();
   const PageId page = stack_.back(0);
+  CAIRN_DCHECK(page != kNoPage && kind_of(page) == Kind::kLow);
   stack_.remove(page);
   kinds_[raw(page)] = Kind::kHigh;
   --low_count_;
@@ -86,6 +91,7 @@ void Lirs::demote_oldest_low() {
 void Lirs::evict() {
   if (queue_.size(0) == 0) demote_oldest_low();
   const PageId page = queue_.front(0);
+  CAIRN_DCHECK(page != kNoPage && kind_of(page) == Kind::kHigh);
   queue_.remove(page);
   evicted_.push_back(page);
   if (!stack_.is_on_any(page)) {

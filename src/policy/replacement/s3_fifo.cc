@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 
 S3Fifo::S3Fifo(std::uint32_t capacity)
@@ -23,6 +25,7 @@ bool S3Fifo::reference(PageId page) {
     is_filling_ = false;
     evict();
   }
+  CAIRN_DCHECK(queues_.size(kSmall) + queues_.size(kMain) < capacity());
   at_page(uses_, page) = 0;
   const bool overflows = is_filling_ && queues_.size(kSmall) >= small_capacity_;
   queues_.push_front(came_back || overflows ? kMain : kSmall, page);
@@ -49,6 +52,7 @@ void S3Fifo::evict() {
 void S3Fifo::evict_from_main() {
   for (;;) {
     const PageId page = queues_.back(kMain);
+    CAIRN_DCHECK(page != kNoPage);
     queues_.remove(page);
     if (uses_[raw(page)] == 0) {
       evicted_.push_back(page);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/check.h"
+
 namespace cairn {
 
 void WeightSharing::touch(PageId page) {
@@ -41,6 +43,7 @@ bool WeightSharing::reference(PageId page) {
   }
   if (held_.size() == capacity()) evict();
   held_.add(page);
+  CAIRN_DCHECK(held_.size() <= capacity());
   touch(page);
   if (misses_ >= kPollsPerEpoch) end_epoch();
   return false;
@@ -52,6 +55,7 @@ void WeightSharing::evict() {
                                               held_.at(random_.below(held_.size()))};
   const auto decides = std::max_element(weights_.begin(), weights_.end()) - weights_.begin();
   const PageId victim = named[static_cast<std::size_t>(decides)];
+  CAIRN_DCHECK(holds(victim));
   State& state = states_[raw(victim)];
   state.evicted_in = epoch_;
   state.named_by = 0;
@@ -73,6 +77,7 @@ void WeightSharing::end_epoch() {
   }
   for (double& weight : weights_) weight += kShared * lost / kExperts;
   const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+  CAIRN_CHECK(sum > 0);
   for (double& weight : weights_) weight /= sum;
   mispredictions_.fill(0);
   misses_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "policy/replacement/learned_reuse.h"
 #include "policy/replacement/lirs.h"
 #include "policy/replacement/recency_expert.h"
@@ -26,7 +27,9 @@ WsPlus::WsPlus(std::uint32_t capacity) : WsPlus(capacity, default_experts(capaci
 
 WsPlus::WsPlus(std::uint32_t capacity, std::vector<std::unique_ptr<Expert>> experts)
     : Expert(capacity) {
+  CAIRN_CHECK(!experts.empty());
   for (auto& expert : experts) {
+    CAIRN_CHECK(expert != nullptr);
     Followed followed;
     followed.expert = std::move(expert);
     followed_.push_back(std::move(followed));
@@ -68,6 +71,7 @@ void WsPlus::take_in(PageId page) {
   ++misses_;
   if (held_.size(0) == capacity()) {
     const PageId victim = next_victim();
+    CAIRN_DCHECK(victim != page && holds(victim));
     held_.remove(victim);
     evicted_.push_back(victim);
     for (Followed& followed : followed_)
@@ -124,6 +128,7 @@ void WsPlus::consider_change() {
 }
 
 void WsPlus::change_leader(std::size_t leader) {
+  CAIRN_DCHECK(leader < followed_.size() && leader != leader_);
   if (stay_.is_set) {
     const auto would_have_missed =
         static_cast<double>(followed_[stay_.leader_before].misses - stay_.misses_before);

@@ -65,7 +65,7 @@ class ConflictFinder {
     }
   }
 
-  // A bypassed file has no bucket that anything could be said of.
+  // A bypassed file has no bucket, so these fields have no effect on it.
   void check_effect(const PlacedRule& placed) {
     const bool never = placed.has("never-buffer");
     if (never && placed.has("mode")) {
@@ -75,6 +75,7 @@ class ConflictFinder {
     const bool bypass = never || placed.rule.mode == BufferingMode::kBypass;
     static constexpr std::array<const char*, 8> kOfBuckets = {
         "tier", "pin", "trigger", "policy", "priority", "prefetch", "keep", "reserve"};
+    static_assert(kOfBuckets.size() + 1 == kRuleProperties, "all properties but the mode");
     bool sets_anything = never || placed.has("mode");
     for (const char* field : kOfBuckets) {
       if (!placed.has(field)) continue;
@@ -188,8 +189,8 @@ std::string unknown_tier(const std::string& name, std::span<const TierCapacity> 
                      list.empty() ? "none" : list, hint);
 }
 
-// Returns: empty when a tier of this size can have so much reserved at best. What of it stays for
-// everybody and what others have is the node's to say.
+// Returns: empty when a tier of this size can have so much reserved at best. The node knows how
+// much of it stays for everybody and how much others have.
 std::string reservation_problem(const Reservation& reservation,
                                 std::span<const TierCapacity> tiers) {
   if (reservation.bytes == 0) return "";

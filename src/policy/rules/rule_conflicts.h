@@ -14,9 +14,10 @@
 
 namespace cairn {
 
-// What needs no node: a rule that sets nothing, empty ranges, what has no effect on a file that is
-// not buffered, a trigger with a mode that has none, `keep` without {n}, what is said of a part of
-// a file but holds for the whole, names given twice, equal conditions with unequal values.
+// Finds the problems that need no node: a rule that sets nothing, empty ranges, fields without
+// effect on a file that is not buffered, a trigger with a mode that has none, `keep` without {n},
+// fields of the whole file in a rule for a part, names given twice, equal conditions with unequal
+// values.
 std::vector<SchemaProblem> find_conflicts(const std::vector<PlacedRule>& rules);
 
 struct TierCapacity {
@@ -24,8 +25,8 @@ struct TierCapacity {
   std::uint64_t capacity_bytes = 0;
 };
 
-// What needs the node: tiers that it does not have, pins that its tiers cannot hold, and, for rules
-// that come from elsewhere than a schema, unknown policies.
+// Finds the problems that need the node: tiers that it does not have, pins that its tiers cannot
+// hold, and, for rules that come from elsewhere than a schema, unknown policies.
 // Returns: one text per problem, "FILE:LINE: what is wrong; what would be right".
 std::vector<std::string> check_rules(std::span<const FileRule> rules,
                                      std::span<const TierCapacity> tiers);

@@ -4,13 +4,17 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <limits>
+
+#include "base/check.h"
 
 namespace cairn {
 namespace {
 
 constexpr std::string_view kMark = "{n}";
-// What a 64-bit number can hold whatever the digits are.
+// A 64-bit number holds so many digits, whatever they are.
 constexpr std::size_t kDigitsMax = 19;
+static_assert(kDigitsMax == std::numeric_limits<std::uint64_t>::digits10);
 
 // A mark after an odd number of backslashes is its own letters to fnmatch().
 std::size_t find_mark(std::string_view pattern, std::size_t from) {
@@ -36,6 +40,7 @@ struct Digits {
 // Without flags, fnmatch() knows no context: a pattern matches a text exactly when its halves match
 // the halves of the text.
 Digits find_digits(const std::string& pattern, std::size_t mark, const std::string& text) {
+  CAIRN_DCHECK(pattern.compare(mark, kMark.size(), kMark) == 0);
   const std::string head = pattern.substr(0, mark);
   const std::string tail = pattern.substr(mark + kMark.size());
   const auto is_digit = [&text](std::size_t at) { return text[at] >= '0' && text[at] <= '9'; };
@@ -107,6 +112,7 @@ std::optional<std::uint64_t> generation_of(const FileRule& rule, const FileFacts
     if (!text) continue;
     const Digits digits = find_digits(rule.pattern, mark, *text);
     if (digits.length == 0) continue;
+    CAIRN_CHECK(digits.length <= kDigitsMax && digits.begin + digits.length <= text->size());
     std::uint64_t generation = 0;
     for (std::size_t at = digits.begin; at < digits.begin + digits.length; ++at) {
       generation = generation * 10 + static_cast<std::uint64_t>((*text)[at] - '0');

@@ -16,6 +16,12 @@ constexpr std::array<const char*, 4> kAccessNames = {"any", "read", "write", "re
 constexpr std::array<const char*, 5> kPrefetchNames = {"normal", "sequential", "random",
                                                        "will-need", "none"};
 
+// A name that is missing at a table's end would be null.
+static_assert(static_cast<unsigned>(RuleProperty::kReserve) + 1 == kPropertyNames.size());
+static_assert(kPropertyNames.back() != nullptr);
+static_assert(static_cast<unsigned>(RuleAccess::kReadWrite) + 1 == kAccessNames.size());
+static_assert(static_cast<unsigned>(PrefetchHint::kNone) + 1 == kPrefetchNames.size());
+
 template <typename Value, std::size_t Count>
 std::optional<Value> value_named(const std::array<const char*, Count>& names,
                                  std::string_view name) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "base/handling.h"
 #include "base/nearest_name.h"
 #include "base/size_text.h"
@@ -156,6 +157,7 @@ class Reader {
     if (!has_path && !has_unknown_) {
       problem(entry, "a rule needs a path: a pattern such as *.h5, or * for every file");
     }
+    CAIRN_CHECK(result_.problems.size() >= problems_before);
     placed_.has_mistake = result_.problems.size() > problems_before;
     if (placed_.has("never-buffer")) placed_.rule.mode = BufferingMode::kBypass;
     result_.rules.push_back(std::move(placed_));

@@ -146,7 +146,7 @@ ParsedSchema parse_schema_text(const std::string& text, const std::string& path,
   if (body.size() > kSchemaBytesMax) {
     return with_places({{1, "the file is larger than 1 MiB; is it a schema?"}}, path);
   }
-  // What we wrote ourselves may name a source file in another encoding.
+  // A text of our own may name a source file in another encoding.
   if (!resolved) {
     if (const auto bad = find_bad_byte(body)) return with_places({*bad}, path);
   }

@@ -16,7 +16,7 @@
 
 extern "C" {
 
-// What the reader tells; none of the functions may throw.
+// Receives what the reader finds; none of the functions may throw.
 struct CairnXmlSink {
   void* context;
   // An element or attribute begins; the next text and end are of it.

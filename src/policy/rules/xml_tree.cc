@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "policy/rules/schema_xml.h"
 
 namespace cairn {
@@ -39,11 +40,14 @@ void begin(void* context, const char* name, unsigned line, bool is_attribute) no
 }
 
 void add_text(void* context, const char* text, std::size_t size) noexcept {
-  static_cast<Builder*>(context)->open.back().text.append(text, size);
+  auto* builder = static_cast<Builder*>(context);
+  CAIRN_CHECK(!builder->open.empty());  // text stands within an element
+  builder->open.back().text.append(text, size);
 }
 
 void end(void* context) noexcept {
   auto* builder = static_cast<Builder*>(context);
+  CAIRN_CHECK(!builder->open.empty());
   SchemaEntry entry = std::move(builder->open.back());
   builder->open.pop_back();
   entry.text = trimmed(entry.text);

@@ -10,7 +10,7 @@
 namespace cairn::node {
 namespace {
 
-// What cannot be reserved of a tier.
+// The part of a tier that cannot be reserved.
 std::uint32_t margin_of(std::uint32_t slabs) {
   constexpr std::uint32_t kMarginMin = 16;
   return std::min(slabs, std::max(slabs / 8, kMarginMin));

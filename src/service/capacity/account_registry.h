@@ -24,7 +24,7 @@
 
 namespace cairn::node {
 
-// What a run has in one tier, in bytes.
+// The bytes of a run in one tier.
 struct TierHolding {
   unsigned tier = 0;
   std::uint64_t used = 0;
@@ -41,7 +41,7 @@ struct RuleKey {
   friend auto operator<=>(const RuleKey&, const RuleKey&) = default;
 };
 
-// What the files of a rule have in the tier that it reserves.
+// The bytes of the files of a rule in the tier that it reserves.
 struct RuleHolding {
   RuleKey rule;
   unsigned tier = 0;
@@ -56,7 +56,7 @@ class AccountRegistry {
   // Opens the run's account. With more runs than there are accounts, those that reserve nothing
   // share account 0.
   // Errors: kNotFound for a tier that there is not, kInvalid for one named twice, kExhausted when a
-  // tier has not as much left to reserve: the message says what is reserved by whom.
+  // tier has not as much left to reserve: the message names the reservations.
   Status begin_run(std::uint32_t run, std::uint32_t weight,
                    const std::vector<Reservation>& reservations);
   // Closes it, if there is one.

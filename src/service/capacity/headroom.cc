@@ -15,7 +15,7 @@ std::uint64_t growth(std::uint64_t before, std::uint64_t now) {
 }  // namespace
 
 void Headroom::observe(std::int64_t now_ms, std::uint64_t consumed, std::uint64_t written) {
-  // What is overwritten needs no room, and what is read is not written.
+  // An overwrite needs no room, and a block that was read is not written.
   const std::uint64_t fresh = std::min(growth(consumed_, consumed), growth(written_, written));
   const bool goes_on = written > written_;
   consumed_ = consumed;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of a tier should be free before a program writes again. Programs that compute and write
-// in turns (checkpoints, time steps) write about as much each time; who makes that room while they
-// compute takes the next burst at the speed of the tier instead of the speed of what has to leave.
+// in turns (checkpoints, time steps) write about as much each time. If that room is made while they
+// compute, the tier takes the next burst at its own speed, not at the speed of the blocks that
+// leave.
 //
 // A burst is what is written to new blocks until nobody has written for kPauseMs. From the second
 // one on as much is made free after each as the larger of the recent ones took, at most half of the

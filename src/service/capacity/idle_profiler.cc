@@ -120,7 +120,7 @@ IdleProfiler::Outcome IdleProfiler::measure(unsigned tier) {
   return Outcome::kDone;
 }
 
-// Of several NUMA nodes the slowest stands for the tier, as in figures_for().
+// The slowest of several NUMA nodes stands for the tier, as in figures_for().
 void IdleProfiler::take(unsigned tier, const std::vector<profiler::DeviceProfile>& profiles) {
   if (profiles.empty()) return;
   for (const profiler::DeviceProfile& profile : profiles) {

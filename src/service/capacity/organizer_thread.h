@@ -19,7 +19,7 @@
 
 namespace cairn::node {
 
-// What decides where blocks go, and which leave.
+// The policies that decide where blocks go, and which leave.
 struct Deciders {
   PlacementEngine& placement;
   const ReplacementPolicy& replacement;

@@ -43,7 +43,7 @@ void PageWarmer::run() {
   while (!stopping_) {
     const std::uint32_t heard = board.bell.listen();
     std::uint32_t warm = board.warm_slabs.load(std::memory_order_relaxed);
-    // What the application touched by itself meanwhile needs no second visit.
+    // Pages that the application touched meanwhile need no second visit.
     warm = std::max(warm, std::min(board.used_slabs.load(), target()));
     if (warm < target()) {
       const std::uint32_t count = std::min(kSlabsPerStep, target() - warm);

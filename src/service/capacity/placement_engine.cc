@@ -19,8 +19,8 @@ bool places_by_hotness(const PlacementPolicy& policy) {
 // Built as a plugin, because of the library that it needs.
 constexpr const char* kLinearProgramme = "minimize-io-time";
 
-// Of a new file's hotness only its size is known so far. While more than half of the RAM tier is in
-// use, what goes beyond a small part of it goes below. 0: no limit.
+// A new file has no hotness yet, only a size. While more than half of the RAM tier is in use, its
+// blocks beyond a small part of that tier go below. 0: no limit.
 std::uint32_t blocks_of_small_file(std::span<const TierView> tiers) {
   constexpr std::uint64_t kPart = 256;
   constexpr std::uint64_t kBlocksMin = 16;
@@ -45,7 +45,7 @@ double share_of_moves(std::span<const TierView> tiers) {
   return std::clamp((move - place) * fastest_below, 0.0, 1.0);
 }
 
-// What is made free at once: less would not keep the devices busy.
+// How many slabs are made free at once: fewer would not keep the devices busy.
 std::uint32_t slabs_of_room(const TierView& tier, std::uint64_t wanted_bytes) {
   constexpr std::uint64_t kRoomBytes = 32 << 20;
   constexpr std::uint64_t kPartOfTier = 4;

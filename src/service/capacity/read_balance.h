@@ -23,11 +23,12 @@ class ReadBalance {
   static constexpr std::uint32_t kWhole = 256;
   static constexpr std::uint32_t kShareMax = kWhole / 4 * 3;
   static constexpr std::uint32_t kStep = kWhole / 16;
-  // Of the device's measured bandwidth: from there on it is saturated.
+  // The share of its measured bandwidth from which on a device is saturated.
   static constexpr double kSaturated = 0.7;
 
-  // What was read since the last step, in bytes per second: from the tier and around it. Returns:
-  // the share that is to go around it from now on. `bandwidth`: of the tier's device, 0 if unknown.
+  // Takes the reads since the last step in bytes per second, from the tier and around it. Returns
+  // the share that is to go around it from now on. `bandwidth`: that of the tier's device, 0 if
+  // unknown.
   std::uint32_t step(double from_tier, double around, double bandwidth);
 
  private:

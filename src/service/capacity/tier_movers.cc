@@ -39,8 +39,8 @@ bool TierMovers::is_short(unsigned tier) const {
   return pool.slab_count() != 0 && memory_.organizer_board().is_short(id, pool.common_slabs());
 }
 
-// Clients are told what each run may take, as long as runs compete or something is reserved, and
-// once more when that is over.
+// The organizer announces to clients what each run may take while runs compete or something is
+// reserved, and once more when that is over.
 bool TierMovers::must_share(unsigned tier) const {
   const TierAccounts& accounts = memory_.accounts().tiers[tier];
   return accounts.share_floor.load(std::memory_order_relaxed) != 0 ||

@@ -33,8 +33,8 @@ class TierMovers {
   using Wanted = std::array<std::uint32_t, kTiersMax>;
 
   // Makes room in every tier that is short of it. Returns when the fastest of them is through, with
-  // what came of all that have come to an end; who is still at it wakes the organizer's thread at
-  // its end.
+  // the results of all movers that have ended; a mover that is still at work wakes the organizer's
+  // thread at its end.
   RoomMade make_room(const Wanted& wanted = {});
 
  private:

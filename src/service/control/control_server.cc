@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "service/process/local_socket.h"
 
 namespace cairn::node {
@@ -37,6 +38,7 @@ bool ControlPeer::is_gone() const {
 ControlServer::~ControlServer() { stop(); }
 
 Status ControlServer::start(const std::string& socket_path) {
+  CAIRN_CHECK(!acceptor_.joinable() && !stopping_.load());  // started once
   auto listener = listen_at(socket_path, SOCK_STREAM);
   if (!listener) return listener.status();
   listener_ = std::move(listener.value());
@@ -48,6 +50,7 @@ Status ControlServer::start(const std::string& socket_path) {
 
 // The listener keeps its number; the acceptor begins to wait for it anew.
 Status ControlServer::listen_again(const std::string& socket_path) {
+  CAIRN_CHECK(listener_.get() >= 0);
   const auto listener = listen_at(socket_path, SOCK_STREAM);
   if (!listener) return listener.status();
   if (::dup3(listener.value().get(), listener_.get(), O_CLOEXEC) < 0)
@@ -71,6 +74,7 @@ void ControlServer::stop() {
     for (const Connection& connection : connections_) ::shutdown(connection.socket.get(), SHUT_RD);
   }
   join_finished(true);
+  CAIRN_CHECK(connections_.empty());  // nobody else is left who could add one
 }
 
 void ControlServer::accept_loop() {
@@ -89,7 +93,8 @@ void ControlServer::accept_loop() {
     if (!socket || !peer_of(socket.get(), &peer) || peer.uid != ::geteuid()) continue;
     join_finished(false);
     const std::lock_guard lock(mutex_);
-    if (connections_.size() >= kConnectionsMax) continue;
+    CAIRN_CHECK(connections_.size() <= kConnectionsMax);
+    if (connections_.size() == kConnectionsMax) continue;
     Connection& connection = connections_.emplace_back();
     connection.socket = std::move(socket);
     const std::uint64_t id = ++session;
@@ -152,7 +157,10 @@ void ControlServer::join_finished(bool all) {
       entry = next;
     }
   }
-  for (Connection& connection : finished) connection.thread.join();
+  for (Connection& connection : finished) {
+    CAIRN_CHECK(all || connection.done.load());
+    connection.thread.join();
+  }
 }
 
 }  // namespace cairn::node

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/check.h"
+
 namespace cairn::node {
 
 DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
@@ -24,7 +26,8 @@ DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
 Json unstored_json(const std::vector<UnstoredFile>& unstored) {
   Json files = Json::array();
   for (const UnstoredFile& file : unstored) {
-    if (files.size() >= kUnstoredMax) break;
+    CAIRN_CHECK(files.size() <= kUnstoredMax);
+    if (files.size() == kUnstoredMax) break;
     files.push_back({{"path", file.path},
                      {"dirty_bytes", file.dirty_bytes},
                      {"error", file.error == 0 ? "" : std::strerror(file.error)},

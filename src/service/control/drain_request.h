@@ -34,7 +34,7 @@ class DrainRequest {
 
 // The files of a drain or status that are not stored.
 Json unstored_json(const std::vector<UnstoredFile>& files);
-// What a drain has come to, in the reply to the request that asked for it.
+// Adds the outcome of a drain to the reply to its request.
 void add_outcome(Json& reply, const DrainOutcome& outcome);
 
 }  // namespace cairn::node

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "service/treatment/rule_json.h"
 
@@ -66,6 +67,8 @@ struct Explanation::Ranges {
   bool is_truncated = false;
 
   void add(Range range) {
+    CAIRN_CHECK(list.size() <= kRangesMax);
+    CAIRN_CHECK(list.empty() || is_truncated || list.back().end <= range.begin);  // in their order
     if (!list.empty() && list.back().continues(range)) {
       list.back().end = range.end;
     } else if (list.size() < kRangesMax) {
@@ -157,7 +160,7 @@ Json Explanation::of(const ExplainRequest& request) const {
         {"kind", "done"}, {"known", false}, {"size", request.size}, {"rules", rules_json(request)}};
   }
   const Object& object = memory_.objects().at(index);
-  // Of what goes past the tiers nobody here knows the size.
+  // The service does not know the size of a file that goes past the tiers.
   const bool is_past =
       object.through.load() != 0 || object.handling().mode == BufferingMode::kBypass;
   const std::uint64_t size = is_past ? request.size : object.size.load();

@@ -19,7 +19,7 @@ namespace cairn::node {
 // The object of a file, kNone when nothing of it is known here.
 ObjectIndex find_file(const NodeMemory& memory, std::uint64_t device, std::uint64_t inode);
 
-// What of a file is where and why, and which rules speak of it.
+// The places of a file's blocks with their reasons, and the rules for the file.
 struct ExplainRequest {
   std::uint64_t device = 0;  // as stat(2) names the file
   std::uint64_t inode = 0;

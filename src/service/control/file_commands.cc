@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/size_text.h"
 #include "service/control/explain.h"
 #include "service/control/reservation_wait.h"
@@ -35,7 +36,7 @@ void pin_resident(const NodeMemory& memory, const Json& file, bool pinned) {
   object.set_handling(handling);
 }
 
-// What is pinned can never leave: more than its tier has room for would fill that for good.
+// Pinned blocks never leave: more of them than the tier has room for would fill it for good.
 Status check_pins(const NodeMemory& memory, const RuleRegistry& rules, const FileRule& rule,
                   const Json& files) {
   if (!rule.pinned.value_or(false) || !rule.tier) return Status::ok();
@@ -46,6 +47,7 @@ Status check_pins(const NodeMemory& memory, const RuleRegistry& rules, const Fil
     const auto size = file.is_object() ? file.find("bytes") : file.end();
     if (size != file.end() && size->is_number_unsigned()) bytes += size->get<std::uint64_t>();
   }
+  CAIRN_CHECK(handling->home.has_value());  // what the rule names
   const TierId tier = *handling->home;
   const std::uint32_t slabs = memory.pool(tier).slab_count();
   const std::uint32_t kept_free = memory.organizer_board().low_slabs[raw(tier)].load();
@@ -109,7 +111,7 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
         status.message(),
         "the rule holds, and its files get the room as others leave it; reserve=0 ends it");
   }
-  // What is pinned no longer may have been all that could leave.
+  // The blocks that are pinned no more may be the only ones that can leave.
   memory_.organizer_board().bell.ring();
   peer.send({{"kind", "done"}, {"rules", rules_.size()}});
 }

@@ -41,7 +41,7 @@ void LearningCommands::declare(ControlPeer& peer, const Json& request) const {
   const std::string path = path_in(request);
   if (path.empty() || path.front() != '/')
     return peer.fail("declare needs an absolute path", "name a file of declarations");
-  // What was opened and read before is not to be held against it.
+  // Opens and reads before the declaration do not count against it.
   events_.settle();
   const auto count = declarations_.declare(path, plain_text(request, "fingerprint"));
   if (!count)

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "service/attachment/sweep.h"
 #include "service/control/drain_request.h"
@@ -22,7 +23,7 @@ std::uint64_t get(const CounterSums& sums, Counter counter) {
   return sums[static_cast<unsigned>(counter)];
 }
 
-// What the kernel really backs the RAM tier with, from smaps: the option only asks.
+// The pages that really back the RAM tier, from smaps: the option is only a wish.
 std::string huge_pages_got(const NodeMemory& memory) {
   if (memory.data().huge_pages() == HugePages::kReserved) return "hugetlb";
   char start[32];
@@ -80,7 +81,7 @@ std::string place_name(const NodeConfig& config, unsigned place) {
   return place == MoveJournal::kDropped ? std::string("dropped") : tier_name(config, place);
 }
 
-// What has moved, in the order of the tiers: one entry per way and reason that there was.
+// The moves in the order of the tiers: one entry per way and reason that there was.
 Json moves_json(const NodeConfig& config, const NodeMemory& memory) {
   Json moves = Json::array();
   for (unsigned from = 0; from < MoveJournal::kPlaces; ++from) {
@@ -150,7 +151,7 @@ Json unserved_json(const UnservedFiles& unserved) {
   return {{"files", unserved.count()}, {"since_start", reasons}};
 }
 
-// What a run has of each tier.
+// The holdings of a run in each tier.
 Json holdings_json(const NodeConfig& config, const AccountRegistry& accounts, std::uint32_t run) {
   Json list = Json::array();
   for (const TierHolding& holding : accounts.holdings_of(run)) {
@@ -162,7 +163,7 @@ Json holdings_json(const NodeConfig& config, const AccountRegistry& accounts, st
   return list;
 }
 
-// What rules reserve for their files, and what these have there.
+// The reservations of rules, and the bytes of their files there.
 Json reservations_json(const NodeConfig& config, const AccountRegistry& accounts) {
   Json list = Json::array();
   for (const RuleHolding& holding : accounts.rule_holdings()) {
@@ -204,6 +205,7 @@ Json StatusReport::tiers(const DirtyView& dirty) const {
     const BucketPool& pool = memory.pool(tier);
     const bool ram = index == 0;
     const bool is_swap = index > from_.config.tiers.size();
+    CAIRN_CHECK(!is_swap || index == from_.config.tiers.size() + 1);  // one, and the last
     tiers.push_back({{"name", tier_name(from_.config, index)},
                      {"kind", ram       ? "ram"
                               : is_swap ? "swap"
@@ -256,6 +258,7 @@ Json StatusReport::status() {
   const NodeMemory& memory = from_.memory;
   const Sample before = baseline();
   const Sample now = sample();
+  CAIRN_CHECK(before.at_ns <= now.at_ns);
   last_ = now;
   const double seconds = static_cast<double>(now.at_ns - before.at_ns) / 1e9;
   const DirtyView dirty = view_dirty(memory, from_.files, kUnstoredMax);

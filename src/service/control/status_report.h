@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cairn status` and the report after a run say, as JSON. Field names are stable: they are
-// documented for users.
+// Makes the texts of `cairn status` and of the report after a run, as JSON. Field names are stable:
+// they are documented for users.
 //
 // Thread safety: all functions from any thread. Ownership: borrows everything.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace cairn::node {
 
-// What the report reads; all of it outlives the report.
+// The sources of the report; all of them outlive it.
 struct StatusSources {
   const NodeConfig& config;
   const NodeMemory& memory;
@@ -42,7 +42,7 @@ class StatusReport {
   explicit StatusReport(const StatusSources& sources) : from_(sources) {}
 
   Json status();
-  // What a run has done, after a drain that took so long.
+  // The work of a run, after a drain that took so long.
   Json run(const Run& run, double drain_seconds) const;
 
  private:

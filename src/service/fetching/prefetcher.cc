@@ -27,11 +27,11 @@ namespace {
 constexpr long kLookAgainNanos = 100'000;
 constexpr int kLooksMax = 200;  // 20 ms: a program that never stops asking does not stop all others
 constexpr auto kRoomAgain = std::chrono::milliseconds(2);
-// Of many files in a declared order.
+// How many files of a declared order are fetched ahead.
 constexpr std::size_t kFilesAhead = 32;
 // So often in a row files that find no room are tried again: for a fifth of a second.
 constexpr unsigned kFileTriesMax = 100;
-// Of segments that are to go down for hotter ones: more of them is what the organizer is for.
+// Segments that go down at a time for hotter ones: more of them are the organizer's work.
 constexpr std::size_t kColdMax = 256;
 constexpr std::size_t kNamesMax = 1'000'000;
 constexpr std::uint64_t kFileBlocksMax = 1024;  // what is behind them is fetched once it is read
@@ -39,8 +39,8 @@ constexpr std::uint8_t kDeclared = 0;
 static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
 static_assert(1 + Prefetcher::kWorkers <= ClientSlot::kShards, "a shard for each worker");
 
-// Of a file that the service has closed last, because its program did so while it was being
-// fetched: the descriptor for storing it is dropped as when the program tells that it is gone.
+// For a file that its program closed while it was being fetched, so that the service closes it
+// last: drops the descriptor for storing it, as after the program's message that the file is gone.
 class DiscardingService final : public HandOver {
  public:
   DiscardingService(const NodeMemory& memory, Owner self, StoreFiles& files)
@@ -193,7 +193,7 @@ void Prefetcher::want_files_after(const ToldAccess& told) {
   std::vector<std::string> files = orders_.files_after(path, kFilesAhead);
   if (!files.empty()) awaits_reader_ = false;
   want_files(std::move(files));
-  // What was read is wanted anew in the next epoch.
+  // The next epoch reads the same files anew.
   files_seen_.erase(path);
   if (names_.size() > kNamesMax) names_.clear();
 }
@@ -230,7 +230,7 @@ void Prefetcher::work(unsigned worker) {
   actor.drop_leases();
 }
 
-// What is wanted soonest goes into RAM, the rest below it.
+// The blocks that are wanted soonest go into RAM, the rest below it.
 bool Prefetcher::pick(WantedBlocks* wanted, std::string* path) {
   if (has_budget()) {
     streams_.set_brings_up(memory_.pool(TierId::kMemory).common_slabs() >
@@ -283,7 +283,7 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// What finds no room is tried again, but not for ever: something else may be the matter.
+// Blocks that find no room are tried again, but not for ever: the cause may be another one.
 void Prefetcher::give_back_file(std::string path, Outcome outcome) {
   const bool waits = outcome == Outcome::kNoRoom && file_tries_ < kFileTriesMax;
   file_tries_ = waits ? file_tries_ + 1 : 0;
@@ -413,7 +413,7 @@ void Prefetcher::move(Actor& actor, const WantedBlocks& wanted, unsigned count, 
   if (organizer.is_short(target, memory_.pool(target).common_slabs())) organizer.bell.ring();
 }
 
-// What of it could not be fetched for want of room is left in `wanted`.
+// The blocks that could not be fetched for want of room are left in `wanted`.
 Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks) {
   WantedBlocks& wanted = *wanted_blocks;
   if (wanted.is_cold) {

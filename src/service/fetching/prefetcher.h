@@ -40,7 +40,7 @@
 
 namespace cairn::node {
 
-// What the prefetcher works with; all of it outlives the prefetcher.
+// The parts that the prefetcher works with; all of them outlive it.
 struct PrefetcherOptions {
   const NodeConfig& config;
   const NodeMemory& memory;
@@ -75,16 +75,17 @@ class Prefetcher final : public AccessObserver {
   void stop();
 
   void on_accesses(std::span<const ToldAccess> batch) override;
-  // What the dead read is not waited for any more.
+  // The reads of the dead are not expected any more.
   void on_deaths() override;
-  // What a HeatPlacer decides: a part of a file that a program has open is to be in this tier.
+  // Carries out a decision of a HeatPlacer: a part of a file that a program has open is to be in
+  // this tier.
   void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,
                      bool is_promotion);
   // Nothing is being fetched while the lock exists, if it holds.
   std::unique_lock<std::shared_mutex> hold_still() {
     return std::unique_lock<std::shared_mutex>(fetching_, std::try_to_lock);
   }
-  // What is kept between nodes; nothing where nothing is.
+  // Counts of the orders that are kept between nodes; nothing where none are kept.
   std::optional<KnowledgeDirectory::Counts> kept_orders();
 
   // The name of the predictor with this number in FetchJournal; empty when there is none.
@@ -131,8 +132,8 @@ class Prefetcher final : public AccessObserver {
   std::unordered_set<std::string> files_seen_;  // that are in it, or were lately
   bool awaits_reader_ = false;                  // of files that were declared just now
   unsigned file_tries_ = 0;                     // in a row that found no room
-  // Of files that were fetched: their reader has closed them again before the kernel
-  // can be asked for the name.
+  // Names of files that were fetched: their reader may close them before a look in /proc finds the
+  // name.
   std::map<ObjectKey, std::string> names_;
   std::set<std::uint16_t> slots_;     // that have ever told something
   std::uint64_t evicted_unused_ = 0;  // bytes, when last looked at

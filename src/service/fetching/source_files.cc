@@ -20,7 +20,7 @@ bool is_of(const Object& object, int fd) {
 }  // namespace
 
 SourceFile::SourceFile(UniqueFd descriptor) : fd(std::move(descriptor)), file(fd.get(), O_RDONLY) {
-  // What is fetched is known; the kernel's own reading ahead would only get in its way.
+  // The caller knows what it fetches; the kernel's own reading ahead would only get in its way.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
 }
 

@@ -18,7 +18,7 @@
 namespace cairn::node {
 namespace {
 
-// Progress is told this often, and giving up noticed.
+// After so many bytes the stager reports progress, and notices that the caller has given up.
 constexpr std::uint64_t kProgressBytes = 32 << 20;
 
 }  // namespace
@@ -82,8 +82,8 @@ class Stager::Staging {
     const std::uint64_t resident = std::uint64_t{object.blocks.load()} * kBlockBytes;
     if (const int error = stager_.flusher_.flush_now(index, true); error < 0) return error;
     const ObjectAccess access{actor_, index, file, nobody_};
-    // What turned dirty since then is stored by drop_blocks() only through a descriptor that may
-    // write, which ours may not: it stays, and its owner is told.
+    // Blocks may have turned dirty since then. drop_blocks() stores them only through a descriptor
+    // that may write, and ours may not: they stay, and the reply says so.
     if (object.dirty_blocks.load(std::memory_order_acquire) != 0) return -EBUSY;
     if (const int error = drop_blocks(access, 0, UINT64_MAX, false, PlacementReason::kStagedOut);
         error < 0) {

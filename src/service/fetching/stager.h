@@ -50,7 +50,7 @@ class Stager {
          const BufferedDirectories& directories)
       : memory_(memory), self_(self), flusher_(flusher), directories_(directories) {}
 
-  // Reads the files into the tiers. What is resident in `tier` or above stays where it is.
+  // Reads the files into the tiers. Blocks that are resident in `tier` or above stay there.
   StageOutcome stage_in(const StageRequest& request) const;
   // Stores the files durably and takes them out of the tiers.
   StageOutcome stage_out(const StageRequest& request) const;

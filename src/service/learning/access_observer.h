@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a learner sees of the programs' accesses: batches of events, in the order in which each
-// process made them, and the deaths of processes.
+// The view that a learner has of the programs' accesses: batches of events, in the order in which
+// each process made them, and the deaths of processes.
 //
 // Batches, not single events: a learner takes its lock once for all that came since its last turn,
 // and a whole batch reaches the most urgent learner before the next one sees any of it.

@@ -18,7 +18,7 @@ namespace cairn::node {
 AdmissionCosts admission_costs(const profiler::TierFigures& store,
                                const profiler::TierFigures& tier);
 
-// Of the device that the first of the buffered directories is on; without one, of one nobody knows.
+// The figures of the device of the first buffered directory; without one, of an unknown device.
 profiler::TierFigures store_figures(const std::vector<std::string>& buffer_directories);
 
 }  // namespace cairn::node

@@ -90,7 +90,7 @@ class DeclaredOrders {
     return entries_[declaration].is_refuted;
   }
 
-  // What is read does not keep to any declaration of the file.
+  // The reads of the file follow none of its declarations.
   void refute(const std::string& path);
   // How many declarations have been dropped.
   unsigned refuted() const { return refuted_; }
@@ -101,7 +101,7 @@ class DeclaredOrders {
   std::vector<std::string> files_after(const std::string& path, std::size_t count);
 
  private:
-  // What was made last of the blocks that a worker reads, and from which epoch on.
+  // The order that was made last for the blocks of a worker, and its first epoch.
   struct Made {
     std::weak_ptr<const std::vector<BlockRun>> runs;
     std::uint32_t epoch = 0;
@@ -120,7 +120,7 @@ class DeclaredOrders {
     std::array<std::uint32_t, 2> next_epoch{};  // of each reader
     std::vector<Made> made;                     // of each worker
     bool is_refuted = false;
-    // Of many files: which item each is, and where their opens have got to.
+    // For an order of many files: the item of each, and how far their opens are.
     std::unordered_map<std::string, std::uint32_t> item_of;
     FileProgress progress;
   };

@@ -113,7 +113,7 @@ void EventReader::read_ring(std::uint16_t slot) {
       nap(kLookAgainNanos);
       got = ring.read(tail, &told.event);
     }
-    // What stands in a client's ring is looked at before it is used as an index.
+    // The reader checks each number from a client's ring before it uses it as an index.
     const bool is_sound = got == EventRing::Got::kEvent && told.slot() == slot &&
                           raw(told.event.object) < memory_.objects().capacity();
     if (is_sound && is_kept()) {

@@ -25,8 +25,8 @@ namespace cairn::node {
 
 class EventReader {
  public:
-  // Of a hundred events `keep_percent` are passed on, the others thrown away unseen: for what must
-  // work with those that come.
+  // Passes on this percentage of the events and throws the others away unseen; lets tests simulate
+  // loss.
   explicit EventReader(const NodeMemory& memory, unsigned keep_percent = 100);
   ~EventReader() { stop(); }
   EventReader(const EventReader&) = delete;

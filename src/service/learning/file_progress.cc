@@ -24,7 +24,7 @@ constexpr unsigned kNotFoundBeforeOther = 8 * kWeightNotFound;
 // So many in a row that are not where the order has them make it doubtful.
 constexpr unsigned kNotFoundMax = 64 * kWeightNotFound;
 constexpr std::size_t kOpensJudged = 128;
-// Of a small set every order is as good as any other: all of it is opened soon.
+// For a small set every order is as good as any other: all of it is opened soon.
 constexpr std::size_t kItemsJudgedMin = 64;
 
 }  // namespace

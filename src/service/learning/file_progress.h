@@ -3,11 +3,11 @@
 //
 // Nobody opens them exactly in order: workers of a loader take batches in turn and one or the other
 // is ahead, a file is opened twice (an image library looks at its head first), an epoch ends early,
-// and another job begins again. What is opened is looked for near where the order has got to,
-// before it among what was passed over, at the beginning of the next epoch, and among what was
-// opened lately. An order is doubted when files are not found in a row, or when over kOpensJudged
-// opens they stood on average further than a quarter of the order from their place: of a shuffle
-// that has nothing to do with it, a third would be expected.
+// and another job begins again. The search for an opened file looks near the place that the order
+// has reached, then among the files that were passed over before it, at the beginning of the next
+// epoch, and among the latest opens. An order is doubted when several files in a row are not found,
+// or when over kOpensJudged opens the files stood on average further than a quarter of the order
+// from their place: an unrelated shuffle would give a third.
 //
 // Thread safety: none. Memory: some four bytes for each item of an epoch.
 #pragma once

@@ -27,7 +27,7 @@ class HeatPlacerTest : public ::testing::Test {
     for (unsigned time = 0; time < times; ++time)
       heat_.access({block * kBlockBytes, kBlockBytes}, now_ns);
   }
-  // What is carried out for what has changed.
+  // The moves that the placer carries out for the changes.
   std::vector<Carried> place(std::int64_t now_ns, bool is_loaded = false) {
     carried_.clear();
     placer_.note(kFile, heat_, is_loaded);

@@ -23,7 +23,7 @@ constexpr std::size_t kSavedMax = 16'384;
 
 HeatTable::HeatTable(const NodeMemory& memory, const std::string& node_directory)
     : memory_(memory), directory_(node_directory + "/heat") {
-  // Of a node of this name that was killed.
+  // A node of this name that was killed has left them.
   (void)remove_heat_files(directory_);
 }
 

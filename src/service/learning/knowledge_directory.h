@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shelf in a directory: one file (policy/prefetch/knowledge_file.h) for each file whose order is
-// worth it. Several nodes may use the directory at once; who puts last of a file is who is
-// remembered.
+// worth it. Several nodes may use the directory at once; the last put of a file counts.
 //
 // Bounds: what was used longest ago is removed when there are more than files_max, or more bytes
 // than bytes_max.
@@ -31,7 +30,7 @@ class KnowledgeDirectory final : public KnowledgeShelf {
   };
   using Complain = std::function<void(const std::string& what)>;
 
-  // Nothing is touched before something is asked for.
+  // The directory is not touched before the first call.
   KnowledgeDirectory(std::string directory, const Bounds& bounds, Complain complain)
       : directory_(std::move(directory)), bounds_(bounds), complain_(std::move(complain)) {}
 
@@ -47,8 +46,8 @@ class KnowledgeDirectory final : public KnowledgeShelf {
   static std::string file_name(std::uint64_t key);
 
  private:
-  // What is in the directory, by key; looked at once, so that each file without anything costs no
-  // look into the file system.
+  // Lists the keys in the directory once, so that a file without an entry costs no look into the
+  // file system.
   void list();
   std::string path_of(std::uint64_t key) const { return directory_ + "/" + file_name(key); }
 

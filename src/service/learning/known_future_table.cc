@@ -18,7 +18,7 @@ constexpr std::size_t kUsesPerRead = 256;
 // there were kUnexpectedMax too many.
 constexpr unsigned kBlocksPerUnexpected = 4;
 constexpr unsigned kUnexpectedMax = 32;
-// Of one call that reads very much.
+// The most blocks that are followed of one call.
 constexpr std::uint32_t kBlocksFollowedMax = 4096;
 constexpr std::uint32_t kNoBlock = UINT32_MAX;
 static_assert((KnownFutureTable::kSkipsMax & (KnownFutureTable::kSkipsMax - 1)) == 0,
@@ -121,7 +121,7 @@ void KnownFutureTable::look_for_order(Stream& stream, const ToldAccess& told, Bl
   const bool is_first = !stream.order.is_begun();
   OrderSearch::Found found =
       stream.order.look(*orders_, told, run, OrderReader::kReplacement, path_of_);
-  // What is declared goes before what was found.
+  // A declared order goes before one that was found.
   if (found.outcome == OrderSearch::Outcome::kUndeclared && is_first) look_for_found(stream, run);
   if (found.outcome != OrderSearch::Outcome::kFound) return;
   stream.followed = begin(stream.order.path(), std::move(found.order));
@@ -294,7 +294,7 @@ void KnownFutureTable::share_window() {
 
 void KnownFutureTable::look_ahead(Followed& followed) {
   const std::vector<BlockRun>& order = *followed.order;
-  // Of a window that is full, what is past is replaced however much that was.
+  // In a full window the past uses are replaced, however many they are.
   const std::size_t uses = std::max(kUsesPerRead, std::size_t{kSkipsMax} + 1);
   for (std::size_t told = 0; told < uses && !followed.future.is_full(); ++told) {
     while (!followed.is_at_its_end() && followed.blocks_of_run >= order[followed.run].count) {

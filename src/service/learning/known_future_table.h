@@ -6,13 +6,15 @@
 // (policy/prefetch/history_replay.h) is taken for one that goes on so for ever, until what is read
 // proves it wrong.
 //
-// Each stream of a packed file is followed by itself; a block is wanted when the first of them
-// wants it. Of an order of files the opens are followed, by whomever; a file's blocks are wanted
-// when it is. Uses that are not heard of, hits above all, are passed over when a later one is, up
-// to kSkipsMax of them at once. What does not keep to its order is not followed any more.
+// The table follows each stream of a packed file by itself; a block is wanted when the first of
+// them wants it. In an order of files it follows the opens of all processes; a file's blocks are
+// wanted when the file is. Uses without an event, hits above all, are passed over at the next use
+// with one, up to kSkipsMax of them at once. A stream that leaves its order is not followed any
+// more.
 //
-// A program may have closed a file, and have another one under the same descriptor, before its open
-// is heard of: so files are told by their keys, which are looked up among the files that come next.
+// A program may have closed a file, and have another one under the same descriptor, before the
+// event of its open arrives. So the table identifies files by their keys, which it looks up among
+// the files that come next.
 //
 // Known is a window of three times as many blocks as all tiers have room for, kUsesMax at most, of
 // all streams together; that takes 0.15 % of the tiers' bytes.
@@ -71,8 +73,8 @@ class KnownFutureTable final : public AccessObserver {
   std::size_t known_ahead() const;
 
  private:
-  // What one stream reads, or which files are opened, and where it has got to. Of files, what is
-  // called a block is the number of an item.
+  // What one stream reads, or which files are opened, and how far that is. For files, a block is
+  // the number of an item.
   struct Followed {
     ObjectIndex object = ObjectIndex::kNone;  // none: of files
     std::string path;
@@ -154,7 +156,7 @@ class KnownFutureTable final : public AccessObserver {
 
   const NodeMemory& memory_;
   const std::size_t uses_max_;
-  // Of the one thread.
+  // The one thread's own.
   std::map<ObjectKey, DeclaredOrders::FilePlace> places_;
   std::unordered_map<ObjectIndex, Found> found_;
   std::vector<Beginning> beginnings_;  // found in the batch that comes next

@@ -94,7 +94,7 @@ TEST_F(KnownFutureTableTest, FollowsAReaderThroughItsOrder) {
   EXPECT_EQ(future_.known_ahead(), 5U);
   read(1);
   EXPECT_EQ(until_use(1), kNever);
-  // Of the hit on 2 nobody was told.
+  // The hit on 2 gave no event.
   read(0);
   EXPECT_EQ(until_use(2), 0U);
   EXPECT_EQ(until_use(3), 1U);
@@ -134,7 +134,7 @@ TEST_F(KnownFutureTableTest, WhoKeepsToNoOrderIsNotFollowed) {
   EXPECT_EQ(complaints_, 1U);
 }
 
-// Of files two blocks long each, that are opened one after the other.
+// The files are two blocks long each, and are opened one after the other.
 TEST_F(KnownFutureTableTest, FilesAreWantedInTheOrderOfTheirOpens) {
   const Actor actor = testing::make_actor(memory_);
   std::vector<std::string> names;
@@ -174,7 +174,7 @@ TEST_F(KnownFutureTableTest, FilesAreWantedInTheOrderOfTheirOpens) {
   memory_.objects().at(files[0]).opens.store(1);
   EXPECT_EQ(until(0), 0U) << "a program has it open";
   memory_.objects().at(files[0]).opens.store(0);
-  // Of another file nothing is declared.
+  // No declaration names the other file.
   files.push_back(testing::make_object(actor, file_key(1, 10, 3)));
   open(files[3]);
   EXPECT_EQ(until(3), kUnknown);
@@ -243,7 +243,7 @@ class FoundOrderTest : public KnownFutureTableTest {
   FoundOrderTest() {
     future_.follow(&orders_, [](const ToldAccess&) { return std::string(); });
   }
-  // The stream has read up to this place, which is told in a batch with all before it.
+  // The stream has read up to this place; one batch reports that and all before it.
   void find_at(unsigned place, std::uint32_t stream = 9) {
     RepeatedOrder order;
     for (unsigned at = 0; at < kBlocks; ++at) order.runs.push_back({block_at(at), 1});

@@ -11,7 +11,7 @@ namespace {
 
 // A tier of fewer blocks has smaller segments: an expert with a handful of pages learns nothing.
 constexpr std::uint32_t kSegmentsMin = 32;
-// What was fetched ahead and nobody used for so long is not waited for any more.
+// A block that was fetched ahead and not used for so long is not expected to be used any more.
 constexpr std::uint32_t kUnreadMs = 30'000;
 // References between two looks for files that are gone, at least.
 constexpr std::uint64_t kLookAgainMin = 4096;
@@ -19,7 +19,7 @@ static_assert((LearnedReplacement::kSegmentBlocksMin &
                (LearnedReplacement::kSegmentBlocksMin - 1)) == 0,
               "segments are halved and doubled");
 
-// Of two files, almost never the same, and never 0 (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
+// Almost never the same for two files, and never 0 (Fibonacci hashing; Knuth, TAOCP 3, 6.4).
 std::uint32_t short_of(const ObjectKey& key) {
   constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
   const std::uint64_t mixed = (raw(key.store) * kGolden ^ key.id.inode) * kGolden;
@@ -35,8 +35,9 @@ std::uint32_t segment_blocks_for(std::uint32_t blocks) {
   return segment;
 }
 
-// What leaves first has none: nobody is expected to want it. Of what is known to be wanted (1), the
-// last leaves first; what the expert holds, and what was fetched ahead, stays longest.
+// A block that leaves first has none: nobody is expected to want it. Among the blocks that are
+// known to be wanted (1), the last leaves first. The blocks that the expert holds, and those that
+// were fetched ahead, stay longest.
 unsigned claim_of(const BlockView& view) {
   if (view.is_held) return 2;
   return view.until_use < BlockView::kUseFarAway ? 1 : 0;
@@ -103,8 +104,8 @@ void LearnedReplacement::on_accesses(std::span<const ToldAccess> batch) {
                                                    std::memory_order_relaxed);
 }
 
-// The record may have been another file's before. What is found of that one side by side from its
-// beginning on is forgotten; the rest fades with time.
+// The record may have been another file's before. The segments of that one which lie side by side
+// from its beginning on are forgotten; the rest fades with time.
 void LearnedReplacement::note_file(ObjectIndex object) {
   CAIRN_CHECK(raw(object) < files_.size());
   const std::uint32_t file = short_of(memory_.objects().at(object).key());
@@ -177,7 +178,7 @@ void LearnedReplacement::follow_returns(Tier& tier, PageId page, std::uint64_t k
   }
 }
 
-// Of what is read for the first time.
+// Concerns blocks that are read for the first time.
 bool LearnedReplacement::is_worth_no_tier_below() const {
   const ReturnRates* returns = tiers_[raw(TierId::kMemory)].returns.get();
   if (returns == nullptr) return false;

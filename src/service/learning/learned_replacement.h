@@ -2,23 +2,23 @@
 // Which blocks leave a tier, as an expert of replacement has learned it from what programs read
 // (policy/replacement/expert.h): those that the expert would not hold, the longest unused first.
 //
-// Each tier has an expert of its own, which is told every access and has as much room as the tier
-// and those above it together: what it does not hold has no place there or further up. It thinks in
-// segments of neighbouring blocks, 8 at most tiers and more in very large ones, so that what it
-// remembers takes about 0.3 % of the tier's bytes, and never more than 50 MiB.
+// Each tier has an expert of its own. It hears of every access and has as much room as the tier and
+// those above it together: a block that it does not hold has no place there or further up. It
+// thinks in segments of neighbouring blocks, 8 at most tiers and more in very large ones, so that
+// its memory takes about 0.3 % of the tier's bytes, and never more than 50 MiB.
 //
 // Blocks that were fetched ahead and wait for their use are not known to it yet, and stay.
 //
 // Where it is known which blocks a program will read next (service/learning/known_future_table.h),
-// nothing has to be learned of these: how many of them a tier has is still what the expert's choice
-// of all others leaves, and of them those leave that are wanted last. What is not wanted in all
-// that is known leaves with what the expert would not hold.
+// nothing has to be learned of these. The expert's choice among all others still decides how many
+// of them a tier has; those that are wanted last leave first. Blocks that no known order wants
+// leave with those that the expert would not hold.
 //
 // A clean block leaves to the next tier if it is worth that (policy/replacement/admission.h); what
 // has left a tier and whether it came back is what its expert would have seen.
 //
-// Of files that are gone nothing stays remembered: they are looked for once for as many references
-// as segments are remembered, and when their record is given to another file.
+// Files that are gone are forgotten: the expert looks for them once for as many references as it
+// remembers segments, and when their record is given to another file.
 //
 // Thread safety: all functions from any thread. Ownership: its experts.
 #pragma once
@@ -53,7 +53,8 @@ class LearnedReplacement final : public ReplacementPolicy, public AccessObserver
 
   // Before anything is taken or chosen.
   void set_future(const KnownFutureTable* future) { future_ = future; }
-  // What is saved and paid for a block in the tier. Without it everything is admitted everywhere.
+  // The savings and the costs of a block in the tier. Without it every block is admitted
+  // everywhere.
   using CostsOf = std::function<AdmissionCosts(TierId tier)>;
   void admit_by_value(CostsOf costs_of);
 
@@ -111,7 +112,7 @@ class LearnedReplacement final : public ReplacementPolicy, public AccessObserver
   mutable std::mutex mutex_;
   std::vector<std::uint32_t> files_;  // by object: whose record it was, in short; 0: nobody's
   std::array<Tier, kTiersMax> tiers_;
-  // Of the blocks whose next use is known and that left a tier last, the soonest of those uses.
+  // The soonest next use of the blocks with a known next use that left a tier last.
   mutable std::array<std::uint32_t, kTiersMax> kept_within_;
 };
 

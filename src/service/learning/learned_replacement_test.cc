@@ -110,7 +110,7 @@ TEST_F(LearnedReplacementTest, OfAKnownOrderTheLastToBeWantedLeavesFirst) {
   learned_->set_future(future_.get());
   by_value();
   read(0, 1);
-  // Of the other file nothing is known, and the expert does not hold it.
+  // Nothing is known of the other file, and the expert does not hold it.
   BlockView other = view(6);
   other.object = static_cast<ObjectIndex>(raw(object_) + 1);
   other.recency_ms = 900;
@@ -171,7 +171,7 @@ TEST(AdmissionCosts, AreThoseOfTheDevices) {
   const double nvme_read = 90e-6 + kBlockBytes / 2e9;
   EXPECT_NEAR(costs.seconds_saved, disk_read - nvme_read, 1e-9);
   EXPECT_NEAR(costs.seconds_to_write, 2 * kBlockBytes / 1e9, 1e-9) << "flash wears";
-  // Of equal devices, the tier is believed to be the better one.
+  // When the devices are equal, the tier counts as the better one.
   EXPECT_NEAR(admission_costs(disk, disk).seconds_saved, disk_read, 1e-9);
   EXPECT_NEAR(admission_costs(disk, disk).seconds_to_write, kBlockBytes / 140e6, 1e-9);
 }

@@ -19,12 +19,12 @@ namespace {
 // After so many calls in a row that found everything in RAM, further ones are not learned from
 // until something is missed: there is nothing to fetch, and each would cost the service 1 us.
 constexpr std::uint32_t kHitsFollowed = 64;
-// Of one call, so that a read of gigabytes is not taken for as many blocks ahead.
+// The most blocks of one call: a read of gigabytes must not count as gigabytes read ahead.
 constexpr std::uint32_t kBlocksPerReadMax = 256;
 // So often in a row something that finds no room is tried again.
 constexpr unsigned kTriesMax = 50;
-// What is wanted for file tiers is looked for again when so much more has been read: each time
-// takes some 100 us.
+// Blocks that are wanted in file tiers are looked for again when so much more has been read: each
+// search takes some 100 us.
 constexpr std::uint32_t kBeyondStep = 64;
 constexpr std::size_t kBeyondRunsMax = 4096;
 constexpr std::uint32_t kBeyondBlocksMax = 16'384;
@@ -50,7 +50,7 @@ BlockRun advised_run(const AccessEvent& event) {
   return run;
 }
 
-// What of a run lies in a file of so many blocks.
+// The part of a run that lies in a file of so many blocks.
 BlockRun cut_to(const BlockRun& run, std::int64_t blocks) {
   const std::int64_t first = std::max<std::int64_t>(run.first, 0);
   const std::int64_t end = std::min(run.end(), blocks);
@@ -74,7 +74,7 @@ void ReadStreams::take(const ToldAccess& told) {
   ++events_;
   const AccessKind kind = told.event.kind;
   if (kind == AccessKind::kClose) return close(told);
-  // What the dead have told last is of no use.
+  // The last events of the dead are of no use.
   if (!memory_.owners().is_alive(told.event.owner)) return;
   if (kind == AccessKind::kOpen) {
     Stream& stream = open(told);
@@ -276,7 +276,7 @@ void ReadStreams::foresee(Stream& stream) {
           stream.lookahead.blocks_ahead(factor), &stream.wanted);
 }
 
-// What is left of what was wanted later may have been read by now.
+// The program may have read by now some of the blocks that were wanted later.
 void ReadStreams::read_on(Stream& stream, std::uint64_t number, std::uint32_t blocks) {
   stream.blocks_read_on += blocks;
   if (stream.blocks_read_on < kBeyondStep) return;
@@ -342,7 +342,7 @@ ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t bloc
 }
 
 // The first blocks of `runs` that are not where they are wanted, as far as they lie side by side in
-// whichever order and in the same place. What is good enough on the way is taken as well.
+// whichever order and in the same place. Blocks on the way that are good enough are taken as well.
 BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max,
                                Aim aim, Place* place) const {
   BlockRun taken{0, 0};

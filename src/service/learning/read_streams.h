@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs are reading, stream by stream, and what they will read next: events in, blocks that
-// are to be fetched out. A stream is one open description of a file in one process. All those of a
-// description end when it does, whichever process closes it last: a parent that opens files for its
-// children is not told of their ends.
+// Follows stream by stream what programs read and will read next: events in, blocks to fetch out. A
+// stream is one open description of a file in one process. All those of a description end when it
+// does, whichever process closes it last: a parent that opens files for its children learns nothing
+// of their ends.
 //
 // Every stream has predictors of its own (policy/prefetch/chooser.h) and a distance of its own
 // (policy/prefetch/lookahead.h); what streams teach each other is kept by file and for the node.
@@ -61,7 +61,7 @@ class ReadStreams {
   void set_supply(PredictorSupply* supply) { supply_ = supply; }
   // Where what is learned of files is kept for the next node. Before the first event; may be null.
   void keep_in(KnowledgeShelf* kept) { node_.set_shelf(kept); }
-  // What is known of files goes there.
+  // Puts the knowledge of all files there.
   void put_away() const { node_.put_away(); }
   void take(const ToldAccess& told);
   // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
@@ -81,7 +81,7 @@ class ReadStreams {
   // Something of the stream was fetched.
   void note_fetched(std::uint64_t stream);
   bool wants_any() const { return !active_.empty() || !beyond_.empty(); }
-  // What was fetched for streams like these left before it was used.
+  // Blocks that were fetched for streams like these left before their use.
   void note_evicted_unused();
   // Processes have died: what they read, and what they were the last to hold, is not waited for.
   void forget_dead();

@@ -66,7 +66,7 @@ Status TraceRecorder::start(const std::string& path, std::uint64_t session) {
   lost_before_ = events_.counts().lost;
   files_.clear();
   processes_.clear();
-  // From now on what programs write is told as well.
+  // From now on clients report writes as well.
   memory_.event_board().wanted.store(EventLevel::kWrites, std::memory_order_release);
   return Status::ok();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients tell and ask, handed to the parts of the service that act on it.
+// Hands the messages and questions of clients to the parts of the service that act on them.
 //
 // Thread safety: the functions of AttachEvents in the threads that it names; start() and
 // stop() by the composing thread. Ownership: its workers' threads; borrows everything else.

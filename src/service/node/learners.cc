@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "policy/replacement/policies.h"
 #include "service/learning/admission_costs.h"
@@ -85,6 +86,7 @@ void Learners::place_by_heat(Prefetcher& prefetcher) {
     const std::uint64_t slabs = memory_.pool(static_cast<TierId>(tier)).slab_count();
     capacities.push_back(slabs * kBlockBytes * config_.prefetch_percent / 100);
   }
+  CAIRN_CHECK(!capacities.empty());
   heat_.set_placer(std::make_unique<HeatPlacer>(
       capacities, HeatTrigger::Limits{}, monotonic_ns(),
       [&prefetcher](ObjectIndex object, const HeatRange& range, std::optional<TierId> to,

@@ -21,7 +21,7 @@
 
 namespace cairn::node {
 
-// What the loop works with; all of it outlives the loop.
+// The parts that the loop works with; all of them outlive it.
 struct MainLoopParts {
   const std::string& name;  // of the node
   NodeDirectory& directory;

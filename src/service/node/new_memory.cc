@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "base/check.h"
 #include "base/size_text.h"
 #include "base/test_capacities.h"
 
@@ -19,6 +20,7 @@ MemoryShape shape_of(const NodeConfig& config) {
   }
   if (config.swap_capacity_bytes >= kBlockBytes) {
     shape.swap_tier = static_cast<std::uint32_t>(config.tiers.size() + 1);
+    CAIRN_CHECK(shape.swap_tier < kTiersMax);
     shape.tier_bytes[shape.swap_tier] = config.swap_capacity_bytes / kBlockBytes * kBlockBytes;
   }
   shape.clients_max = config.clients_max;
@@ -42,6 +44,8 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
     return Status(StatusCode::kInvalid,
                   "at most " + std::to_string(kFileTiersMax) + " file tiers are possible");
   }
+  // RAM, the file tiers and the swap tier.
+  static_assert(1 + kFileTiersMax + 1 == kTiersMax);
   std::array<std::string, kTiersMax> directories;
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier)
     directories[tier + 1] = config.tiers[tier].directory;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/check.h"
 #include "base/private_file.h"
 
 namespace cairn::node {
@@ -78,6 +79,7 @@ bool NodeDirectory::is_intact() {
 }
 
 void NodeDirectory::note_stored() const {
+  CAIRN_CHECK(lock_.get() >= 0);  // the name is this node's
   const UniqueFd made(open_new_file((path_ + "/stored").c_str(), 0600));
 }
 
@@ -90,6 +92,7 @@ bool NodeDirectory::has_lock_file() const {
 }
 
 Status NodeDirectory::restore() {
+  CAIRN_CHECK(lock_.get() >= 0);
   if (!has_lock_file()) {
     // The run root may be gone as well; what is above it is not ours to make.
     ::mkdir(path_.substr(0, path_.rfind('/')).c_str(), 0700);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <shared_mutex>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "service/attachment/attach_server.h"
@@ -58,12 +59,13 @@ FlushOptions flush_options(const NodeConfig& config) {
                       config.flush_retry_ms, config.flush_amount_bytes};
 }
 
-// What was measured of each tier, or what its class lets expect; the RAM tier first.
+// The measured figures of each tier, or those of its class; the RAM tier first.
 std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
   std::vector<profiler::TierFigures> figures;
   figures.push_back(profiler::figures_for("", profiler::TierKind::kMemory));
   for (const FileTierConfig& tier : config.tiers)
     figures.push_back(profiler::figures_for(tier.directory, profiler::TierKind::kDirectory));
+  CAIRN_CHECK(figures.size() == config.tiers.size() + 1);
   return figures;
 }
 
@@ -72,7 +74,7 @@ class Service {
   Service(const NodeConfig& config, NodeDirectory& directory, NodeMemory memory)
       : config_(config), directory_(directory), memory_(std::move(memory)) {}
 
-  // Of a start that failed: threads that call each other end before any of them is gone.
+  // After a failed start, threads that call each other end before any of them is gone.
   ~Service() {
     reaper_.stop();
     learners_.stop();
@@ -118,7 +120,8 @@ class Service {
     (void)clients_.if_nobody(clients_.attach_count(), [this] { descriptors_.measure(); });
     learners_.events().note_deaths();
     loop_.note_departure();
-    // What the dead left dirty is for the flusher; times that nobody will settle any more, too.
+    // The flusher stores the dirty data of the dead, and settles times that nobody else will
+    // settle.
     if (files_.count() != 0) flusher_.kick(false);
   }
 
@@ -128,6 +131,7 @@ class Service {
     auto loaded = PredictorPlugin::load(
         config_.predictor_file, [](const std::string& complaint) { log_warning(complaint); });
     if (!loaded) return {loaded.status().code(), "prefetch.plugin: " + loaded.status().message()};
+    CAIRN_CHECK(predictor_ == nullptr && *loaded != nullptr);
     predictor_ = std::move(loaded.value());
     if (prefetcher_) prefetcher_->add(*predictor_, predictor_->name());
     spdlog::info("predictor '{}' is that of {}", predictor_->name(), config_.predictor_file);

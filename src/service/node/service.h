@@ -11,8 +11,9 @@
 
 namespace cairn::node {
 
-// Runs the service until it is told to end (control command "shutdown", SIGTERM, SIGINT) and
-// everything is stored. Tells config.ready_fd "ready\n", or in one line why it cannot start.
+// Runs the service until a command or a signal ends it (control command "shutdown", SIGTERM,
+// SIGINT) and everything is stored. Tells config.ready_fd "ready\n", or in one line why it cannot
+// start.
 // Returns: the exit status of the process: 0; 1 when it could not start; 74 when it was made to end
 // with data unstored.
 int run_service(const NodeConfig& config);

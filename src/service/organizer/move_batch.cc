@@ -46,7 +46,7 @@ std::size_t MoveBatch::blocks_at_once(TierId tier) const {
   const DeviceBoard& devices = memory_.device_board();
   const std::uint32_t now = monotonic_coarse_ms();
   const bool is_read = now - devices.read_ms[raw(tier)].load() < kRecentlyMs;
-  // Who waits for room waits longer than any reader.
+  // A program that waits for room waits longer than any reader.
   const bool is_wanted = now - memory_.organizer_board().room_wanted_ms.load() < kRecentlyMs;
   if (is_read && !is_wanted) return kBlocksBesideReads;
   const double bandwidth = devices.bandwidth[raw(tier)].load(std::memory_order_relaxed);
@@ -64,6 +64,7 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
                        actor.object(object).through.load() == 0 &&
                        memory_.directory().find(object, descriptor.block_number()) == from;
   if (!movable) return false;
+  CAIRN_CHECK(raw(target) < memory_.tier_count());
   Lease::Fresh fresh;
   // It stays on the account where it is.
   const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
@@ -92,11 +93,13 @@ std::byte* MoveBatch::staged(Flight& flight, std::size_t slot) const {
     if (sys::is_error(mapped)) return nullptr;
     flight.staging = static_cast<std::byte*>(mapped);
   }
+  CAIRN_CHECK(slot < kBlocksMax);
   return flight.staging + slot * kBlockBytes;
 }
 
 // The moves lie side by side on their device: one read fetches all of them.
 void MoveBatch::read_run(std::span<Move> run) const {
+  CAIRN_CHECK(!run.empty() && run.size() <= kBlocksMax);
   std::array<iovec, kBlocksMax> parts;
   for (std::size_t at = 0; at < run.size(); ++at) parts[at] = {run[at].bytes, run[at].length};
   const TierPlace place = memory_.place_of(run[0].from(), 0, run.size() * kBlockBytes);
@@ -163,6 +166,7 @@ void MoveBatch::put(Flight& flight) {
 
 // The end of step 2, and step 3. A move whose bytes did not arrive is given up.
 std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
+  CAIRN_CHECK(flight.begins.size() == flight.writes.size());
   if (!flight.writes.empty()) writer_.wait(flight.writes);
   for (std::size_t index = 0; index < flight.writes.size(); ++index) {
     const BatchWrite& write = flight.writes[index];
@@ -228,9 +232,9 @@ bool MoveBatch::commit(Actor& actor, Move& move) {
   return true;
 }
 
-// What was fetched ahead and goes where it is wanted waits there for its use; if it goes for any
-// other reason it was fetched in vain. `block` is where it is now, `from` the bucket that it has
-// left.
+// A block that was fetched ahead and goes where it is wanted waits there for its use. If it goes
+// for any other reason, the fetch was in vain. `block` is its new place, `from` the bucket that it
+// has left.
 void MoveBatch::carry_mark(const Move& move, BucketIndex from, LockedBlock& block) const {
   BlockDescriptor& old = memory_.block(from);
   const FetchJournal& fetches = memory_.fetches();

@@ -11,11 +11,11 @@
 //
 // Two batches take turns: while the devices write one, the blocks of the next are chosen.
 //
-// What is in flight on a device is bounded: as much as it takes in kSecondsInFlight, enough to keep
-// it busy and soon over for whoever comes next, and only kBlocksBesideReads while programs read
-// from that device, because a read waits behind what is in flight. Then the device
-// also rests after each batch for kRestsBesideReads times as long as the batch took: of the reads,
-// few meet one.
+// The bytes in flight on a device are bounded by what it takes in kSecondsInFlight: enough to keep
+// it busy, and soon over for the next caller. While programs read from the device only
+// kBlocksBesideReads are in flight, because a read waits behind them. Then the device also rests
+// after each batch for kRestsBesideReads times as long as the batch took, so that few reads meet
+// one.
 //
 // Thread safety: one thread; any number of clients at work. Ownership: borrows memory and writer.
 #pragma once
@@ -52,7 +52,7 @@ class MoveBatch {
   std::size_t size() const { return flights_[0].moves.size() + flights_[1].moves.size(); }
   // To be sent off before another block is added.
   bool is_full() const { return is_full_; }
-  // Of those that were added since the last advance().
+  // Counts those that were added since the last advance().
   std::size_t blocks_to(TierId tier) const { return blocks_to_[raw(tier)]; }
   // Begins step 2 for the blocks that were added, and ends step 3 for those before them. Returns
   // how many have moved.

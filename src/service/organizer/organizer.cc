@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "memory/tiers/promotion_bar.h"
 
@@ -11,6 +12,7 @@ namespace cairn {
 namespace {
 
 std::uint32_t mean_frequency(std::span<const BlockView> blocks) {
+  CAIRN_CHECK(!blocks.empty());
   std::uint64_t sum = 0;
   for (const BlockView& block : blocks) sum += block.frequency;
   return static_cast<std::uint32_t>(sum / blocks.size());
@@ -19,8 +21,9 @@ std::uint32_t mean_frequency(std::span<const BlockView> blocks) {
 // Even a tiny tier keeps so many free.
 constexpr std::uint32_t kSlabsMin = 4;
 
-// What is written to a device in one operation.
+// The blocks that one operation writes to a device.
 constexpr std::uint32_t kStretchBlocks = Lease::kSlabsMax;
+static_assert(kStretchBlocks <= MoveBatch::kBlocksMax);
 
 // For so long, accounts above their share get nothing of what others had to give in their place.
 constexpr std::int64_t kStrictNanos = 1'000'000'000;
@@ -37,6 +40,7 @@ TierLimits limits_for(std::uint32_t slabs, std::uint32_t low_percent, std::uint3
       std::max(share(high_percent), limits.low_slabs + std::min(kSlabsMin, slabs / 4));
   if (slabs > 0) limits.high_slabs = std::min(limits.high_slabs, slabs - 1);
   limits.low_slabs = std::min(limits.low_slabs, limits.high_slabs);
+  CAIRN_CHECK(limits.high_slabs < std::max(slabs, 1U));
   return limits;
 }
 
@@ -49,7 +53,7 @@ Organizer::Organizer(const NodeMemory& memory, const PlacementPolicy& placement,
       limits_(limits),
       batch_(memory, writer) {}
 
-// What is reserved is no room to be kept: the marks are of what is left for everybody.
+// Reserved room is not room to keep free: the marks are for the room that is left for everybody.
 TierLimits Organizer::limits_of(TierId tier) const {
   const TierLimits& whole = limits_[raw(tier)];
   const BucketPool& pool = memory_.pool(tier);
@@ -118,8 +122,8 @@ RoomMade Organizer::approach(Actor& actor, const Goal& goal) {
     evict_by_shares(actor, goal, &use, clean_only, &made);
     if (made.dropped + made.demoted != before) continue;
     if (clean_only || made.dirty_in_the_way == 0 || !is_contended(use)) break;
-    // Who has more than its share can give nothing before it is stored. The others go on with what
-    // they have themselves, and it gets none of that.
+    // An account above its share can give nothing before its data is stored. The others go on with
+    // what they have themselves, and it gets none of that.
     clean_only = true;
     strict_until_ns_[raw(goal.tier)] = monotonic_ns() + kStrictNanos;
     announce(goal.tier, use, limits_of(goal.tier));
@@ -178,7 +182,7 @@ void Organizer::collect(TierId tier, bool clean_only, TierUse* use) {
     view.number = block.block_number();
     view.is_unread = block.is_unread();
     view.account = pool.account_of(bucket);
-    // What lies above the tier where it belongs leaves first.
+    // Blocks above the tier where they belong leave first.
     view.priority = is_above_home(block, tier) ? 0 : part.priority.value_or(handling.priority);
     view.recency_ms = block.recency_ms();
     view.frequency = block.frequency();
@@ -241,7 +245,7 @@ void Organizer::collect_rising(std::span<const RisingFile> files) {
       --left;
       if (memory_.tier_of(bucket) <= files[file].home || !memory_.block(bucket).has_bytes())
         continue;
-      // What a rule has put where it is stays there.
+      // Blocks that a rule has put into a tier stay there.
       const PartHandling part = memory_.part_of(handling, block);
       if (part.home || part.pinned.value_or(handling.pinned)) continue;
       rising_.push_back(Rising{bucket, file});
@@ -253,7 +257,7 @@ std::uint32_t Organizer::raise(Actor& actor, std::span<const RisingFile> files) 
   collect_rising(files);
   std::array<std::size_t, kTiersMax> wanted{};
   for (const Rising& block : rising_) ++wanted[raw(files[block.file].home)];
-  // What is kept free is for what programs write: taking it would only push blocks down again.
+  // The room that is kept free is for writes: taking it would only push blocks down again.
   std::array<std::size_t, kTiersMax> room{};
   for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
     const auto id = static_cast<TierId>(tier);
@@ -324,7 +328,7 @@ bool Organizer::is_turned_away(const BlockView& victim, TierId target, const Goa
 // Whether it leaves, or is about to.
 bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal& goal,
                               RoomMade* made) {
-  // Nothing to carry: whoever began to fill the block met an error or died.
+  // Nothing to carry: the process that began to fill the block met an error or died.
   const bool is_empty = !memory_.block(victim.bucket).has_bytes();
   const ObjectIndex object = memory_.block(victim.bucket).object_index();
   const BufferingMode mode = memory_.objects().at(object).handling().mode;

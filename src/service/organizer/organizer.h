@@ -112,7 +112,7 @@ class Organizer {
   const ReplacementPolicy& replacement_;
   const std::array<TierLimits, kTiersMax> limits_;
   std::array<std::int64_t, kTiersMax> strict_until_ns_{};
-  // What each account has still to give in this round.
+  // The bytes that each account has still to give in this round.
   std::array<std::uint64_t, kAccountsMax> bytes_to_give_{};
   std::vector<BlockView> candidates_;
   std::vector<Rising> rising_;

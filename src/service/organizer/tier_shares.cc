@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn {
 namespace {
 
-// What an account has beyond what is reserved for it, as far as it can leave.
+// The slabs of an account beyond its reservation, as far as they can leave.
 std::uint32_t excess(const AccountUse& account) {
   return account.used > account.reserved
              ? std::min(account.used - account.reserved, account.movable)
@@ -61,6 +63,7 @@ std::array<std::uint32_t, kAccountsMax> slabs_to_give(const TierUse& use, std::u
   for (unsigned at = 0; at < count; ++at) {
     excesses += excess(use[runs[at]]);
     weights += use[runs[at]].weight;
+    CAIRN_CHECK(weights > 0);
     down_to = std::max(0.0, (excesses - wanted) / weights);
     if (at + 1 < count && down_to >= level(use[runs[at + 1]])) {
       count = at + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a tier each account has to give when room is to be made, and what its share is.
+// Computes how much of a tier each account has to give when room is made, and its share.
 //
 // A run alone may use everything: the oldest blocks leave, whoever's they are. While several runs
 // are under way, first what belongs to none of them leaves; then each run gives of what it has

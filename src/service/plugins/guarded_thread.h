@@ -5,7 +5,7 @@
 // loses its share of the processor to everybody else (SCHED_IDLE) and ends when the job does; the
 // next job gets a new thread. Until then no job is taken.
 //
-// Thread safety: run() from any thread; of two at once, one is told kBusy. Ownership: a late job
+// Thread safety: run() from any thread; of two at once, one gets kBusy. Ownership: a late job
 // outlives the call and this object, so it owns what it touches.
 #pragma once
 

@@ -25,7 +25,7 @@ namespace cairn {
 struct PluginGuard {
   static constexpr const char* kEntryPoint = "cairn_plugin_guard";
 
-  // What the entry point of a kind of plugins is.
+  // The entry point of a kind of plugins.
   template <typename Description>
   using Entry = const Description* (*)();
   using Solve = decltype(cairn_placement_policy::solve);
@@ -33,7 +33,7 @@ struct PluginGuard {
   struct Thrown {
     char text[256] = "";
   };
-  // What a placement policy is to solve.
+  // The problem for a placement policy.
   struct Problem {
     const cairn_tier_view* tiers = nullptr;
     std::uint32_t tier_count = 0;

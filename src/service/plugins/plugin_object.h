@@ -25,7 +25,7 @@
 
 namespace cairn {
 
-// What one kind of plugins is told by.
+// What tells one kind of plugins from another.
 template <typename Description>
 struct PluginKind {
   const char* entry_point;
@@ -50,8 +50,8 @@ class PluginObject {
   // kUnavailable (does not return in time, no thread), or what `read` returns. They name the path.
   Status load(std::chrono::milliseconds limit, std::function<Status()> read);
 
-  // What the object says of itself, of the version that is asked for and with a valid name, which
-  // it is called by from then on. For `read`. Errors: kInvalid (no shared object, no entry point,
+  // The object's description of itself, if it has the wanted version and a valid name, which is the
+  // object's name from then on. For `read`. Errors: kInvalid (no shared object, no entry point,
   // no description, no name, it threw), kIncompatible (another version of the interface),
   // kUnavailable (the guard is missing).
   template <typename Description>

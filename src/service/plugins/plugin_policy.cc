@@ -18,7 +18,7 @@ constexpr int kLoadLimits = 20;
 constexpr PluginKind<cairn_placement_policy> kKind = {
     CAIRN_POLICY_ENTRY_POINT, CAIRN_POLICY_ABI_VERSION, &PluginGuard::describe_policy};
 
-// What one call reads and writes. A late call keeps it.
+// The data that one call reads and writes. A late call keeps it.
 struct Call {
   std::array<cairn_tier_view, kTiersMax> tiers{};
   std::uint32_t tier_count = 0;

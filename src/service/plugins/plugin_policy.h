@@ -3,10 +3,10 @@
 //
 // All code of the object (its constructors, the entry point, solve()) runs on a thread of its own.
 // A call that does not return in time, throws, fails or answers what cannot be carried out
-// (policy/placement/placement_check.h) is answered by the fallback policy, and the listener is told
-// why, in words for the log. While a late call still runs, the fallback decides at once; when it
-// returns after all, the policy may try again. After kStrikesMax such calls it is not asked any
-// more. A call that never returns costs idle processor time only (SCHED_IDLE), because a thread
+// (policy/placement/placement_check.h) is answered by the fallback policy, and the listener gets
+// the reason in words for the log. While a late call still runs, the fallback decides at once; when
+// it returns after all, the policy may try again. After kStrikesMax such calls the fallback always
+// decides. A call that never returns costs idle processor time only (SCHED_IDLE), because a thread
 // cannot be ended without what it holds. A crash of the object is a crash of the service.
 //
 // Thread safety: solve() from any thread; of two at once, one is answered by the fallback. The
@@ -46,7 +46,7 @@ class PluginPolicy final : public PlacementPolicy {
   Placement solve(std::span<const TierView> tiers, const PlacementRequest& request) const override;
   PlanOrder plan_order() const override;
 
-  // False once it is not asked any more.
+  // False once the fallback always decides.
   bool is_trusted() const;
 
  private:

@@ -17,13 +17,13 @@ constexpr int kPredictorLoadLimits = 2;
 constexpr PluginKind<cairn_predictor> kPredictorKind = {
     CAIRN_PREDICTOR_ENTRY_POINT, CAIRN_PREDICTOR_ABI_VERSION, &PluginGuard::describe_predictor};
 
-// Of a new stream each read is told at once, so that a pattern is known as soon as it can be.
+// The first reads of a stream go to the plugin one by one, so that it knows a pattern at once.
 constexpr std::uint64_t kReadsFirst = 16;
 // Reads between two questions, later.
 constexpr std::uint32_t kGapMin = 4;
 constexpr std::uint32_t kGapMax = 64;
 constexpr std::size_t kUnsentEnough = 64;
-// The plugin does not keep up: it is not told all.
+// The plugin does not keep up: it does not get all reads.
 constexpr std::size_t kUnsentMax = 256;
 
 struct LoadedPredictor : PluginObject {
@@ -84,7 +84,7 @@ class StreamPredictor final : public Predictor {
     const bool was_wrong = stream_->next.empty() || forecast_.misses() > forecast_.hits();
     if (reads_ > kReadsFirst) gap_ = was_wrong ? std::min(2 * gap_, kGapMax) : kGapMin;
     forecast_.begin(std::move(stream_->next));
-    // What was read since it was asked.
+    // The reads since the question.
     for (const BlockRun& run : unsent_) forecast_.pass(run);
   }
 

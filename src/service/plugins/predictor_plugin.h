@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A predictor from a shared object (cairn/predictor_plugin.h), which is not trusted to behave.
 //
-// Who follows the streams never waits for it. What a stream has read is handed over to the queue of
-// the plugin (service/plugins/predictor_queue.h), and what is foreseen, up to 256 reads, is taken
-// at one of the stream's next reads. Since it was asked for, the stream may have read on: predict()
-// goes on behind that (service/plugins/forecast.h).
+// The thread that follows the streams never waits for it. A stream hands its reads over to the
+// queue of the plugin (service/plugins/predictor_queue.h), and takes the answer, up to 256 reads,
+// at one of its next reads. The stream may have read on since the question: predict() goes on
+// behind that (service/plugins/forecast.h).
 //
 // A stream asks when half of the answer is used up or something else was read, but after its first
-// 16 reads only every fourth read, and down to every 64th while answers are wrong or empty. Reads
-// are told at the latest when there are 64 of them.
+// 16 reads only every fourth read, and down to every 64th while answers are wrong or empty. It
+// hands its reads over at the latest when there are 64 of them.
 //
-// A call that throws or does not return in time ends it: nothing is foreseen from then on, and the
-// listener is told why, once. Of an answer, what cannot be true is left out; of each such fault the
-// listener is told once. A call that never returns costs idle processor time only. A crash of the
-// object is a crash of the service.
+// A call that throws or does not return in time ends it: it foresees nothing from then on, and the
+// listener gets the reason, once. The parts of an answer that cannot be true are left out; the
+// listener hears of each such fault once. A call that never returns costs idle processor time only.
+// A crash of the object is a crash of the service.
 //
 // Thread safety: make(), and the predictors, as all predictors: one thread; the rest any. The
 // listener is called by the queue's thread, with no lock held. Ownership: the predictors share the
@@ -50,7 +50,7 @@ class PredictorPlugin final : public PredictorSupply {
   const char* name() const override;
   std::unique_ptr<Predictor> make(const std::int64_t& file_blocks) override;
 
-  // False once it is not asked any more.
+  // False once it has ended.
   bool is_trusted() const;
   // Waits until all questions so far are answered.
   void settle();

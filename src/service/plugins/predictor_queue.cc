@@ -12,7 +12,7 @@
 
 namespace cairn {
 
-// What one trip to the plugin reads and writes. A late one keeps it.
+// The data that one trip to the plugin reads and writes. A late one keeps it.
 struct PredictorQueue::Call {
   const PluginGuard& guard;
   const cairn_predictor& predictor;

@@ -47,7 +47,7 @@ class PredictorQueue {
     std::vector<BlockRun> next;  // the answer
     bool is_declined = false;    // the plugin has nothing to say about it
     std::atomic<bool> is_asked{false};
-    // Of the plugin's thread alone.
+    // Only the plugin's thread uses it.
     void* state = nullptr;
     bool is_begun = false;
   };
@@ -65,13 +65,13 @@ class PredictorQueue {
   void stop();
 
   const std::string& name() const { return object_->name(); }
-  // False once the plugin is not asked any more.
+  // False once the plugin gets no more questions.
   bool is_trusted() const { return is_trusted_.load(std::memory_order_relaxed); }
-  // False when too many wait. Requires: it is not asked already.
+  // False when too many wait. Requires: no question about the stream is waiting.
   bool ask(const StreamPtr& stream);
   // The stream has ended; after its last question is answered.
   void close(StreamPtr stream);
-  // Waits until nothing is asked.
+  // Waits until no question is open.
   void settle();
 
  private:

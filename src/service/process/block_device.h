@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of the device behind a file system.
+// Asks the kernel about the device behind a file system.
 //
 // Thread safety: stateless functions.
 #pragma once

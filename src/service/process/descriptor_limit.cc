@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
@@ -33,6 +35,7 @@ std::uint64_t raise_descriptor_limit() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   ::getrlimit(RLIMIT_NOFILE, &limit);
+  CAIRN_CHECK(limit.rlim_cur <= limit.rlim_max);
   return limit.rlim_cur;
 }
 

@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+#include "base/check.h"
+
 namespace cairn::node {
 
 Result<UniqueFd> listen_at(const std::string& path, int type) {
@@ -36,6 +38,7 @@ bool peer_of(int socket, Peer* peer) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return false;
+  CAIRN_CHECK(length == sizeof credentials);
   *peer = Peer{credentials.pid, credentials.uid};
   return true;
 }

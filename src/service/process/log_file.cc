@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
@@ -24,7 +26,7 @@ Warnings& warnings() {
   return all;
 }
 
-// What is in it can be exchanged while others log.
+// Its sinks can be exchanged while others log.
 const std::shared_ptr<spdlog::sinks::dist_sink_mt>& all_sinks() {
   static const auto kSinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
   return kSinks;
@@ -63,6 +65,7 @@ void log_warning(const std::string& text) {
   Warnings& kept = warnings();
   const std::lock_guard lock(kept.mutex);
   if (std::find(kept.texts.begin(), kept.texts.end(), text) != kept.texts.end()) return;
+  CAIRN_CHECK(kept.texts.size() <= kWarningsKept);
   if (kept.texts.size() == kWarningsKept) kept.texts.erase(kept.texts.begin());
   kept.texts.push_back(text);
 }

@@ -16,8 +16,8 @@ void close_log();
 // The file is gone: goes on in a new one at `path`. While other threads log.
 void move_log(const std::string& path);
 
-// Logs what whoever has configured the node, or declares something to it, has to know; the last few
-// of these are kept for `cairn status` and the report of a run.
+// Logs a warning for the user who has configured the node, or who declares something to it. The
+// last few warnings are kept for `cairn status` and the report of a run.
 void log_warning(const std::string& text);
 std::vector<std::string> kept_warnings();
 

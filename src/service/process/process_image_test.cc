@@ -13,7 +13,7 @@ namespace {
 
 constexpr uid_t kStranger = 12345;  // who asks must have no more rights than the process asked of
 
-// What a process without privileges is told of `pid`.
+// What a process without privileges sees of `pid`.
 NodeMapping as_seen_without_privileges(pid_t pid) {
   const pid_t asker = ::fork();
   if (asker == 0) {

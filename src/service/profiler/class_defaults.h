@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is assumed of a device that nobody has measured: figures by its class.
+// Figures for a device that nobody has measured, by its class.
 //
 // They need only be good enough to order tiers and to weigh them against each other until the
 // profiler has measured: typical data-sheet rates of a cheap device of the class, a little below

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a measurement of a place results in.
+// The result of a measurement of a place.
 //
 // Thread safety: plain values. Units: bytes per second, seconds.
 #pragma once

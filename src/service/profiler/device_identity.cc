@@ -123,7 +123,7 @@ bool is_same_device(const DeviceIdentity& one, const DeviceIdentity& other) {
     const auto [less, more] = std::minmax(one.size_bytes, other.size_bytes);
     return one.name == other.name && one.model == other.model && less >= more / kMemoryTolerance;
   }
-  // What is mounted over a network has a device number of its own for each mount.
+  // A network file system has another device number for each mount.
   if (one.device_class == DeviceClass::kNetwork) {
     return one.name == other.name && one.file_system == other.file_system;
   }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <random>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/size_text.h"
 #include "service/profiler/directory_state.h"
@@ -49,6 +50,10 @@ constexpr std::array kPhases = {
     Phase{Direction::kWrite, kMediumBytes, 8, 0.25}, Phase{Direction::kRead, kMediumBytes, 8, 0.25},
     Phase{Direction::kWrite, kLargeBytes, 1, 0.25},  Phase{Direction::kRead, kLargeBytes, 1, 0.25},
 };
+
+static_assert(std::all_of(kPhases.begin(), kPhases.end(), [](const Phase& phase) {
+  return phase.request_bytes <= kLargeBytes && phase.depth >= 1 && phase.depth <= kDepthMax;
+}));
 
 constexpr double total_weight() {
   double sum = kFillWeight;
@@ -121,6 +126,7 @@ class DeviceMeasurement {
         memory_(make_request_memory()) {
     if (options.allow_io_uring) engine_ = make_uring_engine();
     if (engine_ == nullptr) engine_ = make_thread_engine();
+    CAIRN_CHECK(engine_ != nullptr && file_bytes_ >= kMeasureSpaceMin);
   }
 
   Result<DeviceFigures> run() {
@@ -135,6 +141,11 @@ class DeviceMeasurement {
       figures.cells.push_back(cell.value());
       done += phase.weight;
     }
+    static_assert(kPhases[0].direction == Direction::kWrite &&
+                  kPhases[1].direction == Direction::kRead);
+    static_assert(kPhases[2].direction == Direction::kWrite &&
+                  kPhases[3].direction == Direction::kRead);
+    CAIRN_CHECK(figures.cells.size() == kPhases.size());
     figures.write_bandwidth = figures.cells[0].bandwidth;
     figures.read_bandwidth = figures.cells[1].bandwidth;
     figures.write_latency = figures.cells[2].latency;

@@ -162,7 +162,7 @@ class BlockDeviceReader {
     return *device.rotational ? DeviceClass::kHdd : DeviceClass::kSsd;
   }
 
-  // Of a device that stands on others: that of its slowest.
+  // A device that stands on others has the class of the slowest of them.
   std::optional<DeviceClass> class_below(const BlockDevice& device, const std::string& disk,
                                          unsigned nesting) {
     std::optional<DeviceClass> slowest;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check.h"
+
 namespace cairn::profiler {
 namespace {
 
@@ -21,6 +23,7 @@ double seconds_between(int64_t begin_ns, int64_t end_ns) {
 
 // The first completions after a pause, as indices.
 std::vector<size_t> resumptions(std::span<const int64_t> completed_ns) {
+  CAIRN_CHECK(completed_ns.size() > 1);
   std::vector<int64_t> gaps;
   for (size_t index = 1; index < completed_ns.size(); ++index) {
     gaps.push_back(completed_ns[index] - completed_ns[index - 1]);
@@ -86,6 +89,7 @@ SeriesRate rate_of_series(std::span<const int64_t> completed_ns, int64_t skip_ns
   const auto rate_between = [&series](size_t begin, size_t end) {
     return static_cast<double>(end - begin) / seconds_between(series[begin], series[end]);
   };
+  CAIRN_CHECK(cuts.size() >= 2 && cuts.back() < series.size());
   const size_t pieces = std::min<size_t>(kSeriesPieces, cuts.size() - 1);
   std::vector<double> rates;
   for (size_t piece = 0; piece < pieces; ++piece) {

@@ -41,11 +41,11 @@ struct SeriesRate {
 
 inline constexpr unsigned kSeriesPieces = 8;
 
-// `completed_ns`: ascending, since the series began. What was completed before `skip_ns` is left
-// out, unless nearly nothing would be left. An empty series has the rate 0.
+// `completed_ns`: ascending, since the series began. Requests that were completed before `skip_ns`
+// are left out, unless nearly none would be left. An empty series has the rate 0.
 SeriesRate rate_of_series(std::span<const int64_t> completed_ns, int64_t skip_ns);
 
-// Of values that were measured one by one: the median is the value.
+// For values that were measured one by one: the median is the value.
 Spread spread_of(std::span<const double> values);
 
 }  // namespace cairn::profiler

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "service/profiler/system_text.h"
 
@@ -34,6 +35,8 @@ constexpr unsigned kSlices = 8;
 // 64 KiB is a block of the tier, whose cells give the bandwidth.
 constexpr std::array<uint32_t, 3> kBlockBytes = {4 << 10, 64 << 10, 1 << 20};
 constexpr uint32_t kTierBlockBytes = 64 << 10;
+static_assert(kBlockBytes[1] == kTierBlockBytes && kBlockBytes.back() <= kLargestBlockBytes);
+static_assert(kChainBytesMax / kLineBytes <= UINT32_MAX, "a line has the number of the next");
 
 // A mapping that asks for huge pages, as the RAM tier does.
 class Region {
@@ -73,7 +76,7 @@ void bind_this_thread(const MemoryNode& node) {
   std::array<unsigned long, 16> nodes{};
   if (node.id >= nodes.size() * kWordBits) return;
   nodes[node.id / kWordBits] |= 1UL << (node.id % kWordBits);
-  // The kernel takes one bit less than it is told.
+  // The kernel takes one bit less than the argument says.
   (void)::syscall(SYS_set_mempolicy, MPOL_BIND, nodes.data(), nodes.size() * kWordBits + 1);
 }
 
@@ -142,6 +145,7 @@ class MemoryMeasurement {
   CellFigures copy(Direction direction, uint32_t bytes) {
     const RequestPattern pattern = {
         .request_bytes = bytes, .sequential = false, .region_bytes = region_.bytes()};
+    CAIRN_CHECK(bytes <= block_.bytes() && bytes <= region_.bytes());
     const uint64_t batch_size = kLargestBlockBytes / bytes;
     std::vector<std::byte*> places;
     for (uint64_t index = 0; index < region_.bytes() / bytes; ++index) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <utility>
 
+#include "base/check.h"
 #include "base/private_file.h"
 #include "base/state_directory.h"
 #include "service/profiler/profile_json.h"
@@ -136,6 +137,7 @@ LoadedProfiles ProfileStore::load() const {
     return loaded;
   }
   load_entries(document, file_, &loaded);
+  CAIRN_CHECK(loaded.profiles.size() <= kProfilesMax);
   return loaded;
 }
 

@@ -4,8 +4,8 @@
 //
 // The file is replaced as a whole (written beside, fsync, rename) under a lock on FILE.lock, so
 // that processes that store at the same time lose nothing of each other, and a reader sees the one
-// state or the other. What is read is untrusted: every value is checked, an entry that is not as it
-// should be is left out and named, a file that is no profile file at all counts as empty.
+// state or the other. The store trusts nothing that it reads: it checks every value, leaves a wrong
+// entry out and names it, and takes a file that is no profile file at all for an empty one.
 //
 // Thread safety: any thread and process. Ownership: results are values.
 #pragma once
@@ -24,7 +24,7 @@ namespace cairn::profiler {
 
 struct LoadedProfiles {
   std::vector<DeviceProfile> profiles;
-  // What was wrong with the file or single entries of it, for people; empty when nothing was.
+  // The faults of the file or of single entries, in words for people; empty when there are none.
   std::vector<std::string> problems;
   bool newer_version = false;  // written by a later Cairn: not to be replaced
 };

@@ -70,6 +70,7 @@ class UringEngine final : public RequestEngine {
       while (io_uring_peek_cqe(&ring_, &completion) == 0) {
         const int failure = error_of(completion->res, run.pattern.request_bytes);
         const auto slot = static_cast<unsigned>(io_uring_cqe_get_data64(completion));
+        CAIRN_CHECK(slot < run.pattern.depth && in_flight > 0);
         io_uring_cqe_seen(&ring_, completion);
         --in_flight;
         if (failure == 0) times.completed_ns.push_back(monotonic_ns() - start_ns);
@@ -111,6 +112,7 @@ class UringEngine final : public RequestEngine {
 class ThreadEngine final : public RequestEngine {
  public:
   RequestTimes run(const RequestRun& run) override {
+    CAIRN_CHECK(run.pattern.depth >= 1 && run.memory != nullptr);
     times_ = {};
     next_ = 0;
     failed_ = false;

@@ -22,8 +22,8 @@ bool has_no_unnamed_files(int error_number) {
          error_number == ENOENT || error_number == ENOSYS;
 }
 
-// ext4 takes all the room that there is before it says that there is not enough: whoever else
-// writes to the file system then fails as well. So it is not asked.
+// ext4 takes all the room that there is before it says that there is not enough, and other writers
+// of the file system then fail as well. So the room is checked beforehand.
 bool has_room(int descriptor, uint64_t bytes) {
   struct statvfs space{};
   if (::fstatvfs(descriptor, &space) != 0 || space.f_blocks == 0) return true;  // it does not say

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "service/profiler/memory_measure.h"
 
@@ -76,6 +77,7 @@ Result<DeviceProfile> profile_directory(const std::string& directory,
 Result<std::vector<DeviceProfile>> profile_memory(const MeasureOptions& options) {
   const Machine machine = scan_machine();
   const std::vector<DeviceIdentity> identities = identify_memory(machine);
+  CAIRN_CHECK(identities.size() <= machine.memory_nodes.size());
   std::vector<DeviceProfile> profiles;
   for (size_t index = 0; index < identities.size(); ++index) {
     if (options.progress) {

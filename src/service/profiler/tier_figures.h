@@ -34,8 +34,8 @@ struct TierFigures {
 TierFigures tier_figures(const DeviceProfile& profile);
 TierFigures tier_figures(DeviceClass device_class);
 
-// Never fails: a directory that is gone or tells nothing has the figures of an unknown device. Of
-// several NUMA nodes the slowest stands for the RAM tier, whose pages may be on any.
+// Never fails: a directory that is gone or tells nothing has the figures of an unknown device. The
+// slowest of several NUMA nodes stands for the RAM tier, whose pages may be on any.
 TierFigures figures_for(const std::string& directory, TierKind kind,
                         const ProfileStore& store = ProfileStore(), const MachineRoots& roots = {});
 

@@ -74,7 +74,7 @@ std::vector<TraceEvent> events_of(const std::string& content) {
   return events;
 }
 
-// What is wrong with it, when it is opened or when it is read.
+// The message about it, when it is opened or when it is read.
 std::string problem_of(const std::string& content) {
   MemoryFile file(content);
   auto source = open_trace(file.path());

@@ -72,7 +72,7 @@ class TraceSource {
   // What there is to be said about a trace that could be read all the same, such as that its end is
   // missing. Complete when next() has returned false.
   virtual std::string warning() const { return {}; }
-  // Of the events so far; there may be more later.
+  // The names of the events so far; there may be more later.
   virtual const TraceNames& names() const = 0;
 };
 

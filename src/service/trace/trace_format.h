@@ -36,7 +36,7 @@ static_assert(kTraceHeaderBytes == 8 + 2 * 4 + 2 * 8);
 inline constexpr std::uint32_t kTraceBlockMagic = 0x4b4c4243;  // "CBLK"
 inline constexpr std::size_t kTraceBlockHeaderBytes = 40;
 static_assert(kTraceBlockHeaderBytes == 4 + 1 + 1 + 2 + 4 * 4 + 2 * 8);
-// Of the raw bytes of a block. A reader holds no more than that twice, and its events.
+// The most raw bytes of a block. A reader holds no more than that twice, and its events.
 inline constexpr std::uint32_t kTraceBlockBytesMax = 16U << 20;
 inline constexpr std::uint32_t kTraceEventsPerBlockMax = 65'536;
 inline constexpr std::size_t kTraceNameBytesMax = 65'535;

@@ -14,7 +14,7 @@
 namespace cairn {
 namespace {
 
-// Of names that wait for a block; far below what a block may have.
+// The most bytes of names that wait for a block; far below the size of a block.
 constexpr std::size_t kNewNameBytes = std::size_t{1} << 20;
 static_assert(kNewNameBytes + kTraceNameBytesMax + 16 <= kTraceBlockBytesMax);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a trace (service/trace/trace_format.h). What was flushed can be read whatever happens
-// afterwards: a trace whose writer died lacks its last events and its end, and the reader says so.
+// Writes a trace (service/trace/trace_format.h). A reader gets all that was flushed, whatever
+// happens afterwards: a trace whose writer died lacks its last events and its end, and the reader
+// says so.
 //
 // Thread safety: none; one thread at a time. Ownership: the file, and the events of one block.
 // States: open -> finished by finish(), or failed by the first error, which every later call

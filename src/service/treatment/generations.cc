@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
@@ -30,6 +32,7 @@ std::optional<Generation> generation_of(const FileRule& rule, const std::string&
     const std::string before = path.substr(name, at - name);
     if (fnmatch(head.c_str(), before.c_str(), 0) != 0) continue;
     if (fnmatch(tail.c_str(), path.substr(past).c_str(), 0) != 0) continue;
+    CAIRN_CHECK(past > at);
     return Generation{path.substr(0, at), std::stoull(path.substr(at, past - at)),
                       path.substr(past)};
   }

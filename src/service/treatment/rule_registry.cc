@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "service/treatment/buffered_directories.h"
 
 namespace cairn::node {
@@ -62,7 +63,9 @@ RuleRegistry::RuleRegistry(const NodeMemory& memory, const NodeConfig& config,
     : memory_(memory),
       config_(config),
       accounts_(accounts),
-      number_of_policy_(std::move(number_of_policy)) {}
+      number_of_policy_(std::move(number_of_policy)) {
+  CAIRN_CHECK(number_of_policy_ != nullptr);
+}
 
 Result<TierId> RuleRegistry::tier_named(const std::string& name) const {
   std::string known;
@@ -124,6 +127,7 @@ Status RuleRegistry::add_part(const FileRule& rule, const ObjectHandling& handli
       static_cast<std::uint32_t>(std::min(rule.offset_begin / kBlockBytes, kLastBlock));
   part.last_block =
       static_cast<std::uint32_t>(std::min((rule.offset_end - 1) / kBlockBytes, kLastBlock));
+  CAIRN_CHECK(part.first_block <= part.last_block);
   bool is_full = false;
   const std::lock_guard lock(parts_mutex_);
   const auto add = [&](bool is_set, PartProperty property, unsigned value, std::uint8_t* number) {
@@ -162,6 +166,7 @@ Result<RuleRegistry::Entry> RuleRegistry::compile(const FileRule& rule, std::uin
     return Status(StatusCode::kInvalid, place_of(rule) + ": the pattern is longer than " +
                                             std::to_string(FileRule::kPatternBytesMax) + " bytes");
   }
+  static_assert(FileRule::kPatternBytesMax < RuleRecord::kPatternBytes);
   std::memcpy(record.pattern, glob.c_str(), glob.size() + 1);
   record.has_numbers = has_numbers ? 1 : 0;
   record.size_min = rule.size_min;
@@ -198,6 +203,7 @@ Status RuleRegistry::open_account(Entry* entry) const {
   }
   PartStatement all_blocks;
   all_blocks.property = PartProperty::kAccount;
+  CAIRN_CHECK(raw(*account) < kAccountsMax);
   all_blocks.value = static_cast<std::uint8_t>(raw(*account));
   entry->record.account_statement = memory_.rules().parts().add(all_blocks);
   if (entry->record.account_statement != 0) return Status::ok();
@@ -358,7 +364,7 @@ std::vector<RuleRegistry::Decision> RuleRegistry::decisions(
     for (unsigned bit = 0; bit < 16; ++bit) {
       const auto property = static_cast<RuleRecord::Property>(1U << bit);
       if ((record.properties & open & property) == 0) continue;
-      // What is said of a part leaves the rest of the file open.
+      // A rule for a part leaves the rest of the file open.
       if (!record.speaks_of_part()) open = static_cast<std::uint16_t>(open & ~property);
       const auto place = std::upper_bound(
           decisions.begin(), decisions.end(), property,

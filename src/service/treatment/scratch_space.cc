@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "base/check.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -65,6 +66,7 @@ FileRule scratch_rule(const std::string& directory) {
 
 ScratchSpace::ScratchSpace(const NodeMemory& memory, Owner self, std::string directory)
     : memory_(memory), self_(self), directory_(std::move(directory)) {
+  CAIRN_CHECK(!directory_.empty());
   // Left by a node of this name that was killed; nobody has it, because this node holds the name
   // now.
   std::error_code ignored;
@@ -120,6 +122,8 @@ void ScratchSpace::end_run(std::uint32_t run) {
 }
 
 void ScratchSpace::remove(const Place& place) const {
+  // All below it goes.
+  CAIRN_CHECK(place.source.starts_with(directory_ + "/"));
   std::error_code error;
   for (fs::recursive_directory_iterator at(place.source, error), end; !error && at != end;
        at.increment(error)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The private directories behind scratch: one for each directory that a run or the node named. What
-// is made there has its names here, its bytes in the tiers, and nothing of it on the backing store.
-// Programs see them through a mount of their own (the launcher's doing).
+// The private directories behind scratch: one for each directory that a run or the node named. A
+// file that is made there has its name here, its bytes in the tiers, and nothing on the backing
+// store. Programs see them through a mount of their own (the launcher's doing).
 //
 // Lifetime: those of a run end with the run, those of the node with the node; then their names and
 // their blocks are gone.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not stored yet, by file: for the drain, for `cairn status` and for the final report.
+// Lists the data that is not stored yet, by file: for the drain, for `cairn status` and for the
+// final report.
 //
 // Thread safety: any thread; a snapshot that may be stale at once.
 #pragma once

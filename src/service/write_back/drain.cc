@@ -55,10 +55,10 @@ class Drain {
       wanted_.insert(raw(object));
   }
 
-  // What was dirty at the beginning and has not been stored since. What has been is done with: it
-  // may have turned dirty again, and its descriptor, which knows when it was stored, may be a new
-  // one. That nothing dirty was found of it is not enough: a block may have been on its way from
-  // one tier to another.
+  // Looks which of the files that were dirty at the beginning have not been stored since. A file
+  // that has been stored is done with: it may have turned dirty again, and its descriptor, which
+  // knows when it was stored, may be a new one. A look that finds nothing dirty is not enough: a
+  // block may have been on its way from one tier to another.
   void look() {
     left_ = view_dirty(memory_, files_, 0).files;
     std::erase_if(left_, [this](const UnstoredFile& file) {

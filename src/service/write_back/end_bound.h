@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bound for the end of a service whose threads are told to stop: one of them may wait for a lock
-// whose word names somebody who lives and does not hold it, because a stray store of a program has
-// changed it. What can be stored is stored by then, and nothing more comes of waiting.
+// Bounds the time that a service takes to stop its threads. One of them may wait for a lock whose
+// word names a living process that does not hold it, because a stray store of a program has changed
+// the word. Everything that can be stored is stored by then, and waiting gains nothing.
 //
 // Thread safety: made and destroyed by one thread. Ownership: owns a thread.
 #pragma once

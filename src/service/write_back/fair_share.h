@@ -37,7 +37,7 @@ class FairShare {
   std::size_t choose(std::span<const Candidate> candidates);
   // A turn of the run begins that will store about this much.
   void charge(std::uint32_t run, std::uint64_t bytes);
-  // What a turn has stored in the end, for the status.
+  // The bytes that a turn has stored in the end, for the status.
   void note_stored(std::uint32_t run, std::uint64_t bytes) { accounts_[run].stored += bytes; }
   std::uint32_t weight_of(std::uint32_t run) const;
   std::uint64_t stored_bytes(std::uint32_t run) const;

@@ -30,7 +30,7 @@ Flusher::Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushO
       options_(options),
       writer_(memory, files, self, options, std::move(log)),
       activity_(memory) {
-  // What the RAM tier cannot hold moves down before it is stored.
+  // Blocks that the RAM tier cannot hold move down before they are stored.
   for (unsigned tier = 0; tier < memory.tiers_for(BufferingMode::kAsync); ++tier)
     capacity_bytes_ += memory.shape().tier_bytes[tier];
 }
@@ -258,8 +258,8 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
   bell.retire();
 }
 
-// Of the devices with a free stream the least busy; of the files to be stored there the oldest of
-// the run whose turn it is.
+// Chooses the least busy of the devices with a free stream, and of the files to be stored there the
+// oldest of the run whose turn it is.
 StoreFilePtr Flusher::take_locked() {
   constexpr std::size_t kLookMax = 256;
   std::vector<std::size_t> places;

@@ -53,7 +53,7 @@ class Flusher {
   // Have the scheduler look again; with `urgent` everything dirty is due until it is stored once.
   void kick(bool urgent);
 
-  // Whose dirty data is due at once, and what for.
+  // A device whose dirty data is due at once, and the reason.
   struct Wish {
     std::uint64_t device = 0;  // st_dev; 0: everything
     bool is_drain = true;      // else a program's sync(), with others at work
@@ -72,8 +72,8 @@ class Flusher {
     const Wish wish_;
   };
 
-  // Throws away what deleted files have in the tiers that nobody has open any more. What is stored
-  // of them nobody else would, when their last users have died.
+  // Throws away the blocks of deleted files that nobody has open any more, and closes their
+  // descriptors: after the death of the last users nobody else would.
   void discard_deleted() { writer_.discard_deleted(); }
 
   // Stores one object now, in the calling thread. Returns 0 or -errno.

@@ -5,11 +5,11 @@
 //
 //   lost       nobody can store the file but its sender
 //   -> fetched the sender's file was opened through /proc, as soon as there was a number for it
-//   -> told    kObjectHandedOver is cleared once it was seen: who writes or closes the file next
-//              hands it over anew or stores it
+//   -> told    kObjectHandedOver is cleared once it was seen: the next process that writes or
+//              closes the file hands it over anew or stores it
 //   -> gone    the sender has ended, or has closed the file
 //
-// Thread safety: none, of the thread that receives. Ownership: borrows all.
+// Thread safety: none; the thread that receives uses it. Ownership: borrows all.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,8 @@ namespace cairn::node {
 struct LostDescriptor {
   ObjectIndex object;
   Owner sender;
-  // Whose number it was, and whose it is if that was a vfork child that has ended since.
+  // The process that sent the number, and its parent: the number is the parent's if the process was
+  // a vfork child that has ended since.
   pid_t process;
   pid_t parent;
   int number;

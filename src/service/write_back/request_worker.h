@@ -19,7 +19,7 @@ class RequestWorker {
  public:
   static constexpr unsigned kThreads = 2;
 
-  // Returns a value or -errno, which the client is told.
+  // Returns a value or -errno for the client.
   using Work = std::function<int()>;
 
   RequestWorker() = default;

@@ -240,7 +240,7 @@ bool StoreFiles::keeps_closed() const {
 int StoreFiles::make_durable() {
   std::map<dev_t, Device> devices;
   {
-    // What is stored from here on belongs to the next call.
+    // Files that are stored from here on belong to the next call.
     const std::lock_guard lock(mutex_);
     for (auto& [device, entry] : devices_) {
       Device taken;

@@ -58,7 +58,7 @@ struct StoreFile {
   PosixBacking backing;  // over `fd`
   const dev_t device;
   const Traits traits;
-  // Of the client that wrote it first: whose share of the device it is stored with.
+  // The run of the client that wrote it first: its share of the device pays for storing the file.
   std::atomic<std::uint32_t> run{0};
 
   // The flusher's notes.

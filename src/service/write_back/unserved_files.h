@@ -14,9 +14,9 @@
 // what they have come to (memory/buffer/kernel_use.h).
 //
 // A file for which the table of objects has no room is in the ledger by its key alone. While there
-// is one, UnservedBoard::keys is not 0, and who makes a new object asks meet(). The key is
-// in the ledger and the count is raised before the table is asked for room, so either the table's
-// answer is an object that exists, or who makes it later sees the count.
+// is one, UnservedBoard::keys is not 0, and the maker of a new object calls meet(). The
+// key enters the ledger and the count is raised before the table gives room, so either the table's
+// answer is an object that exists, or its later maker sees the count.
 //
 //   of one file in one ledger:   absent -> entering -> through   (-> key alone -> through)
 //

@@ -122,6 +122,11 @@ print(open("p1").read())
 pid = os.posix_spawn("/bin/sh", ["sh", "-c", "echo spawned; echo err >&2"], os.environ, file_actions=[
     (os.POSIX_SPAWN_OPEN, 1, "p2", os.O_WRONLY | os.O_CREAT, 0o644), (os.POSIX_SPAWN_DUP2, 1, 2)])
 os.waitpid(pid, 0); print(open("p2").read())
+numbers = range(40, 72)  # all of them append, for a program that leaves the run
+program = "import os\nfor n in range(40, 72): os.write(n, b'%d\\n' % n)"
+pid = os.posix_spawn("/usr/bin/python3", ["python3", "-c", program], {**os.environ, "CAIRN_BYPASS": "1"}, file_actions=[
+    (os.POSIX_SPAWN_OPEN, n, f"q{n}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) for n in numbers])
+print(os.waitpid(pid, 0)[1], [open(f"q{n}").read() for n in numbers] == [f"{n}\n" for n in numbers])
 print(subprocess.run(["cat"], stdin=open("p1"), capture_output=True, env={}).stdout)
 fd = os.open("p3", os.O_RDWR | os.O_CREAT); os.set_inheritable(fd, True)
 subprocess.run(["sh", "-c", f"echo passed >&{fd}"], pass_fds=[fd]); os.write(fd, b"mine\n")

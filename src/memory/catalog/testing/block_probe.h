@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no program does to a descriptor: a test forges the state that another process leaves behind.
+// Changes that no program makes to a descriptor: a test forges the state that another process
+// leaves behind.
 //
 // Thread safety: as the descriptor's. Ownership: borrows the descriptor.
 #pragma once
@@ -24,7 +25,7 @@ class BlockProbe {
   // The word of a lock that nobody has taken through a handle.
   bool lock(Owner self, const OwnerTable& owners) const { return block_.lock(self, owners); }
   void unlock(Owner self) const { block_.unlock(self, 0); }
-  // What lock_as() locked: readers see that something has changed.
+  // Unlocks after lock_as(): readers see that something has changed.
   void end_lock_as(Owner owner) const {
     enter_signal_gate();
     block_.unlock(owner, BlockDescriptor::kSequenceStep);

@@ -29,7 +29,7 @@ inline DeviceFigures sample_figures(double bandwidth) {
   return figures;
 }
 
-// Of a disk that its UUID tells from others.
+// The profile of a disk that its UUID tells from others.
 inline DeviceProfile sample_profile(const std::string& uuid, double bandwidth = 5e8,
                                     int64_t measured_at = 1795219200) {
   DeviceProfile profile;

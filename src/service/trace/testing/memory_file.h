@@ -63,7 +63,7 @@ inline std::vector<TraceEvent> all_events(TraceSource* source) {
   return events;
 }
 
-// Of programs that mostly read on where they were, and sometimes anywhere.
+// The events of programs that mostly read on where they were, and sometimes anywhere.
 inline std::vector<TraceEvent> random_events(std::mt19937_64* random, std::size_t count,
                                              std::uint32_t files, std::uint32_t processes) {
   std::vector<TraceEvent> events(count);
