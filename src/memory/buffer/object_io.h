@@ -23,7 +23,7 @@
 
 namespace cairn {
 
-// The things that a data call uses: the thread, what is behind the object and the way to the service.
+// The things that a data call uses: the thread, the backing and the way to the service.
 struct ObjectAccess {
   ObjectAccess(Actor& thread, ObjectIndex object, Backing& behind, HandOver& way,
                DescriptionIndex description = DescriptionIndex::kNone)

@@ -82,16 +82,9 @@ class OrganizedTiers : public ::testing::Test {
     const BucketIndex bucket = find(number);
     ASSERT_NE(bucket, BucketIndex::kNone);
     std::vector<std::byte> expected(kBlockBytes, static_cast<std::byte>(number));
-    const std::byte* bytes = memory_.in_memory(bucket) ? memory_.bytes(bucket) : nullptr;
     auto* read = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBlockBytes));
-    if (bytes == nullptr) {
-      const TierId tier = memory_.tier_of(bucket);
-      ASSERT_EQ(memory_.file_tier(tier).read_pages(memory_.pool(tier).offset_of_bucket(bucket),
-                                                   read, kBlockBytes),
-                0);
-      bytes = read;
-    }
-    EXPECT_EQ(std::memcmp(bytes, expected.data(), kBlockBytes), 0) << number;
+    EXPECT_EQ(memory_.place_of(bucket, 0, kBlockBytes).read(read), 0);
+    EXPECT_EQ(std::memcmp(read, expected.data(), kBlockBytes), 0) << number;
     std::free(read);
   }
 
