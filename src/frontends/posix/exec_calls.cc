@@ -50,13 +50,15 @@ struct Program {
 
 // What the arrangements for so many descriptors need, one behind the other.
 struct StartMemory {
-  StartMemory(unsigned room, char* const* environment)
-      : entries_max(room),
+  StartMemory(bool for_child, unsigned room, char* const* environment)
+      : is_child(for_child),
+        entries_max(room),
         table_at(room * sizeof(Inherited)),
         scratch_at((table_at + table_bytes(room) + alignof(char*)) & ~(alignof(char*) - 1)),
         end(scratch_at + LaunchEnvironment::build_bytes(environment) + inline_table_bytes(room)) {}
   std::size_t total() const { return end; }
 
+  bool is_child;
   unsigned entries_max;
   std::size_t table_at;
   std::size_t scratch_at;
@@ -69,8 +71,9 @@ constexpr std::size_t kStackBytesMax = 40 * 1024;
 // Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only
 // when it failed.
 template <typename Start>
-int start_planned(const ExecTarget& target, bool is_child, const StartMemory& sizes,
-                  std::byte* memory, char* const* environment, Start&& start) {
+int start_planned(const ExecTarget& target, const StartMemory& sizes, std::byte* memory,
+                  char* const* environment, Start&& start) {
+  const bool is_child = sizes.is_child;
   auto* entries = reinterpret_cast<Inherited*>(memory);
   const unsigned count = collect_inherited(is_child, entries, sizes.entries_max);
   ExecPlan plan(target, is_child, entries, count);
@@ -107,16 +110,16 @@ int start_program(const Program& program, char* const* environment, Start&& star
   target.foreign =
       probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
   if (target.foreign == ForeignReason::kNone) target.foreign = reason_of_process();
-  const StartMemory sizes(count_inheritable(), environment);
+  const StartMemory sizes(is_child, count_inheritable(), environment);
   if (sizes.total() <= kStackBytesMax)
-    return start_planned(target, is_child, sizes, static_cast<std::byte*>(alloca(sizes.total())),
-                         environment, start);
+    return start_planned(target, sizes, static_cast<std::byte*>(alloca(sizes.total())), environment,
+                         start);
   ExecMemory memory(sizes.total(), is_child);
   if (memory.begin() == nullptr) {
     errno = ENOMEM;
     return -1;
   }
-  return start_planned(target, is_child, sizes, memory.begin(), environment, start);
+  return start_planned(target, sizes, memory.begin(), environment, start);
 }
 int start_path(const char* path, char* const* arguments, char* const* environment) {
   return start_program({.path = path}, environment, [&](char* const* prepared) {

@@ -118,11 +118,21 @@ void give_back_hold(std::uint32_t hold, Owner from, DescriptionIndex index) {
     descriptions().release(static_cast<HoldIndex>(hold), from);
 }
 
-bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int given,
-               std::uint32_t hold, Owner from, TakenOver& taken) {
+// A description that another program of this process, or its parent, passes on.
+struct PassedDescription {
+  DescriptionIndex index;
+  std::uint32_t generation;
+  int private_fd;          // of it, or -1
+  std::uint32_t hold = 0;  // made for this process by `from`; 0: none
+  Owner from;
+};
+
+bool take_over(int fd, const PassedDescription& passed, TakenOver& taken) {
+  const DescriptionIndex index = passed.index;
+  const int given = passed.private_fd;
   if (OpenFile* known = taken.find(index); known != nullptr) {
     note_inherited_duplicate(fd, known);
-    give_back_hold(hold, from, index);
+    give_back_hold(passed.hold, passed.from, index);
     return true;
   }
   const OpenDescription& description = descriptions().at(index);
@@ -131,9 +141,9 @@ bool take_over(int fd, DescriptionIndex index, std::uint32_t generation, int giv
   // Past the end of the table the kernel keeps the offset, in the descriptor that all share.
   if (fd >= DescriptorTable::limit() && private_fd != given) return false;
   CAIRN_DCHECK(raw(index) != 0 && raw(index) < descriptions().capacity());
-  const HoldIndex held = take_hold(hold, from, index, generation);
+  const HoldIndex held = take_hold(passed.hold, passed.from, index, passed.generation);
   if (held == HoldIndex::kNone) return false;
-  if (adopt(fd, index, generation, private_fd, held) == nullptr) return false;
+  if (adopt(fd, index, passed.generation, private_fd, held) == nullptr) return false;
   taken.note(index, fd);
   return true;
 }
@@ -168,7 +178,7 @@ void take_over_table(ExecTableReader& reader, bool is_long) {
     // The program before had lent it to the kernel.
     const bool was_lent = entry.private_fd != entry.fd && !is_placeholder(entry.fd);
     if (was_lent && !place_placeholder(entry.fd, false)) continue;
-    take_over(entry.fd, index, entry.generation, entry.private_fd, entry.hold, from, taken);
+    take_over(entry.fd, {index, entry.generation, entry.private_fd, entry.hold, from}, taken);
   }
 }
 
@@ -233,7 +243,7 @@ void take_over_stray_placeholder(int fd, const StoreStatus& status) {
   const std::uint32_t generation =
       descriptions().at(index).generation.load(std::memory_order_acquire);
   TakenOver taken(false);
-  take_over(fd, index, generation, private_fd, 0, Owner(), taken);
+  take_over(fd, {.index = index, .generation = generation, .private_fd = private_fd}, taken);
 }
 
 // Ledger connections that came through exec.

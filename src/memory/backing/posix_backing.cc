@@ -65,6 +65,7 @@ int PosixBacking::readable_fd() {
     sys::close(low);
   }
   if (high < 0) return high;
+  CAIRN_DCHECK(high != descriptor_);
   int expected = -1;
   if (!extra_fd_.compare_exchange_strong(expected, high)) {
     sys::close(high);
@@ -83,6 +84,7 @@ ssize_t PosixBacking::read(std::uint64_t offset, void* buffer, std::size_t lengt
     if (got == -EINTR) continue;
     if (got < 0) return got;
     if (got == 0) break;
+    CAIRN_DCHECK(static_cast<std::size_t>(got) <= length - done);
     done += static_cast<std::size_t>(got);
   }
   return static_cast<ssize_t>(done);
@@ -116,6 +118,7 @@ ssize_t PosixBacking::write(std::uint64_t offset, const void* buffer, std::size_
     if (put == -EINTR) continue;
     if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : put;
     if (put == 0) return done > 0 ? static_cast<ssize_t>(done) : -EIO;
+    CAIRN_DCHECK(static_cast<std::size_t>(put) <= length - done);
     done += static_cast<std::size_t>(put);
   }
   return static_cast<ssize_t>(done);
