@@ -87,10 +87,20 @@ class Node:
     def service(self):
         return int(next((self.work / "run").rglob("node.pid")).read_text().split()[0])
 
-    def start(self, *words):
+    def kill(self):
+        """Returns when nothing of the service is left but its exit status."""
+        process = Path("/proc") / str(self.service()) / "stat"
+        os.kill(self.service(), signal.SIGKILL)
+        while process.exists() and process.read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
+            time.sleep(0.01)
+
+    def start_with_input(self, *words):
+        return self.start(*words, stdin=subprocess.PIPE)
+
+    def start(self, *words, stdin=subprocess.DEVNULL):
         line = [under_cairn.CAIRN, "run", "--no-report", "--node", "n", "--", *words]
         return subprocess.Popen([str(word) for word in line], cwd=self.directory, env=self.environment, text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 start_new_session=True)
 
 
@@ -147,6 +157,51 @@ def one_death(node, draw, number):
                 program.communicate()
 
 
+# Its reader's fsync has nobody to ask: another node's service knows other files by the same numbers.
+ORPHAN = textwrap.dedent("""
+    import errno, os, sys
+    own = sys.argv[1]
+    writer = os.open(own, os.O_WRONLY | os.O_CREAT, 0o644)
+    assert os.write(writer, b'x' * 8192) == 8192
+    reader = os.open(own, os.O_RDONLY)
+    print('written', flush=True)
+    sys.stdin.readline()
+    try:
+        os.fsync(reader)
+    except OSError as error:
+        assert error.errno == errno.EIO, error
+    else:
+        print('fsync says stored', flush=True)
+    os.fsync(writer)
+    """)
+
+STRANGER = "import os, sys; f = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); os.write(f, b'y'); sys.stdin.readline()"
+
+
+def another_node_does_not_answer(node):
+    """A node of the same name after the death of the first."""
+    own = node.directory / "orphan"
+    node.up()
+    orphan = node.start_with_input(sys.executable, "-c", ORPHAN, own)
+    stranger = None
+    try:
+        assert orphan.stdout.readline() == "written\n", orphan.stderr.read()[-800:]
+        node.kill()
+        node.up()
+        stranger = node.start_with_input(sys.executable, "-c", STRANGER, node.directory / "stranger")
+        time.sleep(0.5)
+        out, err = orphan.communicate("\n", timeout=LONG_SECONDS)
+        assert "fsync says stored" not in out, "fsync was answered by a node that knows nothing of the file"
+        assert orphan.returncode in (0, EXIT_NOT_CONFIRMED), f"{orphan.returncode}: {err[-800:]}"
+        assert own.read_bytes() == b"x" * 8192
+    finally:
+        for program in (orphan, stranger):
+            if program is not None and program.poll() is None:
+                os.killpg(program.pid, signal.SIGKILL)
+                program.communicate()
+    node.cairn("down", "--node", "n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=6)
@@ -164,6 +219,7 @@ def main():
             began = time.monotonic()
             one_death(node, draw, number)
             print(f"death {number} ({time.monotonic() - began:.1f} s)", flush=True)
+        another_node_does_not_answer(node)
     except AssertionError as problem:
         print(f"FAILED (seed {options.seed}), kept: {work}\n  {problem}")
         return 1

@@ -45,11 +45,16 @@ bool ServiceConnection::is_lost() const {
 
 bool is_gone_with_service(const NodeMemory& memory, const ServiceConnection& connection, Owner self,
                           Owner owner) {
-  if (!connection.is_hung_up()) return false;
-  if (owner.slot() == ClientSlot::kOfService) return true;
   const bool knows_numbers = memory.slot(self.slot()).pid.load() == sys::getpid();
-  const pid_t pid = memory.slot(owner.slot()).pid.load();
-  return knows_numbers && pid > 0 && has_ended(pid);
+  const auto has_gone = [&](std::uint16_t slot) {
+    const pid_t pid = memory.slot(slot).pid.load();
+    return knows_numbers && pid > 0 && has_ended(pid);
+  };
+  // Without a connection the number of the service's process has to do.
+  const bool is_over =
+      connection.is_lost() ? has_gone(ClientSlot::kOfService) : connection.is_hung_up();
+  if (!is_over || owner.slot() == ClientSlot::kOfService) return is_over;
+  return has_gone(owner.slot());
 }
 
 }  // namespace cairn

@@ -292,9 +292,15 @@ void Session::discarded(ObjectIndex object) {
 
 // A vfork child may end before it has waited for the answer, and its parent's name lives on.
 bool Session::ask(const protocol::Question& question, int* error) const {
-  if (is_attached() && !is_vfork_child() &&
-      ask_in_ring({memory_, self(), {socket_, socket_inode_}, socket_path_}, question, error))
-    return true;
+  if (is_attached()) {
+    if (!is_vfork_child() &&
+        ask_in_ring({memory_, self(), {socket_, socket_inode_}, socket_path_}, question, error))
+      return true;
+    // Another node of the same name may listen by now, for which our numbers mean other files.
+    const OwnerTable& owners = memory_.owners();
+    owners.look_after(NodeMemory::service());
+    if (!owners.is_alive(NodeMemory::service())) return false;
+  }
   return ask_over_socket(socket_path_, question, error);
 }
 

@@ -165,5 +165,24 @@ TEST_F(WriteAround, IsNotUndoneByABlockThatComesTwice) {
   expect_stored();
 }
 
+// A flush that was on its way when the file became one whose writes the kernel looks at.
+TEST_F(WriteAround, OfAGuardedFileIsNotUndoneByAFlush) {
+  put(100, "other");
+  memory_.objects().at(index_).set(kObjectGuarded);
+  begin_write(0, "new");
+  if (IsSkipped()) return;
+  EXPECT_TRUE(serve_write(listener_.load(), nothing,
+                          [&] { ASSERT_EQ(sync_object(buffered(), false, nullptr), 0); }));
+  EXPECT_TRUE(serve_write(listener_.load(), nothing, nothing)) << "the write is made once more";
+  std::thread rest([&] {
+    while (serve_write(listener_.load(), nothing, nothing)) {
+    }
+  });
+  EXPECT_EQ(end_write(), 3);
+  store_and_drop();
+  expect_stored();
+  rest.join();
+}
+
 }  // namespace
 }  // namespace cairn

@@ -202,12 +202,14 @@ LockedBlock lock_to_follow(const ObjectAccess& access, BlockNumber number) {
       if (!was_resident && directory.arrivals(access.index, part.number) == arrivals) return put;
       continue;
     }
-    // To store the bytes once more could take set-id bits away that this write has left.
+    // A service that stored the bytes once more could take set-id bits away that this write has
+    // left. This process has the right to, and has to: the clean block may have been stored over
+    // them.
     if (access.object().has(kObjectGuarded) && block.descriptor().dirty_pages() == 0) {
       if (UnclaimedBlock unclaimed(block); unclaimed) {
         discard_block(access.actor, static_cast<UnclaimedBlock&&>(unclaimed),
                       PlacementReason::kThrough);
-        return put;
+        continue;
       }
     }
     WritePart stored = part;

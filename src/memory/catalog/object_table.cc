@@ -125,9 +125,10 @@ bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owner
                         object.dirty_blocks.load() != 0 || object.through.load() != 0 ||
                         object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
   if (!object.has(kObjectLive) || referred) return false;
+  // First, so that a death in here cannot hide it: one too many costs a look at the store.
+  board_->reclaimed.fetch_add(1, std::memory_order_release);
   if (!object.has(kObjectRetired) && !hash_.erase_locked(position, raw(index))) return false;
   board_->live_count.fetch_sub(1, std::memory_order_relaxed);
-  board_->reclaimed.fetch_add(1, std::memory_order_release);
   object.flags.store(0, std::memory_order_release);
   return true;
 }

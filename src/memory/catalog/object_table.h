@@ -22,9 +22,10 @@ struct alignas(64) ObjectBoard {
   std::atomic<std::uint32_t>
       cursor;  // where makers look next, in runs (memory/catalog/record_cursor.h)
   std::atomic<std::uint32_t> live_count;
-  std::atomic<std::uint32_t> reclaimed;  // ever since the node began
+  // Ever since the node began. Each open reads it: a line of its own.
+  alignas(64) std::atomic<std::uint32_t> reclaimed;
 };
-static_assert(sizeof(ObjectBoard) == 64, "one line");
+static_assert(sizeof(ObjectBoard) == 2 * 64, "what makers write and what openers read");
 
 // How acquire() came by an object.
 struct Acquisition {

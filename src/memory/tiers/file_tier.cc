@@ -54,7 +54,11 @@ int fill_pool(int fd, const PoolIdentity& identity, FileTier::Room room) {
   if (error == -EOPNOTSUPP) error = sys::ftruncate(fd, bytes);
   if (error < 0) return error;
   const PoolPage superblock = make_superblock(identity);
-  return write_all(fd, superblock.bytes.data(), superblock.bytes.size(), 0);
+  error = write_all(fd, superblock.bytes.data(), superblock.bytes.size(), 0);
+  // Nobody opens a file again that takes its room when it is needed, and a full store may have some
+  // by then.
+  const bool lacks_room = error == -ENOSPC || error == -EDQUOT;
+  return lacks_room && room == FileTier::Room::kWhenNeeded ? 0 : error;
 }
 
 // Whether the open file is the pool that is expected.
@@ -98,7 +102,7 @@ Result<FileTier> FileTier::create(const std::string& directory, const PoolIdenti
   FileTier tier(fd, identity.data_bytes());
   const int error = fill_pool(fd, identity, room);
   if (error < 0)
-    return Status::from_errno(-error, "cannot preallocate a pool file in " + directory);
+    return Status::from_errno(-error, "cannot make room for a pool file in " + directory);
   return tier;
 }
 

@@ -53,7 +53,10 @@ void RequestReader::take() {
 }
 
 void RequestReader::act(const RequestRing::Taken& taken) {
-  Asker asker(memory_, taken.place);
+  // Only a stray store, or a client that has given the slot up, makes a question of it meanwhile.
+  if (!at_work_->begin(taken.place.slot))
+    return memory_.requests().answer(taken.place, -EIO, memory_.owners());
+  Asker asker(memory_, taken.place, at_work_);
   const auto answered_by = [this, &asker](const auto& message) {
     events_.on_question(std::move(asker), message);
   };

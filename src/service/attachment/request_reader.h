@@ -9,10 +9,12 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "memory/tiers/node_memory.h"
 #include "service/attachment/attach_events.h"
+#include "service/write_back/asker.h"
 
 namespace cairn::node {
 
@@ -37,6 +39,7 @@ class RequestReader {
   AttachEvents& events_;
   std::atomic<bool> stopping_{false};
   bool has_complained_ = false;
+  const std::shared_ptr<SlotsAtWork> at_work_ = std::make_shared<SlotsAtWork>();
   std::thread thread_;
 };
 

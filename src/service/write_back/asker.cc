@@ -13,8 +13,11 @@ Asker::~Asker() {
 }
 
 void Asker::answer(int result) {
-  if (const NodeMemory* memory = std::exchange(memory_, nullptr); memory != nullptr)
+  if (const NodeMemory* memory = std::exchange(memory_, nullptr); memory != nullptr) {
+    // Before the answer: afterwards the slot may have its next question at once.
+    at_work_->end(place_.slot);
     return memory->requests().answer(place_, result, memory->owners());
+  }
   const SharedFd connection = std::move(connection_);
   if (!connection) return;
   protocol::Flushed answer;

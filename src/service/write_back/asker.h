@@ -8,7 +8,10 @@
 // memory.
 #pragma once
 
-#include <optional>
+#include <atomic>
+#include <bitset>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "memory/tiers/node_memory.h"
@@ -16,16 +19,42 @@
 
 namespace cairn::node {
 
+// The slots of the ring that the service works for, in its own memory: a client can write into a
+// slot whatever it likes, and is still owed one answer at a time.
+//
+// Thread safety: any thread.
+class SlotsAtWork {
+ public:
+  // False when the slot is at work already.
+  bool begin(std::uint32_t slot) {
+    const std::lock_guard lock(mutex_);
+    if (at_work_[slot]) return false;
+    at_work_.set(slot);
+    return true;
+  }
+  void end(std::uint32_t slot) {
+    const std::lock_guard lock(mutex_);
+    at_work_.reset(slot);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::bitset<RequestRing::kSlotsMax> at_work_;
+};
+
 class Asker {
  public:
   Asker() = default;
   explicit Asker(SharedFd connection) : connection_(std::move(connection)) {}
-  Asker(const NodeMemory& memory, const RequestRing::Place& place)
-      : memory_(&memory), place_(place) {}
+  // Requires: `at_work` has begun the slot of `place`.
+  Asker(const NodeMemory& memory, const RequestRing::Place& place,
+        std::shared_ptr<SlotsAtWork> at_work)
+      : memory_(&memory), place_(place), at_work_(std::move(at_work)) {}
   Asker(Asker&& other) noexcept
       : connection_(std::move(other.connection_)),
         memory_(std::exchange(other.memory_, nullptr)),
-        place_(other.place_) {}
+        place_(other.place_),
+        at_work_(std::move(other.at_work_)) {}
   Asker& operator=(Asker&&) = delete;
   ~Asker();
 
@@ -36,6 +65,7 @@ class Asker {
   SharedFd connection_;
   const NodeMemory* memory_ = nullptr;
   RequestRing::Place place_;
+  std::shared_ptr<SlotsAtWork> at_work_;
 };
 
 }  // namespace cairn::node

@@ -109,8 +109,6 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   }
   StoreStatus store;
   if (store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
-  // Without the lock: a network file system may have to ask its server.
-  const StoreName store_name = names_.name_of(store.key.store, fd.get());
   const std::lock_guard lock(mutex_);
   // Set by the sender as well, but not if it has died since. Without it the record could become
   // another file's, which would be stored through this descriptor.
@@ -123,7 +121,6 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   traits.rotational = device.rotational;
   traits.lingers = device.remote && (status.st_mode & kExecutable) == 0;
   traits.is_sent_early = device.in_user_space;
-  traits.store = store_name;
   StoreFilePtr& file = files_[raw(index)];
   // Two clients may hand the same file over: the first descriptor stays, with all that is known of
   // it, and with its place in the queue.

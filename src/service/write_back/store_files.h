@@ -30,7 +30,6 @@
 #include "memory/tiers/node_memory.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/descriptor_budget.h"
-#include "service/write_back/store_names.h"
 
 namespace cairn::node {
 
@@ -42,8 +41,6 @@ struct StoreFile {
     bool lingers = false;
     // Its file system is a program, which keeps what it is given: it is sent on in small parts.
     bool is_sent_early = false;
-    // What other nodes know its store by.
-    StoreName store = StoreName::kUnknown;
   };
   StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, const Traits& its)
       : object(object_index),
@@ -129,7 +126,6 @@ class StoreFiles {
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
   std::map<dev_t, Device> devices_;
-  StoreNames names_;
 };
 
 // The same file through a description of our own, for writing: locks of the one that a client lent
