@@ -112,7 +112,7 @@ class Session final : public HandOver, public OwnerWatch {
   // A placeholder's file, for whose open description `fd` works: the offset of the description, as
   // far as it is live, is that of `fd` afterwards. Returns the description's O_APPEND, or -EIO.
   int take_unserved(int fd, DescriptionIndex description, std::uint32_t generation);
-  // Of a process that is not attached: everything dirty is stored when it returns.
+  // For a process that is not attached. Returns when everything dirty is stored.
   void store_everything_unserved(const char* command);
   const char* socket_path() const { return socket_path_; }
   // Answers a waiter for a lock or block of another process.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One attached process: who it is and what it counts.
+// One attached process: its identity and its counters.
 //
 //   state      meaning                                   moved by
 //   free       nobody                                    service: attach -> active

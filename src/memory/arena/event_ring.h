@@ -28,12 +28,12 @@ enum class AccessKind : std::uint8_t {
   kNone = 0,
   kOpen,
   kClose,
-  // Of reads, the worst that a part of it met:
+  // A read, named after the slowest of its parts:
   kMiss,      // it was in no tier
   kLate,      // it was being fetched ahead, and had to be waited for
   kBelow,     // it was in a file tier
   kFirstUse,  // it had been fetched ahead, and was now used for the first time
-  kHit,       // it was in RAM. Plain hits inside of a block are not told, but for a sample
+  kHit,       // it was in RAM. Of plain hits inside a block, clients report a sample
   kWrite,
   kAdvice,  // posix_fadvise() and readahead(): `advice` says what
 };

@@ -4,10 +4,11 @@
 // Invariants
 //  1. The word is 0 when free, else it holds the owner and possibly the waiters bit.
 //  2. A holder that died (its slot's generation advanced) can be replaced by any waiter in one
-//     compare-and-swap. The new holder is told (`Acquired::kStolen`) and repairs what the lock
-//     protects before it goes on.
-//  3. No wait is unbounded in the kernel: every sleep ends after kSleepMs and the owner's life is
-//     checked again, and after sleeps in vain it is asked for (OwnerTable::look_after()).
+//     compare-and-swap. The new holder learns it (`Acquired::kStolen`) and repairs what the
+//     lock protects before it goes on.
+//  3. No wait is unbounded in the kernel: every sleep ends after kSleepMs, and the waiter checks
+//     the owner's generation again; after sleeps in vain it looks for the owner's process
+//     (OwnerTable::look_after()).
 //
 // The lock is not recursive, and two threads of one process exclude each other although they share
 // an owner.
@@ -87,7 +88,7 @@ class OwnedLock {
   static_assert((kWaiters & Owner::kMask) == 0);
   static constexpr int kSpins = 100;
   static constexpr int kSleepMs = 20;
-  static constexpr int kSleepsMax = 64;  // until the owner's life is asked for
+  static constexpr int kSleepsMax = 64;  // until the waiter looks for the owner's process
 
   Acquired lock_slow(Owner self, const OwnerTable& owners) {
     for (int spin = 0;; ++spin) {

@@ -4,7 +4,7 @@
 // Rule 4 of the design: a client can be killed by SIGKILL at any instruction, so everything that
 // can be held names its holder. The node service declares a client dead by advancing the generation
 // of its slot; from that instant everybody may take over what the old generation held. Nobody is
-// left to declare the service itself dead: whoever waits for it looks after it (OwnerWatch).
+// left to declare the service itself dead: its waiters look after it (OwnerWatch).
 //
 // Thread safety: Owner is a value; OwnerTable is lock-free.
 #pragma once
@@ -81,7 +81,7 @@ class OwnerTable {
   }
   std::uint32_t count() const { return count_; }
 
-  // Of this process; must outlive the table.
+  // `watch` is this process's own and must outlive the table.
   void watch_with(const OwnerWatch* watch) { watch_ = watch; }
   // For who has waited in vain for what `owner` holds: if it is gone, it counts as dead from here
   // on, for everybody.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned kBlocksPerBatch = 256;  // 16 MiB: large enough for any device to stream
 // A write holds the kernel's lock of the file until the device has taken it, if the device's share
-// of dirty pages is used up. Whoever writes the file must not wait that long to close it, and on a
+// of dirty pages is used up. A writer of the file must not wait that long to close it, and on a
 // network file system to open it.
 constexpr unsigned kBlocksPerSharedBatch = 16;
 constexpr unsigned kRunsPerBlock = kPagesPerBlock / 2;
@@ -246,8 +246,8 @@ class Pass {
   }
 
   void write_run(std::span<iovec> parts, std::uint64_t offset, std::uint64_t end) {
-    // Before any of the blocks may turn clean and be evicted: whoever fills them again must look
-    // into the store. And only extend_store() may make the file longer.
+    // Before any of the blocks may turn clean and be evicted: their next reader must look into the
+    // store. And only extend_store() may make the file longer.
     // An earlier failure of the batch stays its result.
     const Object& object = actor_.object(request_.object);
     if (result_.error == 0 && end > object.store_size.load(std::memory_order_acquire)) {
@@ -303,7 +303,7 @@ struct Growth {
 };
 
 // To set the size on a network file system waits for the data that its client has not sent yet, and
-// whoever opens the file meanwhile waits as well (MooseFS: 150 to 740 ms). A byte behind the end
+// opens of the file wait meanwhile (MooseFS: 150 to 740 ms). A byte behind the end
 // makes the file as long, and goes the way of all data. Only while there is data to come: where
 // there is none, it would cost the store a page. And only behind all that we know of, should the
 // file system have said too small a size.

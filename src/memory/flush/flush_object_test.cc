@@ -40,7 +40,7 @@ class ExtendStore : public ::testing::Test {
     EXPECT_EQ(fstat(fd_, &status), 0);
     return status;
   }
-  // What was there is untouched, and zeros follow.
+  // The old bytes are untouched, and zeros follow.
   void expect_contents() const {
     std::array<char, 20> read{};
     read.fill('x');

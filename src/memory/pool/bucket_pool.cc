@@ -10,7 +10,8 @@ namespace {
 
 constexpr unsigned kBits = 64;
 
-// Of a word of hints, the bits of those bytes that are all ones: every slab of their line is free.
+// Keeps the bits of those bytes of a word of hints that are all ones: all slabs of their line are
+// free.
 constexpr std::uint64_t whole_bytes(std::uint64_t bits) {
   bits &= bits >> 4;
   bits &= bits >> 2;

@@ -7,7 +7,7 @@
 //   | owner : 24 | spare : 4 | class : 2 | state : 2 | spare : 10 | account : 6 | free buckets : 16
 //   |
 //
-// The account is that of whoever took the slab when it was free (memory/pool/capacity_accounts.h).
+// The account pays for the slab since it was last taken free (memory/pool/capacity_accounts.h).
 //
 //   state     meaning                              who moves it where
 //   free      nobody's, all buckets free           client, service: lease() -> leased
@@ -18,8 +18,8 @@
 //
 // Invariants
 //  1. A bucket whose free bit is clear is either published in the directory or its descriptor is
-//     locked by whoever is about to publish or free it. So after a death nothing is lost: what the
-//     dead owner locked is found by its name.
+//     locked by a thread that is about to publish or free it. So a death loses nothing: the sweep
+//     finds the buckets that the dead owner locked by its name.
 //  2. The bitmaps of hints are only hints; the slab word decides. A stale hint costs a look.
 //
 // Thread safety: lock-free. Ownership: the words live in the control segment.
@@ -114,7 +114,7 @@ class BucketPool {
   AccountId account_of(BucketIndex bucket) const {
     return account_in(words_.slabs[place_of(bucket).slab].load(std::memory_order_relaxed));
   }
-  // What is charged to `from` belongs to `to` from now on.
+  // Slabs that are charged to `from` belong to `to` from now on.
   void transfer(AccountId from, AccountId to);
   // Slabs of each account by looking at every one, as count_free_slabs().
   void count_used_slabs(std::span<std::uint32_t, kAccountsMax> used) const;

@@ -54,9 +54,9 @@ struct TierAccounts {
   }
   void reserve(AccountId account, std::uint32_t slabs);
 
-  // What is reserved for an account and not used by it.
+  // Slabs that are reserved for an account and that it does not use.
   std::uint32_t unused(AccountId account) const;
-  // What is reserved, for all accounts together.
+  // Slabs that are reserved for all accounts together.
   std::uint32_t reserved_slabs() const;
   // What of the free slabs is for accounts that have not used what is reserved for them.
   std::uint32_t held_back() const;
@@ -88,7 +88,8 @@ struct AccountTable {
   // Bits of the accounts that rules have. Files that were opened under a rule name its account
   // until they are opened again, also when the rule is gone.
   std::atomic<std::uint64_t> of_rules;
-  // 0: no run's. Of account 0, what belongs to no run under way, and of rules: always 0.
+  // 0: no run's. Always 0 for the accounts of rules and for account 0, whose slabs belong to no run
+  // under way.
   std::atomic<std::uint32_t> weights[kAccountsMax];
   TierAccounts tiers[kTiersMax];
 

@@ -33,7 +33,7 @@ class Lease {
                   Fresh* fresh);
 
   // Frees a bucket as BucketPool::release() does. A whole slab may stay in stock for the next
-  // take(): who removes a file and writes it anew needs no search and no line of anybody else.
+  // take(): a thread that removes a file and writes it anew needs no search and no foreign line.
   // The stock never grows past what the last lease took. Requires: `self` has the block's lock.
   void release(BucketPool& pool, FreshBlock block, Owner self);
 

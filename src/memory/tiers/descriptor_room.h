@@ -3,16 +3,15 @@
 // room for it here, so that what is in the service's queue can be received: the kernel throws a
 // descriptor away for which the receiver has no number left, and says so to the receiver alone.
 //
-//   left       reserved by whom                     until
+//   left       reserved by                          until
 //   counted    nobody
 //   sending    a client: its message is on its way  the service receives it (or the client's death)
 //   held       the service: a descriptor is open    it is closed
 //
-// Thread safety: any thread of any process. Death safety: who reserves takes the room first and
-// counts it for its slot afterwards, and gives it back the other way round; a death in between
-// leaves too little room, until the service counts anew (service/write_back/descriptor_budget.h).
-// Too much is never there, unless a client ruins the word; what the service cannot receive then it
-// says.
+// Thread safety: any thread of any process. Death safety: a client takes the room first and counts
+// it for its slot afterwards, and gives it back the other way round; a death in between leaves too
+// little room, until the service counts anew (service/write_back/descriptor_budget.h). Too much is
+// never there, unless a client ruins the word; then the service reports what it cannot receive.
 #pragma once
 
 #include <atomic>

@@ -4,11 +4,11 @@
 //
 //   fetched          read from the backing store, or brought up from a file tier, unasked
 //   used             of that: asked for afterwards
-//   late             of what was used: whoever asked had to wait, because it was still on its way
+//   late             of what was used: a program had to wait for it, as it was still on its way
 //   evicted unused   of that: left before anybody asked
 //   below            of what waits for its use: in file tiers, because it is wanted later
 //
-// What was fetched and is neither used nor evicted waits for its use: unused_bytes().
+// Fetched bytes that are neither used nor evicted wait for their use: unused_bytes().
 //
 // Thread safety: any thread of any process. Ownership: the counters live in the control segment.
 #pragma once

@@ -47,10 +47,6 @@ TableRow pages(Table table, const char* name, std::uint64_t count) {
   return TableRow{table, name, sizeof(Element), count, kPageBytes};
 }
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 // How many elements the tables have that depend on the sizes of the tiers.
 struct Counts {
   std::uint64_t memory_slabs;

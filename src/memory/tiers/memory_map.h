@@ -86,6 +86,10 @@ constexpr Table of_tier(Table first, unsigned tier) {
   return static_cast<Table>(static_cast<unsigned>(first) + tier);
 }
 
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
 // A row of the map.
 struct TableRow {
   Table table = Table::kCount;

@@ -14,10 +14,6 @@ namespace {
 
 using Word = std::atomic<std::uint64_t>;
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 // The tables stay on small or transparent pages: hugetlb pages would be reserved for all of their
 // sparse size.
 HugePages pages_of_control(const MemoryShape& shape) {
@@ -209,7 +205,7 @@ bool NodeMemory::note_unused(BucketIndex bucket) const {
   return bytes != 0;
 }
 
-// The reader takes the bit before it looks at the ring: who finds it set may rely on being read.
+// The reader takes the bit before it looks at the ring, so it reads every event of a set bit.
 void NodeMemory::tell(const AccessEvent& event) const {
   const std::uint16_t slot = event.owner.slot();
   const bool wakes = events_[slot].put(event);

@@ -170,7 +170,7 @@ class NodeMemory {
   }
 
  private:
-  // Of the control segment.
+  // Where they lie in the control segment.
   struct Boards {
     NodeIdentity* identity;
     ServiceBoard* service;

@@ -2,7 +2,7 @@
 // Where new blocks go, as the service has decided and the clients carry out: a cyclic pattern of
 // tiers. One cache line, so that placing a block costs one load.
 //
-// Whoever places a block takes the next element of the pattern (its own count, shared with nobody),
+// A thread that places a block takes the next element of the pattern (by a count of its own),
 // or, where the pieces of a file are to stay together, the element of the file. A tier that has no
 // room is passed over downwards, then upwards.
 //

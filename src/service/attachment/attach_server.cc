@@ -51,8 +51,8 @@ bool is_among_last(int fd) {
          static_cast<rlim_t>(fd) + kLeftByConnections >= limit.rlim_cur;
 }
 
-// How long what a resting connection sends may wait. Whoever needs it earlier waits for it (drain,
-// Flusher::flush_now).
+// How long messages of a resting connection may wait. A drain and Flusher::flush_now() wait for
+// them.
 constexpr int kRestMs = 1;
 
 // Without input a connection still tells when it is closed.
@@ -317,8 +317,8 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenO
   return true;
 }
 
-// A ledger costs one number, its connection's: its end tells of the end of all who have it. Where
-// there is no room for that, what is asked goes into the node's own ledger, which is never over.
+// A ledger costs one number, its connection's: its end tells of the end of all its holders. Without
+// room for that, the files go into the node's own ledger, which is never over.
 LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run) {
   CAIRN_CHECK(!connection.owner);
   CAIRN_CHECK(id != UnservedFiles::kOfNode);
@@ -351,8 +351,8 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserv
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepThrough keep) {
   if (connection.owner) return act(id, connection, kOneWay);
   if (!keep.file) {
-    // There was no number for it. This connection's is free for it when it is asked again, unless
-    // files depend on it.
+    // There was no number for it. This connection's is free for the next try, unless files depend
+    // on it.
     Asker(connection.socket).answer(-EAGAIN);
     return connection.is_ledger;
   }

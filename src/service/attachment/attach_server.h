@@ -43,7 +43,7 @@ class AttachServer {
  private:
   struct Connection {
     FileRoom room;  // of a ledger's
-    // What is asked on a ledger's connection is answered by another thread, which shares it.
+    // Another thread, which shares it, answers the questions on a ledger's connection.
     SharedFd socket;
     Owner owner;  // none until Hello was answered
     pid_t pid = 0;
@@ -79,7 +79,7 @@ class AttachServer {
   void try_lost_again();
   bool welcome(Connection& connection, const message::Hello& hello);
   bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
-  // The ledger for what is asked on this connection.
+  // The ledger for the files that this connection names.
   LedgerId ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run);
   // Where the answer to a question for `ledger` is sent. The connection of none goes with it.
   SharedFd answer_to(std::uint64_t id, Connection& connection, LedgerId ledger);

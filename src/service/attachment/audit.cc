@@ -63,8 +63,8 @@ bool Audit::correct_references(Actor& actor) {
     }
     for (const ObjectIndex index : objects) {
       Object& object = memory_.objects().at(index);
-      // Nobody is left of whom the rest speaks, however large the number is; what is kept for good
-      // no process has to give back.
+      // The rest speaks of processes that have ended, however large the number is; files that are
+      // kept for good have no process that could give them back.
       const std::uint32_t mine = object.through.load() & ~kThroughAbandoned;
       const std::uint32_t for_good = mine / kThroughForGood * kThroughForGood;
       const std::uint32_t through = for_good + kept[raw(index)];

@@ -47,7 +47,7 @@ namespace message {
 
 struct Malformed {
   const char* reason;  // for the log
-  // The peer may be an honest program of another installation, and is told.
+  // The peer may be an honest program of another installation, and gets an answer.
   bool is_of_another_version = false;
 };
 struct Hello {

@@ -4,8 +4,8 @@
 // Slots are given out oldest-freed first: the 8-bit generation of a slot then wraps as late as
 // possible, and the name of a dead owner stays unique until the sweep has passed (see sweep.h).
 //
-// Which slots are in use, by whom and for which run, is known here; what stands in the slots is for
-// others to read, and clients can write it.
+// The table knows which process uses which slot and for which run. The words in the slots are for
+// others to read, and clients can write them.
 //
 // Thread safety: all functions from any thread.
 #pragma once

@@ -46,7 +46,7 @@ inline NodeMemory make_memory(const MemoryShape& shape) {
   return memory.is_ok() ? std::move(memory.value()) : NodeMemory();
 }
 
-// Of the client in slot 1.
+// For the client in slot 1.
 inline Actor make_actor(NodeMemory& memory) {
   Actor actor;
   actor.memory = &memory;
