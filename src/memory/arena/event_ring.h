@@ -33,7 +33,7 @@ enum class AccessKind : std::uint8_t {
   kLate,      // it was being fetched ahead, and had to be waited for
   kBelow,     // it was in a file tier
   kFirstUse,  // it had been fetched ahead, and was now used for the first time
-  kHit,       // it was in RAM. Of plain hits inside a block, clients report a sample
+  kHit,       // it was in RAM. Clients report a sample of the plain hits inside a block
   kWrite,
   kAdvice,  // posix_fadvise() and readahead(): `advice` says what
 };
