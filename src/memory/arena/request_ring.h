@@ -15,7 +15,7 @@
 //  2. A client may die between any two steps. Then release_dead() frees each slot of it that the
 //     service has not taken, and answer() frees one that it has.
 //  3. A client that dies before it rings the bell, or a stray store into the words of the bell,
-//     costs another client one sleep: who has slept in vain rings again.
+//     costs another client one sleep: a client that has slept in vain rings again.
 //  4. No wait is unbounded in the kernel. After each sleep in vain the waiter asks whether the
 //     service lives (OwnerTable::look_after()).
 //  5. The service reads the words of a question once, and believes none of them (see

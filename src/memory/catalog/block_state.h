@@ -95,7 +95,7 @@ enum class PlacementReason : std::uint8_t {
 };
 inline constexpr unsigned kPlacementReasons = static_cast<unsigned>(PlacementReason::kCount);
 
-// In words for a user who looks at one block.
+// The reason in a sentence, for the user of `cairn explain`.
 constexpr const char* name_of(PlacementReason reason) {
   constexpr const char* kNames[] = {"-",
                                     "written: where the placement policy put it",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients and the organizer tell each other: which tiers are short of room, who waits for it,
-// and what is worth a place in RAM.
+// Words between clients and the organizer: the tiers that are short of room, the programs that wait
+// for it, and the use that earns a block a place in RAM.
 //
 //   words                              written by                     read by
 //   bell                               clients ring, it sleeps        both

@@ -16,8 +16,8 @@ void close_log();
 // The file is gone: goes on in a new one at `path`. While other threads log.
 void move_log(const std::string& path);
 
-// Logs a warning for the user who has configured the node, or who declares something to it. The
-// last few warnings are kept for `cairn status` and the report of a run.
+// Logs a warning for the user of the node, about its configuration or a declaration. `cairn status`
+// and the report of a run show the last few.
 void log_warning(const std::string& text);
 std::vector<std::string> kept_warnings();
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for an answer of the service: a process at a connection, a thread in the request ring,
-// or nobody.
+// The other end of a question: a process at a connection, a thread in the request ring, or nobody.
 //
-// A thread in the ring is answered in any case: with EIO when nothing else was said.
+// A thread in the ring gets an answer in any case: EIO when the service has given no other.
 //
 // Thread safety: one thread at a time. Ownership: move-only; shares the connection, borrows the
 // memory.
