@@ -202,18 +202,19 @@ LockedBlock lock_to_follow(const ObjectAccess& access, BlockNumber number) {
       if (!was_resident && directory.arrivals(access.index, part.number) == arrivals) return put;
       continue;
     }
-    // A service that stored the bytes once more could take set-id bits away that this write has
-    // left. This process has the right to, and has to: the clean block may have been stored over
-    // them.
-    if (access.object().has(kObjectGuarded) && block.descriptor().dirty_pages() == 0) {
-      if (UnclaimedBlock unclaimed(block); unclaimed) {
-        discard_block(access.actor, static_cast<UnclaimedBlock&&>(unclaimed),
-                      PlacementReason::kThrough);
-        continue;
-      }
-    }
     WritePart stored = part;
     stored.end = part.begin + static_cast<std::size_t>(put);
+    // A service that stored the bytes once more could take set-id bits away that this write has
+    // left. This process has the right to, and has to: the clean block may have been stored over
+    // them. Under the lock, so that readers who bring the block in again cannot keep it here.
+    if (access.object().has(kObjectGuarded) && block.descriptor().dirty_pages() == 0) {
+      if (UnclaimedBlock unclaimed(block); unclaimed) {
+        const ssize_t again = store_part(access, stored);
+        discard_block(access.actor, static_cast<UnclaimedBlock&&>(unclaimed),
+                      PlacementReason::kThrough);
+        return again;
+      }
+    }
     return follow_store(access, block, stored);
   }
 }

@@ -128,8 +128,10 @@ bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owner
   // First, so that a death in here cannot hide it: one too many costs a look at the store.
   board_->reclaimed.fetch_add(1, std::memory_order_release);
   if (!object.has(kObjectRetired) && !hash_.erase_locked(position, raw(index))) return false;
-  board_->live_count.fetch_sub(1, std::memory_order_relaxed);
+  // The count last: a death in between leaves it too high, which costs a look. Too low, it would
+  // make the table seem empty.
   object.flags.store(0, std::memory_order_release);
+  board_->live_count.fetch_sub(1, std::memory_order_relaxed);
   return true;
 }
 
