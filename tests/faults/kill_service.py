@@ -13,6 +13,7 @@ Then every byte that they have read was right, and what is stored is what they w
 import argparse
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -88,11 +89,15 @@ class Node:
         return int(next((self.work / "run").rglob("node.pid")).read_text().split()[0])
 
     def kill(self):
-        """Returns when nothing of the service is left but its exit status."""
-        process = Path("/proc") / str(self.service()) / "stat"
-        os.kill(self.service(), signal.SIGKILL)
-        while process.exists() and process.read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
-            time.sleep(0.01)
+        """Returns when all threads of the service have ended. The first one may be a zombie while others still hold
+        the lock of the node's directory, which is why its state in /proc says too little."""
+        process = os.pidfd_open(self.service())
+        try:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            ended, _, _ = select.select([process], [], [], LONG_SECONDS)
+            assert ended, "the service outlives SIGKILL"
+        finally:
+            os.close(process)
 
     def start_with_input(self, *words):
         return self.start(*words, stdin=subprocess.PIPE)
