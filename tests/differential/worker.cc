@@ -21,6 +21,12 @@ Text& Text::add(const char* format, ...) {
   return *this;
 }
 
+int status_flags(int fd) {
+  constexpr int kOfTheOpen = O_NOFOLLOW | O_TMPFILE;  // with O_DIRECTORY
+  const int flags = fcntl(fd, F_GETFL);
+  return flags < 0 ? flags : flags & ~kOfTheOpen;
+}
+
 Text& Text::result(std::int64_t value) {
   const int error = errno;
   if (value >= 0) return add("=%lld", static_cast<long long>(value));

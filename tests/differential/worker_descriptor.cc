@@ -48,7 +48,7 @@ void run_dup(Worker& worker, const Operation& op, Text& text) {
 void run_flags(const Slot& slot, const Operation& op, Text& text) {
   if (op.kind == Kind::get_flags) {
     text.add("(%lld) fl", static_cast<long long>(op.a));
-    text.result(fcntl(slot.fd, F_GETFL)).add(" fd").result(fcntl(slot.fd, F_GETFD));
+    text.result(status_flags(slot.fd)).add(" fd").result(fcntl(slot.fd, F_GETFD));
     return;
   }
   int flags = fcntl(slot.fd, F_GETFL);

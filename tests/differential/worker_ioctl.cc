@@ -157,11 +157,11 @@ void run_ask(Worker& worker, const Slot& slot, const Operation& op, Text& text) 
       break;
     case 5:
       number = static_cast<int>(op.seed & 1);
-      text.result(ioctl(slot.fd, FIONBIO, &number)).add(" fl").result(fcntl(slot.fd, F_GETFL));
+      text.result(ioctl(slot.fd, FIONBIO, &number)).add(" fl").result(status_flags(slot.fd));
       break;
     case 6:
       number = static_cast<int>(op.seed & 1);
-      text.result(ioctl(slot.fd, FIOASYNC, &number)).add(" fl").result(fcntl(slot.fd, F_GETFL));
+      text.result(ioctl(slot.fd, FIOASYNC, &number)).add(" fl").result(status_flags(slot.fd));
       break;
     default:
       text.result(ioctl(slot.fd, BLKGETSIZE, nullptr));

@@ -193,6 +193,8 @@ SCENE(status_flags) {
   say("flags", fcntl(fd, F_GETFL));
   say("nonblocking", ioctl(fd, FIONBIO, &on));
   say("flags", fcntl(fd, F_GETFL));
+  say("of the open", fcntl(open_file("f", O_RDWR | O_NOFOLLOW), F_GETFL));
+  say("without a name", fcntl(open_file(".", O_RDWR | O_TMPFILE), F_GETFL));
   const int born = open_file("g", O_RDWR | O_CREAT | O_ASYNC);
   say("born asynchronous", fcntl(born, F_GETFL));
   say("synchronous", ioctl(born, FIOASYNC, &off));

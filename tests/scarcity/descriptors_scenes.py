@@ -201,6 +201,58 @@ def an_appending_descriptor_keeps_its_offset():
     Programs("appended", APPENDED, capacities="descriptors=24").agree()
 
 
+# The number 100 is one that the library does not track, and children get no hold: both have the file past the buffers.
+SHARED = """
+    import fcntl, os, subprocess, sys
+    READ = "import os; print(len(os.read(0, 700)), os.lseek(0, 0, os.SEEK_CUR), os.write(0, b'child'), flush=True)"
+
+    def flags(file):
+        return oct(fcntl.fcntl(file, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND | os.O_DIRECT | os.O_NONBLOCK))
+
+    def both(what, file, other):
+        print(what, os.lseek(file, 0, os.SEEK_CUR), os.lseek(other, 0, os.SEEK_CUR), flags(file), flags(other), flush=True)
+
+    def share(name, given):
+        file = os.open(name, os.O_RDWR | os.O_CREAT | given, 0o644)
+        if not given & os.O_DIRECT:
+            os.write(file, b"x" * 5000)
+        other = fcntl.fcntl(file, fcntl.F_DUPFD, 100)
+        both("shared", file, other)
+        print(os.lseek(other, 512, os.SEEK_SET))
+        if not given & os.O_DIRECT:
+            print(len(os.read(file, 100)), len(os.read(other, 100)), os.write(file, b"y"), os.write(other, b"z"))
+            print(os.pread(other, 10, 4998), os.lseek(other, -2000, os.SEEK_END))
+        both("used", file, other)
+        for changed, kept in (file, other), (other, file):
+            before = fcntl.fcntl(changed, fcntl.F_GETFL)
+            fcntl.fcntl(changed, fcntl.F_SETFL, before ^ (os.O_NONBLOCK | os.O_APPEND))
+            both("changed", changed, kept)
+            if not given & os.O_DIRECT:
+                print(os.write(kept, b"k"), os.write(changed, b"c"), os.fstat(file).st_size)
+        both("changed twice", file, other)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_UN)
+        stranger = os.open(name, os.O_RDWR)
+        fcntl.flock(stranger, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(stranger)
+        if not given & os.O_DIRECT:
+            os.lseek(file, 100, os.SEEK_SET)
+            subprocess.run([sys.executable, "-c", READ], stdin=file, check=True)
+            both("after a child", file, other)
+        os.close(other)
+        os.close(file)
+
+    for given in 0, os.O_APPEND, os.O_APPEND | os.O_NONBLOCK, os.O_DIRECT, os.O_APPEND | os.O_DIRECT:
+        share(f"f{given}", given)
+"""
+
+
+def those_who_share_a_file_past_the_buffers_have_one_position():
+    Programs("shared", SHARED, capacities="descriptors=24").agree()
+    Programs("shared-unheld", SHARED, capacities="descriptors=24,holds=10").agree()
+
+
 SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched,
           appends_beside_those_of_the_kernel, programs_with_hardly_a_number, without_a_number_to_ask_with_an_open_fails,
-          an_append_past_the_size_limit_goes_to_the_kernels_end, an_appending_descriptor_keeps_its_offset]
+          an_append_past_the_size_limit_goes_to_the_kernels_end, an_appending_descriptor_keeps_its_offset,
+          those_who_share_a_file_past_the_buffers_have_one_position]

@@ -8,6 +8,18 @@
 
 namespace cairn {
 
+std::uint32_t OpenFile::flags_in_kernel() const {
+  const std::uint32_t known =
+      description->flags.load(std::memory_order_relaxed) & ~(kOffsetInKernel | kHasOwnLocks);
+  const int result = sys::fcntl(shared_fd(), F_GETFL);
+  if (result < 0) return known;
+  const auto kernels = static_cast<std::uint32_t>(result);
+  const std::uint32_t withheld = twin_fd >= 0 ? 0 : withheld_flags(kSettableFlags, may_write);
+  const std::uint32_t followed = kSettableFlags & ~withheld;
+  // The private descriptor has none of the withheld ones, unless somebody gave it one.
+  return (known & ~followed) | (kernels & kSettableFlags);
+}
+
 void tell_about(Actor& actor, OpenFile& file, AccessKind kind, const Advice& advice) {
   const NodeMemory& memory = *actor.memory;
   const EventBoard& board = memory.event_board();

@@ -26,6 +26,9 @@
 
 namespace cairn {
 
+// The status flags that F_SETFL may change, on Linux.
+inline constexpr std::uint32_t kSettableFlags = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
+
 // Flag of OpenDescription::flags: the program took a flock() or open-file-description lock. The
 // lock has to end with the description, although the service may still hold a descriptor of it.
 inline constexpr std::uint32_t kHasOwnLocks = std::uint32_t{1} << 30;
@@ -49,17 +52,31 @@ struct OpenFile {
   HoldIndex hold = HoldIndex::kNone;
   HoldIndex transit = HoldIndex::kNone;      // the parent makes it before fork for its child
   std::atomic<std::int32_t> descriptors{0};  // the application's descriptors in this process
+  int twin_fd = -1;                          // of twin_descriptor.h; -1: none
   OpenFile* next_free = nullptr;
   alignas(PosixBacking) unsigned char backing_storage[sizeof(PosixBacking)] = {};
 
   int private_fd() const { return backing->descriptor(); }
+  // Of the description that all have who share the file past the buffers: it keeps their offset
+  // (kOffsetInKernel), and the flock() and open-file-description locks.
+  int shared_fd() const { return twin_fd >= 0 ? twin_fd : private_fd(); }
   // The status flags as F_GETFL gives them.
   std::uint32_t flags() const {
-    return description->flags.load(std::memory_order_relaxed) & ~(kOffsetInKernel | kHasOwnLocks);
+    const std::uint32_t known = description->flags.load(std::memory_order_relaxed);
+    if (__builtin_expect((known & kOffsetInKernel) != 0, 0)) return flags_in_kernel();
+    return known & ~kHasOwnLocks;
+  }
+  // Those of them that the private descriptor must not have, because it writes any bytes at any
+  // place. On a file that may not be written O_APPEND does nothing.
+  std::uint32_t withheld_flags() const { return withheld_flags(flags(), may_write); }
+  static constexpr std::uint32_t withheld_flags(std::uint32_t flags, bool may_write) {
+    return flags & static_cast<std::uint32_t>(may_write ? O_APPEND | O_DIRECT : O_DIRECT);
   }
   bool is_offset_in_kernel() const {
     return (description->flags.load(std::memory_order_relaxed) & kOffsetInKernel) != 0;
   }
+  // Those who share the file past the buffers change the flags of the descriptor that they have.
+  std::uint32_t flags_in_kernel() const;
 };
 
 static_assert((kHasOwnLocks & kOffsetInKernel) == 0, "two flags of ours");

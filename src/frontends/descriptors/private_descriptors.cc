@@ -68,6 +68,12 @@ void PrivateDescriptors::remove(int fd) {
   if (fd >= 0 && fd < kMax) private_bits[fd / 64].fetch_and(~(std::uint64_t{1} << (fd % 64)));
 }
 
+void PrivateDescriptors::set_survives_exec(const OpenFile& file, bool survives) {
+  for (const int fd : {file.private_fd(), file.twin_fd}) {
+    if (is_private(fd)) sys::fcntl(fd, F_SETFD, survives ? 0 : FD_CLOEXEC);
+  }
+}
+
 bool PrivateDescriptors::is_private(int fd) {
   return has_bit(fd) || Session::instance().owns_descriptor(fd);
 }
@@ -87,7 +93,7 @@ bool PrivateDescriptors::make_room(int fd) {
   }
   OpenFile* owner = nullptr;
   DescriptorTable::for_each([&](int, OpenFile& file) {
-    if (file.private_fd() == fd) owner = &file;
+    if (file.private_fd() == fd || file.twin_fd == fd) owner = &file;
   });
   if (owner == nullptr) {  // a leftover: no record works on it
     remove(fd);
@@ -99,6 +105,10 @@ bool PrivateDescriptors::make_room(int fd) {
   CAIRN_DCHECK(moved > fd);
   add(moved);
   remove(fd);
+  if (owner->twin_fd == fd) {
+    owner->twin_fd = moved;
+    return true;
+  }
   const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;
   owner->backing->close_extra();
   new (owner->backing_storage) PosixBacking(moved, access_mode);

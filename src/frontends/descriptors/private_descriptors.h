@@ -20,6 +20,8 @@ class PrivateDescriptors {
   static void remove(int fd);
   // No private descriptor is above this.
   static int highest();
+  // The descriptors of a file survive an exec, or do not. The application's own are left alone.
+  static void set_survives_exec(const OpenFile& file, bool survives);
   // Whether the descriptor belongs to a backing file or to the session.
   static bool is_private(int fd);
   // The application wants this number. Returns false when it cannot have it.

@@ -52,16 +52,18 @@ void drop_own_locks(const Actor& actor, const OpenFile& file) {
   }
   struct flock everything{};
   everything.l_type = F_UNLCK;
-  sys::call(SYS_flock, file.private_fd(), LOCK_UN);
-  sys::call(SYS_fcntl, file.private_fd(), F_OFD_SETLK, sys::word(&everything));
+  sys::call(SYS_flock, file.shared_fd(), LOCK_UN);
+  sys::call(SYS_fcntl, file.shared_fd(), F_OFD_SETLK, sys::word(&everything));
 }
 
-void drop_private(const OpenFile& file, int placeholder) {
+void drop_private(OpenFile& file, int placeholder) {
   file.backing->close_extra();
-  const int fd = file.private_fd();
-  if (fd == placeholder) return;
-  PrivateDescriptors::remove(fd);
-  sys::close(fd);
+  for (const int fd : {file.private_fd(), file.twin_fd}) {
+    if (fd < 0 || fd == placeholder) continue;
+    PrivateDescriptors::remove(fd);
+    sys::close(fd);
+  }
+  file.twin_fd = -1;
 }
 
 void drop_locks(const OpenFile& file) {

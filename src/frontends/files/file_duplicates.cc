@@ -24,9 +24,7 @@ void note_inherited_duplicate(int fd, OpenFile* file) {
 void note_duplicate(OpenFile& file, int to, bool close_on_exec) {
   note_inherited_duplicate(to, &file);
   if (to >= DescriptorTable::limit()) return;
-  // The real descriptor may be one of the application's own, whose flag is not ours to change.
-  const bool is_private = PrivateDescriptors::is_private(file.private_fd());
-  if (!close_on_exec && is_private) sys::fcntl(file.private_fd(), F_SETFD, 0);
+  if (!close_on_exec) PrivateDescriptors::set_survives_exec(file, true);
 }
 
 void update_close_on_exec(OpenFile& file) {
@@ -37,7 +35,7 @@ void update_close_on_exec(OpenFile& file) {
     const int flags = sys::fcntl(fd, F_GETFD);
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) survives = true;
   });
-  sys::fcntl(file.private_fd(), F_SETFD, survives ? 0 : FD_CLOEXEC);
+  PrivateDescriptors::set_survives_exec(file, survives);
 }
 
 }  // namespace cairn

@@ -49,7 +49,7 @@ void give_up(int fd, OpenFile& file) {
 
 }  // namespace
 
-OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
+OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, RealDescriptors real,
                 HoldIndex hold) {
   Session& session = Session::instance();
   if (!session.is_attached() || fd < 0) return nullptr;
@@ -57,7 +57,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int pr
   if (raw(index) == 0 || raw(index) >= descriptions.capacity()) return nullptr;
   OpenDescription& description = descriptions.at(index);
   if (description.generation.load(std::memory_order_acquire) != generation) return nullptr;
-  CAIRN_DCHECK(private_fd >= 0 && hold != HoldIndex::kNone);
+  CAIRN_DCHECK(real.private_fd >= 0 && hold != HoldIndex::kNone);
   OpenFile* file = OpenFilePool::take();
   if (file == nullptr) return nullptr;
   const int access_mode =
@@ -66,14 +66,16 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int pr
   file->object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
   file->may_read = access_mode != O_WRONLY;
   file->may_write = access_mode != O_RDONLY;
-  file->backing = new (file->backing_storage) PosixBacking(private_fd, access_mode);
+  file->backing = new (file->backing_storage) PosixBacking(real.private_fd, access_mode);
+  file->twin_fd = real.twin_fd;
   file->index = index;
   file->generation = generation;
   file->hold = hold;
   note_direct_flag(*file);
   file->descriptors.store(1, std::memory_order_relaxed);
-  if (private_fd != fd) {
-    PrivateDescriptors::add(private_fd);
+  PrivateDescriptors::add(real.twin_fd);
+  if (real.private_fd != fd) {
+    PrivateDescriptors::add(real.private_fd);
   } else {
     PrivateDescriptors::note_file_in_place();
   }

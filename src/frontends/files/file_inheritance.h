@@ -10,11 +10,17 @@
 
 namespace cairn {
 
+// The real descriptors behind a placeholder, as OpenFile has them.
+struct RealDescriptors {
+  int private_fd = -1;
+  int twin_fd = -1;
+};
+
 // Makes an inherited O_PATH placeholder `fd` ours: description, generation and hold as the parent
-// passed them on (the hold already belongs to this process). Takes ownership of `private_fd`, which
-// may be `fd` itself when that is a real descriptor. Returns null when it does not fit, and when
-// `fd` is past the end of the table: then a real descriptor stands there.
-OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, int private_fd,
+// passed them on (the hold already belongs to this process). Takes ownership of the real ones;
+// `private_fd` may be `fd` itself when that is a real descriptor. Returns null when it does not
+// fit, and when `fd` is past the end of the table: then a real descriptor stands there.
+OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, RealDescriptors real,
                 HoldIndex hold);
 
 // A hold of this process on a description that had `generation` when it was known to be the right

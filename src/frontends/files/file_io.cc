@@ -90,7 +90,7 @@ class OffsetGuard {
 };
 
 [[gnu::noinline]] std::uint64_t offset_in_kernel(const OpenFile& file) {
-  const off_t offset = sys::lseek(file.private_fd(), 0, SEEK_CUR);
+  const off_t offset = sys::lseek(file.shared_fd(), 0, SEEK_CUR);
   return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
 }
 inline std::uint64_t offset_of_description(const OpenFile& file) {
@@ -99,7 +99,7 @@ inline std::uint64_t offset_of_description(const OpenFile& file) {
 }
 void set_offset(OpenFile& file, std::uint64_t offset) {
   if (__builtin_expect(file.is_offset_in_kernel(), 0)) {
-    sys::lseek(file.private_fd(), static_cast<off_t>(offset), SEEK_SET);
+    sys::lseek(file.shared_fd(), static_cast<off_t>(offset), SEEK_SET);
   }
   file.description->offset.store(offset, std::memory_order_relaxed);
 }
@@ -397,7 +397,7 @@ off_t file_seek(OpenFile& file, off_t offset, int whence) {
       break;
     case SEEK_CUR:
       // In one step, as others may move it without the lock.
-      if (file.is_offset_in_kernel()) return sys::lseek(file.private_fd(), offset, SEEK_CUR);
+      if (file.is_offset_in_kernel()) return sys::lseek(file.shared_fd(), offset, SEEK_CUR);
       base = static_cast<std::int64_t>(offset_of_description(file));
       break;
     case SEEK_END:

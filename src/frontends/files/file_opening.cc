@@ -17,6 +17,7 @@
 #include "frontends/descriptors/placeholder.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/descriptors/twin_descriptor.h"
 #include "frontends/files/direct_io.h"
 #include "frontends/files/file_closing.h"
 #include "frontends/files/file_shape.h"
@@ -46,17 +47,22 @@ StoreStatus to_store_status(const struct ::statx& raw) {
   return status;
 }
 
+std::uint32_t withheld_of(std::uint32_t flags) {
+  return OpenFile::withheld_flags(flags, (flags & O_ACCMODE) != O_RDONLY);
+}
+
 // The private descriptor must write at the offset we give, through the page cache: we do the
 // appending and the alignment ourselves.
 std::uint32_t take_over_flags(int fd) {
-  const int flags = sys::fcntl(fd, F_GETFL);
-  if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, flags & ~(O_APPEND | O_DIRECT));
-  return static_cast<std::uint32_t>(flags);
+  const auto flags = static_cast<std::uint32_t>(sys::fcntl(fd, F_GETFL));
+  const std::uint32_t withheld = withheld_of(flags);
+  if (withheld != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags & ~withheld));
+  return flags;
 }
 
 // Gives the application its plain descriptor back as it was opened.
 void restore_flags(int fd, std::uint32_t flags) {
-  if ((flags & (O_APPEND | O_DIRECT)) != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags));
+  if (withheld_of(flags) != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags));
 }
 
 // Makes description and hold. False when a table is full.
@@ -131,6 +137,7 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
   CAIRN_DCHECK(file->description->references.load(std::memory_order_relaxed) != 0);
   file->descriptors.store(1, std::memory_order_relaxed);
   if (file->private_fd() == fd) PrivateDescriptors::note_file_in_place();
+  if (withheld_of(flags) != 0) make_twin(*file, close_on_exec);
   if (file->may_write && is_guarded(private_fd, status))
     actor->object(file->object).set(kObjectGuarded);
   note_direct_flag(*file);

@@ -105,16 +105,16 @@ bool hold_through(const ObjectAccess& open) {
 
 constinit std::atomic<bool> has_yielded{false};
 
-// A real descriptor of the file for the number of a placeholder, with the program's flags and, but
-// for one that appends, its offset. `*is_extra`: a description of its own, to be closed.
+// A real descriptor of the file for the number of a placeholder, with the program's flags and its
+// offset. `*is_extra`: a description of its own, to be closed.
 int descriptor_for_kernel(OpenFile& file, bool* is_extra) {
   const std::uint32_t flags = file.flags();
-  *is_extra = (flags & (O_APPEND | O_DIRECT)) != 0;
+  *is_extra = file.twin_fd < 0 && file.withheld_flags() != 0;
   const Actor* actor = Session::instance().actor_if_any();
   const off_t offset = file.is_offset_in_kernel()
-                           ? sys::lseek(file.private_fd(), 0, SEEK_CUR)
+                           ? sys::lseek(file.shared_fd(), 0, SEEK_CUR)
                            : static_cast<off_t>(file.description->offset.load());
-  int real = file.private_fd();
+  int real = file.shared_fd();
   if (*is_extra) {
     constexpr std::uint32_t kKept = O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC;
     char path[kDescriptorPathBytes];
@@ -122,7 +122,7 @@ int descriptor_for_kernel(OpenFile& file, bool* is_extra) {
     real = sys::openat(AT_FDCWD, path, static_cast<int>(flags & kKept) | O_CLOEXEC);
     if (real < 0) {  // it may not be opened again
       *is_extra = false;
-      real = file.private_fd();
+      real = file.shared_fd();
     }
   }
   if (*is_extra || actor == nullptr) {

@@ -17,12 +17,12 @@ using Rule = bool (*)(OpenFile& file, const iovec* parts, int count, std::uint64
 
 // A call on the backing file itself, unless the rules of O_DIRECT refuse it.
 ssize_t call_kernel(OpenFile& file, const iovec* parts, int count, Rule is_refused, Call call) {
-  const off_t offset = sys::lseek(file.private_fd(), 0, SEEK_CUR);
+  const off_t offset = sys::lseek(file.shared_fd(), 0, SEEK_CUR);
   if (offset < 0) return offset;
   if (is_refused(file, parts, count, static_cast<std::uint64_t>(offset))) return -EINVAL;
   ThroughMode through;
   if (const int error = through.enter(file); error < 0) return error;
-  return call(file.private_fd(), parts, count);
+  return call(file.shared_fd(), parts, count);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/system_call.h"
 #include "frontends/descriptors/kernel_descriptors.h"
 #include "frontends/descriptors/placeholder.h"
+#include "frontends/descriptors/twin_descriptor.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -21,7 +22,8 @@ int share_unheld(OpenFile& file, protocol::UnservedReason why) {
   if (session.keep_through(file.private_fd(), why) < 0) {
     if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
   }
-  (void)give_offset_to_kernel(*actor, *file.description, file.private_fd());
+  make_twin(file, !survives_exec(file.private_fd()));
+  (void)give_offset_to_kernel(*actor, *file.description, file.shared_fd());
   file.is_kept_through = true;
   return 0;
 }
@@ -30,7 +32,7 @@ int plain_descriptor(OpenFile& file, bool* is_extra) {
   CAIRN_DCHECK(file.is_kept_through);
   *is_extra = false;
   const std::uint32_t flags = file.flags();
-  if ((flags & O_APPEND) == 0) return file.private_fd();
+  if (file.twin_fd >= 0 || (file.withheld_flags() & O_APPEND) == 0) return file.shared_fd();
   // The private descriptor must not append, so an appending program gets a description of its own.
   char path[kDescriptorPathBytes];
   write_descriptor_path(file.private_fd(), path);

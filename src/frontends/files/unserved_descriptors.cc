@@ -18,7 +18,7 @@
 namespace cairn {
 namespace {
 
-// The private descriptor cannot append, so the kernel opens one that does.
+// The private descriptor cannot append and has no twin, so the kernel opens one that does.
 int open_appending(int given) {
   char path[kDescriptorPathBytes];
   write_descriptor_path(given, path);
@@ -30,7 +30,8 @@ void place(int fd, int given, DescriptionIndex description, std::uint32_t genera
   const int flags = Session::instance().take_unserved(given, description, generation);
   const int descriptor_flags = sys::fcntl(fd, F_GETFD);
   if (flags < 0 || descriptor_flags < 0) return;
-  const int real = (flags & O_APPEND) != 0 ? open_appending(given) : given;
+  const bool appends = (sys::fcntl(given, F_GETFL) & O_APPEND) != 0;
+  const int real = (flags & O_APPEND) != 0 && !appends ? open_appending(given) : given;
   if (real < 0) return;
   sys::dup3(real, fd, (descriptor_flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
   if (real != given) sys::close(real);
@@ -43,11 +44,11 @@ void keep_inherited_through() {
   if (session.standing() == Standing::kUnknown) return;
   KernelAio::begin_process();
   DescriptorTable::for_each([](int fd, OpenFile& file) {
-    if (file.private_fd() != fd) place(fd, file.private_fd(), file.index, file.generation);
+    if (file.private_fd() != fd) place(fd, file.shared_fd(), file.index, file.generation);
   });
   DescriptorTable::for_each([](int fd, OpenFile& file) {
-    const int given = file.private_fd();
-    if (PrivateDescriptors::is_private(given)) {
+    for (const int given : {file.private_fd(), file.twin_fd}) {
+      if (!PrivateDescriptors::is_private(given)) continue;
       PrivateDescriptors::remove(given);
       sys::close(given);
     }

@@ -6,8 +6,10 @@
 #include "base/system_call.h"
 #include "base/user_copy.h"
 #include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/kernel_descriptors.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/descriptors/twin_descriptor.h"
 #include "frontends/files/direct_io.h"
 #include "frontends/files/lent_descriptors.h"
 #include "frontends/libc/hook.h"
@@ -25,23 +27,24 @@ constinit RealCall<int(int, int, ...)> fcntl{"fcntl64"};
 
 namespace {
 
-// The status flags that F_SETFL may change, on Linux.
-constexpr std::uint32_t kSettable = O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME;
-
 constexpr int kSameDescription = 1027;  // F_DUPFD_QUERY, newer than Debian 12's headers
 
 int set_status_flags(OpenFile& file, long argument) {
   std::atomic<std::uint32_t>& flags = file.description->flags;
   std::uint32_t seen = flags.load(std::memory_order_relaxed);
-  const auto wanted = static_cast<std::uint32_t>(argument) & kSettable;
+  const auto wanted = static_cast<std::uint32_t>(argument) & kSettableFlags;
   // Only what does not change the private descriptor's way of working goes to the kernel, for its
   // errors.
-  const long raw_flags = argument & ~static_cast<long>(O_APPEND | O_DIRECT | O_ASYNC);
+  const auto withheld = static_cast<long>(OpenFile::withheld_flags(wanted, file.may_write));
+  const long raw_flags = argument & ~(withheld | O_ASYNC);
   const int error = sys::fcntl(file.private_fd(), F_SETFL, raw_flags);
   if (error < 0) return error;
-  while (!flags.compare_exchange_weak(seen, (seen & ~kSettable) | wanted)) {
+  if (const int refused = set_flags_of_twin(file, raw_flags | withheld); refused < 0)
+    return refused;
+  while (!flags.compare_exchange_weak(seen, (seen & ~kSettableFlags) | wanted)) {
   }
   note_direct_flag(file);
+  if (withheld != 0) make_twin(file, !survives_exec(file.private_fd()));
   if (((seen ^ wanted) & (O_APPEND | O_DIRECT)) != 0) LentDescriptors::follow_flags(file);
   return 0;
 }
@@ -82,6 +85,7 @@ int control(int fd, OpenFile& file, int command, long argument) {
     case F_SETLEASE:
       // The service's descriptor would be in the way of one that the program may have.
       store_before_use(file.private_fd());
+      give_up_twin(file);
       return sys::fcntl(file.private_fd(), command, argument);
     default:
       return sys::fcntl(file.private_fd(), command, argument);

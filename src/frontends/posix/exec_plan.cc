@@ -116,6 +116,7 @@ PassedTable write_table(const Inherited* entries, unsigned count, bool for_child
         .description = raw(file.index),
         .generation = file.generation,
         .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
+        .twin_fd = file.twin_fd,
         .hold = raw(for_child ? entries[index].transit : file.hold)});
   }
   CAIRN_DCHECK(writer.is_complete());
@@ -190,13 +191,13 @@ void ExecPlan::pass_placeholders() {
     if (entries_[index].is_unheld)
       pass_unheld(entries_[index]);
     else if (entries_[index].is_placeholder)
-      sys::fcntl(entries_[index].file->private_fd(), F_SETFD, 0);
+      PrivateDescriptors::set_survives_exec(*entries_[index].file, true);
   }
 }
 
 void ExecPlan::pass_unheld(const Inherited& entry) {
   become_plain(entry.fd, *entry.file);
-  if (entry.is_placeholder) sys::fcntl(entry.file->private_fd(), F_SETFD, FD_CLOEXEC);
+  if (entry.is_placeholder) PrivateDescriptors::set_survives_exec(*entry.file, false);
 }
 
 void ExecPlan::pass_real_descriptors() {
@@ -218,8 +219,7 @@ void ExecPlan::pass_real_descriptors() {
   for (unsigned index = 0; index < count_; ++index) {
     const OpenFile& file = *entries_[index].file;
     const bool is_locked = !is_child_ && PosixLocks::is_locked(file.object);
-    if (PrivateDescriptors::is_private(file.private_fd()))
-      sys::fcntl(file.private_fd(), F_SETFD, is_locked ? 0 : FD_CLOEXEC);
+    PrivateDescriptors::set_survives_exec(file, is_locked);
   }
 }
 
@@ -251,8 +251,7 @@ void ExecPlan::undo() {
       }
     }
     // All of them were to survive.
-    if (!is_child_ && PrivateDescriptors::is_private(file.private_fd()))
-      sys::fcntl(file.private_fd(), F_SETFD, 0);
+    if (!is_child_) PrivateDescriptors::set_survives_exec(file, true);
   }
   if (is_child_) release_transit_holds(entries_, count_);
 }

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
@@ -46,16 +48,20 @@ bool is_of_file(int fd, const ObjectKey& key) {
   return store_status(fd, &status) == 0 && status.key == key;
 }
 
+// Whether the descriptor that came along is one of the file, as it was opened.
+bool is_usable(int given, const OpenDescription& description) {
+  const int flags = given >= 0 ? sys::fcntl(given, F_GETFL) : -1;
+  if (flags < 0 || (flags & O_PATH) != 0) return false;
+  const auto opened = static_cast<int>(description.flags.load(std::memory_order_relaxed));
+  return ((flags ^ opened) & O_ACCMODE) == 0 && is_of_file(given, key_of(description));
+}
+
 // The private descriptor that came along, or, when the program before closed it, a new one of the
 // same file.
 int private_descriptor(int given, int placeholder, const OpenDescription& description) {
+  if (is_usable(given, description)) return given;
   const int access =
       static_cast<int>(description.flags.load(std::memory_order_relaxed) & O_ACCMODE);
-  if (given >= 0) {
-    const int flags = sys::fcntl(given, F_GETFL);
-    const bool is_usable = flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) == access;
-    if (is_usable && is_of_file(given, key_of(description))) return given;
-  }
   char path[kDescriptorPathBytes];
   write_descriptor_path(placeholder, path);
   const int opened = sys::openat(AT_FDCWD, path, access | O_CLOEXEC);
@@ -122,14 +128,14 @@ void give_back_hold(std::uint32_t hold, Owner from, DescriptionIndex index) {
 struct PassedDescription {
   DescriptionIndex index;
   std::uint32_t generation;
-  int private_fd;          // of it, or -1
+  RealDescriptors real;
   std::uint32_t hold = 0;  // made for this process by `from`; 0: none
   Owner from;
 };
 
 bool take_over(int fd, const PassedDescription& passed, TakenOver& taken) {
   const DescriptionIndex index = passed.index;
-  const int given = passed.private_fd;
+  const int given = passed.real.private_fd;
   if (OpenFile* known = taken.find(index); known != nullptr) {
     note_inherited_duplicate(fd, known);
     give_back_hold(passed.hold, passed.from, index);
@@ -138,12 +144,14 @@ bool take_over(int fd, const PassedDescription& passed, TakenOver& taken) {
   const OpenDescription& description = descriptions().at(index);
   const int private_fd = given == fd ? fd : private_descriptor(given, fd, description);
   if (private_fd < 0) return false;
+  const int twin = passed.real.twin_fd;
+  const RealDescriptors real{private_fd, is_usable(twin, description) ? twin : -1};
   // Past the end of the table the kernel keeps the offset, in the descriptor that all share.
   if (fd >= DescriptorTable::limit() && private_fd != given) return false;
   CAIRN_DCHECK(raw(index) != 0 && raw(index) < descriptions().capacity());
   const HoldIndex held = take_hold(passed.hold, passed.from, index, passed.generation);
   if (held == HoldIndex::kNone) return false;
-  if (adopt(fd, index, passed.generation, private_fd, held) == nullptr) return false;
+  if (adopt(fd, index, passed.generation, real, held) == nullptr) return false;
   taken.note(index, fd);
   return true;
 }
@@ -153,16 +161,17 @@ void take_over_table_unserved(const ExecTableReader& table) {
   ExecTableEntry entry;
   for (ExecTableReader reader = table; reader.next(&entry);) {
     if (entry.private_fd < 0 || entry.private_fd == entry.fd || !is_placeholder(entry.fd)) continue;
-    make_real_descriptor_of(entry.fd, entry.private_fd,
-                            static_cast<DescriptionIndex>(entry.description), entry.generation);
+    const int shared = entry.twin_fd >= 0 ? entry.twin_fd : entry.private_fd;
+    make_real_descriptor_of(entry.fd, shared, static_cast<DescriptionIndex>(entry.description),
+                            entry.generation);
   }
   // Afterwards only: several numbers may be of one description, and have come with one of these.
   for (ExecTableReader reader = table; reader.next(&entry);) {
     StoreStatus status;
-    const bool is_ours = entry.private_fd >= descriptor_floor() && entry.private_fd != entry.fd &&
-                         store_status(entry.fd, &status) == 0 &&
-                         is_of_file(entry.private_fd, status.key);
-    if (is_ours) sys::close(entry.private_fd);
+    if (store_status(entry.fd, &status) < 0) continue;
+    for (const int fd : {entry.private_fd, entry.twin_fd}) {
+      if (fd >= descriptor_floor() && fd != entry.fd && is_of_file(fd, status.key)) sys::close(fd);
+    }
   }
 }
 
@@ -178,17 +187,21 @@ void take_over_table(ExecTableReader& reader, bool is_long) {
     // The program before had lent it to the kernel.
     const bool was_lent = entry.private_fd != entry.fd && !is_placeholder(entry.fd);
     if (was_lent && !place_placeholder(entry.fd, false)) continue;
-    take_over(entry.fd, {index, entry.generation, entry.private_fd, entry.hold, from}, taken);
+    const RealDescriptors real{entry.private_fd, entry.twin_fd};
+    take_over(entry.fd, {index, entry.generation, real, entry.hold, from}, taken);
   }
 }
 
-// libc passed descriptors on by itself: finds the private descriptor of the file among them,
-// highest number first.
-int stray_private_descriptor(const ObjectKey& key) {
-  int found = -1;
+// libc passed descriptors on by itself: finds the real ones of the file among them, highest number
+// first.
+RealDescriptors stray_real_descriptors(const ObjectKey& key) {
+  RealDescriptors found;
   for_each_kernel_descriptor([&](int fd) {
-    if (fd < descriptor_floor() || fd < found || PrivateDescriptors::is_private(fd)) return;
-    if (!is_placeholder(fd) && is_of_file(fd, key)) found = fd;
+    if (fd < descriptor_floor() || PrivateDescriptors::is_private(fd)) return;
+    const int flags = sys::fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_PATH) != 0 || !is_of_file(fd, key)) return;
+    int& known = (flags & (O_APPEND | O_DIRECT)) != 0 ? found.twin_fd : found.private_fd;
+    known = std::max(known, fd);
   });
   return found;
 }
@@ -237,13 +250,13 @@ void take_over_stray_placeholder(int fd, const StoreStatus& status) {
     sys::close(plain);
     return;
   }
-  const int private_fd = stray_private_descriptor(status.key);
-  const DescriptionIndex index = description_of_parent(status.key, private_fd);
+  const RealDescriptors real = stray_real_descriptors(status.key);
+  const DescriptionIndex index = description_of_parent(status.key, real.private_fd);
   if (index == DescriptionIndex::kNone) return;
   const std::uint32_t generation =
       descriptions().at(index).generation.load(std::memory_order_acquire);
   TakenOver taken(false);
-  take_over(fd, {.index = index, .generation = generation, .private_fd = private_fd}, taken);
+  take_over(fd, {.index = index, .generation = generation, .real = real}, taken);
 }
 
 // Ledger connections that came through exec.

@@ -15,6 +15,7 @@
 #include "base/user_copy.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
+#include "frontends/descriptors/twin_descriptor.h"
 #include "frontends/files/file_io.h"
 #include "frontends/files/file_shape.h"
 #include "frontends/files/guard_change.h"
@@ -174,6 +175,8 @@ int set_status_flag(const Request& request) {
   const auto wanted = static_cast<std::uint32_t>(now) & O_NONBLOCK;
   while (!flags.compare_exchange_weak(seen, (seen & ~std::uint32_t{O_NONBLOCK}) | wanted)) {
   }
+  const long others = request.file->flags() & ~std::uint32_t{O_NONBLOCK};
+  (void)set_flags_of_twin(*request.file, others | static_cast<long>(wanted));
   return result;
 }
 

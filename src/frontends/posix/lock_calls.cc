@@ -38,7 +38,7 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
   if (is_own && absolute.l_type != F_UNLCK) file.description->flags.fetch_or(kHasOwnLocks);
   const ErrnoKeeper keeper;
   // Through libc: waiting for a lock is a cancellation point.
-  if (real::fcntl(file.private_fd(), command, &absolute) < 0) return -errno;
+  if (real::fcntl(file.shared_fd(), command, &absolute) < 0) return -errno;
   if (command == F_GETLK || command == F_OFD_GETLK) {
     // Nobody is in the way: the kernel says so in the type and leaves the range as it was asked.
     if (absolute.l_type == F_UNLCK) {
@@ -88,7 +88,7 @@ CAIRN_HOOK(int, flock, (int fd, int operation)) {
   // share.
   if (file == nullptr) return cairn::real::flock(fd, operation);
   if ((operation & LOCK_UN) == 0) file->description->flags.fetch_or(cairn::kHasOwnLocks);
-  return cairn::real::flock(file->private_fd(), operation);
+  return cairn::real::flock(file->shared_fd(), operation);
 }
 
 CAIRN_HOOK(int, lockf, (int fd, int command, off_t length)) {

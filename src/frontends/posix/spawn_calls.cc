@@ -163,7 +163,8 @@ class SpawnPlan {
   }
   bool is_needed_private(int fd) const {
     for (unsigned index = 0; index < map_count_; ++index) {
-      if (map_[index].file->private_fd() == fd && map_[index].fd != fd) return true;
+      const OpenFile& file = *map_[index].file;
+      if ((file.private_fd() == fd && map_[index].fd != fd) || file.twin_fd == fd) return true;
     }
     return false;
   }
@@ -229,12 +230,13 @@ class SpawnPlan {
     has_closed_from_ = true;
     if (map_count_ == 0) return real::addclosefrom(&built_, lowest);
     // Looked for in order, not one by one for each descriptor that there is.
-    auto* needed = static_cast<int*>(malloc((map_count_ + 1) * sizeof(int)));
+    auto* needed = static_cast<int*>(malloc((2 * map_count_ + 1) * sizeof(int)));
     if (needed == nullptr) return ENOMEM;
     unsigned needed_count = 0;
     for (unsigned index = 0; index < map_count_; ++index) {
-      const int fd = map_[index].file->private_fd();
-      if (fd != map_[index].fd) needed[needed_count++] = fd;
+      const OpenFile& file = *map_[index].file;
+      if (file.private_fd() != map_[index].fd) needed[needed_count++] = file.private_fd();
+      if (file.twin_fd >= 0) needed[needed_count++] = file.twin_fd;
     }
     std::sort(needed, needed + needed_count);
     int error = 0;
@@ -270,7 +272,9 @@ class SpawnPlan {
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
       OpenFile& file = *entries_[index].file;
       if (!target_.needs_real_files() && !entries_[index].is_unheld) {
-        if (PrivateDescriptors::is_private(file.private_fd())) error = pass_file(file.private_fd());
+        for (const int fd : {file.private_fd(), file.twin_fd}) {
+          if (error == 0 && PrivateDescriptors::is_private(fd)) error = pass_file(fd);
+        }
         continue;
       }
       bool is_extra = false;

@@ -8,8 +8,8 @@
 namespace cairn {
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
-// One more than a private descriptor, so that "none" (-1) needs no sign.
+constexpr std::uint64_t kVersion = 2;
+// Descriptors that may be missing count from 1, so that "none" (-1) needs no sign.
 constexpr std::uint64_t kNumberOfNone = 0;
 
 // A decimal number up to `maximum`, then `behind`. False leaves `*text` anywhere.
@@ -46,12 +46,16 @@ bool ExecTableWriter::add(const ExecTableEntry& entry) {
   append(static_cast<std::uint32_t>(entry.fd), ',');
   append(entry.description, ',');
   append(entry.generation, ',');
-  append(entry.private_fd < 0 ? kNumberOfNone : static_cast<std::uint64_t>(entry.private_fd) + 1,
-         ',');
+  append_descriptor(entry.private_fd);
+  append_descriptor(entry.twin_fd);
   append(entry.hold, ';');
   CAIRN_DCHECK(size_ < capacity_);
   buffer_[size_] = '\0';
   return true;
+}
+
+void ExecTableWriter::append_descriptor(std::int32_t fd) {
+  append(fd < 0 ? kNumberOfNone : static_cast<std::uint64_t>(fd) + 1, ',');
 }
 
 void ExecTableWriter::append(std::uint64_t number, char behind) {
@@ -85,11 +89,13 @@ bool ExecTableReader::next(ExecTableEntry* entry) {
   std::uint64_t description = 0;
   std::uint64_t generation = 0;
   std::uint64_t private_fd = 0;
+  std::uint64_t twin_fd = 0;
   std::uint64_t hold = 0;
   if (!take_number(&next_, DescriptorTable::kDescriptorsMax - 1, ',', &fd) ||
       !take_number(&next_, UINT32_MAX, ',', &description) ||
       !take_number(&next_, UINT32_MAX, ',', &generation) ||
       !take_number(&next_, INT32_MAX, ',', &private_fd) ||
+      !take_number(&next_, INT32_MAX, ',', &twin_fd) ||
       !take_number(&next_, UINT32_MAX, ';', &hold)) {
     next_ = nullptr;
     is_valid_ = false;
@@ -99,6 +105,7 @@ bool ExecTableReader::next(ExecTableEntry* entry) {
   entry->description = static_cast<std::uint32_t>(description);
   entry->generation = static_cast<std::uint32_t>(generation);
   entry->private_fd = static_cast<std::int32_t>(private_fd) - 1;
+  entry->twin_fd = static_cast<std::int32_t>(twin_fd) - 1;
   entry->hold = static_cast<std::uint32_t>(hold);
   return true;
 }

@@ -2,7 +2,9 @@
 // The table of inherited descriptors that a program leaves to the next one in its place: the text
 // of CAIRN_FDS.
 //
-//   1,<pid>,<owner>;<fd>,<description>,<generation>,<private fd>,<hold>;...     all numbers decimal
+//   2,<pid>,<owner>;<fd>,<description>,<generation>,<private fd>,<twin>,<hold>;...
+//
+// All numbers are decimal.
 //
 // `pid` and `owner` are those of the process whose attachment owns the holds: the program itself
 // before exec, the parent for a spawned child. The text comes from the environment, so nothing
@@ -29,6 +31,7 @@ struct ExecTableEntry {
   std::uint32_t description = 0;
   std::uint32_t generation = 0;
   std::int32_t private_fd = -1;  // -1: none was passed on
+  std::int32_t twin_fd = -1;     // -1: there is none
   std::uint32_t hold = 0;        // 0: none could be made
 };
 
@@ -45,14 +48,15 @@ class ExecTableWriter {
   std::size_t size() const { return size_; }
 
   static constexpr std::size_t kHeaderBytesMax = 32;
-  static constexpr std::size_t kEntryBytesMax = 60;
+  static constexpr std::size_t kEntryBytesMax = 72;
   // Numbers of 32 bits, each with the character behind it, and the end of the text.
   static constexpr std::size_t kNumberBytesMax = 10 + 1;
   static_assert(kHeaderBytesMax > 2 + 2 * kNumberBytesMax, "a version of one digit");
-  static_assert(kEntryBytesMax > 5 * kNumberBytesMax);
+  static_assert(kEntryBytesMax > 6 * kNumberBytesMax);
 
  private:
   void append(std::uint64_t number, char behind);
+  void append_descriptor(std::int32_t fd);
 
   char* buffer_;
   std::size_t capacity_;

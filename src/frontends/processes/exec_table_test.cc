@@ -23,8 +23,12 @@ std::vector<ExecTableEntry> entries_of(const std::string& text, bool* is_valid) 
 TEST(ExecTableTest, WhatIsWrittenIsRead) {
   char buffer[1024];
   ExecTableWriter writer(buffer, sizeof buffer, {.pid = 4711, .owner = 0x123456});
-  EXPECT_TRUE(
-      writer.add({.fd = 1, .description = 17, .generation = 3, .private_fd = 4097, .hold = 99}));
+  EXPECT_TRUE(writer.add({.fd = 1,
+                          .description = 17,
+                          .generation = 3,
+                          .private_fd = 4097,
+                          .twin_fd = 4098,
+                          .hold = 99}));
   EXPECT_TRUE(writer.add({.fd = 1048575,
                           .description = UINT32_MAX,
                           .generation = UINT32_MAX,
@@ -41,9 +45,11 @@ TEST(ExecTableTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(entry.description, 17U);
   EXPECT_EQ(entry.generation, 3U);
   EXPECT_EQ(entry.private_fd, 4097);
+  EXPECT_EQ(entry.twin_fd, 4098);
   EXPECT_EQ(entry.hold, 99U);
   ASSERT_TRUE(reader.next(&entry));
   EXPECT_EQ(entry.private_fd, -1);
+  EXPECT_EQ(entry.twin_fd, -1);
   EXPECT_EQ(entry.description, UINT32_MAX);
   EXPECT_FALSE(reader.next(&entry));
   EXPECT_TRUE(reader.is_valid());
@@ -57,6 +63,7 @@ TEST(ExecTableTest, AFullBufferDropsEntriesAndSaysSo) {
                                 .description = UINT32_MAX,
                                 .generation = UINT32_MAX,
                                 .private_fd = 1 << 30,
+                                .twin_fd = 1 << 30,
                                 .hold = UINT32_MAX};
   for (unsigned index = 0; index < 10; ++index) added += writer.add(large) ? 1 : 0;
   EXPECT_FALSE(writer.is_complete());
@@ -67,13 +74,13 @@ TEST(ExecTableTest, AFullBufferDropsEntriesAndSaysSo) {
 }
 
 TEST(ExecTableTest, DamagedTextIsRefused) {
-  for (const char* text : {"", "1", "2,1,1;", "1,,1;", "1,1,16777216;", "1,99999999999,1;",
-                           "-1,1,1;", " 1,1,1;", "1,1,1", "1,0x1,1;"}) {
+  for (const char* text : {"", "2", "1,1,1;", "3,1,1;", "2,,1;", "2,1,16777216;",
+                           "2,99999999999,1;", "-2,1,1;", " 2,1,1;", "2,1,1", "2,0x1,1;"}) {
     EXPECT_FALSE(ExecTableReader(text).is_valid()) << text;
   }
   EXPECT_FALSE(ExecTableReader(nullptr).is_valid());
-  for (const char* text : {"1,1,1;1,2,3,4;", "1,1,1;1048576,1,1,1,1;", "1,1,1;1,2,3,4,5",
-                           "1,1,1;1,2,3,4,4294967296;", "1,1,1;a", "1,1,1;;"}) {
+  for (const char* text : {"2,1,1;1,2,3,4,5;", "2,1,1;1048576,1,1,1,1,1;", "2,1,1;1,2,3,4,5,6",
+                           "2,1,1;1,2,3,4,5,4294967296;", "2,1,1;a", "2,1,1;;"}) {
     bool is_valid = true;
     EXPECT_TRUE(entries_of(text, &is_valid).empty()) << text;
     EXPECT_FALSE(is_valid) << text;
@@ -84,7 +91,7 @@ TEST(ExecTableTest, AnyTextIsSurvived) {
   std::mt19937 random(11);
   const std::string letters = "0123456789,;-x \n";
   for (int round = 0; round < 20000; ++round) {
-    std::string text = round % 2 == 0 ? "1,1,1;" : "";
+    std::string text = round % 2 == 0 ? "2,1,1;" : "";
     for (unsigned count = random() % 64; count > 0; --count)
       text += letters[random() % letters.size()];
     bool is_valid = false;

@@ -224,6 +224,19 @@ TEST_P(ObjectIo, InThroughModeTheKernelsTimesAreTheTruth) {
   EXPECT_EQ(close_object(access(), true), 0);
 }
 
+// The size, too: times taken over without it would make an old size look like the file's.
+TEST_P(ObjectIo, ARefusedAllocationTakesOverWhatTheKernelHasMadeOfTheFile) {
+  ASSERT_EQ(enter_through(access()), 0);
+  ASSERT_EQ(ftruncate(fd_, 70'001), 0);
+  // No file system moves bytes that are not whole blocks.
+  ASSERT_LT(allocate_object(access(), FALLOC_FL_INSERT_RANGE, 1, 1), 0);
+  StoreStatus status;
+  ASSERT_EQ(file_->status(&status), 0);
+  EXPECT_EQ(visible_stamp(access().object(), status.stamp).size, 70'001U);
+  EXPECT_EQ(access().object().size.load(), 70'001U);
+  leave_through(actor_, index_);
+}
+
 // A network file system takes a size only after all data before it: the flusher brings both.
 TEST_P(ObjectIo, AClosedFileOnANetworkIsLeftToTheFlusher) {
   std::vector<unsigned char> data(100'000, 5);

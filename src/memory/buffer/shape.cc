@@ -65,27 +65,32 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
   }
 }
 
-// Size and times are as the kernel has them now, and no write of ours hides behind them.
+// Writes down how the store was at a look. Requires: the extend lock, so that no write of ours hides
+// behind the look.
+void note_store(const ObjectAccess& access, const StoreStamp& stamp) {
+  Object& object = access.object();
+  access.actor.memory->stamp_clock().note(stamp.mtime_ns);
+  // The kernel's size and times are the truth while the file is its own.
+  const bool is_kernels = object.through.load() != 0;
+  const std::int64_t mtime =
+      is_kernels ? stamp.mtime_ns : never_back(object.mtime_ns.load(), stamp.mtime_ns);
+  // A stamp that the store does not bear is settled there later.
+  if (mtime != stamp.mtime_ns) object.set(kObjectTimesDirty);
+  object.mtime_ns.store(mtime);
+  object.ctime_ns.store(never_back(object.ctime_ns.load(), stamp.ctime_ns));
+  object.store_mtime_ns.store(stamp.mtime_ns);
+  object.store_ctime_ns.store(stamp.ctime_ns);
+  object.store_size.store(stamp.size);
+}
+
 // `*stored_size` gets how long the store's file is, if it can be asked.
 void adopt_store(const ObjectAccess& access, std::uint64_t* stored_size = nullptr) {
-  Object& object = access.object();
   const Actor& actor = access.actor;
   // Bytes that a write adds in between must not be taken for zeros.
   OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   StoreStatus status;
   if (access.backing.status(&status) < 0) return;
-  actor.memory->stamp_clock().note(status.stamp.mtime_ns);
-  // The kernel's size and times are the truth while the file is its own.
-  const bool is_kernels = object.through.load() != 0;
-  const std::int64_t mtime = is_kernels ? status.stamp.mtime_ns
-                                        : never_back(object.mtime_ns.load(), status.stamp.mtime_ns);
-  // A stamp that the store does not bear is settled there later.
-  if (mtime != status.stamp.mtime_ns) object.set(kObjectTimesDirty);
-  object.mtime_ns.store(mtime);
-  object.ctime_ns.store(never_back(object.ctime_ns.load(), status.stamp.ctime_ns));
-  object.store_mtime_ns.store(status.stamp.mtime_ns);
-  object.store_ctime_ns.store(status.stamp.ctime_ns);
-  object.store_size.store(status.stamp.size);
+  note_store(access, status.stamp);
   if (stored_size != nullptr) *stored_size = status.stamp.size;
 }
 
@@ -143,8 +148,7 @@ int grow_store(const ObjectAccess& access, std::uint64_t size) {
 int truncate_through(const ObjectAccess& access, std::uint64_t size) {
   if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
   if (const int error = access.backing.truncate_as_called(size); error < 0) return error;
-  access.object().size.store(size);
-  adopt_store(access);
+  if (!adopt_kernel_state(access)) access.object().size.store(size);
   return 0;
 }
 
@@ -213,6 +217,9 @@ void wait_for_shape(const ObjectAccess& access) {
 
 bool adopt_kernel_state(const ObjectAccess& access) {
   Object& object = access.object();
+  const Actor& actor = access.actor;
+  CAIRN_DCHECK(object.lock.holder() == actor.self);
+  OwnedGuard guard(actor.memory->extend_lock(access.index), actor.self, actor.owners());
   std::uint64_t seen = object.size.load();
   StoreStatus status;
   do {
@@ -221,7 +228,7 @@ bool adopt_kernel_state(const ObjectAccess& access) {
     // that changed under this look makes it look again.
   } while (seen != status.stamp.size &&
            !object.size.compare_exchange_weak(seen, status.stamp.size));
-  adopt_store(access);
+  note_store(access, status.stamp);
   return true;
 }
 
@@ -261,6 +268,10 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
   OwnedGuard no_appends(object.append_lock, actor.self, actor.owners());
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   end_dead_change(access);
+  const bool is_kernels = object.through.load() != 0;
+  if (is_kernels) {
+    if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
+  }
   ShapeChange change(object);
   if (changes_bytes) {
     const std::uint64_t end = moves_bytes ? UINT64_MAX : offset + length;
@@ -268,21 +279,18 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
       return error;
   }
   const int error = access.backing.allocate(mode, offset, length);
-  if (error < 0) {
-    // A refused one may have stamped the file nevertheless.
-    adopt_store(access);
-    return error;
-  }
+  // Also of a refused one, which may have stamped the file nevertheless.
+  if (is_kernels && adopt_kernel_state(access)) return error;
   StoreStatus status;
-  if (access.backing.status(&status) == 0) {
-    if (moves_bytes || object.through.load() != 0) {
+  if (error == 0 && access.backing.status(&status) == 0) {
+    if (moves_bytes) {
       object.size.store(status.stamp.size);
     } else {
       object.extend_to(status.stamp.size);
     }
   }
   adopt_store(access);
-  return 0;
+  return error;
 }
 
 }  // namespace cairn
