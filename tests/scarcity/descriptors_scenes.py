@@ -21,9 +21,11 @@ WRITERS = """
         child = os.fork()
         if child == 0:
             os.close(end)
-            file = os.open(f"f{number}", os.O_RDWR | os.O_CREAT, 0o644)
-            os.write(file, b"writer %d " % number * 500)
-            os.write(ready, b".")
+            try:
+                file = os.open(f"f{number}", os.O_RDWR | os.O_CREAT, 0o644)
+                os.write(file, b"writer %d " % number * 500)
+            finally:
+                os.write(ready, b".")
             os.read(wait, 1)
             os.pwrite(file, b"again", 1000)
             os._exit(0 if os.pread(file, 5, 1000) == b"again" else 9)

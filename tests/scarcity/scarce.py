@@ -76,10 +76,10 @@ class Programs:
         self.end_node()
         assert native.status == 0 and not native.timed_out, f"natively: {native}: {native.errors[-600:]}"
         where = f"(kept {self.work})"
-        assert not other.timed_out, f"under Cairn: {other} {where}"
+        assert not other.timed_out, f"under Cairn: {other}: {other.errors[-900:]} {where}"
         assert other.status == 0, f"under Cairn: {other}: {other.output[-300:]} {other.errors[-900:]} {where}"
         for a, b in zip(native.output.splitlines() + ["(end)"], other.output.splitlines() + ["(end)"]):
-            assert a == b, f"natively {a!r}, under Cairn {b!r} {where}"
+            assert a == b, f"natively {a!r}, under Cairn {b!r}: {other.errors[-900:]} {where}"
         lines = under_cairn.compare_trees(native_tree, tree)
         assert not lines, "\n  ".join(["what is stored afterwards differs:", *lines[:8], where])
         self.remove()
