@@ -26,7 +26,7 @@ target_include_directories(cairn_cli ${cli_scope} ${CMAKE_SOURCE_DIR})
 add_executable(cairn ${CMAKE_SOURCE_DIR}/cli/main.cc)
 target_link_libraries(cairn PRIVATE cairn_cli)
 if(NOT CAIRN_SANITIZE)
-  target_link_options(cairn PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
+  target_link_options(cairn PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections)
 endif()
 
 set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES cli)

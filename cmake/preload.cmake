@@ -17,8 +17,10 @@ target_link_libraries(cairn_preload PRIVATE cairn_files cairn_processes cairn_gu
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/frontends/posix/lock_calls.cc
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_options(cairn_preload PRIVATE -fno-rtti -U_FORTIFY_SOURCE)
+# A hook that calls another one (syscall() calls most of them) means the one of this library, also where the program has
+# a function of that name. Names that are bound here are not searched in each process that starts.
 target_link_options(cairn_preload PRIVATE
-  -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections -Wl,--exclude-libs,ALL
+  -Wl,-Bsymbolic-functions -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections -Wl,--exclude-libs,ALL
   -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete)
 
 set(preload_map ${CMAKE_SOURCE_DIR}/src/frontends/preload.map)

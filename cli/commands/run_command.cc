@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "base/clock.h"
@@ -31,6 +29,7 @@
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/paths.h"
+#include "service/profiler/system_text.h"
 #include "service/treatment/rule_json.h"
 
 namespace cairn::cli {
@@ -95,8 +94,7 @@ class Run {
   // Short tools are run by the hundred on a node, so nothing is parsed that is not needed.
   void resolve_for_attached_node() {
     configuration_ = resolve_configuration(options_.settings, ConfigurationScope::kAttachedRun);
-    std::ifstream stream(paths_.config_file, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(stream), {});
+    const std::string text = profiler::read_text(paths_.config_file);
     refuse_other_version(text);
     node_has_scratch_ = text.find("\n  scratch: []") == std::string::npos;
     NodeConfig& mine = configuration_.node;
@@ -198,7 +196,7 @@ class Run {
                        !configuration_.node.scratch_directories.empty();
     control_->send(request);
     if (!waits) return;
-    // The rules are in force before the program starts. Else the answer is read when it has ended:
+    // The rules are in force before the program starts. Other runs read the answer while it runs:
     // nothing that it could say depends on the wait.
     began_ = control_->receive();
     if (settings) environment_.handling = fmt::format("{:x}", unsigned_field(*began_, "handling"));
@@ -230,6 +228,7 @@ class Run {
     start.allow_io_uring = options_.allow_io_uring;
     start.scratch = scratch_;
     const double started = monotonic_seconds();
+    control_->watch(signals_->descriptor());
     const StartedProgram program = start_program(start);
     if (program.process < 0) {
       end_private_node();
@@ -238,11 +237,24 @@ class Run {
       const bool missing = program.error == ENOENT && program.failed_step == std::string("exec");
       return missing ? kExitNotFound : kExitNotExecutable;
     }
+    hear_of_begin();
     const int status = wait_for_program(program.process);
     outcome_.wall_seconds = monotonic_seconds() - started;
     outcome_.killed_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     outcome_.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return 0;
+  }
+
+  // Reads the answer to run-begin while the program runs, so that its end waits for run-end alone.
+  // Where a signal comes first, finish() reads the answer.
+  void hear_of_begin() {
+    if (began_) return;
+    try {
+      const Json reply = control_->receive([](const Json& event) { return !event.is_null(); });
+      if (!reply.is_null()) began_ = reply;
+    } catch (const Failure& failure) {
+      begin_failure_ = failure;
+    }
   }
 
   int wait_for_program(pid_t process) {
@@ -275,13 +287,13 @@ class Run {
 
   int finish() {
     try {
-      control_->watch(signals_->descriptor());
+      if (begin_failure_) throw Failure(*begin_failure_);
       const auto on_event = [this](const Json& progress) {
         if (progress.is_null()) return !interrupted_again();
         view_.update(DrainProgress::from_json(progress));
         return true;
       };
-      // What run-begin had to say comes first; null: the user would not wait even for that.
+      // The answer to run-begin comes first; null: the user would not wait even for that.
       Json reply = began_ ? *began_ : control_->receive(on_event);
       if (!reply.is_null())
         reply = control_->request({{"command", "run-end"}, {"run", outcome_.run_id}}, on_event);
@@ -351,9 +363,11 @@ class Run {
     return kExitNotStored;
   }
 
+  bool says_how_it_went() const { return configuration_.report || report_descriptor_ >= 0; }
+
   void find_reason_not_loaded() {
     const Json& report = member(outcome_.end, "report");
-    if (bool_field(report, "attached", true)) return;
+    if (bool_field(report, "attached", true) || !says_how_it_went()) return;
     const ProgramCheck check = check_program(program_path_, {}, false);
     // A program that can be buffered has simply not asked for any managed file.
     if (!check.can_be_buffered)
@@ -397,7 +411,8 @@ class Run {
   std::optional<SignalWatch> signals_;
   std::optional<LaunchedNode> launched_;
   std::optional<ControlClient> control_;
-  std::optional<Json> began_;  // the node's answer to run-begin, where it was waited for
+  std::optional<Json> began_;  // the node's answer to run-begin, once it has been read
+  std::optional<Failure> begin_failure_;
   Json reservations_ = Json::array();
   ProgramEnvironment environment_;
   std::vector<ScratchMount> scratch_;

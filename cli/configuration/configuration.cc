@@ -46,7 +46,8 @@ class Resolver {
       resolve_run();
     }
     if (!draft_.problems.empty()) fail();
-    list_resolved();
+    // Nobody lists the few options of a run.
+    if (scope_ == ConfigurationScope::kNode) list_resolved();
     return std::move(draft_.configuration);
   }
 
@@ -150,7 +151,6 @@ class Resolver {
 
   void list_resolved() {
     for (const Option& option : option_table()) {
-      if (!concerns(option)) continue;
       const auto source = draft_.sources.find(option.name);
       node().resolved.push_back({std::string(option.name), value_text(option, draft_.configuration),
                                  source == draft_.sources.end() ? "default" : source->second});

@@ -26,7 +26,7 @@ std::string choices_text(std::span<const std::string_view> choices) {
 }  // namespace
 
 std::string environment_of(const Option& option) {
-  std::string variable = "CAIRN_";
+  std::string variable(kEnvironmentPrefix);
   for (const char letter : option.name) {
     const bool is_small = letter >= 'a' && letter <= 'z';
     variable += is_small ? static_cast<char>(letter - 'a' + 'A') : letter == '.' ? '_' : letter;

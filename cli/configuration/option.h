@@ -86,6 +86,8 @@ struct Option {
   OptionAccess access;
 };
 
+inline constexpr std::string_view kEnvironmentPrefix = "CAIRN_";
+
 // "CAIRN_RAM_CAPACITY" of "ram.capacity".
 std::string environment_of(const Option& option);
 

@@ -2,12 +2,25 @@
 #include "cli/configuration/setting_flags.h"
 
 #include <CLI/Option.hpp>
+#include <algorithm>
+#include <cctype>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/configuration/option_table.h"
 
 namespace cairn::cli {
 namespace {
+
+const char* turned_value(const Option& option) {
+  return option.default_text == "on" ? "off" : "on";
+}
+
+bool is_offered(const Option& option, FlagOffer command) {
+  const FlagOffer offer = option.flag.offer;
+  return !option.flag.name.empty() && (offer == FlagOffer::kByAll || offer == command);
+}
 
 void add_flag(CLI::App& app, CommandLineSettings& settings, const Option& option) {
   const std::string flag(option.flag.name);
@@ -15,7 +28,7 @@ void add_flag(CLI::App& app, CommandLineSettings& settings, const Option& option
   std::vector<std::string>& values = settings.flags[std::string(option.name)];
   CLI::Option* added = nullptr;
   if (option.type == OptionType::kSwitch) {
-    const char* turned = option.default_text == "on" ? "off" : "on";
+    const char* turned = turned_value(option);
     added = app.add_flag_callback(flag, [&values, turned] { values = {turned}; }, help);
   } else {
     const std::string value(option.flag.value);
@@ -30,10 +43,34 @@ void add_flag(CLI::App& app, CommandLineSettings& settings, const Option& option
 void add_setting_flags(CLI::App& app, CommandLineSettings& settings, FlagOffer command) {
   add_text(app, "--config", settings.config_file, "YAML file (docs/configuration.md)", "FILE");
   for (const Option& option : option_table()) {
-    const FlagOffer offer = option.flag.offer;
-    const bool is_offered = offer == FlagOffer::kByAll || offer == command;
-    if (!option.flag.name.empty() && is_offered) add_flag(app, settings, option);
+    if (is_offered(option, command)) add_flag(app, settings, option);
   }
+}
+
+size_t take_plain_flag(const Arguments& arguments, size_t index, FlagOffer command,
+                       CommandLineSettings* settings) {
+  const std::span<const Option> table = option_table();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Option& option) {
+    return option.flag.name == arguments[index] && is_offered(option, command);
+  });
+  if (found == table.end()) return 0;
+  std::vector<std::string>& values = settings->flags[std::string(found->name)];
+  // The parser has something to say to a repetition.
+  if (!values.empty() && !is_list(found->type)) return 0;
+  if (found->type == OptionType::kSwitch) {
+    values = {turned_value(*found)};
+    return 1;
+  }
+  if (!is_plain_word(arguments, index + 1)) return 0;
+  values.push_back(arguments[index + 1]);
+  return 2;
+}
+
+bool is_plain_word(const Arguments& arguments, size_t index) {
+  if (index >= arguments.size() || arguments[index].empty()) return false;
+  const char first = arguments[index].front();
+  return std::isalnum(static_cast<unsigned char>(first)) != 0 ||
+         std::string_view("/._~*").find(first) != std::string_view::npos;
 }
 
 bool is_given(const Option& option, const std::vector<std::string>& values) {

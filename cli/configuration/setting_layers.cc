@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "cli/configuration/config_file.h"
 #include "cli/configuration/option_table.h"
 #include "cli/configuration/setting_flags.h"
+
+extern char** environ;
 
 namespace cairn::cli {
 namespace {
@@ -38,7 +41,17 @@ void read_file(const CommandLineSettings& command_line, SettingLayers* layers) {
   if (file.has_resolved_rules) layers->resolved_rules = std::move(file.resolved_rules);
 }
 
+// Most environments have no variable of ours, and fifty names need not be made to see that.
+bool has_variables() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::string_view(*entry).substr(0, kEnvironmentPrefix.size()) == kEnvironmentPrefix)
+      return true;
+  }
+  return false;
+}
+
 void read_environment(SettingLayers* layers) {
+  if (!has_variables()) return;
   for (const Option& option : option_table()) {
     const std::string variable = environment_of(option);
     const char* text = std::getenv(variable.c_str());

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <new>
+#include <optional>
 #include <string_view>
 
 extern char** environ;
@@ -168,10 +169,13 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
       previous_sanitizer = text.substr(text.find('=') + 1);
       continue;
     }
+    // Most variables are the user's own.
     bool replaced = false;
-    for (const char* name : {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN",
-                             "CAIRN_HANDLING", "CAIRN_FDS", "CAIRN_ALLOW_IO_URING"}) {
-      replaced = replaced || is_variable(text, name);
+    if (text.substr(0, 6) == "CAIRN_") {
+      for (const char* name : {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN",
+                               "CAIRN_HANDLING", "CAIRN_FDS", "CAIRN_ALLOW_IO_URING"}) {
+        replaced = replaced || is_variable(text, name);
+      }
     }
     if (!replaced) environment.emplace_back(text);
   }
@@ -225,10 +229,13 @@ StartedProgram start_program(const ProgramStart& start) {
   std::vector<char*> shell_arguments = exec_words(shell);
   const RawStart raw = {start.path.c_str(), arguments.data(), shell_arguments.data(),
                         environment.data(), &start};
-  const SharedOutcome shared;
+  // A vforked child has our own memory.
+  ChildOutcome own;
+  std::optional<SharedOutcome> shared;
+  if (!start.scratch.empty()) shared.emplace();
   StartedProgram started;
-  if (ChildOutcome* outcome = shared.get(); outcome != nullptr) {
-    started.process = start.scratch.empty() ? vfork_child(raw, outcome) : fork_child(raw, outcome);
+  if (ChildOutcome* outcome = shared ? shared->get() : &own; outcome != nullptr) {
+    started.process = shared ? fork_child(raw, outcome) : vfork_child(raw, outcome);
     if (started.process >= 0 && outcome->error != 0) {
       while (::waitpid(started.process, nullptr, 0) < 0 && errno == EINTR) {
       }

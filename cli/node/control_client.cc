@@ -78,7 +78,7 @@ bool ControlClient::read_line(const ProgressCallback& progress, std::string* lin
     }
     if (ready[1].revents != 0 && progress && !progress(Json())) return false;
     if (ready[0].revents == 0) continue;
-    std::array<char, 16384> buffer{};
+    std::array<char, 4096> buffer{};
     const ssize_t count = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) fail_disconnected();

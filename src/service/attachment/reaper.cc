@@ -66,11 +66,12 @@ void Reaper::inherited(Owner old) {
 
 bool Reaper::wait_until_idle(int timeout_ms) {
   std::unique_lock lock(mutex_);
+  const auto is_idle = [this] { return stopping_ || (pending_.is_empty() && !busy_); };
+  // The usual case at the end of a run: the reaper's thread sleeps on.
+  if (is_idle()) return true;
   ++waiting_;
   changed_.notify_all();
-  const bool idle = changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] {
-    return stopping_ || (pending_.is_empty() && !busy_);
-  });
+  const bool idle = changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), is_idle);
   --waiting_;
   return idle;
 }
