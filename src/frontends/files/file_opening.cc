@@ -112,7 +112,8 @@ void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
   Object& object = actor.object(file.object);
   const ObjectHandling before = object.handling();
   const bool is_ruled = handling.home.has_value();
-  const bool was_ruled = object.mark(kMarkHomeRuled, is_ruled);
+  const bool was_ruled = object.is_marked(kMarkHomeRuled);
+  if (was_ruled != is_ruled) object.mark(kMarkHomeRuled, is_ruled);
   if (!is_ruled && !was_ruled && handling.policy == before.policy) handling.home = before.home;
   object.set_handling(handling);
   if (__builtin_expect(handling.parts == before.parts, 1)) return;
