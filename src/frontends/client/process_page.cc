@@ -16,8 +16,8 @@ bool is_vfork_child() {
 }
 
 void wipe_page_on_fork() {
-  // By a write: a read of a fresh page would cost a fault, and the first write another.
-  if (process_page.is_primed.fetch_add(0, std::memory_order_relaxed) != 0) return;
+  // A write, and not a read before the write: the page comes with one fault.
+  if (process_page.is_primed.fetch_or(0, std::memory_order_relaxed) != 0) return;
   sys::madvise(&process_page, sizeof process_page, MADV_WIPEONFORK);
   process_page.is_primed.store(1, std::memory_order_relaxed);
 }

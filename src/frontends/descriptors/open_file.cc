@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/descriptors/open_file.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 
 #include "base/check.h"
 #include "base/clock.h"
 
 namespace cairn {
+namespace {
+
+// Many programs announce sequential reads before they read (cat). Such advice bears fruit at the
+// first miss, which wakes the service by itself. Later it changes what the service fetches at once.
+// The service does nothing about the advices that are not named here.
+bool is_urgent_advice(const OpenFile& file, int advice) {
+  switch (advice) {
+    case POSIX_FADV_WILLNEED:
+    case POSIX_FADV_RANDOM:
+      return true;
+    case POSIX_FADV_NORMAL:
+    case POSIX_FADV_SEQUENTIAL:
+      return file.description->offset.load(std::memory_order_relaxed) != 0;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 std::uint32_t OpenFile::flags_in_kernel() const {
   const std::uint32_t known =
@@ -40,6 +61,8 @@ void tell_about(Actor& actor, OpenFile& file, AccessKind kind, const Advice& adv
                       object.handling().prefetch == PrefetchHint::kWillNeed;
   } else if (kind == AccessKind::kClose) {
     event.is_urgent = object.is_marked(kMarkFetchedFrom);
+  } else if (kind == AccessKind::kAdvice) {
+    event.is_urgent = is_urgent_advice(file, advice.advice);
   }
   event.owner = actor.self;
   memory.tell(event);

@@ -26,6 +26,10 @@ constinit Queue resting{};
 // Records of the newest chunk that were never used: nobody touches their pages before.
 constinit OpenFile* unused = nullptr;
 constinit OpenFile* unused_end = nullptr;
+// The first records of a process: a short program makes no mapping for the others.
+constexpr std::size_t kFirst = 8;
+alignas(OpenFile) constinit unsigned char first_records[kFirst * sizeof(OpenFile)] = {};
+constinit bool has_used_first = false;
 
 void push(OpenFile* file) {
   file->next_free = nullptr;
@@ -50,6 +54,12 @@ OpenFile* pop() {
 }
 
 bool grow() {
+  if (!has_used_first) {
+    has_used_first = true;
+    unused = reinterpret_cast<OpenFile*>(first_records);
+    unused_end = unused + kFirst;
+    return true;
+  }
   void* memory =
       sys::mmap(nullptr, kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (sys::is_error(memory)) return false;

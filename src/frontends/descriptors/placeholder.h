@@ -20,6 +20,12 @@ inline bool is_placeholder(int fd) {
 // gives none.
 bool place_placeholder(int fd, bool close_on_exec);
 
+// Closes the real descriptor `fd` and opens an O_PATH descriptor of its file, which `other` has
+// open as well. The kernel gives it the lowest free number: that is `fd`, unless another thread or
+// a signal handler was faster. One system call less than to keep the number. Returns the number or
+// -errno; `fd` is gone either way.
+int exchange_for_placeholder(int fd, int other, bool close_on_exec);
+
 // The number answers EBADF from here on: a placeholder stands there, or nothing.
 void refuse_descriptor(int fd);
 

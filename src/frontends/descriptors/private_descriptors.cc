@@ -27,7 +27,8 @@ constinit std::atomic<int> known_floor{0};
 constinit std::atomic<bool> in_place_seen{false};
 
 bool has_bit(int fd) {
-  if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kMax)) return false;
+  // A process without private descriptors leaves the pages of the table alone.
+  if (fd < 0 || fd > highest_private.load(std::memory_order_relaxed)) return false;
   return (private_bits[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1) != 0;
 }
 

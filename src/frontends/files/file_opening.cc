@@ -47,16 +47,45 @@ StoreStatus to_store_status(const struct ::statx& raw) {
   return status;
 }
 
+// A descriptor that the kernel has just opened.
+struct Opened {
+  int fd;
+  int flags;  // of the call
+  // It was opened with these flags and no others, and nobody knows its number yet.
+  bool is_ours_alone;
+};
+
+// The answer of F_GETFL. An open with everyday flags needs no question: the kernel keeps some of
+// them, forgets those of the creation, and adds one.
+int status_flags(const Opened& opened) {
+#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__)
+  constexpr int kLargeFile = 0100000;  // as the kernel has it: libc's own is 0
+#else
+  constexpr int kLargeFile = 0400000;
+#endif
+  constexpr int kKept = O_ACCMODE | O_APPEND | O_NONBLOCK | kLargeFile;
+  constexpr int kForgotten = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
+  static_assert((kKept & kForgotten) == 0);
+  if (opened.is_ours_alone && (opened.flags & ~(kKept | kForgotten)) == 0) {
+    const int flags = (opened.flags & kKept) | kLargeFile;
+    CAIRN_DCHECK(flags == sys::fcntl(opened.fd, F_GETFL));
+    return flags;
+  }
+#endif
+  return sys::fcntl(opened.fd, F_GETFL);
+}
+
 std::uint32_t withheld_of(std::uint32_t flags) {
   return OpenFile::withheld_flags(flags, (flags & O_ACCMODE) != O_RDONLY);
 }
 
 // The private descriptor must write at the offset we give, through the page cache: we do the
 // appending and the alignment ourselves.
-std::uint32_t take_over_flags(int fd) {
-  const auto flags = static_cast<std::uint32_t>(sys::fcntl(fd, F_GETFL));
+std::uint32_t take_over_flags(const Opened& opened) {
+  const auto flags = static_cast<std::uint32_t>(status_flags(opened));
   const std::uint32_t withheld = withheld_of(flags);
-  if (withheld != 0) sys::fcntl(fd, F_SETFL, static_cast<long>(flags & ~withheld));
+  if (withheld != 0) sys::fcntl(opened.fd, F_SETFL, static_cast<long>(flags & ~withheld));
   return flags;
 }
 
@@ -88,7 +117,8 @@ void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
   Object& object = actor.object(file.object);
   const ObjectHandling before = object.handling();
   const bool is_ruled = handling.home.has_value();
-  const bool was_ruled = object.mark(kMarkHomeRuled, is_ruled);
+  const bool was_ruled = object.is_marked(kMarkHomeRuled);
+  if (was_ruled != is_ruled) object.mark(kMarkHomeRuled, is_ruled);
   if (!is_ruled && !was_ruled && handling.policy == before.policy) handling.home = before.home;
   object.set_handling(handling);
   if (__builtin_expect(handling.parts == before.parts, 1)) return;
@@ -97,23 +127,49 @@ void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
   if (enter_through(access_of(actor, file)) == 0) leave_through(actor, file.object);
 }
 
-// Turns the real descriptor `fd` into a buffered one. Returns null and leaves `fd` alone when that
-// is not possible.
-OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& status,
-                            ObjectIndex known, const ObjectHandling& handling) {
-  CAIRN_DCHECK(fd >= 0 && fd < DescriptorTable::limit());
+// Puts a placeholder in the place of the real descriptor, or leaves a real one there when the
+// kernel gives none: then the record works on that. False: there is no number left for the file.
+bool place(Opened& opened, OpenFile& file) {
+  const int private_fd = file.private_fd();
+  const bool close_on_exec = (opened.flags & O_CLOEXEC) != 0;
+  if (!opened.is_ours_alone) {
+    if (place_placeholder(opened.fd, close_on_exec)) return true;
+  } else {
+    opened.fd = exchange_for_placeholder(opened.fd, private_fd, close_on_exec);
+    if (opened.fd >= 0 && opened.fd < DescriptorTable::limit()) return true;
+    if (opened.fd >= 0) sys::close(opened.fd);
+    opened.fd = sys::fcntl(private_fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+    if (opened.fd >= DescriptorTable::limit()) {
+      sys::close(opened.fd);
+      opened.fd = -EMFILE;
+    }
+    if (opened.fd < 0) return false;
+  }
+  PrivateDescriptors::remove(private_fd);
+  sys::close(private_fd);
+  const int access_mode = static_cast<int>(file.flags()) & O_ACCMODE;
+  new (file.backing_storage) PosixBacking(opened.fd, access_mode);
+  return true;
+}
+
+// Turns the real descriptor into a buffered one, at perhaps another number. Returns null and leaves
+// it alone when that is not possible; a number below 0 says that it is gone.
+OpenFile* buffer_descriptor(Opened& opened, const StoreStatus& status, ObjectIndex known,
+                            const ObjectHandling& handling) {
+  CAIRN_DCHECK(opened.fd >= 0 && opened.fd < DescriptorTable::limit());
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return nullptr;
   OpenFile* file = OpenFilePool::take();
   if (file == nullptr) return nullptr;
   actor->count(Counter::kOpens, 1);
-  const std::uint32_t flags = take_over_flags(fd);
+  const std::uint32_t flags = take_over_flags(opened);
   const int access_mode = static_cast<int>(flags & O_ACCMODE);
   // Replacing the real descriptor would drop this process's POSIX locks on the file: then it stays
   // where it is. So it does when the process has no numbers left.
-  int private_fd = fd;
-  if (!PosixLocks::is_locked(known)) private_fd = PrivateDescriptors::make(fd, close_on_exec);
-  if (private_fd < 0) private_fd = fd;
+  int private_fd = opened.fd;
+  if (!PosixLocks::is_locked(known))
+    private_fd = PrivateDescriptors::make(opened.fd, (opened.flags & O_CLOEXEC) != 0);
+  if (private_fd < 0) private_fd = opened.fd;
   file->backing = new (file->backing_storage) PosixBacking(private_fd, access_mode);
   file->may_read = access_mode != O_WRONLY;
   file->may_write = access_mode != O_RDONLY;
@@ -123,27 +179,27 @@ OpenFile* buffer_descriptor(int fd, bool close_on_exec, const StoreStatus& statu
     close_object(access_of(*actor, *file), file->may_write);
     is_ours = false;
   }
-  if (is_ours && private_fd != fd && !place_placeholder(fd, close_on_exec)) {
-    PrivateDescriptors::remove(private_fd);
-    sys::close(private_fd);
-    new (file->backing_storage) PosixBacking(fd, access_mode);
-  }
   if (!is_ours) {
-    discard_record(*file, fd);
-    restore_flags(fd, flags);
+    discard_record(*file, opened.fd);
+    restore_flags(opened.fd, flags);
+    return nullptr;
+  }
+  if (private_fd != opened.fd && !place(opened, *file)) {
+    (void)release_record(*file);
+    discard_record(*file, opened.fd);
     return nullptr;
   }
   CAIRN_DCHECK(file->index != DescriptionIndex::kNone && file->hold != HoldIndex::kNone);
   CAIRN_DCHECK(file->description->references.load(std::memory_order_relaxed) != 0);
   file->descriptors.store(1, std::memory_order_relaxed);
-  if (file->private_fd() == fd) PrivateDescriptors::note_file_in_place();
-  if (withheld_of(flags) != 0) make_twin(*file, close_on_exec);
-  if (file->may_write && is_guarded(private_fd, status))
+  if (file->private_fd() == opened.fd) PrivateDescriptors::note_file_in_place();
+  if (withheld_of(flags) != 0) make_twin(*file, (opened.flags & O_CLOEXEC) != 0);
+  if (file->may_write && is_guarded(file->private_fd(), status))
     actor->object(file->object).set(kObjectGuarded);
   note_direct_flag(*file);
   take_handling(*actor, *file, handling);
   tell_about(*actor, *file, AccessKind::kOpen);
-  DescriptorTable::set(fd, file);
+  DescriptorTable::set(opened.fd, file);
   return file;
 }
 
@@ -187,8 +243,11 @@ int keep_past_buffers(int fd, int flags) {
   return is_cut ? sys::truncate(DescriptorPath(fd).text, 0) : 0;
 }
 
-OpenFile* look_at(int fd, int flags, int* error, StoreStatus* seen = nullptr) {
+// Buffers the file if it is managed; null when it is not, or when `*error` says why it cannot be.
+OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
   *error = 0;
+  const int fd = opened.fd;
+  const int flags = opened.flags;
   Session& session = Session::instance();
   const std::uint32_t reclaims = session.has_memory() ? session.memory().objects().reclaims() : 0;
   struct ::statx raw;
@@ -220,10 +279,9 @@ OpenFile* look_at(int fd, int flags, int* error, StoreStatus* seen = nullptr) {
     handling.mode = BufferingMode::kAsync;
   }
   OpenFile* file = nullptr;
-  if (fd < DescriptorTable::limit())
-    file = buffer_descriptor(fd, (flags & O_CLOEXEC) != 0, status, known, handling);
+  if (fd < DescriptorTable::limit()) file = buffer_descriptor(opened, status, known, handling);
   // A table is full: then everybody works on the file through the kernel.
-  if (file == nullptr) *error = keep_past_buffers(fd, flags);
+  if (file == nullptr) *error = opened.fd < 0 ? opened.fd : keep_past_buffers(fd, flags);
   return file;
 }
 
@@ -272,17 +330,19 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
   if (!looks) return fd;
   StoreStatus status;
   int error = 0;
-  OpenFile* file = look_at(fd, flags, &error, &status);
+  Opened opened{.fd = fd, .flags = flags, .is_ours_alone = true};
+  OpenFile* file = look_at(opened, &error, &status);
   if (__builtin_expect(error < 0, 0)) {
-    sys::close(fd);
+    if (opened.fd >= 0) sys::close(opened.fd);
     return error;
   }
   if (!truncates) {
-    if ((flags & O_TRUNC) != 0 && file != nullptr) follow_truncation(*file, fd);
-    return fd;
+    if ((flags & O_TRUNC) != 0 && file != nullptr) follow_truncation(*file, opened.fd);
+    return opened.fd;
   }
-  if (file != nullptr && (flags & O_CREAT) != 0 && is_fresh(*file, status, began_ns)) return fd;
-  return truncate_opened(fd, file);
+  const bool is_new = file != nullptr && (flags & O_CREAT) != 0;
+  if (is_new && is_fresh(*file, status, began_ns)) return opened.fd;
+  return truncate_opened(opened.fd, file);
 }
 
 int truncate_opened(int fd, OpenFile* file) {
@@ -300,7 +360,9 @@ int truncate_opened(int fd, OpenFile* file) {
 
 int manage_opened(int fd, int flags) {
   int error = 0;
-  if (Session::instance().is_configured() && !is_never_buffered(flags)) look_at(fd, flags, &error);
+  Opened opened{.fd = fd, .flags = flags, .is_ours_alone = false};
+  if (Session::instance().is_configured() && !is_never_buffered(flags)) look_at(opened, &error);
+  CAIRN_DCHECK(opened.fd == fd);
   return error;
 }
 

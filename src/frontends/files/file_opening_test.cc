@@ -69,6 +69,43 @@ TEST_F(FileOpening, BuffersAManagedFileBehindAPlaceholder) {
   EXPECT_EQ(DescriptorTable::find(fd), nullptr);
 }
 
+TEST_F(FileOpening, KnowsTheFlagsThatTheKernelKeeps) {
+  for (const int more : {0, O_APPEND, O_NONBLOCK, O_NOCTTY, O_CLOEXEC, O_SYNC,
+                         O_NOFOLLOW | O_APPEND, O_EXCL | O_CREAT}) {
+    for (const int access : {O_RDONLY, O_WRONLY, O_RDWR}) {
+      const int flags = access | more | ((more & O_EXCL) != 0 ? 0 : O_CREAT);
+      const std::string plain = root_ + "/flags.skip";
+      const int native = ::open(plain.c_str(), flags, 0644);
+      const int fd = open("flags", flags);
+      ASSERT_GE(native, 0);
+      ASSERT_GE(fd, 0);
+      const OpenFile* file = DescriptorTable::find(fd);
+      ASSERT_NE(file, nullptr);
+      EXPECT_EQ(file->flags(), static_cast<unsigned>(::fcntl(native, F_GETFL)))
+          << std::hex << flags;
+      EXPECT_EQ(::fcntl(fd, F_GETFD), ::fcntl(native, F_GETFD)) << std::hex << flags;
+      ::close(native);
+      EXPECT_EQ(close_tracked(fd), 0);
+      ::unlink(plain.c_str());
+      ::unlink((root_ + "/flags").c_str());
+    }
+  }
+}
+
+TEST_F(FileOpening, TakesTheLowestFreeNumber) {
+  const int expected = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(expected);
+  const int fd = open("lowest", O_RDWR | O_CREAT);
+  EXPECT_EQ(fd, expected);
+  const int next = open("lowest", O_RDONLY);
+  EXPECT_EQ(next, expected + 1);
+  EXPECT_EQ(close_tracked(fd), 0);
+  const int again = open("lowest", O_RDONLY);
+  EXPECT_EQ(again, expected);
+  EXPECT_EQ(close_tracked(again), 0);
+  EXPECT_EQ(close_tracked(next), 0);
+}
+
 TEST_F(FileOpening, LeavesWhatIsNotManagedAlone) {
   const int excluded = open("b.skip", O_RDWR | O_CREAT);
   const int device = open_managed(AT_FDCWD, "/dev/null", O_RDWR, 0);

@@ -55,6 +55,7 @@ void keep_inherited_through() {
     DescriptorTable::take(fd);
   });
   if (!KernelFiles::any()) return;
+  PathFilter::resolve();
   // The parent keeps those in its own name, and may end before this child.
   for_each_kernel_descriptor([](int fd) {
     StoreStatus status;

@@ -41,12 +41,13 @@ bool is_never_buffered(int flags) {
 
 bool is_candidate(int fd, const struct ::statx& raw, const ObjectKey& key, ObjectIndex* known) {
   if (!S_ISREG(raw.stx_mode)) return false;
-  PathFilter::resolve();
   Session& session = Session::instance();
   if (session.attach() && session.memory().objects().live_count() > 0) {
     *known = session.memory().objects().find(key);
     if (*known != ObjectIndex::kNone) return true;
   }
+  // Not before: a short program that reads a known file does without these four system calls.
+  PathFilter::resolve();
   // A process that does not see the table of objects cannot tell whether another name of the file
   // is a managed one.
   if (session.standing() == Standing::kUnserved && raw.stx_nlink > 1) return true;

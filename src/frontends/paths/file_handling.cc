@@ -30,6 +30,7 @@ void FileHandling::configure(const char* bits, std::uint32_t run) {
 ObjectHandling FileHandling::of(const NodeMemory& memory, int fd, std::uint64_t size, int flags) {
   const ObjectHandling otherwise = default_handling(memory);
   if (memory.rules().is_empty()) return otherwise;
+  PathFilter::resolve();
   char path[PATH_MAX];
   RuleQuestion question;
   question.below = PathFilter::place_of(fd, path, sizeof path);

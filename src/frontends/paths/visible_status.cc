@@ -34,10 +34,10 @@ timespec to_time(const statx_timestamp& time) {
 
 // False when the kernel's answer may be older than the object's: a reclaim or a store came between
 // the answer and the look here. A second answer of the kernel is right.
-bool overlay(struct ::statx& status, const ObjectKey& key, ObjectIndex index) {
+bool overlay(struct ::statx& status, const StoreStamp& stamp, const ObjectKey& key,
+             ObjectIndex index) {
   CAIRN_DCHECK(index != ObjectIndex::kNone && S_ISREG(status.stx_mode));
   const Object& object = Session::instance().memory().objects().at(index);
-  const StoreStamp stamp = stamp_of(status);
   const VisibleStamp visible = visible_stamp(object, stamp);
   if (!object.is_of(key) || !object.has(kObjectLive)) return false;
   const bool is_kernels = visible.size == stamp.size && visible.mtime_ns == stamp.mtime_ns;
@@ -50,8 +50,8 @@ bool overlay(struct ::statx& status, const ObjectKey& key, ObjectIndex index) {
                           visible.mtime_ns >= object.mtime_ns.load(std::memory_order_acquire);
   status.stx_size = visible.size;
   status.stx_blocks += visible.extra_blocks_512;
-  set_time(status.stx_mtime, visible.mtime_ns);
-  set_time(status.stx_ctime, visible.ctime_ns);
+  if (visible.mtime_ns != stamp.mtime_ns) set_time(status.stx_mtime, visible.mtime_ns);
+  if (visible.ctime_ns != stamp.ctime_ns) set_time(status.stx_ctime, visible.ctime_ns);
   return is_through || agrees || !is_kernels;
 }
 
@@ -88,7 +88,8 @@ bool may_need_overlay() {
   // A forked child attaches here, if it has not: its parent and others may have buffered the file
   // in question.
   Session& session = Session::instance();
-  return session.is_configured() && session.attach() && session.memory().objects().live_count() > 0;
+  const bool is_served = session.is_attached() || (session.is_configured() && session.attach());
+  return is_served && session.memory().objects().live_count() > 0;
 }
 
 ObjectIndex object_of(const struct ::statx& status) {
@@ -113,8 +114,8 @@ int visible_statx_of(int directory, const char* path, int flags, unsigned mask,
     const ObjectIndex index = objects.find(key);
     // The object may have settled and gone between the kernel's answer and the look here: then that
     // answer is old.
-    const bool is_done =
-        index != ObjectIndex::kNone ? overlay(*result, key, index) : objects.live_count() >= live;
+    const bool is_done = index != ObjectIndex::kNone ? overlay(*result, stamp, key, index)
+                                                     : objects.live_count() >= live;
     if (is_done || attempt == 3) return 0;
   }
 }

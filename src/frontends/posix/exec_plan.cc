@@ -132,8 +132,10 @@ void store_before_use(int fd) {
   // A forked child that has not attached can look into its parent's mapping of the memory; only a
   // question needs an attachment.
   Session& session = Session::instance();
-  if (session.standing() == Standing::kUnserved && PathFilter::manages(fd))
-    (void)session.use_unserved(fd);
+  if (session.standing() == Standing::kUnserved) {
+    PathFilter::resolve();
+    if (PathFilter::manages(fd)) (void)session.use_unserved(fd);
+  }
   if (!session.has_memory() || session.memory().objects().live_count() == 0) return;
   StoreStatus status;
   if (store_status(fd, &status) < 0) return;

@@ -48,16 +48,19 @@ struct AccessEvent {
   Owner owner;                   // who tells it
   AccessKind kind = AccessKind::kNone;
   std::uint8_t advice = 0;
-  bool is_urgent = false;  // of an open or a close: the service has to do something about it
+  // of an open, a close or an advice: the service has to do something about it
+  bool is_urgent = false;
 };
 
 class EventRing {
  public:
   static constexpr std::uint32_t kEntries = 2048;
   static_assert((kEntries & (kEntries - 1)) == 0, "places go on where 32 bits end");
+  static constexpr std::uint32_t kHalf = kEntries / 2;
 
   // Returns whether the reader is to be woken for it: something is to be done about it at once, or
-  // half of the ring is full since it was woken last.
+  // it fills one half of the ring. The first event of a process wakes nobody: a short program that
+  // reads a small file does not pay for a thread of the service.
   bool put(const AccessEvent& event) {
     const std::uint32_t place = head_.fetch_add(1, std::memory_order_acq_rel);
     Entry& entry = entries_[place % kEntries];
@@ -72,7 +75,7 @@ class EventRing {
     entry.owner.store(event.owner.bits(), std::memory_order_release);
     entry.check.store(check_of(place, event), std::memory_order_release);
     entry.tag.store(tag_of(place, event), std::memory_order_release);
-    return is_urgent(event) || place % (kEntries / 2) == 0;
+    return is_urgent(event) || place % kHalf == kHalf - 1;
   }
 
   std::uint32_t head() const { return head_.load(std::memory_order_acquire); }
@@ -120,7 +123,7 @@ class EventRing {
 
   static bool is_urgent(const AccessEvent& event) {
     return (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kFirstUse) ||
-           event.kind == AccessKind::kAdvice || event.is_urgent;
+           event.is_urgent;
   }
   static std::uint64_t sequence_of(std::uint32_t place) { return std::uint64_t{place} + 1; }
   static std::uint64_t tag_of(std::uint32_t place, const AccessEvent& event) {

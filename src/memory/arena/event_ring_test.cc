@@ -60,7 +60,7 @@ TEST_F(EventRingTest, WhatWasOverwrittenIsLost) {
 }
 
 TEST_F(EventRingTest, TheReaderIsWokenForMissesAndForHalfARing) {
-  EXPECT_TRUE(ring_->put(event_at(0))) << "the first place of a half";
+  EXPECT_FALSE(ring_->put(event_at(0))) << "a short program is heard of at its end";
   EXPECT_FALSE(ring_->put(event_at(1)));
   EXPECT_TRUE(ring_->put(event_at(2, AccessKind::kMiss)));
   EXPECT_TRUE(ring_->put(event_at(3, AccessKind::kFirstUse)));

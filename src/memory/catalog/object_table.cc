@@ -19,6 +19,8 @@ ObjectIndex ObjectTable::find(const ObjectKey& key) const {
   };
   const HashPosition position = position_of(key);
   const std::uint32_t guessed = hash_.guess_by_tag(position);
+  // A finder goes on to the times, in the record's second line: both lines come at once.
+  __builtin_prefetch(&at(static_cast<ObjectIndex>(guessed)).mtime_ns);
   // A live record is one of the table's.
   if (__builtin_expect(is_of_key(guessed), 1)) return static_cast<ObjectIndex>(guessed);
   const std::uint32_t found = hash_.find(position, is_of_key);
