@@ -169,7 +169,7 @@ void Prefetcher::carry_by_heat(ObjectIndex object, std::uint64_t offset, std::ui
   changed_.notify_all();
 }
 
-void Prefetcher::on_deaths() {
+void Prefetcher::on_deaths(const StreamEnds&) {
   const std::lock_guard lock(mutex_);
   streams_.forget_dead();
   if (streams_.size() == 0 && !awaits_reader_) {

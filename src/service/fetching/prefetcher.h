@@ -76,7 +76,7 @@ class Prefetcher final : public AccessObserver {
 
   void on_accesses(std::span<const ToldAccess> batch) override;
   // The reads of the dead are not expected any more.
-  void on_deaths() override;
+  void on_deaths(const StreamEnds& ends) override;
   // Carries out a decision of a HeatPlacer: a part of a file that a program has open is to be in
   // this tier.
   void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,

@@ -146,7 +146,7 @@ void HeatTable::end(ObjectIndex object, std::int64_t now_ns) {
   if (placer_ != nullptr) placer_->forget(object);
 }
 
-void HeatTable::on_deaths() {
+void HeatTable::on_deaths(const StreamEnds&) {
   const std::lock_guard lock(mutex_);
   for (auto at = open_.begin(); at != open_.end();) {
     if (memory_.descriptions().is_held(static_cast<DescriptionIndex>(at->first), at->second)) {

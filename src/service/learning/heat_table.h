@@ -40,7 +40,7 @@ class HeatTable final : public AccessObserver {
   void on_accesses(std::span<const ToldAccess> batch) override;
 
   // Processes have died: descriptions that were theirs alone are closed.
-  void on_deaths() override;
+  void on_deaths(const StreamEnds& ends) override;
 
   // Descriptions that are followed: at most as many as the node has records of them.
   std::size_t open_count() const;

@@ -86,10 +86,10 @@ TEST_F(HeatTableTest, WhatIsFollowedIsBounded) {
 TEST_F(HeatTableTest, ADeadParentsFileIsOpenWhileAChildHasIt) {
   const DescriptionIndex description = describe(0);
   tell(AccessKind::kOpen, kParent, raw(description));
-  table_.on_deaths();
+  table_.on_deaths({});
   EXPECT_EQ(table_.open_count(), 1U) << "somebody holds the description";
   memory_.descriptions().release(hold_, memory_.owners().current(kParent));
-  table_.on_deaths();
+  table_.on_deaths({});
   EXPECT_EQ(table_.open_count(), 0U);
 }
 

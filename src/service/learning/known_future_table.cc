@@ -58,10 +58,10 @@ void KnownFutureTable::on_accesses(std::span<const ToldAccess> batch) {
       // A file without an order may have the number of one that had.
       files_.erase(told.event.object);
       end(stream_of(told).followed);
-      streams_.erase(told.stream());
+      streams_.erase(told.stream_number());
       (void)stream_of(told);
     } else if (told.event.kind == AccessKind::kClose) {
-      const auto found = streams_.find(told.stream());
+      const auto found = streams_.find(told.stream_number());
       if (found == streams_.end()) continue;
       end(found->second.followed);
       streams_.erase(found);
@@ -76,7 +76,7 @@ KnownFutureTable::Stream& KnownFutureTable::stream_of(const ToldAccess& told) {
   // Streams of files without an order are met again at their next read.
   if (streams_.size() >= kStreamsMax)
     std::erase_if(streams_, [](const auto& entry) { return entry.second.followed == nullptr; });
-  Stream& stream = streams_[told.stream()];
+  Stream& stream = streams_[told.stream_number()];
   if (stream.object != told.event.object) {
     end(stream.followed);
     stream.object = told.event.object;
@@ -147,12 +147,12 @@ void KnownFutureTable::found(const ToldAccess& told, RepeatedOrder order) {
   if (!make_room_for_found()) return;
   auto runs = std::make_shared<const std::vector<BlockRun>>(std::move(order.runs));
   found_[told.event.object] = {memory_.objects().at(told.event.object).key(), runs};
-  beginnings_.push_back({told.stream(), told.event.cycles, runs, order.at});
+  beginnings_.push_back({told.stream_number(), told.event.cycles, runs, order.at});
 }
 
 void KnownFutureTable::begin_found(Stream& stream, const ToldAccess& told) {
   for (const Beginning& beginning : beginnings_) {
-    if (beginning.stream == told.stream() && beginning.cycles == told.event.cycles)
+    if (beginning.stream == told.stream_number() && beginning.cycles == told.event.cycles)
       return begin_found(stream, run_of(told.event), beginning.order, beginning.at);
   }
 }
@@ -381,7 +381,7 @@ void KnownFutureTable::drop_refuted() {
   }
 }
 
-void KnownFutureTable::on_deaths() {
+void KnownFutureTable::on_deaths(const StreamEnds&) {
   const std::lock_guard lock(mutex_);
   for (auto at = streams_.begin(); at != streams_.end();) {
     if (memory_.owners().is_alive(at->second.owner)) {

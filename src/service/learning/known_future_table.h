@@ -65,7 +65,7 @@ class KnownFutureTable final : public AccessObserver {
 
   void on_accesses(std::span<const ToldAccess> batch) override;
   // Processes have died: what they were to read is not wanted any more.
-  void on_deaths() override;
+  void on_deaths(const StreamEnds& ends) override;
 
   // Sets `until_use` of each block.
   void look_up(std::span<BlockView> blocks) const;

@@ -65,7 +65,7 @@ std::uint64_t key_of(const ObjectKey& key) {
   return (mixed ^ (mixed >> 32) ^ static_cast<std::uint64_t>(key.id.birth_ns)) * kGolden;
 }
 
-// The open description of a stream (ToldAccess::stream()).
+// The open description of a stream (ToldAccess::stream_number()).
 std::uint32_t description_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream); }
 
 }  // namespace
@@ -79,7 +79,7 @@ void ReadStreams::take(const ToldAccess& told) {
   if (kind == AccessKind::kOpen) {
     Stream& stream = open(told);
     stream.order.note_open();
-    list(stream, told.stream());
+    list(stream, told.stream_number());
     return;
   }
   if (!is_read(kind) && kind != AccessKind::kAdvice) return;
@@ -91,13 +91,13 @@ void ReadStreams::take(const ToldAccess& told) {
   } else {
     read(*stream, told);
   }
-  list(*stream, told.stream());
+  list(*stream, told.stream_number());
 }
 
 // Streams are known from their open on; one whose open was lost, or that a child has taken over, is
 // met when it reads.
 ReadStreams::Stream* ReadStreams::stream_of(const ToldAccess& told) {
-  const auto found = streams_.find(told.stream());
+  const auto found = streams_.find(told.stream_number());
   const bool is_known = found != streams_.end() && found->second->object == told.event.object;
   if (!is_known && told.event.kind == AccessKind::kHit) return nullptr;
   Stream& stream = is_known ? *found->second : open(told);
@@ -112,11 +112,11 @@ ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
   fresh->owner = told.event.owner;
   fresh->descriptor = told.event.descriptor;
   fresh->used = events_;
-  std::unique_ptr<Stream>& place = streams_[told.stream()];
+  std::unique_ptr<Stream>& place = streams_[told.stream_number()];
   if (place != nullptr) {
     closed_.push_back(place->object);
   } else {
-    of_description_.emplace(description_of(told.stream()), told.stream());
+    of_description_.emplace(description_of(told.stream_number()), told.stream_number());
   }
   place = std::move(fresh);
   CAIRN_CHECK(of_description_.size() == streams_.size());
@@ -139,7 +139,7 @@ void ReadStreams::close(const ToldAccess& told) {
     const auto found = streams_.find(number);
     CAIRN_CHECK(found != streams_.end());
     // Another process may have described another file with the same number since.
-    if (number == told.stream() || found->second->object == told.event.object) end(found);
+    if (number == told.stream_number() || found->second->object == told.event.object) end(found);
   }
 }
 
@@ -242,7 +242,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   }
   stream.blocks_per_read = std::min(run.count, kBlocksPerReadMax);
   foresee(stream);
-  read_on(stream, told.stream(), stream.blocks_per_read);
+  read_on(stream, told.stream_number(), stream.blocks_per_read);
 }
 
 // Repeated reads matter to replacement, once blocks leave.

@@ -19,6 +19,7 @@
 #include "service/learning/known_future_table.h"
 #include "service/learning/learned_replacement.h"
 #include "service/learning/order_declarations.h"
+#include "service/learning/stream_table.h"
 #include "service/learning/trace_recorder.h"
 
 namespace cairn::node {
@@ -49,6 +50,7 @@ class Learners {
   const NodeConfig& config_;
   const NodeMemory& memory_;
   const PlacementEngine& placement_;
+  StreamTable streams_;
   OrderDeclarations declarations_;
   KnownFutureTable future_;
   std::unique_ptr<LearnedReplacement> learned_;
