@@ -150,7 +150,8 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   Programs programs(memory_, make_files(std::mt19937_64(seed)), seed);
   const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
   DeclaredOrders orders;
-  ReadStreams streams(memory_);
+  StreamTable table(memory_);
+  ReadStreams streams(memory_, table);
   KnownFutureTable future(memory_);
   LearnedReplacement learned(memory_, "ws-plus", 10);
   HeatTable heat(memory_, directory_);
@@ -170,12 +171,13 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   std::vector<ToldAccess> batch(kBatch);
   for (std::uint64_t told = 0; told < events; told += kBatch) {
     std::generate(batch.begin(), batch.end(), [&] { return programs.next(); });
+    table.follow(batch);
     for (const ToldAccess& each : batch) streams.take(each);
-    for (WantedBlocks wanted; streams.next(16, &wanted);) streams.note_fetched(wanted.stream);
-    streams.take_closed([](ObjectIndex) {});
+    for (WantedBlocks wanted; streams.next(16, &wanted);) ReadStreams::note_fetched(wanted);
     future.on_accesses(batch);
     learned.on_accesses(batch);
     heat.on_accesses(batch);
+    table.forget_ended();
     if (told / kBatch % 256 != 0) continue;
     const std::size_t now = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
     most = std::max(most, now > before ? now - before : 0);

@@ -16,7 +16,8 @@
 // description outlives the streams that end for want of room or with a process.
 //
 // A learner keeps its state of a stream in a StreamSlot, drops the state when the batch names the
-// stream among its ends, and may keep weak pointers to it. What a learner remembers of a file, of a
+// stream among its ends. A state that derives from std::enable_shared_from_this may have weak
+// pointers to it elsewhere. What a learner remembers of a file, of a
 // process, of a tier or of a declared order is knowledge, which outlives streams; the learner keeps
 // that itself.
 //
@@ -99,11 +100,15 @@ class StreamTable {
 
 // The states that one learner keeps of the streams, one of each stream at most.
 //
-// Thread safety: none; as the learner says. Ownership: the streams own the states.
+// Thread safety: none; as the learner says. Ownership: the streams own the states; none of them
+// outlives the slot.
 template <typename State>
 class StreamSlot {
  public:
   explicit StreamSlot(StreamTable& table) : table_(table), number_(table.add_slot()) {}
+  ~StreamSlot() {
+    table_.for_each([this](AccessStream& stream) { stream.states_[number_].reset(); });
+  }
   StreamSlot(const StreamSlot&) = delete;
   StreamSlot& operator=(const StreamSlot&) = delete;
 
@@ -116,10 +121,6 @@ class StreamSlot {
     stream.states_[number_] = std::shared_ptr<State>(std::make_unique<State>());
     ++size_;
     return *find(stream);
-  }
-  // To hold beside the stream, without keeping the state alive.
-  std::weak_ptr<State> weak(const AccessStream& stream) const {
-    return std::static_pointer_cast<State>(stream.states_[number_]);
   }
   void drop(AccessStream& stream) {
     CAIRN_CHECK(find(stream) != nullptr);

@@ -105,7 +105,10 @@ TEST_F(StreamTableTest, TheNextFileOfANumberEndsTheStreamWhoseCloseWasLost) {
 }
 
 TEST_F(StreamTableTest, StatesLastUntilAllHaveSeenTheEnd) {
-  StreamSlot<int> numbers(table_);
+  struct Number : std::enable_shared_from_this<Number> {
+    int value = 0;
+  };
+  StreamSlot<Number> numbers(table_);
   StreamSlot<std::vector<int>> lists(table_);
   std::array batch = {told(AccessKind::kOpen, kParent, 7), told(AccessKind::kMiss, kParent, 7),
                       told(AccessKind::kClose, kParent, 7), told(AccessKind::kOpen, kParent, 7)};
@@ -114,13 +117,13 @@ TEST_F(StreamTableTest, StatesLastUntilAllHaveSeenTheEnd) {
   EXPECT_EQ(batch[1].stream, &stream);
   EXPECT_NE(batch[3].stream, &stream);
   EXPECT_EQ(numbers.find(stream), nullptr);
-  numbers.make(stream) = 5;
+  numbers.make(stream).value = 5;
   lists.make(stream).push_back(6);
-  EXPECT_EQ(*numbers.find(stream), 5);
+  EXPECT_EQ(numbers.find(stream)->value, 5);
   int sum = 0;
-  numbers.for_each([&](int number) { sum += number; });
+  numbers.for_each([&](const Number& number) { sum += number.value; });
   EXPECT_EQ(sum, 5) << "its end comes later in the batch";
-  const std::weak_ptr<int> weak = numbers.weak(stream);
+  const std::weak_ptr<Number> weak = numbers.find(stream)->weak_from_this();
   ASSERT_EQ(batch[2].ends.streams, std::vector<AccessStream*>{&stream});
   numbers.drop(stream);
   EXPECT_TRUE(weak.expired());

@@ -34,6 +34,7 @@ class Learners {
   // Null when blocks leave in the order of their last use, which nobody has to learn.
   const LearnedReplacement* learned() const { return learned_.get(); }
   EventReader& events() { return events_; }
+  StreamTable& streams() { return streams_; }
   OrderDeclarations& declarations() { return declarations_; }
   HeatTable& heat() { return heat_; }
   TraceRecorder& recorder() { return recorder_; }
