@@ -152,7 +152,7 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   DeclaredOrders orders;
   StreamTable table(memory_);
   ReadStreams streams(memory_, table);
-  KnownFutureTable future(memory_);
+  KnownFutureTable future(memory_, table);
   LearnedReplacement learned(memory_, "ws-plus", 10);
   HeatTable heat(memory_, directory_);
   future.follow(&orders, [](const ToldAccess&) { return std::string(); });

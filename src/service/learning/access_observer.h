@@ -30,11 +30,6 @@ struct ToldAccess {
   StreamEnds ends;     // before it; of a close: with it
 
   std::uint16_t slot() const { return event.owner.slot(); }
-  // Names the open description within the process that reported the access; descriptions of
-  // different processes have different numbers.
-  std::uint64_t stream_number() const {
-    return std::uint64_t{event.owner.bits()} << 32 | raw(event.stream);
-  }
 };
 
 class AccessObserver {

@@ -29,7 +29,7 @@ Learners::Learners(const NodeConfig& config, const NodeMemory& memory, const Cli
       memory_(memory),
       placement_(placement),
       streams_(memory),
-      future_(memory),
+      future_(memory, streams_),
       learned_(learned_replacement(memory, config)),
       events_(memory, streams_, config.events_keep_percent),
       balancer_(memory, clients,
