@@ -67,7 +67,7 @@ class Programs {
   ToldAccess open(Reader& reader) {
     reader.object = files_[std::min(random_() % files_.size(), random_() % files_.size())];
     reader.blocks = memory_.objects().at(reader.object).size.load() / kBlockBytes;
-    reader.stream = stream_++ % memory_.descriptions().capacity();
+    reader.stream = 1 + stream_++ % (memory_.descriptions().capacity() - 1);  // 0 is none
     reader.pattern = static_cast<Pattern>(random_() % static_cast<unsigned>(Pattern::kCount));
     reader.place = 0;
     reader.left = 100 + random_() % 20'000;
