@@ -15,14 +15,16 @@
 // The table follows the open descriptions as well, whose streams may be of several processes. A
 // description outlives the streams that end for want of room or with a process.
 //
-// A learner keeps its state of a stream in a StreamSlot, drops the state when the batch names the
-// stream among its ends. A state that derives from std::enable_shared_from_this may have weak
-// pointers to it elsewhere. What a learner remembers of a file, of a
-// process, of a tier or of a declared order is knowledge, which outlives streams; the learner keeps
-// that itself.
+// A learner keeps its state of a stream in a StreamSlot, and drops the state when the batch names
+// the stream among its ends. A state that derives from std::enable_shared_from_this may have weak
+// pointers to it elsewhere. What a learner remembers of a file (HeatTable's maps,
+// KnownFutureTable's found orders and opened files, NodeKnowledge), of a segment
+// (LearnedReplacement), of a declared order (DeclaredOrders) or of a recording (TraceRecorder) is
+// knowledge, which outlives streams; the learner keeps that itself. docs/architecture.md lists
+// these tables and their reasons.
 //
-// Thread safety: the thread of the event reader calls all functions. Ownership: owns the streams;
-// borrows the memory; outlives the slots.
+// Thread safety: the thread of the event reader calls all functions, once it runs. Ownership: owns
+// the streams; borrows the memory; outlives the slots.
 #pragma once
 
 #include <cstddef>
