@@ -67,7 +67,7 @@ class Programs {
   ToldAccess open(Reader& reader) {
     reader.object = files_[std::min(random_() % files_.size(), random_() % files_.size())];
     reader.blocks = memory_.objects().at(reader.object).size.load() / kBlockBytes;
-    reader.stream = stream_++ % memory_.descriptions().capacity();
+    reader.stream = 1 + stream_++ % (memory_.descriptions().capacity() - 1);  // 0 is none
     reader.pattern = static_cast<Pattern>(random_() % static_cast<unsigned>(Pattern::kCount));
     reader.place = 0;
     reader.left = 100 + random_() % 20'000;
@@ -150,8 +150,9 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   Programs programs(memory_, make_files(std::mt19937_64(seed)), seed);
   const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
   DeclaredOrders orders;
-  ReadStreams streams(memory_);
-  KnownFutureTable future(memory_);
+  StreamTable table(memory_);
+  ReadStreams streams(memory_, table);
+  KnownFutureTable future(memory_, table);
   LearnedReplacement learned(memory_, "ws-plus", 10);
   HeatTable heat(memory_, directory_);
   future.follow(&orders, [](const ToldAccess&) { return std::string(); });
@@ -170,12 +171,13 @@ TEST_F(Learner, KeepsWithinItsMemory) {
   std::vector<ToldAccess> batch(kBatch);
   for (std::uint64_t told = 0; told < events; told += kBatch) {
     std::generate(batch.begin(), batch.end(), [&] { return programs.next(); });
+    table.follow(batch);
     for (const ToldAccess& each : batch) streams.take(each);
-    for (WantedBlocks wanted; streams.next(16, &wanted);) streams.note_fetched(wanted.stream);
-    streams.take_closed([](ObjectIndex) {});
+    for (WantedBlocks wanted; streams.next(16, &wanted);) ReadStreams::note_fetched(wanted);
     future.on_accesses(batch);
     learned.on_accesses(batch);
     heat.on_accesses(batch);
+    table.forget_ended();
     if (told / kBatch % 256 != 0) continue;
     const std::size_t now = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
     most = std::max(most, now > before ? now - before : 0);

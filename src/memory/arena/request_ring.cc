@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/arena/request_ring.h"
 
-#include "base/check.h"
+#include <algorithm>
 
 namespace cairn {
 namespace {
@@ -26,16 +26,6 @@ std::optional<RequestRing::Place> RequestRing::reserve(Owner self) const {
 
 void RequestRing::announce(std::uint32_t slot) const {
   table_->asked[slot / 64].fetch_or(bit_of(slot), std::memory_order_seq_cst);
-}
-
-// Only the service clears the word, so the next client rings for one that died before it could.
-void RequestRing::ring_if_asleep() const {
-  if (table_->is_sleeping.load(std::memory_order_seq_cst) != 0) ring();
-}
-
-void RequestRing::ring() const {
-  table_->bell.fetch_add(1, std::memory_order_acq_rel);
-  futex_wake(table_->bell);
 }
 
 RequestRing::Waited RequestRing::look(const Place& place, std::int32_t* result) const {
@@ -71,22 +61,6 @@ std::optional<RequestRing::Taken> RequestRing::take_slot(std::uint32_t slot,
   return taken;
 }
 
-void RequestRing::answer(const Place& taken, std::int32_t result, const OwnerTable& owners) const {
-  CAIRN_CHECK(taken.slot < slots_);
-  CAIRN_DCHECK(taken.word.stage() == RequestStage::kTaken);
-  if (word(taken.slot) != taken.word) return;
-  table_->slots[taken.slot].result.store(result, std::memory_order_relaxed);
-  const RequestWord answered = taken.word.at(RequestStage::kAnswered);
-  if (!change(taken.slot, taken.word, answered)) return;
-  // A death advances the generation before the sweep looks at the slot: the sweep sees the answer,
-  // or we see the death.
-  if (!owners.is_alive(taken.word.owner())) {
-    (void)change(taken.slot, answered, answered.freed());
-    return;
-  }
-  futex_wake(table_->slots[taken.slot].word);
-}
-
 // A client that saw the ring open had asked before this store, and may not have announced it yet.
 // So the service looks at every slot once more.
 void RequestRing::close() const {
@@ -97,12 +71,11 @@ void RequestRing::close() const {
 }
 
 void RequestRing::sleep(std::uint32_t heard, int timeout_ms) const {
-  table_->is_sleeping.store(1, std::memory_order_seq_cst);
-  bool has_come = false;
-  for (const std::atomic<std::uint64_t>& asked : table_->asked)
-    has_come = has_come || asked.load(std::memory_order_seq_cst) != 0;
-  if (!has_come) futex_wait(table_->bell, heard, timeout_ms);
-  table_->is_sleeping.store(0, std::memory_order_seq_cst);
+  table_->bell.sleep(heard, timeout_ms, [this] {
+    return std::any_of(table_->asked.begin(), table_->asked.end(), [](const auto& asked) {
+      return asked.load(std::memory_order_seq_cst) != 0;
+    });
+  });
 }
 
 std::uint32_t RequestRing::release_dead(const OwnerTable& owners) const {

@@ -33,6 +33,7 @@
 
 #include "base/check.h"
 #include "base/futex.h"
+#include "memory/arena/bell.h"
 #include "memory/arena/owner.h"
 #include "memory/arena/step_pause.h"
 
@@ -87,9 +88,8 @@ class RequestRing {
     std::array<std::atomic<std::uint64_t>, std::tuple_size_v<QuestionWords>> question;
   };
   struct Table {
-    alignas(64) std::atomic<std::uint32_t> bell;  // futex
-    std::atomic<std::uint32_t> is_sleeping;       // the service waits for the bell
-    std::atomic<std::uint32_t> is_closed;         // the service answers nothing more
+    alignas(64) Bell bell;                 // of the service
+    std::atomic<std::uint32_t> is_closed;  // the service answers nothing more
     alignas(64) std::array<std::atomic<std::uint64_t>, kSlotsMax / 64> asked;  // a bit per slot
     std::array<Slot, kSlotsMax> slots;
   };
@@ -135,13 +135,15 @@ class RequestRing {
   template <typename Visit, typename Pause = NoPause>
   void take(const OwnerTable& owners, Visit&& visit, const Pause& pause = Pause()) const;
   // Each question that was taken is answered once. Harmless when its asker is gone.
-  void answer(const Place& taken, std::int32_t result, const OwnerTable& owners) const;
+  template <typename Pause = NoPause>
+  void answer(const Place& taken, std::int32_t result, const OwnerTable& owners,
+              const Pause& pause = Pause()) const;
   // Sleeps until the bell rings, unless a question waits. `heard` is heard() of before the last
   // take().
   void sleep(std::uint32_t heard, int timeout_ms) const;
-  std::uint32_t heard() const { return table_->bell.load(std::memory_order_acquire); }
+  std::uint32_t heard() const { return table_->bell.listen(); }
   // Ends a sleep.
-  void ring() const;
+  void ring() const { table_->bell.ring_anyway(); }
   // Clients ask nothing more from here on; one more take() finds the last question. Ends a sleep.
   void close() const;
   // Frees what dead owners have asked and nobody has taken. Returns how many.
@@ -162,7 +164,6 @@ class RequestRing {
                                                             std::memory_order_seq_cst);
   }
   std::optional<Place> reserve(Owner self) const;
-  void ring_if_asleep() const;
   void announce(std::uint32_t slot) const;
   Waited look(const Place& place, std::int32_t* result) const;
   std::optional<Taken> take_slot(std::uint32_t slot, const OwnerTable& owners) const;
@@ -197,7 +198,8 @@ std::optional<RequestRing::Place> RequestRing::ask(Owner self, const QuestionWor
   pause.at_step();
   announce(place->slot);
   pause.at_step();
-  ring_if_asleep();
+  // Only the service says that it is awake, so the next client rings for one that died here.
+  table_->bell.ring();
   pause.at_step();
   return place;
 }
@@ -242,6 +244,28 @@ void RequestRing::take(const OwnerTable& owners, Visit&& visit, const Pause& pau
       if (taken) visit(*taken);
     }
   }
+}
+
+template <typename Pause>
+void RequestRing::answer(const Place& taken, std::int32_t result, const OwnerTable& owners,
+                         const Pause& pause) const {
+  CAIRN_CHECK(taken.slot < slots_);
+  CAIRN_DCHECK(taken.word.stage() == RequestStage::kTaken);
+  if (word(taken.slot) != taken.word) return;
+  pause.at_step();
+  table_->slots[taken.slot].result.store(result, std::memory_order_relaxed);
+  pause.at_step();
+  const RequestWord answered = taken.word.at(RequestStage::kAnswered);
+  if (!change(taken.slot, taken.word, answered)) return;
+  pause.at_step();
+  // A death advances the generation before the sweep looks at the slot: the sweep sees the answer,
+  // or we see the death.
+  if (!owners.is_alive(taken.word.owner())) {
+    (void)change(taken.slot, answered, answered.freed());
+    return;
+  }
+  pause.at_step();
+  futex_wake(table_->slots[taken.slot].word);
 }
 
 }  // namespace cairn

@@ -249,6 +249,42 @@ TEST_F(RequestRingTest, TheServiceMayDieAfterEveryStep) {
   }
 }
 
+// In the middle of an answer: its client has it, or finds out that none comes.
+TEST_F(RequestRingTest, TheServiceMayDieAfterEveryStepOfAnAnswer) {
+  unsigned answers = 0;
+  unsigned deaths = 0;
+  for (unsigned step = 0;; ++step) {
+    new (shared_) SharedRing;
+    const auto place = ring_.ask(client(), kWords);
+    ASSERT_TRUE(place);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ring_.take(owners_, [&](const RequestRing::Taken& taken) {
+        ring_.answer(taken.place, sum_of(taken.question), owners_, Death(step));
+      });
+      ::_exit(0);
+    }
+    siginfo_t end{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT), 0);
+    const ProcessWatch watch(child);
+    owners_.watch_with(&watch);
+    std::int32_t result = 0;
+    const RequestRing::Waited waited = wait_for(*place, &result);
+    owners_.watch_with(nullptr);
+    (void)::waitpid(child, nullptr, 0);
+    EXPECT_NE(waited, RequestRing::Waited::kStill) << "step " << step;
+    if (waited == RequestRing::Waited::kAnswered) {
+      EXPECT_EQ(result, sum_of(kWords)) << "step " << step;
+      ++answers;
+    }
+    EXPECT_EQ(ring_.used_slots(), 0U) << "step " << step;
+    if (end.si_code != CLD_KILLED) break;
+    ++deaths;
+  }
+  EXPECT_EQ(deaths, 4U);
+  EXPECT_EQ(answers, 3U) << "two deaths come behind the answer, and one child lives";
+}
+
 TEST_F(RequestRingTest, AClosedRingLeavesNobodyWaiting) {
   for (int round = 0; round < 200; ++round) {
     new (shared_) SharedRing;
@@ -275,7 +311,7 @@ TEST_F(RequestRingTest, AStrayStoreIntoTheBellCostsOneSleep) {
   const auto place = ring_.ask(client(), kWords);
   ASSERT_TRUE(place);
   for (auto& asked : shared_->table.asked) asked = 0;
-  shared_->table.is_sleeping = 0;
+  shared_->table.bell.retire();
   EXPECT_EQ(serve(), 0U) << "nothing says that there is a question";
   std::int32_t result = 0;
   EXPECT_EQ(wait_for(*place, &result, 2), RequestRing::Waited::kStill);

@@ -14,11 +14,14 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/block_access.h"
@@ -185,6 +188,38 @@ TEST_F(WriteAround, OfAGuardedFileIsNotUndoneByAFlush) {
   store_and_drop();
   expect_stored();
   rest.join();
+}
+
+// The block comes back after each of its stores, and is clean each time.
+TEST_F(WriteAround, OfAGuardedFileEndsAlthoughReadersBringItsBlockBack) {
+  constexpr unsigned kStoresMax = 10;
+  put(100, "other");
+  memory_.objects().at(index_).set(kObjectGuarded);
+  begin_write(0, "new");
+  if (IsSkipped()) return;
+  EXPECT_TRUE(serve_write(listener_.load(), nothing,
+                          [&] { ASSERT_EQ(sync_object(buffered(), false, nullptr), 0); }));
+  std::atomic<unsigned> stores{1};
+  std::vector<std::future<void>> readers;
+  // A reader that waits for the lock of the block is not waited for.
+  const auto bring_back = [&] {
+    if (++stores >= kStoresMax) return;
+    readers.push_back(std::async(std::launch::async, [&] {
+      char bytes[3];
+      EXPECT_EQ(read_object(buffered(), 0, bytes, sizeof bytes), 3);
+    }));
+    (void)readers.back().wait_for(std::chrono::milliseconds(200));
+  };
+  std::thread rest([&] {
+    while (serve_write(listener_.load(), nothing, bring_back)) {
+    }
+  });
+  EXPECT_EQ(end_write(), 3);
+  rest.join();
+  for (std::future<void>& reader : readers) reader.get();
+  EXPECT_EQ(stores.load(), 2U) << "the second one is made under the lock of the block";
+  store_and_drop();
+  expect_stored();
 }
 
 }  // namespace

@@ -90,8 +90,9 @@ ObjectIndex ObjectTable::acquire(const ObjectKey& key, const StoreStamp& stamp, 
   object.dirty_high.store(0, std::memory_order_relaxed);
   object.writers.store(0, std::memory_order_relaxed);
   if (!hash_.insert_locked(position, raw(index))) {
-    board_->live_count.fetch_sub(1, std::memory_order_relaxed);
+    // In the order of reclaim().
     object.flags.store(0, std::memory_order_release);
+    board_->live_count.fetch_sub(1, std::memory_order_relaxed);
     return ObjectIndex::kNone;
   }
   how->is_new = true;
@@ -117,24 +118,6 @@ bool ObjectTable::retire(ObjectIndex index, Owner self, const OwnerTable& owners
   if (object.has(kObjectRetired)) return true;
   object.set(kObjectRetired);
   return hash_.erase_locked(position, raw(index));
-}
-
-bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owners) {
-  Object& object = at(index);
-  const HashPosition position = position_of(object.key());
-  OwnedGuard guard(hash_.lock_of(position), self, owners);
-  const bool referred = object.opens.load() != 0 || object.blocks.load() != 0 ||
-                        object.dirty_blocks.load() != 0 || object.through.load() != 0 ||
-                        object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
-  if (!object.has(kObjectLive) || referred) return false;
-  // First, so that a death in here cannot hide it: one too many costs a look at the store.
-  board_->reclaimed.fetch_add(1, std::memory_order_release);
-  if (!object.has(kObjectRetired) && !hash_.erase_locked(position, raw(index))) return false;
-  // The count last: a death in between leaves it too high, which costs a look. Too low, it would
-  // make the table seem empty.
-  object.flags.store(0, std::memory_order_release);
-  board_->live_count.fetch_sub(1, std::memory_order_relaxed);
-  return true;
 }
 
 std::uint32_t ObjectTable::reclaim_idle(std::uint32_t wanted, Owner self,

@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "memory/arena/owner.h"
+#include "memory/arena/step_pause.h"
 #include "memory/catalog/hash_lines.h"
 #include "memory/catalog/object.h"
 #include "memory/catalog/record_cursor.h"
@@ -78,7 +79,9 @@ class ObjectTable {
   bool retire(ObjectIndex index, Owner self, const OwnerTable& owners);
 
   // Frees the record if nothing refers to it. Returns false when something does.
-  bool reclaim(ObjectIndex index, Owner self, const OwnerTable& owners);
+  template <typename Pause = NoPause>
+  bool reclaim(ObjectIndex index, Owner self, const OwnerTable& owners,
+               const Pause& pause = Pause());
 
   template <typename Visit>
   void for_each_line_lock(Visit&& visit) const {
@@ -99,5 +102,30 @@ class ObjectTable {
   ObjectBoard* board_ = nullptr;
   const UnservedBoard* unserved_ = nullptr;
 };
+
+template <typename Pause>
+bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owners,
+                          const Pause& pause) {
+  Object& object = at(index);
+  const HashPosition position = position_of(object.key());
+  OwnedGuard guard(hash_.lock_of(position), self, owners);
+  pause.at_step();
+  const bool referred = object.opens.load() != 0 || object.blocks.load() != 0 ||
+                        object.dirty_blocks.load() != 0 || object.through.load() != 0 ||
+                        object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
+  if (!object.has(kObjectLive) || referred) return false;
+  // First, so that a death in here cannot hide it: one too many costs a look at the store.
+  board_->reclaimed.fetch_add(1, std::memory_order_release);
+  pause.at_step();
+  if (!object.has(kObjectRetired) && !hash_.erase_locked(position, raw(index))) return false;
+  pause.at_step();
+  // The count last: a death in between leaves it too high, which costs a look. Too low, it would
+  // make the table seem empty.
+  object.flags.store(0, std::memory_order_release);
+  pause.at_step();
+  board_->live_count.fetch_sub(1, std::memory_order_relaxed);
+  pause.at_step();
+  return true;
+}
 
 }  // namespace cairn

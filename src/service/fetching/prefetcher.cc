@@ -74,7 +74,7 @@ Prefetcher::Prefetcher(const PrefetcherOptions& options)
       directories_(options.directories),
       sources_(options.memory),
       orders_(options.orders),
-      streams_(options.memory, &orders_, [this](const ToldAccess& told) {
+      streams_(options.memory, options.streams, &orders_, [this](const ToldAccess& told) {
         return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
       }) {}
 
@@ -143,7 +143,7 @@ void Prefetcher::on_accesses(std::span<const ToldAccess> batch) {
       evicted += memory_.fetches().of(number).evicted_unused_bytes.load();
     if (evicted != evicted_unused_) streams_.note_evicted_unused();
     evicted_unused_ = evicted;
-    streams_.take_closed([this](ObjectIndex object) { sources_.forget(object); });
+    for (const ToldAccess& told : batch) forget_sources(told.ends);
     if (!streams_.wants_any() && files_.empty()) return;
   }
   changed_.notify_all();
@@ -169,9 +169,9 @@ void Prefetcher::carry_by_heat(ObjectIndex object, std::uint64_t offset, std::ui
   changed_.notify_all();
 }
 
-void Prefetcher::on_deaths() {
+void Prefetcher::on_deaths(const StreamEnds& ends) {
   const std::lock_guard lock(mutex_);
-  streams_.forget_dead();
+  streams_.forget(ends);
   if (streams_.size() == 0 && !awaits_reader_) {
     files_.clear();
     files_seen_.clear();
@@ -179,7 +179,11 @@ void Prefetcher::on_deaths() {
   std::erase_if(slots_, [this](std::uint16_t slot) {
     return memory_.slot(slot).state.load(std::memory_order_acquire) != SlotState::kActive;
   });
-  streams_.take_closed([this](ObjectIndex object) { sources_.forget(object); });
+  forget_sources(ends);
+}
+
+void Prefetcher::forget_sources(const StreamEnds& ends) {
+  for (const AccessStream* stream : ends.streams) sources_.forget(stream->object());
 }
 
 // The files that a declared order has behind the one that was opened.
@@ -271,7 +275,7 @@ bool Prefetcher::work_once(Actor& actor, std::unique_lock<std::mutex>& lock) {
   if (!path.empty()) {
     give_back_file(std::move(path), outcome);
   } else if (outcome == Outcome::kDone) {
-    streams_.note_fetched(wanted.stream);
+    ReadStreams::note_fetched(wanted);
   } else {
     streams_.give_back(wanted, outcome == Outcome::kBroken);
   }

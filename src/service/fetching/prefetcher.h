@@ -10,8 +10,8 @@
 // room, in the same part of it, and comes up to RAM when its turn is near: through RAM on its way
 // down, 1 MiB at a time.
 //
-// Thread safety: start() and stop() by the composing thread, on_accesses() and on_deaths() by one
-// thread, the rest by any.
+// Thread safety: start() and stop() by the composing thread; on_accesses(), on_deaths() and
+// carry_by_heat() by the thread of the event reader; the rest by any.
 // Ownership: borrows what its options name; owns its threads.
 #pragma once
 
@@ -49,6 +49,7 @@ struct PrefetcherOptions {
   Flusher& flusher;
   const BufferedDirectories& directories;
   DeclaredOrders& orders;
+  StreamTable& streams;
 };
 
 class Prefetcher final : public AccessObserver {
@@ -76,7 +77,7 @@ class Prefetcher final : public AccessObserver {
 
   void on_accesses(std::span<const ToldAccess> batch) override;
   // The reads of the dead are not expected any more.
-  void on_deaths() override;
+  void on_deaths(const StreamEnds& ends) override;
   // Carries out a decision of a HeatPlacer: a part of a file that a program has open is to be in
   // this tier.
   void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,
@@ -100,6 +101,7 @@ class Prefetcher final : public AccessObserver {
   void close_fetched(const ObjectAccess& access);
   void move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
             PlacementReason reason);
+  void forget_sources(const StreamEnds& ends);
   void want_files_after(const ToldAccess& told);
   void want_files(std::vector<std::string> paths);
   void want_first_files(DeclaredOrders& orders);

@@ -25,8 +25,11 @@ void nap(long nanos) {
 
 }  // namespace
 
-EventReader::EventReader(const NodeMemory& memory, unsigned keep_percent)
-    : memory_(memory), keep_percent_(keep_percent), tails_(memory.slot_count(), 0) {}
+EventReader::EventReader(const NodeMemory& memory, StreamTable& streams, unsigned keep_percent)
+    : memory_(memory),
+      streams_(streams),
+      keep_percent_(keep_percent),
+      tails_(memory.slot_count(), 0) {}
 
 void EventReader::start() {
   if (observers_.empty()) return;
@@ -58,9 +61,7 @@ void EventReader::run() {
     board.is_urgent.store(0, std::memory_order_seq_cst);
     const bool has_deaths = has_deaths_.exchange(false);
     const bool has_come = take();
-    if (has_deaths) {
-      for (AccessObserver* observer : observers_) observer->on_deaths();
-    }
+    if (has_deaths) pass_on_deaths();
     {
       const std::lock_guard lock(mutex_);
       ++rounds_;
@@ -93,8 +94,16 @@ bool EventReader::take() {
   });
   if (batch_.empty()) return false;
   passed_on_.fetch_add(batch_.size(), std::memory_order_relaxed);
+  streams_.follow(batch_);
   for (AccessObserver* observer : observers_) observer->on_accesses(batch_);
+  streams_.forget_ended();
   return true;
+}
+
+void EventReader::pass_on_deaths() {
+  const StreamEnds ends = streams_.follow_deaths();
+  for (AccessObserver* observer : observers_) observer->on_deaths(ends);
+  streams_.forget_ended();
 }
 
 void EventReader::read_ring(std::uint16_t slot) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes what the processes tell about their accesses (memory/arena/event_ring.h) and passes it on
-// to its observers.
+// Takes what the processes tell about their accesses (memory/arena/event_ring.h), finds the stream
+// of each, and passes it on to its observers.
 //
 // The thread sleeps until a process has told something urgent or has filled half of its ring, reads
 // all rings, and naps for a moment before it sleeps again: a program that misses a thousand times a
@@ -8,7 +8,7 @@
 //
 // Thread safety: add() before start(); start() and stop() by the composing thread; counts() and
 // settle() from any.
-// Ownership: borrows the memory; owns its thread.
+// Ownership: borrows the memory and the table of streams; owns its thread.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,7 @@
 
 #include "memory/tiers/node_memory.h"
 #include "service/learning/access_observer.h"
+#include "service/learning/stream_table.h"
 
 namespace cairn::node {
 
@@ -27,7 +28,7 @@ class EventReader {
  public:
   // Passes on this percentage of the events and throws the others away unseen; lets tests simulate
   // loss.
-  explicit EventReader(const NodeMemory& memory, unsigned keep_percent = 100);
+  EventReader(const NodeMemory& memory, StreamTable& streams, unsigned keep_percent = 100);
   ~EventReader() { stop(); }
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
@@ -54,11 +55,13 @@ class EventReader {
 
  private:
   void run();
+  void pass_on_deaths();
   void read_ring(std::uint16_t slot);
   bool is_kept();
   void wake();
 
   const NodeMemory& memory_;
+  StreamTable& streams_;
   const unsigned keep_percent_;
   std::vector<AccessObserver*> observers_;
   std::atomic<bool> has_deaths_{false};

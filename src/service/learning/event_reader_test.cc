@@ -14,14 +14,15 @@ namespace {
 
 class EventReaderTest : public ::testing::Test, public AccessObserver {
  protected:
-  EventReaderTest() : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))) {}
+  EventReaderTest()
+      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))), streams_(memory_) {}
 
   void on_accesses(std::span<const ToldAccess> batch) override {
     const std::lock_guard lock(mutex_);
     seen_.insert(seen_.end(), batch.begin(), batch.end());
     come_.notify_all();
   }
-  void on_deaths() override {
+  void on_deaths(const StreamEnds&) override {
     const std::lock_guard lock(mutex_);
     seen_at_deaths_ = seen_.size();
     come_.notify_all();
@@ -35,6 +36,7 @@ class EventReaderTest : public ::testing::Test, public AccessObserver {
   }
 
   NodeMemory memory_;
+  StreamTable streams_;
   std::mutex mutex_;
   std::condition_variable come_;
   std::vector<ToldAccess> seen_;
@@ -42,7 +44,7 @@ class EventReaderTest : public ::testing::Test, public AccessObserver {
 };
 
 TEST_F(EventReaderTest, ReadsAllRingsInTheOrderOfEach) {
-  EventReader reader(memory_);
+  EventReader reader(memory_, streams_);
   reader.add(*this);
   for (std::uint64_t at = 0; at < 10; ++at)
     tell(static_cast<std::uint16_t>(2 + at % 2), at, AccessKind::kHit);
@@ -57,7 +59,7 @@ TEST_F(EventReaderTest, ReadsAllRingsInTheOrderOfEach) {
 }
 
 TEST_F(EventReaderTest, CountsWhatItDoesNotGet) {
-  EventReader reader(memory_);
+  EventReader reader(memory_, streams_);
   reader.add(*this);
   for (std::uint64_t at = 0; at < EventRing::kEntries + 100; ++at) tell(2, at, AccessKind::kHit);
   reader.take();
@@ -66,7 +68,7 @@ TEST_F(EventReaderTest, CountsWhatItDoesNotGet) {
 }
 
 TEST_F(EventReaderTest, ThrowsAwayWhatItIsNotToKeep) {
-  EventReader reader(memory_, 1);
+  EventReader reader(memory_, streams_, 1);
   reader.add(*this);
   for (int round = 0; round < 100; ++round) {
     for (std::uint64_t at = 0; at < 1000; ++at) tell(2, at, AccessKind::kHit);
@@ -78,7 +80,7 @@ TEST_F(EventReaderTest, ThrowsAwayWhatItIsNotToKeep) {
 }
 
 TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
-  EventReader reader(memory_);
+  EventReader reader(memory_, streams_);
   reader.add(*this);
   EXPECT_EQ(memory_.event_board().wanted.load(), EventLevel::kNone);
   reader.start();
@@ -93,7 +95,7 @@ TEST_F(EventReaderTest, WakesForAMissAndSleepsOtherwise) {
 }
 
 TEST_F(EventReaderTest, WhatTheDeadHaveToldIsPassedOnBeforeTheyAreForgotten) {
-  EventReader reader(memory_);
+  EventReader reader(memory_, streams_);
   reader.add(*this);
   reader.start();
   for (std::uint64_t at = 1; at < 10; ++at) tell(3, at, AccessKind::kHit);

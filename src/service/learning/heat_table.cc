@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "policy/heat/heat_file.h"
 #include "service/learning/event_clock.h"
+#include "service/learning/read_events.h"
 #include "service/process/log_file.h"
 
 namespace cairn::node {
@@ -97,12 +98,9 @@ void HeatTable::on_accesses(std::span<const ToldAccess> batch) {
     const AccessEvent& event = told.event;
     if (event.object == ObjectIndex::kNone) continue;
     now = clock.nanos(event.cycles);
-    if (event.kind == AccessKind::kClose) {
-      close(event, now);
-    } else if (event.kind == AccessKind::kOpen) {
-      open(event, now);
-    } else if (event.kind >= AccessKind::kMiss && event.kind <= AccessKind::kHit) {
-      open(event, now);  // its open may have been lost
+    for (const ObjectIndex object : told.ends.closed) close(object, now);
+    if (told.opens) open(event.object, now);
+    if (is_read(event.kind)) {
       map_of(event.object).heat.access({event.offset, event.length}, now);
       if (placer_ != nullptr) touched_.insert(event.object);
     }
@@ -120,47 +118,22 @@ void HeatTable::place(std::int64_t now_ns) {
   placer_->place(now_ns);
 }
 
-void HeatTable::open(const AccessEvent& event, std::int64_t now_ns) {
-  if (raw(event.stream) >= memory_.descriptions().capacity()) return;
-  const auto [found, is_new] = open_.try_emplace(raw(event.stream), event.object);
-  CAIRN_CHECK(open_.size() <= memory_.descriptions().capacity());
-  if (!is_new && found->second == event.object) return;
-  if (!is_new) end(std::exchange(found->second, event.object), now_ns);  // its close was lost
-  Map& map = map_of(event.object);
+void HeatTable::open(ObjectIndex object, std::int64_t now_ns) {
+  Map& map = map_of(object);
   map.heat.open(now_ns);
-  if (placer_ != nullptr && map.heat.openers() == 1) placer_->note(event.object, map.heat, true);
+  if (placer_ != nullptr && map.heat.openers() == 1) placer_->note(object, map.heat, true);
 }
 
-void HeatTable::close(const AccessEvent& event, std::int64_t now_ns) {
-  const auto found = open_.find(raw(event.stream));
-  // Another process may have told of the next description of this number before.
-  if (found == open_.end() || found->second != event.object) return;
-  open_.erase(found);
-  end(event.object, now_ns);
-}
-
-void HeatTable::end(ObjectIndex object, std::int64_t now_ns) {
+void HeatTable::close(ObjectIndex object, std::int64_t now_ns) {
   Map& map = map_of(object);
   if (map.heat.openers() == 0 || !map.heat.close(now_ns)) return;
   save(map);
   if (placer_ != nullptr) placer_->forget(object);
 }
 
-void HeatTable::on_deaths() {
+void HeatTable::on_deaths(const StreamEnds& ends) {
   const std::lock_guard lock(mutex_);
-  for (auto at = open_.begin(); at != open_.end();) {
-    if (memory_.descriptions().is_held(static_cast<DescriptionIndex>(at->first), at->second)) {
-      ++at;
-      continue;
-    }
-    end(at->second, monotonic_ns());
-    at = open_.erase(at);
-  }
-}
-
-std::size_t HeatTable::open_count() const {
-  const std::lock_guard lock(mutex_);
-  return open_.size();
+  for (const ObjectIndex object : ends.closed) close(object, monotonic_ns());
 }
 
 std::optional<HeatPicture> HeatTable::picture_of(ObjectIndex object, const std::string& name) {

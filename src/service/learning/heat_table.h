@@ -3,6 +3,9 @@
 // accesses, kept beside the node's state from a file's last close to its next open, deleted when
 // the node ends.
 //
+// A map is knowledge of a file, which outlives streams. The table of streams
+// (service/learning/stream_table.h) follows the open descriptions that a map counts.
+//
 // Thread safety: on_accesses() by one thread, picture_of() by any. Ownership: its maps, and the
 // directory "heat" of the node, which is removed with it.
 #pragma once
@@ -40,10 +43,7 @@ class HeatTable final : public AccessObserver {
   void on_accesses(std::span<const ToldAccess> batch) override;
 
   // Processes have died: descriptions that were theirs alone are closed.
-  void on_deaths() override;
-
-  // Descriptions that are followed: at most as many as the node has records of them.
-  std::size_t open_count() const;
+  void on_deaths(const StreamEnds& ends) override;
 
   // The map of an object as it is now, under that name. Nothing when it was never read.
   std::optional<HeatPicture> picture_of(ObjectIndex object, const std::string& name);
@@ -55,9 +55,8 @@ class HeatTable final : public AccessObserver {
     std::uint64_t used = 0;
   };
   Map& map_of(ObjectIndex object);
-  void open(const AccessEvent& event, std::int64_t now_ns);
-  void close(const AccessEvent& event, std::int64_t now_ns);
-  void end(ObjectIndex object, std::int64_t now_ns);
+  void open(ObjectIndex object, std::int64_t now_ns);
+  void close(ObjectIndex object, std::int64_t now_ns);
   void place(std::int64_t now_ns);
   void load(Map* map) const;
   void save(const Map& map);
@@ -68,9 +67,6 @@ class HeatTable final : public AccessObserver {
   const std::string directory_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, Map> maps_;
-  // Open descriptions, and of what. Not by process: a description ends with its last close, and a
-  // child may do that for its parent.
-  std::unordered_map<std::uint32_t, ObjectIndex> open_;
   std::set<ObjectKey> saved_;  // that have a file
   std::uint64_t events_ = 0;
   std::unique_ptr<HeatPlacer> placer_;  // null: nothing is placed by score

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "memory/tiers/testing/test_memory.h"
+#include "service/learning/stream_table.h"
 
 namespace cairn::node {
 namespace {
@@ -17,6 +18,7 @@ class HeatTableTest : public ::testing::Test {
  protected:
   HeatTableTest()
       : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))),
+        streams_(memory_),
         table_(memory_, make_directory()) {
     const Actor actor = testing::make_actor(memory_);
     for (std::uint64_t inode = 0; inode < files_.size(); ++inode)
@@ -37,7 +39,13 @@ class HeatTableTest : public ::testing::Test {
     told.event.stream = static_cast<DescriptionIndex>(description);
     told.event.kind = kind;
     told.event.length = kPageBytes;
+    streams_.follow({&told, 1});
     table_.on_accesses({&told, 1});
+    streams_.forget_ended();
+  }
+  void note_deaths() {
+    table_.on_deaths(streams_.follow_deaths());
+    streams_.forget_ended();
   }
   // As the program itself holds it.
   DescriptionIndex describe(unsigned file) {
@@ -55,6 +63,7 @@ class HeatTableTest : public ::testing::Test {
   static constexpr std::uint16_t kChild = 4;
   std::string directory_;
   NodeMemory memory_;
+  StreamTable streams_;
   HeatTable table_;
   std::array<ObjectIndex, 2> files_{};
   HoldIndex hold_{};
@@ -66,7 +75,7 @@ TEST_F(HeatTableTest, AnEpochEndsWhoeverClosesTheFile) {
     tell(AccessKind::kMiss, kChild, description);
     EXPECT_EQ(epochs(), description);
     tell(AccessKind::kClose, kChild, description);
-    EXPECT_EQ(table_.open_count(), 0U);
+    EXPECT_EQ(streams_.open_count(), 0U);
   }
 }
 
@@ -78,27 +87,27 @@ TEST_F(HeatTableTest, WhatIsFollowedIsBounded) {
     for (std::uint32_t description = 1; description < records; ++description)
       tell(AccessKind::kOpen, slot, description, slot % 2);
   }
-  EXPECT_LT(table_.open_count(), records);
+  EXPECT_LT(streams_.open_count(), records);
   tell(AccessKind::kOpen, kParent, UINT32_MAX);
-  EXPECT_LT(table_.open_count(), records);
+  EXPECT_LT(streams_.open_count(), records);
 }
 
 TEST_F(HeatTableTest, ADeadParentsFileIsOpenWhileAChildHasIt) {
   const DescriptionIndex description = describe(0);
   tell(AccessKind::kOpen, kParent, raw(description));
-  table_.on_deaths();
-  EXPECT_EQ(table_.open_count(), 1U) << "somebody holds the description";
+  note_deaths();
+  EXPECT_EQ(streams_.open_count(), 1U) << "somebody holds the description";
   memory_.descriptions().release(hold_, memory_.owners().current(kParent));
-  table_.on_deaths();
-  EXPECT_EQ(table_.open_count(), 0U);
+  note_deaths();
+  EXPECT_EQ(streams_.open_count(), 0U);
 }
 
 TEST_F(HeatTableTest, ALateCloseIsNotTakenForThatOfTheNextFile) {
   tell(AccessKind::kOpen, kParent, 7, 1);
   tell(AccessKind::kClose, kChild, 7, 0);
-  EXPECT_EQ(table_.open_count(), 1U);
+  EXPECT_EQ(streams_.open_count(), 1U);
   tell(AccessKind::kClose, kParent, 7, 1);
-  EXPECT_EQ(table_.open_count(), 0U);
+  EXPECT_EQ(streams_.open_count(), 0U);
 }
 
 }  // namespace

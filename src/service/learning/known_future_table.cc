@@ -34,8 +34,8 @@ std::size_t uses_for(const NodeMemory& memory) {
 
 }  // namespace
 
-KnownFutureTable::KnownFutureTable(const NodeMemory& memory)
-    : memory_(memory), uses_max_(uses_for(memory)) {}
+KnownFutureTable::KnownFutureTable(const NodeMemory& memory, StreamTable& streams)
+    : memory_(memory), uses_max_(uses_for(memory)), streams_(streams) {}
 
 void KnownFutureTable::follow(DeclaredOrders* orders, PathOf path_of) {
   orders_ = orders;
@@ -43,47 +43,48 @@ void KnownFutureTable::follow(DeclaredOrders* orders, PathOf path_of) {
 }
 
 void KnownFutureTable::on_accesses(std::span<const ToldAccess> batch) {
-  if (!knows_any()) return;
+  const bool has_orders = knows_any();
   for (const ToldAccess& told : batch) {
-    if (told.event.object == ObjectIndex::kNone) continue;
-    // Without the lock: replacement must not wait for a slow store.
-    const bool is_open =
-        told.event.kind == AccessKind::kOpen && follows_files_ && orders_->has_files();
-    const auto place = is_open ? place_of(told) : std::nullopt;
-    const std::lock_guard lock(mutex_);
-    if (refuted_seen_ != orders_->refuted()) drop_refuted();
-    if (place) {
-      opened(told, *place);
-    } else if (told.event.kind == AccessKind::kOpen) {
-      // A file without an order may have the number of one that had.
-      files_.erase(told.event.object);
-      end(stream_of(told).followed);
-      streams_.erase(told.stream());
-      (void)stream_of(told);
-    } else if (told.event.kind == AccessKind::kClose) {
-      const auto found = streams_.find(told.stream());
-      if (found == streams_.end()) continue;
-      end(found->second.followed);
-      streams_.erase(found);
-    } else if (is_read(told.event.kind)) {
-      read(told);
+    if (!told.ends.streams.empty()) {
+      const std::lock_guard lock(mutex_);
+      forget(told.ends);
     }
+    if (has_orders && told.event.object != ObjectIndex::kNone) note(told);
   }
   beginnings_.clear();
 }
 
-KnownFutureTable::Stream& KnownFutureTable::stream_of(const ToldAccess& told) {
-  // Streams of files without an order are met again at their next read.
-  if (streams_.size() >= kStreamsMax)
-    std::erase_if(streams_, [](const auto& entry) { return entry.second.followed == nullptr; });
-  Stream& stream = streams_[told.stream()];
-  if (stream.object != told.event.object) {
-    end(stream.followed);
-    stream.object = told.event.object;
-    stream.owner = told.event.owner;
-    stream.order = OrderSearch();
-    if (told.event.kind == AccessKind::kOpen) stream.order.note_open();
+void KnownFutureTable::note(const ToldAccess& told) {
+  const bool is_open = told.event.kind == AccessKind::kOpen;
+  // Without the lock: replacement must not wait for a slow store.
+  const bool may_be_of_files = is_open && follows_files_ && orders_->has_files();
+  const auto place = may_be_of_files ? place_of(told) : std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (refuted_seen_ != orders_->refuted()) drop_refuted();
+  if (place) {
+    opened(told, *place);
+  } else if (is_open) {
+    // A file without an order may have the number of one that had.
+    files_.erase(told.event.object);
+    if (told.stream != nullptr) stream_of(told).order.note_open();
+  } else if (told.stream != nullptr && is_read(told.event.kind)) {
+    read(told);
   }
+}
+
+void KnownFutureTable::forget(const StreamEnds& ends) {
+  for (AccessStream* ended : ends.streams) {
+    Stream* stream = streams_.find(*ended);
+    if (stream == nullptr) continue;
+    end(stream->followed);
+    streams_.drop(*ended);
+  }
+}
+
+KnownFutureTable::Stream& KnownFutureTable::stream_of(const ToldAccess& told) {
+  if (Stream* known = streams_.find(*told.stream); known != nullptr) return *known;
+  Stream& stream = streams_.make(*told.stream);
+  stream.object = told.event.object;
   return stream;
 }
 
@@ -147,12 +148,12 @@ void KnownFutureTable::found(const ToldAccess& told, RepeatedOrder order) {
   if (!make_room_for_found()) return;
   auto runs = std::make_shared<const std::vector<BlockRun>>(std::move(order.runs));
   found_[told.event.object] = {memory_.objects().at(told.event.object).key(), runs};
-  beginnings_.push_back({told.stream(), told.event.cycles, runs, order.at});
+  beginnings_.push_back({told.stream, told.event.cycles, runs, order.at});
 }
 
 void KnownFutureTable::begin_found(Stream& stream, const ToldAccess& told) {
   for (const Beginning& beginning : beginnings_) {
-    if (beginning.stream == told.stream() && beginning.cycles == told.event.cycles)
+    if (beginning.stream == told.stream && beginning.cycles == told.event.cycles)
       return begin_found(stream, run_of(told.event), beginning.order, beginning.at);
   }
 }
@@ -368,29 +369,22 @@ void KnownFutureTable::end(std::unique_ptr<Followed>& followed) {
 
 void KnownFutureTable::drop_refuted() {
   refuted_seen_ = orders_->refuted();
-  for (auto& [number, stream] : streams_) {
+  streams_.for_each([this](Stream& stream) {
     if (stream.followed == nullptr || stream.followed->repeats ||
         orders_->has_order_of(stream.followed->path)) {
-      continue;
+      return;
     }
     end(stream.followed);
     stream.order.give_up();
-  }
+  });
   for (auto& [declaration, followed] : orders_of_files_) {
     if (orders_->is_refuted(declaration)) end(followed);
   }
 }
 
-void KnownFutureTable::on_deaths() {
+void KnownFutureTable::on_deaths(const StreamEnds& ends) {
   const std::lock_guard lock(mutex_);
-  for (auto at = streams_.begin(); at != streams_.end();) {
-    if (memory_.owners().is_alive(at->second.owner)) {
-      ++at;
-      continue;
-    }
-    end(at->second.followed);
-    at = streams_.erase(at);
-  }
+  forget(ends);
 }
 
 std::uint32_t KnownFutureTable::until_use_of(const Followed& followed, std::uint32_t block) {

@@ -40,6 +40,7 @@
 #include "policy/replacement/replacement_policy.h"
 #include "service/learning/access_observer.h"
 #include "service/learning/order_search.h"
+#include "service/learning/stream_table.h"
 
 namespace cairn::node {
 
@@ -47,13 +48,12 @@ class KnownFutureTable final : public AccessObserver {
  public:
   static constexpr std::size_t kUsesMax = std::size_t{3} << 19;
   static constexpr std::size_t kFollowedMax = 32;
-  static constexpr std::size_t kStreamsMax = 4096;
   // Orders that were found; of more files than that they are not followed.
   static constexpr std::size_t kFoundMax = 8;
   static constexpr std::uint32_t kSkipsMax = 256;
   static constexpr std::uint32_t kFilesAhead = 32;
 
-  explicit KnownFutureTable(const NodeMemory& memory);
+  KnownFutureTable(const NodeMemory& memory, StreamTable& streams);
   // Before the first batch. Without orders nothing is known of any block.
   void follow(DeclaredOrders* orders, PathOf path_of);
   // For nodes that fetch ahead: files that were fetched are not known here before a program opens
@@ -65,7 +65,7 @@ class KnownFutureTable final : public AccessObserver {
 
   void on_accesses(std::span<const ToldAccess> batch) override;
   // Processes have died: what they were to read is not wanted any more.
-  void on_deaths() override;
+  void on_deaths(const StreamEnds& ends) override;
 
   // Sets `until_use` of each block.
   void look_up(std::span<BlockView> blocks) const;
@@ -99,7 +99,6 @@ class KnownFutureTable final : public AccessObserver {
   };
   struct Stream {
     ObjectIndex object = ObjectIndex::kNone;
-    Owner owner;
     OrderSearch order;
     std::unique_ptr<Followed> followed;  // null: nothing is known of it
   };
@@ -111,7 +110,7 @@ class KnownFutureTable final : public AccessObserver {
   };
   // A stream that goes through it, from this read on.
   struct Beginning {
-    std::uint64_t stream = 0;
+    const AccessStream* stream = nullptr;
     std::uint64_t cycles = 0;
     DeclaredOrder order;
     std::size_t at = 0;
@@ -123,6 +122,8 @@ class KnownFutureTable final : public AccessObserver {
     std::uint32_t blocks = 1;
   };
 
+  void note(const ToldAccess& told);
+  void forget(const StreamEnds& ends);
   void read(const ToldAccess& told);
   std::optional<DeclaredOrders::FilePlace> place_of(const ToldAccess& told);
   void look_up(const ObjectKey& key, const std::string& path);
@@ -165,7 +166,7 @@ class KnownFutureTable final : public AccessObserver {
   PathOf path_of_;
   unsigned refuted_seen_ = 0;
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, Stream> streams_;
+  StreamSlot<Stream> streams_;
   std::unordered_map<std::size_t, std::unique_ptr<Followed>> orders_of_files_;  // by declaration
   std::unordered_map<ObjectIndex, OpenedFile> files_;
   std::vector<Followed*> followed_;  // those of the streams and of files

@@ -22,7 +22,9 @@ constexpr std::uint32_t kUnknown = BlockView::kUseUnknown;
 class KnownFutureTableTest : public ::testing::Test {
  protected:
   KnownFutureTableTest()
-      : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes))), future_(memory_) {
+      : memory_(testing::make_memory(testing::memory_only(16 * kBlockBytes))),
+        table_(memory_),
+        future_(memory_, table_) {
     const Actor actor = testing::make_actor(memory_);
     object_ = testing::make_object(actor, file_key(1, 2, 3));
   }
@@ -55,7 +57,9 @@ class KnownFutureTableTest : public ::testing::Test {
     told.event.kind = kind;
     told.event.offset = std::uint64_t{block} * kBlockBytes;
     told.event.length = kBlockBytes;
-    future_.on_accesses(std::span(&told, 1));
+    table_.follow({&told, 1});
+    future_.on_accesses({&told, 1});
+    table_.forget_ended();
   }
   void read(unsigned block, std::uint32_t stream = 9) { tell(AccessKind::kMiss, block, stream); }
   std::uint32_t until_use(unsigned block) const {
@@ -68,6 +72,7 @@ class KnownFutureTableTest : public ::testing::Test {
 
   NodeMemory memory_;
   DeclaredOrders orders_;
+  StreamTable table_;
   KnownFutureTable future_;
   ObjectIndex object_{};
   std::vector<std::string> written_;
@@ -250,8 +255,10 @@ class FoundOrderTest : public KnownFutureTableTest {
     order.at = place;
     std::vector<ToldAccess> batch;
     for (unsigned at = 0; at <= place; ++at) batch.push_back(told_of(block_at(at), stream, at));
+    table_.follow(batch);
     future_.found(batch.back(), order);
     future_.on_accesses(batch);
+    table_.forget_ended();
   }
   ToldAccess told_of(unsigned block, std::uint32_t stream, unsigned cycles) const {
     ToldAccess told;

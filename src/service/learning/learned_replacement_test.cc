@@ -28,6 +28,7 @@ class LearnedReplacementTest : public ::testing::Test {
     memory_ = testing::make_memory(shape);
     object_ = testing::make_object(testing::make_actor(memory_), file_key(1, 2, 3));
     learned_ = std::make_unique<LearnedReplacement>(memory_, "ws-plus", 10);
+    table_ = std::make_unique<StreamTable>(memory_);
   }
   void by_value() {
     learned_->admit_by_value([](TierId) { return AdmissionCosts{8e-3, 0.2e-3}; });
@@ -45,11 +46,14 @@ class LearnedReplacementTest : public ::testing::Test {
       ToldAccess told;
       told.event.owner = memory_.owners().current(1);
       told.event.object = object_;
+      told.event.stream = static_cast<DescriptionIndex>(9);
       told.event.kind = AccessKind::kMiss;
       told.event.offset = std::uint64_t{block} * kBlockBytes;
       told.event.length = kBlockBytes;
-      learned_->on_accesses(std::span(&told, 1));
-      if (future_) future_->on_accesses(std::span(&told, 1));
+      table_->follow({&told, 1});
+      learned_->on_accesses({&told, 1});
+      if (future_) future_->on_accesses({&told, 1});
+      table_->forget_ended();
     }
   }
   bool admits(std::uint32_t block) const {
@@ -59,6 +63,7 @@ class LearnedReplacementTest : public ::testing::Test {
 
   NodeMemory memory_;
   ObjectIndex object_{};
+  std::unique_ptr<StreamTable> table_;
   std::unique_ptr<KnownFutureTable> future_;
   std::unique_ptr<LearnedReplacement> learned_;
 };
@@ -105,7 +110,7 @@ TEST_F(LearnedReplacementTest, OfAKnownOrderTheLastToBeWantedLeavesFirst) {
   std::ofstream(said) << "/data/packed list " << list << " items=8 item-bytes=64K\n";
   auto orders = DeclaredOrders::load(said, {});
   ASSERT_TRUE(orders.is_ok()) << orders.status().message();
-  future_ = std::make_unique<KnownFutureTable>(memory_);
+  future_ = std::make_unique<KnownFutureTable>(memory_, *table_);
   future_->follow(&orders.value(), [](const ToldAccess&) { return std::string("/data/packed"); });
   learned_->set_future(future_.get());
   by_value();

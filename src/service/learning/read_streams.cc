@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <string_view>
 
 #include "base/check.h"
@@ -65,62 +64,49 @@ std::uint64_t key_of(const ObjectKey& key) {
   return (mixed ^ (mixed >> 32) ^ static_cast<std::uint64_t>(key.id.birth_ns)) * kGolden;
 }
 
-// The open description of a stream (ToldAccess::stream()).
-std::uint32_t description_of(std::uint64_t stream) { return static_cast<std::uint32_t>(stream); }
-
 }  // namespace
 
 void ReadStreams::take(const ToldAccess& told) {
-  ++events_;
-  const AccessKind kind = told.event.kind;
-  if (kind == AccessKind::kClose) return close(told);
+  forget(told.ends);
   // The last events of the dead are of no use.
-  if (!memory_.owners().is_alive(told.event.owner)) return;
+  if (told.stream == nullptr || !memory_.owners().is_alive(told.event.owner)) return;
+  const AccessKind kind = told.event.kind;
   if (kind == AccessKind::kOpen) {
-    Stream& stream = open(told);
+    Stream& stream = begin(told);
     stream.order.note_open();
-    list(stream, told.stream());
-    return;
+    return list(stream);
   }
-  if (!is_read(kind) && kind != AccessKind::kAdvice) return;
   Stream* stream = stream_of(told);
   if (stream == nullptr || stream->is_silenced) return;
-  stream->used = events_;
   if (kind == AccessKind::kAdvice) {
     advise(*stream, told.event);
   } else {
     read(*stream, told);
   }
-  list(*stream, told.stream());
+  list(*stream);
 }
 
-// Streams are known from their open on; one whose open was lost, or that a child has taken over, is
-// met when it reads.
-ReadStreams::Stream* ReadStreams::stream_of(const ToldAccess& told) {
-  const auto found = streams_.find(told.stream());
-  const bool is_known = found != streams_.end() && found->second->object == told.event.object;
-  if (!is_known && told.event.kind == AccessKind::kHit) return nullptr;
-  Stream& stream = is_known ? *found->second : open(told);
-  stream.descriptor = told.event.descriptor;
-  return &stream;
-}
-
-ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
-  make_room_for_one();
-  auto fresh = std::make_unique<Stream>();
-  fresh->object = told.event.object;
-  fresh->owner = told.event.owner;
-  fresh->descriptor = told.event.descriptor;
-  fresh->used = events_;
-  std::unique_ptr<Stream>& place = streams_[told.stream()];
-  if (place != nullptr) {
-    closed_.push_back(place->object);
-  } else {
-    of_description_.emplace(description_of(told.stream()), told.stream());
+void ReadStreams::forget(const StreamEnds& ends) {
+  for (AccessStream* stream : ends.streams) {
+    if (streams_.find(*stream) != nullptr) streams_.drop(*stream);
   }
-  place = std::move(fresh);
-  CAIRN_CHECK(of_description_.size() == streams_.size());
-  Stream& stream = *place;
+}
+
+// A stream whose open was lost, or that a child has taken over, is followed from a read on that
+// was not a hit.
+ReadStreams::Stream* ReadStreams::stream_of(const ToldAccess& told) {
+  Stream* stream = streams_.find(*told.stream);
+  if (stream == nullptr && told.event.kind == AccessKind::kHit) return nullptr;
+  if (stream == nullptr) stream = &begin(told);
+  stream->descriptor = told.event.descriptor;
+  return stream;
+}
+
+ReadStreams::Stream& ReadStreams::begin(const ToldAccess& told) {
+  Stream& stream = streams_.make(*told.stream);
+  stream.object = told.event.object;
+  stream.owner = told.event.owner;
+  stream.descriptor = told.event.descriptor;
   const Object& object = memory_.objects().at(stream.object);
   const PrefetchHint hint = object.handling().prefetch;
   stream.is_silenced = hint == PrefetchHint::kNone || hint == PrefetchHint::kRandom;
@@ -129,46 +115,6 @@ ReadStreams::Stream& ReadStreams::open(const ToldAccess& told) {
   if (hint == PrefetchHint::kWillNeed)
     stream.needed.push_back(BlockRun{0, static_cast<std::uint32_t>(blocks_of(object))});
   return stream;
-}
-
-void ReadStreams::close(const ToldAccess& told) {
-  std::vector<std::uint64_t> ended;
-  const auto [first, past] = of_description_.equal_range(raw(told.event.stream));
-  std::for_each(first, past, [&](const auto& entry) { ended.push_back(entry.second); });
-  for (const std::uint64_t number : ended) {
-    const auto found = streams_.find(number);
-    CAIRN_CHECK(found != streams_.end());
-    // Another process may have described another file with the same number since.
-    if (number == told.stream() || found->second->object == told.event.object) end(found);
-  }
-}
-
-ReadStreams::Streams::iterator ReadStreams::end(Streams::iterator stream) {
-  closed_.push_back(stream->second->object);
-  const auto [first, past] = of_description_.equal_range(description_of(stream->first));
-  const auto listed =
-      std::find_if(first, past, [&](const auto& entry) { return entry.second == stream->first; });
-  CAIRN_CHECK(listed != past);
-  of_description_.erase(listed);
-  return streams_.erase(stream);
-}
-
-// A killed process closes nothing, and may have been the last holder of a description that another
-// process reads no more.
-void ReadStreams::forget_dead() {
-  for (auto at = streams_.begin(); at != streams_.end();) {
-    const auto description = static_cast<DescriptionIndex>(description_of(at->first));
-    const bool goes_on = memory_.owners().is_alive(at->second->owner) &&
-                         memory_.descriptions().is_held(description, at->second->object);
-    at = goes_on ? std::next(at) : end(at);
-  }
-}
-
-void ReadStreams::make_room_for_one() {
-  if (streams_.size() < kStreamsMax) return;
-  end(std::min_element(streams_.begin(), streams_.end(), [](const auto& left, const auto& right) {
-    return left.second->used < right.second->used;
-  }));
 }
 
 Chooser& ReadStreams::chooser_of(Stream& stream) {
@@ -242,7 +188,7 @@ void ReadStreams::read(Stream& stream, const ToldAccess& told) {
   }
   stream.blocks_per_read = std::min(run.count, kBlocksPerReadMax);
   foresee(stream);
-  read_on(stream, told.stream(), stream.blocks_per_read);
+  read_on(stream, stream.blocks_per_read);
 }
 
 // Repeated reads matter to replacement, once blocks leave.
@@ -277,11 +223,11 @@ void ReadStreams::foresee(Stream& stream) {
 }
 
 // The program may have read by now some of the blocks that were wanted later.
-void ReadStreams::read_on(Stream& stream, std::uint64_t number, std::uint32_t blocks) {
+void ReadStreams::read_on(Stream& stream, std::uint32_t blocks) {
   stream.blocks_read_on += blocks;
   if (stream.blocks_read_on < kBeyondStep) return;
   stream.beyond.clear();
-  if (stream.lookahead.is_at_most()) list_beyond(stream, number);
+  if (stream.lookahead.is_at_most()) list_beyond(stream);
 }
 
 void ReadStreams::look_beyond(Stream& stream, std::uint32_t blocks_max) {
@@ -310,25 +256,31 @@ void ReadStreams::predict(Stream& stream, std::size_t runs_max, std::uint64_t bl
   }
 }
 
-void ReadStreams::list(Stream& stream, std::uint64_t number) {
+void ReadStreams::list(Stream& stream) {
   if (stream.is_listed) return;
   if (stream.wanted.empty() && stream.needed.empty() && stream.hot.empty()) return;
   stream.is_listed = true;
-  active_.push_back(number);
-  drop_ended(&active_);
+  enter(stream, &active_);
 }
 
-void ReadStreams::list_beyond(Stream& stream, std::uint64_t number) {
+void ReadStreams::list_beyond(Stream& stream) {
   if (stream.is_listed_beyond) return;
   stream.is_listed_beyond = true;
-  beyond_.push_back(number);
-  drop_ended(&beyond_);
+  enter(stream, &beyond_);
 }
 
-// Streams that have ended leave their numbers behind while nothing is taken.
-void ReadStreams::drop_ended(std::deque<std::uint64_t>* listed) const {
-  if (listed->size() <= 2 * kStreamsMax) return;
-  std::erase_if(*listed, [this](std::uint64_t number) { return !streams_.contains(number); });
+// Streams that have ended leave their places behind while nothing is taken.
+void ReadStreams::enter(Stream& stream, Listed* listed) {
+  listed->push_back(stream.weak_from_this());
+  if (listed->size() <= 2 * StreamTable::kStreamsMax) return;
+  std::erase_if(*listed, [](const std::weak_ptr<Stream>& entry) { return entry.expired(); });
+}
+
+// Null when it has ended.
+std::shared_ptr<ReadStreams::Stream> ReadStreams::take_first(Listed* listed) {
+  std::shared_ptr<Stream> first = listed->front().lock();
+  listed->pop_front();
+  return first;
 }
 
 ReadStreams::Place ReadStreams::place_of(const Stream& stream, std::int64_t block, Aim aim) const {
@@ -366,12 +318,11 @@ BlockRun ReadStreams::take_run(const Stream& stream, std::deque<BlockRun>* runs,
   return taken;
 }
 
-WantedBlocks ReadStreams::wanted_of(const Stream& stream, std::uint64_t number, BlockRun run,
-                                    std::uint8_t predictor) {
+WantedBlocks ReadStreams::wanted_of(Stream& stream, BlockRun run, std::uint8_t predictor) {
   CAIRN_CHECK(run.count != 0);
   CAIRN_CHECK(run.first >= 0);
   WantedBlocks wanted;
-  wanted.stream = number;
+  wanted.stream = stream.weak_from_this();
   wanted.object = stream.object;
   wanted.owner = stream.owner;
   wanted.descriptor = stream.descriptor;
@@ -383,11 +334,9 @@ WantedBlocks ReadStreams::wanted_of(const Stream& stream, std::uint64_t number, 
 
 bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
   while (!active_.empty()) {
-    const std::uint64_t number = active_.front();
-    active_.pop_front();
-    const auto found = streams_.find(number);
-    if (found == streams_.end()) continue;
-    Stream& stream = *found->second;
+    const std::shared_ptr<Stream> first = take_first(&active_);
+    if (first == nullptr) continue;
+    Stream& stream = *first;
     stream.is_listed = false;
     std::uint8_t predictor = stream.predictor;
     Place place = Place::kStore;
@@ -400,9 +349,9 @@ bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
       run = take_run(stream, &stream.hot, count_max, Aim::kMemory, &place);
       predictor = kByHeat;
     }
-    list(stream, number);
+    list(stream);
     if (run.count == 0) continue;
-    *wanted = wanted_of(stream, number, run, predictor);
+    *wanted = wanted_of(stream, run, predictor);
     wanted->is_below = place == Place::kBelow;
     return true;
   }
@@ -411,11 +360,9 @@ bool ReadStreams::next(unsigned count_max, WantedBlocks* wanted) {
 
 bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max, WantedBlocks* wanted) {
   while (!beyond_.empty()) {
-    const std::uint64_t number = beyond_.front();
-    beyond_.pop_front();
-    const auto found = streams_.find(number);
-    if (found == streams_.end()) continue;
-    Stream& stream = *found->second;
+    const std::shared_ptr<Stream> first = take_first(&beyond_);
+    if (first == nullptr) continue;
+    Stream& stream = *first;
     stream.is_listed_beyond = false;
     if (stream.blocks_read_on >= kBeyondStep && stream.lookahead.is_at_most())
       look_beyond(stream, blocks_max);
@@ -426,9 +373,9 @@ bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max, Want
       run = take_run(stream, &stream.warm, count_max, Aim::kBelow, &place);
       predictor = kByHeat;
     }
-    if (!stream.beyond.empty() || !stream.warm.empty()) list_beyond(stream, number);
+    if (!stream.beyond.empty() || !stream.warm.empty()) list_beyond(stream);
     if (run.count == 0) continue;
-    *wanted = wanted_of(stream, number, run, predictor);
+    *wanted = wanted_of(stream, run, predictor);
     wanted->is_for_below = true;
     return true;
   }
@@ -436,9 +383,9 @@ bool ReadStreams::next_beyond(unsigned count_max, std::uint32_t blocks_max, Want
 }
 
 void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
-  const auto found = streams_.find(wanted.stream);
-  if (found == streams_.end()) return;
-  Stream& stream = *found->second;
+  const std::shared_ptr<Stream> known = wanted.stream.lock();
+  if (known == nullptr) return;
+  Stream& stream = *known;
   if (for_good) {
     stream.is_silenced = true;
     stream.forget_wanted();
@@ -454,33 +401,34 @@ void ReadStreams::give_back(const WantedBlocks& wanted, bool for_good) {
   const bool is_by_heat = wanted.predictor == kByHeat;
   if (wanted.is_for_below) {
     (is_by_heat ? stream.warm : stream.beyond).push_front(run);
-    return list_beyond(stream, wanted.stream);
+    return list_beyond(stream);
   }
   std::deque<BlockRun>& asked = wanted.predictor == kAdvised ? stream.needed : stream.wanted;
   (is_by_heat ? stream.hot : asked).push_front(run);
-  list(stream, wanted.stream);
+  list(stream);
 }
 
 void ReadStreams::want_hot(ObjectIndex object, BlockRun run, bool is_for_below) {
-  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const auto& entry) {
-    return entry.second->object == object && !entry.second->is_silenced;
+  if (run.count == 0) return;
+  Stream* reader = nullptr;
+  streams_.for_each([&](Stream& stream) {
+    if (reader == nullptr && stream.object == object && !stream.is_silenced) reader = &stream;
   });
-  if (found == streams_.end() || run.count == 0) return;
-  Stream& stream = *found->second;
-  (is_for_below ? stream.warm : stream.hot).push_back(run);
-  is_for_below ? list_beyond(stream, found->first) : list(stream, found->first);
+  if (reader == nullptr) return;
+  (is_for_below ? reader->warm : reader->hot).push_back(run);
+  is_for_below ? list_beyond(*reader) : list(*reader);
 }
 
-void ReadStreams::note_fetched(std::uint64_t number) {
-  const auto found = streams_.find(number);
-  if (found != streams_.end()) found->second->tries = 0;
+void ReadStreams::note_fetched(const WantedBlocks& wanted) {
+  if (const std::shared_ptr<Stream> stream = wanted.stream.lock(); stream != nullptr)
+    stream->tries = 0;
 }
 
 void ReadStreams::note_evicted_unused() {
-  for (auto& [number, stream] : streams_) {
-    stream->lookahead.on_evicted_unused();
-    if (stream->knowledge != nullptr) stream->knowledge->lookahead.learn(stream->lookahead);
-  }
+  streams_.for_each([](Stream& stream) {
+    stream.lookahead.on_evicted_unused();
+    if (stream.knowledge != nullptr) stream.knowledge->lookahead.learn(stream.lookahead);
+  });
 }
 
 }  // namespace cairn::node

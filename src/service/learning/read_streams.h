@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows stream by stream what programs read and will read next: events in, blocks to fetch out. A
-// stream is one open description of a file in one process. All those of a description end when it
-// does, whichever process closes it last: a parent that opens files for its children learns nothing
-// of their ends.
+// Follows stream by stream what programs read and will read next: events in, blocks to fetch out.
+// The table of streams (service/learning/stream_table.h) says which stream an access belongs to and
+// when the stream ends.
 //
 // Every stream has predictors of its own (policy/prefetch/chooser.h) and a distance of its own
 // (policy/prefetch/lookahead.h); what streams teach each other is kept by file and for the node.
 //
-// Thread safety: none. Ownership: borrows the memory, whose directory says what is resident.
+// Thread safety: none; next(), next_beyond(), give_back() and note_fetched() may be called by other
+// threads than that of the event reader, under the lock of its caller. Ownership: borrows the table
+// of streams, and the memory, whose directory says what is resident.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "memory/tiers/node_memory.h"
@@ -24,12 +24,15 @@
 #include "policy/prefetch/lookahead.h"
 #include "service/learning/access_observer.h"
 #include "service/learning/order_search.h"
+#include "service/learning/stream_table.h"
 
 namespace cairn::node {
 
+struct ReadStream;
+
 // Blocks side by side that one stream wants, and from where.
 struct WantedBlocks {
-  std::uint64_t stream = 0;  // a number of ReadStreams
+  std::weak_ptr<ReadStream> stream;  // expired when it has ended
   ObjectIndex object = ObjectIndex::kNone;
   Owner owner;  // the reader
   std::int32_t descriptor = -1;
@@ -41,17 +44,49 @@ struct WantedBlocks {
   bool is_cold = false;       // they are to leave RAM for hotter ones
 };
 
+// What ReadStreams keeps of a stream.
+struct ReadStream : std::enable_shared_from_this<ReadStream> {
+  ObjectIndex object = ObjectIndex::kNone;
+  Owner owner;
+  std::int32_t descriptor = -1;
+  std::unique_ptr<Chooser> chooser;  // null until something was not in RAM
+  FileKnowledgePtr knowledge;        // not null together with it
+  Lookahead lookahead;
+  BlockRun last{-1, 0};
+  std::deque<BlockRun> wanted;  // what is foreseen, the soonest first
+  std::deque<BlockRun> needed;  // what the program says that it needs
+  std::deque<BlockRun> beyond;  // what is foreseen for file tiers, the soonest first
+  std::deque<BlockRun> hot;     // wanted for its score, the hottest first
+  std::deque<BlockRun> warm;    // the same for file tiers
+  std::uint8_t predictor = 0;   // that foresees it
+  std::uint32_t hits_in_a_row = 0;
+  std::uint32_t blocks_per_read = 1;
+  std::uint32_t blocks_read_on = 0;  // since `beyond` was looked for
+  OrderSearch order;   // its path: of a file of which an order is declared, while it is followed
+  unsigned tries = 0;  // in a row that found no room
+  bool is_repeated = false;  // it goes through an order once more, and that was told
+  bool is_silenced = false;  // by a rule, or because its file cannot be opened
+  bool is_listed = false;    // among the streams that want something
+  bool is_listed_beyond = false;
+
+  void forget_wanted() {
+    wanted.clear();
+    needed.clear();
+    beyond.clear();
+    hot.clear();
+    warm.clear();
+  }
+};
+
 class ReadStreams {
  public:
   // The counter of heat-driven fetches, beside those of the predictors.
   static constexpr std::uint8_t kByHeat = FetchJournal::kPredictorsMax - 1;
-  // More streams than that at once: the one that was used longest ago is forgotten.
-  static constexpr std::size_t kStreamsMax = 4096;
 
   // `orders`: may be null.
-  explicit ReadStreams(const NodeMemory& memory, DeclaredOrders* orders = nullptr,
-                       PathOf path_of = {})
-      : memory_(memory), orders_(orders), path_of_(std::move(path_of)) {}
+  ReadStreams(const NodeMemory& memory, StreamTable& streams, DeclaredOrders* orders = nullptr,
+              PathOf path_of = {})
+      : memory_(memory), orders_(orders), path_of_(std::move(path_of)), streams_(streams) {}
 
   // Hears once of each stream that goes through an order once more. Before the first
   // event; may be empty.
@@ -64,6 +99,8 @@ class ReadStreams {
   // Puts the knowledge of all files there.
   void put_away() const { node_.put_away(); }
   void take(const ToldAccess& told);
+  // Streams have ended: nothing is wanted for them any more.
+  void forget(const StreamEnds& ends);
   // The soonest that is in no tier, of all streams in turn, at most `count_max` blocks. False when
   // nothing is wanted.
   bool next(unsigned count_max, WantedBlocks* wanted);
@@ -79,60 +116,18 @@ class ReadStreams {
   // It could not be fetched: again later, or (`for_good`) never of this stream.
   void give_back(const WantedBlocks& wanted, bool for_good);
   // Something of the stream was fetched.
-  void note_fetched(std::uint64_t stream);
+  static void note_fetched(const WantedBlocks& wanted);
   bool wants_any() const { return !active_.empty() || !beyond_.empty(); }
   // Blocks that were fetched for streams like these left before their use.
   void note_evicted_unused();
-  // Processes have died: what they read, and what they were the last to hold, is not waited for.
-  void forget_dead();
-  // Calls forget(ObjectIndex) for each object of which a stream has ended since the last call.
-  template <typename Forget>
-  void take_closed(Forget&& forget) {
-    for (const ObjectIndex object : closed_) forget(object);
-    closed_.clear();
-  }
   std::size_t size() const { return streams_.size(); }
 
  private:
-  struct Stream {
-    ObjectIndex object = ObjectIndex::kNone;
-    Owner owner;
-    std::int32_t descriptor = -1;
-    std::unique_ptr<Chooser> chooser;  // null until something was not in RAM
-    FileKnowledgePtr knowledge;        // not null together with it
-    Lookahead lookahead;
-    BlockRun last{-1, 0};
-    std::deque<BlockRun> wanted;  // what is foreseen, the soonest first
-    std::deque<BlockRun> needed;  // what the program says that it needs
-    std::deque<BlockRun> beyond;  // what is foreseen for file tiers, the soonest first
-    std::deque<BlockRun> hot;     // wanted for its score, the hottest first
-    std::deque<BlockRun> warm;    // the same for file tiers
-    std::uint8_t predictor = 0;   // that foresees it
-    std::uint32_t hits_in_a_row = 0;
-    std::uint32_t blocks_per_read = 1;
-    std::uint32_t blocks_read_on = 0;  // since `beyond` was looked for
-    OrderSearch order;  // its path: of a file of which an order is declared, while it is followed
-    std::uint64_t used = 0;
-    unsigned tries = 0;        // in a row that found no room
-    bool is_repeated = false;  // it goes through an order once more, and that was told
-    bool is_silenced = false;  // by a rule, or because its file cannot be opened
-    bool is_listed = false;    // in active_
-    bool is_listed_beyond = false;
-
-    void forget_wanted() {
-      wanted.clear();
-      needed.clear();
-      beyond.clear();
-      hot.clear();
-      warm.clear();
-    }
-  };
+  using Stream = ReadStream;
+  using Listed = std::deque<std::weak_ptr<Stream>>;
 
   Stream* stream_of(const ToldAccess& told);
-  Stream& open(const ToldAccess& told);
-  void close(const ToldAccess& told);
-  using Streams = std::unordered_map<std::uint64_t, std::unique_ptr<Stream>>;
-  Streams::iterator end(Streams::iterator stream);
+  Stream& begin(const ToldAccess& told);
   Chooser& chooser_of(Stream& stream);
   void advise(Stream& stream, const AccessEvent& event);
   void read(Stream& stream, const ToldAccess& told);
@@ -140,16 +135,16 @@ class ReadStreams {
   void look_for_order(Stream& stream, const ToldAccess& told, BlockRun run);
   static void judge(Stream& stream, AccessKind kind, BlockRun run);
   void foresee(Stream& stream);
-  void read_on(Stream& stream, std::uint64_t number, std::uint32_t blocks);
+  void read_on(Stream& stream, std::uint32_t blocks);
   void look_beyond(Stream& stream, std::uint32_t blocks_max);
   void predict(Stream& stream, std::size_t runs_max, std::uint64_t blocks_max,
                std::deque<BlockRun>* into);
-  void list_beyond(Stream& stream, std::uint64_t number);
-  static WantedBlocks wanted_of(const Stream& stream, std::uint64_t number, BlockRun run,
-                                std::uint8_t predictor);
-  void drop_ended(std::deque<std::uint64_t>* listed) const;
+  static WantedBlocks wanted_of(Stream& stream, BlockRun run, std::uint8_t predictor);
   void collect_needed(Stream& stream);
-  void list(Stream& stream, std::uint64_t number);
+  void list(Stream& stream);
+  void list_beyond(Stream& stream);
+  static void enter(Stream& stream, Listed* listed);
+  static std::shared_ptr<Stream> take_first(Listed* listed);
   // Where a block that is wanted is: nowhere, in a file tier, or where it may stay.
   enum class Place : std::uint8_t { kStore, kBelow, kGoodEnough };
   // Where a file tier is good enough, where only as long as RAM is short, and where never.
@@ -157,7 +152,6 @@ class ReadStreams {
   Place place_of(const Stream& stream, std::int64_t block, Aim aim) const;
   BlockRun take_run(const Stream& stream, std::deque<BlockRun>* runs, unsigned count_max, Aim aim,
                     Place* place) const;
-  void make_room_for_one();
 
   const NodeMemory& memory_;
   DeclaredOrders* const orders_;
@@ -165,14 +159,10 @@ class ReadStreams {
   FoundRepeated found_repeated_;
   PredictorSupply* supply_ = nullptr;
   NodeKnowledge node_;
-  Streams streams_;
-  // The streams of each open description.
-  std::unordered_multimap<std::uint32_t, std::uint64_t> of_description_;
-  std::deque<std::uint64_t> active_;  // streams that want something
-  std::deque<std::uint64_t> beyond_;  // those that may want something for file tiers
-  std::vector<ObjectIndex> closed_;
+  StreamSlot<Stream> streams_;
+  Listed active_;               // streams that want something
+  Listed beyond_;               // those that may want something for file tiers
   std::vector<BlockRun> room_;  // for predictions
-  std::uint64_t events_ = 0;
   bool brings_up_ = false;
 };
 

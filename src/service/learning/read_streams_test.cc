@@ -18,7 +18,9 @@ constexpr std::uint64_t kFileBlocks = 1000;
 class ReadStreamsTest : public ::testing::Test {
  protected:
   ReadStreamsTest()
-      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))), streams_(memory_) {
+      : memory_(testing::make_memory(testing::memory_only(64 * kBlockBytes))),
+        table_(memory_),
+        streams_(memory_, table_) {
     Actor actor = testing::make_actor(memory_);
     Acquisition how;
     StoreStamp stamp;
@@ -38,8 +40,17 @@ class ReadStreamsTest : public ::testing::Test {
     access.event.length = length;
     return access;
   }
+  void take(ToldAccess access) {
+    table_.follow({&access, 1});
+    streams_.take(access);
+    table_.forget_ended();
+  }
   void read_block(std::uint64_t block, AccessKind kind = AccessKind::kMiss) {
-    streams_.take(told(kind, block * kBlockBytes, kBlockBytes));
+    take(told(kind, block * kBlockBytes, kBlockBytes));
+  }
+  void forget_dead() {
+    streams_.forget(table_.follow_deaths());
+    table_.forget_ended();
   }
   void set_hint(PrefetchHint hint) {
     ObjectHandling handling;
@@ -62,19 +73,20 @@ class ReadStreamsTest : public ::testing::Test {
 
   static constexpr std::uint16_t kSlot = 3;
   NodeMemory memory_;
+  StreamTable table_;
   ReadStreams streams_;
   ObjectIndex object_{};
   std::uint32_t stream_ = 9;
 };
 
 TEST_F(ReadStreamsTest, NothingIsWantedOfWhatIsReadOnce) {
-  streams_.take(told(AccessKind::kOpen));
+  take(told(AccessKind::kOpen));
   read_block(10);
   EXPECT_TRUE(wanted().empty());
 }
 
 TEST_F(ReadStreamsTest, WhatFollowsInOrderIsWanted) {
-  streams_.take(told(AccessKind::kOpen));
+  take(told(AccessKind::kOpen));
   for (std::uint64_t block = 10; block < 14; ++block) read_block(block);
   const std::vector<std::uint32_t> blocks = wanted();
   ASSERT_GE(blocks.size(), 2U);
@@ -96,20 +108,20 @@ TEST_F(ReadStreamsTest, NothingBehindTheEndIsWanted) {
 
 TEST_F(ReadStreamsTest, RulesAndAdviceSilenceOrAskForAll) {
   set_hint(PrefetchHint::kNone);
-  streams_.take(told(AccessKind::kOpen));
+  take(told(AccessKind::kOpen));
   for (std::uint64_t block = 0; block < 8; ++block) read_block(block);
   EXPECT_TRUE(wanted().empty());
   set_hint(PrefetchHint::kWillNeed);
-  streams_.take(told(AccessKind::kOpen));
+  take(told(AccessKind::kOpen));
   EXPECT_EQ(wanted().size(), kFileBlocks);
   set_hint(PrefetchHint::kNormal);
-  streams_.take(told(AccessKind::kOpen));
+  take(told(AccessKind::kOpen));
   ToldAccess advice = told(AccessKind::kAdvice, 40 * kBlockBytes + 1, 2 * kBlockBytes);
   advice.event.advice = POSIX_FADV_WILLNEED;
-  streams_.take(advice);
+  take(advice);
   EXPECT_EQ(wanted(), (std::vector<std::uint32_t>{40, 41, 42}));
   advice.event.advice = POSIX_FADV_RANDOM;
-  streams_.take(advice);
+  take(advice);
   for (std::uint64_t block = 100; block < 108; ++block) read_block(block);
   EXPECT_TRUE(wanted().empty());
 }
@@ -166,36 +178,33 @@ TEST_F(ReadStreamsTest, WhatCouldNotBeFetchedIsWantedAgain) {
 }
 
 TEST_F(ReadStreamsTest, AStreamEndsWithItsDescriptionOrItsProcess) {
-  streams_.take(told(AccessKind::kOpen));
+  take(told(AccessKind::kOpen));
   EXPECT_EQ(streams_.size(), 1U);
-  streams_.take(told(AccessKind::kClose));
+  take(told(AccessKind::kClose));
   EXPECT_EQ(streams_.size(), 0U);
-  unsigned closed = 0;
-  streams_.take_closed([&](ObjectIndex object) { closed += object == object_; });
-  EXPECT_EQ(closed, 1U);
-  streams_.take(told(AccessKind::kOpen));
+  take(told(AccessKind::kOpen));
   memory_.owners().advance(kSlot);
-  streams_.forget_dead();
+  forget_dead();
   EXPECT_EQ(streams_.size(), 0U);
 }
 
 TEST_F(ReadStreamsTest, AStreamEndsWhicheverProcessClosesItsDescriptionLast) {
   constexpr std::uint16_t kChild = kSlot + 1;
   for (stream_ = 1; stream_ <= 3; ++stream_) {
-    streams_.take(told(AccessKind::kOpen));
+    take(told(AccessKind::kOpen));
     // The second one is read by both.
-    if (stream_ == 2) streams_.take(told(AccessKind::kMiss, 0, kBlockBytes, kChild));
+    if (stream_ == 2) take(told(AccessKind::kMiss, 0, kBlockBytes, kChild));
   }
   EXPECT_EQ(streams_.size(), 4U);
   stream_ = 2;
-  streams_.take(told(AccessKind::kClose, 0, 0, kChild));
+  take(told(AccessKind::kClose, 0, 0, kChild));
   EXPECT_EQ(streams_.size(), 2U);
   stream_ = 1;
   ToldAccess other = told(AccessKind::kClose, 0, 0, kChild);
   other.event.object = static_cast<ObjectIndex>(raw(object_) + 1);
-  streams_.take(other);
+  take(other);
   EXPECT_EQ(streams_.size(), 2U) << "that is another file, whose description has the same number";
-  streams_.take(told(AccessKind::kClose, 0, 0, kChild));
+  take(told(AccessKind::kClose, 0, 0, kChild));
   EXPECT_EQ(streams_.size(), 1U);
 }
 
@@ -205,19 +214,19 @@ TEST_F(ReadStreamsTest, AStreamEndsWhenTheLastHolderOfItsDescriptionIsKilled) {
   const Owner child = memory_.owners().current(kSlot + 1);
   const HoldIndex hold = descriptions.hold(description, child, HoldKind::kDescription);
   stream_ = raw(description);
-  streams_.take(told(AccessKind::kOpen));
-  streams_.forget_dead();
+  take(told(AccessKind::kOpen));
+  forget_dead();
   EXPECT_EQ(streams_.size(), 1U);
   ASSERT_TRUE(descriptions.release(hold, child).last);
   descriptions.destroy(description);
-  streams_.forget_dead();
+  forget_dead();
   EXPECT_EQ(streams_.size(), 0U);
 }
 
 TEST_F(ReadStreamsTest, StreamsAreBounded) {
-  for (stream_ = 1; stream_ <= 2 * ReadStreams::kStreamsMax; ++stream_)
-    streams_.take(told(AccessKind::kOpen));
-  EXPECT_EQ(streams_.size(), ReadStreams::kStreamsMax);
+  for (stream_ = 1; stream_ <= 2 * StreamTable::kStreamsMax; ++stream_)
+    take(told(AccessKind::kOpen));
+  EXPECT_EQ(streams_.size(), StreamTable::kStreamsMax);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "service/learning/known_future_table.h"
 #include "service/learning/learned_replacement.h"
 #include "service/learning/order_declarations.h"
+#include "service/learning/stream_table.h"
 #include "service/learning/trace_recorder.h"
 
 namespace cairn::node {
@@ -33,6 +34,7 @@ class Learners {
   // Null when blocks leave in the order of their last use, which nobody has to learn.
   const LearnedReplacement* learned() const { return learned_.get(); }
   EventReader& events() { return events_; }
+  StreamTable& streams() { return streams_; }
   OrderDeclarations& declarations() { return declarations_; }
   HeatTable& heat() { return heat_; }
   TraceRecorder& recorder() { return recorder_; }
@@ -49,6 +51,7 @@ class Learners {
   const NodeConfig& config_;
   const NodeMemory& memory_;
   const PlacementEngine& placement_;
+  StreamTable streams_;
   OrderDeclarations declarations_;
   KnownFutureTable future_;
   std::unique_ptr<LearnedReplacement> learned_;

@@ -158,9 +158,9 @@ class Service {
 
   std::unique_ptr<Prefetcher> make_prefetcher() {
     if (config_.prefetch_percent == 0) return nullptr;
-    return std::make_unique<Prefetcher>(PrefetcherOptions{config_, memory_, clients_.service(),
-                                                          files_, flusher_, directories_,
-                                                          learners_.declarations().orders()});
+    return std::make_unique<Prefetcher>(
+        PrefetcherOptions{config_, memory_, clients_.service(), files_, flusher_, directories_,
+                          learners_.declarations().orders(), learners_.streams()});
   }
 
   Audit::Stillness hold_fetches_still() {
