@@ -94,8 +94,8 @@ class Text {
   std::string text_;
 };
 
-// F_GETFL, or -1. Without the flags that only matter to the open: a description that Cairn makes for
-// processes which it does not serve has none of them (interfaces.ioctl compares them).
+// F_GETFL, or -1. Without the flags that only matter to the open: a description that Cairn makes
+// for processes which it does not serve has none of them (interfaces.ioctl compares them).
 int status_flags(int fd);
 
 // Buffers of the calling thread, 4096-aligned, kTransferBytesMax + 8192 bytes each.

@@ -111,6 +111,20 @@ SCENE(leases_for_reading) {
   say_file("f");
 }
 
+// Another description of the file that may write would break the lease, or be in its way.
+SCENE(leases_for_writing_and_appending) {
+  const int fd = make_file("f", "0123456789");
+  say("lease", fcntl(fd, F_SETLEASE, F_WRLCK));
+  say("append", fcntl(fd, F_SETFL, O_APPEND));
+  say("lease", fcntl(fd, F_GETLEASE));
+  say("write", write(fd, "abc", 3));
+  close(fd);
+  const int appending = open_file("f", O_WRONLY | O_APPEND);
+  say("lease", fcntl(appending, F_SETLEASE, F_WRLCK));
+  say("write", write(appending, "def", 3));
+  say_file("f");
+}
+
 // By name, most file systems leave a file alone that has the size; ext4 does not.
 SCENE(the_size_that_a_file_has) {
   const timespec old[2] = {{1000, 0}, {1000, 0}};

@@ -242,6 +242,41 @@ def raw_exec_of_a_static_program():
     under_cairn.remove(work)
 
 
+APPENDING = """#include <fcntl.h>
+int main(int count, char** words) { return fcntl(3, F_SETFL, O_APPEND); }
+"""
+
+FLAGGED = """#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  char* zeros = calloc(1, 400000);
+  int file = open("flagged", O_RDWR | O_CREAT | O_TRUNC, 0644), other = open("flagged", O_WRONLY);
+  if (file != 3) return 3;
+  write(file, zeros, 400000);
+  fsync(file);
+  if (fork() == 0) return execl(words[1], words[1], NULL);
+  wait(NULL);
+  pwrite(file, "end", 3, 150000);
+  for (int at = 0; at < 6; ++at) pwrite(other, "middle", 6, at * 65536 + 5000);
+  printf("%d", fsync(file));
+  pwrite(other, "last", 4, 70000);
+  printf(" %d %d", fsync(file), (int)lseek(file, 0, SEEK_END));
+}
+"""
+
+
+def a_static_child_makes_its_file_append():
+    """It shares the description through which its parent stores bytes at their places."""
+    work = under_cairn.work_directory("scarcity-programs")
+    static, parent = compiled(work, "appending", APPENDING, "-static"), compiled(work, "flagged", FLAGGED)
+    assert static and parent, "the programs cannot be built"
+    Scene("flagged", f"{parent} {static}; cksum <flagged").agree()
+    under_cairn.remove(work)
+
+
 def copied_root(work, program):
     """A directory that can be a root: a program with its libraries, and nothing of ours."""
     root = work / "root"
@@ -318,4 +353,5 @@ def sanitized_programs():
 
 SCENES = [no_address_space, as_many_tiers_as_possible, more_processes_than_slots, offsets_of_inherited_files,
           an_offset_that_all_move, slow_service, stopped_service, dead_service, raw_exec_of_a_static_program,
+          a_static_child_makes_its_file_append,
           other_root, sanitized_programs]

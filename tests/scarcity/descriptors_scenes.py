@@ -212,7 +212,8 @@ SHARED = """
         return oct(fcntl.fcntl(file, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND | os.O_DIRECT | os.O_NONBLOCK))
 
     def both(what, file, other):
-        print(what, os.lseek(file, 0, os.SEEK_CUR), os.lseek(other, 0, os.SEEK_CUR), flags(file), flags(other), flush=True)
+        print(what, os.lseek(file, 0, os.SEEK_CUR), os.lseek(other, 0, os.SEEK_CUR), flags(file), flags(other))
+        sys.stdout.flush()
 
     def share(name, given):
         file = os.open(name, os.O_RDWR | os.O_CREAT | given, 0o644)

@@ -25,7 +25,7 @@ enum class ProcessLock : unsigned {
   kMappings,
   kAio,
   kAioContexts,
-  kPrivateDescriptors,
+  kTwins,
   kExec,
   kStdio,
   kKernelFiles,

@@ -37,7 +37,10 @@ std::uint32_t OpenFile::flags_in_kernel() const {
   const auto kernels = static_cast<std::uint32_t>(result);
   const std::uint32_t withheld = twin_fd >= 0 ? 0 : withheld_flags(kSettableFlags, may_write);
   const std::uint32_t followed = kSettableFlags & ~withheld;
-  // The private descriptor has none of the withheld ones, unless somebody gave it one.
+  // The private descriptor has none of the withheld ones, unless another sharer gave it one. That
+  // holds for all, also when the next store takes it away (PosixBacking::note_shared()).
+  const std::uint32_t given = kernels & withheld;
+  if (given != 0) description->flags.fetch_or(given);
   return (known & ~followed) | (kernels & kSettableFlags);
 }
 

@@ -13,8 +13,10 @@
 #include <fcntl.h>
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 
 #include "base/ids.h"
@@ -52,14 +54,25 @@ struct OpenFile {
   HoldIndex hold = HoldIndex::kNone;
   HoldIndex transit = HoldIndex::kNone;      // the parent makes it before fork for its child
   std::atomic<std::int32_t> descriptors{0};  // the application's descriptors in this process
-  int twin_fd = -1;                          // of twin_descriptor.h; -1: none
+  std::atomic<int> twin_fd{-1};              // of twin_descriptor.h; -1: none
   OpenFile* next_free = nullptr;
   alignas(PosixBacking) unsigned char backing_storage[sizeof(PosixBacking)] = {};
 
+  // From here on `fd` is the private descriptor, of the same description.
+  void work_on(int fd, int access_mode) {
+    const bool was_shared = backing->is_shared();
+    backing = new (backing_storage) PosixBacking(fd, access_mode);
+    if (was_shared) backing->note_shared();
+  }
   int private_fd() const { return backing->descriptor(); }
-  // Of the description that all have who share the file past the buffers: it keeps their offset
-  // (kOffsetInKernel), and the flock() and open-file-description locks.
-  int shared_fd() const { return twin_fd >= 0 ? twin_fd : private_fd(); }
+  // The description behind it is common to all sharers of the file past the buffers: it keeps
+  // their offset (kOffsetInKernel), and the flock() and open-file-description locks.
+  int shared_fd() const {
+    const int twin = twin_fd.load(std::memory_order_acquire);
+    return twin >= 0 ? twin : private_fd();
+  }
+  // Both, the second -1 where there is none.
+  std::array<int, 2> real_fds() const { return {private_fd(), twin_fd.load()}; }
   // The status flags as F_GETFL gives them.
   std::uint32_t flags() const {
     const std::uint32_t known = description->flags.load(std::memory_order_relaxed);

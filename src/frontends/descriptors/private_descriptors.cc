@@ -70,7 +70,7 @@ void PrivateDescriptors::remove(int fd) {
 }
 
 void PrivateDescriptors::set_survives_exec(const OpenFile& file, bool survives) {
-  for (const int fd : {file.private_fd(), file.twin_fd}) {
+  for (const int fd : file.real_fds()) {
     if (is_private(fd)) sys::fcntl(fd, F_SETFD, survives ? 0 : FD_CLOEXEC);
   }
 }
@@ -112,7 +112,7 @@ bool PrivateDescriptors::make_room(int fd) {
   }
   const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;
   owner->backing->close_extra();
-  new (owner->backing_storage) PosixBacking(moved, access_mode);
+  owner->work_on(moved, access_mode);
   return true;
 }
 

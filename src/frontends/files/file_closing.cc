@@ -58,7 +58,7 @@ void drop_own_locks(const Actor& actor, const OpenFile& file) {
 
 void drop_private(OpenFile& file, int placeholder) {
   file.backing->close_extra();
-  for (const int fd : {file.private_fd(), file.twin_fd}) {
+  for (const int fd : file.real_fds()) {
     if (fd < 0 || fd == placeholder) continue;
     PrivateDescriptors::remove(fd);
     sys::close(fd);
@@ -112,7 +112,7 @@ int forget_tracked(int fd) {
   // gets a private one of its own.
   const int access_mode = static_cast<int>(file->flags() & O_ACCMODE);
   const int moved = PrivateDescriptors::make(fd, true);
-  if (moved >= 0) new (file->backing_storage) PosixBacking(moved, access_mode);
+  if (moved >= 0) file->work_on(moved, access_mode);
   update_close_on_exec(*file);
   return 0;
 }

@@ -67,6 +67,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, RealDe
   file->may_read = access_mode != O_WRONLY;
   file->may_write = access_mode != O_RDONLY;
   file->backing = new (file->backing_storage) PosixBacking(real.private_fd, access_mode);
+  file->backing->note_shared();
   file->twin_fd = real.twin_fd;
   file->index = index;
   file->generation = generation;

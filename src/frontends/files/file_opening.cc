@@ -128,7 +128,8 @@ void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
 }
 
 // Puts a placeholder in the place of the real descriptor, or leaves a real one there when the
-// kernel gives none: then the record works on that. False: there is no number left for the file.
+// kernel gives none: then the record works on that. False: there is no number left for the file, or
+// only one past the table's end, which has the real descriptor then.
 bool place(Opened& opened, OpenFile& file) {
   const int private_fd = file.private_fd();
   const bool close_on_exec = (opened.flags & O_CLOEXEC) != 0;
@@ -139,11 +140,7 @@ bool place(Opened& opened, OpenFile& file) {
     if (opened.fd >= 0 && opened.fd < DescriptorTable::limit()) return true;
     if (opened.fd >= 0) sys::close(opened.fd);
     opened.fd = sys::fcntl(private_fd, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
-    if (opened.fd >= DescriptorTable::limit()) {
-      sys::close(opened.fd);
-      opened.fd = -EMFILE;
-    }
-    if (opened.fd < 0) return false;
+    if (opened.fd < 0 || opened.fd >= DescriptorTable::limit()) return false;
   }
   PrivateDescriptors::remove(private_fd);
   sys::close(private_fd);
@@ -187,6 +184,7 @@ OpenFile* buffer_descriptor(Opened& opened, const StoreStatus& status, ObjectInd
   if (private_fd != opened.fd && !place(opened, *file)) {
     (void)release_record(*file);
     discard_record(*file, opened.fd);
+    if (opened.fd >= 0) restore_flags(opened.fd, flags);
     return nullptr;
   }
   CAIRN_DCHECK(file->index != DescriptionIndex::kNone && file->hold != HoldIndex::kNone);
@@ -281,7 +279,7 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
   OpenFile* file = nullptr;
   if (fd < DescriptorTable::limit()) file = buffer_descriptor(opened, status, known, handling);
   // A table is full: then everybody works on the file through the kernel.
-  if (file == nullptr) *error = opened.fd < 0 ? opened.fd : keep_past_buffers(fd, flags);
+  if (file == nullptr) *error = opened.fd < 0 ? opened.fd : keep_past_buffers(opened.fd, flags);
   return file;
 }
 

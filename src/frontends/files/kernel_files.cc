@@ -15,6 +15,7 @@
 #include "frontends/descriptors/placeholder.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/descriptors/twin_descriptor.h"
 #include "frontends/files/inherited_through.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -141,6 +142,7 @@ void yield(int fd, OpenFile& file) {
                          KernelFiles::share(file.private_fd(), status, file.object) == 0;
   if (is_shared && PrivateDescriptors::is_private(file.private_fd())) {
     bool is_extra = false;
+    const TwinGuard guard;
     const int real = descriptor_for_kernel(file, &is_extra);
     sys::dup3(real, fd, survives_exec(fd) ? 0 : O_CLOEXEC);
     if (is_extra && !PosixLocks::keeps_open(file.object, real)) sys::close(real);

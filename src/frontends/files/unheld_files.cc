@@ -15,6 +15,7 @@ namespace cairn {
 
 int share_unheld(OpenFile& file, protocol::UnservedReason why) {
   if (file.is_kept_through) return 0;
+  file.backing->note_shared();
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return -EIO;
@@ -22,6 +23,7 @@ int share_unheld(OpenFile& file, protocol::UnservedReason why) {
   if (session.keep_through(file.private_fd(), why) < 0) {
     if (const int error = enter_through(access_of(*actor, file)); error < 0) return error;
   }
+  const TwinGuard guard;
   make_twin(file, !survives_exec(file.private_fd()));
   (void)give_offset_to_kernel(*actor, *file.description, file.shared_fd());
   file.is_kept_through = true;

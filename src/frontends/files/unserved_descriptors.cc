@@ -47,7 +47,7 @@ void keep_inherited_through() {
     if (file.private_fd() != fd) place(fd, file.shared_fd(), file.index, file.generation);
   });
   DescriptorTable::for_each([](int fd, OpenFile& file) {
-    for (const int given : {file.private_fd(), file.twin_fd}) {
+    for (const int given : file.real_fds()) {
       if (!PrivateDescriptors::is_private(given)) continue;
       PrivateDescriptors::remove(given);
       sys::close(given);

@@ -44,7 +44,10 @@ int set_status_flags(OpenFile& file, long argument) {
   while (!flags.compare_exchange_weak(seen, (seen & ~kSettableFlags) | wanted)) {
   }
   note_direct_flag(file);
-  if (withheld != 0) make_twin(file, !survives_exec(file.private_fd()));
+  if (withheld != 0) {
+    const TwinGuard guard;
+    make_twin(file, !survives_exec(file.private_fd()));
+  }
   if (((seen ^ wanted) & (O_APPEND | O_DIRECT)) != 0) LentDescriptors::follow_flags(file);
   return 0;
 }
@@ -85,7 +88,10 @@ int control(int fd, OpenFile& file, int command, long argument) {
     case F_SETLEASE:
       // The service's descriptor would be in the way of one that the program may have.
       store_before_use(file.private_fd());
-      give_up_twin(file);
+      {
+        const TwinGuard guard;
+        give_up_twin(file);
+      }
       return sys::fcntl(file.private_fd(), command, argument);
     default:
       return sys::fcntl(file.private_fd(), command, argument);

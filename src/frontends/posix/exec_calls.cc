@@ -66,7 +66,7 @@ struct StartMemory {
 };
 
 // More than that may be more than a thread's stack has left.
-constexpr std::size_t kStackBytesMax = 40 * 1024;
+constexpr std::size_t kStackBytesMax = 44 * 1024;
 
 // Makes the arrangements, calls `start(environment)`, and takes them back: start() returns only
 // when it failed.

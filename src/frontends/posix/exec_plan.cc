@@ -84,6 +84,7 @@ int make_transit_holds(Inherited* entries, unsigned count) {
   Session& session = Session::instance();
   for (unsigned index = 0; index < count; ++index) {
     CAIRN_DCHECK(entries[index].transit == HoldIndex::kNone);
+    entries[index].file->backing->note_shared();
     entries[index].transit = session.memory().descriptions().hold(
         entries[index].file->index, session.self(), HoldKind::kDescriptionInTransit);
     if (entries[index].transit != HoldIndex::kNone) continue;

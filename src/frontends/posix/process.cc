@@ -128,16 +128,13 @@ constinit RealCall<void*(Lmid_t, const char*, int)> real_dlmopen{"dlmopen"};
 
 // The child may come to life after the parent has closed its descriptors: a hold in transit bridges
 // the gap.
-void before_fork() {
-  const ErrnoKeeper keeper;
-  process_lock(ProcessLock::kSpawn).lock();
-  // The child gets mappings and the list of them as they are at one moment.
-  process_lock(ProcessLock::kMappings).lock();
+void make_transit_holds() {
   Session& session = Session::instance();
   if (!DescriptorTable::any() || !session.is_attached()) return;
   DescriptionTable& descriptions = session.memory().descriptions();
   const Owner self = session.self();
   DescriptorTable::for_each([&](int, OpenFile& file) {
+    file.backing->note_shared();
     if (file.transit == HoldIndex::kNone) {
       file.transit = descriptions.hold(file.index, self, HoldKind::kDescriptionInTransit);
     }
@@ -146,7 +143,18 @@ void before_fork() {
   });
 }
 
+void before_fork() {
+  const ErrnoKeeper keeper;
+  process_lock(ProcessLock::kSpawn).lock();
+  // The child gets mappings and the list of them as they are at one moment.
+  process_lock(ProcessLock::kMappings).lock();
+  make_transit_holds();
+  // The same of twins and their numbers: the kernel copies descriptors before memory.
+  process_lock(ProcessLock::kTwins).lock();
+}
+
 void after_fork_in_parent() {
+  process_lock(ProcessLock::kTwins).unlock();
   DescriptorTable::for_each([](int, OpenFile& file) { file.transit = HoldIndex::kNone; });
   process_lock(ProcessLock::kMappings).unlock();
   process_lock(ProcessLock::kSpawn).unlock();

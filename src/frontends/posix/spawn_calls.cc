@@ -272,7 +272,7 @@ class SpawnPlan {
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
       OpenFile& file = *entries_[index].file;
       if (!target_.needs_real_files() && !entries_[index].is_unheld) {
-        for (const int fd : {file.private_fd(), file.twin_fd}) {
+        for (const int fd : file.real_fds()) {
           if (error == 0 && PrivateDescriptors::is_private(fd)) error = pass_file(fd);
         }
         continue;

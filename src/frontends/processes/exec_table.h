@@ -48,11 +48,13 @@ class ExecTableWriter {
   std::size_t size() const { return size_; }
 
   static constexpr std::size_t kHeaderBytesMax = 32;
-  static constexpr std::size_t kEntryBytesMax = 72;
-  // Numbers of 32 bits, each with the character behind it, and the end of the text.
+  static constexpr std::size_t kEntryBytesMax = 64;
+  // Numbers of 32 bits, one of a descriptor, each with the character behind it, and the end of the
+  // text. An exec has this on its stack for each file.
   static constexpr std::size_t kNumberBytesMax = 10 + 1;
+  static constexpr std::size_t kDescriptorBytesMax = 7 + 1;
   static_assert(kHeaderBytesMax > 2 + 2 * kNumberBytesMax, "a version of one digit");
-  static_assert(kEntryBytesMax > 6 * kNumberBytesMax);
+  static_assert(kEntryBytesMax > kDescriptorBytesMax + 5 * kNumberBytesMax);
 
  private:
   void append(std::uint64_t number, char behind);

@@ -110,7 +110,16 @@ ssize_t PosixBacking::read_parts(std::uint64_t offset, std::span<iovec> parts) {
   return static_cast<ssize_t>(done);
 }
 
+void PosixBacking::take_flags_back() const {
+  constexpr int kHarmful = O_APPEND | O_DIRECT;
+  if (__builtin_expect(!is_shared(), 1)) return;
+  const int flags = sys::fcntl(descriptor_, F_GETFL);
+  if (flags < 0 || (flags & kHarmful) == 0) return;
+  sys::fcntl(descriptor_, F_SETFL, static_cast<long>(flags & ~kHarmful));
+}
+
 ssize_t PosixBacking::write(std::uint64_t offset, const void* buffer, std::size_t length) {
+  take_flags_back();
   std::size_t done = 0;
   while (done < length) {
     const ssize_t put = sys::pwrite(descriptor_, static_cast<const char*>(buffer) + done,
@@ -126,6 +135,7 @@ ssize_t PosixBacking::write(std::uint64_t offset, const void* buffer, std::size_
 
 ssize_t PosixBacking::write_once(std::uint64_t offset, std::span<const iovec> parts) {
   CAIRN_DCHECK(!parts.empty());
+  take_flags_back();
   ssize_t put = 0;
   do {
     put = sys::pwritev(descriptor_, parts.data(), static_cast<int>(parts.size()),

@@ -42,6 +42,12 @@ class PosixBacking final : public Backing {
   int set_mtime(std::int64_t mtime_ns) override;
   int sync(SyncDepth depth) override;
 
+  // Other processes have the same description, past the buffers or not, and may give it flags with
+  // which no byte goes to its place. Before each store such flags are taken away. From the moment
+  // in which the first of them gets it.
+  void note_shared() { is_shared_.store(true, std::memory_order_relaxed); }
+  bool is_shared() const { return is_shared_.load(std::memory_order_relaxed); }
+
   void called_by_name() { is_called_by_name_ = true; }
   void close_extra();
 
@@ -51,11 +57,13 @@ class PosixBacking final : public Backing {
 
  private:
   int readable_fd();
+  void take_flags_back() const;
 
   static inline std::atomic<bool> keeps_first_{false};
 
   int flags_ = O_RDONLY;
   bool is_called_by_name_ = false;
+  std::atomic<bool> is_shared_{false};
   std::atomic<int> extra_fd_{-1};
 };
 static_assert(std::is_trivially_destructible_v<PosixBacking>,

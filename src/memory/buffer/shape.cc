@@ -65,8 +65,8 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
   }
 }
 
-// Writes down how the store was at a look. Requires: the extend lock, so that no write of ours hides
-// behind the look.
+// Writes down how the store was at a look. Requires: the extend lock, so that no write of ours
+// hides behind the look.
 void note_store(const ObjectAccess& access, const StoreStamp& stamp) {
   Object& object = access.object();
   access.actor.memory->stamp_clock().note(stamp.mtime_ns);

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "service/treatment/generations.h"
 
@@ -58,7 +57,24 @@ void ClientRequests::on_question(Asker asker, const message::MeetUnserved& meet)
 }
 
 void ClientRequests::on_unserved(Asker asker) {
-  requests_.submit(std::move(asker), [this] { return to_.unserved.store_everything(); });
+  const std::lock_guard lock(unserved_mutex_);
+  unserved_.push_back(std::move(asker));
+  if (unserved_.size() > 1) return;  // the one before has submitted for both
+  requests_.submit(Asker(), [this] {
+    store_for_unserved();
+    return 0;
+  });
+}
+
+// One pass for all who have asked by now: many processes that cannot be served come at once.
+void ClientRequests::store_for_unserved() {
+  std::vector<Asker> askers;
+  {
+    const std::lock_guard lock(unserved_mutex_);
+    askers.swap(unserved_);
+  }
+  const int result = to_.unserved.store_everything();
+  for (Asker& asker : askers) asker.answer(result);
 }
 
 void ClientRequests::on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,

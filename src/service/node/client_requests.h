@@ -5,7 +5,9 @@
 // stop() by the composing thread. Ownership: its workers' threads; borrows everything else.
 #pragma once
 
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "memory/tiers/node_memory.h"
 #include "service/attachment/attach_server.h"
@@ -54,12 +56,15 @@ class ClientRequests final : public AttachEvents {
   void log(const std::string& text) override;
 
  private:
+  void store_for_unserved();
   void end_generations(ObjectIndex object) const;
 
   const RequestTargets to_;
   RequestWorker requests_;  // to store: a client may wait for it with a file's append lock
   RequestWorker keeps_;     // wait for such locks themselves
   SyncWorker syncs_;
+  std::mutex unserved_mutex_;
+  std::vector<Asker> unserved_;  // wait for everything to be stored
 };
 
 }  // namespace cairn::node

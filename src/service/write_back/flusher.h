@@ -78,6 +78,9 @@ class Flusher {
 
   // Stores one object now, in the calling thread. Returns 0 or -errno.
   int flush_now(ObjectIndex object, bool durable) { return writer_.flush_now(object, durable); }
+  int flush_now(ObjectIndex object, bool durable, std::int64_t deadline_ns) {
+    return writer_.flush_now(object, durable, deadline_ns);
+  }
 
   // The run's share of the backing store against other runs'; see service/write_back/fair_share.h.
   void set_weight(std::uint32_t run, std::uint32_t weight);

@@ -188,12 +188,15 @@ void StoreWriter::note_success(StoreFile& file, Object& object) {
 }
 
 int StoreWriter::flush_now(ObjectIndex index, bool durable) {
+  return flush_now(index, durable, monotonic_ns() + kArrivalNs);
+}
+
+int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadline_ns) {
   if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return -EINVAL;
   Object& object = memory_.objects().at(index);
   StoreFilePtr file = files_.find(index);
   // The writer's descriptor came over another connection: it may be a moment behind this request.
-  constexpr int kWaitsMax = 500;
-  for (int waits = 0; file == nullptr && needs_store(object) && waits < kWaitsMax; ++waits) {
+  while (file == nullptr && needs_store(object) && monotonic_ns() < deadline_ns) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     file = files_.find(index);
   }

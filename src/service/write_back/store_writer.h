@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/clock.h"
 #include "memory/flush/flush_object.h"
 #include "memory/tiers/actor.h"
 #include "service/write_back/store_files.h"
@@ -52,6 +53,9 @@ class StoreWriter {
   std::uint64_t flush_turn(Actor& actor, const StoreFilePtr& file);
   // Stores one object now, in the calling thread. Returns 0 or -errno.
   int flush_now(ObjectIndex object, bool durable);
+  // The same, but it waits until then for a descriptor that is on its way.
+  int flush_now(ObjectIndex object, bool durable, std::int64_t deadline_ns);
+  static constexpr std::int64_t kArrivalNs = kNanosPerSecond;
 
   // The descriptor, if nobody needs it, and the record of a file that is gone.
   void drop(const StoreFilePtr& file);

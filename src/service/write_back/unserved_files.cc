@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"
@@ -177,6 +178,8 @@ int UnservedFiles::meet(ObjectIndex index) {
 int UnservedFiles::store_everything() {
   const ObjectTable& objects = memory_.objects();
   const std::uint32_t used = memory_.objects().used();
+  // All together: a process waits for the answer.
+  const std::int64_t deadline_ns = monotonic_ns() + StoreWriter::kArrivalNs;
   int result = 0;
   for (std::uint32_t index = 1; index < used; ++index) {
     const Object& object = objects.at(static_cast<ObjectIndex>(index));
@@ -185,7 +188,7 @@ int UnservedFiles::store_everything() {
         object.handling().mode == BufferingMode::kScratch) {
       continue;
     }
-    const int error = flusher_.flush_now(static_cast<ObjectIndex>(index), false);
+    const int error = flusher_.flush_now(static_cast<ObjectIndex>(index), false, deadline_ns);
     if (result == 0) result = error;
   }
   return result;
