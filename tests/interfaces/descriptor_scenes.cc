@@ -122,6 +122,7 @@ SCENE(leases_for_writing_and_appending) {
   const int appending = open_file("f", O_WRONLY | O_APPEND);
   say("lease", fcntl(appending, F_SETLEASE, F_WRLCK));
   say("write", write(appending, "def", 3));
+  close(appending);
   say_file("f");
 }
 

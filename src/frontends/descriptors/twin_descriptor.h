@@ -12,7 +12,8 @@
 // to append, a description of its own.
 //
 // Thread safety: any thread; make_twin() and the step after which its absence is final (the file is
-// shared) need TwinGuard around both. Ownership: the record closes the twin with its private descriptor.
+// shared) need TwinGuard around both. Ownership: the record closes the twin with its private
+// descriptor.
 #pragma once
 
 #include "frontends/client/process_page.h"
