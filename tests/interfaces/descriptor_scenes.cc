@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -109,6 +111,22 @@ SCENE(leases_for_reading) {
   say("given up", fcntl(reader, F_SETLEASE, F_UNLCK));
   say("not held", fcntl(reader, F_SETLEASE, F_UNLCK));
   say_file("f");
+}
+
+// It keeps the description alive, and with it the lock.
+SCENE(a_mapping_keeps_a_lock) {
+  for (const int flags : {O_RDWR, O_RDWR | O_APPEND, O_RDWR | O_DIRECT}) {
+    const int fd = open_file("f", flags | O_CREAT);
+    say("long enough", ftruncate(fd, 8192));
+    say("lock", flock(fd, LOCK_EX | LOCK_NB));
+    void* memory = mmap(nullptr, 8192, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    const int other = open_file("f", O_RDWR);
+    say("beside the mapping", flock(other, LOCK_EX | LOCK_NB));
+    munmap(memory, 8192);
+    say("after it", flock(other, LOCK_EX | LOCK_NB));
+    close(other);
+  }
 }
 
 // Another description of the file that may write would break the lease, or be in its way.

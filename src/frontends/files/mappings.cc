@@ -172,7 +172,8 @@ void* Mappings::map_file(OpenFile& file, Request request) {
   HoldIndex hold = HoldIndex::kNone;
   if (const int error = prepare(file, &hold); error < 0)
     return reinterpret_cast<void*>(static_cast<std::intptr_t>(error));
-  request.fd = file.private_fd();
+  // A mapping keeps the description alive, and the locks that belong to it.
+  request.fd = file.shared_fd();
   if (hold == HoldIndex::kNone) return map(request);
   LocalGuard guard(pieces_lock());
   void* result = call_kernel(request);

@@ -108,8 +108,9 @@ StreamEnds StreamTable::follow_deaths() {
   CAIRN_CHECK(ended_.empty());
   StreamEnds ends;
   for (auto at = descriptions_.begin(); at != descriptions_.end();) {
-    auto& [index, description] = *at;
-    const auto is_held = [&, index = index](ObjectIndex object) {
+    const DescriptionIndex index = at->first;
+    auto& description = at->second;
+    const auto is_held = [&](ObjectIndex object) {
       return memory_.descriptions().is_held(index, object);
     };
     end_streams(description, &ends, [&](const AccessStream& stream) {
