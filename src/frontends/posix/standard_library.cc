@@ -5,7 +5,11 @@
 // for exceptions that this library never throws, and the loader maps 85 KB of code more. A failure
 // ends the program here as it does there, where nobody could catch the exception.
 //
+// Only in optimized builds: without inlining, others need more of the library, and its own
+// functions come with that.
+//
 // Thread safety: any thread.
+#ifdef NDEBUG
 #include <stdlib.h>
 
 #include <cstddef>
@@ -35,3 +39,4 @@ void __throw_out_of_range_fmt(const char*, ...) { abort(); }
 
 }  // namespace std
 // NOLINTEND(cert-dcl58-cpp,bugprone-reserved-identifier)
+#endif
