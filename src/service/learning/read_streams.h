@@ -62,11 +62,11 @@ struct ReadStream : std::enable_shared_from_this<ReadStream> {
   std::uint32_t hits_in_a_row = 0;
   std::uint32_t blocks_per_read = 1;
   std::uint32_t blocks_read_on = 0;  // since `beyond` was looked for
-  OrderSearch order;   // its path: of a file of which an order is declared, while it is followed
-  unsigned tries = 0;  // in a row that found no room
-  bool is_repeated = false;  // it goes through an order once more, and that was told
-  bool is_silenced = false;  // by a rule, or because its file cannot be opened
-  bool is_listed = false;    // among the streams that want something
+  OrderSearch order;                 // follows the declared order of the file, if it has one
+  unsigned tries = 0;                // in a row that found no room
+  bool is_repeated = false;          // it goes through an order once more, and that was told
+  bool is_silenced = false;          // by a rule, or because its file cannot be opened
+  bool is_listed = false;            // among the streams that want something
   bool is_listed_beyond = false;
 
   void forget_wanted() {
