@@ -121,6 +121,45 @@ NUMBERS = """
 """
 
 
+BESIDE_ASKERS = """
+    import glob, os, socket, sys, time
+    files = [os.open(f"f{number}", os.O_RDWR | os.O_CREAT, 0o644) for number in range(8)]
+    (path,) = glob.glob(os.path.join(os.environ["CAIRN_RUN_ROOT"], "*", "client.sock"))
+    children = []
+    for _ in range(3):
+        children.append(os.fork())
+        if children[-1] == 0:
+            askers = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(30)]
+            for asker in askers:
+                asker.connect(path)
+            time.sleep(60)
+            os._exit(0)
+    time.sleep(1)  # the service takes as many as it will
+    for number, file in enumerate(files):
+        os.write(file, b"number %d" % number)
+    pid = os.getpid()
+    if os.fork() == 0:
+        os.kill(pid, 9)
+        time.sleep(1)  # the service has read what the dead program said
+        for child in children:
+            os.kill(child, 9)
+        os._exit(0)
+    time.sleep(60)
+"""
+
+
+def those_who_ask_take_no_number_of_a_dirty_file():
+    """Ninety connections that say nothing: what a program hands over beside them arrives, and outlives its death."""
+    programs = Programs("beside-askers", BESIDE_ASKERS, before=with_descriptors(100))
+    outcome, _ = programs.run("cairn")
+    programs.end_node()
+    assert outcome.status == 137, f"{outcome}: {outcome.errors} (kept {programs.work})"
+    for number in range(8):
+        stored = (programs.work / f"cairn/f{number}").read_bytes()
+        assert stored == b"number %d" % number, f"f{number} has {stored!r} (kept {programs.work})"
+    programs.remove()
+
+
 def programs_with_hardly_a_number():
     Programs("numbers", NUMBERS).agree()
 
@@ -256,6 +295,7 @@ def those_who_share_a_file_past_the_buffers_have_one_position():
 
 
 SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched,
+          those_who_ask_take_no_number_of_a_dirty_file,
           appends_beside_those_of_the_kernel, programs_with_hardly_a_number, without_a_number_to_ask_with_an_open_fails,
           an_append_past_the_size_limit_goes_to_the_kernels_end, an_appending_descriptor_keeps_its_offset,
           those_who_share_a_file_past_the_buffers_have_one_position]

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,16 +38,6 @@ bool add_to_epoll(int epoll, int fd, std::uint64_t data) {
   event.events = EPOLLIN;
   event.data.u64 = data;
   return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-// So many numbers stay free for what comes with messages when connections are taken.
-constexpr rlim_t kLeftByConnections = 4;
-
-// The kernel gives the lowest number that is free.
-bool is_among_last(int fd) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-         static_cast<rlim_t>(fd) + kLeftByConnections >= limit.rlim_cur;
 }
 
 // How long messages of a resting connection may wait. A drain and Flusher::flush_now() wait for
@@ -148,7 +137,7 @@ void AttachServer::run() {
     if (processes_.has_orphans()) processes_.check_orphans();
     if (processes_.has_unwatched()) processes_.check_unwatched();
     if (lost_.any()) try_lost_again();
-    if (!is_listening_) listen(true);
+    if (!is_listening_ && clients_.descriptors().can_take_connection()) listen(true);
   }
 }
 
@@ -161,7 +150,7 @@ void AttachServer::listen(bool wanted) {
 }
 
 void AttachServer::accept_all() {
-  for (;;) {
+  while (clients_.descriptors().can_take_connection()) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) listen(false);
@@ -175,15 +164,14 @@ void AttachServer::accept_all() {
     ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     const std::uint64_t id = next_connection_++;
     if (!add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id))) continue;
-    const bool is_last = is_among_last(socket.get());
     Connection connection;
     connection.socket = std::make_shared<UniqueFd>(std::move(socket));
     connection.pid = peer.pid;
     connections_.emplace(id, std::move(connection));
     // Hello is often here already.
     serve_connection(id);
-    if (is_last) return listen(false);
   }
+  listen(false);
 }
 
 void AttachServer::rest(std::uint64_t id, Connection& connection) {

@@ -56,7 +56,7 @@ class AttachServer {
   };
   void run();
   void accept_all();
-  // Out of descriptors, connections wait in the listener's queue until some are closed.
+  // Out of descriptors, connections wait in the listener's queue until there are enough again.
   void listen(bool wanted);
   void serve_connection(std::uint64_t id);
   void rest(std::uint64_t id, Connection& connection);

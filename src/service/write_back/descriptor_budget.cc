@@ -49,16 +49,25 @@ std::uint32_t spared_descriptors() { return static_cast<std::uint32_t>(spared_of
 DescriptorBudget::DescriptorBudget(const NodeMemory& memory)
     : memory_(memory), ballast_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
-void DescriptorBudget::measure() {
-  const std::lock_guard lock(mutex_);
-  ballast_.reset();
+std::int64_t DescriptorBudget::on_their_way() const {
   std::int64_t sending = 0;
   for (std::uint32_t slot = 1; slot < memory_.slot_count(); ++slot)
     sending += memory_.slot(static_cast<std::uint16_t>(slot)).sending.load();
+  return sending;
+}
+
+bool DescriptorBudget::has_ballast() {
+  if (!ballast_) ballast_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return static_cast<bool>(ballast_);
+}
+
+void DescriptorBudget::measure() {
+  const std::lock_guard lock(mutex_);
+  ballast_.reset();
   const std::uint64_t most = limit();
   const auto left = static_cast<std::int64_t>(most) - static_cast<std::int64_t>(count_open()) -
-                    static_cast<std::int64_t>(spared_of(most)) - sending;
-  ballast_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+                    static_cast<std::int64_t>(spared_of(most)) - on_their_way();
+  has_ballast();
   total_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(left, 0, kRoomMax));
   CAIRN_CHECK(total_ >= 0);
   room().left.store(total_, std::memory_order_release);
@@ -102,7 +111,26 @@ void DescriptorBudget::free_a_number() {
 
 void DescriptorBudget::keep_a_number() {
   const std::lock_guard lock(mutex_);
-  if (!ballast_) ballast_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  has_ballast();
+}
+
+// The kernel gives the lowest number that is free: all below it are taken.
+bool DescriptorBudget::can_take_connection() {
+  std::int64_t taken = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_ballast()) return false;
+    const UniqueFd lowest(::fcntl(ballast_.get(), F_DUPFD_CLOEXEC, 0));
+    if (!lowest) return false;
+    taken = lowest.get();
+  }
+  const auto most = static_cast<std::int64_t>(limit());
+  // The limit was lowered, which nobody told the room.
+  if (taken + room().left.load(std::memory_order_relaxed) > most) measure();
+  const std::int64_t promised = std::max(room().left.load(std::memory_order_relaxed), 0);
+  const std::int64_t spare = most - taken - promised - kLeftByConnections;
+  // More than one for each client is rarely on its way: then there is no need to count.
+  return spare > std::int64_t{memory_.slot_count()} || spare > on_their_way();
 }
 
 }  // namespace cairn::node

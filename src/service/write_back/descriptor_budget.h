@@ -43,6 +43,8 @@ class DescriptorBudget {
  public:
   // Connection and pidfd.
   static constexpr std::int32_t kPerClient = 2;
+  // So many numbers stay free for what comes with the messages of a connection.
+  static constexpr std::int64_t kLeftByConnections = 4;
 
   explicit DescriptorBudget(const NodeMemory& memory);
 
@@ -62,6 +64,10 @@ class DescriptorBudget {
   // The room of one descriptor of the service's own; none when nothing is left.
   std::optional<FileRoom> take_one() const;
 
+  // Whether one more connection leaves enough numbers for what has room or takes room already: else
+  // those who only ask could take the numbers of files that are dirty.
+  bool can_take_connection();
+
   // A number for the caller to open something with at once, although there may be none left; and
   // the number back, if it is free still. measure() does that as well.
   void free_a_number();
@@ -69,6 +75,8 @@ class DescriptorBudget {
 
  private:
   DescriptorRoom& room() const { return memory_.descriptor_room(); }
+  std::int64_t on_their_way() const;
+  bool has_ballast();
 
   const NodeMemory& memory_;
   std::mutex mutex_;
