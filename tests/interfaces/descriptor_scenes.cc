@@ -113,6 +113,25 @@ SCENE(leases_for_reading) {
   say_file("f");
 }
 
+// Its owner may write as it likes: nothing of the node's breaks it.
+SCENE(a_write_under_a_lease) {
+  char three[3] = {};
+  const int fd = open_file("f");
+  say("lease", fcntl(fd, F_SETLEASE, F_WRLCK));
+  say("write", write(fd, "abc", 3));
+  say("again", pwrite(fd, "def", 3, 10000));
+  say("read", pread(fd, three, 3, 10000));
+  say_bytes("which", three, 3);
+  say("stored", fsync(fd));
+  say("shorter", ftruncate(fd, 10001));
+  say("write", pwrite(fd, "ghi", 3, 4096));
+  say("lease", fcntl(fd, F_GETLEASE));
+  say("given up", fcntl(fd, F_SETLEASE, F_UNLCK));
+  say("write", pwrite(fd, "jkl", 3, 0));
+  close(fd);
+  say_file("f");
+}
+
 // It keeps the description alive, and with it the lock.
 SCENE(a_mapping_keeps_a_lock) {
   for (const int flags : {O_RDWR, O_RDWR | O_APPEND, O_RDWR | O_DIRECT}) {

@@ -11,6 +11,7 @@
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/descriptors/twin_descriptor.h"
 #include "frontends/files/direct_io.h"
+#include "frontends/files/kernel_files.h"
 #include "frontends/files/lent_descriptors.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
@@ -61,6 +62,22 @@ int lock_given_range(OpenFile& file, int command, struct flock* given) {
   return put_user(given, range) ? 0 : -EFAULT;
 }
 
+// A descriptor of the service would be in the way of a lease that the program may have, and one
+// that it gets later would break it: the process writes what follows itself.
+int set_lease(OpenFile& file, long kind) {
+  StoreStatus status;
+  int error = kind == F_UNLCK ? 0 : file.backing->status(&status);
+  if (error == 0 && kind != F_UNLCK)
+    error = KernelFiles::share(file.private_fd(), status, file.object);
+  if (error < 0) return error;
+  store_before_use(file.private_fd());
+  {
+    const TwinGuard guard;
+    give_up_twin(file);
+  }
+  return sys::fcntl(file.private_fd(), F_SETLEASE, kind);
+}
+
 int control(int fd, OpenFile& file, int command, long argument) {
   switch (command) {
     case F_DUPFD:
@@ -86,13 +103,7 @@ int control(int fd, OpenFile& file, int command, long argument) {
       // The placeholders are duplicated as the program's descriptors are.
       return sys::fcntl(fd, command, argument);
     case F_SETLEASE:
-      // The service's descriptor would be in the way of one that the program may have.
-      store_before_use(file.private_fd());
-      {
-        const TwinGuard guard;
-        give_up_twin(file);
-      }
-      return sys::fcntl(file.private_fd(), command, argument);
+      return set_lease(file, argument);
     default:
       return sys::fcntl(file.private_fd(), command, argument);
   }
