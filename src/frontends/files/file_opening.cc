@@ -144,8 +144,7 @@ bool place(Opened& opened, OpenFile& file) {
   }
   PrivateDescriptors::remove(private_fd);
   sys::close(private_fd);
-  const int access_mode = static_cast<int>(file.flags()) & O_ACCMODE;
-  new (file.backing_storage) PosixBacking(opened.fd, access_mode);
+  file.work_on(opened.fd, static_cast<int>(file.flags()) & O_ACCMODE);
   return true;
 }
 

@@ -18,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "memory/arena/testing/death.h"
+
 namespace cairn {
 namespace {
 
@@ -34,17 +36,7 @@ struct SharedRing {
   std::atomic<std::uint32_t> progress{0};
 };
 
-// Kills its process at the step of that number.
-class Death {
- public:
-  explicit Death(unsigned step) : left_(step) {}
-  void at_step() const {
-    if (left_-- == 0) ::kill(::getpid(), SIGKILL);
-  }
-
- private:
-  mutable unsigned left_;
-};
+using testing::Death;
 
 // The service is a process that the test knows.
 class ProcessWatch final : public OwnerWatch {
@@ -60,7 +52,7 @@ class ProcessWatch final : public OwnerWatch {
   pid_t service_;
 };
 
-class RequestRingTest : public testing::Test {
+class RequestRingTest : public ::testing::Test {
  protected:
   void SetUp() override {
     void* mapped = ::mmap(nullptr, sizeof(SharedRing), PROT_READ | PROT_WRITE,

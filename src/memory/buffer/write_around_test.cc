@@ -107,6 +107,15 @@ class WriteAround : public ::testing::Test {
     listener_.wait(-2);
     if (listener_.load() < 0) GTEST_SKIP() << "seccomp: errno " << errno;
   }
+  // A write to a guarded file, whose page a flush stores once more.
+  void begin_write_beside_a_flush() {
+    put(100, "other");
+    memory_.objects().at(index_).set(kObjectGuarded);
+    begin_write(0, "new");
+    if (IsSkipped()) return;
+    EXPECT_TRUE(serve_write(
+        listener_.load(), [] {}, [&] { EXPECT_EQ(sync_object(buffered(), false, nullptr), 0); }));
+  }
   ssize_t end_write() {
     writer_.join();
     return written_;
@@ -173,12 +182,8 @@ TEST_F(WriteAround, IsNotUndoneByABlockThatComesTwice) {
 
 // A flush that was on its way when the file became one whose writes the kernel looks at.
 TEST_F(WriteAround, OfAGuardedFileIsNotUndoneByAFlush) {
-  put(100, "other");
-  memory_.objects().at(index_).set(kObjectGuarded);
-  begin_write(0, "new");
+  begin_write_beside_a_flush();
   if (IsSkipped()) return;
-  EXPECT_TRUE(serve_write(listener_.load(), nothing,
-                          [&] { ASSERT_EQ(sync_object(buffered(), false, nullptr), 0); }));
   EXPECT_TRUE(serve_write(listener_.load(), nothing, nothing)) << "the write is made once more";
   std::thread rest([&] {
     while (serve_write(listener_.load(), nothing, nothing)) {
@@ -193,12 +198,8 @@ TEST_F(WriteAround, OfAGuardedFileIsNotUndoneByAFlush) {
 // The block comes back after each of its stores, and is clean each time.
 TEST_F(WriteAround, OfAGuardedFileEndsAlthoughReadersBringItsBlockBack) {
   constexpr unsigned kStoresMax = 10;
-  put(100, "other");
-  memory_.objects().at(index_).set(kObjectGuarded);
-  begin_write(0, "new");
+  begin_write_beside_a_flush();
   if (IsSkipped()) return;
-  EXPECT_TRUE(serve_write(listener_.load(), nothing,
-                          [&] { ASSERT_EQ(sync_object(buffered(), false, nullptr), 0); }));
   std::atomic<unsigned> stores{1};
   std::vector<std::future<void>> readers;
   // A reader that waits for the lock of the block is not waited for.

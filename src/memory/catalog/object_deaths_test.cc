@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 
+#include "memory/arena/testing/death.h"
 #include "memory/catalog/object_table.h"
 
 namespace cairn {
@@ -29,19 +30,9 @@ struct SharedTable {
   UnservedBoard unserved{};
 };
 
-// Kills its process at the step of that number.
-class Death {
- public:
-  explicit Death(unsigned step) : left_(step) {}
-  void at_step() const {
-    if (left_-- == 0) ::kill(::getpid(), SIGKILL);
-  }
+using testing::Death;
 
- private:
-  mutable unsigned left_;
-};
-
-class ObjectDeaths : public testing::Test {
+class ObjectDeaths : public ::testing::Test {
  protected:
   void SetUp() override {
     void* mapped = ::mmap(nullptr, sizeof(SharedTable), PROT_READ | PROT_WRITE,

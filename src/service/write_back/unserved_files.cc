@@ -178,8 +178,10 @@ int UnservedFiles::meet(ObjectIndex index) {
 int UnservedFiles::store_everything() {
   const ObjectTable& objects = memory_.objects();
   const std::uint32_t used = memory_.objects().used();
-  // All together: a process waits for the answer.
-  const std::int64_t deadline_ns = monotonic_ns() + StoreWriter::kArrivalNs;
+  // A process waits for the answer, so all descriptors together have that long to arrive, and the
+  // last ones a moment of their own.
+  constexpr std::int64_t kMomentNs = 20'000'000;
+  const std::int64_t common_ns = monotonic_ns() + StoreWriter::kArrivalNs;
   int result = 0;
   for (std::uint32_t index = 1; index < used; ++index) {
     const Object& object = objects.at(static_cast<ObjectIndex>(index));
@@ -188,6 +190,7 @@ int UnservedFiles::store_everything() {
         object.handling().mode == BufferingMode::kScratch) {
       continue;
     }
+    const std::int64_t deadline_ns = std::max(common_ns, monotonic_ns() + kMomentNs);
     const int error = flusher_.flush_now(static_cast<ObjectIndex>(index), false, deadline_ns);
     if (result == 0) result = error;
   }
