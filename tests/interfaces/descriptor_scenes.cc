@@ -360,6 +360,27 @@ SCENE(sending_past_the_last_position) {
   say("more than a call can say", sendfile(target, from, nullptr, SIZE_MAX));
 }
 
+// The largest file of ext4 has 16 TiB less a block, and a directory's positions go beyond that.
+SCENE(sending_from_behind_the_largest_file) {
+  constexpr off_t kLargest = (off_t{1} << 44) - 4096;
+  const int from = make_file("from", "0123456789");
+  const int directory = open(".", O_RDONLY | O_DIRECTORY);
+  const int target = open_file("to", O_WRONLY | O_CREAT);
+  const int appending = open_file("to", O_WRONLY | O_APPEND);
+  const int reader = open_file("to", O_RDONLY);
+  for (const off_t at : {kLargest - 1, kLargest, kLargest + 1, INT64_MAX - 41345}) {
+    for (const int to : {target, appending, reader}) {
+      for (const std::size_t length : {0, 1, 4000}) {
+        off_t offset = at;
+        say("file", sendfile(to, from, &offset, length));
+        say("directory", sendfile(to, directory, &offset, length));
+      }
+    }
+  }
+  say("end", lseek(directory, 0, SEEK_END) > kLargest);
+  say("directory at its end", sendfile(target, directory, nullptr, 151));
+}
+
 // One call moves as much as the kernel moves in one.
 SCENE(large_copies) {
   constexpr off_t kBytes = 70 * 1024 * 1024;

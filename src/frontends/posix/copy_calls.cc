@@ -205,6 +205,16 @@ bool ends_past_all_positions(const End& from, std::size_t length) {
   return length > kLast - static_cast<std::size_t>(std::max<off_t>(position, 0));
 }
 
+// Whether what is to be read begins behind the last byte that a file of the two file systems can
+// have. Only the kernel knows, and says so of a transfer of no bytes, before it looks at anything
+// else: a directory may stand there.
+bool begins_past_all_files(const End& from, const End& to, std::size_t length) {
+  off_t begin = from.position();
+  if (begin < 0 || begin == std::numeric_limits<off_t>::max()) return false;
+  if (length != 0) ++begin;
+  return sys::call(SYS_sendfile, to.real_fd(), from.real_fd(), sys::word(&begin), 0) == -EOVERFLOW;
+}
+
 ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
   const End from(from_fd, offset);
   const End to(to_fd, nullptr);
@@ -212,6 +222,7 @@ ssize_t send_file(int to_fd, int from_fd, off_t* offset, std::size_t length) {
   if (offset != nullptr && *offset < 0) return -EINVAL;
   if (ends_past_all_positions(from, length)) return -EINVAL;
   if (!to.allows(O_WRONLY)) return -EBADF;
+  if (begins_past_all_files(from, to, length)) return -EOVERFLOW;
   if (to.refuses_as_appending()) return -EINVAL;
   if (from.file == nullptr) {
     mode_t mode = 0;
