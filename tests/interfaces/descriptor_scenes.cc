@@ -402,3 +402,44 @@ SCENE(large_copies) {
   unlink("from");
   unlink("to");
 }
+
+// What calls say to flags that they do not have.
+SCENE(unknown_flags) {
+  const int fd = make_file("f", "0123456789");
+  const int reader = open_file("f", O_RDONLY);
+  int pipes[2];
+  say("pipe", pipe(pipes));
+  say("close_range", close_range(static_cast<unsigned>(fd), static_cast<unsigned>(fd), 64));
+  say("splice", splice(fd, nullptr, pipes[1], nullptr, 5, 0xff));
+  say("splice", splice(fd, nullptr, pipes[1], nullptr, 5, 0x10));
+  say("readahead", readahead(fd, 0, SIZE_MAX));
+  char byte = 'x';
+  const iovec part{&byte, 1};
+  for (int flags = 0; flags < 0x400; flags = flags < 0x40 ? flags + 1 : flags * 2) {
+    if ((flags & RWF_NOWAIT) != 0) continue;
+    say("preadv2", preadv2(fd, &part, 1, 3, flags));
+    say("preadv2", preadv2(reader, &part, 1, 3, flags));
+    if ((flags & 0x40) == 0) say("pwritev2", pwritev2(fd, &part, 1, 3, flags));
+  }
+  say_file("f");
+}
+
+// A pipe that is nearly full takes what it has room for.
+SCENE(splices_into_a_full_pipe) {
+  constexpr std::size_t kBytes = 40960;
+  const int fd = open_file("f");
+  say("truncate", ftruncate(fd, 4 * kBytes));
+  int pipes[2];
+  say("pipe", pipe(pipes));
+  off_t at = 0;
+  say("first", splice(fd, &at, pipes[1], nullptr, kBytes, 0));
+  say("second", splice(fd, &at, pipes[1], nullptr, kBytes, 0));
+  say("at", at);
+  say("full", splice(fd, &at, pipes[1], nullptr, kBytes, SPLICE_F_NONBLOCK));
+  fcntl(pipes[1], F_SETFL, O_NONBLOCK);
+  say("full", splice(fd, &at, pipes[1], nullptr, kBytes, 0));
+  say("at", at);
+  at = 4 * kBytes;
+  say("at the end", splice(fd, &at, pipes[1], nullptr, kBytes, SPLICE_F_NONBLOCK));
+  say("back", splice(pipes[0], nullptr, fd, nullptr, 65536, SPLICE_F_NONBLOCK) > 0);
+}

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/system_call.h"
+#include "frontends/client/begun_calls.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/message_socket.h"
 
@@ -22,6 +23,25 @@ bool has_no_listener(const char* socket_path) {
   if (socket >= 0) sys::close(socket);
   return socket == -ECONNREFUSED || socket == -ENOENT;
 }
+
+// A place that a jump out of the wait has left stays taken until its thread asks again.
+constinit thread_local BegunCalls<RequestRing::Place> begun_questions{};
+
+class BegunQuestion {
+ public:
+  BegunQuestion(const void* frame, const RequestRing::Place& place)
+      : frame_(frame), is_followed_(begun_questions.begin(frame, place)) {}
+  ~BegunQuestion() {
+    // Taken for one that was left, it was withdrawn: then its wait has seen that.
+    if (is_followed_) (void)begun_questions.end(frame_);
+  }
+  BegunQuestion(const BegunQuestion&) = delete;
+  BegunQuestion& operator=(const BegunQuestion&) = delete;
+
+ private:
+  const void* frame_;
+  bool is_followed_;
+};
 
 bool receive_answer(int socket, int* error) {
   alignas(protocol::Flushed) char answer[protocol::kMessageBytesMax];
@@ -50,8 +70,11 @@ bool ask_in_ring(const AttachedProcess& process, const protocol::Question& quest
   CAIRN_DCHECK(static_cast<bool>(process.self));
   const RequestRing& ring = process.memory.requests();
   const OwnerTable& owners = process.memory.owners();
+  const void* frame = __builtin_frame_address(0);
+  begun_questions.end_left(frame, [&](const RequestRing::Place& left) { ring.withdraw(left); });
   const std::optional<RequestRing::Place> place = ring.ask(process.self, words_of(question));
   if (!place) return false;
+  const BegunQuestion begun(frame, *place);
   for (;;) {
     std::int32_t result = 0;
     const RequestRing::Waited waited = ring.await(*place, owners, kSleepsPerLook, &result);

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/files/file_shape.h"
+#include "frontends/libc/cancellation.h"
 
 namespace cairn {
 namespace {
@@ -69,7 +70,7 @@ bool is_any_odd(const iovec* parts, int count, std::uint32_t alignment) {
 }  // namespace
 
 void note_direct_flag(OpenFile& file) {
-  file.reads_plainly = file.may_read && (file.flags() & O_DIRECT) == 0;
+  file.reads_plainly = file.may_read && (file.flags() & O_DIRECT) == 0 && !has_cancelled.load();
 }
 
 bool is_refused_read(OpenFile& file, const iovec* parts, int count, std::uint64_t offset) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 
 #include "base/check.h"
@@ -17,6 +18,7 @@
 #include "frontends/files/direct_io.h"
 #include "frontends/files/file_shape.h"
 #include "frontends/files/kernel_offset.h"
+#include "frontends/libc/cancellation.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -211,6 +213,25 @@ ssize_t append_parts(Actor& actor, OpenFile& file, const Vector& vector, std::ui
   return result;
 }
 
+constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
+
+// What the kernel has against the flags of a call. It knows more of them than this library, and not
+// every file system has all: a read behind every end shows it. What it cannot be asked, of a file
+// that may not be read, is refused.
+int objection_to_flags(const OpenFile& file, int flags) {
+  constexpr int kEverywhere = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND;
+  if ((flags & ~kEverywhere) == 0) return 0;
+  if (!file.may_read && (flags & ~(kEverywhere | kNoAppend)) != 0) return -EOPNOTSUPP;
+  if (!file.may_read) return (flags & RWF_APPEND) != 0 ? -EINVAL : 0;
+  char byte;
+  const iovec part{&byte, 1};
+  // Where the private descriptor has O_DIRECT's rules to keep, no byte is read: it never has them.
+  constexpr off_t kBehindAll = std::numeric_limits<off_t>::max() - 1;
+  const long result = sys::call(SYS_preadv2, file.private_fd(), sys::word(&part), 1, kBehindAll, 0,
+                                static_cast<long>(flags));
+  return result == -EOPNOTSUPP || result == -EINVAL ? static_cast<int>(result) : 0;
+}
+
 // Whether the file system has no files as long as that: some of them end at 4 GiB, ext4 at 16 TiB.
 // The private descriptor's own offset is nobody's, unless the kernel keeps the program's there.
 bool is_past_the_largest_file(const OpenFile& file, off_t target) {
@@ -229,6 +250,7 @@ off_t seek_data_or_hole(Actor& actor, OpenFile& file, off_t offset, int whence) 
 }  // namespace
 
 ssize_t file_pread_any(OpenFile& file, void* buffer, std::size_t length, off_t offset) {
+  cancellation_point();
   if (__builtin_expect(offset < 0, 0)) return -EINVAL;
   if (__builtin_expect(!file.may_read, 0)) return -EBADF;
   if (__builtin_expect(is_outside_user_space(buffer, length), 0)) return -EFAULT;
@@ -324,12 +346,12 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
 ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
   if (offset < -1) return -EINVAL;
   if (!file.may_read) return -EBADF;
-  if ((flags & ~(RWF_HIPRI | RWF_NOWAIT)) != 0) return -EOPNOTSUPP;
   PartsCopy copy;
   if (const int error = copy.take(parts, count); error < 0) return error;
   parts = copy.get();
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
+  if (const int error = objection_to_flags(file, flags & ~RWF_NOWAIT); error < 0) return error;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
   const Vector vector{std::span(parts, static_cast<std::size_t>(count)),
@@ -350,16 +372,14 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
 }
 
 ssize_t file_writev(OpenFile& file, const iovec* parts, int count, off_t offset, int flags) {
-  constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, newer than Debian 12's headers
   if (offset < -1) return -EINVAL;
   if (!file.may_write) return -EBADF;
-  if ((flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | kNoAppend)) != 0)
-    return -EOPNOTSUPP;
   PartsCopy copy;
   if (const int error = copy.take(parts, count); error < 0) return error;
   parts = copy.get();
   const ssize_t total = checked_length(parts, count);
   if (total <= 0) return total;
+  if (const int error = objection_to_flags(file, flags); error < 0) return error;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
   const Vector vector{std::span(parts, static_cast<std::size_t>(count)),

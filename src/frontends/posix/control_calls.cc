@@ -38,17 +38,18 @@ int set_status_flags(OpenFile& file, long argument) {
   // errors.
   const auto withheld = static_cast<long>(OpenFile::withheld_flags(wanted, file.may_write));
   const long raw_flags = argument & ~(withheld | O_ASYNC);
-  const int error = sys::fcntl(file.private_fd(), F_SETFL, raw_flags);
-  if (error < 0) return error;
-  if (const int refused = set_flags_of_twin(file, raw_flags | withheld); refused < 0)
-    return refused;
-  while (!flags.compare_exchange_weak(seen, (seen & ~kSettableFlags) | wanted)) {
-  }
-  note_direct_flag(file);
   if (withheld != 0) {
     const TwinGuard guard;
     make_twin(file, !survives_exec(file.private_fd()));
   }
+  // First where all flags go, so that a refusal (a file system without O_DIRECT) changes nothing.
+  if (const int refused = set_flags_of_twin(file, raw_flags | withheld); refused < 0)
+    return refused;
+  const int error = sys::fcntl(file.private_fd(), F_SETFL, raw_flags);
+  if (error < 0) return error;
+  while (!flags.compare_exchange_weak(seen, (seen & ~kSettableFlags) | wanted)) {
+  }
+  note_direct_flag(file);
   if (((seen ^ wanted) & (O_APPEND | O_DIRECT)) != 0) LentDescriptors::follow_flags(file);
   return 0;
 }

@@ -2,9 +2,11 @@
 // copy_file_range(), sendfile(), splice(): the kernel cannot move bytes that are in the buffer, so
 // they pass through a small piece of memory here. A short count is always allowed.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +43,7 @@ struct End {
   int fd;
   OpenFile* file;
   off_t* offset;
+  bool takes_what_fits = false;  // a pipe's end for splice()
 
   End(int number, off_t* at) : fd(number), file(DescriptorTable::find(number)), offset(at) {}
 
@@ -77,7 +80,11 @@ struct End {
   }
   ssize_t write(const void* buffer, std::size_t length) const {
     ssize_t put = 0;
-    if (file != nullptr) {
+    if (takes_what_fits) {
+      // Only this call gives a pipe as much as it has room for, whatever its own flags say.
+      const iovec part{const_cast<void*>(buffer), length};
+      put = sys::call(SYS_vmsplice, fd, sys::word(&part), 1, SPLICE_F_NONBLOCK);
+    } else if (file != nullptr) {
       put = offset == nullptr ? file_write(*file, buffer, length)
                               : file_pwrite(*file, buffer, length, *offset);
     } else {
@@ -238,20 +245,34 @@ bool is_ours(int first, int second) {
   return DescriptorTable::find(first) != nullptr || DescriptorTable::find(second) != nullptr;
 }
 
+// Waits until the pipe has bytes or room, whichever is wanted. 0 or -errno.
+int wait_for_pipe(int fd, short event, bool waits) {
+  pollfd entry{fd, event, 0};
+  const long ready = sys::call(SYS_poll, sys::word(&entry), 1, waits ? -1 : 0);
+  if (ready < 0) return static_cast<int>(ready);
+  return ready == 0 ? -EAGAIN : 0;
+}
+
 // One end must be a pipe; a pipe that is full or empty decides how much moves.
-ssize_t splice_file(int from_fd, off_t* from_offset, int to_fd, off_t* to_offset,
-                    std::size_t length) {
-  const End from(from_fd, from_offset);
-  const End to(to_fd, to_offset);
+ssize_t splice_file(const End& from, End to, std::size_t length, unsigned flags) {
   mode_t other_mode = 0;
   if (!from.allows(O_RDONLY) || !to.allows(O_WRONLY)) return -EBADF;
-  const int other = from.file != nullptr ? to_fd : from_fd;
+  const bool is_into_pipe = from.file != nullptr;
+  const int other = is_into_pipe ? to.fd : from.fd;
   if (const int error = mode_of(other, &other_mode); error < 0) return error;
   if (!S_ISFIFO(other_mode)) return -EINVAL;
   if (to.file != nullptr && (to.file->flags() & O_APPEND) != 0) return -EINVAL;
-  // A pipe holds this much without a reader; more would wait with bytes in hand.
+  const int status = sys::fcntl(other, F_GETFL);
+  const bool waits = (flags & SPLICE_F_NONBLOCK) == 0 && (status & O_NONBLOCK) == 0;
+  to.takes_what_fits = is_into_pipe;
+  // A pipe holds this much without a reader.
   constexpr std::size_t kPipeBytes = 65536;
-  return copy(from, to, std::min(length, kPipeBytes), false);
+  for (;;) {
+    if (const int error = wait_for_pipe(other, is_into_pipe ? POLLOUT : POLLIN, waits); error < 0)
+      return error;
+    const ssize_t moved = copy(from, to, std::min(length, kPipeBytes), false);
+    if (moved != -EAGAIN || !waits) return moved;  // another writer took the room
+  }
 }
 
 // An offset that the application gave by its address: taken at the beginning of the call, given
@@ -304,13 +325,15 @@ CAIRN_HOOK(ssize_t, splice,
            (int from, off_t* from_offset, int to, off_t* to_offset, size_t length,
             unsigned flags)) {
   if (length == 0) return 0;  // before any descriptor is looked at, as in the kernel
+  constexpr unsigned kKnown = SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT;
   if (!cairn::is_ours(from, to)) {
     return cairn::real::splice(from, from_offset, to, to_offset, length, flags);
   }
+  if ((flags & ~kKnown) != 0) return with_errno<ssize_t>(-EINVAL);
   GivenOffset from_at(from_offset);
   GivenOffset to_at(to_offset);
   if (from_at.is_bad() || to_at.is_bad()) return with_errno(-EFAULT);
-  const ssize_t done = cairn::splice_file(from, from_at.get(), to, to_at.get(), length);
+  const ssize_t done = cairn::splice_file({from, from_at.get()}, {to, to_at.get()}, length, flags);
   const bool is_told = done < 0 || (from_at.give_back() && to_at.give_back());
   return with_errno(is_told ? done : -EFAULT);
 }

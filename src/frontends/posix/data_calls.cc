@@ -5,6 +5,7 @@
 
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_io.h"
+#include "frontends/libc/cancellation.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 
@@ -20,6 +21,7 @@ constinit RealCall<off_t(int, off_t, int)> lseek{"lseek64"};
 }  // namespace
 }  // namespace cairn::real
 
+using cairn::cancellation_point;
 using cairn::DescriptorTable;
 using cairn::OpenFile;
 using cairn::with_errno;
@@ -27,6 +29,7 @@ using cairn::with_errno;
 CAIRN_HOOK(ssize_t, read, (int fd, void* buffer, size_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::read(fd, buffer, length);
+  cancellation_point();
   return with_errno(cairn::file_read(*file, buffer, length));
 }
 CAIRN_TWIN(read, __read);
@@ -34,6 +37,7 @@ CAIRN_TWIN(read, __read);
 CAIRN_HOOK(ssize_t, write, (int fd, const void* buffer, size_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::write(fd, buffer, length);
+  cancellation_point();
   return with_errno(cairn::file_write(*file, buffer, length));
 }
 CAIRN_TWIN(write, __write);
@@ -57,6 +61,7 @@ CAIRN_TWIN(pread, __pread64);
 CAIRN_HOOK(ssize_t, pwrite, (int fd, const void* buffer, size_t length, off_t offset)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pwrite(fd, buffer, length, offset);
+  cancellation_point();
   return with_errno(cairn::file_pwrite(*file, buffer, length, offset));
 }
 CAIRN_TWIN(pwrite, pwrite64);
@@ -67,6 +72,7 @@ CAIRN_HOOK(ssize_t, __read_chk, (int fd, void* buffer, size_t length, size_t buf
   // A buffer that is too small is libc's to report.
   if (file == nullptr || length > buffer_size)
     return cairn::real::read_chk(fd, buffer, length, buffer_size);
+  cancellation_point();
   return with_errno(cairn::file_read(*file, buffer, length));
 }
 

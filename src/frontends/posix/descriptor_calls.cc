@@ -16,6 +16,7 @@
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_closing.h"
 #include "frontends/files/file_duplicates.h"
+#include "frontends/libc/cancellation.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/posix/clone_calls.h"
@@ -104,7 +105,7 @@ int set_descriptor_flags(int fd, OpenFile& file, long flags) {
 int close_descriptors(unsigned first, unsigned last, unsigned flags) {
   constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
   constexpr unsigned kUnshare = 2;      // CLOSE_RANGE_UNSHARE
-  if (first > last) return -EINVAL;
+  if (first > last || (flags & ~(kCloseOnExec | kUnshare)) != 0) return -EINVAL;
   const bool is_child = is_vfork_child();
   const bool sets_flag = (flags & kCloseOnExec) != 0;
   if ((flags & kUnshare) != 0) before_unshare(CLONE_FILES);
@@ -140,6 +141,7 @@ CAIRN_HOOK(int, close, (int fd)) {
   if (DescriptorTable::find(fd) == nullptr && !PrivateDescriptors::is_private(fd)) {
     return cairn::real::close(fd);
   }
+  cairn::cancellation_point();
   return with_errno(cairn::close_descriptor(fd));
 }
 CAIRN_TWIN(close, __close);

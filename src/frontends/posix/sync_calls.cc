@@ -10,6 +10,7 @@
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_io.h"
 #include "frontends/files/live_objects.h"
+#include "frontends/libc/cancellation.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 
@@ -80,6 +81,7 @@ void advise(OpenFile& file, off_t offset, off_t length, int advice) {
 }  // namespace cairn
 
 using cairn::advise;
+using cairn::cancellation_point;
 using cairn::DescriptorTable;
 using cairn::OpenFile;
 using cairn::Session;
@@ -88,12 +90,14 @@ using cairn::with_errno;
 CAIRN_HOOK(int, fsync, (int fd)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::fsync(fd);
+  cancellation_point();
   return with_errno(cairn::file_sync(*file, true));
 }
 
 CAIRN_HOOK(int, fdatasync, (int fd)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::fdatasync(fd);
+  cancellation_point();
   return with_errno(cairn::file_sync(*file, true));
 }
 
@@ -143,6 +147,7 @@ CAIRN_HOOK(ssize_t, readahead, (int fd, off_t offset, size_t length)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::readahead(fd, offset, length);
   if (!file->may_read) return with_errno<ssize_t>(-EBADF);
+  if (static_cast<ssize_t>(length) < 0) return with_errno<ssize_t>(-EINVAL);
   if (offset >= 0 && length > 0)
     advise(*file, offset, static_cast<off_t>(length), POSIX_FADV_WILLNEED);
   return 0;

@@ -4,6 +4,7 @@
 
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/files/file_io.h"
+#include "frontends/libc/cancellation.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 
@@ -21,6 +22,7 @@ constinit RealCall<VectorFlagged> pwritev2{"pwritev64v2"};
 }  // namespace
 }  // namespace cairn::real
 
+using cairn::cancellation_point;
 using cairn::DescriptorTable;
 using cairn::OpenFile;
 using cairn::with_errno;
@@ -28,11 +30,13 @@ using cairn::with_errno;
 CAIRN_HOOK(ssize_t, readv, (int fd, const iovec* parts, int count)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::readv(fd, parts, count);
+  cancellation_point();
   return with_errno(cairn::file_readv(*file, parts, count, -1, 0));
 }
 CAIRN_HOOK(ssize_t, writev, (int fd, const iovec* parts, int count)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::writev(fd, parts, count);
+  cancellation_point();
   return with_errno(cairn::file_writev(*file, parts, count, -1, 0));
 }
 
@@ -41,6 +45,7 @@ CAIRN_HOOK(ssize_t, preadv, (int fd, const iovec* parts, int count, off_t offset
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::preadv(fd, parts, count, offset);
   if (offset < 0) return with_errno<ssize_t>(-EINVAL);
+  cancellation_point();
   return with_errno(cairn::file_readv(*file, parts, count, offset, 0));
 }
 CAIRN_TWIN(preadv, preadv64);
@@ -49,6 +54,7 @@ CAIRN_HOOK(ssize_t, pwritev, (int fd, const iovec* parts, int count, off_t offse
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pwritev(fd, parts, count, offset);
   if (offset < 0) return with_errno<ssize_t>(-EINVAL);
+  cancellation_point();
   return with_errno(cairn::file_writev(*file, parts, count, offset, 0));
 }
 CAIRN_TWIN(pwritev, pwritev64);
@@ -56,6 +62,7 @@ CAIRN_TWIN(pwritev, pwritev64);
 CAIRN_HOOK(ssize_t, preadv2, (int fd, const iovec* parts, int count, off_t offset, int flags)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::preadv2(fd, parts, count, offset, flags);
+  cancellation_point();
   return with_errno(cairn::file_readv(*file, parts, count, offset, flags));
 }
 CAIRN_TWIN(preadv2, preadv64v2);
@@ -63,6 +70,7 @@ CAIRN_TWIN(preadv2, preadv64v2);
 CAIRN_HOOK(ssize_t, pwritev2, (int fd, const iovec* parts, int count, off_t offset, int flags)) {
   OpenFile* file = DescriptorTable::find(fd);
   if (file == nullptr) return cairn::real::pwritev2(fd, parts, count, offset, flags);
+  cancellation_point();
   return with_errno(cairn::file_writev(*file, parts, count, offset, flags));
 }
 CAIRN_TWIN(pwritev2, pwritev64v2);
