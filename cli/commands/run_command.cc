@@ -368,7 +368,7 @@ class Run {
   void find_reason_not_loaded() {
     const Json& report = member(outcome_.end, "report");
     if (bool_field(report, "attached", true) || !says_how_it_went()) return;
-    const ProgramCheck check = check_program(program_path_, {}, false);
+    const ProgramCheck check = check_loading(program_path_);
     // A program that can be buffered has simply not asked for any managed file.
     if (!check.can_be_buffered)
       outcome_.not_loaded_reason = fmt::format("{} {}", check.path, check.reason);
