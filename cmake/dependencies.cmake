@@ -6,8 +6,8 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
-# The command starts in a third of the time when the dynamic linker has only libc to load (0.3 ms instead of 0.9 ms over
-# /bin/true, and `cairn run` is started by the hundred): the C++ libraries are taken as archives or headers.
+# Commands start in a third of the time when the dynamic linker has only libc to load (0.3 ms instead of 0.9 ms over
+# /bin/true): the C++ libraries are taken as archives or headers. cli/commands.cc has what this archive needs.
 find_library(YAML_CPP_ARCHIVE libyaml-cpp.a)
 add_library(cairn_yaml INTERFACE)
 if(YAML_CPP_ARCHIVE)
