@@ -15,6 +15,9 @@ if(YAML_CPP_ARCHIVE)
 else()
   target_link_libraries(cairn_yaml INTERFACE yaml-cpp)
 endif()
+# No number is written as a locale would have it; without this, the locales of libstdc++ are half of the command.
+set_property(TARGET fmt::fmt-header-only APPEND PROPERTY
+  INTERFACE_COMPILE_DEFINITIONS "FMT_STATIC_THOUSANDS_SEPARATOR=','")
 # Debian's spdlog wants fmt as a shared library, which brings the shared libstdc++ along.
 get_target_property(spdlog_needs spdlog::spdlog_header_only INTERFACE_LINK_LIBRARIES)
 list(TRANSFORM spdlog_needs REPLACE "^fmt::fmt$" "fmt::fmt-header-only")
