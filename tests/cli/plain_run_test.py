@@ -50,6 +50,16 @@ class PlainRun(CommandTest):
         self.assertFalse(self.opens_commands("run", "--node", name, "true", CAIRN_PREFETCH_REMEMBER="none"))
         self.assertFalse(self.opens_commands("run", "--node", os.path.join(self.runs, name), "--", "true"))
 
+    def test_the_command_brings_libc_alone(self):
+        """Every library more, and the locales of libstdc++, cost each run some pages and many symbols."""
+        listed = subprocess.run([CAIRN], env={**self.environment, "LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True,
+                                text=True, check=True).stdout
+        names = {os.path.basename(line.split()[0]).split(".so")[0] for line in listed.splitlines()}
+        self.assertIn("libc", names)
+        self.assertLessEqual({name for name in names if not name.startswith(("ld-linux", "linux-"))}, {"libc"})
+        with open(CAIRN, "rb") as file:
+            self.assertNotIn(b"_ZNSt6locale7classicEv", file.read())
+
     def test_what_is_not_plain_opens_them(self):
         name = self.node()
         self.assertTrue(self.opens_commands("version"))
