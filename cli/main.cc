@@ -34,6 +34,9 @@ cairn::cli::CairnCommands open_commands() {
 int main(int argument_count, char** arguments) {
   const std::vector<std::string> words(arguments + (argument_count > 0 ? 1 : 0),
                                        arguments + argument_count);
-  if (const auto plain = cairn::cli::find_plain_run(words)) return cairn::cli::run_plainly(*plain);
-  return cairn::cli::exit_status_of([&] { return open_commands()(argument_count, arguments); });
+  return cairn::cli::exit_status_of([&] {
+    if (const auto plain = cairn::cli::find_plain_run(words))
+      return cairn::cli::run_plainly(*plain);
+    return open_commands()(argument_count, arguments);
+  });
 }

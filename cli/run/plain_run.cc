@@ -108,12 +108,10 @@ std::optional<ProgramRunOptions> find_plain_run(const std::vector<std::string>& 
 }
 
 int run_plainly(const ProgramRunOptions& options) {
-  return exit_status_of([&options] {
-    SignalWatch signals;
-    ProgramRun run(options, signals);
-    run.begin();
-    return run.execute();
-  });
+  SignalWatch signals;
+  ProgramRun run(options, signals);
+  run.begin();
+  return run.execute();
 }
 
 }  // namespace cairn::cli

@@ -39,6 +39,7 @@ bool may_set_option(const char* variable);
 std::optional<ProgramRunOptions> find_plain_run(const std::vector<std::string>& words);
 
 // Returns: the exit status, as docs/reference.md says.
+// Errors: throws Failure when the program was not started at all.
 int run_plainly(const ProgramRunOptions& options);
 
 }  // namespace cairn::cli
