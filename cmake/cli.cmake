@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# bin/cairn: the command line, which is also the node service (`cairn node-service`). Its rooms (cli/<room>/) are one
-# library; tools/layer_check.py has their order.
+# bin/cairn, the command, and lib/cairn/commands.so, which it opens for all but plain runs on a running node
+# (cli/commands/commands_library.h). The rooms (cli/<room>/) are two libraries: what plain runs need, and all else;
+# tools/layer_check.py has their order.
 
 file(GLOB_RECURSE CAIRN_CLI_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.cc)
 set(CAIRN_CLI_TESTS ${CAIRN_CLI_SOURCES})
@@ -11,22 +12,34 @@ if(NOT EXISTS ${CMAKE_SOURCE_DIR}/cli/main.cc)
   return()
 endif()
 
-# Everything but main() is a library, so that tests beside the sources can link it.
+# Everything but the two entries is in libraries, so that tests beside the sources can link it.
+set(plain_run_rooms "/cli/(terminal|node|launch|run)/")
+set(cli_run_sources ${CAIRN_CLI_SOURCES})
+list(FILTER cli_run_sources INCLUDE REGEX ${plain_run_rooms})
 set(cli_library_sources ${CAIRN_CLI_SOURCES})
-list(FILTER cli_library_sources EXCLUDE REGEX "/main\\.cc$")
+list(FILTER cli_library_sources EXCLUDE REGEX "${plain_run_rooms}|/cli/(main|commands)\\.cc$")
+cairn_library(cairn_cli_run "${cli_run_sources}"
+              "cairn_base;fmt::fmt-header-only;nlohmann_json::nlohmann_json;${CMAKE_DL_LIBS}")
 cairn_library(cairn_cli "${cli_library_sources}"
-              "cairn_node;cairn_profiler;cairn_rules;cairn_trace;cairn_replacement;CLI11::CLI11")
-set(cli_scope INTERFACE)
-if(cli_library_sources)
-  set(cli_scope PUBLIC)
-  cairn_compile_together(cairn_cli)
-endif()
-target_include_directories(cairn_cli ${cli_scope} ${CMAKE_SOURCE_DIR})
+              "cairn_cli_run;cairn_node;cairn_profiler;cairn_rules;cairn_trace;cairn_replacement;CLI11::CLI11")
+foreach(library cairn_cli_run cairn_cli)
+  cairn_compile_together(${library})
+  target_include_directories(${library} PUBLIC ${CMAKE_SOURCE_DIR})
+endforeach()
+
+add_library(cairn_commands MODULE ${CMAKE_SOURCE_DIR}/cli/commands.cc)
+target_link_libraries(cairn_commands PRIVATE cairn_cli)
+set_target_properties(cairn_commands PROPERTIES
+  PREFIX "" OUTPUT_NAME commands LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/cairn)
 
 add_executable(cairn ${CMAKE_SOURCE_DIR}/cli/main.cc)
-target_link_libraries(cairn PRIVATE cairn_cli)
+target_link_libraries(cairn PRIVATE cairn_cli_run)
+add_dependencies(cairn cairn_commands)
 if(NOT CAIRN_SANITIZE)
-  target_link_options(cairn PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections)
+  target_link_options(cairn_commands PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections
+    -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,relro)
+  # At a fixed address the dynamic linker has no pointers to adjust, and touches none of their pages.
+  target_link_options(cairn PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections -no-pie)
 endif()
 
 set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES cli)

@@ -26,11 +26,13 @@ WINGS = {"base": (), "memory": (), "policy": (), "frontends": ("memory",),
          "service": ("memory", "policy", "frontends/protocol")}
 # The wing that no other code includes, because it is the hooks of the preload library.
 NOT_FOR_THE_COMMAND_LINE = "frontends"
-# The rooms of cli/, each with the rooms that it may stand on; main.cc, which is in no room, includes all.
-CLI_ROOMS = {"terminal": (), "node": ("terminal",), "configuration": ("terminal", "node"),
-             "launch": ("terminal", "node", "configuration"), "profile": ("terminal", "configuration"),
-             "trace": ("terminal", "node", "launch"),
-             "commands": ("terminal", "node", "configuration", "launch", "profile", "trace")}
+# The rooms of cli/, each with the rooms that it may stand on; main.cc and commands.cc, which are in no room, include
+# all. What stands in the first four is in bin/cairn, all else in lib/cairn/commands.so alone (cmake/cli.cmake).
+CLI_ROOMS = {"terminal": (), "node": ("terminal",), "launch": ("terminal", "node"),
+             "run": ("terminal", "node", "launch"), "arguments": ("terminal",),
+             "configuration": ("terminal", "arguments", "node"),
+             "profile": ("terminal", "configuration"), "trace": ("terminal", "arguments", "node", "launch"),
+             "commands": ("terminal", "node", "launch", "run", "arguments", "configuration", "profile", "trace")}
 
 
 class Module:

@@ -9,10 +9,10 @@
 #include <CLI/Option.hpp>
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <string_view>
 
 #include "base/nearest_name.h"
+#include "cli/arguments/arguments.h"
 #include "cli/commands/config_command.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/file_commands.h"
@@ -23,7 +23,6 @@
 #include "cli/commands/schema_command.h"
 #include "cli/configuration/setting_flags.h"
 #include "cli/profile/profile_command.h"
-#include "cli/terminal/arguments.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 #include "cli/trace/trace_command.h"
@@ -39,33 +38,7 @@ struct Command {
   bool hidden = false;
 };
 
-// Reads `run --node NAME [FLAG...] [--] PROGRAM [ARGUMENTS]`, which scripts write by the hundred,
-// without the declaration of all flags: that took a third of the command's instructions (callgrind,
-// `cairn run --node X -- /bin/true`). False: only the parser can tell.
-bool takes_plain_flags(const Arguments& arguments, RunOptions* options) {
-  size_t index = 0;
-  while (index < arguments.size() && arguments[index].rfind('-', 0) == 0) {
-    if (arguments[index] == "--") break;
-    if (arguments[index] == "--node") {
-      if (!options->node.empty() || !is_plain_word(arguments, index + 1)) return false;
-      options->node = arguments[index + 1];
-      index += 2;
-      continue;
-    }
-    const size_t taken = take_plain_flag(arguments, index, FlagOffer::kByRun, &options->settings);
-    if (taken == 0) return false;
-    index += taken;
-  }
-  if (index < arguments.size() && arguments[index] == "--") ++index;
-  // The parser takes other words before the program, and runs with a node of their own.
-  if (options->node.empty() || index >= arguments.size() || arguments[index].empty()) return false;
-  options->command_line.assign(arguments.begin() + static_cast<ptrdiff_t>(index), arguments.end());
-  return true;
-}
-
 int command_run(const Arguments& arguments) {
-  RunOptions plain;
-  if (takes_plain_flags(arguments, &plain)) return run_program(plain);
   RunOptions options;
   CLI::App app("Runs a program with its file I/O buffered; ends when all its data is stored.",
                "cairn run");
@@ -391,17 +364,7 @@ int dispatch(const Arguments& arguments) {
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& arguments) {
-  try {
-    return dispatch(arguments);
-  } catch (const HelpShown&) {
-    return kExitOk;
-  } catch (const Failure& failure) {
-    say_failure(failure.what(), failure.remedy());
-    return failure.exit_status();
-  } catch (const std::exception& error) {
-    say_failure(fmt::format("unexpected error: {}", error.what()), "this is a defect of Cairn");
-    return kExitInternal;
-  }
+  return exit_status_of([&arguments] { return dispatch(arguments); });
 }
 
 }  // namespace cairn::cli

@@ -5,7 +5,7 @@
 // Thread safety: one per process. Ownership: nothing is kept. Errors: Failure.
 #pragma once
 
-#include "cli/terminal/arguments.h"
+#include "cli/arguments/arguments.h"
 
 namespace cairn::cli {
 

@@ -247,7 +247,7 @@ std::vector<Finding> examine_machine(const MachineRoots& roots) {
 std::vector<Finding> examine_program(const std::string& name) {
   const FoundProgram program = find_program(name);
   if (program.path.empty()) throw Failure(program.message, "", program.exit_status);
-  const ProgramCheck check = check_program(program.path, covered_symbols(), true);
+  const ProgramCheck check = check_program(program.path, covered_symbols());
   std::vector<Finding> findings;
   for (const std::string& script : check.script_chain) {
     findings.push_back(

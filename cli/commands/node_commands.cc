@@ -8,12 +8,12 @@
 #include <cerrno>
 
 #include "base/size_text.h"
-#include "cli/commands/run_report.h"
+#include "cli/commands/node_launcher.h"
 #include "cli/configuration/configuration.h"
-#include "cli/launch/node_launcher.h"
 #include "cli/node/drain_view.h"
 #include "cli/node/json_fields.h"
 #include "cli/node/run_directory.h"
+#include "cli/run/run_report.h"
 #include "cli/terminal/failure.h"
 #include "cli/terminal/output.h"
 

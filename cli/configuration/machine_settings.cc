@@ -15,21 +15,6 @@
 namespace cairn::cli {
 namespace {
 
-// The reason why Cairn cannot buffer the files of a directory; empty: none.
-std::string directory_problem(const SettingItem& item, const std::string& path) {
-  if (item.text.empty()) return "an empty name";
-  if (path.find(':') != std::string::npos) {
-    return fmt::format("{}: a colon in the path is not supported; use a symbolic link without one",
-                       path);
-  }
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return fmt::format("{} does not exist", path);
-  if (!S_ISDIR(status.st_mode)) return fmt::format("{} is not a directory", path);
-  if (path == "/proc" || path == "/sys" || path == "/dev")
-    return fmt::format("{} is never buffered", path);
-  return "";
-}
-
 std::string ram_default_source(const MemoryState& memory) {
   const uint64_t left = memory.limit_left_bytes.value_or(memory.available_bytes);
   if (left < memory.available_bytes) {
@@ -47,7 +32,7 @@ std::vector<std::string> check_directories(std::string_view option,
   std::vector<std::string> directories;
   for (const SettingItem& item : items) {
     const std::string path = absolute_path(item.text);
-    const std::string what = directory_problem(item, path);
+    const std::string what = buffering_problem(item.text, path);
     if (!what.empty()) {
       draft.complain(item.source, fmt::format("{}: {}", option, what));
     } else if (std::find(directories.begin(), directories.end(), path) == directories.end()) {

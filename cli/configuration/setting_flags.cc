@@ -2,9 +2,6 @@
 #include "cli/configuration/setting_flags.h"
 
 #include <CLI/Option.hpp>
-#include <algorithm>
-#include <cctype>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -45,32 +42,6 @@ void add_setting_flags(CLI::App& app, CommandLineSettings& settings, FlagOffer c
   for (const Option& option : option_table()) {
     if (is_offered(option, command)) add_flag(app, settings, option);
   }
-}
-
-size_t take_plain_flag(const Arguments& arguments, size_t index, FlagOffer command,
-                       CommandLineSettings* settings) {
-  const std::span<const Option> table = option_table();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const Option& option) {
-    return option.flag.name == arguments[index] && is_offered(option, command);
-  });
-  if (found == table.end()) return 0;
-  std::vector<std::string>& values = settings->flags[std::string(found->name)];
-  // The parser has something to say to a repetition.
-  if (!values.empty() && !is_list(found->type)) return 0;
-  if (found->type == OptionType::kSwitch) {
-    values = {turned_value(*found)};
-    return 1;
-  }
-  if (!is_plain_word(arguments, index + 1)) return 0;
-  values.push_back(arguments[index + 1]);
-  return 2;
-}
-
-bool is_plain_word(const Arguments& arguments, size_t index) {
-  if (index >= arguments.size() || arguments[index].empty()) return false;
-  const char first = arguments[index].front();
-  return std::isalnum(static_cast<unsigned char>(first)) != 0 ||
-         std::string_view("/._~*").find(first) != std::string_view::npos;
 }
 
 bool is_given(const Option& option, const std::vector<std::string>& values) {

@@ -8,24 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments/arguments.h"
 #include "cli/configuration/option.h"
 #include "cli/configuration/settings.h"
-#include "cli/terminal/arguments.h"
 
 namespace cairn::cli {
 
 // Adds --config and the flags that all commands offer, and those that only this one offers.
 void add_setting_flags(CLI::App& app, CommandLineSettings& settings, FlagOffer command);
-
-// Takes the flag at `arguments[index]` and its value without a parser, where both are plain: a flag
-// of the option table that `command` offers, its value in the next word. Returns: the number of
-// words taken; 0 when only the parser can tell.
-size_t take_plain_flag(const Arguments& arguments, size_t index, FlagOffer command,
-                       CommandLineSettings* settings);
-
-// Whether the word at `index` can only be a flag's value: it is not empty, and begins with nothing
-// that the parser knows.
-bool is_plain_word(const Arguments& arguments, size_t index);
 
 // Whether the command line says something of an option. A single empty text says nothing, so that a
 // script may pass a variable that is not set.

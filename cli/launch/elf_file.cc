@@ -31,7 +31,8 @@ constexpr size_t kScriptLineSizeMax = 256;
 // Reads tables of a file in memory with every access checked.
 class ElfReader {
  public:
-  ElfReader(const unsigned char* bytes, size_t size) : bytes_(bytes), size_(size) {}
+  ElfReader(const unsigned char* bytes, size_t size, ElfParts parts)
+      : bytes_(bytes), size_(size), parts_(parts) {}
 
   ElfFile read() {
     if (size_ >= 2 && bytes_[0] == '#' && bytes_[1] == '!') {
@@ -156,6 +157,7 @@ class ElfReader {
     for (const Elf64_Shdr& section : sections) {
       const std::string name = text_at(names.sh_offset + section.sh_name, 64);
       if (name == ".go.buildinfo" || name == ".note.go.buildid") file_.has_go_build_info = true;
+      if (parts_ == ElfParts::kHeaders) continue;
       if (section.sh_type == SHT_DYNSYM && section.sh_link < sections.size()) {
         read_symbols(section, sections[section.sh_link]);
       }
@@ -181,6 +183,7 @@ class ElfReader {
 
   const unsigned char* bytes_;
   const size_t size_;
+  const ElfParts parts_;
   ElfFile file_;
   std::optional<Elf64_Phdr> dynamic_;
   std::vector<Elf64_Phdr> loads_;
@@ -188,9 +191,11 @@ class ElfReader {
 
 }  // namespace
 
-ElfFile parse_elf(const unsigned char* bytes, size_t size) { return ElfReader(bytes, size).read(); }
+ElfFile parse_elf(const unsigned char* bytes, size_t size, ElfParts parts) {
+  return ElfReader(bytes, size, parts).read();
+}
 
-ElfFile read_elf_file(const std::string& path) {
+ElfFile read_elf_file(const std::string& path, ElfParts parts) {
   ElfFile failed;
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status{};
@@ -209,7 +214,7 @@ ElfFile read_elf_file(const std::string& path) {
   failed.error = errno;
   ::close(descriptor);
   if (bytes == MAP_FAILED) return failed;
-  ElfFile file = parse_elf(static_cast<const unsigned char*>(bytes), size);
+  ElfFile file = parse_elf(static_cast<const unsigned char*>(bytes), size, parts);
   ::munmap(bytes, size);
   return file;
 }

@@ -42,9 +42,15 @@ struct ElfFile {
   std::string script_argument;     // "-e", or the command of /usr/bin/env
 };
 
-ElfFile read_elf_file(const std::string& path);
+enum class ElfParts {
+  kAll,
+  // Without `imported` and `exported`, which are most of the work.
+  kHeaders,
+};
+
+ElfFile read_elf_file(const std::string& path, ElfParts parts = ElfParts::kAll);
 
 // The same for the bytes of a file; read_elf_file maps the file and calls this.
-ElfFile parse_elf(const unsigned char* bytes, size_t size);
+ElfFile parse_elf(const unsigned char* bytes, size_t size, ElfParts parts = ElfParts::kAll);
 
 }  // namespace cairn::cli

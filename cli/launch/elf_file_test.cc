@@ -78,7 +78,7 @@ TEST(ElfFile, ADamagedFileNeverCrashesTheReader) {
 }
 
 TEST(ProgramCheck, AnOrdinaryProgramCanBeBuffered) {
-  const ProgramCheck check = check_program("/bin/cat", {}, true);
+  const ProgramCheck check = check_program("/bin/cat", {});
   EXPECT_TRUE(check.can_be_buffered) << check.reason;
   EXPECT_THAT(check.reason, IsEmpty());
 }
@@ -90,7 +90,7 @@ TEST(ProgramCheck, UncoveredSymbolsAreThoseThatTouchData) {
 }
 
 TEST(ProgramCheck, ANonProgramSaysWhy) {
-  EXPECT_THAT(check_program("/etc/passwd", {}, false).reason, HasSubstr("no ELF program"));
+  EXPECT_THAT(check_loading("/etc/passwd").reason, HasSubstr("no ELF program"));
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <sstream>
 #include <string_view>
 
 #include "cli/launch/program_search.h"
@@ -89,6 +88,21 @@ std::string unloadable_reason(const std::string& path, const ElfFile& file) {
     return "uses the musl C library, and the library is made for glibc";
   }
   return secure_reason(path);
+}
+
+// Follows scripts to the file that decides, which it reads into `file`.
+ProgramCheck check_deciding_file(const std::string& path, ElfParts parts, ElfFile* file) {
+  ProgramCheck check;
+  check.path = path;
+  *file = read_elf_file(check.path, parts);
+  while (file->kind == FileKind::kScript && check.script_chain.size() < kScriptDepthMax) {
+    check.script_chain.push_back(check.path);
+    check.path = interpreter_of(*file);
+    *file = read_elf_file(check.path, parts);
+  }
+  check.reason = unloadable_reason(check.path, *file);
+  check.can_be_buffered = check.reason.empty();
+  return check;
 }
 
 // "libhdf5.so.103 => /usr/lib/x86_64-linux-gnu/libhdf5.so.103 (0x7f...)"
@@ -182,8 +196,11 @@ void check_symbols(const ElfFile& file, const std::string& name,
 
 const std::vector<std::string>& data_symbols() {
   static const std::vector<std::string> kSymbols = [] {
-    std::istringstream words{std::string(kDataSymbols)};
-    std::vector<std::string> symbols{std::istream_iterator<std::string>(words), {}};
+    std::vector<std::string> symbols;
+    std::string_view rest = kDataSymbols;
+    for (size_t end = 0; (end = rest.find(' ')) != std::string_view::npos;
+         rest.remove_prefix(end + 1))
+      symbols.emplace_back(rest.substr(0, end));
     std::sort(symbols.begin(), symbols.end());
     return symbols;
   }();
@@ -201,21 +218,16 @@ std::vector<std::string> uncovered_symbols(const std::vector<std::string>& impor
   return uncovered;
 }
 
-ProgramCheck check_program(const std::string& path, const std::vector<std::string>& covered,
-                           bool deep) {
-  ProgramCheck check;
-  check.path = path;
-  ElfFile file = read_elf_file(check.path);
-  while (file.kind == FileKind::kScript && check.script_chain.size() < kScriptDepthMax) {
-    check.script_chain.push_back(check.path);
-    check.path = interpreter_of(file);
-    file = read_elf_file(check.path);
-  }
-  check.reason = unloadable_reason(check.path, file);
-  check.can_be_buffered = check.reason.empty();
+ProgramCheck check_loading(const std::string& path) {
+  ElfFile ignored;
+  return check_deciding_file(path, ElfParts::kHeaders, &ignored);
+}
+
+ProgramCheck check_program(const std::string& path, const std::vector<std::string>& covered) {
+  ElfFile file;
+  ProgramCheck check = check_deciding_file(path, ElfParts::kAll, &file);
   if (!check.can_be_buffered) return check;
   check_symbols(file, base_name(check.path), covered, &check);
-  if (!deep) return check;
   for (const std::string& library : list_libraries(file.interpreter, check.path)) {
     if (is_libc_part(library)) continue;
     ++check.libraries_checked;

@@ -32,10 +32,12 @@ struct ProgramCheck {
 };
 
 // Requires: `path` is an existing executable file. `covered` are the symbols that the preload
-// library exports, sorted; empty when it is not installed, which skips that part. `deep` also looks
-// into its libraries.
-ProgramCheck check_program(const std::string& path, const std::vector<std::string>& covered,
-                           bool deep);
+// library exports, sorted; empty when it is not installed, which skips that part. Also looks into
+// the program's libraries.
+ProgramCheck check_program(const std::string& path, const std::vector<std::string>& covered);
+
+// The same, as far as `reason`: whether the library can be loaded into the program at all.
+ProgramCheck check_loading(const std::string& path);
 
 // The calls of libc that read or change file data, sizes, times or descriptors, and so must be
 // covered; sorted. Calls on names alone (mkdir, opendir) need no cover, because the kernel keeps

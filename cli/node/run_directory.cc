@@ -211,16 +211,20 @@ std::string executable_path() {
   return {path.data(), static_cast<size_t>(size)};
 }
 
-std::string preload_library_path() {
+std::string installed_file(const std::string& name) {
   const std::string executable = executable_path();
   const std::string directory = executable.substr(0, executable.rfind('/'));
-  const std::string prefix = directory.substr(0, directory.rfind('/'));
-  for (const char* place : {"/lib/libcairn_preload.so", "/lib/cairn/libcairn_preload.so"}) {
+  return directory.substr(0, directory.rfind('/')) + "/" + name;
+}
+
+std::string preload_library_path() {
+  const std::string prefix = installed_file("");
+  for (const char* place : {"lib/libcairn_preload.so", "lib/cairn/libcairn_preload.so"}) {
     std::string library = prefix + place;
     if (::access(library.c_str(), R_OK) == 0) return library;
   }
   throw Failure(
-      fmt::format("{}/lib/libcairn_preload.so is missing", prefix),
+      fmt::format("{}lib/libcairn_preload.so is missing", prefix),
       "it belongs beside the directory of the cairn command; build or install Cairn again");
 }
 

@@ -55,6 +55,9 @@ bool inside_run();
 // Directory of this executable, symbolic links resolved.
 std::string executable_path();
 
+// The path of a file of Cairn, whose name is relative to the directory that bin/ is in.
+std::string installed_file(const std::string& name);
+
 // Errors: libcairn_preload.so is not beside the executable.
 std::string preload_library_path();
 

@@ -5,6 +5,7 @@
 // Thread safety: a plain value. Ownership: owns its strings.
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,5 +33,11 @@ class Failure : public std::runtime_error {
   std::string remedy_;
   int exit_status_;
 };
+
+// Throws to end a command whose help was printed.
+struct HelpShown {};
+
+// Runs a command and says what it throws. Returns: the exit status.
+int exit_status_of(const std::function<int()>& command);
 
 }  // namespace cairn::cli

@@ -2,6 +2,7 @@
 #include "cli/terminal/paths.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,6 +24,20 @@ std::string absolute_path(const std::string& path) {
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string buffering_problem(const std::string& text, const std::string& path) {
+  if (text.empty()) return "an empty name";
+  if (path.find(':') != std::string::npos) {
+    return fmt::format("{}: a colon in the path is not supported; use a symbolic link without one",
+                       path);
+  }
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return fmt::format("{} does not exist", path);
+  if (!S_ISDIR(status.st_mode)) return fmt::format("{} is not a directory", path);
+  if (path == "/proc" || path == "/sys" || path == "/dev")
+    return fmt::format("{} is never buffered", path);
+  return "";
+}
 
 std::string working_directory() {
   std::array<char, PATH_MAX> directory{};

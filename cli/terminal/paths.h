@@ -14,6 +14,10 @@ std::string absolute_path(const std::string& path);
 // What comes behind the last slash.
 std::string base_name(const std::string& path);
 
+// The reason why Cairn cannot buffer the files of a directory, which the user gave as `text` and
+// which is `path`; empty: none.
+std::string buffering_problem(const std::string& text, const std::string& path);
+
 // Throws Failure when it is gone or not accessible.
 std::string working_directory();
 

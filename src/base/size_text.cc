@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <cstdio>
 
 #include "base/check.h"
@@ -63,12 +62,18 @@ std::optional<NumberAndUnit> split_number(std::string_view text) {
   return parts;
 }
 
+// The nearest whole number. std::llround() would be all that the command needs of libm, which the
+// dynamic linker would load for each `cairn run`.
+uint64_t rounded(double value) {
+  CAIRN_DCHECK(value >= 0);
+  return static_cast<uint64_t>(value + 0.5);
+}
+
 std::optional<uint64_t> scale(const NumberAndUnit& parts, uint64_t factor) {
   CAIRN_DCHECK(factor > 0);
   if (parts.whole > kSizeMax / factor) return std::nullopt;
   const uint64_t whole = parts.whole * factor;
-  const auto rest =
-      static_cast<uint64_t>(std::llround(parts.fraction * static_cast<double>(factor)));
+  const uint64_t rest = rounded(parts.fraction * static_cast<double>(factor));
   if (whole > kSizeMax - rest) return std::nullopt;
   return whole + rest;
 }
@@ -157,7 +162,7 @@ std::string format_duration(double seconds) {
   if (seconds < 0.9995) return print("%.0f %s", seconds * 1e3, "ms");
   if (seconds < 9.995) return print("%.2f %s", seconds, "s");
   if (seconds < 99.95) return print("%.1f %s", seconds, "s");
-  const auto whole = static_cast<unsigned long long>(std::llround(seconds));
+  const auto whole = static_cast<unsigned long long>(rounded(seconds));
   std::array<char, 64> text{};
   if (whole < 3600) {
     std::snprintf(text.data(), text.size(), "%llu min %02llu s", whole / 60, whole % 60);

@@ -226,8 +226,7 @@ class BadInput(CommandTest):
 
     def test_other_version(self):
         name = self.node()
-        with open(os.path.join(self.runs, name, "config.yaml"), "w", encoding="utf-8") as file:
-            file.write("# The resolved configuration of node n, written by cairn 99.0.0 when it was started.\n")
+        self.write_node_text(name, version="99.0.0")
         self.refused("run", "--node", name, "--", "true", says=["99.0.0", "cairn down --node n"])
 
     def test_run_root_of_others(self):

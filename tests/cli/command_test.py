@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("CAIRN_BUILD", os.path.join(ROOT, "build", "release"))
 CAIRN = os.path.join(BUILD, "bin", "cairn")
+VERSION = subprocess.run([CAIRN, "version"], capture_output=True, text=True, check=True).stdout.split()[1]
 FAKE_NODE = os.path.join(HERE, "fake_node.py")
 
 
@@ -77,6 +78,7 @@ class CommandTest(unittest.TestCase):
         directory = os.path.join(self.runs, name)
         os.mkdir(directory, 0o700)
         self.behave(name, **behaviour)
+        self.write_node_text(name)
         read_end, write_end = os.pipe()
         process = subprocess.Popen([sys.executable, FAKE_NODE, "--directory", directory, "--name", name,
                                     "--ready-fd", str(write_end)], pass_fds=[write_end])
@@ -85,6 +87,13 @@ class CommandTest(unittest.TestCase):
         os.close(read_end)
         self.nodes.append(process)
         return name
+
+    def write_node_text(self, name, version=VERSION, directories=()):
+        """The configuration that a service writes into its directory, as far as runs read it."""
+        listed = "".join(f"\n    - {directory}" for directory in directories) or " []"
+        with open(os.path.join(self.runs, name, "config.yaml"), "w", encoding="utf-8") as file:
+            file.write(f"# The resolved configuration of node {name}, written by cairn {version} when it was started.\n"
+                       f"buffer:\n  directories:{listed}\n  exclude: []\n  scratch: []\n")
 
     def behave(self, name, **behaviour):
         path = os.path.join(self.runs, name, "behaviour.json")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/arguments.h"
+#include "cli/arguments/arguments.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/run_report.h"
+#include "cli/run/run_report.h"
 
 #include <fmt/format.h>
 

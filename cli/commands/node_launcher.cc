@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/launch/node_launcher.h"
+#include "cli/commands/node_launcher.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -12,9 +12,6 @@ namespace cairn::cli {
 
 using Arguments = std::vector<std::string>;
 
-// Throws to end a command whose help was printed.
-struct HelpShown {};
-
 inline constexpr const char* kNodeHelp = "The node (default: that of this run, else the only one)";
 
 // `usage` replaces CLI11's own line where that would not say enough.

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One program on one node: the node hears of it, it starts, ends, and everything is stored.
+//
+// Thread safety: one per process. Ownership: ends no node by itself; the caller says how.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/launch/program_start.h"
+#include "cli/launch/signal_watch.h"
+#include "cli/node/control_client.h"
+#include "cli/node/drain_view.h"
+#include "cli/run/run_report.h"
+#include "cli/terminal/failure.h"
+
+namespace cairn::cli {
+
+struct ProgramRunOptions {
+  NodePaths node;
+  std::string program_path;               // what to execute
+  std::vector<std::string> command_line;  // the program's name as the user gave it, and arguments
+  std::string preload_library;
+  std::vector<std::string> buffer_directories;  // empty: the working directory
+  std::vector<std::string> exclude;
+  bool allow_io_uring = false;
+  bool report = true;       // lines for people at the end
+  std::string report_json;  // the name of the file that report_descriptor is, for messages
+  int report_descriptor = -1;
+  // Fields of run-begin beside those that every run has.
+  Json wishes = Json::object();
+  // The program starts after the node's answer to run-begin.
+  bool begins_first = false;
+  // For a private node: ends it. Empty: the node stays.
+  std::function<void()> end_node;
+};
+
+class ProgramRun {
+ public:
+  // Requires: both outlive the run.
+  ProgramRun(const ProgramRunOptions& options, SignalWatch& signals)
+      : options_(options), signals_(signals) {}
+
+  // Tells the node of the run.
+  // Errors: throws Failure; nothing has been started then.
+  void begin();
+
+  // Requires: begin() has returned. Returns: the exit status, as docs/reference.md says.
+  int execute();
+
+ private:
+  void send_begin();
+  int start_and_wait();
+  void hear_of_begin();
+  int wait_for_program(pid_t process);
+  bool interrupted_again();
+  int finish();
+  int finish_stored_or_not(bool stored);
+  int finish_interrupted();
+  int finish_unconfirmed(const Failure& failure);
+  void find_reason_not_loaded();
+  void end_node() const;
+  void write_report(int exit_status) const;
+
+  const ProgramRunOptions& options_;
+  SignalWatch& signals_;
+  std::optional<ControlClient> control_;
+  std::optional<Json> began_;  // the node's answer to run-begin, once it has been read
+  std::optional<Failure> begin_failure_;
+  ProgramEnvironment environment_;
+  std::vector<ScratchMount> scratch_;
+  RunOutcome outcome_;
+  DrainView view_;
+  int interrupts_ = 0;
+};
+
+}  // namespace cairn::cli
