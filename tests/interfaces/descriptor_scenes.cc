@@ -443,3 +443,17 @@ SCENE(splices_into_a_full_pipe) {
   say("at the end", splice(fd, &at, pipes[1], nullptr, kBytes, SPLICE_F_NONBLOCK));
   say("back", splice(pipes[0], nullptr, fd, nullptr, 65536, SPLICE_F_NONBLOCK) > 0);
 }
+
+// Not every file system has O_DIRECT (ramfs): a refusal changes nothing.
+SCENE(direct_where_there_is_none) {
+  for (const int access : {O_RDWR, O_RDONLY, O_RDWR | O_APPEND}) {
+    const int fd = open_file("f", access | O_CREAT);
+    say("set", fcntl(fd, F_SETFL, O_DIRECT));
+    say("is set", (fcntl(fd, F_GETFL) & O_DIRECT) != 0);
+    say("appends", (fcntl(fd, F_GETFL) & O_APPEND) != 0);
+    say("taken back", fcntl(fd, F_SETFL, 0));
+    say("write", write(fd, "abc", 3));
+  }
+  say("opened", open("f", O_RDONLY | O_DIRECT) >= 0);
+  say_file("f");
+}

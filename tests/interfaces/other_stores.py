@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a worker's scenes on file systems that can share extents, each in an image of its own.
+"""Runs a worker's scenes on other file systems: two that can share extents, each in an image of its own, and one
+that has no O_DIRECT.
 
     other_stores.py WORKER [SCENE...]    needs root, loop devices and mkfs.xfs or mkfs.btrfs, else it is skipped
 
@@ -17,26 +18,29 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import under_cairn  # noqa: E402
 
-STORES = {"xfs": ["-q", "-m", "reflink=1"], "btrfs": ["-q"]}
+STORES = {"xfs": ["-q", "-m", "reflink=1"], "btrfs": ["-q"], "ramfs": []}
 IMAGE_BYTES = 320 << 20  # neither of the two can do with much less; almost all of it is a hole
 MOUNT_AND_RUN = 'mount -o loop "$1" "$2" && shift 2 && exec "$@"'
+MOUNT_RAMFS_AND_RUN = 'mount -t ramfs "$1" "$2" && shift 2 && exec "$@"'
 NOT_MOUNTED = 32  # mount(8)
 
 
 def check(store, command):
     """True, False, or None where this machine cannot have such a file system."""
     maker = shutil.which("mkfs." + store, path=os.environ.get("PATH", "") + ":/sbin:/usr/sbin")
-    if maker is None:
+    if maker is None and store != "ramfs":
         print(f"skipped {store}: no mkfs.{store}")
         return None
     work = under_cairn.work_directory(f"interfaces-{store}")
     image, mounted = work / "image", work / "mounted"
     mounted.mkdir()
-    with open(image, "wb") as made:
-        made.truncate(IMAGE_BYTES)
-    subprocess.run([maker, *STORES[store], image], check=True, timeout=60, capture_output=True)
+    if store != "ramfs":
+        with open(image, "wb") as made:
+            made.truncate(IMAGE_BYTES)
+        subprocess.run([maker, *STORES[store], image], check=True, timeout=60, capture_output=True)
+    mount = MOUNT_RAMFS_AND_RUN if store == "ramfs" else MOUNT_AND_RUN
     done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", MOUNT_AND_RUN, "sh", str(image), str(mounted), *command],
+        ["unshare", "--mount", "sh", "-c", mount, "sh", str(image), str(mounted), *command],
         env=dict(os.environ, CAIRN_TEST_DIRECTORY=str(mounted)), timeout=240)
     if done.returncode == NOT_MOUNTED:
         print(f"skipped {store}: it cannot be mounted here")
