@@ -16,8 +16,10 @@ bool is_vfork_child() {
 }
 
 void wipe_page_on_fork() {
-  // A write, and not a read before the write: the page comes with one fault.
-  if (process_page.is_primed.fetch_or(0, std::memory_order_relaxed) != 0) return;
+  // An exchange with the value that is expected, and not a load: the page comes with one fault.
+  std::uint32_t is_primed = 1;
+  if (process_page.is_primed.compare_exchange_strong(is_primed, 1, std::memory_order_relaxed))
+    return;
   sys::madvise(&process_page, sizeof process_page, MADV_WIPEONFORK);
   process_page.is_primed.store(1, std::memory_order_relaxed);
 }

@@ -184,17 +184,17 @@ protocol::UnservedReason Session::adopt_memory(const protocol::Welcome& welcome,
       return inode == memory_inode_ ? UnservedReason::kNone : UnservedReason::kFailed;
     return UnservedReason::kNoDescriptors;
   }
+  // The segments' own descriptors are closed as soon as they are mapped.
   std::array<int, kTiersMax> tiers;
   tiers.fill(-1);
-  int control = move_high(descriptors[0]);
-  int data = move_high(descriptors[1]);
   unsigned next = 2;
   for (unsigned tier = 1; tier < kTiersMax; ++tier) {
     if (welcome.shape.tier_bytes[tier] != 0) tiers[tier] = move_high(descriptors[next++]);
   }
   CAIRN_DCHECK(next == expected);
   while (next < count) sys::close(descriptors[next++]);
-  Result<NodeMemory> memory = NodeMemory::attach(welcome.shape, control, data, tiers);
+  Result<NodeMemory> memory =
+      NodeMemory::attach(welcome.shape, descriptors[0], descriptors[1], tiers);
   if (!memory) return UnservedReason::kNoMemory;
   memory_ = std::move(memory.value());
   memory_.owners().watch_with(this);

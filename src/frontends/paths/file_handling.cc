@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 
+#include "base/leading_number.h"
 #include "frontends/paths/path_filter.h"
 
 namespace cairn {
@@ -23,7 +23,7 @@ ObjectHandling default_handling(const NodeMemory& memory) {
 void FileHandling::configure(const char* bits, std::uint32_t run) {
   run_number = run;
   has_run_bits = bits != nullptr && *bits != '\0';
-  run_bits = has_run_bits ? static_cast<std::uint32_t>(strtoul(bits, nullptr, 16)) : 0;
+  run_bits = has_run_bits ? leading_number(bits, 16) : 0;
   run_bits &= ObjectHandling::kMask;
 }
 

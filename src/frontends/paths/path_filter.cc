@@ -26,8 +26,8 @@ struct Directory {
   std::uint64_t mount;
 };
 
+// The text comes last: a start then touches one page of it all.
 struct Filter {
-  char text[kTextMax];
   std::size_t used;
   Directory directories[kDirectoriesMax];
   unsigned directory_count;
@@ -36,6 +36,7 @@ struct Filter {
   const char* wanted[kDirectoriesMax];  // as configured
   unsigned wanted_count;
   std::atomic<std::uint32_t> state;  // 0 to resolve, 1 being resolved, 2 resolved
+  char text[kTextMax];
 };
 constinit Filter filter{};
 static_assert(kTextMax >= 2 * PATH_MAX, "a directory as configured, and where it really is");

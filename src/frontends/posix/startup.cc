@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/leading_number.h"
 #include "base/test_capacities.h"
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -45,8 +46,7 @@ void start_session() {
   const char* run = getenv("CAIRN_RUN");
   Session::begin_process();
   Session& session = Session::instance();
-  const auto run_number =
-      run == nullptr ? 0 : static_cast<std::uint32_t>(strtoul(run, nullptr, 10));
+  const std::uint32_t run_number = run == nullptr ? 0 : leading_number(run, 10);
   session.configure(socket_path, run_number);
   guard_against_faults();
   FileHandling::configure(getenv("CAIRN_HANDLING"), run_number);
