@@ -43,8 +43,15 @@ constexpr unsigned kPrivateNameSuffixMax = 100;
 // In the service, the ready pipe has this number and everything above it is closed.
 constexpr int kReadyDescriptor = 3;
 
-constexpr std::array<const char*, 7> kNodeFiles = {
-    "client.sock", "control.sock", "node.pid", "node.log", "config.yaml", "ready", "stored"};
+constexpr std::array<const char*, 9> kNodeFiles = {"client.sock",
+                                                   "client.sock.memory",
+                                                   "client.sock.memory.new",
+                                                   "control.sock",
+                                                   "node.pid",
+                                                   "node.log",
+                                                   "config.yaml",
+                                                   "ready",
+                                                   "stored"};
 
 // Removes the files of a node directory, its scratch data, and the directory; nothing else in it.
 void remove_node_directory(const NodePaths& paths) {

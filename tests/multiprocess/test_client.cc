@@ -11,7 +11,10 @@
 #include <array>
 #include <cstring>
 
+#include "frontends/client/handshake.h"
+#include "frontends/client/noticed_memory.h"
 #include "frontends/client/question.h"
+#include "frontends/client/slot_taking.h"
 
 namespace cairn::testing {
 
@@ -86,6 +89,44 @@ bool TestClient::attach_as(const std::string& socket_path, const protocol::Hello
   self_ = Owner(static_cast<std::uint16_t>(welcome.slot),
                 static_cast<std::uint8_t>(welcome.generation));
   return true;
+}
+
+bool TestClient::claim(const std::string& socket_path, ClaimStep last) {
+  socket_path_ = socket_path;
+  socket_ = connect_to(socket_path);
+  if (socket_ < 0) return false;
+  const std::int32_t service = peer_process(socket_);
+  const auto notice = read_notice(socket_path.c_str(), service);
+  auto found = notice ? map_noticed(*notice) : std::nullopt;
+  if (!found) return false;
+  memory_ = std::move(found->memory);
+  memory_.owners().watch_with(this);
+  connection_ = ServiceConnection::of(socket_);
+  claim_ = choose_offer(memory_, socket_, service);
+  if (!claim_) return false;
+  if (last == ClaimStep::kConnected) return true;
+  if (say_hello(socket_, 0, claim_) < 0) return false;
+  return last == ClaimStep::kGreeted || take();
+}
+
+bool TestClient::claim_as(const std::string& socket_path, const TestClient& other) {
+  if (!claim(socket_path, ClaimStep::kConnected)) return false;
+  claim_.slot = other.claim_.slot;
+  claim_.number = other.claim_.number;
+  return say_hello(socket_, 0, claim_) == 0;
+}
+
+bool TestClient::is_welcomed() const {
+  Greeting greeting;
+  if (await_welcome(socket_, &greeting) < 0) return false;
+  for (unsigned index = 0; index < greeting.message.descriptor_count; ++index)
+    ::close(greeting.message.descriptors[index]);
+  return true;
+}
+
+bool TestClient::take() {
+  self_ = take_slot(memory_, claim_, {::getpid(), 0});
+  return static_cast<bool>(self_);
 }
 
 Actor TestClient::make_actor(unsigned shard) const {

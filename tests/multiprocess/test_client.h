@@ -30,6 +30,15 @@ class TestClient final : public HandOver, public OwnerWatch {
 
   // Returns false when refused; see refusal().
   bool attach(const std::string& socket_path, std::uint32_t run = 0);
+  // Takes an offered slot without waiting for the service, up to and with a step.
+  enum class ClaimStep : std::uint8_t { kConnected, kGreeted, kTaken };
+  bool claim(const std::string& socket_path, ClaimStep last = ClaimStep::kTaken);
+  // A claim to what `other` has claimed, up to its greeting.
+  bool claim_as(const std::string& socket_path, const TestClient& other);
+  // Waits for the service's answer.
+  bool is_welcomed() const;
+  // The rest of a claim after kGreeted: false when the slot is another's.
+  bool take();
   bool attach_as(const std::string& socket_path, const protocol::Hello& hello);
   const std::string& refusal() const { return refusal_; }
 
@@ -61,6 +70,7 @@ class TestClient final : public HandOver, public OwnerWatch {
   ServiceConnection connection_;
   Owner self_;
   NodeMemory memory_;
+  SlotClaim claim_;
 };
 
 // One open file of one thread: an object with a description and a hold, like open(2) makes it.

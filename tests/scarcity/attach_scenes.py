@@ -154,12 +154,16 @@ print(os.lseek(read, 0, 1), os.read(read, 1), os.lseek(sought, 0, 1))
         """, config="clients:\n  max: 7\n").agree()
 
 
-def under_stopped_service(kind, body):
+# Too few slots for any to be offered: each process waits for the service.
+NO_OFFERS = "clients:\n  max: 20\n"
+
+
+def under_stopped_service(kind, body, config=NO_OFFERS):
     """What `body` prints and how long it takes while the service is stopped in the middle of a run."""
     work = under_cairn.work_directory("scarcity-" + kind)
     directory = work / "data"
     directory.mkdir()
-    (work / "cairn.yaml").write_text(CONFIG)
+    (work / "cairn.yaml").write_text(CONFIG + config)
     # Told to stop, its threads do so one after the other; no child that looks would be taken meanwhile.
     script = '''P=$(cat $(dirname $CAIRN_SOCKET)/node.pid)
         is_stopped() {
@@ -192,6 +196,19 @@ def stopped_service():
         assert word in said, f"{outcome}: {said!r} {outcome.errors} {work}"
     assert (directory / "f").read_text() == "first-and-longer again"
     assert seconds < 60, f"{seconds:.0f} s"
+    under_cairn.remove(work)
+
+
+def stopped_service_that_offers_slots():
+    """Nobody waits for it: programs take slots by themselves, and what they leave is stored when it goes on."""
+    work, directory, outcome, seconds = under_stopped_service("offers", """
+        stop; cat f; printf SECOND >g; cat g; (printf third >h; kill -KILL $(sh -c 'echo $PPID')); cat h
+        kill -CONT $P; echo; cat f g h""", config="")
+    expected = "first-and-longerSECONDthird\nfirst-and-longerSECONDthird"
+    assert outcome.output == expected, f"{outcome}: {outcome.output!r} {outcome.errors[-600:]} {work}"
+    for name, text in ("f", "first-and-longer"), ("g", "SECOND"), ("h", "third"):
+        assert (directory / name).read_text() == text, f"{name}: {(directory / name).read_text()!r} {work}"
+    assert seconds < 5, f"{seconds:.0f} s {work}"
     under_cairn.remove(work)
 
 

@@ -10,12 +10,16 @@
 
 namespace cairn {
 
-int shake_hands(int socket, std::uint32_t run, Greeting* greeting) {
+int say_hello(int socket, std::uint32_t run, const SlotClaim& claim) {
   protocol::Hello hello;
   hello.run = run;
   hello.pid = sys::getpid();
+  hello.claim = claim;
   std::strncpy(hello.command, program_invocation_short_name, sizeof hello.command - 1);
-  if (const int error = send_message(socket, &hello, sizeof hello, -1); error < 0) return error;
+  return send_message(socket, &hello, sizeof hello, -1);
+}
+
+int await_welcome(int socket, Greeting* greeting) {
   alignas(protocol::Welcome) char answer[protocol::kMessageBytesMax];
   greeting->message = receive_message(socket, answer, sizeof answer);
   const ReceivedMessage& received = greeting->message;

@@ -17,9 +17,12 @@ struct Greeting {
   protocol::UnservedReason refusal = protocol::UnservedReason::kNone;
 };
 
-// Introduces this process to the node at `socket`, and reads its answer. 0 with a welcome; -EAGAIN
-// with a refusal; another -errno when there was no answer.
-int shake_hands(int socket, std::uint32_t run, Greeting* greeting);
+// Introduces this process to the node at `socket`. 0 or -errno.
+int say_hello(int socket, std::uint32_t run, const SlotClaim& claim);
+
+// Reads the node's answer. 0 with a welcome; -EAGAIN with a refusal; another -errno when there was
+// no answer.
+int await_welcome(int socket, Greeting* greeting);
 
 // A process that was welcome cannot use what it got.
 void decline(int socket);

@@ -26,14 +26,17 @@ int set_timeout(int socket, int option, int timeout_ms) {
       sys::call(SYS_setsockopt, socket, SOL_SOCKET, option, sys::word(&time), sizeof time));
 }
 
+bool peer_of(int socket, ucred* peer) {
+  socklen_t length = sizeof *peer;
+  return sys::call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, sys::word(peer),
+                   sys::word(&length)) == 0;
+}
+
 // The listener gets descriptors of this user's files: where the service's directory is gone,
 // another user may have put one of their own in its place.
 bool is_of_this_user(int socket) {
   ucred peer{};
-  socklen_t length = sizeof peer;
-  const long result = sys::call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, sys::word(&peer),
-                                sys::word(&length));
-  return result == 0 && peer.uid == sys::geteuid();
+  return peer_of(socket, &peer) && peer.uid == sys::geteuid();
 }
 
 }  // namespace
@@ -65,6 +68,11 @@ int connect_seqpacket(const char* path, int floor, int timeout_ms) {
     return static_cast<int>(result);
   }
   return socket;
+}
+
+std::int32_t peer_process(int socket) {
+  ucred peer{};
+  return peer_of(socket, &peer) ? peer.pid : 0;
 }
 
 int send_message(int socket, const void* message, std::size_t size, int fd) {

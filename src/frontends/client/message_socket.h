@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/ids.h"
 
@@ -22,6 +23,8 @@ struct ReceivedMessage {
 // A connected socket whose sends and receives end after `timeout_ms`, at or above `floor`; or
 // -errno.
 int connect_seqpacket(const char* path, int floor, int timeout_ms);
+// The process at the other end, as this one's kernel numbers it; 0 when it has no number here.
+std::int32_t peer_process(int socket);
 // 0 or -errno. `fd` -1 sends no descriptor. Never raises SIGPIPE.
 int send_message(int socket, const void* message, std::size_t size, int fd);
 ReceivedMessage receive_message(int socket, void* buffer, std::size_t size);

@@ -18,6 +18,7 @@
 #include "frontends/client/handshake.h"
 #include "frontends/client/message_socket.h"
 #include "frontends/client/question.h"
+#include "frontends/client/slot_taking.h"
 
 namespace cairn {
 
@@ -150,10 +151,33 @@ int Session::connect_and_attach(protocol::UnservedReason* why) {
   return 0;
 }
 
-// Maps the memory that the node welcomes this process to.
+// An offered slot of the node, in the memory that this process has from its parent or finds now.
+SlotClaim Session::claim_slot(int socket, std::optional<NoticedMemory>* found) const {
+  const std::int32_t service = peer_process(socket);
+  const auto notice = read_notice(socket_path_, service);
+  if (!notice || service <= 0) return {};
+  if (has_memory_ && notice->control.inode != memory_inode_) return {};
+  if (!has_memory_ && !(*found = map_noticed(*notice))) return {};
+  return choose_offer(has_memory_ ? memory_ : (*found)->memory, socket, service);
+}
+
+// Gets a slot and the node's memory: takes an offered slot, or waits for the node's welcome.
 int Session::greet(int socket, protocol::UnservedReason* why) {
+  std::optional<NoticedMemory> found;
+  const SlotClaim claim = claim_slot(socket, &found);
+  const pid_t self = sys::getpid();
+  if (const int error = say_hello(socket, run_, claim); error < 0) return error;
+  greeted_as_ =
+      claim ? take_slot(has_memory_ ? memory_ : found->memory, claim, {self, run_}) : Owner();
+  // A signal handler has forked meanwhile: the slot is the parent's, and the child greets anew.
+  if (claim && sys::getpid() != self) return -ECONNRESET;
+  if (greeted_as_) {
+    if (found) keep_memory(std::move(found->memory), found->tier_fds, found->control_inode);
+    return 0;
+  }
+  found.reset();
   Greeting greeting;
-  if (const int error = shake_hands(socket, run_, &greeting); error < 0) {
+  if (const int error = await_welcome(socket, &greeting); error < 0) {
     *why = greeting.refusal;
     return error;
   }
@@ -196,12 +220,18 @@ protocol::UnservedReason Session::adopt_memory(const protocol::Welcome& welcome,
   Result<NodeMemory> memory =
       NodeMemory::attach(welcome.shape, descriptors[0], descriptors[1], tiers);
   if (!memory) return UnservedReason::kNoMemory;
-  memory_ = std::move(memory.value());
+  keep_memory(std::move(memory.value()), tiers, inode);
+  return UnservedReason::kNone;
+}
+
+void Session::keep_memory(NodeMemory memory, const std::array<int, kTiersMax>& tiers,
+                          std::uint64_t inode) {
+  CAIRN_DCHECK(!has_memory_ && inode != 0);
+  memory_ = std::move(memory);
   memory_.owners().watch_with(this);
   memory_inode_ = inode;
   has_memory_ = true;
   for (unsigned tier = 1; tier < kTiersMax; ++tier) tier_fds_[tier] = tiers[tier];
-  return UnservedReason::kNone;
 }
 
 void Session::publish(Owner self) {

@@ -16,10 +16,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/system_call.h"
 #include "frontends/client/dead_service.h"
 #include "frontends/client/ledger_connection.h"
+#include "frontends/client/noticed_memory.h"
 #include "frontends/client/process_page.h"
 #include "frontends/protocol/question.h"
 #include "memory/buffer/hand_over.h"
@@ -137,6 +139,8 @@ class Session final : public HandOver, public OwnerWatch {
   // 0 or -errno; `*why` when the node lives and this process cannot be attached.
   int connect_and_attach(protocol::UnservedReason* why);
   int greet(int socket, protocol::UnservedReason* why);
+  SlotClaim claim_slot(int socket, std::optional<NoticedMemory>* found) const;
+  void keep_memory(NodeMemory memory, const std::array<int, kTiersMax>& tiers, std::uint64_t inode);
   Standing standing_after(int error, protocol::UnservedReason why);
   Standing standing_after_contact(int error) const;
   bool ask(const protocol::Question& question, int* error) const;

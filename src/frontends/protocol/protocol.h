@@ -3,8 +3,9 @@
 // struct each.
 //
 // A client sends kHello and gets one kWelcome with the descriptors of the segments and pool files
-// (order: control, data, tiers 1...). After that the connection is one-way, client to service. The
-// service knows the peer by SO_PEERCRED and watches its pidfd.
+// (order: control, data, tiers 1...). A client that finds the memory by itself (MemoryNotice) and
+// takes an offered slot in it (memory/arena/slot_offer.h) gets no answer. After that the connection
+// is one-way, client to service. The service knows the peer by SO_PEERCRED and watches its pidfd.
 //
 // An attached process asks (kFlush, kSync, kMeetUnserved) in the request ring of the node's memory;
 // see frontends/protocol/question.h. A process that finds no slot there, or has not attached, asks
@@ -29,7 +30,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 3;
+inline constexpr std::uint16_t kVersion = 4;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -64,8 +65,31 @@ struct Hello {
   std::uint32_t run = 0;  // CAIRN_RUN, 0 when unset
   std::uint32_t layout_version = kLayoutVersion;
   std::int32_t pid = 0;   // as the client sees itself; the service believes SO_PEERCRED
+  SlotClaim claim;        // the client takes this slot by itself: no answer if it gets it
   char command[48] = {};  // /proc/self/comm or argv[0], with its end
 };
+
+// The file beside client.sock that says where the node's memory is: numbers of descriptors of the
+// service, which a process opens through /proc as far as the kernel lets it. The directory is the
+// user's own, so a client believes the file as it believes the service.
+struct MemoryNotice {
+  struct File {
+    std::int32_t number = -1;  // -1: there is none
+    std::int32_t flags = 0;    // to open it with
+    std::uint64_t inode = 0;
+  };
+  std::uint32_t magic = kMagic;
+  std::uint16_t version = kVersion;
+  std::uint16_t reserved = 0;
+  std::uint32_t layout_version = kLayoutVersion;
+  std::int32_t pid = 0;  // of the service: that of its connections, else the file is an older one's
+  MemoryShape shape;
+  File control;
+  File data;
+  File tiers[kTiersMax];
+};
+static_assert(std::is_trivially_copyable_v<MemoryNotice>);
+inline constexpr char kNoticeSuffix[] = ".memory";
 
 struct Welcome {
   Header header{kMagic, kVersion, Type::kWelcome};

@@ -2,12 +2,14 @@
 // One attached process: its identity and its counters.
 //
 //   state      meaning                                   moved by
-//   free       nobody                                    service: attach -> active
+//   free       nobody, or a process that has taken it    service: attach -> active
+//              and whose greeting is on its way; see
+//              memory/arena/slot_offer.h
 //   active     a living process holds it                 service, on its death or detach -> reaping
 //   reaping    leases, locks and holds are returned      service -> free (generation advanced)
 //
-// Thread safety: fields but the counters, openings, has_worked and sending are written by the
-// service alone.
+// Thread safety: fields but the counters, offer, openings, has_worked and sending are written by
+// the service alone; a process that has taken the slot by itself writes pid, run and account first.
 #pragma once
 
 #include <atomic>
@@ -15,6 +17,7 @@
 #include <cstdint>
 
 #include "memory/arena/counters.h"
+#include "memory/arena/slot_offer.h"
 
 namespace cairn {
 
@@ -35,7 +38,8 @@ struct ClientSlot {
   std::atomic<std::uint32_t> account;
   // descriptors that it has sent and the service has not received (memory/tiers/descriptor_room.h)
   std::atomic<std::uint32_t> sending;
-  char command[36];
+  char command[28];
+  SlotOffer offer;
   CounterShard shards[kShards];
 };
 static_assert(sizeof(ClientSlot) % 64 == 0, "slots do not share cache lines");

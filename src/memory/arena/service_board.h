@@ -4,6 +4,7 @@
 //   word      written by                 read by
 //   detached  service, when it leaves    clients: they write through from then on
 //   openings  clients, in open()         threads that must be alone with an unlinked file
+//   offers    service                    processes that start: slots to take; 0: none
 //
 // `openings` is the sum of the slots' own counts (frontends/client/opening_guard.h); the service
 // takes out what a dead client has left in it.
@@ -20,7 +21,9 @@ struct alignas(64) ServiceBoard {
   std::atomic<std::uint32_t> detached;
   // Every open() of a managed path writes it: a line of its own.
   alignas(64) std::atomic<std::uint32_t> openings;
+  static constexpr unsigned kOffersMax = 8;
+  alignas(64) std::atomic<std::uint32_t> offers[kOffersMax];
 };
-static_assert(sizeof(ServiceBoard) == 2 * 64, "what is read often and what is written often");
+static_assert(sizeof(ServiceBoard) == 3 * 64, "what is read often and what is written often");
 
 }  // namespace cairn

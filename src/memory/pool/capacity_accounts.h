@@ -91,10 +91,17 @@ struct AccountTable {
   // 0: no run's. Always 0 for the accounts of rules and for account 0, whose slabs belong to no run
   // under way.
   std::atomic<std::uint32_t> weights[kAccountsMax];
+  // The run of each account; 0: none. A process that takes a slot by itself finds its account here.
+  std::atomic<std::uint32_t> runs[kAccountsMax];
   TierAccounts tiers[kTiersMax];
 
   bool is_of_rule(AccountId account) const {
     return (of_rules.load(std::memory_order_relaxed) >> raw(account) & 1) != 0;
+  }
+  AccountId of_run(std::uint32_t run) const {
+    unsigned account = run == 0 ? 0 : kRuleAccountsFirst - 1;
+    while (account > 0 && runs[account].load(std::memory_order_relaxed) != run) --account;
+    return static_cast<AccountId>(account);
   }
   std::uint32_t weight(AccountId account) const {
     return weights[raw(account)].load(std::memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "service/attachment/memory_notice_file.h"
 #include "service/process/local_socket.h"
 
 namespace cairn::node {
@@ -75,6 +76,8 @@ AttachServer::AttachServer(const NodeMemory& memory, ClientTable& clients, Store
 AttachServer::~AttachServer() { stop(); }
 
 Status AttachServer::start(const std::string& socket_path) {
+  // Before anybody can connect, so that no process finds an older node's notice.
+  write_notice(memory_, socket_path, events_);
   auto listener = listen_at(socket_path, SOCK_SEQPACKET);
   if (!listener) return listener.status();
   listener_ = std::move(listener.value());
@@ -92,6 +95,7 @@ Status AttachServer::start(const std::string& socket_path) {
 
 // The listener keeps its number, so that the thread notices nothing but the next connection.
 Status AttachServer::listen_again(const std::string& socket_path) {
+  write_notice(memory_, socket_path, events_);
   const auto listener = listen_at(socket_path, SOCK_SEQPACKET);
   if (!listener) return listener.status();
   if (::dup3(listener.value().get(), listener_.get(), O_CLOEXEC) < 0 ||
@@ -107,6 +111,7 @@ void AttachServer::stop() {
   thread_.join();
   // The name goes before the socket: a client that finds a name without a listener takes the
   // service for dead.
+  remove_notice(socket_path_);
   ::unlink(socket_path_.c_str());
 }
 
@@ -163,15 +168,33 @@ void AttachServer::accept_all() {
     // message.
     ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     const std::uint64_t id = next_connection_++;
-    if (!add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id))) continue;
     Connection connection;
+    // A client takes a closed connection for the service's death: one that cannot be watched stays.
+    connection.is_resting = !add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id));
+    if (connection.is_resting) resting_.push_back(id);
     connection.socket = std::make_shared<UniqueFd>(std::move(socket));
     connection.pid = peer.pid;
     connections_.emplace(id, std::move(connection));
+    serve_silent(peer.pid);
     // Hello is often here already.
     serve_connection(id);
+    if (connections_.contains(id) && !connections_[id].owner) silent_.push_back(id);
   }
   listen(false);
+}
+
+// An image that has taken its slot by itself may be followed by another one at once, whose greeting
+// must be read later. The image has sent its own before the next one connected.
+void AttachServer::serve_silent(pid_t pid) {
+  std::vector<std::uint64_t> of_process;
+  std::erase_if(silent_, [&](std::uint64_t id) {
+    const auto found = connections_.find(id);
+    const bool is_silent =
+        found != connections_.end() && !found->second.owner && !found->second.is_ledger;
+    if (is_silent && found->second.pid == pid) of_process.push_back(id);
+    return !is_silent;
+  });
+  for (const std::uint64_t id : of_process) serve_connection(id);
 }
 
 void AttachServer::rest(std::uint64_t id, Connection& connection) {
@@ -406,6 +429,15 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
   client.pid = connection.pid;
   client.run = hello.run;
   client.command = hello.command;
+  connection.run = hello.run;
+  const auto claimed = clients_.attach_claimed(client, hello.claim);
+  if (!claimed) return take_in(connection, client);
+  connection.owner = *claimed;
+  processes_.attach_claimed(connection.pid, *claimed, connection.socket->get());
+  return true;
+}
+
+bool AttachServer::take_in(Connection& connection, const ClientInfo& client) {
   UnservedReason why = UnservedReason::kNone;
   const std::optional<Owner> owner = clients_.attach(client, &why);
   if (!owner) return refuse(connection, why, text_of(why));
@@ -415,7 +447,6 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
     return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
   }
   connection.owner = *owner;
-  connection.run = hello.run;
   return send_welcome(connection);
 }
 

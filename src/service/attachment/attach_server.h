@@ -59,6 +59,8 @@ class AttachServer {
   // Out of descriptors, connections wait in the listener's queue until there are enough again.
   void listen(bool wanted);
   void serve_connection(std::uint64_t id);
+  // Earlier connections of the process that have said nothing yet.
+  void serve_silent(pid_t pid);
   void rest(std::uint64_t id, Connection& connection);
   void serve_resting();
   bool handle(std::uint64_t id, Connection& connection, ClientMessage message);
@@ -78,6 +80,7 @@ class AttachServer {
   bool act(std::uint64_t id, Connection& connection, message::MeetUnserved meet);
   void try_lost_again();
   bool welcome(Connection& connection, const message::Hello& hello);
+  bool take_in(Connection& connection, const ClientInfo& client);
   bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
   // The ledger for the files that this connection names.
   LedgerId ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run);
@@ -104,6 +107,7 @@ class AttachServer {
   std::unordered_map<std::uint64_t, Connection> connections_;
   ProcessWatch processes_;
   std::vector<std::uint64_t> resting_;
+  std::vector<std::uint64_t> silent_;  // connections without a message, in their order
   std::uint64_t descriptors_received_ = 0;
   LostDescriptors lost_;
 };

@@ -53,7 +53,10 @@ ClientMessage decode_hello(const Datagram& datagram) {
   if (!read_whole(datagram, &hello)) return Malformed{"a greeting of another length"};
   std::optional<std::string> command = text_of(hello.command);
   if (!command) return Malformed{"a command's name without an end"};
-  return message::Hello{hello.run, hello.layout_version, std::move(*command)};
+  const SlotClaim& claim = hello.claim;
+  if (claim && (claim.number == 0 || claim.token == 0))
+    return Malformed{"a claim without a number or a token"};
+  return message::Hello{hello.run, hello.layout_version, std::move(*command), claim};
 }
 
 ClientMessage decode_foreign(const Datagram& datagram) {

@@ -54,6 +54,7 @@ struct Hello {
   std::uint32_t run;
   std::uint32_t layout_version;
   std::string command;
+  SlotClaim claim;  // its slot is any number: ClientTable knows what is offered
 };
 struct ObjectDescriptor {
   ObjectIndex object;  // live when the message was decoded

@@ -204,6 +204,10 @@ TEST_F(ClientMessages, TextsWithoutAnEndAreNotUnderstoodAndControlCharactersAreN
   EXPECT_TRUE(is_malformed(bytes_of(foreign), 0));
   std::strcpy(hello.command, "a\nb\x1b[2J");
   EXPECT_EQ(std::get<message::Hello>(exchange(bytes_of(hello), 0)).command, "a?b?[2J");
+  hello.claim = {3, 1, 0};
+  EXPECT_TRUE(std::holds_alternative<message::Malformed>(exchange(bytes_of(hello), 0)));
+  hello.claim = {3, 1, 9};
+  EXPECT_EQ(std::get<message::Hello>(exchange(bytes_of(hello), 0)).claim.token, 9u);
 }
 
 TEST_F(ClientMessages, UnknownReasonsAndDescriptionsAreNotUnderstood) {

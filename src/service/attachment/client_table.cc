@@ -27,7 +27,8 @@ ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
     : memory_(memory),
       budget_(budget),
       service_(memory.owners().current(kServiceSlot)),
-      seats_(memory.slot_count()) {
+      seats_(memory.slot_count()),
+      offers_(memory) {
   CAIRN_CHECK(memory.slot_count() > kServiceSlot);
   for (std::uint32_t slot = kServiceSlot + 1; slot < memory.slot_count(); ++slot) {
     free_slots_.push_back(static_cast<std::uint16_t>(slot));
@@ -39,8 +40,64 @@ ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
   seats_[kServiceSlot].state = SlotState::kActive;
 }
 
+void ClientTable::check_sums() const {
+  CAIRN_CHECK(busy_ + free_slots_.size() + offers_.count() == seats_.size() - kServiceSlot - 1);
+}
+
+void ClientTable::begin_offers() {
+  const std::lock_guard lock(mutex_);
+  is_offering_ = true;
+  offer_slots();
+}
+
+void ClientTable::end_offers() {
+  const std::lock_guard lock(mutex_);
+  is_offering_ = false;
+  (void)withdraw_offers();
+}
+
+// Offers are for the many: where slots or descriptors are short, each process asks for its own.
+void ClientTable::offer_slots() {
+  constexpr std::size_t kLeftFree = std::size_t{4} * SlotOffers::kMost;
+  while (is_offering_ && offers_.count() < SlotOffers::kMost && free_slots_.size() > kLeftFree &&
+         budget_.take_client_of_many()) {
+    offers_.add(free_slots_.front());
+    free_slots_.pop_front();
+  }
+  check_sums();
+}
+
+bool ClientTable::withdraw_one_offer() {
+  const std::optional<std::uint16_t> slot = offers_.withdraw_one();
+  if (!slot) return false;
+  budget_.give_back_client_to_come();
+  free_slots_.push_front(*slot);
+  return true;
+}
+
+bool ClientTable::withdraw_offers() {
+  while (withdraw_one_offer()) {
+  }
+  return offers_.taken_count() == 0;
+}
+
+std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const SlotClaim& claim) {
+  const std::lock_guard lock(mutex_);
+  if (!offers_.grant(claim)) return std::nullopt;
+  budget_.client_has_come();
+  const Owner owner = activate(static_cast<std::uint16_t>(claim.slot), client);
+  offer_slots();
+  return owner;
+}
+
+bool ClientTable::has_unread_claims() const {
+  const std::lock_guard lock(mutex_);
+  return offers_.taken_count() != 0;
+}
+
 std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::UnservedReason* why) {
   const std::lock_guard lock(mutex_);
+  if (free_slots_.empty()) (void)withdraw_one_offer();
   if (free_slots_.empty()) {
     *why = protocol::UnservedReason::kNoSlot;
     return std::nullopt;
@@ -51,6 +108,10 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::Uns
   }
   const std::uint16_t index = free_slots_.front();
   free_slots_.pop_front();
+  return activate(index, client);
+}
+
+Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
   ClientSlot& slot = memory_.slot(index);
   CAIRN_CHECK(seats_[index].state == SlotState::kFree);
   seats_[index] = Seat{SlotState::kActive, client};
@@ -64,7 +125,7 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::Uns
   slot.state.store(SlotState::kActive, std::memory_order_release);
   ++busy_;
   ++attaches_;
-  CAIRN_CHECK(busy_ + free_slots_.size() == seats_.size() - kServiceSlot - 1);
+  check_sums();
   return memory_.owners().current(index);
 }
 
@@ -124,11 +185,12 @@ void ClientTable::release(std::uint16_t index) {
   slot.pid.store(0, std::memory_order_relaxed);
   slot.run.store(0, std::memory_order_relaxed);
   slot.account.store(raw(AccountId::kNobody), std::memory_order_relaxed);
+  slot.offer.clear();
   slot.state.store(SlotState::kFree, std::memory_order_release);
   seats_[index] = Seat();
   free_slots_.push_back(index);
   --busy_;
-  CAIRN_CHECK(busy_ + free_slots_.size() == seats_.size() - kServiceSlot - 1);
+  offer_slots();
 }
 
 std::vector<ClientInfo> ClientTable::active() const {
@@ -150,7 +212,7 @@ std::size_t ClientTable::active_count(std::uint32_t run) const {
 
 std::size_t ClientTable::busy_count() const {
   const std::lock_guard lock(mutex_);
-  return busy_;
+  return busy_ + offers_.taken_count();
 }
 
 std::uint64_t ClientTable::attach_count() const {
@@ -194,6 +256,11 @@ void ClientTable::forget_run(std::uint32_t run) {
 void ClientTable::set_account(std::uint32_t run, AccountId account) {
   const std::lock_guard lock(mutex_);
   runs_[run].account = account;
+  for (std::atomic<std::uint32_t>& whose : memory_.accounts().runs) {
+    if (whose.load(std::memory_order_relaxed) == run) whose.store(0, std::memory_order_relaxed);
+  }
+  if (account != AccountId::kNobody)
+    memory_.accounts().runs[raw(account)].store(run, std::memory_order_relaxed);
   for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
     const Seat& seat = seats_[index];
     if (seat.state == SlotState::kFree || seat.client.run != run) continue;

@@ -24,6 +24,7 @@
 #include "frontends/protocol/protocol.h"
 #include "memory/arena/counters.h"
 #include "memory/tiers/node_memory.h"
+#include "service/attachment/slot_offers.h"
 #include "service/write_back/descriptor_budget.h"
 
 namespace cairn::node {
@@ -54,6 +55,16 @@ class ClientTable {
   Owner service() const { return service_; }
   DescriptorBudget& descriptors() const { return budget_; }
 
+  // From here on some slots are offered to processes that start, while many are free and there are
+  // many descriptors; and no more.
+  void begin_offers();
+  void end_offers();
+  // A process that has taken an offered slot by itself: its owner, or nothing when the slot is not
+  // the process's. The room of its descriptors was taken with the offer, so nothing can refuse it.
+  std::optional<Owner> attach_claimed(const ClientInfo& client, const SlotClaim& claim);
+  // Whether slots have been taken whose greetings are to be read still.
+  bool has_unread_claims() const;
+
   // A slot for a process, or nothing when all are in use, or too few descriptors are left: `*why`.
   std::optional<Owner> attach(const ClientInfo& client, protocol::UnservedReason* why);
   // From here on everything that the owner holds may be taken over. Returns the dead owner.
@@ -68,7 +79,7 @@ class ClientTable {
   std::vector<ClientInfo> active() const;
   std::size_t active_count() const;
   std::size_t active_count(std::uint32_t run) const;
-  // Slots that are active or being reaped.
+  // Slots that are active, being reaped, or taken.
   std::size_t busy_count() const;
   // Advances whenever a client attaches.
   std::uint64_t attach_count() const;
@@ -80,8 +91,10 @@ class ClientTable {
   bool if_nobody(std::uint64_t epoch, Correct&& correct) {
     const std::lock_guard lock(mutex_);
     if (busy_ != 0 || attaches_ != epoch) return false;
-    correct();
-    return true;
+    const bool is_nobody = withdraw_offers();
+    if (is_nobody) correct();
+    offer_slots();
+    return is_nobody;
   }
 
   // What the node counted since its start; what one run counted.
@@ -100,6 +113,14 @@ class ClientTable {
   std::vector<ForeignProgram> foreign_of_run(std::uint32_t run) const;
 
  private:
+  // All these require the lock.
+  Owner activate(std::uint16_t slot, const ClientInfo& client);
+  void offer_slots();
+  bool withdraw_one_offer();
+  // False when one has been taken.
+  bool withdraw_offers();
+  void check_sums() const;
+
   struct Seat {
     SlotState state = SlotState::kFree;
     ClientInfo client;
@@ -121,6 +142,8 @@ class ClientTable {
   mutable std::mutex mutex_;
   std::vector<Seat> seats_;  // one for each slot
   std::deque<std::uint16_t> free_slots_;
+  SlotOffers offers_;
+  bool is_offering_ = false;
   std::size_t busy_ = 0;
   std::uint64_t attaches_ = 0;
   CounterSums departed_{};  // of clients that have gone

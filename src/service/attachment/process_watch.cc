@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,12 +19,27 @@
 namespace cairn::node {
 namespace {
 
+bool is_readable(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 // Also of a zombie.
 bool has_ended(pid_t pid) {
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) return errno == ESRCH || (::kill(pid, 0) != 0 && errno == ESRCH);
-  pollfd entry{pidfd.get(), POLLIN, 0};
-  return ::poll(&entry, 1, 0) > 0;
+  return is_readable(pidfd.get());
+}
+
+// None where the kernel does not know the question, or the process any more.
+UniqueFd process_behind(int socket) {
+#ifndef SO_PEERPIDFD
+  constexpr int SO_PEERPIDFD = 77;
+#endif
+  int pidfd = -1;
+  socklen_t length = sizeof pidfd;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) != 0) return UniqueFd();
+  return UniqueFd(pidfd);
 }
 
 // A dying process closes its sockets a moment before its pidfd tells.
@@ -39,9 +55,12 @@ void ProcessWatch::depart(Process& process) {
 }
 
 void ProcessWatch::image_replaced(pid_t pid) {
-  // Nobody of the old image is left to touch the arena.
   const auto known = processes_.find(pid);
-  if (known != processes_.end() && known->second.owner) depart(known->second);
+  if (known == processes_.end()) return;
+  // A process that had the number before, and whose end is to be noticed still.
+  if (known->second.pidfd && is_readable(known->second.pidfd.get())) return ended(pid);
+  // Nobody of the old image is left to touch the arena.
+  if (known->second.owner) depart(known->second);
 }
 
 bool ProcessWatch::attach(pid_t pid, Owner owner) {
@@ -50,6 +69,19 @@ bool ProcessWatch::attach(pid_t pid, Owner owner) {
   if (process == nullptr) return false;
   process->owner = owner;
   return true;
+}
+
+void ProcessWatch::attach_claimed(pid_t pid, Owner owner, int socket) {
+  CAIRN_CHECK(owner);
+  Process* process = watch(pid, socket);
+  if (process == nullptr) {
+    process = &processes_[pid];
+    unwatched_.insert(pid);
+    // After its last messages, which are read before the next look.
+    unwatched_at_ns_ = 0;
+  }
+  CAIRN_CHECK(!process->owner);
+  process->owner = owner;
 }
 
 bool ProcessWatch::decline(pid_t pid, Owner owner) {
@@ -74,9 +106,10 @@ void ProcessWatch::disconnected(pid_t pid, Owner owner) {
   orphans_.push_back(Orphan{pid, owner, monotonic_ns() + kOrphanCheckNanos});
 }
 
-ProcessWatch::Process* ProcessWatch::watch(pid_t pid) {
+ProcessWatch::Process* ProcessWatch::watch(pid_t pid, int socket) {
   if (const auto found = processes_.find(pid); found != processes_.end()) return &found->second;
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd = socket >= 0 ? process_behind(socket) : UniqueFd();
+  if (!pidfd) pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd || !watch_end_(pidfd.get(), pid)) return nullptr;
   Process process;
   process.pidfd = std::move(pidfd);
@@ -105,8 +138,12 @@ void ProcessWatch::check_unwatched() {
 }
 
 void ProcessWatch::ended(pid_t pid) {
+  const auto found = processes_.find(pid);
+  // The end of a process that had the number before this one has been dealt with already.
+  if (found != processes_.end() && found->second.pidfd && !is_readable(found->second.pidfd.get()))
+    return;
   unwatched_.erase(pid);
-  if (const auto found = processes_.find(pid); found != processes_.end()) {
+  if (found != processes_.end()) {
     const Process process = std::move(found->second);
     processes_.erase(found);
     std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });

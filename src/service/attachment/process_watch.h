@@ -40,6 +40,9 @@ class ProcessWatch {
   void image_replaced(pid_t pid);
   // The present image of the process is `owner`. False when the process cannot be watched.
   bool attach(pid_t pid, Owner owner);
+  // The same of one that has taken its slot by itself and may have ended since: it cannot be
+  // refused, so what cannot be watched is looked at. `socket` is its connection.
+  void attach_claimed(pid_t pid, Owner owner, int socket);
   // The image does not want to be served. False when it is not `owner`.
   bool decline(pid_t pid, Owner owner);
   // The new image has taken over what it wants; it is served itself or has a ledger.
@@ -74,7 +77,10 @@ class ProcessWatch {
 
   // Makes sure that the death of `pid` is noticed. Null when it is dead already, or there is no
   // number to watch it with.
-  Process* watch(pid_t pid);
+  Process* watch(pid_t pid) { return watch(pid, -1); }
+  // The same of the process that has made the connection `socket`, where the kernel can tell it
+  // from one that has got its number since (Linux 6.5).
+  Process* watch(pid_t pid, int socket);
   // The present image is gone, and its holds wait. Requires: it is attached.
   void depart(Process& process);
 

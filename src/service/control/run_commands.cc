@@ -147,7 +147,7 @@ Status RunCommands::take_rules(std::uint32_t run, const Json& request, Json* rep
 void RunCommands::settle_deaths(std::uint32_t run) const {
   constexpr int kTries = 5000;
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    bool waiting = false;
+    bool waiting = with_.clients.has_unread_claims();
     for (const ClientInfo& client : with_.clients.active()) {
       if (client.run == run && ::kill(client.pid, 0) != 0 && errno == ESRCH) waiting = true;
     }

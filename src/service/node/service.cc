@@ -97,6 +97,7 @@ class Service {
     requests_.start();
     reader_.start();
     descriptors_.measure();
+    clients_.begin_offers();
     CAIRN_RETURN_IF_ERROR(attach_.start(directory_.client_socket()));
     return control_.start(directory_.control_socket());
   }
@@ -173,6 +174,7 @@ class Service {
   }
 
   int leave(bool at_once) {
+    clients_.end_offers();
     // No new dirty data from here on: clients that are still there write through.
     memory_.service_board().detached.store(1, std::memory_order_seq_cst);
     const int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;

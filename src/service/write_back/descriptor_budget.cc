@@ -50,7 +50,7 @@ DescriptorBudget::DescriptorBudget(const NodeMemory& memory)
     : memory_(memory), ballast_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 std::int64_t DescriptorBudget::on_their_way() const {
-  std::int64_t sending = 0;
+  std::int64_t sending = std::int64_t{kPerClient} * to_come_.load();
   for (std::uint32_t slot = 1; slot < memory_.slot_count(); ++slot)
     sending += memory_.slot(static_cast<std::uint16_t>(slot)).sending.load();
   return sending;
@@ -73,12 +73,26 @@ void DescriptorBudget::measure() {
   room().left.store(total_, std::memory_order_release);
 }
 
-bool DescriptorBudget::take_client() {
-  constexpr std::int32_t kFilesPart = 4;
+bool DescriptorBudget::take_client() { return take_client_and_leave(1); }
+
+bool DescriptorBudget::take_client_of_many() {
+  if (!take_client_and_leave(3)) return false;
+  to_come_.fetch_add(1);
+  return true;
+}
+
+void DescriptorBudget::give_back_client_to_come() {
+  client_has_come();
+  CAIRN_CHECK(to_come_.load() >= 0);
+  room().give_back(kPerClient);
+}
+
+bool DescriptorBudget::take_client_and_leave(std::int32_t of_four) {
+  constexpr std::int32_t kParts = 4;
   std::int32_t for_files = 0;
   {
     const std::lock_guard lock(mutex_);
-    for_files = total_ / kFilesPart;
+    for_files = total_ / kParts * of_four;
   }
   return room().take(kPerClient, for_files);
 }

@@ -6,6 +6,7 @@
 // Thread safety: all functions from any thread. Ownership: borrows the memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -53,6 +54,11 @@ class DescriptorBudget {
   void measure();
   // Leaves files that are written a part of the room.
   bool take_client();
+  // The same, if it leaves files most of the room.
+  bool take_client_of_many();
+  // Such a client has come, or does not come.
+  void client_has_come() { to_come_.fetch_sub(1); }
+  void give_back_client_to_come();
   // Also what a dead client had on its way and never sent.
   void give_back_client(std::uint16_t slot) const;
   // A message with a descriptor has come from this client: the room is its descriptor's now.
@@ -74,6 +80,7 @@ class DescriptorBudget {
   void keep_a_number();
 
  private:
+  bool take_client_and_leave(std::int32_t of_four);
   DescriptorRoom& room() const { return memory_.descriptor_room(); }
   std::int64_t on_their_way() const;
   bool has_ballast();
@@ -81,6 +88,7 @@ class DescriptorBudget {
   const NodeMemory& memory_;
   std::mutex mutex_;
   std::int32_t total_ = 0;
+  std::atomic<std::int32_t> to_come_{0};  // clients whose room is taken and that have nothing open
   // Open for nothing, to be closed when a number is wanted.
   UniqueFd ballast_;
 };

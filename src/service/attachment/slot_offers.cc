@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/attachment/slot_offers.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace cairn::node {
+
+unsigned SlotOffers::count() const {
+  return static_cast<unsigned>(
+      std::count_if(slots_.begin(), slots_.end(), [](std::uint16_t slot) { return slot != 0; }));
+}
+
+unsigned SlotOffers::taken_count() const {
+  unsigned count = 0;
+  for (unsigned place = 0; place < kMost; ++place) {
+    const std::uint16_t slot = slots_[place];
+    if (slot == 0 || !memory_.slot(slot).offer.is_taken(numbers_[slot])) continue;
+    const std::int64_t now = monotonic_ns();
+    if (taken_since_ns_[place] == 0) taken_since_ns_[place] = now;
+    if (now - taken_since_ns_[place] < kStrayNanos) ++count;
+  }
+  return count;
+}
+
+void SlotOffers::add(std::uint16_t slot) {
+  CAIRN_CHECK(slot > ClientSlot::kOfService && slot < numbers_.size());
+  const auto* const free = std::find(slots_.begin(), slots_.end(), 0);
+  CAIRN_CHECK(free != slots_.end());
+  if (++numbers_[slot] == 0) ++numbers_[slot];
+  memory_.slot(slot).offer.open(numbers_[slot]);
+  const auto place = static_cast<unsigned>(free - slots_.begin());
+  slots_[place] = slot;
+  memory_.service_board().offers[place].store(slot, std::memory_order_release);
+}
+
+std::optional<std::uint16_t> SlotOffers::withdraw_one() {
+  for (unsigned place = 0; place < kMost; ++place) {
+    const std::uint16_t slot = slots_[place];
+    if (slot == 0 || !memory_.slot(slot).offer.withdraw(numbers_[slot])) continue;
+    end(place);
+    return slot;
+  }
+  return std::nullopt;
+}
+
+bool SlotOffers::grant(const SlotClaim& claim) {
+  const auto* const found = std::find(slots_.begin(), slots_.end(), claim.slot);
+  if (claim.slot == 0 || found == slots_.end() || numbers_[claim.slot] != claim.number)
+    return false;
+  if (!memory_.slot(*found).offer.take(claim)) return false;
+  end(static_cast<unsigned>(found - slots_.begin()));
+  return true;
+}
+
+void SlotOffers::end(unsigned place) {
+  slots_[place] = 0;
+  taken_since_ns_[place] = 0;
+  memory_.service_board().offers[place].store(0, std::memory_order_release);
+}
+
+}  // namespace cairn::node
