@@ -63,15 +63,16 @@ int lock_given_range(OpenFile& file, int command, struct flock* given) {
   return put_user(given, range) ? 0 : -EFAULT;
 }
 
-// A descriptor of the service would be in the way of a lease that the program may have, and one
-// that it gets later would break it: the process writes what follows itself.
+// A descriptor of the service would be in the way of a lease that the program may have: the service
+// stores the file and closes it. One that it gets later would break the lease: the process writes
+// what follows itself.
 int set_lease(OpenFile& file, long kind) {
+  store_before_use(file.private_fd());
   StoreStatus status;
   int error = kind == F_UNLCK ? 0 : file.backing->status(&status);
   if (error == 0 && kind != F_UNLCK)
     error = KernelFiles::share(file.private_fd(), status, file.object);
   if (error < 0) return error;
-  store_before_use(file.private_fd());
   {
     const TwinGuard guard;
     give_up_twin(file);
