@@ -56,6 +56,15 @@ bool is_candidate(int fd, const struct ::statx& raw, const ObjectKey& key, Objec
   return PathFilter::manages(fd);
 }
 
+bool must_be_buffered_after_all(const struct ::statx& raw, const ObjectKey& key,
+                                ObjectIndex* known) {
+  const Session& session = Session::instance();
+  if (!S_ISREG(raw.stx_mode) || !session.is_attached()) return false;
+  session.memory().unserved_board().unmanaged.note(key);
+  if (session.memory().objects().live_count() != 0) *known = session.memory().objects().find(key);
+  return *known != ObjectIndex::kNone;
+}
+
 bool may_be_buffered(const char* path) {
   if (!Session::instance().is_attached()) return may_be_managed(AT_FDCWD, path);
   const int fd = sys::openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
