@@ -2,6 +2,7 @@
 """A file is open by a name that is not managed when somebody opens it by one that is: all who have it open see each
 other's writes. The run leaves `*.log` out; `../outside` is not managed either."""
 
+import mmap
 import os
 import subprocess
 import sys
@@ -82,7 +83,6 @@ def only_read_before():
 
 
 def only_mapped_before():
-    import mmap
     with open(f"{OUTSIDE}/mapped", "w+b") as file:
         file.write(b"abc" * 2000)
         file.flush()
@@ -95,6 +95,39 @@ def only_mapped_before():
         memory[3:6] = b"UVW"
         file.seek(0)
         print(file.read(9))
+
+
+def both_at_once():
+    """Two processes open a new file at the same moment, each by another name. mknod() opens nothing."""
+    files = 300
+    os.mkdir(f"{OUTSIDE}/both")
+    for number in range(files):
+        os.mknod(f"{OUTSIDE}/both/{number}")
+        os.link(f"{OUTSIDE}/both/{number}", f"both{number}")
+    steps = mmap.mmap(-1, 2)
+
+    def wait_for_both(me, step):
+        steps[me] = step
+        while steps[1 - me] not in (step, (step + 1) % 4):
+            os.sched_yield()
+
+    def differing(me):
+        count = 0
+        for number in range(files):
+            wait_for_both(me, 0)
+            file = os.open(f"{OUTSIDE}/both/{number}" if me else f"both{number}", os.O_RDWR)
+            wait_for_both(me, 1)
+            os.pwrite(file, b"AB"[me:me + 1], me)
+            wait_for_both(me, 2)
+            count += os.pread(file, 10, 0) != b"AB"
+            wait_for_both(me, 3)
+            os.close(file)
+        return count
+
+    child = os.fork()
+    if child == 0:
+        os._exit(min(differing(1), 255))
+    print(differing(0), os.waitpid(child, 0)[1])
 
 
 def with_a_child(words, inside, managed):
@@ -147,7 +180,8 @@ def below_another_root():
 
 sys.stdout.reconfigure(line_buffering=True)
 os.mkdir(OUTSIDE)
-scenes = [rotated_log, renamed_directory, renamed_file, linked_file, only_read_before, only_mapped_before]
+scenes = [rotated_log, renamed_directory, renamed_file, linked_file, only_read_before, only_mapped_before,
+          both_at_once]
 if os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], check=False).returncode == 0:
     scenes += [without_proc, bound, below_another_root]
 for scene in scenes:
