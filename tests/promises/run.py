@@ -389,7 +389,8 @@ def offsets_beyond_all_block_numbers():
 
 
 def files_open_before_they_are_managed():
-    same_twice("opened_before", Folder, options=["--exclude", "*.log"])
+    around = ["sh", "-c", 'exec "$@" 7<>outside.log', "sh"]
+    same_twice("opened_before", Folder, around=around, options=["--exclude", "*.log"])
 
 
 PARTS = {

@@ -30,6 +30,11 @@ bool is_candidate(int fd, const struct ::statx& raw, const ObjectKey& key, Objec
 bool must_be_buffered_after_all(const struct ::statx& raw, const ObjectKey& key,
                                 ObjectIndex* known);
 
+// The same of a descriptor that came along, from outside the run perhaps. A process attaches for it
+// only when the file is below a managed directory and left out there: a log, say, which may get a
+// managed name when it is rotated.
+bool is_buffered_by_others(int fd, const ObjectKey& key);
+
 // Whether an open of this path would give a buffered file, were it one for reading or writing.
 bool may_be_buffered(const char* path);
 

@@ -50,6 +50,13 @@ def rotated_log():
     print(open("a.log.1", "rb").read())
 
 
+def from_outside():
+    """Descriptor 7 is of outside.log, from before the run."""
+    os.write(7, b"abc")
+    os.rename("outside.log", "outside.log.1")
+    both_write(7, "outside.log.1")
+
+
 def renamed_directory():
     os.mkdir(f"{OUTSIDE}/d")
     before = os.open(f"{OUTSIDE}/d/file", CREATE)
@@ -180,7 +187,7 @@ def below_another_root():
 
 sys.stdout.reconfigure(line_buffering=True)
 os.mkdir(OUTSIDE)
-scenes = [rotated_log, renamed_directory, renamed_file, linked_file, only_read_before, only_mapped_before,
+scenes = [from_outside, rotated_log, renamed_directory, renamed_file, linked_file, only_read_before, only_mapped_before,
           both_at_once]
 if os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], check=False).returncode == 0:
     scenes += [without_proc, bound, below_another_root]
