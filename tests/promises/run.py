@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sync(), times, modes and attributes promise.
 
-    run.py [stores | outside | modes]
+    run.py [stores | outside | modes | names]
 
 `stores`: sync() and syncfs() store what anybody of the node wrote. `outside`: what somebody outside the run finds,
 and how a change of his is found. `modes`: programs (twins/) that do the same natively and under Cairn and must print
-the same; most of it needs root.
+the same; most of it needs root. `names`: the same of files that are open by names of all kinds.
 """
 
 import os
@@ -299,7 +299,7 @@ def what_the_node_does_itself_costs_no_cache():
 # ---- modes -------------------------------------------------------------------------------------------------
 
 
-def same_twice(name, make_place, before=(), around=()):
+def same_twice(name, make_place, before=(), around=(), options=()):
     """Runs a twin natively and under Cairn, each in a fresh directory, and compares what they print. `before` are words
     before the program, `around` those before the run."""
     script = HERE / "twins" / f"{name}.py"
@@ -308,7 +308,7 @@ def same_twice(name, make_place, before=(), around=()):
         work = under_cairn.work_directory(f"promises-{name}")
         with make_place(work / "data") as place:
             words = [*before, sys.executable, str(script)]
-            command = words if is_native else under_cairn.cairn_command(words, place.path)
+            command = words if is_native else under_cairn.cairn_command(words, place.path, options=options)
             outcome = under_cairn.execute([*around, *command], place.path, 120)
             if outcome.output.startswith("skip"):
                 raise Skip(outcome.output.strip())
@@ -385,6 +385,14 @@ def offsets_beyond_all_block_numbers():
     same_twice("huge", lambda path: Mounted(path, 16))
 
 
+# ---- names -------------------------------------------------------------------------------------------------
+
+
+def files_open_before_they_are_managed():
+    around = ["sh", "-c", 'exec "$@" 7<>outside.log', "sh"]
+    same_twice("opened_before", Folder, around=around, options=["--exclude", "*.log"])
+
+
 PARTS = {
     "stores": [sync_stores_what_others_wrote, sync_of_one_file_stores_it, syncfs_reports_what_cannot_be_stored,
                syncfs_of_a_dead_node_fails_with_what_others_wrote],
@@ -395,6 +403,7 @@ PARTS = {
               set_id_bits_from_outside_end_with_a_users_write,
               capabilities_end_with_a_write, append_only_files_grow, immutable_files_refuse,
               offsets_beyond_all_block_numbers],
+    "names": [files_open_before_they_are_managed],
 }
 
 

@@ -253,7 +253,10 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
   status.stamp.reclaims = reclaims;
   if (seen != nullptr) *seen = status;
   ObjectIndex known = ObjectIndex::kNone;
-  if (!is_candidate(fd, raw, status.key, &known)) return nullptr;
+  if (!is_candidate(fd, raw, status.key, &known) &&
+      !must_be_buffered_after_all(raw, status.key, &known)) {
+    return nullptr;
+  }
   if (!session.attach()) {
     *error = keep_past_buffers(fd, flags);
     return nullptr;

@@ -2,6 +2,7 @@
 #include "frontends/paths/buffer_candidate.h"
 
 #include <fcntl.h>
+#include <limits.h>
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
@@ -54,6 +55,26 @@ bool is_candidate(int fd, const struct ::statx& raw, const ObjectKey& key, Objec
   const std::uint64_t mount = (raw.stx_mask & STATX_MNT_ID) != 0 ? raw.stx_mnt_id : 0;
   if (mount != 0 && !PathFilter::may_manage_mount(mount)) return false;
   return PathFilter::manages(fd);
+}
+
+bool must_be_buffered_after_all(const struct ::statx& raw, const ObjectKey& key,
+                                ObjectIndex* known) {
+  const Session& session = Session::instance();
+  if (!S_ISREG(raw.stx_mode) || !session.is_attached()) return false;
+  session.memory().unserved_board().unmanaged.note(key);
+  if (session.memory().objects().live_count() != 0) *known = session.memory().objects().find(key);
+  return *known != ObjectIndex::kNone;
+}
+
+bool is_buffered_by_others(int fd, const ObjectKey& key) {
+  Session& session = Session::instance();
+  char path[PATH_MAX];
+  if (!session.is_attached() &&
+      (PathFilter::place_of(fd, path, sizeof path) == nullptr || !session.attach())) {
+    return false;
+  }
+  session.memory().unserved_board().unmanaged.note(key);
+  return session.memory().objects().find(key) != ObjectIndex::kNone;
 }
 
 bool may_be_buffered(const char* path) {

@@ -23,6 +23,18 @@ bool is_never_buffered(int flags);
 // object. `raw` is its status by kCandidateMask, `key` the key of it.
 bool is_candidate(int fd, const struct ::statx& raw, const ObjectKey& key, ObjectIndex* known);
 
+// The program has opened a file that is not to be buffered, and works on it through the kernel, by
+// whatever name others open it meanwhile: the open leaves a trace, so that none of them buffers it
+// (memory/catalog/unmanaged_opens.h). True when another program was faster: `*known` is the object
+// that it has made, and the file is to be buffered here as well.
+bool must_be_buffered_after_all(const struct ::statx& raw, const ObjectKey& key,
+                                ObjectIndex* known);
+
+// The same of a descriptor that came along, from outside the run perhaps. A process attaches for it
+// only when the file is below a managed directory and left out there: a log, say, which may get a
+// managed name when it is rotated.
+bool is_buffered_by_others(int fd, const ObjectKey& key);
+
 // Whether an open of this path would give a buffered file, were it one for reading or writing.
 bool may_be_buffered(const char* path);
 

@@ -21,6 +21,7 @@
 #include "frontends/files/file_inheritance.h"
 #include "frontends/files/kernel_files.h"
 #include "frontends/files/unserved_descriptors.h"
+#include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/path_filter.h"
 #include "frontends/processes/exec_table.h"
 #include "frontends/processes/exec_table_file.h"
@@ -281,7 +282,7 @@ void look_at(int fd, bool has_table) {
   PathFilter::resolve();
   if (is_placeholder(fd)) {
     if (!has_table && PathFilter::manages(fd)) take_over_stray_placeholder(fd, status);
-  } else if (PathFilter::manages(fd)) {
+  } else if (PathFilter::manages(fd) || is_buffered_by_others(fd, status.key)) {
     // A file that cannot be shared answers EBADF from here on.
     if (KernelFiles::share(fd, status) < 0) refuse_descriptor(fd);
   }

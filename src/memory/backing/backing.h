@@ -80,6 +80,8 @@ class Backing {
   virtual int allocate(int mode, std::uint64_t offset, std::uint64_t length) = 0;
   virtual int set_mtime(std::int64_t mtime_ns) = 0;
   virtual int sync(SyncDepth depth) = 0;
+  // Whether somebody has it open besides this, so that bytes may come and go past the buffers.
+  virtual bool may_have_other_openers() const { return false; }
 
  protected:
   explicit Backing(int descriptor) : descriptor_(descriptor) {}

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "memory/backing/backing.h"
+#include "memory/backing/other_openers.h"
 
 namespace cairn {
 
@@ -41,6 +42,9 @@ class PosixBacking final : public Backing {
   int allocate(int mode, std::uint64_t offset, std::uint64_t length) override;
   int set_mtime(std::int64_t mtime_ns) override;
   int sync(SyncDepth depth) override;
+  bool may_have_other_openers() const override {
+    return cairn::may_have_other_openers(descriptor_);
+  }
 
   // Other processes have the same description, past the buffers or not, and may give it flags with
   // which no byte goes to its place. Before each store such flags are taken away. From the moment

@@ -59,6 +59,20 @@ void end_abandoned_through(const ObjectAccess& access) {
   object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
 }
 
+void end_suspected_through(const ObjectAccess& access) {
+  Object& object = access.object();
+  // Each of several counted opens is another opener to the kernel, so only the first one asks. The
+  // answer stays true: every later open finds the object, by whatever name.
+  if (!is_through_suspected(object) || object.opens.load(std::memory_order_seq_cst) != 1 ||
+      access.backing.may_have_other_openers()) {
+    return;
+  }
+  OwnedGuard guard(object.lock, access.actor.self, access.actor.owners());
+  if (!is_through_suspected(object) || !adopt_kernel_state(access)) return;
+  object.through.fetch_and(~(kThroughSuspected | kThroughAbandoned), std::memory_order_seq_cst);
+  object.shape_sequence.fetch_add(Object::kThroughEnded, std::memory_order_seq_cst);
+}
+
 void forget_abandoned_through(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
   if (__builtin_expect(!is_through_abandoned(object), 1)) return;

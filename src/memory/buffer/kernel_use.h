@@ -35,6 +35,12 @@ void abandon_through(Actor& actor, ObjectIndex index);
 void end_abandoned_through(const ObjectAccess& access);
 // The same when nobody has the file open any more: the next open looks anyway.
 void forget_abandoned_through(Actor& actor, ObjectIndex index);
+// A file that may be open past the buffers by an unmanaged name is the kernel's until an open finds
+// that nobody else has it open. Requires: the caller has counted its open.
+void end_suspected_through(const ObjectAccess& access);
+inline bool is_through_suspected(const Object& object) {
+  return (object.through.load(std::memory_order_seq_cst) & ~kThroughAbandoned) == kThroughSuspected;
+}
 inline bool is_through_abandoned(const Object& object) {
   return object.through.load(std::memory_order_seq_cst) == kThroughAbandoned;
 }

@@ -129,9 +129,10 @@ ObjectIndex open_object(Actor& actor, Backing& backing, const StoreStatus& seen,
   } else if (object.has(kObjectUnlinked)) {
     object.clear(kObjectUnlinked);  // linked again through /proc/self/fd
   }
+  NoService nobody;
+  const ObjectAccess access{actor, index, backing, nobody};
+  if (__builtin_expect(is_through_suspected(object), 0)) end_suspected_through(access);
   if (!how.is_new) {
-    NoService nobody;
-    const ObjectAccess access{actor, index, backing, nobody};
     if (__builtin_expect(object.is_changing_shape(), 0)) wait_for_shape(access);
     if (__builtin_expect(is_through_abandoned(object), 0)) end_abandoned_through(access);
     revalidate(access, status.stamp);

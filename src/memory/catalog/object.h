@@ -55,6 +55,11 @@ enum ObjectFlags : std::uint32_t {
   // bits 8 to 31: how the file is treated; see memory/catalog/object_handling.h
 };
 
+// In `through`, beside the counts: the file was opened past the buffers by a name that is not a
+// managed one, and may be open so. It is nobody's reference to the record: the maker of a new one
+// finds the trace of that open again (memory/catalog/unmanaged_opens.h).
+inline constexpr std::uint32_t kThroughSuspected = std::uint32_t{1} << 30;
+
 enum ObjectMark : std::uint8_t {
   // the service is storing some of it, and settles size and times afterwards
   kMarkBeingFlushed = 1u << 0,
@@ -183,6 +188,8 @@ struct Object {
   static constexpr std::uint32_t kThroughEnded = kShapeMask + 1;
   static constexpr bool is_odd(std::uint32_t shape) { return (shape & 1) != 0; }
   bool is_changing_shape() const { return is_odd(shape_sequence.load(std::memory_order_seq_cst)); }
+  // Somebody has counted himself in, so the record has to stay.
+  bool is_in_kernels_use() const { return (through.load() & ~kThroughSuspected) != 0; }
   bool takes_blocks() const {
     return through.load(std::memory_order_seq_cst) == 0 && !is_changing_shape();
   }

@@ -95,6 +95,9 @@ ObjectIndex ObjectTable::acquire(const ObjectKey& key, const StoreStamp& stamp, 
     board_->live_count.fetch_sub(1, std::memory_order_relaxed);
     return ObjectIndex::kNone;
   }
+  // Others see the object from here on, and none of them can open it before this line is unlocked.
+  if (__builtin_expect(unserved_->unmanaged.may_have(key), 0))
+    object.through.fetch_or(kThroughSuspected, std::memory_order_seq_cst);
   how->is_new = true;
   return index;
 }
@@ -113,7 +116,7 @@ bool ObjectTable::retire(ObjectIndex index, Owner self, const OwnerTable& owners
   const HashPosition position = position_of(object.key());
   OwnedGuard guard(hash_.lock_of(position), self, owners);
   // A process that has the file past the buffers can give it a name yet (O_TMPFILE).
-  if (object.opens.load() != 0 || object.through.load() != 0 || !object.has(kObjectLive))
+  if (object.opens.load() != 0 || object.is_in_kernels_use() || !object.has(kObjectLive))
     return false;
   if (object.has(kObjectRetired)) return true;
   object.set(kObjectRetired);

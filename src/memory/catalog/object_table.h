@@ -3,7 +3,7 @@
 //
 // Thread safety: find() without a lock; acquire() and reclaim() lock one hash line.
 // Ownership: the records live in the control segment; an index stays valid while `opens`, `blocks`
-// or `through` is not 0.
+// or a count of `through` is not 0.
 #pragma once
 
 #include <cstdint>
@@ -111,7 +111,7 @@ bool ObjectTable::reclaim(ObjectIndex index, Owner self, const OwnerTable& owner
   OwnedGuard guard(hash_.lock_of(position), self, owners);
   pause.at_step();
   const bool referred = object.opens.load() != 0 || object.blocks.load() != 0 ||
-                        object.dirty_blocks.load() != 0 || object.through.load() != 0 ||
+                        object.dirty_blocks.load() != 0 || object.is_in_kernels_use() ||
                         object.has(kObjectFailing | kObjectTimesDirty | kObjectHandedOver);
   if (!object.has(kObjectLive) || referred) return false;
   // First, so that a death in here cannot hide it: one too many costs a look at the store.

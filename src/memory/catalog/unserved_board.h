@@ -6,12 +6,16 @@
 //   path_descriptors   a client, for good                the last close of an unlinked file
 //   keys               service (write_back/unserved_     the maker of a new object: it asks the
 //                      files.h)                          service whether the object is one of them
+//   unmanaged          clients                           the maker of a new object: it asks the
+//                                                        kernel who has the file open
 //
 // Thread safety: atomics. Ownership: lives in the control segment.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+
+#include "memory/catalog/unmanaged_opens.h"
 
 namespace cairn {
 
@@ -23,7 +27,9 @@ struct alignas(64) UnservedBoard {
   std::atomic<std::uint32_t> path_descriptors;
   // Files that unserved processes use and that the table of objects had no room for.
   std::atomic<std::uint32_t> keys;
+  alignas(64) UnmanagedOpens unmanaged;
 };
-static_assert(sizeof(UnservedBoard) == 64, "one line, seldom written");
+static_assert(sizeof(UnservedBoard) == 64 + sizeof(UnmanagedOpens),
+              "the words share one line, seldom written");
 
 }  // namespace cairn
