@@ -31,6 +31,8 @@ enum class ProcessLock : unsigned {
   kKernelFiles,
   kSpawn,
   kLedger,
+  kDescriptors,  // changes of DescriptorTable: none happens around a fork
+  kTransit,
   kCount
 };
 

@@ -2,6 +2,7 @@
 #include "frontends/descriptors/descriptor_table.h"
 
 #include "base/check.h"
+#include "frontends/client/process_page.h"
 
 namespace cairn {
 
@@ -15,6 +16,7 @@ void DescriptorTable::set(int fd, OpenFile* file) {
   int seen = highest_.load(std::memory_order_relaxed);
   while (seen < fd && !highest_.compare_exchange_weak(seen, fd)) {
   }
+  const LocalGuard guard(process_lock(ProcessLock::kDescriptors));
   if (entry(fd).exchange(file, std::memory_order_acq_rel) == nullptr) {
     count_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -23,6 +25,7 @@ void DescriptorTable::set(int fd, OpenFile* file) {
 OpenFile* DescriptorTable::take(int fd) {
   if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kDescriptorsMax)) return nullptr;
   if (entry(fd).load(std::memory_order_relaxed) == nullptr) return nullptr;
+  const LocalGuard guard(process_lock(ProcessLock::kDescriptors));
   OpenFile* file = entry(fd).exchange(nullptr, std::memory_order_acq_rel);
   if (file != nullptr) count_.fetch_sub(1, std::memory_order_relaxed);
   CAIRN_DCHECK(fd <= highest());

@@ -4,7 +4,9 @@
 // A fixed array in bss, indexed by descriptor; pages that nobody touches cost nothing. Numbers past
 // the end are never buffered.
 //
-// Thread safety: find() from any thread and any signal handler; set() and take() from any thread.
+// Thread safety: find() from any thread and any signal handler; set() and take() from any thread,
+// under ProcessLock::kDescriptors. A close takes the record out before it gives the hold back, so
+// under that lock each record in the table has its hold.
 #pragma once
 
 #include <atomic>
