@@ -19,6 +19,8 @@ class PosixLocks {
  public:
   static bool any();
   static bool is_locked(ObjectIndex object);
+  // Whether an exec passes locks on the file on: a fork did not.
+  static bool may_pass_exec(ObjectIndex object);
   static void note(ObjectIndex object);
   // The application closed a descriptor of the file: all locks of the process on it go, as the
   // kernel does it.

@@ -138,6 +138,7 @@ PassedTable write_table(const Inherited* entries, unsigned count, bool for_child
         .generation = entries[index].generation,
         .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
         .twin_fd = file.twin_fd,
+        .is_locked = !for_child && PosixLocks::may_pass_exec(file.object),
         .hold = raw(for_child ? entries[index].transit : file.hold)});
   }
   CAIRN_DCHECK(writer.is_complete());

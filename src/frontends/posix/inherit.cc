@@ -16,6 +16,7 @@
 #include "frontends/descriptors/kernel_descriptors.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/descriptors/placeholder.h"
+#include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_duplicates.h"
 #include "frontends/files/file_inheritance.h"
@@ -39,9 +40,12 @@ bool is_live_description(std::uint32_t index, std::uint32_t generation) {
          record.object.load() != 0;
 }
 
+ObjectIndex object_of(const OpenDescription& description) {
+  return static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+}
+
 ObjectKey key_of(const OpenDescription& description) {
-  const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
-  return Session::instance().memory().objects().at(object).key();
+  return Session::instance().memory().objects().at(object_of(description)).key();
 }
 
 bool is_of_file(int fd, const ObjectKey& key) {
@@ -68,7 +72,7 @@ int private_descriptor(int given, int placeholder, const OpenDescription& descri
   const int opened = sys::openat(AT_FDCWD, path, access | O_CLOEXEC);
   if (opened < 0) return -1;
   const int made = PrivateDescriptors::make(opened, false);
-  sys::close(opened);
+  if (!PosixLocks::keeps_open(object_of(description), opened)) sys::close(opened);
   return made;
 }
 
@@ -194,6 +198,8 @@ void take_over_table(ExecTableReader& reader, bool is_long) {
   ExecTableEntry entry;
   while (reader.next(&entry)) {
     const auto index = static_cast<DescriptionIndex>(entry.description);
+    if (entry.is_locked && is_live_description(entry.description, entry.generation))
+      PosixLocks::note(object_of(descriptions().at(index)));
     const RealDescriptors real{entry.private_fd, entry.twin_fd};
     if (!is_there(entry) ||
         !take_over(entry.fd, {index, entry.generation, real, entry.hold, from}, taken))
