@@ -31,7 +31,7 @@ enum class ProcessLock : unsigned {
   kKernelFiles,
   kSpawn,
   kLedger,
-  kDescriptors,  // changes of DescriptorTable: none happens around a fork
+  kDescriptors,
   kTransit,
   kCount
 };

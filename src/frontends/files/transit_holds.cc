@@ -72,7 +72,8 @@ void give_back_hold(HoldIndex hold, Owner owner) {
 bool TransitHolds::any() { return note_count.load(std::memory_order_relaxed) != 0; }
 
 void TransitHolds::note(HoldIndex hold, pid_t child) {
-  CAIRN_DCHECK(hold != HoldIndex::kNone && child != 0);
+  CAIRN_DCHECK(hold != HoldIndex::kNone);
+  if (child == 0) return;
   const LocalGuard guard(process_lock(ProcessLock::kTransit));
   const unsigned count = note_count.load(std::memory_order_relaxed);
   for (unsigned index = 0; index < count; ++index) {

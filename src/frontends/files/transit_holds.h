@@ -24,8 +24,8 @@ void close_description(DescriptionIndex index);
 
 class TransitHolds {
  public:
-  // Notes that the hold is for `child`; an older note of its number is stale. Past the capacity
-  // a hold is not noted: it is released when this process ends.
+  // Notes that the hold is for `child`; an older note of its number is stale. A hold for an unknown
+  // child (0), or past the capacity, is not noted: it is released when this process ends.
   static void note(HoldIndex hold, pid_t child);
   // Stands for a child that this thread is about to make, until name_child() or forget().
   static pid_t unborn();

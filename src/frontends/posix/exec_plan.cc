@@ -32,6 +32,12 @@ bool is_as_noted(int fd, const OpenFile& file) {
          Session::instance().memory().objects().at(file.object).key() == status.key;
 }
 
+// As its parent knows it; 0 in a PID namespace of its own, and where somebody else is its parent.
+pid_t number_of_vfork_child() {
+  const pid_t parent = process_page.pid.load(std::memory_order_relaxed);
+  return sys::getppid() == parent ? sys::getpid() : 0;
+}
+
 // The record behind a descriptor of a vfork child: as noted, or as the parent's table says.
 OpenFile* record_in_child(int fd) {
   OpenFile* noted = VforkShadow::find(fd, DescriptorTable::find(fd));
@@ -210,7 +216,7 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
 }
 
 void ExecPlan::pass_placeholders() {
-  if (is_child_) error_ = make_transit_holds(entries_, &count_, sys::getpid());
+  if (is_child_) error_ = make_transit_holds(entries_, &count_, number_of_vfork_child());
   for (unsigned index = 0; index < count_ && error_ == 0; ++index) {
     if (entries_[index].is_unheld)
       pass_unheld(entries_[index]);
@@ -277,7 +283,7 @@ void ExecPlan::undo() {
     // All of them were to survive.
     if (!is_child_) PrivateDescriptors::set_survives_exec(file, true);
   }
-  if (is_child_) release_transit_holds(entries_, count_, sys::getpid());
+  if (is_child_) release_transit_holds(entries_, count_, number_of_vfork_child());
 }
 
 }  // namespace cairn

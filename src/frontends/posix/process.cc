@@ -155,7 +155,7 @@ void before_fork() {
   process_lock(ProcessLock::kMappings).lock();
   // The same of records and their holds in transit: a close() that took a record out between the
   // hold and the fork would leave the hold to nobody.
-  process_lock(ProcessLock::kDescriptors).lock();
+  DescriptorTable::freeze();
   make_transit_holds();
   // The same of twins and their numbers: the kernel copies descriptors before memory.
   process_lock(ProcessLock::kTwins).lock();
@@ -164,7 +164,7 @@ void before_fork() {
 void after_fork_in_parent() {
   process_lock(ProcessLock::kTwins).unlock();
   DescriptorTable::for_each([](int, OpenFile& file) { file.transit = HoldIndex::kNone; });
-  process_lock(ProcessLock::kDescriptors).unlock();
+  DescriptorTable::thaw();
   process_lock(ProcessLock::kMappings).unlock();
   process_lock(ProcessLock::kSpawn).unlock();
 }
@@ -180,6 +180,7 @@ void after_fork_in_child() {
   const ErrnoKeeper keeper;
   Session::begin_process();
   TransitHolds::forget_all();
+  DescriptorTable::begin_child();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
   const bool has_files = DescriptorTable::any() || KernelFiles::any() || Mappings::any();
   if (has_files && Session::instance().actor_if_any() == nullptr) keep_inherited_through();

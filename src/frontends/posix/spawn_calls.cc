@@ -299,8 +299,10 @@ class SpawnPlan {
   int pass_real(const Inherited& entry) {
     bool is_extra = false;
     int descriptor = make_real_descriptor(*entry.file, &is_extra);
-    if (descriptor >= 0 && !is_extra && entry.is_placeholder) {
-      // The child must find it although another thread may close the file.
+    const bool is_locked = PosixLocks::is_locked(entry.file->object);
+    if (descriptor >= 0 && !is_extra && entry.is_placeholder && !is_locked) {
+      // The child must find it although another thread may close the file. (Each duplicate of a
+      // locked file would have to stay open.)
       const int own = sys::fcntl(descriptor, F_DUPFD_CLOEXEC, descriptor_floor());
       is_extra = own >= 0;
       descriptor = is_extra || own == -EBADF ? own : descriptor;
