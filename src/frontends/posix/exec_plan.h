@@ -38,6 +38,7 @@ struct Inherited {
   // No hold could be made: the program gets a real descriptor (unheld_files.h).
   bool is_unheld = false;
 };
+static_assert(sizeof(Inherited) <= 32, "an exec has this on its stack for each file");
 
 // Whether the number `fd` of `file` is a placeholder, or may become one again: it is lent to the
 // kernel in this process (lent_descriptors.h), not in the next program.

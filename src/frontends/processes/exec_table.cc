@@ -56,7 +56,8 @@ bool ExecTableWriter::add(const ExecTableEntry& entry) {
 }
 
 void ExecTableWriter::append_descriptor(std::int32_t fd) {
-  append(fd < 0 ? kNumberOfNone : static_cast<std::uint64_t>(fd) + 1, ',');
+  const bool is_none = fd < 0 || fd >= DescriptorTable::kDescriptorsMax;
+  append(is_none ? kNumberOfNone : static_cast<std::uint64_t>(fd) + 1, ',');
 }
 
 void ExecTableWriter::append(std::uint64_t number, char behind) {

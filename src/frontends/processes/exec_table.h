@@ -49,14 +49,14 @@ class ExecTableWriter {
   std::size_t size() const { return size_; }
 
   static constexpr std::size_t kHeaderBytesMax = 32;
-  static constexpr std::size_t kEntryBytesMax = 72;
-  // Numbers of 32 bits, one of a descriptor, each with the character behind it, and the end of the
-  // text. An exec has this on its stack for each file.
+  static constexpr std::size_t kEntryBytesMax = 60;
+  // Three descriptors, three numbers of 32 bits and a flag, each with the character behind it, and
+  // the end of the text. An exec has this on its stack for each file.
   static constexpr std::size_t kNumberBytesMax = 10 + 1;
   static constexpr std::size_t kDescriptorBytesMax = 7 + 1;
-  static_assert(kHeaderBytesMax > 2 + 2 * kNumberBytesMax, "a version of one digit");
   static constexpr std::size_t kFlagBytes = 1 + 1;
-  static_assert(kEntryBytesMax > kDescriptorBytesMax + 5 * kNumberBytesMax + kFlagBytes);
+  static_assert(kHeaderBytesMax > 2 + 2 * kNumberBytesMax, "a version of one digit");
+  static_assert(kEntryBytesMax > 3 * kDescriptorBytesMax + 3 * kNumberBytesMax + kFlagBytes);
 
  private:
   void append(std::uint64_t number, char behind);

@@ -33,7 +33,7 @@ TEST(ExecTableTest, WhatIsWrittenIsRead) {
   EXPECT_TRUE(writer.add({.fd = 1048575,
                           .description = UINT32_MAX,
                           .generation = UINT32_MAX,
-                          .private_fd = -1,
+                          .private_fd = 1048576,
                           .hold = UINT32_MAX}));
   EXPECT_EQ(std::strlen(writer.text()), writer.size());
   ExecTableReader reader(writer.text());
@@ -65,8 +65,8 @@ TEST(ExecTableTest, AFullBufferDropsEntriesAndSaysSo) {
   const ExecTableEntry large = {.fd = 1048575,
                                 .description = UINT32_MAX,
                                 .generation = UINT32_MAX,
-                                .private_fd = 1 << 30,
-                                .twin_fd = 1 << 30,
+                                .private_fd = 1048575,
+                                .twin_fd = 1048575,
                                 .is_locked = true,
                                 .hold = UINT32_MAX};
   for (unsigned index = 0; index < 10; ++index) added += writer.add(large) ? 1 : 0;
