@@ -92,6 +92,14 @@ bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
   return true;
 }
 
+void PosixLocks::set_kept_survive_exec(bool survive) {
+  if (!any() || last_noted_by.load(std::memory_order_relaxed) != sys::getpid()) return;
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (const KeptDescriptor& entry : kept_open) {
+    if (entry.object != ObjectIndex::kNone) sys::fcntl(entry.fd, F_SETFD, survive ? 0 : FD_CLOEXEC);
+  }
+}
+
 int PosixLocks::take_kept(ObjectIndex object) {
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   for (KeptDescriptor& entry : kept_open) {

@@ -213,6 +213,7 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
   } else {
     pass_placeholders();
   }
+  if (!is_child_) PosixLocks::set_kept_survive_exec(true);
 }
 
 void ExecPlan::pass_placeholders() {
@@ -267,6 +268,7 @@ char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
 }
 
 void ExecPlan::undo() {
+  if (!is_child_) PosixLocks::set_kept_survive_exec(false);
   if (table_file_ >= 0) sys::close(table_file_);
   for (unsigned index = 0; index < count_; ++index) {
     OpenFile& file = *entries_[index].file;

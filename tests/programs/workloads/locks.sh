@@ -103,6 +103,7 @@ os.write(locked, b"x" * 1000)
 os.set_inheritable(locked, True)
 if (child := os.fork()) == 0:
     fcntl.lockf(locked, fcntl.LOCK_EX, 1)
+    spawn([(os.POSIX_SPAWN_OPEN, 9, "passed", os.O_WRONLY, 0)], "/bin/sh", "-c", "echo line >&9")
     os.execv(sys.executable, [sys.executable, __file__, "next", "passed", str(locked)])
 assert os.waitpid(child, 0)[1] == 0
 os.close(locked)
