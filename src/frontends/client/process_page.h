@@ -31,6 +31,8 @@ enum class ProcessLock : unsigned {
   kKernelFiles,
   kSpawn,
   kLedger,
+  kDescriptors,
+  kTransit,
   kCount
 };
 

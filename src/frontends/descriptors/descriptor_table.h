@@ -4,7 +4,10 @@
 // A fixed array in bss, indexed by descriptor; pages that nobody touches cost nothing. Numbers past
 // the end are never buffered.
 //
-// Thread safety: find() from any thread and any signal handler; set() and take() from any thread.
+// Thread safety: find() from any thread and any signal handler; set() and take() from any thread,
+// but for the time between freeze() and thaw() only from the thread that froze the table. A close
+// takes the record out before it gives the hold back, so in a frozen table each record has its
+// hold.
 #pragma once
 
 #include <atomic>
@@ -30,6 +33,11 @@ class DescriptorTable {
   static void set(int fd, OpenFile* file);
   // Clears the entry and returns what was there.
   static OpenFile* take(int fd);
+
+  // Around a fork. begin_child() thaws the copy of the table in the child.
+  static void freeze();
+  static void thaw();
+  static void begin_child();
 
   // True when at least one descriptor is tracked.
   static bool any() { return count_.load(std::memory_order_relaxed) > 0; }

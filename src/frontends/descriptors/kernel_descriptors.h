@@ -65,6 +65,10 @@ bool for_each_descriptor_of_thread(Visit&& visit) {
   return true;
 }
 
+inline bool is_close_on_exec(int fd) {
+  const int flags = sys::fcntl(fd, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+}
 inline bool survives_exec(int fd) {
   const int flags = sys::fcntl(fd, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) == 0;

@@ -19,6 +19,7 @@ constexpr unsigned kLockedMax = 256;
 constinit std::atomic<std::uint32_t> locked[kLockedMax] = {};
 constinit std::atomic<std::uint32_t> locked_count{0};
 constinit std::atomic<bool> is_overflown{false};
+constinit std::atomic<pid_t> last_noted_by{0};
 static_assert(raw(ObjectIndex::kNone) == 0, "a free entry names no object");
 
 struct KeptDescriptor {
@@ -41,8 +42,13 @@ bool PosixLocks::is_locked(ObjectIndex object) {
   return false;
 }
 
+bool PosixLocks::may_pass_exec(ObjectIndex object) {
+  return is_locked(object) && last_noted_by.load(std::memory_order_relaxed) == sys::getpid();
+}
+
 void PosixLocks::note(ObjectIndex object) {
   CAIRN_DCHECK(object != ObjectIndex::kNone);
+  last_noted_by.store(sys::getpid(), std::memory_order_relaxed);
   PosixBacking::keep_first_descriptors();
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   std::atomic<std::uint32_t>* free_entry = nullptr;
@@ -84,6 +90,14 @@ bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
     break;
   }
   return true;
+}
+
+void PosixLocks::set_kept_survive_exec(bool survive) {
+  if (!any() || last_noted_by.load(std::memory_order_relaxed) != sys::getpid()) return;
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (const KeptDescriptor& entry : kept_open) {
+    if (entry.object != ObjectIndex::kNone) sys::fcntl(entry.fd, F_SETFD, survive ? 0 : FD_CLOEXEC);
+  }
 }
 
 int PosixLocks::take_kept(ObjectIndex object) {

@@ -19,6 +19,8 @@ class PosixLocks {
  public:
   static bool any();
   static bool is_locked(ObjectIndex object);
+  // Whether an exec passes locks on the file on: a fork did not.
+  static bool may_pass_exec(ObjectIndex object);
   static void note(ObjectIndex object);
   // The application closed a descriptor of the file: all locks of the process on it go, as the
   // kernel does it.
@@ -28,6 +30,8 @@ class PosixLocks {
   // until the locks go (should far too many be kept: until the process ends). `object`: kNone if it
   // is not buffered.
   static bool keeps_open(ObjectIndex object, int fd);
+  // An exec would close those that are kept open, and the kernel would drop the locks.
+  static void set_kept_survive_exec(bool survive);
   // After drop(): one of the descriptors kept open, which the caller closes; -1: no more.
   static int take_kept(ObjectIndex object);
 };

@@ -17,6 +17,7 @@
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_duplicates.h"
 #include "frontends/files/mappings.h"
+#include "frontends/files/transit_holds.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
@@ -80,6 +81,7 @@ int release_record(OpenFile& file) {
   Actor* actor = session.actor_if_any();
   if (actor != nullptr) {
     store_if_loadable(*actor, file);
+    TransitHolds::settle();  // first: ours is then the last hold
     DescriptionTable& descriptions = session.memory().descriptions();
     if (descriptions.release(file.hold, actor->self).last) {
       CAIRN_DCHECK(file.description->references.load(std::memory_order_relaxed) == 0);

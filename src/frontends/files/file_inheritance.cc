@@ -15,8 +15,8 @@
 #include "frontends/files/kernel_aio.h"
 #include "frontends/files/kernel_files.h"
 #include "frontends/files/mappings.h"
+#include "frontends/files/transit_holds.h"
 #include "frontends/files/unheld_files.h"
-#include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
 namespace {
@@ -88,7 +88,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, RealDe
   return file;
 }
 
-HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation) {
+HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation, HoldKind kind) {
   Session& session = Session::instance();
   DescriptionTable& descriptions = session.memory().descriptions();
   OpenDescription& record = descriptions.at(index);
@@ -99,14 +99,11 @@ HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation) {
   if (seen == 0) return HoldIndex::kNone;
   HoldIndex made = HoldIndex::kNone;
   if (record.generation.load(std::memory_order_acquire) == generation)
-    made = descriptions.hold(index, session.self(), HoldKind::kDescription);
+    made = descriptions.hold(index, session.self(), kind);
   if (record.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return made;
   CAIRN_DCHECK(made == HoldIndex::kNone);
   // It is another one by now, and all others have let go of it in the meantime.
-  const auto object = static_cast<ObjectIndex>(record.object.load());
-  const bool may_write = (record.flags.load() & O_ACCMODE) != O_RDONLY;
-  descriptions.destroy(index);
-  abandon_object(*session.actor_if_any(), object, may_write);
+  close_description(index);
   return HoldIndex::kNone;
 }
 

@@ -25,7 +25,8 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, RealDe
 
 // A hold of this process on a description that had `generation` when it was known to be the right
 // one. kNone when it is another one by now, or the table of holds is full. Requires: attached.
-HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation);
+HoldIndex hold_if_live(DescriptionIndex index, std::uint32_t generation,
+                       HoldKind kind = HoldKind::kDescription);
 
 // In a forked child that has attached: takes over, or makes, a hold for every record.
 void take_over_holds(Owner parent);

@@ -93,6 +93,8 @@ CAIRN_HOOK(int, clone, (int (*run)(void*), void* stack, int flags, void* argumen
   const int child =
       cairn::real::clone(cairn::run_in_child, stack, flags, &start, parent_tid, tls, child_tid);
   cairn::after_fork_in_parent();
+  // The child of our parent is not ours to wait for.
+  if (child < 0 || (bits & CLONE_PARENT) == 0) cairn::name_child_of_fork(child);
   return child;
 }
 CAIRN_TWIN(clone, __clone);

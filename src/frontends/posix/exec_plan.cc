@@ -13,7 +13,9 @@
 #include "frontends/descriptors/placeholder.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/file_inheritance.h"
 #include "frontends/files/live_objects.h"
+#include "frontends/files/transit_holds.h"
 #include "frontends/files/unheld_files.h"
 #include "frontends/paths/path_filter.h"
 #include "frontends/processes/launch_environment.h"
@@ -28,6 +30,12 @@ bool is_as_noted(int fd, const OpenFile& file) {
   StoreStatus status;
   return store_status(fd, &status) == 0 &&
          Session::instance().memory().objects().at(file.object).key() == status.key;
+}
+
+// As its parent knows it; 0 in a PID namespace of its own, and where somebody else is its parent.
+pid_t number_of_vfork_child() {
+  const pid_t parent = process_page.pid.load(std::memory_order_relaxed);
+  return sys::getppid() == parent ? sys::getpid() : 0;
 }
 
 // The record behind a descriptor of a vfork child: as noted, or as the parent's table says.
@@ -53,6 +61,12 @@ bool is_placeholder_of(int fd, const OpenFile& file) {
   return is_placeholder(fd) || PrivateDescriptors::is_private(file.private_fd());
 }
 
+bool is_still_open(const Inherited& entry) {
+  const OpenDescription& description = Session::instance().memory().descriptions().at(entry.index);
+  return description.generation.load(std::memory_order_acquire) == entry.generation &&
+         description.references.load(std::memory_order_acquire) != 0;
+}
+
 unsigned count_inheritable() {
   if (!DescriptorTable::any()) return 0;
   unsigned count = 0;
@@ -65,8 +79,11 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
   unsigned count = 0;
   const auto add = [&](int fd, OpenFile* file) {
     if (file == nullptr || count == capacity) return;
-    out[count++] =
-        Inherited{.fd = fd, .file = file, .is_placeholder = is_placeholder_of(fd, *file)};
+    out[count++] = Inherited{.fd = fd,
+                             .file = file,
+                             .index = file->index,
+                             .generation = file->generation,
+                             .is_placeholder = is_placeholder_of(fd, *file)};
   };
   if (is_child) {
     for_each_kernel_descriptor([&](int fd) {
@@ -80,25 +97,34 @@ unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity) {
   return count;
 }
 
-int make_transit_holds(Inherited* entries, unsigned count) {
-  Session& session = Session::instance();
-  for (unsigned index = 0; index < count; ++index) {
-    CAIRN_DCHECK(entries[index].transit == HoldIndex::kNone);
-    entries[index].file->backing->note_shared();
-    entries[index].transit = session.memory().descriptions().hold(
-        entries[index].file->index, session.self(), HoldKind::kDescriptionInTransit);
-    if (entries[index].transit != HoldIndex::kNone) continue;
-    entries[index].is_unheld = true;
-    if (const int error = share_unheld(*entries[index].file); error < 0) return error;
+int make_transit_holds(Inherited* entries, unsigned* count, pid_t child) {
+  TransitHolds::settle();
+  unsigned kept = 0;
+  for (unsigned index = 0; index < *count; ++index) {
+    Inherited& entry = entries[kept];
+    entry = entries[index];
+    CAIRN_DCHECK(entry.transit == HoldIndex::kNone);
+    entry.file->backing->note_shared();
+    entry.transit = hold_if_live(entry.index, entry.generation, HoldKind::kDescriptionInTransit);
+    if (entry.transit != HoldIndex::kNone) {
+      TransitHolds::note(entry.transit, child);
+    } else if (!is_still_open(entry)) {
+      continue;
+    } else {
+      entry.is_unheld = true;
+      if (const int error = share_unheld(*entry.file); error < 0) return error;
+    }
+    ++kept;
   }
+  *count = kept;
   return 0;
 }
 
-void release_transit_holds(Inherited* entries, unsigned count) {
-  Session& session = Session::instance();
+void release_transit_holds(Inherited* entries, unsigned count, pid_t child) {
+  TransitHolds::forget(child);
   for (unsigned index = 0; index < count; ++index) {
     if (entries[index].transit == HoldIndex::kNone) continue;
-    session.memory().descriptions().release(entries[index].transit, session.self());
+    give_back_hold(entries[index].transit, Session::instance().self());
     entries[index].transit = HoldIndex::kNone;
   }
 }
@@ -114,10 +140,11 @@ PassedTable write_table(const Inherited* entries, unsigned count, bool for_child
     CAIRN_DCHECK(!for_child || entries[index].transit != HoldIndex::kNone);
     writer.add(ExecTableEntry{
         .fd = entries[index].fd,
-        .description = raw(file.index),
-        .generation = file.generation,
+        .description = raw(entries[index].index),
+        .generation = entries[index].generation,
         .private_fd = entries[index].is_placeholder ? file.private_fd() : entries[index].fd,
         .twin_fd = file.twin_fd,
+        .is_locked = !for_child && PosixLocks::may_pass_exec(file.object),
         .hold = raw(for_child ? entries[index].transit : file.hold)});
   }
   CAIRN_DCHECK(writer.is_complete());
@@ -186,10 +213,11 @@ ExecPlan::ExecPlan(const ExecTarget& target, bool is_child, Inherited* entries, 
   } else {
     pass_placeholders();
   }
+  if (!is_child_) PosixLocks::set_kept_survive_exec(true);
 }
 
 void ExecPlan::pass_placeholders() {
-  if (is_child_) error_ = make_transit_holds(entries_, count_);
+  if (is_child_) error_ = make_transit_holds(entries_, &count_, number_of_vfork_child());
   for (unsigned index = 0; index < count_ && error_ == 0; ++index) {
     if (entries_[index].is_unheld)
       pass_unheld(entries_[index]);
@@ -240,6 +268,7 @@ char** ExecPlan::environment(char* const* given, char* table, void* scratch) {
 }
 
 void ExecPlan::undo() {
+  if (!is_child_) PosixLocks::set_kept_survive_exec(false);
   if (table_file_ >= 0) sys::close(table_file_);
   for (unsigned index = 0; index < count_; ++index) {
     OpenFile& file = *entries_[index].file;
@@ -256,7 +285,7 @@ void ExecPlan::undo() {
     // All of them were to survive.
     if (!is_child_) PrivateDescriptors::set_survives_exec(file, true);
   }
-  if (is_child_) release_transit_holds(entries_, count_);
+  if (is_child_) release_transit_holds(entries_, count_, number_of_vfork_child());
 }
 
 }  // namespace cairn

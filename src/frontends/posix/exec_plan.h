@@ -10,6 +10,8 @@
 // works on its parent's.
 #pragma once
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -26,16 +28,24 @@ struct OpenFile;
 struct Inherited {
   int fd = -1;
   OpenFile* file = nullptr;
+  // As they were when the descriptor was collected: another thread may close it any time, and the
+  // record becomes that of another file.
+  DescriptionIndex index = DescriptionIndex::kNone;
+  std::uint32_t generation = 0;
   HoldIndex transit = HoldIndex::kNone;  // made for another process
   // False for a real descriptor: the process held locks on the file, which closing it would drop.
   bool is_placeholder = true;
   // No hold could be made: the program gets a real descriptor (unheld_files.h).
   bool is_unheld = false;
 };
+static_assert(sizeof(Inherited) <= 32, "an exec has this on its stack for each file");
 
 // Whether the number `fd` of `file` is a placeholder, or may become one again: it is lent to the
 // kernel in this process (lent_descriptors.h), not in the next program.
 bool is_placeholder_of(int fd, const OpenFile& file);
+
+// False once the description is gone: another thread has closed it.
+bool is_still_open(const Inherited& entry);
 
 // Upper bound of what collect_inherited() finds now.
 unsigned count_inheritable();
@@ -43,11 +53,13 @@ unsigned count_inheritable();
 // table is the truth.
 unsigned collect_inherited(bool is_child, Inherited* out, unsigned capacity);
 
-// Makes a hold in transit for each entry, which another process takes over. That process keeps one
-// hold of each record and gives the others back: a search for them here would take the square of
-// their number. 0, or -errno when an entry can be had neither with a hold nor without.
-int make_transit_holds(Inherited* entries, unsigned count);
-void release_transit_holds(Inherited* entries, unsigned count);
+// Makes a hold in transit for each entry, which `child` takes over. That process keeps one hold of
+// each record and gives the others back: a search for them here would take the square of their
+// number. Entries that another thread has closed in the meantime are left out of `*count`. 0, or
+// -errno when an entry can be had neither with a hold nor without. `child` may be
+// TransitHolds::unborn().
+int make_transit_holds(Inherited* entries, unsigned* count, pid_t child);
+void release_transit_holds(Inherited* entries, unsigned count, pid_t child);
 // The value of CAIRN_FDS, for which the memory is the caller's. `for_child`: the holds are those in
 // transit, else the records' own.
 inline std::size_t table_bytes(unsigned count) {

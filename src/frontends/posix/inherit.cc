@@ -16,10 +16,12 @@
 #include "frontends/descriptors/kernel_descriptors.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/descriptors/placeholder.h"
+#include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_duplicates.h"
 #include "frontends/files/file_inheritance.h"
 #include "frontends/files/kernel_files.h"
+#include "frontends/files/transit_holds.h"
 #include "frontends/files/unserved_descriptors.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/path_filter.h"
@@ -39,9 +41,12 @@ bool is_live_description(std::uint32_t index, std::uint32_t generation) {
          record.object.load() != 0;
 }
 
+ObjectIndex object_of(const OpenDescription& description) {
+  return static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+}
+
 ObjectKey key_of(const OpenDescription& description) {
-  const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
-  return Session::instance().memory().objects().at(object).key();
+  return Session::instance().memory().objects().at(object_of(description)).key();
 }
 
 bool is_of_file(int fd, const ObjectKey& key) {
@@ -68,7 +73,7 @@ int private_descriptor(int given, int placeholder, const OpenDescription& descri
   const int opened = sys::openat(AT_FDCWD, path, access | O_CLOEXEC);
   if (opened < 0) return -1;
   const int made = PrivateDescriptors::make(opened, false);
-  sys::close(opened);
+  if (!PosixLocks::keeps_open(object_of(description), opened)) sys::close(opened);
   return made;
 }
 
@@ -118,11 +123,12 @@ class TakenOver {
 };
 
 // Each descriptor comes with a hold of its own, and the record has one already.
-void give_back_hold(std::uint32_t hold, Owner from, DescriptionIndex index) {
+// A descriptor that is not taken over has one, too.
+void give_back_unused(std::uint32_t hold, Owner from, DescriptionIndex index) {
   if (hold == 0 || hold >= descriptions().hold_capacity()) return;
   const DescriptionTable::HoldView seen = descriptions().view(static_cast<HoldIndex>(hold));
   if (seen.kind == HoldKind::kDescriptionInTransit && seen.index == raw(index))
-    descriptions().release(static_cast<HoldIndex>(hold), from);
+    give_back_hold(static_cast<HoldIndex>(hold), from);
 }
 
 // A description that another program of this process, or its parent, passes on.
@@ -139,7 +145,7 @@ bool take_over(int fd, const PassedDescription& passed, TakenOver& taken) {
   const int given = passed.real.private_fd;
   if (OpenFile* known = taken.find(index); known != nullptr) {
     note_inherited_duplicate(fd, known);
-    give_back_hold(passed.hold, passed.from, index);
+    give_back_unused(passed.hold, passed.from, index);
     return true;
   }
   const OpenDescription& description = descriptions().at(index);
@@ -176,20 +182,29 @@ void take_over_table_unserved(const ExecTableReader& table) {
   }
 }
 
+// Whether the descriptor has come along, which another thread of the parent may have closed.
+bool is_there(const ExecTableEntry& entry) {
+  if (DescriptorTable::find(entry.fd) != nullptr) return false;
+  if (!is_live_description(entry.description, entry.generation)) return false;
+  const auto index = static_cast<DescriptionIndex>(entry.description);
+  if (!is_of_file(entry.fd, key_of(descriptions().at(index)))) return false;
+  // The program before had lent it to the kernel.
+  const bool was_lent = entry.private_fd != entry.fd && !is_placeholder(entry.fd);
+  return !was_lent || place_placeholder(entry.fd, false);
+}
+
 void take_over_table(ExecTableReader& reader, bool is_long) {
   TakenOver taken(is_long);
   const Owner from = Owner::from_bits(reader.header().owner);
   ExecTableEntry entry;
   while (reader.next(&entry)) {
-    if (DescriptorTable::find(entry.fd) != nullptr) continue;
-    if (!is_live_description(entry.description, entry.generation)) continue;
     const auto index = static_cast<DescriptionIndex>(entry.description);
-    if (!is_of_file(entry.fd, key_of(descriptions().at(index)))) continue;
-    // The program before had lent it to the kernel.
-    const bool was_lent = entry.private_fd != entry.fd && !is_placeholder(entry.fd);
-    if (was_lent && !place_placeholder(entry.fd, false)) continue;
+    if (entry.is_locked && is_live_description(entry.description, entry.generation))
+      PosixLocks::note(object_of(descriptions().at(index)));
     const RealDescriptors real{entry.private_fd, entry.twin_fd};
-    take_over(entry.fd, {index, entry.generation, real, entry.hold, from}, taken);
+    if (!is_there(entry) ||
+        !take_over(entry.fd, {index, entry.generation, real, entry.hold, from}, taken))
+      give_back_unused(entry.hold, from, index);
   }
 }
 

@@ -24,6 +24,7 @@
 #include "frontends/files/file_closing.h"
 #include "frontends/files/kernel_files.h"
 #include "frontends/files/mappings.h"
+#include "frontends/files/transit_holds.h"
 #include "frontends/files/unheld_files.h"
 #include "frontends/files/unserved_descriptors.h"
 #include "frontends/libc/hook.h"
@@ -133,10 +134,12 @@ void make_transit_holds() {
   if (!DescriptorTable::any() || !session.is_attached()) return;
   DescriptionTable& descriptions = session.memory().descriptions();
   const Owner self = session.self();
+  const pid_t child = TransitHolds::unborn();
   DescriptorTable::for_each([&](int, OpenFile& file) {
     file.backing->note_shared();
     if (file.transit == HoldIndex::kNone) {
       file.transit = descriptions.hold(file.index, self, HoldKind::kDescriptionInTransit);
+      if (file.transit != HoldIndex::kNone) TransitHolds::note(file.transit, child);
     }
     // Where that cannot be said either, the child finds a descriptor that answers EBADF.
     if (file.transit == HoldIndex::kNone) (void)share_unheld(file);
@@ -145,9 +148,14 @@ void make_transit_holds() {
 
 void before_fork() {
   const ErrnoKeeper keeper;
+  TransitHolds::settle();
+  TransitHolds::forget_unborn();  // of a fork whose result the library has not seen
   process_lock(ProcessLock::kSpawn).lock();
   // The child gets mappings and the list of them as they are at one moment.
   process_lock(ProcessLock::kMappings).lock();
+  // The same of records and their holds in transit: a close() that took a record out between the
+  // hold and the fork would leave the hold to nobody.
+  DescriptorTable::freeze();
   make_transit_holds();
   // The same of twins and their numbers: the kernel copies descriptors before memory.
   process_lock(ProcessLock::kTwins).lock();
@@ -156,8 +164,14 @@ void before_fork() {
 void after_fork_in_parent() {
   process_lock(ProcessLock::kTwins).unlock();
   DescriptorTable::for_each([](int, OpenFile& file) { file.transit = HoldIndex::kNone; });
+  DescriptorTable::thaw();
   process_lock(ProcessLock::kMappings).unlock();
   process_lock(ProcessLock::kSpawn).unlock();
+}
+
+void name_child_of_fork(pid_t child) {
+  const ErrnoKeeper keeper;
+  TransitHolds::name_child(child);
 }
 
 // At once and not at the child's first call, because the parent may end any time. The lock was
@@ -165,6 +179,8 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   const ErrnoKeeper keeper;
   Session::begin_process();
+  TransitHolds::forget_all();
+  DescriptorTable::begin_child();
   signal_gate.held = 0;  // the locks that were held around the fork are the parent's
   const bool has_files = DescriptorTable::any() || KernelFiles::any() || Mappings::any();
   if (has_files && Session::instance().actor_if_any() == nullptr) keep_inherited_through();
@@ -241,6 +257,7 @@ CAIRN_HOOK(int, login_tty, (int fd)) {
 CAIRN_HOOK(pid_t, forkpty, (int* master, char* name, const termios* modes, const winsize* size)) {
   const pid_t child = cairn::real::forkpty(master, name, modes, size);
   if (child == 0) cairn::check_standard_descriptors();
+  if (child != 0) cairn::name_child_of_fork(child);
   return child;
 }
 

@@ -4,6 +4,8 @@
 // Thread safety: start_processes() once, from the constructor.
 #pragma once
 
+#include <sys/types.h>
+
 namespace cairn {
 
 // Remembers what makes this process a member of its run, and follows its forks.
@@ -13,5 +15,7 @@ void start_processes(char** environment);
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();
+// The result of a fork in the parent: the child, or -1. Fork handlers do not get it.
+void name_child_of_fork(pid_t child);
 
 }  // namespace cairn

@@ -14,12 +14,14 @@
 
 #include "base/check.h"
 #include "base/system_call.h"
+#include "frontends/client/descriptor_floor.h"
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/kernel_descriptors.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/transit_holds.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
@@ -57,11 +59,18 @@ namespace {
 
 // A descriptor as it will be in the child.
 struct ChildDescriptor {
-  int fd;
-  OpenFile* file;
+  Inherited as;
   bool survives;
-  bool is_placeholder;
 };
+
+ChildDescriptor child_descriptor(int fd, OpenFile& file, bool survives, bool is_placeholder) {
+  return {.as = {.fd = fd,
+                 .file = &file,
+                 .index = file.index,
+                 .generation = file.generation,
+                 .is_placeholder = is_placeholder},
+          .survives = survives};
+}
 
 // A descriptor here that only the child is to have.
 struct Opened {
@@ -108,7 +117,7 @@ class SpawnPlan {
     DescriptorTable::for_each([this](int fd, OpenFile& file) {
       if (map_count_ < capacity_)
         map_[map_count_++] =
-            ChildDescriptor{fd, &file, survives_exec(fd), is_placeholder_of(fd, file)};
+            child_descriptor(fd, file, survives_exec(fd), is_placeholder_of(fd, file));
     });
     if (real::init(&built_) != 0) return false;
     has_built_ = true;
@@ -130,7 +139,7 @@ class SpawnPlan {
   const Actions* actions() const { return &built_; }
   const Inherited* entries() const { return entries_; }
   unsigned count() const { return count_; }
-  void give_up_holds() { release_transit_holds(entries_, count_); }
+  void give_up_holds() { release_transit_holds(entries_, count_, TransitHolds::unborn()); }
   // Duplicating a descriptor onto itself is how an action clears FD_CLOEXEC.
   int pass_file(int fd) { return real::adddup2(&built_, fd, fd); }
 
@@ -146,25 +155,25 @@ class SpawnPlan {
   void set(int fd, int from, OpenFile* file, bool survives) {
     erase(fd, fd);
     if (file != nullptr && map_count_ < capacity_)
-      map_[map_count_++] = ChildDescriptor{fd, file, survives, is_placeholder_of(from, *file)};
+      map_[map_count_++] = child_descriptor(fd, *file, survives, is_placeholder_of(from, *file));
   }
   void erase(int first, int last) {
     const auto end =
         std::remove_if(map_, map_ + map_count_, [&](const ChildDescriptor& descriptor) {
-          return descriptor.fd >= first && descriptor.fd <= last;
+          return descriptor.as.fd >= first && descriptor.as.fd <= last;
         });
     map_count_ = static_cast<unsigned>(end - map_);
   }
   OpenFile* find(int fd) const {
     for (unsigned index = 0; index < map_count_; ++index) {
-      if (map_[index].fd == fd) return map_[index].file;
+      if (map_[index].as.fd == fd) return map_[index].as.file;
     }
     return nullptr;
   }
   bool is_needed_private(int fd) const {
     for (unsigned index = 0; index < map_count_; ++index) {
-      const OpenFile& file = *map_[index].file;
-      if ((file.private_fd() == fd && map_[index].fd != fd) || file.twin_fd == fd) return true;
+      const OpenFile& file = *map_[index].as.file;
+      if ((file.private_fd() == fd && map_[index].as.fd != fd) || file.twin_fd == fd) return true;
     }
     return false;
   }
@@ -234,8 +243,8 @@ class SpawnPlan {
     if (needed == nullptr) return ENOMEM;
     unsigned needed_count = 0;
     for (unsigned index = 0; index < map_count_; ++index) {
-      const OpenFile& file = *map_[index].file;
-      if (file.private_fd() != map_[index].fd) needed[needed_count++] = file.private_fd();
+      const OpenFile& file = *map_[index].as.file;
+      if (file.private_fd() != map_[index].as.fd) needed[needed_count++] = file.private_fd();
       if (file.twin_fd >= 0) needed[needed_count++] = file.twin_fd;
     }
     std::sort(needed, needed + needed_count);
@@ -258,36 +267,50 @@ class SpawnPlan {
   void collect() {
     CAIRN_DCHECK(count_ == 0 && map_count_ <= capacity_);
     for (unsigned index = 0; index < map_count_; ++index) {
-      if (!map_[index].survives) continue;
-      entries_[count_++] = Inherited{.fd = map_[index].fd,
-                                     .file = map_[index].file,
-                                     .is_placeholder = map_[index].is_placeholder};
+      if (map_[index].survives) entries_[count_++] = map_[index].as;
     }
   }
 
   int pass_on() {
     CAIRN_DCHECK(has_built_);
     int error = 0;
-    if (!target_.needs_real_files()) error = -make_transit_holds(entries_, count_);
+    if (!target_.needs_real_files())
+      error = -make_transit_holds(entries_, &count_, TransitHolds::unborn());
     for (unsigned index = 0; index < count_ && error == 0; ++index) {
-      OpenFile& file = *entries_[index].file;
-      if (!target_.needs_real_files() && !entries_[index].is_unheld) {
-        for (const int fd : file.real_fds()) {
-          if (error == 0 && PrivateDescriptors::is_private(fd)) error = pass_file(fd);
-        }
-        continue;
-      }
-      bool is_extra = false;
-      const int descriptor = make_real_descriptor(file, &is_extra);
-      if (descriptor < 0)
-        error = -descriptor;
-      else if (entries_[index].is_placeholder)
-        error = real::adddup2(&built_, descriptor, entries_[index].fd);
-      CAIRN_DCHECK(!is_extra || opened_count_ < opened_capacity_);
-      if (is_extra) opened_[opened_count_++] = {.fd = descriptor, .object = file.object};
+      const bool is_held = !target_.needs_real_files() && !entries_[index].is_unheld;
+      error = is_held ? pass_private(*entries_[index].file) : pass_real(entries_[index]);
     }
     if (error != 0) give_up_holds();
     return error;
+  }
+
+  // Most of them the kernel passes on by itself. An action for those would make the start fail when
+  // another thread has closed the file by then. One that does not survive by itself is passed by an
+  // action of the program's own, which fails as well.
+  int pass_private(const OpenFile& file) {
+    int error = 0;
+    for (const int fd : file.real_fds()) {
+      if (error == 0 && PrivateDescriptors::is_private(fd) && is_close_on_exec(fd))
+        error = pass_file(fd);
+    }
+    return error;
+  }
+
+  int pass_real(const Inherited& entry) {
+    bool is_extra = false;
+    int descriptor = make_real_descriptor(*entry.file, &is_extra);
+    const bool is_locked = PosixLocks::is_locked(entry.file->object);
+    if (descriptor >= 0 && !is_extra && entry.is_placeholder && !is_locked) {
+      // The child must find it although another thread may close the file. (Each duplicate of a
+      // locked file would have to stay open.)
+      const int own = sys::fcntl(descriptor, F_DUPFD_CLOEXEC, descriptor_floor());
+      is_extra = own >= 0;
+      descriptor = is_extra || own == -EBADF ? own : descriptor;
+    }
+    if (descriptor < 0) return is_still_open(entry) ? -descriptor : 0;
+    CAIRN_DCHECK(!is_extra || opened_count_ < opened_capacity_);
+    if (is_extra) opened_[opened_count_++] = {.fd = descriptor, .object = entry.file->object};
+    return entry.is_placeholder ? real::adddup2(&built_, descriptor, entry.fd) : 0;
   }
 
   ExecTarget target_;
@@ -336,6 +359,7 @@ int spawn(const SpawnCall& call, bool is_searched) {
     if (target.foreign != ForeignReason::kNone)
       Session::instance().notify_foreign(target.command, text_of(target.foreign));
   }
+  TransitHolds::forget_unborn();  // of a fork whose result the library has not seen
   SpawnPlan plan(call.actions, target);
   const bool is_planned = plan.prepare();
   const unsigned count = is_planned ? plan.count() : 0;
@@ -346,16 +370,19 @@ int spawn(const SpawnCall& call, bool is_searched) {
   PassedTable passed;
   if (scratch != nullptr && has_table)
     passed = write_table(plan.entries(), count, true, static_cast<char*>(scratch) + built);
+  pid_t child = -1;
   int error = scratch == nullptr ? ENOMEM : plan.error();
   if (error == 0 && has_table && passed.value == nullptr) error = -passed.file;
   if (error == 0 && passed.file >= 0) error = plan.pass_file(passed.file);
   if (error == 0) {
     char** environment =
         LaunchEnvironment::build(call.environment, passed.value, target.cannot_load(), scratch);
-    error = start(call.pid, call.file, is_planned ? plan.actions() : call.actions, call.attributes,
+    error = start(&child, call.file, is_planned ? plan.actions() : call.actions, call.attributes,
                   call.arguments, environment);
+    if (error == 0 && call.pid != nullptr) *call.pid = child;
   }
   if (error != 0 && is_planned) plan.give_up_holds();
+  if (error == 0) TransitHolds::name_child(child);
   if (passed.file >= 0) sys::close(passed.file);
   free(scratch);
   return error;

@@ -8,7 +8,7 @@
 namespace cairn {
 namespace {
 
-constexpr std::uint64_t kVersion = 2;
+constexpr std::uint64_t kVersion = 3;
 // Descriptors that may be missing count from 1, so that "none" (-1) needs no sign.
 constexpr std::uint64_t kNumberOfNone = 0;
 
@@ -48,6 +48,7 @@ bool ExecTableWriter::add(const ExecTableEntry& entry) {
   append(entry.generation, ',');
   append_descriptor(entry.private_fd);
   append_descriptor(entry.twin_fd);
+  append(entry.is_locked ? 1 : 0, ',');
   append(entry.hold, ';');
   CAIRN_DCHECK(size_ < capacity_);
   buffer_[size_] = '\0';
@@ -55,7 +56,8 @@ bool ExecTableWriter::add(const ExecTableEntry& entry) {
 }
 
 void ExecTableWriter::append_descriptor(std::int32_t fd) {
-  append(fd < 0 ? kNumberOfNone : static_cast<std::uint64_t>(fd) + 1, ',');
+  const bool is_none = fd < 0 || fd >= DescriptorTable::kDescriptorsMax;
+  append(is_none ? kNumberOfNone : static_cast<std::uint64_t>(fd) + 1, ',');
 }
 
 void ExecTableWriter::append(std::uint64_t number, char behind) {
@@ -90,12 +92,13 @@ bool ExecTableReader::next(ExecTableEntry* entry) {
   std::uint64_t generation = 0;
   std::uint64_t private_fd = 0;
   std::uint64_t twin_fd = 0;
+  std::uint64_t is_locked = 0;
   std::uint64_t hold = 0;
   if (!take_number(&next_, DescriptorTable::kDescriptorsMax - 1, ',', &fd) ||
       !take_number(&next_, UINT32_MAX, ',', &description) ||
       !take_number(&next_, UINT32_MAX, ',', &generation) ||
       !take_number(&next_, INT32_MAX, ',', &private_fd) ||
-      !take_number(&next_, INT32_MAX, ',', &twin_fd) ||
+      !take_number(&next_, INT32_MAX, ',', &twin_fd) || !take_number(&next_, 1, ',', &is_locked) ||
       !take_number(&next_, UINT32_MAX, ';', &hold)) {
     next_ = nullptr;
     is_valid_ = false;
@@ -106,6 +109,7 @@ bool ExecTableReader::next(ExecTableEntry* entry) {
   entry->generation = static_cast<std::uint32_t>(generation);
   entry->private_fd = static_cast<std::int32_t>(private_fd) - 1;
   entry->twin_fd = static_cast<std::int32_t>(twin_fd) - 1;
+  entry->is_locked = is_locked != 0;
   entry->hold = static_cast<std::uint32_t>(hold);
   return true;
 }

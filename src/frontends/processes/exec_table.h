@@ -2,7 +2,7 @@
 // The table of inherited descriptors that a program leaves to the next one in its place: the text
 // of CAIRN_FDS.
 //
-//   2,<pid>,<owner>;<fd>,<description>,<generation>,<private fd>,<twin>,<hold>;...
+//   3,<pid>,<owner>;<fd>,<description>,<generation>,<private fd>,<twin>,<locked>,<hold>;...
 //
 // All numbers are decimal.
 //
@@ -32,6 +32,7 @@ struct ExecTableEntry {
   std::uint32_t generation = 0;
   std::int32_t private_fd = -1;  // -1: none was passed on
   std::int32_t twin_fd = -1;     // -1: there is none
+  bool is_locked = false;        // the process may have fcntl() locks on the file
   std::uint32_t hold = 0;        // 0: none could be made
 };
 
@@ -48,13 +49,14 @@ class ExecTableWriter {
   std::size_t size() const { return size_; }
 
   static constexpr std::size_t kHeaderBytesMax = 32;
-  static constexpr std::size_t kEntryBytesMax = 64;
-  // Numbers of 32 bits, one of a descriptor, each with the character behind it, and the end of the
-  // text. An exec has this on its stack for each file.
+  static constexpr std::size_t kEntryBytesMax = 60;
+  // Three descriptors, three numbers of 32 bits and a flag, each with the character behind it, and
+  // the end of the text. An exec has this on its stack for each file.
   static constexpr std::size_t kNumberBytesMax = 10 + 1;
   static constexpr std::size_t kDescriptorBytesMax = 7 + 1;
+  static constexpr std::size_t kFlagBytes = 1 + 1;
   static_assert(kHeaderBytesMax > 2 + 2 * kNumberBytesMax, "a version of one digit");
-  static_assert(kEntryBytesMax > kDescriptorBytesMax + 5 * kNumberBytesMax);
+  static_assert(kEntryBytesMax > 3 * kDescriptorBytesMax + 3 * kNumberBytesMax + kFlagBytes);
 
  private:
   void append(std::uint64_t number, char behind);

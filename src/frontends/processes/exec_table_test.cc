@@ -28,11 +28,12 @@ TEST(ExecTableTest, WhatIsWrittenIsRead) {
                           .generation = 3,
                           .private_fd = 4097,
                           .twin_fd = 4098,
+                          .is_locked = true,
                           .hold = 99}));
   EXPECT_TRUE(writer.add({.fd = 1048575,
                           .description = UINT32_MAX,
                           .generation = UINT32_MAX,
-                          .private_fd = -1,
+                          .private_fd = 1048576,
                           .hold = UINT32_MAX}));
   EXPECT_EQ(std::strlen(writer.text()), writer.size());
   ExecTableReader reader(writer.text());
@@ -46,10 +47,12 @@ TEST(ExecTableTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(entry.generation, 3U);
   EXPECT_EQ(entry.private_fd, 4097);
   EXPECT_EQ(entry.twin_fd, 4098);
+  EXPECT_TRUE(entry.is_locked);
   EXPECT_EQ(entry.hold, 99U);
   ASSERT_TRUE(reader.next(&entry));
   EXPECT_EQ(entry.private_fd, -1);
   EXPECT_EQ(entry.twin_fd, -1);
+  EXPECT_FALSE(entry.is_locked);
   EXPECT_EQ(entry.description, UINT32_MAX);
   EXPECT_FALSE(reader.next(&entry));
   EXPECT_TRUE(reader.is_valid());
@@ -62,8 +65,9 @@ TEST(ExecTableTest, AFullBufferDropsEntriesAndSaysSo) {
   const ExecTableEntry large = {.fd = 1048575,
                                 .description = UINT32_MAX,
                                 .generation = UINT32_MAX,
-                                .private_fd = 1 << 30,
-                                .twin_fd = 1 << 30,
+                                .private_fd = 1048575,
+                                .twin_fd = 1048575,
+                                .is_locked = true,
                                 .hold = UINT32_MAX};
   for (unsigned index = 0; index < 10; ++index) added += writer.add(large) ? 1 : 0;
   EXPECT_FALSE(writer.is_complete());
@@ -74,13 +78,14 @@ TEST(ExecTableTest, AFullBufferDropsEntriesAndSaysSo) {
 }
 
 TEST(ExecTableTest, DamagedTextIsRefused) {
-  for (const char* text : {"", "2", "1,1,1;", "3,1,1;", "2,,1;", "2,1,16777216;",
-                           "2,99999999999,1;", "-2,1,1;", " 2,1,1;", "2,1,1", "2,0x1,1;"}) {
+  for (const char* text : {"", "3", "2,1,1;", "4,1,1;", "3,,1;", "3,1,16777216;",
+                           "3,99999999999,1;", "-3,1,1;", " 3,1,1;", "3,1,1", "3,0x1,1;"}) {
     EXPECT_FALSE(ExecTableReader(text).is_valid()) << text;
   }
   EXPECT_FALSE(ExecTableReader(nullptr).is_valid());
-  for (const char* text : {"2,1,1;1,2,3,4,5;", "2,1,1;1048576,1,1,1,1,1;", "2,1,1;1,2,3,4,5,6",
-                           "2,1,1;1,2,3,4,5,4294967296;", "2,1,1;a", "2,1,1;;"}) {
+  for (const char* text : {"3,1,1;1,2,3,4,5;", "3,1,1;1,2,3,4,5,6;", "3,1,1;1048576,1,1,1,1,0,1;",
+                           "3,1,1;1,2,3,4,5,0,6", "3,1,1;1,2,3,4,5,2,6;",
+                           "3,1,1;1,2,3,4,5,0,4294967296;", "3,1,1;a", "3,1,1;;"}) {
     bool is_valid = true;
     EXPECT_TRUE(entries_of(text, &is_valid).empty()) << text;
     EXPECT_FALSE(is_valid) << text;
@@ -91,7 +96,7 @@ TEST(ExecTableTest, AnyTextIsSurvived) {
   std::mt19937 random(11);
   const std::string letters = "0123456789,;-x \n";
   for (int round = 0; round < 20000; ++round) {
-    std::string text = round % 2 == 0 ? "2,1,1;" : "";
+    std::string text = round % 2 == 0 ? "3,1,1;" : "";
     for (unsigned count = random() % 64; count > 0; --count)
       text += letters[random() % letters.size()];
     bool is_valid = false;

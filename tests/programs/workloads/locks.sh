@@ -46,6 +46,24 @@ def spawn(actions, *words):
     assert os.waitpid(child, 0)[1] == 0
 
 
+def next_program(name, file):
+    """The process keeps its locks over an exec; then it opens the file again, or closes a duplicate."""
+    tell(name, "next program")
+    again = os.open(name, os.O_RDWR)
+    tell(name, "opened by the next program")
+    os.pwrite(again, b"y", 1)
+    os.fsync(file)
+    tell(name, "written by the next program")
+    if os.fork() == 0:  # which has no locks to pass on
+        os.execv(sys.executable, [sys.executable, "-c", HELD, name, "next program of a child"])
+    os.wait()
+    os.close(os.dup(file))
+    tell(name, "a duplicate closed by the next program")
+
+
+if sys.argv[1] == "next":
+    next_program(sys.argv[2], int(sys.argv[3]))
+    sys.exit()
 name, other = sys.argv[1:]
 file = os.open(name, os.O_RDWR | os.O_CREAT)
 os.write(file, b"x" * 100000)
@@ -80,6 +98,15 @@ c.munmap(mapping, ctypes.c_size_t(4096))  # until then the mapping keeps the loc
 mapped = os.open("mapped", os.O_RDWR)
 fcntl.flock(mapped, fcntl.LOCK_EX | fcntl.LOCK_NB)
 os.close(mapped)
+locked = os.open("passed", os.O_RDWR | os.O_CREAT)
+os.write(locked, b"x" * 1000)
+os.set_inheritable(locked, True)
+if (child := os.fork()) == 0:
+    fcntl.lockf(locked, fcntl.LOCK_EX, 1)
+    spawn([(os.POSIX_SPAWN_OPEN, 9, "passed", os.O_WRONLY, 0)], "/bin/sh", "-c", "echo line >&9")
+    os.execv(sys.executable, [sys.executable, __file__, "next", "passed", str(locked)])
+assert os.waitpid(child, 0)[1] == 0
+os.close(locked)
 numbers = [int(number) for number in os.listdir("/proc/self/fd")]
 assert len(numbers) < 20, numbers
 fcntl.lockf(file, fcntl.LOCK_EX, 1)
