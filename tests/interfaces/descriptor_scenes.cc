@@ -160,6 +160,76 @@ SCENE(leases_for_writing_and_appending) {
   say("lease", fcntl(appending, F_GETLEASE));
 }
 
+namespace {
+
+// A file whose bytes are in the store alone: it was written where nothing is buffered.
+void make_stored(const char* name) {
+  const int fd = open_file("../elsewhere");
+  static char bytes[100'000];
+  memset(bytes, name[0], sizeof bytes);
+  say("written", write(fd, bytes, sizeof bytes));
+  close(fd);
+  say("moved", rename("../elsewhere", name));
+}
+
+}  // namespace
+
+// A write of part of a block needs the rest of it, whatever the program may do with the file.
+SCENE(numbers_beside_a_file_for_writing_only) {
+  make_stored("a");
+  make_stored("q");
+  for (const bool by_range : {false, true}) {
+    const int writer = open_file("a", O_WRONLY);
+    say("written", pwrite(writer, "x", 1, 10));
+    if (by_range) {
+      closefrom(writer + 1);
+    } else {
+      for (int fd = writer + 1; fd < 9000; ++fd) close(fd);
+    }
+    const int other = open_file("q");
+    say("which", other);
+    say("written", pwrite(writer, "y", 1, 70'000));
+    say("other", pwrite(other, "z", 1, 0));
+    int there = 0;
+    for (int fd = 4000; fd < 4200; ++fd) there += dup2(other, fd) == fd ? 1 : 0;
+    say("there", there);
+    say("written", pwrite(writer, "w", 1, 20));
+    close(writer);
+    say("stored", fsync(other));
+    say("cut", ftruncate(other, 99'000));
+    closefrom(writer);
+    say_file("a");
+    say_file("q");
+  }
+}
+
+// The lock would go with the first descriptor of its file that the library closes.
+SCENE(numbers_beside_a_locked_file) {
+  make_stored("b");
+  for (const char* locked : {"b", "a"}) {
+    make_stored("a");
+    const int other = open_file(locked, O_WRONLY);
+    struct flock lock = range_of(F_WRLCK, SEEK_SET, 0, 0);
+    say("lock", fcntl(other, F_SETLK, &lock));
+    const int writer = open_file("a", O_WRONLY);
+    say("written", pwrite(writer, "zz", 2, 5000));
+    say("again", pwrite(other, "yy", 2, 70'000));
+    const int next = dup(writer);
+    say("next", next);
+    std::fflush(stdout);
+    if (fork() == 0) {
+      ask(open_file(locked), F_GETLK, range_of(F_WRLCK, SEEK_SET, 0, 0));
+      std::fflush(stdout);
+      _exit(0);
+    }
+    wait(nullptr);
+    close(next);
+    close(writer);
+    close(other);
+    say_file("a");
+  }
+}
+
 // By name, most file systems leave a file alone that has the size; ext4 does not.
 SCENE(the_size_that_a_file_has) {
   const timespec old[2] = {{1000, 0}, {1000, 0}};

@@ -18,6 +18,7 @@ namespace cairn {
 class PosixLocks {
  public:
   static bool any();
+  // kNone is not.
   static bool is_locked(ObjectIndex object);
   static void note(ObjectIndex object);
   // The application closed a descriptor of the file: all locks of the process on it go, as the
@@ -25,9 +26,10 @@ class PosixLocks {
   static void drop(ObjectIndex object, int private_fd);
   // The caller is about to close a descriptor of its own. Returns true if that would cost the
   // process its locks on the file: then the descriptor is not the caller's any more, and stays open
-  // until the locks go (should far too many be kept: until the process ends). `object`: kNone if it
-  // is not buffered.
+  // as a private one until the locks go (should far too many be kept: until the process ends).
+  // `object`: kNone if it is not buffered.
   static bool keeps_open(ObjectIndex object, int fd);
+  static bool is_kept(int fd);
   // After drop(): one of the descriptors kept open, which the caller closes; -1: no more.
   static int take_kept(ObjectIndex object);
 };

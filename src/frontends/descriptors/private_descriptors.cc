@@ -15,6 +15,7 @@
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
+#include "frontends/descriptors/posix_locks.h"
 
 namespace cairn {
 namespace {
@@ -94,10 +95,18 @@ bool PrivateDescriptors::make_room(int fd) {
   }
   OpenFile* owner = nullptr;
   DescriptorTable::for_each([&](int, OpenFile& file) {
-    if (file.private_fd() == fd || file.twin_fd == fd) owner = &file;
+    if (file.private_fd() == fd || file.twin_fd == fd || file.backing->extra_fd() == fd)
+      owner = &file;
   });
+  // Who takes the number closes what is there, which would drop the locks.
+  if (owner != nullptr ? PosixLocks::is_locked(owner->object) : PosixLocks::is_kept(fd))
+    return false;
   if (owner == nullptr) {  // a leftover: no record works on it
     remove(fd);
+    return true;
+  }
+  if (owner->backing->extra_fd() == fd) {
+    owner->backing->close_extra();
     return true;
   }
   const int flags = sys::fcntl(fd, F_GETFD);
@@ -111,7 +120,6 @@ bool PrivateDescriptors::make_room(int fd) {
     return true;
   }
   const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;
-  owner->backing->close_extra();
   owner->work_on(moved, access_mode);
   return true;
 }

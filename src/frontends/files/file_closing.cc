@@ -69,7 +69,10 @@ void drop_private(OpenFile& file, int placeholder) {
 void drop_locks(const OpenFile& file) {
   const ObjectIndex object = file.object;
   PosixLocks::drop(object, file.private_fd());
-  for (int fd; (fd = PosixLocks::take_kept(object)) >= 0;) close_tracked(fd);
+  for (int fd; (fd = PosixLocks::take_kept(object)) >= 0;) {
+    PrivateDescriptors::remove(fd);
+    sys::close(fd);
+  }
 }
 
 }  // namespace
