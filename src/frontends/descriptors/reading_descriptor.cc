@@ -60,4 +60,13 @@ void close_after_reading(int fd) {
   sys::close(fd);
 }
 
+void set_locked_readers_survive_exec(bool survives) {
+  if (!PosixLocks::any()) return;
+  DescriptorTable::for_each([&](int, OpenFile& file) {
+    const int reader = file.backing->extra_fd();
+    if (reader >= 0 && PosixLocks::is_locked(file.object))
+      sys::fcntl(reader, F_SETFD, survives ? 0 : FD_CLOEXEC);
+  });
+}
+
 }  // namespace cairn

@@ -2,9 +2,9 @@
 // The private descriptor that reads a file which the program has open for writing only: a write of
 // a part of a block needs the rest of it.
 //
-// Of a file that the process has locked with fcntl() it is a duplicate of one that can read
-// already, because an open gives a low number, which could not be closed again. lock_range() sees
-// to it that there is one, where the file may be read at all.
+// The process may have locked the file with fcntl(). Then the descriptor is a duplicate of one that
+// can read already, because an open gives a low number, which could not be closed again.
+// lock_range() sees to it that there is one, where the file may be read at all.
 //
 // Thread safety: any thread.
 #pragma once
@@ -15,5 +15,7 @@ namespace cairn {
 int open_to_read(int fd);
 // Should the file be locked, the descriptor stays open until the locks go.
 void close_after_reading(int fd);
+// An exec keeps the process's locks, but for those on a file of which it closes a descriptor.
+void set_locked_readers_survive_exec(bool survives);
 
 }  // namespace cairn

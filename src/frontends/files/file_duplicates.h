@@ -14,8 +14,5 @@ namespace cairn {
 void note_inherited_duplicate(int fd, OpenFile* file);
 // The kernel made `to` a duplicate of a tracked descriptor of `file`; `to` is not tracked yet.
 void note_duplicate(OpenFile& file, int to, bool close_on_exec);
-// After FD_CLOEXEC of a tracked descriptor changed: the private descriptor must survive exec when
-// one of the application's does.
-void update_close_on_exec(OpenFile& file);
 
 }  // namespace cairn

@@ -12,6 +12,7 @@
 
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/number_room.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_closing.h"
@@ -77,7 +78,7 @@ int duplicate_onto(int from, int to, bool close_on_exec) {
   } else {
     // The descriptor at `to` is closed only if the kernel will do it.
     if (sys::fcntl(from, F_GETFD) < 0 || to < 0) return -EBADF;
-    if (PrivateDescriptors::is_private(to) && !PrivateDescriptors::make_room(to)) return -EBUSY;
+    if (PrivateDescriptors::is_private(to) && !make_room_at(to)) return -EBUSY;
     if (DescriptorTable::find(to) != nullptr) forget_tracked(to);
   }
   const int made = sys::dup3(from, to, close_on_exec ? O_CLOEXEC : 0);

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of the library's own descriptors: the program neither sees nor closes them, and keeps
+// its locks.
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "scene.h"
+
+using namespace scene;
+
+namespace {
+
+int take_lock(int fd, short type) {
+  struct flock lock{};
+  lock.l_type = type;
+  return fcntl(fd, F_SETLK, &lock);
+}
+
+// Whether another process finds the file locked.
+void say_lock(const char* name) {
+  std::fflush(stdout);
+  if (fork() == 0) {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    say("asked", fcntl(open_file(name), F_GETLK, &lock));
+    say("is locked", lock.l_type != F_UNLCK && lock.l_pid == getppid());
+    std::fflush(stdout);
+    _exit(0);
+  }
+  wait(nullptr);
+}
+
+// A file whose bytes are in the store alone: it was written where nothing is buffered.
+void make_stored(const char* name) {
+  const int fd = open_file("../elsewhere");
+  static char bytes[100'000];
+  memset(bytes, name[0], sizeof bytes);
+  say("written", write(fd, bytes, sizeof bytes));
+  close(fd);
+  say("moved", rename("../elsewhere", name));
+}
+
+}  // namespace
+
+// A write of part of a block needs the rest of it, whatever the program may do with the file.
+SCENE(numbers_beside_a_file_for_writing_only) {
+  make_stored("a");
+  make_stored("q");
+  for (const bool by_range : {false, true}) {
+    const int writer = open_file("a", O_WRONLY);
+    say("written", pwrite(writer, "x", 1, 10));
+    if (by_range) {
+      closefrom(writer + 1);
+    } else {
+      for (int fd = writer + 1; fd < 9000; ++fd) close(fd);
+    }
+    const int other = open_file("q");
+    say("which", other);
+    say("written", pwrite(writer, "y", 1, 70'000));
+    say("other", pwrite(other, "z", 1, 0));
+    int there = 0;
+    for (int fd = 4000; fd < 4200; ++fd) there += dup2(other, fd) == fd ? 1 : 0;
+    say("there", there);
+    say("written", pwrite(writer, "w", 1, 20));
+    close(writer);
+    say("stored", fsync(other));
+    say("cut", ftruncate(other, 99'000));
+    closefrom(writer);
+    say_file("a");
+    say_file("q");
+  }
+}
+
+// The lock would go with the first descriptor of its file that the library closes.
+SCENE(numbers_beside_a_locked_file) {
+  make_stored("b");
+  for (const char* locked : {"b", "a"}) {
+    make_stored("a");
+    const int other = open_file(locked, O_WRONLY);
+    say("lock", take_lock(other, F_WRLCK));
+    const int writer = open_file("a", O_WRONLY);
+    say("written", pwrite(writer, "zz", 2, 5000));
+    say("again", pwrite(other, "yy", 2, 70'000));
+    const int next = dup(writer);
+    say("next", next);
+    say_lock(locked);
+    close(next);
+    close(writer);
+    close(other);
+    say_file("a");
+  }
+}
+
+// An exec keeps the locks of the process.
+SCENE(a_lock_that_a_program_inherits) {
+  int ends[2];
+  say("pipe", pipe(ends));
+  std::fflush(stdout);
+  const pid_t locker = fork();
+  if (locker == 0) {
+    say("lock", take_lock(open_file("f", O_WRONLY | O_CREAT), F_WRLCK));
+    std::fflush(stdout);
+    dup2(ends[1], 1);
+    execl("/bin/sh", "sh", "-c", "echo; exec sleep 10", nullptr);
+    _exit(1);
+  }
+  char line = 0;
+  say("runs", read(ends[0], &line, 1));
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  say("asked", fcntl(open_file("f"), F_GETLK, &lock));
+  say("is locked", lock.l_type != F_UNLCK && lock.l_pid == locker);
+  kill(locker, SIGKILL);
+  wait(nullptr);
+}
+
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kLargeBlocks = 3000;
+constexpr off_t kBlockBytes = 64 * 1024;
+std::atomic<bool> is_over{false};
+
+// The larger part of it is not in memory.
+void* read_large(void* wrong) {
+  char bytes[100];
+  unsigned seed = 1;
+  while (!is_over) {
+    const int fd = open_file("large", O_RDONLY);
+    for (int i = 0; i < 1000; ++i) {
+      const auto at = static_cast<off_t>(rand_r(&seed) % (kLargeBlocks - 1)) * kBlockBytes;
+      if (pread(fd, bytes, sizeof bytes, at) != sizeof bytes || bytes[0] != 'l')
+        *static_cast<std::atomic<bool>*>(wrong) = true;
+    }
+    close(fd);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// A number that the library uses may be refused; what another thread reads is right either way.
+SCENE(numbers_that_other_threads_read_from) {
+  const rlimit limit{1024, 1024};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  const int maker = open_file("../elsewhere");
+  static char block[kBlockBytes];
+  memset(block, 'l', sizeof block);
+  for (int i = 0; i < kLargeBlocks; ++i) (void)!write(maker, block, sizeof block);
+  close(maker);
+  say("moved", rename("../elsewhere", "large"));
+  const int zeros = open("/dev/zero", O_RDONLY);
+  std::atomic<bool> is_wrong{false};
+  pthread_t threads[kThreads];
+  for (pthread_t& thread : threads) pthread_create(&thread, nullptr, read_large, &is_wrong);
+  usleep(20'000);
+  for (int round = 0; round < 600; ++round) {
+    for (int fd = 500; fd < 900; ++fd) {
+      if (dup2(zeros, fd) == fd) close(fd);
+    }
+  }
+  is_over = true;
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  say("wrong", is_wrong);
+  say("gone", unlink("large"));
+}
