@@ -102,6 +102,23 @@ SCENE(numbers_beside_a_locked_file) {
   }
 }
 
+// The target of such a call stays what it is.
+SCENE(a_duplicate_that_fails) {
+  const int from = make_file("from", "0123456789");
+  const int other = make_file("to", "0123456789");
+  say("placed", dup2(other, 20));
+  say("closed", close(other));
+  const rlimit limit{10, 4096};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  say("dup2", dup2(from, 20));
+  say("written", write(20, "more", 4));
+  say("dup3", dup3(from, 20, O_CLOEXEC));
+  say("written", write(20, "again", 5));
+  say("from nothing", dup2(999, 20));
+  say("closed", close(20));
+  say_file("to");
+}
+
 // An exec keeps the locks of the process.
 SCENE(a_lock_that_a_program_inherits) {
   int ends[2];
@@ -128,9 +145,31 @@ SCENE(a_lock_that_a_program_inherits) {
 namespace {
 
 constexpr int kThreads = 4;
+int files_of_threads[kThreads];
 constexpr int kLargeBlocks = 3000;
 constexpr off_t kBlockBytes = 64 * 1024;
 std::atomic<bool> is_over{false};
+
+int count_descriptors() {
+  DIR* directory = opendir("/proc/self/fd");
+  int count = 0;
+  while (readdir(directory) != nullptr) ++count;
+  closedir(directory);
+  return count;
+}
+
+void* duplicate_and_close(void* at) {
+  const int fd = *static_cast<int*>(at);
+  auto seed = static_cast<unsigned>(fd);
+  for (int i = 0; i < 5000; ++i) {
+    if (rand_r(&seed) % 3 != 0) {
+      (void)dup2(fd, 60);
+    } else {
+      close(60);
+    }
+  }
+  return nullptr;
+}
 
 // The larger part of it is not in memory.
 void* read_large(void* wrong) {
@@ -149,6 +188,23 @@ void* read_large(void* wrong) {
 }
 
 }  // namespace
+
+// Each of them takes the number from another one, whose file has a descriptor less.
+SCENE(threads_that_duplicate_onto_one_number) {
+  close(make_file("warm", "x"));
+  const int before = count_descriptors();
+  pthread_t threads[kThreads];
+  const char* const names[kThreads] = {"a", "b", "c", "d"};
+  for (int i = 0; i < kThreads; ++i) {
+    files_of_threads[i] = open_file(names[i]);
+    pthread_create(&threads[i], nullptr, duplicate_and_close, &files_of_threads[i]);
+  }
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  close(60);
+  for (const int fd : files_of_threads) say("written", write(fd, "z", 1));
+  for (const int fd : files_of_threads) say("closed", close(fd));
+  say("left", count_descriptors() - before);
+}
 
 // A number that the library uses may be refused; what another thread reads is right either way.
 SCENE(numbers_that_other_threads_read_from) {

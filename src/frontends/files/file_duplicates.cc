@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/file_closing.h"
 #include "frontends/files/unheld_files.h"
 
 namespace cairn {
@@ -17,7 +18,7 @@ void note_inherited_duplicate(int fd, OpenFile* file) {
   }
   CAIRN_DCHECK(fd >= 0 && file->description != nullptr);
   file->descriptors.fetch_add(1, std::memory_order_relaxed);
-  DescriptorTable::set(fd, file);
+  release_displaced(DescriptorTable::set(fd, file), fd);
 }
 
 void note_duplicate(OpenFile& file, int to, bool close_on_exec) {

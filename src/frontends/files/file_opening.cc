@@ -196,7 +196,7 @@ OpenFile* buffer_descriptor(Opened& opened, const StoreStatus& status, ObjectInd
   note_direct_flag(*file);
   take_handling(*actor, *file, handling);
   tell_about(*actor, *file, AccessKind::kOpen);
-  DescriptorTable::set(opened.fd, file);
+  release_displaced(DescriptorTable::set(opened.fd, file), opened.fd);
   return file;
 }
 
