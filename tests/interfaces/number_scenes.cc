@@ -102,6 +102,40 @@ SCENE(numbers_beside_a_locked_file) {
   }
 }
 
+// What the library opens to cut the file, it cannot close before the locks go.
+SCENE(cuts_of_a_locked_file) {
+  const rlimit limit{256, 256};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  for (const int flags : {O_RDWR, O_WRONLY, O_RDONLY}) {
+    const int fd = make_file("f", "0123456789");
+    close(fd);
+    const int locking = open_file("f", flags);
+    say("lock", take_lock(locking, flags == O_RDONLY ? F_RDLCK : F_WRLCK));
+    int cut = 0;
+    for (int i = 0; i < 600; ++i) cut += truncate("f", i % 10) == 0 ? 1 : 0;
+    say("cut", cut);
+    say("mode", chmod("f", 0444));
+    say("cut", truncate("f", 5));
+    say("mode", chmod("f", 0644));
+    say_lock("f");
+    say_file("f");
+    close(locking);
+    closefrom(3);
+  }
+}
+
+SCENE(an_open_that_cuts_a_locked_file) {
+  const int fd = make_file("f", "0123456789");
+  say("lock", take_lock(fd, F_WRLCK));
+  say("cutting", open_file("f", O_RDONLY | O_TRUNC));
+  const int zeros = open("/dev/zero", O_RDONLY);
+  for (int to = zeros + 1; to < zeros + 5; ++to) say("to", dup2(zeros, to));
+  say("closed", close(fd));
+  char bytes[4];
+  for (int to = zeros + 1; to < zeros + 5; ++to) say("read", read(to, bytes, sizeof bytes));
+  say_file("f");
+}
+
 // The target of such a call stays what it is.
 SCENE(a_duplicate_that_fails) {
   const int from = make_file("from", "0123456789");

@@ -94,6 +94,14 @@ bool PosixLocks::is_kept(int fd) {
   return false;
 }
 
+int PosixLocks::kept(ObjectIndex object) {
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (const KeptDescriptor& entry : kept_open) {
+    if (object != ObjectIndex::kNone && entry.object == object) return entry.fd;
+  }
+  return -1;
+}
+
 int PosixLocks::take_kept(ObjectIndex object) {
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   for (KeptDescriptor& entry : kept_open) {

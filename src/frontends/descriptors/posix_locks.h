@@ -30,6 +30,8 @@ class PosixLocks {
   // `object`: kNone if it is not buffered.
   static bool keeps_open(ObjectIndex object, int fd);
   static bool is_kept(int fd);
+  // One of those, which stays as long as the locks do; -1: there is none.
+  static int kept(ObjectIndex object);
   // After drop(): one of the descriptors kept open, which the caller closes; -1: no more.
   static int take_kept(ObjectIndex object);
 };

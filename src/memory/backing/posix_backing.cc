@@ -161,7 +161,7 @@ int PosixBacking::truncate(std::uint64_t size) {
 }
 
 int PosixBacking::truncate_as_called(std::uint64_t size) {
-  if (!is_called_by_name_) return truncate(size);
+  if (!is_called_by_name_.load(std::memory_order_relaxed)) return truncate(size);
   const int error = sys::truncate(DescriptorPath(descriptor_).text, static_cast<off_t>(size));
   // For want of /proc, that is.
   return error == -ENOENT || error == -EACCES ? truncate(size) : error;

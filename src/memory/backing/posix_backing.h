@@ -55,7 +55,9 @@ class PosixBacking final : public Backing {
   void note_shared() { is_shared_.store(true, std::memory_order_relaxed); }
   bool is_shared() const { return is_shared_.load(std::memory_order_relaxed); }
 
-  void called_by_name() { is_called_by_name_ = true; }
+  void called_by_name(bool is_called) {
+    is_called_by_name_.store(is_called, std::memory_order_relaxed);
+  }
   // The descriptor that reads, opened now if need be; -errno.
   int readable_fd();
   // The one that was opened for that; -1: none.
@@ -74,7 +76,7 @@ class PosixBacking final : public Backing {
   static inline constinit ReadingDescriptors reading_{open_to_read, close_after_reading};
 
   int flags_ = O_RDONLY;
-  bool is_called_by_name_ = false;
+  std::atomic<bool> is_called_by_name_{false};
   std::atomic<bool> is_shared_{false};
   std::atomic<int> extra_fd_{-1};
 };
