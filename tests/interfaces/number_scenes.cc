@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,31 @@ SCENE(an_open_that_cuts_a_locked_file) {
   char bytes[4];
   for (int to = zeros + 1; to < zeros + 5; ++to) say("read", read(to, bytes, sizeof bytes));
   say_file("f");
+}
+
+// What the library opened for the child goes with the locks.
+SCENE(a_spawn_that_opens_a_locked_file) {
+  const int fd = make_file("f", "0123456789");
+  say("lock", take_lock(fd, F_WRLCK));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 60, "f", O_RDWR, 0);
+  char name[] = "true";
+  char* const arguments[] = {name, nullptr};
+  char* const environment[] = {nullptr};
+  pid_t child = -1;
+  say("spawned", posix_spawn(&child, "/bin/true", &actions, nullptr, arguments, environment));
+  posix_spawn_file_actions_destroy(&actions);
+  wait(nullptr);
+  say_lock("f");
+  say("closed", close(fd));
+  int ends[2];
+  say("pipe", pipe(ends));
+  say("end", ends[0]);
+  say("written", write(ends[1], "abc", 3));
+  char bytes[3] = {};
+  say("read", read(ends[0], bytes, sizeof bytes));
+  say_bytes("bytes", bytes, sizeof bytes);
 }
 
 // The target of such a call stays what it is.

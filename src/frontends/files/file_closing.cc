@@ -70,7 +70,7 @@ void drop_locks(const OpenFile& file) {
   PosixLocks::drop(object, file.private_fd());
   for (int fd; (fd = PosixLocks::take_kept(object)) >= 0;) {
     PrivateDescriptors::remove(fd);
-    sys::close(fd);
+    close_tracked(fd);  // a spawn opens files of its child as a program does
   }
 }
 
