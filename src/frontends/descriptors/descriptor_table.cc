@@ -46,15 +46,15 @@ void DescriptorTable::thaw() {
 
 void DescriptorTable::begin_child() { has_frozen = false; }
 
-void DescriptorTable::set(int fd, OpenFile* file) {
+OpenFile* DescriptorTable::set(int fd, OpenFile* file) {
   CAIRN_DCHECK(fd >= 0 && fd < kDescriptorsMax && file != nullptr);
   int seen = highest_.load(std::memory_order_relaxed);
   while (seen < fd && !highest_.compare_exchange_weak(seen, fd)) {
   }
   const ChangeGuard guard;
-  if (entry(fd).exchange(file, std::memory_order_acq_rel) == nullptr) {
-    count_.fetch_add(1, std::memory_order_relaxed);
-  }
+  OpenFile* displaced = entry(fd).exchange(file, std::memory_order_acq_rel);
+  if (displaced == nullptr) count_.fetch_add(1, std::memory_order_relaxed);
+  return displaced;
 }
 
 OpenFile* DescriptorTable::take(int fd) {

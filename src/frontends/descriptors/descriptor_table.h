@@ -29,8 +29,9 @@ class DescriptorTable {
     if (static_cast<unsigned>(fd) >= static_cast<unsigned>(kDescriptorsMax)) return nullptr;
     return entry(fd).load(std::memory_order_acquire);
   }
+  // Returns what the entry had before, which no descriptor stands for any more (null: nothing).
   // Requires: 0 <= fd < kDescriptorsMax. Does not count; see OpenFile::descriptors.
-  static void set(int fd, OpenFile* file);
+  [[nodiscard]] static OpenFile* set(int fd, OpenFile* file);
   // Clears the entry and returns what was there.
   static OpenFile* take(int fd);
 

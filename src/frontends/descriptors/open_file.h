@@ -60,8 +60,11 @@ struct OpenFile {
 
   // From here on `fd` is the private descriptor, of the same description.
   void work_on(int fd, int access_mode) {
+    PosixBacking next(fd, access_mode);
+    backing->give_extra_to(next);
     const bool was_shared = backing->is_shared();
     backing = new (backing_storage) PosixBacking(fd, access_mode);
+    next.give_extra_to(*backing);
     if (was_shared) backing->note_shared();
   }
   int private_fd() const { return backing->descriptor(); }

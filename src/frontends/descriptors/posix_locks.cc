@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/process_page.h"
-#include "memory/backing/posix_backing.h"
+#include "frontends/descriptors/private_descriptors.h"
 
 namespace cairn {
 namespace {
@@ -34,7 +34,7 @@ constinit KeptDescriptor kept_open[kKeptOpenMax] = {};  // under ProcessLock::kL
 bool PosixLocks::any() { return locked_count.load(std::memory_order_relaxed) > 0; }
 
 bool PosixLocks::is_locked(ObjectIndex object) {
-  if (!any()) return false;
+  if (object == ObjectIndex::kNone || !any()) return false;
   if (is_overflown.load(std::memory_order_relaxed)) return true;
   for (const auto& entry : locked) {
     if (entry.load(std::memory_order_relaxed) == raw(object)) return true;
@@ -49,7 +49,6 @@ bool PosixLocks::may_pass_exec(ObjectIndex object) {
 void PosixLocks::note(ObjectIndex object) {
   CAIRN_DCHECK(object != ObjectIndex::kNone);
   last_noted_by.store(sys::getpid(), std::memory_order_relaxed);
-  PosixBacking::keep_first_descriptors();
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   std::atomic<std::uint32_t>* free_entry = nullptr;
   for (auto& entry : locked) {
@@ -81,7 +80,8 @@ void PosixLocks::drop(ObjectIndex object, int private_fd) {
 
 bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
   // The child of a vfork has our memory, and descriptors and locks of its own.
-  if (object == ObjectIndex::kNone || !is_locked(object) || is_vfork_child()) return false;
+  if (!is_locked(object) || is_vfork_child()) return false;
+  PrivateDescriptors::add(fd);
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   for (KeptDescriptor& entry : kept_open) {
     if (entry.object != ObjectIndex::kNone) continue;
@@ -98,6 +98,22 @@ void PosixLocks::set_kept_survive_exec(bool survive) {
   for (const KeptDescriptor& entry : kept_open) {
     if (entry.object != ObjectIndex::kNone) sys::fcntl(entry.fd, F_SETFD, survive ? 0 : FD_CLOEXEC);
   }
+}
+
+bool PosixLocks::is_kept(int fd) {
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (const KeptDescriptor& entry : kept_open) {
+    if (entry.object != ObjectIndex::kNone && entry.fd == fd) return true;
+  }
+  return false;
+}
+
+int PosixLocks::kept(ObjectIndex object) {
+  LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
+  for (const KeptDescriptor& entry : kept_open) {
+    if (object != ObjectIndex::kNone && entry.object == object) return entry.fd;
+  }
+  return -1;
 }
 
 int PosixLocks::take_kept(ObjectIndex object) {

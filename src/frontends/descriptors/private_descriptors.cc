@@ -87,33 +87,15 @@ bool PrivateDescriptors::has_files_in_place() {
   return in_place_seen.load(std::memory_order_relaxed);
 }
 
-bool PrivateDescriptors::make_room(int fd) {
-  if (!has_bit(fd)) {
-    Session& session = Session::instance();
-    return !session.owns_descriptor(fd) || session.relocate_descriptor(fd);
-  }
-  OpenFile* owner = nullptr;
-  DescriptorTable::for_each([&](int, OpenFile& file) {
-    if (file.private_fd() == fd || file.twin_fd == fd) owner = &file;
+void update_close_on_exec(OpenFile& file) {
+  if (!PrivateDescriptors::is_private(file.private_fd())) return;
+  bool survives = false;
+  DescriptorTable::for_each([&](int fd, OpenFile& other) {
+    if (&other != &file) return;
+    const int flags = sys::fcntl(fd, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) survives = true;
   });
-  if (owner == nullptr) {  // a leftover: no record works on it
-    remove(fd);
-    return true;
-  }
-  const int flags = sys::fcntl(fd, F_GETFD);
-  const int moved = sys::fcntl(fd, (flags & FD_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, fd + 1);
-  if (moved < 0) return false;
-  CAIRN_DCHECK(moved > fd);
-  add(moved);
-  remove(fd);
-  if (owner->twin_fd == fd) {
-    owner->twin_fd = moved;
-    return true;
-  }
-  const int access_mode = static_cast<int>(owner->flags()) & O_ACCMODE;
-  owner->backing->close_extra();
-  owner->work_on(moved, access_mode);
-  return true;
+  PrivateDescriptors::set_survives_exec(file, survives);
 }
 
 }  // namespace cairn

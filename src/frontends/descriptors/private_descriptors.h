@@ -3,7 +3,7 @@
 // programs use.
 //
 // The application can neither close nor see them: close() of one answers EBADF, and dup2() onto one
-// moves it away.
+// moves it away (number_room.h).
 //
 // Thread safety: any thread.
 #pragma once
@@ -24,12 +24,14 @@ class PrivateDescriptors {
   static void set_survives_exec(const OpenFile& file, bool survives);
   // Whether the descriptor belongs to a backing file or to the session.
   static bool is_private(int fd);
-  // The application wants this number. Returns false when it cannot have it.
-  static bool make_room(int fd);
   // A record works on the application's own descriptor, without a private one: at such a number the
   // kernel finds the file. has_files_in_place() tells whether there has ever been one.
   static void note_file_in_place();
   static bool has_files_in_place();
 };
+
+// After FD_CLOEXEC of a tracked descriptor changed: the private descriptor must survive exec when
+// one of the application's does.
+void update_close_on_exec(OpenFile& file);
 
 }  // namespace cairn

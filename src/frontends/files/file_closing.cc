@@ -15,7 +15,6 @@
 #include "frontends/descriptors/open_file_pool.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
-#include "frontends/files/file_duplicates.h"
 #include "frontends/files/mappings.h"
 #include "frontends/files/transit_holds.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -70,7 +69,10 @@ void drop_private(OpenFile& file, int placeholder) {
 void drop_locks(const OpenFile& file) {
   const ObjectIndex object = file.object;
   PosixLocks::drop(object, file.private_fd());
-  for (int fd; (fd = PosixLocks::take_kept(object)) >= 0;) close_tracked(fd);
+  for (int fd; (fd = PosixLocks::take_kept(object)) >= 0;) {
+    PrivateDescriptors::remove(fd);
+    close_tracked(fd);  // a spawn opens files of its child as a program does
+  }
 }
 
 }  // namespace
@@ -99,24 +101,61 @@ void discard_record(OpenFile& file, int placeholder) {
   OpenFilePool::give_back(&file);
 }
 
+namespace {
+
+struct Counted {
+  bool was_last;  // the record is gone
+  int result;     // of the end of the record
+};
+
+// One of the record's descriptors is gone: the application's at `fd`.
+Counted count_down(OpenFile& file, int fd) {
+  CAIRN_DCHECK(file.descriptors.load(std::memory_order_relaxed) > 0);
+  if (file.descriptors.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return {.was_last = false, .result = 0};
+  const int result = release_record(file);
+  discard_record(file, fd);
+  return {.was_last = true, .result = result};
+}
+
+}  // namespace
+
+void release_held(OpenFile& file) { (void)count_down(file, -1); }
+
+void release_displaced(OpenFile* file, int fd) {
+  if (file == nullptr) return;
+  // The number is another file's by now.
+  if (file->private_fd() == fd) file->work_on(-1, O_RDONLY);
+  if (PosixLocks::is_locked(file->object)) drop_locks(*file);
+  (void)count_down(*file, fd);
+}
+
+bool leave_number(OpenFile& file, int fd) {
+  CAIRN_DCHECK(file.private_fd() == fd);
+  const int access_mode = static_cast<int>(file.flags() & O_ACCMODE);
+  const int moved = PrivateDescriptors::make(fd, true);
+  if (moved >= 0) file.work_on(moved, access_mode);
+  update_close_on_exec(file);
+  return moved >= 0;
+}
+
+void return_to_number(OpenFile& file, int fd) {
+  const int access_mode = static_cast<int>(file.flags() & O_ACCMODE);
+  const int moved = file.private_fd();
+  file.work_on(fd, access_mode);
+  if (PosixLocks::keeps_open(file.object, moved)) return;
+  PrivateDescriptors::remove(moved);
+  sys::close(moved);
+}
+
 int forget_tracked(int fd) {
   OpenFile* file = DescriptorTable::take(fd);
   if (file == nullptr) return -EBADF;
   if (PosixLocks::is_locked(file->object)) drop_locks(*file);
-  CAIRN_DCHECK(file->descriptors.load(std::memory_order_relaxed) > 0);
-  if (file->descriptors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    const int result = release_record(*file);
-    discard_record(*file, fd);
-    return result;
-  }
-  if (file->private_fd() != fd) return 0;
-  // The record works on this real descriptor, which goes away while duplicates stay: the record
-  // gets a private one of its own.
-  const int access_mode = static_cast<int>(file->flags() & O_ACCMODE);
-  const int moved = PrivateDescriptors::make(fd, true);
-  if (moved >= 0) file->work_on(moved, access_mode);
-  update_close_on_exec(*file);
-  return 0;
+  const bool is_in_place = file->private_fd() == fd;
+  const Counted counted = count_down(*file, fd);
+  if (!counted.was_last && is_in_place) (void)leave_number(*file, fd);
+  return counted.result;
 }
 
 int close_tracked(int fd) {
@@ -125,6 +164,11 @@ int close_tracked(int fd) {
     return sys::close(fd);  // another thread was faster: the kernel knows what the number is now
   }
   const int closed = sys::close(fd);
+  // Another thread's dup2() onto the number has come and gone in between.
+  if (__builtin_expect(DescriptorTable::find(fd) != nullptr, 0) &&
+      sys::fcntl(fd, F_GETFD) == -EBADF) {
+    (void)forget_tracked(fd);
+  }
   return result < 0 ? result : closed;
 }
 

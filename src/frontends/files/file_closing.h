@@ -21,6 +21,16 @@ int close_tracked(int fd);
 // stands already.
 int forget_tracked(int fd);
 
+// A record that the caller has counted on (OpenFile::descriptors) without a number of its own.
+void release_held(OpenFile& file);
+// What DescriptorTable had for `fd`, where another file stands already. Null: nothing.
+void release_displaced(OpenFile* file, int fd);
+// The kernel is about to close the real descriptor `fd`, on which the record works: it gets a
+// private one. False when there is no number for it.
+bool leave_number(OpenFile& file, int fd);
+// The kernel has not closed it.
+void return_to_number(OpenFile& file, int fd);
+
 // Ends the process's hold on the description, and with the last hold the description itself.
 int release_record(OpenFile& file);
 // Gives the record back to its pool and closes its private descriptor, unless that is

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 
 #include "base/check.h"
-#include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/files/file_closing.h"
 #include "frontends/files/unheld_files.h"
 
 namespace cairn {
@@ -18,24 +18,13 @@ void note_inherited_duplicate(int fd, OpenFile* file) {
   }
   CAIRN_DCHECK(fd >= 0 && file->description != nullptr);
   file->descriptors.fetch_add(1, std::memory_order_relaxed);
-  DescriptorTable::set(fd, file);
+  release_displaced(DescriptorTable::set(fd, file), fd);
 }
 
 void note_duplicate(OpenFile& file, int to, bool close_on_exec) {
   note_inherited_duplicate(to, &file);
   if (to >= DescriptorTable::limit()) return;
   if (!close_on_exec) PrivateDescriptors::set_survives_exec(file, true);
-}
-
-void update_close_on_exec(OpenFile& file) {
-  if (!PrivateDescriptors::is_private(file.private_fd())) return;
-  bool survives = false;
-  DescriptorTable::for_each([&](int fd, OpenFile& other) {
-    if (&other != &file) return;
-    const int flags = sys::fcntl(fd, F_GETFD);
-    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) survives = true;
-  });
-  PrivateDescriptors::set_survives_exec(file, survives);
 }
 
 }  // namespace cairn

@@ -84,7 +84,7 @@ OpenFile* adopt(int fd, DescriptionIndex index, std::uint32_t generation, RealDe
     leave_untracked(fd, *file);
     return nullptr;
   }
-  DescriptorTable::set(fd, file);
+  release_displaced(DescriptorTable::set(fd, file), fd);
   return file;
 }
 

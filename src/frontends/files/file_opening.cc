@@ -23,6 +23,7 @@
 #include "frontends/files/file_shape.h"
 #include "frontends/files/guard_change.h"
 #include "frontends/files/kernel_files.h"
+#include "frontends/files/named_writer.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/file_handling.h"
@@ -196,7 +197,7 @@ OpenFile* buffer_descriptor(Opened& opened, const StoreStatus& status, ObjectInd
   note_direct_flag(*file);
   take_handling(*actor, *file, handling);
   tell_about(*actor, *file, AccessKind::kOpen);
-  DescriptorTable::set(opened.fd, file);
+  release_displaced(DescriptorTable::set(opened.fd, file), opened.fd);
   return file;
 }
 
@@ -290,12 +291,10 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
 void follow_truncation(OpenFile& file, int fd) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return;
-  const int writable = sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_WRONLY | O_CLOEXEC);
-  if (writable < 0) return;
-  PosixBacking backing(writable, O_WRONLY);
-  (void)truncate_object(ObjectAccess{*actor, file.object, backing, Session::instance()}, 0);
-  backing.close_extra();
-  if (!PosixLocks::keeps_open(file.object, writable)) sys::close(writable);
+  NamedWriter writer(file.object, DescriptorPath(fd).text);
+  if (writer.error() < 0) return;
+  const ObjectAccess access{*actor, file.object, writer.backing(), Session::instance()};
+  (void)truncate_object(access, 0);
 }
 
 // True for an empty file that was made at `since` or later and not touched again: cutting it would

@@ -47,6 +47,7 @@ void keep_inherited_through() {
     if (file.private_fd() != fd) place(fd, file.shared_fd(), file.index, file.generation);
   });
   DescriptorTable::for_each([](int fd, OpenFile& file) {
+    file.backing->close_extra();
     for (const int given : file.real_fds()) {
       if (!PrivateDescriptors::is_private(given)) continue;
       PrivateDescriptors::remove(given);

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/system_call.h"
+#include "frontends/client/other_threads.h"
 #include "frontends/client/session.h"
 #include "frontends/files/kernel_files.h"
 #include "frontends/libc/hook.h"
@@ -30,13 +31,6 @@ bool splits_tables(unsigned long flags) {
   if ((flags & CLONE_THREAD) != 0) return false;
   if ((flags & CLONE_FILES) != 0) return true;
   return (flags & kVfork) == CLONE_VM;
-}
-
-bool has_other_threads() {
-  struct ::statx tasks;
-  constexpr unsigned kLinksOfOne = 3;  // ".", the entry above, and one thread
-  if (sys::statx(AT_FDCWD, "/proc/self/task", 0, STATX_NLINK, &tasks) < 0) return true;
-  return tasks.stx_nlink > kLinksOfOne;
 }
 
 struct Start {

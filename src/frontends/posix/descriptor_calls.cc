@@ -12,6 +12,7 @@
 
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
+#include "frontends/descriptors/number_room.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/files/file_closing.h"
@@ -70,19 +71,41 @@ bool may_be_ours(int fd) {
   return DescriptorTable::any() && is_vfork_child();
 }
 
+namespace {
+
+// dup3() by the kernel, after which the table still has what stood at `to`: a call that fails
+// leaves that alone.
+int put_at(int from, int to, int flags) {
+  OpenFile* there = DescriptorTable::find(to);
+  if (there == nullptr || there->private_fd() != to) return sys::dup3(from, to, flags);
+  const bool has_left = leave_number(*there, to);
+  if (!has_left) (void)forget_tracked(to);
+  const int made = sys::dup3(from, to, flags);
+  if (made < 0 && has_left) return_to_number(*there, to);
+  return made;
+}
+
+}  // namespace
+
 int duplicate_onto(int from, int to, bool close_on_exec) {
+  const int flags = close_on_exec ? O_CLOEXEC : 0;
   OpenFile* file = DescriptorTable::find(from);
-  const bool is_child = is_vfork_child();
-  if (is_child) {
+  if (is_vfork_child()) {
     file = VforkShadow::find(from, file);
-  } else {
-    // The descriptor at `to` is closed only if the kernel will do it.
-    if (sys::fcntl(from, F_GETFD) < 0 || to < 0) return -EBADF;
-    if (PrivateDescriptors::is_private(to) && !PrivateDescriptors::make_room(to)) return -EBUSY;
-    if (DescriptorTable::find(to) != nullptr) forget_tracked(to);
+    const int made = sys::dup3(from, to, flags);
+    if (made >= 0) VforkShadow::note(made, file);
+    return made;
   }
-  const int made = sys::dup3(from, to, close_on_exec ? O_CLOEXEC : 0);
-  if (made >= 0) note_made(file, made, is_child, close_on_exec);
+  // Room is made at `to` only if the kernel will put something there.
+  if (sys::fcntl(from, F_GETFD) < 0 || to < 0) return -EBADF;
+  if (PrivateDescriptors::is_private(to) && !make_room_at(to)) return -EBUSY;
+  const int made = put_at(from, to, flags);
+  if (made < 0) return made;
+  if (file != nullptr) {
+    note_duplicate(*file, made, close_on_exec);
+  } else {
+    release_displaced(DescriptorTable::take(made), made);
+  }
   return made;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/system_call.h"
 #include "frontends/client/session.h"
+#include "frontends/descriptors/reading_descriptor.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/posix/exec_plan.h"
@@ -85,12 +86,14 @@ int start_planned(const ExecTarget& target, const StartMemory& sizes, std::byte*
     return -1;
   }
   if (is_child) VforkShadow::suspend();
+  if (!is_child) set_locked_readers_survive_exec(true);
   int result = start(prepared);
   for (int tries = 0; errno == ETXTBSY && tries < kBusyTries; ++tries) {
     wait_for_service();
     result = start(prepared);
   }
   const int error = errno;
+  if (!is_child) set_locked_readers_survive_exec(false);
   if (is_child) VforkShadow::resume();
   plan.undo();
   errno = error;

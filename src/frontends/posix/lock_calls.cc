@@ -34,7 +34,11 @@ int lock_range(OpenFile& file, int command, struct flock* range) {
   if (range->l_whence == SEEK_CUR || range->l_whence == SEEK_END) absolute.l_whence = SEEK_SET;
   const bool is_posix = command == F_SETLK || command == F_SETLKW;
   const bool is_own = command == F_OFD_SETLK || command == F_OFD_SETLKW;
-  if (is_posix && absolute.l_type != F_UNLCK) PosixLocks::note(file.object);
+  if (is_posix && absolute.l_type != F_UNLCK) {
+    // While the file is locked it cannot be opened for reading without a trace.
+    if (!file.may_read && !PosixLocks::is_locked(file.object)) (void)file.backing->readable_fd();
+    PosixLocks::note(file.object);
+  }
   if (is_own && absolute.l_type != F_UNLCK) file.description->flags.fetch_or(kHasOwnLocks);
   const ErrnoKeeper keeper;
   // Through libc: waiting for a lock is a cancellation point.

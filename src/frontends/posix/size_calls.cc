@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
-#include "frontends/descriptors/posix_locks.h"
 #include "frontends/files/file_shape.h"
+#include "frontends/files/named_writer.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
@@ -29,14 +29,13 @@ constinit RealCall<int(int, off_t, off_t)> posix_fallocate{"posix_fallocate64"};
 
 namespace {
 
-int truncate_through(int fd, off_t size) {
+int truncate_through(PosixBacking& backing, off_t size) {
+  const int fd = backing.descriptor();
   CAIRN_DCHECK(fd >= 0 && size >= 0);
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   StoreStatus status;
   if (actor == nullptr || store_status(fd, &status) < 0) return sys::ftruncate(fd, size);
-  PosixBacking backing(fd, O_WRONLY);
-  backing.called_by_name();
   const ObjectIndex object = open_object(*actor, backing, status, true, &session);
   if (object == ObjectIndex::kNone) return sys::ftruncate(fd, size);
   const ObjectAccess access{*actor, object, backing, session};
@@ -50,8 +49,6 @@ int truncate_through(int fd, off_t size) {
   if (wanted == now) result = sync_object(access, false, nullptr);
   if (result == 0) result = truncate_object(access, wanted);
   (void)close_object(access, true);
-  // Closing any descriptor would drop this process's POSIX locks on the file: truncate() does not.
-  if (!PosixLocks::is_locked(object)) backing.close_extra();
   return result;
 }
 
@@ -76,9 +73,8 @@ bool truncate_by_path(const char* path, off_t size, int* result) {
   if (sys::statx(AT_FDCWD, path, 0, kOverlayMask, &status) < 0) return false;
   const ObjectIndex object = object_of(status);
   if (object == ObjectIndex::kNone) return false;
-  const int fd = sys::openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
-  *result = fd < 0 ? fd : truncate_through(fd, size);
-  if (fd >= 0 && !PosixLocks::keeps_open(object, fd)) sys::close(fd);
+  NamedWriter writer(object, path);
+  *result = writer.error() < 0 ? writer.error() : truncate_through(writer.backing(), size);
   return true;
 }
 

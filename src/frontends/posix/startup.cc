@@ -12,6 +12,7 @@
 #include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/posix_locks.h"
+#include "frontends/descriptors/reading_descriptor.h"
 #include "frontends/files/file_inheritance.h"
 #include "frontends/files/kernel_files.h"
 #include "frontends/libc/hook.h"
@@ -21,6 +22,7 @@
 #include "frontends/posix/process.h"
 #include "frontends/posix/signal_calls.h"
 #include "frontends/stdio/streams.h"
+#include "memory/backing/posix_backing.h"
 #include "memory/backing/size_limit.h"
 
 namespace cairn {
@@ -52,6 +54,7 @@ void start_session() {
   FileHandling::configure(getenv("CAIRN_HANDLING"), run_number);
   session.set_child_handler(take_over_holds);
   session.set_lock_probe(PosixLocks::is_locked);
+  PosixBacking::open_to_read_with({open_to_read, close_after_reading});
   if (pthread_key_create(&thread_exit_key, leave_thread) == 0)
     session.set_thread_handler(watch_thread);
   PathFilter::configure(getenv("CAIRN_BUFFER"), getenv("CAIRN_EXCLUDE"));

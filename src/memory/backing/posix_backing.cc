@@ -50,28 +50,24 @@ bool PosixBacking::is_writable() const {
   return (flags_ & O_ACCMODE) != O_RDONLY && (flags_ & O_APPEND) == 0;
 }
 
+int PosixBacking::open_to_read(int fd) {
+  return sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_RDONLY | O_CLOEXEC);
+}
+
+void PosixBacking::close_after_reading(int fd) { sys::close(fd); }
+
 int PosixBacking::readable_fd() {
   if (descriptor_ < 0) return -EBADF;
   if ((flags_ & O_ACCMODE) != O_WRONLY) return descriptor_;
-  const int known = extra_fd_.load(std::memory_order_acquire);
+  const int known = extra_fd();
   if (known >= 0) return known;
-  const int low = sys::openat(AT_FDCWD, DescriptorPath(descriptor_).text, O_RDONLY | O_CLOEXEC);
-  if (low < 0) return low == -EACCES || low == -EPERM ? -EBADF : low;
-  // The low number stays the application's; a dup lives near the private descriptor.
-  int high = low;
-  if (!keeps_first_.load(std::memory_order_relaxed)) {
-    high = sys::fcntl(low, F_DUPFD_CLOEXEC, descriptor_);
-    if (high < 0) high = sys::fcntl(low, F_DUPFD_CLOEXEC, 3);
-    sys::close(low);
-  }
-  if (high < 0) return high;
-  CAIRN_DCHECK(high != descriptor_);
+  const int made = reading_.open(descriptor_);
+  if (made < 0) return made == -EACCES || made == -EPERM ? -EBADF : made;
+  CAIRN_DCHECK(made != descriptor_);
   int expected = -1;
-  if (!extra_fd_.compare_exchange_strong(expected, high)) {
-    sys::close(high);
-    return expected;
-  }
-  return high;
+  if (extra_fd_.compare_exchange_strong(expected, made)) return made;
+  reading_.close(made);  // another thread was faster
+  return expected;
 }
 
 ssize_t PosixBacking::read(std::uint64_t offset, void* buffer, std::size_t length) {
@@ -165,7 +161,7 @@ int PosixBacking::truncate(std::uint64_t size) {
 }
 
 int PosixBacking::truncate_as_called(std::uint64_t size) {
-  if (!is_called_by_name_) return truncate(size);
+  if (!is_called_by_name_.load(std::memory_order_relaxed)) return truncate(size);
   const int error = sys::truncate(DescriptorPath(descriptor_).text, static_cast<off_t>(size));
   // For want of /proc, that is.
   return error == -ENOENT || error == -EACCES ? truncate(size) : error;
@@ -187,7 +183,7 @@ int PosixBacking::set_mtime(std::int64_t mtime_ns) {
 
 void PosixBacking::close_extra() {
   const int extra = extra_fd_.exchange(-1);
-  if (extra >= 0) sys::close(extra);
+  if (extra >= 0) reading_.close(extra);
 }
 
 }  // namespace cairn

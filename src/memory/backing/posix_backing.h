@@ -3,8 +3,7 @@
 //
 // Thread safety: any thread; the readable descriptor is opened at most once.
 // Ownership: `fd` belongs to the caller; a descriptor opened here for reading is closed by
-// close_extra(). No descriptor of the file is ever closed while the file is open otherwise: closing
-// one would drop the process's POSIX locks on it (fcntl(2)).
+// close_extra(), or goes to another backing with give_extra_to().
 #pragma once
 
 #include <fcntl.h>
@@ -16,6 +15,14 @@
 #include "memory/backing/other_openers.h"
 
 namespace cairn {
+
+// How a process opens and closes the descriptor that reads a file which is open for writing only.
+// In a program it must be at a number that the program does not use, and closing any descriptor of
+// a file drops the process's POSIX locks on it (fcntl(2)).
+struct ReadingDescriptors {
+  int (*open)(int fd);  // of the file behind `fd`; -errno
+  void (*close)(int fd);
+};
 
 class PosixBacking final : public Backing {
  public:
@@ -52,21 +59,28 @@ class PosixBacking final : public Backing {
   void note_shared() { is_shared_.store(true, std::memory_order_relaxed); }
   bool is_shared() const { return is_shared_.load(std::memory_order_relaxed); }
 
-  void called_by_name() { is_called_by_name_ = true; }
+  void called_by_name(bool is_called) {
+    is_called_by_name_.store(is_called, std::memory_order_relaxed);
+  }
+  // The descriptor that reads, opened now if need be; -errno.
+  int readable_fd();
+  // The one that was opened for that; -1: none.
+  int extra_fd() const { return extra_fd_.load(std::memory_order_acquire); }
+  void give_extra_to(PosixBacking& other) { other.extra_fd_ = extra_fd_.exchange(-1); }
   void close_extra();
 
-  // From here on no descriptor that was opened for reading is exchanged for one with a higher
-  // number, because closing the first would drop the POSIX locks that this process has on the file.
-  static void keep_first_descriptors() { keeps_first_.store(true, std::memory_order_relaxed); }
+  // For a process that has rules of its own. Before its first backing.
+  static void open_to_read_with(const ReadingDescriptors& calls) { reading_ = calls; }
 
  private:
-  int readable_fd();
+  static int open_to_read(int fd);
+  static void close_after_reading(int fd);
   void take_flags_back() const;
 
-  static inline std::atomic<bool> keeps_first_{false};
+  static inline constinit ReadingDescriptors reading_{open_to_read, close_after_reading};
 
   int flags_ = O_RDONLY;
-  bool is_called_by_name_ = false;
+  std::atomic<bool> is_called_by_name_{false};
   std::atomic<bool> is_shared_{false};
   std::atomic<int> extra_fd_{-1};
 };

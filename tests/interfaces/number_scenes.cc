@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of the library's own descriptors: the program neither sees nor closes them, and keeps
+// its locks.
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "scene.h"
+
+using namespace scene;
+
+namespace {
+
+int take_lock(int fd, short type) {
+  struct flock lock{};
+  lock.l_type = type;
+  return fcntl(fd, F_SETLK, &lock);
+}
+
+// Whether another process finds the file locked.
+void say_lock(const char* name) {
+  std::fflush(stdout);
+  if (fork() == 0) {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    say("asked", fcntl(open_file(name), F_GETLK, &lock));
+    say("is locked", lock.l_type != F_UNLCK && lock.l_pid == getppid());
+    std::fflush(stdout);
+    _exit(0);
+  }
+  wait(nullptr);
+}
+
+// A file whose bytes are in the store alone: it was written where nothing is buffered.
+void make_stored(const char* name) {
+  const int fd = open_file("../elsewhere");
+  static char bytes[100'000];
+  memset(bytes, name[0], sizeof bytes);
+  say("written", write(fd, bytes, sizeof bytes));
+  close(fd);
+  say("moved", rename("../elsewhere", name));
+}
+
+}  // namespace
+
+// A write of part of a block needs the rest of it, whatever the program may do with the file.
+SCENE(numbers_beside_a_file_for_writing_only) {
+  make_stored("a");
+  make_stored("q");
+  for (const bool by_range : {false, true}) {
+    const int writer = open_file("a", O_WRONLY);
+    say("written", pwrite(writer, "x", 1, 10));
+    if (by_range) {
+      closefrom(writer + 1);
+    } else {
+      for (int fd = writer + 1; fd < 9000; ++fd) close(fd);
+    }
+    const int other = open_file("q");
+    say("which", other);
+    say("written", pwrite(writer, "y", 1, 70'000));
+    say("other", pwrite(other, "z", 1, 0));
+    int there = 0;
+    for (int fd = 4000; fd < 4200; ++fd) there += dup2(other, fd) == fd ? 1 : 0;
+    say("there", there);
+    say("written", pwrite(writer, "w", 1, 20));
+    close(writer);
+    say("stored", fsync(other));
+    say("cut", ftruncate(other, 99'000));
+    closefrom(writer);
+    say_file("a");
+    say_file("q");
+  }
+}
+
+// The lock would go with the first descriptor of its file that the library closes.
+SCENE(numbers_beside_a_locked_file) {
+  make_stored("b");
+  for (const char* locked : {"b", "a"}) {
+    make_stored("a");
+    const int other = open_file(locked, O_WRONLY);
+    say("lock", take_lock(other, F_WRLCK));
+    const int writer = open_file("a", O_WRONLY);
+    say("written", pwrite(writer, "zz", 2, 5000));
+    say("again", pwrite(other, "yy", 2, 70'000));
+    const int next = dup(writer);
+    say("next", next);
+    say_lock(locked);
+    close(next);
+    close(writer);
+    close(other);
+    say_file("a");
+  }
+}
+
+// What the library opens to cut the file, it cannot close before the locks go.
+SCENE(cuts_of_a_locked_file) {
+  const rlimit limit{256, 256};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  for (const int flags : {O_RDWR, O_WRONLY, O_RDONLY}) {
+    const int fd = make_file("f", "0123456789");
+    close(fd);
+    const int locking = open_file("f", flags);
+    say("lock", take_lock(locking, flags == O_RDONLY ? F_RDLCK : F_WRLCK));
+    int cut = 0;
+    for (int i = 0; i < 600; ++i) cut += truncate("f", i % 10) == 0 ? 1 : 0;
+    say("cut", cut);
+    say("mode", chmod("f", 0444));
+    say("cut", truncate("f", 5));
+    say("mode", chmod("f", 0644));
+    say_lock("f");
+    say_file("f");
+    close(locking);
+    closefrom(3);
+  }
+}
+
+SCENE(an_open_that_cuts_a_locked_file) {
+  const int fd = make_file("f", "0123456789");
+  say("lock", take_lock(fd, F_WRLCK));
+  say("cutting", open_file("f", O_RDONLY | O_TRUNC));
+  const int zeros = open("/dev/zero", O_RDONLY);
+  for (int to = zeros + 1; to < zeros + 5; ++to) say("to", dup2(zeros, to));
+  say("closed", close(fd));
+  char bytes[4];
+  for (int to = zeros + 1; to < zeros + 5; ++to) say("read", read(to, bytes, sizeof bytes));
+  say_file("f");
+}
+
+// What the library opened for the child goes with the locks.
+SCENE(a_spawn_that_opens_a_locked_file) {
+  const int fd = make_file("f", "0123456789");
+  say("lock", take_lock(fd, F_WRLCK));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 60, "f", O_RDWR, 0);
+  char name[] = "true";
+  char* const arguments[] = {name, nullptr};
+  char* const environment[] = {nullptr};
+  pid_t child = -1;
+  say("spawned", posix_spawn(&child, "/bin/true", &actions, nullptr, arguments, environment));
+  posix_spawn_file_actions_destroy(&actions);
+  wait(nullptr);
+  say_lock("f");
+  say("closed", close(fd));
+  int ends[2];
+  say("pipe", pipe(ends));
+  say("end", ends[0]);
+  say("written", write(ends[1], "abc", 3));
+  char bytes[3] = {};
+  say("read", read(ends[0], bytes, sizeof bytes));
+  say_bytes("bytes", bytes, sizeof bytes);
+}
+
+// The target of such a call stays what it is.
+SCENE(a_duplicate_that_fails) {
+  const int from = make_file("from", "0123456789");
+  const int other = make_file("to", "0123456789");
+  say("placed", dup2(other, 20));
+  say("closed", close(other));
+  const rlimit limit{10, 4096};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  say("dup2", dup2(from, 20));
+  say("written", write(20, "more", 4));
+  say("dup3", dup3(from, 20, O_CLOEXEC));
+  say("written", write(20, "again", 5));
+  say("from nothing", dup2(999, 20));
+  say("closed", close(20));
+  say_file("to");
+}
+
+// An exec keeps the locks of the process.
+SCENE(a_lock_that_a_program_inherits) {
+  int ends[2];
+  say("pipe", pipe(ends));
+  std::fflush(stdout);
+  const pid_t locker = fork();
+  if (locker == 0) {
+    say("lock", take_lock(open_file("f", O_WRONLY | O_CREAT), F_WRLCK));
+    std::fflush(stdout);
+    dup2(ends[1], 1);
+    execl("/bin/sh", "sh", "-c", "echo; exec sleep 10", nullptr);
+    _exit(1);
+  }
+  char line = 0;
+  say("runs", read(ends[0], &line, 1));
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  say("asked", fcntl(open_file("f"), F_GETLK, &lock));
+  say("is locked", lock.l_type != F_UNLCK && lock.l_pid == locker);
+  kill(locker, SIGKILL);
+  wait(nullptr);
+}
+
+namespace {
+
+constexpr int kThreads = 4;
+int files_of_threads[kThreads];
+constexpr int kLargeBlocks = 3000;
+constexpr off_t kBlockBytes = 64 * 1024;
+std::atomic<bool> is_over{false};
+
+int count_descriptors() {
+  DIR* directory = opendir("/proc/self/fd");
+  int count = 0;
+  while (readdir(directory) != nullptr) ++count;
+  closedir(directory);
+  return count;
+}
+
+void* duplicate_and_close(void* at) {
+  const int fd = *static_cast<int*>(at);
+  auto seed = static_cast<unsigned>(fd);
+  for (int i = 0; i < 5000; ++i) {
+    if (rand_r(&seed) % 3 != 0) {
+      (void)dup2(fd, 60);
+    } else {
+      close(60);
+    }
+  }
+  return nullptr;
+}
+
+// The larger part of it is not in memory.
+void* read_large(void* wrong) {
+  char bytes[100];
+  unsigned seed = 1;
+  while (!is_over) {
+    const int fd = open_file("large", O_RDONLY);
+    for (int i = 0; i < 1000; ++i) {
+      const auto at = static_cast<off_t>(rand_r(&seed) % (kLargeBlocks - 1)) * kBlockBytes;
+      if (pread(fd, bytes, sizeof bytes, at) != sizeof bytes || bytes[0] != 'l')
+        *static_cast<std::atomic<bool>*>(wrong) = true;
+    }
+    close(fd);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// Each of them takes the number from another one, whose file has a descriptor less.
+SCENE(threads_that_duplicate_onto_one_number) {
+  close(make_file("warm", "x"));
+  const int before = count_descriptors();
+  pthread_t threads[kThreads];
+  const char* const names[kThreads] = {"a", "b", "c", "d"};
+  for (int i = 0; i < kThreads; ++i) {
+    files_of_threads[i] = open_file(names[i]);
+    pthread_create(&threads[i], nullptr, duplicate_and_close, &files_of_threads[i]);
+  }
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  close(60);
+  for (const int fd : files_of_threads) say("written", write(fd, "z", 1));
+  for (const int fd : files_of_threads) say("closed", close(fd));
+  say("left", count_descriptors() - before);
+}
+
+// A number that the library uses may be refused; what another thread reads is right either way.
+SCENE(numbers_that_other_threads_read_from) {
+  const rlimit limit{1024, 1024};
+  say("limit", setrlimit(RLIMIT_NOFILE, &limit));
+  const int maker = open_file("../elsewhere");
+  static char block[kBlockBytes];
+  memset(block, 'l', sizeof block);
+  for (int i = 0; i < kLargeBlocks; ++i) (void)!write(maker, block, sizeof block);
+  close(maker);
+  say("moved", rename("../elsewhere", "large"));
+  const int zeros = open("/dev/zero", O_RDONLY);
+  std::atomic<bool> is_wrong{false};
+  pthread_t threads[kThreads];
+  for (pthread_t& thread : threads) pthread_create(&thread, nullptr, read_large, &is_wrong);
+  usleep(20'000);
+  for (int round = 0; round < 600; ++round) {
+    for (int fd = 500; fd < 900; ++fd) {
+      if (dup2(zeros, fd) == fd) close(fd);
+    }
+  }
+  is_over = true;
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  say("wrong", is_wrong);
+  say("gone", unlink("large"));
+}
