@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/process_page.h"
+#include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/private_descriptors.h"
 
 namespace cairn {
@@ -81,7 +82,8 @@ void PosixLocks::drop(ObjectIndex object, int private_fd) {
 bool PosixLocks::keeps_open(ObjectIndex object, int fd) {
   // The child of a vfork has our memory, and descriptors and locks of its own.
   if (!is_locked(object) || is_vfork_child()) return false;
-  PrivateDescriptors::add(fd);
+  // One in the table has a record that works on it, and looks like the program's.
+  if (DescriptorTable::find(fd) == nullptr) PrivateDescriptors::add(fd);
   LocalGuard guard(process_lock(ProcessLock::kLockedObjects));
   for (KeptDescriptor& entry : kept_open) {
     if (entry.object != ObjectIndex::kNone) continue;
