@@ -276,6 +276,45 @@ class RealService(CommandTest):
             self.cairn("down", "--node", "job", check=0)
         self.assertEqual(os.listdir(self.runs), [])
 
+    # Writes before and after its node has gone, to a file that it closes and to one that it leaves open.
+    STAYS = """
+import os, time
+closed, left = (os.open(name, os.O_RDWR | os.O_CREAT, 0o644) for name in ("closed", "left"))
+for file in (closed, left):
+    os.pwrite(file, b"A" * 8192, 0)
+os.fsync(closed)
+open("started", "w").close()
+while not os.path.exists("gone"):
+    time.sleep(0.01)
+for file in (closed, left):
+    assert os.pwrite(file, b"B" * 8192, 8192) == 8192
+os.close(closed)
+os.kill(os.getpid(), 9)
+"""
+
+    def test_a_program_that_outlives_its_node_loses_nothing(self):
+        for how in ("down", "signal"):
+            self.cairn("up", "--name", "job", *self.SMALL, "--trigger", "on-exit", check=0)
+            process = subprocess.Popen([CAIRN, "run", "--node", "job", "--", sys.executable, "-c", self.STAYS],
+                                       cwd=self.work, env=self.environment, stderr=subprocess.DEVNULL)
+            self.addCleanup(process.kill)
+            self.wait_until(lambda: os.path.exists(os.path.join(self.work, "started")), "the program runs")
+            if how == "down":
+                self.cairn("down", "--node", "job", check=0)
+            else:
+                status = json.loads(self.cairn("status", "--node", "job", "--json", check=0).stdout)
+                os.kill(status["service_pid"], signal.SIGTERM)
+            pid_file = os.path.join(self.runs, "job", "node.pid")
+            self.wait_until(lambda: not os.path.exists(pid_file), "the node is gone")
+            with open(os.path.join(self.work, "gone"), "w", encoding="utf-8"):
+                pass
+            process.wait(timeout=60)
+            for name in ("closed", "left"):
+                with open(os.path.join(self.work, name), "rb") as file:
+                    self.assertEqual(file.read(), b"A" * 8192 + b"B" * 8192, f"{name}, {how}")
+            for name in ("closed", "left", "started", "gone"):
+                os.unlink(os.path.join(self.work, name))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)

@@ -2,6 +2,7 @@
 #include "service/control/control_commands.h"
 
 #include "service/control/request_fields.h"
+#include "service/write_back/detachment.h"
 
 namespace cairn::node {
 namespace {
@@ -86,7 +87,7 @@ void ControlCommands::shutdown(ControlPeer& peer, const Json& request) const {
   }
   reply["stopped"] = true;
   // No new dirty data from here on; what a client still has in hand goes to the backing store.
-  parts_.memory.service_board().detached.store(1, std::memory_order_seq_cst);
+  detach_clients(parts_.memory);
   peer.send(reply);
   parts_.stop.request_stop();
 }

@@ -40,6 +40,7 @@
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/descriptor_budget.h"
+#include "service/write_back/detachment.h"
 #include "service/write_back/end_bound.h"
 #include "service/write_back/store_files.h"
 #include "service/write_back/unserved_files.h"
@@ -176,13 +177,16 @@ class Service {
   int leave(bool at_once) {
     clients_.end_offers();
     // No new dirty data from here on: clients that are still there write through.
-    memory_.service_board().detached.store(1, std::memory_order_seq_cst);
-    const int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
+    detach_clients(memory_);
+    int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
     if (status == kExitStarted) directory_.note_stored();
     // A user who has asked twice for the end does not wait for requests under way either.
     std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     attach_.stop();
+    // What a client was about to write or to hand over has come by now.
+    detach_clients(memory_);
+    if (status == kExitStarted && !last_drain_.finish(at_once)) status = kExitUnstored;
     reader_.stop();
     control_.stop();
     requests_.stop();

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node leaves, and its clients may stay: from here on they store themselves what they write.
+//
+// Thread safety: any thread; to be repeated when what came before it has been received and stored:
+// a client may have been between its look and its store.
+#pragma once
+
+#include "memory/tiers/node_memory.h"
+
+namespace cairn::node {
+
+// No client hands a file over any more, and none takes a file for handed over.
+void detach_clients(const NodeMemory& memory);
+
+}  // namespace cairn::node
