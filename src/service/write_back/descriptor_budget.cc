@@ -76,9 +76,11 @@ void DescriptorBudget::measure() {
 bool DescriptorBudget::take_client() { return take_client_and_leave(1); }
 
 bool DescriptorBudget::take_client_of_many() {
-  if (!take_client_and_leave(3)) return false;
+  // Counted first: measure() must not promise the same numbers to somebody else meanwhile.
   to_come_.fetch_add(1);
-  return true;
+  if (take_client_and_leave(3)) return true;
+  to_come_.fetch_sub(1);
+  return false;
 }
 
 void DescriptorBudget::give_back_client_to_come() {
