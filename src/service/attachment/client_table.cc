@@ -97,18 +97,19 @@ bool ClientTable::has_unread_claims() const {
 
 std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::UnservedReason* why) {
   const std::lock_guard lock(mutex_);
-  if (free_slots_.empty()) (void)withdraw_one_offer();
-  if (free_slots_.empty()) {
-    *why = protocol::UnservedReason::kNoSlot;
-    return std::nullopt;
+  if (!free_slots_.empty() && budget_.take_client()) {
+    const std::uint16_t index = free_slots_.front();
+    free_slots_.pop_front();
+    return activate(index, client);
   }
-  if (!budget_.take_client()) {
-    *why = protocol::UnservedReason::kNoNumbers;
-    return std::nullopt;
+  // Who is there goes before those who may come: an offer has a slot and room for descriptors.
+  if (const std::optional<std::uint16_t> offered = offers_.withdraw_one()) {
+    budget_.client_has_come();
+    return activate(*offered, client);
   }
-  const std::uint16_t index = free_slots_.front();
-  free_slots_.pop_front();
-  return activate(index, client);
+  *why = free_slots_.empty() ? protocol::UnservedReason::kNoSlot
+                             : protocol::UnservedReason::kNoNumbers;
+  return std::nullopt;
 }
 
 Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
