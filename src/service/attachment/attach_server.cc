@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "base/check.h"
 #include "service/attachment/memory_notice_file.h"
+#include "service/attachment/welcome_message.h"
 #include "service/process/local_socket.h"
 
 namespace cairn::node {
@@ -26,7 +26,7 @@ using protocol::Type;
 
 // What an epoll event speaks of: the kind in the top byte, a number below.
 constexpr unsigned kKindShift = 56;
-enum class Kind : std::uint64_t { kListener = 1, kStop, kConnection, kProcess };
+enum class Kind : std::uint64_t { kListener = 1, kStop, kConnection, kProcess, kClaims };
 constexpr std::uint64_t token(Kind kind, std::uint64_t number = 0) {
   return static_cast<std::uint64_t>(kind) << kKindShift | number;
 }
@@ -39,6 +39,16 @@ bool add_to_epoll(int epoll, int fd, std::uint64_t data) {
   event.events = EPOLLIN;
   event.data.u64 = data;
   return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void take_wakes(int event) {
+  std::uint64_t wakes = 0;
+  (void)!::read(event, &wakes, sizeof wakes);
+}
+
+void wake(int event) {
+  const std::uint64_t one = 1;
+  (void)!::write(event, &one, sizeof one);
 }
 
 // How long messages of a resting connection may wait. A drain and Flusher::flush_now() wait for
@@ -84,11 +94,14 @@ Status AttachServer::start(const std::string& socket_path) {
   socket_path_ = socket_path;
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_ || !stop_event_ ||
+  claims_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_ || !stop_event_ || !claims_event_ ||
+      !add_to_epoll(epoll_.get(), claims_event_.get(), token(Kind::kClaims)) ||
       !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)) ||
       !add_to_epoll(epoll_.get(), stop_event_.get(), token(Kind::kStop))) {
     return Status::from_errno(errno, "cannot watch for clients");
   }
+  clients_.set_claims_reader([this] { wake(claims_event_.get()); });
   thread_ = std::thread([this] { run(); });
   return Status::ok();
 }
@@ -106,8 +119,8 @@ Status AttachServer::listen_again(const std::string& socket_path) {
 
 void AttachServer::stop() {
   if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  (void)!::write(stop_event_.get(), &one, sizeof one);
+  clients_.set_claims_reader({});
+  wake(stop_event_.get());
   thread_.join();
   // The name goes before the socket: a client that finds a name without a listener takes the
   // service for dead.
@@ -115,15 +128,20 @@ void AttachServer::stop() {
   ::unlink(socket_path_.c_str());
 }
 
+int AttachServer::wait_ms() const {
+  constexpr int kSoonMs = 5;
+  constexpr int kClaimsMs = 50;
+  if (!resting_.empty()) return kRestMs;
+  if (processes_.has_orphans() || lost_.any() || !is_listening_) return kSoonMs;
+  if (has_claims_) return kClaimsMs;
+  return processes_.has_unwatched() ? ProcessWatch::kLookMs : -1;
+}
+
 void AttachServer::run() {
   constexpr int kEventsMax = 64;
   epoll_event events[kEventsMax];
   for (;;) {
-    const bool is_waiting = processes_.has_orphans() || lost_.any() || !is_listening_;
-    const int idle_ms = processes_.has_unwatched() ? ProcessWatch::kLookMs : -1;
-    const int waiting_ms = is_waiting ? 5 : idle_ms;
-    const int timeout_ms = resting_.empty() ? waiting_ms : kRestMs;
-    const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
+    const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, wait_ms());
     // Connections before processes: the last messages of the dead are read before their death is
     // dealt with.
     for (int pass = 0; pass < 2; ++pass) {
@@ -134,7 +152,8 @@ void AttachServer::run() {
         const std::uint64_t number = data & ((std::uint64_t{1} << kKindShift) - 1);
         if (kind == Kind::kStop) return;
         if ((kind == Kind::kProcess) != (pass == 1)) continue;
-        if (kind == Kind::kListener) accept_all();
+        if (kind == Kind::kListener) (void)accept_all();
+        if (kind == Kind::kClaims) take_wakes(claims_event_.get());
         if (kind == Kind::kConnection) serve_connection(number);
         if (kind == Kind::kProcess) processes_.ended(static_cast<pid_t>(number));
       }
@@ -143,6 +162,19 @@ void AttachServer::run() {
     if (processes_.has_unwatched()) processes_.check_unwatched();
     if (lost_.any()) try_lost_again();
     if (!is_listening_ && clients_.descriptors().can_take_connection()) listen(true);
+    read_claims();
+  }
+}
+
+// Whoever holds a slot has greeted before he took it. So a slot is nobody's only when all who have
+// connected are let in and all that they have sent is read; where that cannot be, it waits.
+void AttachServer::read_claims() {
+  for (unsigned round = 0;; ++round) {
+    has_claims_ = clients_.has_claims_to_read();
+    if (!has_claims_ || round == ClientTable::kRoundsOfClaims) return;
+    if (!is_listening_ || !accept_all()) return;
+    serve_silent(std::nullopt);
+    if (clients_.end_claims_round()) events_.on_claims_settled();
   }
 }
 
@@ -154,44 +186,50 @@ void AttachServer::listen(bool wanted) {
     is_listening_ = wanted;
 }
 
-void AttachServer::accept_all() {
+bool AttachServer::accept_all() {
   while (clients_.descriptors().can_take_connection()) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) listen(false);
-      return;
+      const int error = errno;
+      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) listen(false);
+      return error == EAGAIN;
     }
-    Peer peer;
-    if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) continue;
-    const int on = 1;
-    // A vfork child sends over its parent's connection: the kernel names the sender of each
-    // message.
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    const std::uint64_t id = next_connection_++;
-    Connection connection;
-    // A client takes a closed connection for the service's death: one that cannot be watched stays.
-    connection.is_resting = !add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id));
-    if (connection.is_resting) resting_.push_back(id);
-    connection.socket = std::make_shared<UniqueFd>(std::move(socket));
-    connection.pid = peer.pid;
-    connections_.emplace(id, std::move(connection));
-    serve_silent(peer.pid);
-    // Hello is often here already.
-    serve_connection(id);
-    if (connections_.contains(id) && !connections_[id].owner) silent_.push_back(id);
+    accepted(std::move(socket));
   }
   listen(false);
+  return false;
+}
+
+void AttachServer::accepted(UniqueFd socket) {
+  Peer peer;
+  if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) return;
+  const int on = 1;
+  // A vfork child sends over its parent's connection: the kernel names the sender of each
+  // message.
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  const std::uint64_t id = next_connection_++;
+  Connection connection;
+  // A client takes a closed connection for the service's death: one that cannot be watched stays.
+  connection.is_resting = !add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id));
+  if (connection.is_resting) resting_.push_back(id);
+  connection.socket = std::make_shared<UniqueFd>(std::move(socket));
+  connection.pid = peer.pid;
+  connections_.emplace(id, std::move(connection));
+  serve_silent(peer.pid);
+  // Hello is often here already.
+  serve_connection(id);
+  if (connections_.contains(id) && !connections_[id].owner) silent_.push_back(id);
 }
 
 // An image that has taken its slot by itself may be followed by another one at once, whose greeting
 // must be read later. The image has sent its own before the next one connected.
-void AttachServer::serve_silent(pid_t pid) {
+void AttachServer::serve_silent(std::optional<pid_t> pid) {
   std::vector<std::uint64_t> of_process;
   std::erase_if(silent_, [&](std::uint64_t id) {
     const auto found = connections_.find(id);
     const bool is_silent =
         found != connections_.end() && !found->second.owner && !found->second.is_ledger;
-    if (is_silent && found->second.pid == pid) of_process.push_back(id);
+    if (is_silent && (!pid || found->second.pid == *pid)) of_process.push_back(id);
     return !is_silent;
   });
   for (const std::uint64_t id : of_process) serve_connection(id);
@@ -447,35 +485,7 @@ bool AttachServer::take_in(Connection& connection, const ClientInfo& client) {
     return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
   }
   connection.owner = *owner;
-  return send_welcome(connection);
-}
-
-bool AttachServer::send_welcome(const Connection& connection) const {
-  protocol::Welcome welcome;
-  welcome.slot = connection.owner.slot();
-  welcome.generation = connection.owner.generation();
-  welcome.shape = memory_.shape();
-  int fds[1 + kTiersMax];
-  unsigned count = 0;
-  fds[count++] = memory_.control().fd();
-  fds[count++] = memory_.data().fd();
-  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
-    if (welcome.shape.tier_bytes[tier] != 0)
-      fds[count++] = memory_.tier(static_cast<TierId>(tier)).on_device({}).descriptor;
-  }
-  iovec part{&welcome, sizeof welcome};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-  cmsghdr* item = CMSG_FIRSTHDR(&header);
-  item->cmsg_level = SOL_SOCKET;
-  item->cmsg_type = SCM_RIGHTS;
-  item->cmsg_len = CMSG_LEN(sizeof(int) * count);
-  std::memcpy(CMSG_DATA(item), fds, sizeof(int) * count);
-  return ::sendmsg(connection.socket->get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+  return send_welcome(memory_, *owner, connection.socket->get());
 }
 
 void AttachServer::note_foreign(const ForeignProgram& program) {

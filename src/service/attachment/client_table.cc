@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 
@@ -78,7 +79,13 @@ bool ClientTable::withdraw_one_offer() {
 bool ClientTable::withdraw_offers() {
   while (withdraw_one_offer()) {
   }
-  return offers_.taken_count() == 0;
+  return claims_being_read() == 0;
+}
+
+std::size_t ClientTable::claims_being_read() const {
+  const unsigned count = offers_.taken_count();
+  if (count != 0 && wake_claims_reader_) wake_claims_reader_();
+  return count;
 }
 
 std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const SlotClaim& claim) {
@@ -92,7 +99,27 @@ std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const
 
 bool ClientTable::has_unread_claims() const {
   const std::lock_guard lock(mutex_);
+  return claims_being_read() != 0;
+}
+
+std::uint64_t ClientTable::claims_round() const {
+  const std::lock_guard lock(mutex_);
+  return offers_.round();
+}
+
+void ClientTable::set_claims_reader(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_claims_reader_ = std::move(wake);
+}
+
+bool ClientTable::has_claims_to_read() const {
+  const std::lock_guard lock(mutex_);
   return offers_.taken_count() != 0;
+}
+
+bool ClientTable::end_claims_round() {
+  const std::lock_guard lock(mutex_);
+  return offers_.end_round();
 }
 
 std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::UnservedReason* why) {
@@ -213,7 +240,7 @@ std::size_t ClientTable::active_count(std::uint32_t run) const {
 
 std::size_t ClientTable::busy_count() const {
   const std::lock_guard lock(mutex_);
-  return busy_ + offers_.taken_count();
+  return busy_ + claims_being_read();
 }
 
 std::uint64_t ClientTable::attach_count() const {
