@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "service/attachment/memory_notice_file.h"
 #include "service/process/local_socket.h"
 
@@ -121,8 +122,10 @@ void AttachServer::stop() {
   ::unlink(socket_path_.c_str());
 }
 
+// How soon is looked again at what nobody tells of.
+constexpr int kSoonMs = 5;
+
 int AttachServer::wait_ms() const {
-  constexpr int kSoonMs = 5;
   constexpr int kClaimsMs = 50;
   if (!resting_.empty()) return kRestMs;
   if (processes_.has_orphans() || lost_.any() || !is_listening_) return kSoonMs;
@@ -154,7 +157,7 @@ void AttachServer::run() {
     if (processes_.has_orphans()) processes_.check_orphans();
     if (processes_.has_unwatched()) processes_.check_unwatched();
     if (lost_.any()) try_lost_again();
-    if (!is_listening_ && clients_.descriptors().can_take_connection()) listen(true);
+    if (!is_listening_) try_to_listen();
     read_claims();
   }
 }
@@ -179,12 +182,43 @@ void AttachServer::listen(bool wanted) {
     is_listening_ = wanted;
 }
 
+// Claimants have paid for their numbers with the offers.
+bool AttachServer::can_accept() const {
+  return clients_.descriptors().can_take_connection(clients_.has_claims_to_read());
+}
+
+void AttachServer::try_to_listen() {
+  if (monotonic_ns() < listen_at_ns_) return;
+  if (!can_accept()) close_silent();
+  if (can_accept()) listen(true);
+}
+
+// A client greets as soon as it has connected, and who has not greeted owns nothing.
+void AttachServer::close_silent() {
+  constexpr std::int64_t kSilentNanos = 1'000'000'000;
+  serve_silent(std::nullopt);
+  const std::int64_t now = monotonic_ns();
+  for (const std::uint64_t id : std::exchange(silent_, {})) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || found->second.owner || found->second.is_ledger) continue;
+    if (now - found->second.accepted_ns < kSilentNanos || can_accept()) {
+      silent_.push_back(id);
+    } else {
+      close_connection(id);
+    }
+  }
+}
+
 bool AttachServer::accept_all() {
-  while (clients_.descriptors().can_take_connection()) {
+  while (can_accept()) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       const int error = errno;
-      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) listen(false);
+      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+        // The numbers that are free here say nothing of what the machine lacks.
+        listen_at_ns_ = monotonic_ns() + kSoonMs * std::int64_t{1'000'000};
+        listen(false);
+      }
       return error == EAGAIN;
     }
     accepted(std::move(socket));
@@ -207,6 +241,7 @@ void AttachServer::accepted(UniqueFd socket) {
   if (connection.is_resting) resting_.push_back(id);
   connection.socket = std::make_shared<UniqueFd>(std::move(socket));
   connection.pid = peer.pid;
+  connection.accepted_ns = monotonic_ns();
   connections_.emplace(id, std::move(connection));
   serve_silent(peer.pid);
   // Hello is often here already.

@@ -52,6 +52,7 @@ class AttachServer {
     // It has just sent descriptors and will send more: it is looked at now and then instead of
     // waking this thread for each one, which costs the sender more than the message.
     bool is_resting = false;
+    std::int64_t accepted_ns = 0;
     bool is_ledger = false;  // the connection's number names its ledger
     bool has_erred = false;  // it has sent what cannot be understood, and the log says so
   };
@@ -62,8 +63,12 @@ class AttachServer {
   void accepted(UniqueFd socket);
   // Reads the greetings of slots that have been taken by now.
   void read_claims();
+  bool can_accept() const;
   // Out of descriptors, connections wait in the listener's queue until there are enough again.
   void listen(bool wanted);
+  void try_to_listen();
+  // The numbers of those who have said nothing for long go to those who wait.
+  void close_silent();
   void serve_connection(std::uint64_t id);
   // Connections that have said nothing yet: all, or those of the process.
   void serve_silent(std::optional<pid_t> pid);
@@ -105,6 +110,7 @@ class AttachServer {
   UniqueFd listener_;
   std::string socket_path_;
   bool is_listening_ = true;
+  std::int64_t listen_at_ns_ = 0;  // not before
   UniqueFd epoll_;
   UniqueFd stop_event_;
   UniqueFd claims_event_;    // somebody waits until greetings are read
