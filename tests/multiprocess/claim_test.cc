@@ -161,6 +161,7 @@ TEST_F(Claim, StrayStoresCostOffersAndNothingElse) {
               return patient.attach(node_.client_socket()) ? 0 : 2;
             }),
             0);
+  EXPECT_TRUE(node_.wait_until_reaped(0, 2)) << "no greeting will come: nobody is waited for";
   EXPECT_EQ(node_.shut_down(), 0);
 }
 

@@ -34,6 +34,9 @@ class AttachEvents {
   virtual void on_unserved(Asker asker) = 0;
   virtual void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                                const protocol::UnservedMessage& told) = 0;
+  // A slot that was waited for turns out to be nobody's: those who wait until nobody is attached
+  // look again.
+  virtual void on_claims_settled() = 0;
   // A ledger of the unserved is over.
   virtual void on_ledger_over() = 0;
   virtual void log(const std::string& text) = 0;

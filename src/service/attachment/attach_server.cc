@@ -9,36 +9,40 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "service/attachment/memory_notice_file.h"
 #include "service/process/local_socket.h"
 
 namespace cairn::node {
 namespace {
 
-using protocol::Type;
-
 // What an epoll event speaks of: the kind in the top byte, a number below.
 constexpr unsigned kKindShift = 56;
-enum class Kind : std::uint64_t { kListener = 1, kStop, kConnection, kProcess };
+enum class Kind : std::uint64_t { kListener = 1, kStop, kConnection, kProcess, kClaims };
 constexpr std::uint64_t token(Kind kind, std::uint64_t number = 0) {
   return static_cast<std::uint64_t>(kind) << kKindShift | number;
 }
-
-constexpr message::Malformed kTooEarly{"a message before its greeting"};
-constexpr message::Malformed kOneWay{"a request on a connection of another kind"};
 
 bool add_to_epoll(int epoll, int fd, std::uint64_t data) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = data;
   return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void take_wakes(int event) {
+  std::uint64_t wakes = 0;
+  (void)!::read(event, &wakes, sizeof wakes);
+}
+
+void wake(int event) {
+  const std::uint64_t one = 1;
+  (void)!::write(event, &one, sizeof one);
 }
 
 // How long messages of a resting connection may wait. A drain and Flusher::flush_now() wait for
@@ -84,11 +88,14 @@ Status AttachServer::start(const std::string& socket_path) {
   socket_path_ = socket_path;
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_ || !stop_event_ ||
+  claims_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_ || !stop_event_ || !claims_event_ ||
+      !add_to_epoll(epoll_.get(), claims_event_.get(), token(Kind::kClaims)) ||
       !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)) ||
       !add_to_epoll(epoll_.get(), stop_event_.get(), token(Kind::kStop))) {
     return Status::from_errno(errno, "cannot watch for clients");
   }
+  clients_.set_claims_reader([this] { wake(claims_event_.get()); });
   thread_ = std::thread([this] { run(); });
   return Status::ok();
 }
@@ -106,8 +113,8 @@ Status AttachServer::listen_again(const std::string& socket_path) {
 
 void AttachServer::stop() {
   if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  (void)!::write(stop_event_.get(), &one, sizeof one);
+  clients_.set_claims_reader({});
+  wake(stop_event_.get());
   thread_.join();
   // The name goes before the socket: a client that finds a name without a listener takes the
   // service for dead.
@@ -115,15 +122,22 @@ void AttachServer::stop() {
   ::unlink(socket_path_.c_str());
 }
 
+// How soon is looked again at what nobody tells of.
+constexpr int kSoonMs = 5;
+
+int AttachServer::wait_ms() const {
+  constexpr int kClaimsMs = 50;
+  if (!resting_.empty()) return kRestMs;
+  if (processes_.has_orphans() || lost_.any() || !is_listening_) return kSoonMs;
+  if (has_claims_) return kClaimsMs;
+  return processes_.has_unwatched() ? ProcessWatch::kLookMs : -1;
+}
+
 void AttachServer::run() {
   constexpr int kEventsMax = 64;
   epoll_event events[kEventsMax];
   for (;;) {
-    const bool is_waiting = processes_.has_orphans() || lost_.any() || !is_listening_;
-    const int idle_ms = processes_.has_unwatched() ? ProcessWatch::kLookMs : -1;
-    const int waiting_ms = is_waiting ? 5 : idle_ms;
-    const int timeout_ms = resting_.empty() ? waiting_ms : kRestMs;
-    const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, timeout_ms);
+    const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, wait_ms());
     // Connections before processes: the last messages of the dead are read before their death is
     // dealt with.
     for (int pass = 0; pass < 2; ++pass) {
@@ -134,7 +148,8 @@ void AttachServer::run() {
         const std::uint64_t number = data & ((std::uint64_t{1} << kKindShift) - 1);
         if (kind == Kind::kStop) return;
         if ((kind == Kind::kProcess) != (pass == 1)) continue;
-        if (kind == Kind::kListener) accept_all();
+        if (kind == Kind::kListener) (void)accept_all();
+        if (kind == Kind::kClaims) take_wakes(claims_event_.get());
         if (kind == Kind::kConnection) serve_connection(number);
         if (kind == Kind::kProcess) processes_.ended(static_cast<pid_t>(number));
       }
@@ -142,7 +157,20 @@ void AttachServer::run() {
     if (processes_.has_orphans()) processes_.check_orphans();
     if (processes_.has_unwatched()) processes_.check_unwatched();
     if (lost_.any()) try_lost_again();
-    if (!is_listening_ && clients_.descriptors().can_take_connection()) listen(true);
+    if (!is_listening_) try_to_listen();
+    read_claims();
+  }
+}
+
+// Whoever holds a slot has greeted before he took it. So a slot is nobody's only when all who have
+// connected are let in and all that they have sent is read; where that cannot be, it waits.
+void AttachServer::read_claims() {
+  for (unsigned round = 0;; ++round) {
+    has_claims_ = clients_.has_claims_to_read();
+    if (!has_claims_ || round == ClientTable::kRoundsOfClaims) return;
+    if (!is_listening_ || !accept_all()) return;
+    serve_silent(std::nullopt);
+    if (clients_.end_claims_round()) events_.on_claims_settled();
   }
 }
 
@@ -154,44 +182,82 @@ void AttachServer::listen(bool wanted) {
     is_listening_ = wanted;
 }
 
-void AttachServer::accept_all() {
-  while (clients_.descriptors().can_take_connection()) {
+// Claimants have paid for their numbers with the offers.
+bool AttachServer::can_accept() const {
+  return clients_.descriptors().can_take_connection(clients_.has_claims_to_read());
+}
+
+void AttachServer::try_to_listen() {
+  if (monotonic_ns() < listen_at_ns_) return;
+  if (!can_accept()) close_silent();
+  if (can_accept()) listen(true);
+}
+
+// A client greets as soon as it has connected, and who has not greeted owns nothing.
+void AttachServer::close_silent() {
+  constexpr std::int64_t kSilentNanos = 1'000'000'000;
+  serve_silent(std::nullopt);
+  const std::int64_t now = monotonic_ns();
+  for (const std::uint64_t id : std::exchange(silent_, {})) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || found->second.owner || found->second.is_ledger) continue;
+    if (now - found->second.accepted_ns < kSilentNanos || can_accept()) {
+      silent_.push_back(id);
+    } else {
+      close_connection(id);
+    }
+  }
+}
+
+bool AttachServer::accept_all() {
+  while (can_accept()) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) listen(false);
-      return;
+      const int error = errno;
+      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+        // The numbers that are free here say nothing of what the machine lacks.
+        listen_at_ns_ = monotonic_ns() + kSoonMs * std::int64_t{1'000'000};
+        listen(false);
+      }
+      return error == EAGAIN;
     }
-    Peer peer;
-    if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) continue;
-    const int on = 1;
-    // A vfork child sends over its parent's connection: the kernel names the sender of each
-    // message.
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    const std::uint64_t id = next_connection_++;
-    Connection connection;
-    // A client takes a closed connection for the service's death: one that cannot be watched stays.
-    connection.is_resting = !add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id));
-    if (connection.is_resting) resting_.push_back(id);
-    connection.socket = std::make_shared<UniqueFd>(std::move(socket));
-    connection.pid = peer.pid;
-    connections_.emplace(id, std::move(connection));
-    serve_silent(peer.pid);
-    // Hello is often here already.
-    serve_connection(id);
-    if (connections_.contains(id) && !connections_[id].owner) silent_.push_back(id);
+    accepted(std::move(socket));
   }
   listen(false);
+  return false;
+}
+
+void AttachServer::accepted(UniqueFd socket) {
+  Peer peer;
+  if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) return;
+  const int on = 1;
+  // A vfork child sends over its parent's connection: the kernel names the sender of each
+  // message.
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  const std::uint64_t id = next_connection_++;
+  Connection connection;
+  // A client takes a closed connection for the service's death: one that cannot be watched stays.
+  connection.is_resting = !add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id));
+  if (connection.is_resting) resting_.push_back(id);
+  connection.socket = std::make_shared<UniqueFd>(std::move(socket));
+  connection.pid = peer.pid;
+  connection.accepted_ns = monotonic_ns();
+  connections_.emplace(id, std::move(connection));
+  serve_silent(peer.pid);
+  // Hello is often here already.
+  serve_connection(id);
+  if (connections_.contains(id) && !connections_[id].owner) silent_.push_back(id);
 }
 
 // An image that has taken its slot by itself may be followed by another one at once, whose greeting
 // must be read later. The image has sent its own before the next one connected.
-void AttachServer::serve_silent(pid_t pid) {
+void AttachServer::serve_silent(std::optional<pid_t> pid) {
   std::vector<std::uint64_t> of_process;
   std::erase_if(silent_, [&](std::uint64_t id) {
     const auto found = connections_.find(id);
     const bool is_silent =
         found != connections_.end() && !found->second.owner && !found->second.is_ledger;
-    if (is_silent && found->second.pid == pid) of_process.push_back(id);
+    if (is_silent && (!pid || found->second.pid == *pid)) of_process.push_back(id);
     return !is_silent;
   });
   for (const std::uint64_t id : of_process) serve_connection(id);
@@ -256,233 +322,6 @@ bool AttachServer::handle(std::uint64_t id, Connection& connection, ClientMessag
   return std::visit(
       [&](auto&& each) { return act(id, connection, std::forward<decltype(each)>(each)); },
       std::move(message));
-}
-
-bool AttachServer::act(std::uint64_t, Connection& connection, message::Malformed what) {
-  if (!connection.has_erred) {
-    events_.log("process " + std::to_string(connection.pid) + " has sent " + what.reason +
-                ": left out, as all that follows of this kind");
-    connection.has_erred = true;
-  }
-  if (connection.owner || connection.is_ledger) return true;
-  if (what.is_of_another_version) {
-    return refuse(connection, UnservedReason::kOtherVersion,
-                  "this node runs Cairn " CAIRN_VERSION
-                  ", the program was started with another version");
-  }
-  return refuse(connection, UnservedReason::kFailed,
-                std::string("the node does not understand ") + what.reason);
-}
-
-bool AttachServer::act(std::uint64_t, Connection& connection, message::Hello hello) {
-  return welcome(connection, hello);
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Discarded discarded) {
-  if (!connection.owner) return act(id, connection, kTooEarly);
-  events_.on_discarded(discarded.object);
-  return true;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Inherited) {
-  if (!connection.owner && !connection.is_ledger) return act(id, connection, kTooEarly);
-  processes_.inherited(connection.pid, connection.is_ledger);
-  return true;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreign foreign) {
-  if (!connection.owner) return act(id, connection, kTooEarly);
-  note_foreign(ForeignProgram{foreign.sender, connection.run, std::move(foreign.command),
-                              std::move(foreign.reason)});
-  return true;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
-  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), flush);
-  return false;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
-  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), sync);
-  return false;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
-  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), meet);
-  return false;
-}
-
-bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {
-  if (!connection.owner || !processes_.decline(connection.pid, connection.owner))
-    return connection.is_ledger;
-  connection.owner = Owner();
-  return false;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenOver taken) {
-  if (!connection.is_ledger) return act(id, connection, kTooEarly);
-  if (unserved_.taken_over(id, taken.sender)) events_.on_ledger_over();
-  return true;
-}
-
-// A ledger costs one number, its connection's: its end tells of the end of all its holders. Without
-// room for that, the files go into the node's own ledger, which is never over.
-LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run) {
-  CAIRN_CHECK(!connection.owner);
-  CAIRN_CHECK(id != UnservedFiles::kOfNode);
-  connection.run = run;
-  if (connection.is_ledger) return id;
-  std::optional<FileRoom> room = clients_.descriptors().take_one();
-  if (!room) return UnservedFiles::kOfNode;
-  connection.room = std::move(*room);
-  connection.is_ledger = true;
-  unserved_.begin(id, connection.pid);
-  return id;
-}
-
-SharedFd AttachServer::answer_to(std::uint64_t id, Connection& connection, LedgerId ledger) {
-  return ledger == UnservedFiles::kOfNode ? give_away(id, connection) : connection.socket;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserved unserved) {
-  if (connection.owner) return act(id, connection, kOneWay);
-  const LedgerId ledger = ledger_of(id, connection, unserved.run);
-  clients_.note_foreign(ForeignProgram{unserved.sender, unserved.run, std::move(unserved.command),
-                                       text_of(unserved.reason)});
-  const bool is_watched = ledger != UnservedFiles::kOfNode && unserved.sender == connection.pid;
-  if (!is_watched && !processes_.notice_end_of(unserved.sender, std::nullopt))
-    processes_.ended(unserved.sender);
-  events_.on_unserved(Asker(answer_to(id, connection, ledger)));
-  return ledger != UnservedFiles::kOfNode;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepThrough keep) {
-  if (connection.owner) return act(id, connection, kOneWay);
-  if (!keep.file) {
-    // There was no number for it. This connection's is free for the next try, unless files depend
-    // on it.
-    Asker(connection.socket).answer(-EAGAIN);
-    return connection.is_ledger;
-  }
-  const LedgerId ledger = ledger_of(id, connection, keep.told.run);
-  events_.on_keep_through(Asker(answer_to(id, connection, ledger)), ledger, std::move(keep.file),
-                          keep.told);
-  return ledger != UnservedFiles::kOfNode;
-}
-
-SharedFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
-  CAIRN_CHECK(connection.socket != nullptr);
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
-  SharedFd socket = std::move(connection.socket);
-  connections_.erase(id);
-  return socket;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given) {
-  if (!connection.owner) return act(id, connection, kTooEarly);
-  UniqueFd fd = std::move(given.descriptor);
-  if (fd && given.is_lent) fd = with_own_description(std::move(fd));
-  // Only now: the sender may be waiting until what it has lent is closed.
-  FileRoom room = clients_.descriptors().received(connection.owner.slot());
-  if (fd && files_.insert(given.object, std::move(fd), std::move(room), connection.run)) {
-    events_.on_descriptor(given.object);
-    ++descriptors_received_;
-    rest(id, connection);
-    return true;
-  }
-  events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
-              " has not arrived, or is not of its file");
-  lost_.add(LostDescriptor{given.object, connection.owner, given.sender, connection.pid,
-                           given.number, connection.run});
-  room = FileRoom();
-  try_lost_again();
-  return true;
-}
-
-void AttachServer::try_lost_again() {
-  lost_.try_again([this](ObjectIndex object) { events_.on_descriptor(object); });
-}
-
-bool AttachServer::refuse(const Connection& connection, UnservedReason code,
-                          const std::string& reason) const {
-  protocol::Refused refused;
-  refused.code = code;
-  refused.header.type = Type::kRefused;
-  std::snprintf(refused.reason, sizeof refused.reason, "%s", reason.c_str());
-  (void)!::send(connection.socket->get(), &refused, sizeof refused, MSG_NOSIGNAL | MSG_DONTWAIT);
-  return false;
-}
-
-bool AttachServer::welcome(Connection& connection, const message::Hello& hello) {
-  if (connection.owner || connection.is_ledger)
-    return act(0, connection, message::Malformed{"a second greeting"});
-  if (hello.layout_version != kLayoutVersion) {
-    return refuse(
-        connection, UnservedReason::kOtherVersion,
-        "the node's memory has another layout: restart the node with this version of Cairn");
-  }
-  processes_.image_replaced(connection.pid);
-  ClientInfo client;
-  client.pid = connection.pid;
-  client.run = hello.run;
-  client.command = hello.command;
-  connection.run = hello.run;
-  const auto claimed = clients_.attach_claimed(client, hello.claim);
-  if (!claimed) return take_in(connection, client);
-  connection.owner = *claimed;
-  processes_.attach_claimed(connection.pid, *claimed, connection.socket->get());
-  return true;
-}
-
-bool AttachServer::take_in(Connection& connection, const ClientInfo& client) {
-  UnservedReason why = UnservedReason::kNone;
-  const std::optional<Owner> owner = clients_.attach(client, &why);
-  if (!owner) return refuse(connection, why, text_of(why));
-  // After it has been let in: a process that is refused costs no number.
-  if (!processes_.attach(connection.pid, *owner)) {
-    events_.on_departure(clients_.declare_dead(owner->slot()), AttachEvents::Departure::kDied);
-    return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
-  }
-  connection.owner = *owner;
-  return send_welcome(connection);
-}
-
-bool AttachServer::send_welcome(const Connection& connection) const {
-  protocol::Welcome welcome;
-  welcome.slot = connection.owner.slot();
-  welcome.generation = connection.owner.generation();
-  welcome.shape = memory_.shape();
-  int fds[1 + kTiersMax];
-  unsigned count = 0;
-  fds[count++] = memory_.control().fd();
-  fds[count++] = memory_.data().fd();
-  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
-    if (welcome.shape.tier_bytes[tier] != 0)
-      fds[count++] = memory_.tier(static_cast<TierId>(tier)).on_device({}).descriptor;
-  }
-  iovec part{&welcome, sizeof welcome};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-  cmsghdr* item = CMSG_FIRSTHDR(&header);
-  item->cmsg_level = SOL_SOCKET;
-  item->cmsg_type = SCM_RIGHTS;
-  item->cmsg_len = CMSG_LEN(sizeof(int) * count);
-  std::memcpy(CMSG_DATA(item), fds, sizeof(int) * count);
-  return ::sendmsg(connection.socket->get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
-}
-
-void AttachServer::note_foreign(const ForeignProgram& program) {
-  events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) +
-              "): " + program.reason);
-  if (processes_.notice_end_of(program.pid, clients_.descriptors().take_one()))
-    clients_.note_foreign(program);
 }
 
 }  // namespace cairn::node

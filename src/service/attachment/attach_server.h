@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -51,16 +52,26 @@ class AttachServer {
     // It has just sent descriptors and will send more: it is looked at now and then instead of
     // waking this thread for each one, which costs the sender more than the message.
     bool is_resting = false;
+    std::int64_t accepted_ns = 0;
     bool is_ledger = false;  // the connection's number names its ledger
     bool has_erred = false;  // it has sent what cannot be understood, and the log says so
   };
   void run();
-  void accept_all();
+  int wait_ms() const;
+  // False unless everybody who has connected was let in.
+  bool accept_all();
+  void accepted(UniqueFd socket);
+  // Reads the greetings of slots that have been taken by now.
+  void read_claims();
+  bool can_accept() const;
   // Out of descriptors, connections wait in the listener's queue until there are enough again.
   void listen(bool wanted);
+  void try_to_listen();
+  // The numbers of those who have said nothing for long go to those who wait.
+  void close_silent();
   void serve_connection(std::uint64_t id);
-  // Earlier connections of the process that have said nothing yet.
-  void serve_silent(pid_t pid);
+  // Connections that have said nothing yet: all, or those of the process.
+  void serve_silent(std::optional<pid_t> pid);
   void rest(std::uint64_t id, Connection& connection);
   void serve_resting();
   bool handle(std::uint64_t id, Connection& connection, ClientMessage message);
@@ -87,7 +98,6 @@ class AttachServer {
   // Where the answer to a question for `ledger` is sent. The connection of none goes with it.
   SharedFd answer_to(std::uint64_t id, Connection& connection, LedgerId ledger);
   void close_connection(std::uint64_t id);
-  bool send_welcome(const Connection& connection) const;
   // The connection leaves the thread's care.
   SharedFd give_away(std::uint64_t id, Connection& connection);
   void note_foreign(const ForeignProgram& program);
@@ -100,8 +110,11 @@ class AttachServer {
   UniqueFd listener_;
   std::string socket_path_;
   bool is_listening_ = true;
+  std::int64_t listen_at_ns_ = 0;  // not before
   UniqueFd epoll_;
   UniqueFd stop_event_;
+  UniqueFd claims_event_;    // somebody waits until greetings are read
+  bool has_claims_ = false;  // that are to be read still
   std::thread thread_;
   std::uint64_t next_connection_ = 1;
   std::unordered_map<std::uint64_t, Connection> connections_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 
@@ -78,7 +79,13 @@ bool ClientTable::withdraw_one_offer() {
 bool ClientTable::withdraw_offers() {
   while (withdraw_one_offer()) {
   }
-  return offers_.taken_count() == 0;
+  return claims_being_read() == 0;
+}
+
+std::size_t ClientTable::claims_being_read() const {
+  const unsigned count = offers_.taken_count();
+  if (count != 0 && wake_claims_reader_) wake_claims_reader_();
+  return count;
 }
 
 std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const SlotClaim& claim) {
@@ -92,23 +99,44 @@ std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const
 
 bool ClientTable::has_unread_claims() const {
   const std::lock_guard lock(mutex_);
+  return claims_being_read() != 0;
+}
+
+std::uint64_t ClientTable::claims_round() const {
+  const std::lock_guard lock(mutex_);
+  return offers_.round();
+}
+
+void ClientTable::set_claims_reader(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_claims_reader_ = std::move(wake);
+}
+
+bool ClientTable::has_claims_to_read() const {
+  const std::lock_guard lock(mutex_);
   return offers_.taken_count() != 0;
+}
+
+bool ClientTable::end_claims_round() {
+  const std::lock_guard lock(mutex_);
+  return offers_.end_round();
 }
 
 std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::UnservedReason* why) {
   const std::lock_guard lock(mutex_);
-  if (free_slots_.empty()) (void)withdraw_one_offer();
-  if (free_slots_.empty()) {
-    *why = protocol::UnservedReason::kNoSlot;
-    return std::nullopt;
+  if (!free_slots_.empty() && budget_.take_client()) {
+    const std::uint16_t index = free_slots_.front();
+    free_slots_.pop_front();
+    return activate(index, client);
   }
-  if (!budget_.take_client()) {
-    *why = protocol::UnservedReason::kNoNumbers;
-    return std::nullopt;
+  // Who is there goes before those who may come: an offer has a slot and room for descriptors.
+  if (const std::optional<std::uint16_t> offered = offers_.withdraw_one()) {
+    budget_.client_has_come();
+    return activate(*offered, client);
   }
-  const std::uint16_t index = free_slots_.front();
-  free_slots_.pop_front();
-  return activate(index, client);
+  *why = free_slots_.empty() ? protocol::UnservedReason::kNoSlot
+                             : protocol::UnservedReason::kNoNumbers;
+  return std::nullopt;
 }
 
 Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
@@ -212,7 +240,7 @@ std::size_t ClientTable::active_count(std::uint32_t run) const {
 
 std::size_t ClientTable::busy_count() const {
   const std::lock_guard lock(mutex_);
-  return busy_ + offers_.taken_count();
+  return busy_ + claims_being_read();
 }
 
 std::uint64_t ClientTable::attach_count() const {

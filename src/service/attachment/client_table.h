@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -62,8 +63,19 @@ class ClientTable {
   // A process that has taken an offered slot by itself: its owner, or nothing when the slot is not
   // the process's. The room of its descriptors was taken with the offer, so nothing can refuse it.
   std::optional<Owner> attach_claimed(const ClientInfo& client, const SlotClaim& claim);
-  // Whether slots have been taken whose greetings are to be read still.
+  // Whether slots have been taken whose greetings are to be read still. Whoever finds some has
+  // them read: the reader of greetings is woken.
   bool has_unread_claims() const;
+  // Advances while there are such slots. The greetings of all slots that were taken before one look
+  // have been read when this is larger by kRoundsOfClaims.
+  static constexpr std::uint64_t kRoundsOfClaims = SlotOffers::kRoundsOfStray;
+  std::uint64_t claims_round() const;
+  // For the reader of greetings: `wake` is called with the table's lock held. has_claims_to_read()
+  // wakes nobody. After a round (SlotOffers), end_claims_round() returns whether there is a slot
+  // less to wait for.
+  void set_claims_reader(std::function<void()> wake);
+  bool has_claims_to_read() const;
+  bool end_claims_round();
 
   // A slot for a process, or nothing when all are in use, or too few descriptors are left: `*why`.
   std::optional<Owner> attach(const ClientInfo& client, protocol::UnservedReason* why);
@@ -119,6 +131,8 @@ class ClientTable {
   bool withdraw_one_offer();
   // False when one has been taken.
   bool withdraw_offers();
+  // Of taken slots whose greetings are to be read, now.
+  std::size_t claims_being_read() const;
   void check_sums() const;
 
   struct Seat {
@@ -144,6 +158,7 @@ class ClientTable {
   std::deque<std::uint16_t> free_slots_;
   SlotOffers offers_;
   bool is_offering_ = false;
+  std::function<void()> wake_claims_reader_;
   std::size_t busy_ = 0;
   std::uint64_t attaches_ = 0;
   CounterSums departed_{};  // of clients that have gone

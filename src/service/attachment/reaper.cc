@@ -64,6 +64,14 @@ void Reaper::inherited(Owner old) {
   changed_.notify_all();
 }
 
+void Reaper::look_again() {
+  {
+    const std::lock_guard lock(mutex_);
+    pending_.is_look = true;
+  }
+  changed_.notify_all();
+}
+
 bool Reaper::wait_until_idle(int timeout_ms) {
   std::unique_lock lock(mutex_);
   const auto is_idle = [this] { return stopping_ || (pending_.is_empty() && !busy_); };

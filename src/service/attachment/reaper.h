@@ -42,6 +42,8 @@ class Reaper {
 
   void departed(Owner dead, AttachEvents::Departure how);
   void inherited(Owner old);
+  // Nobody has departed, but fewer may be attached than it seemed: as after a sweep.
+  void look_again();
 
   // Waits until everything notified so far was swept, holds in transit excepted. Returns false
   // after `timeout_ms`.
@@ -58,7 +60,10 @@ class Reaper {
     std::vector<Owner> dead;       // of which everything goes
     std::vector<Owner> replaced;   // of which the holds stay
     std::vector<Owner> inherited;  // of which only the holds are left
-    bool is_empty() const { return dead.empty() && replaced.empty() && inherited.empty(); }
+    bool is_look = false;
+    bool is_empty() const {
+      return dead.empty() && replaced.empty() && inherited.empty() && !is_look;
+    }
   };
 
   void run();

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/clock.h"
 
 namespace cairn::node {
 
@@ -16,13 +15,27 @@ unsigned SlotOffers::count() const {
 unsigned SlotOffers::taken_count() const {
   unsigned count = 0;
   for (unsigned place = 0; place < kMost; ++place) {
-    const std::uint16_t slot = slots_[place];
-    if (slot == 0 || !memory_.slot(slot).offer.is_taken(numbers_[slot])) continue;
-    const std::int64_t now = monotonic_ns();
-    if (taken_since_ns_[place] == 0) taken_since_ns_[place] = now;
-    if (now - taken_since_ns_[place] < kStrayNanos) ++count;
+    if (is_unread(place)) ++count;
   }
   return count;
+}
+
+bool SlotOffers::is_unread(unsigned place) const {
+  const std::uint16_t slot = slots_[place];
+  const bool is_taken = slot != 0 && memory_.slot(slot).offer.is_taken(numbers_[slot]);
+  if (!is_taken) {
+    seen_taken_[place] = 0;
+  } else if (seen_taken_[place] == 0) {
+    seen_taken_[place] = round_;
+  }
+  return is_taken && round_ < seen_taken_[place] + kRoundsOfStray;
+}
+
+bool SlotOffers::end_round() {
+  const unsigned before = taken_count();
+  ++round_;
+  CAIRN_CHECK(round_ != 0);
+  return taken_count() < before;
 }
 
 void SlotOffers::add(std::uint16_t slot) {
@@ -57,7 +70,7 @@ bool SlotOffers::grant(const SlotClaim& claim) {
 
 void SlotOffers::end(unsigned place) {
   slots_[place] = 0;
-  taken_since_ns_[place] = 0;
+  seen_taken_[place] = 0;
   memory_.service_board().offers[place].store(0, std::memory_order_release);
 }
 

@@ -16,16 +16,23 @@ namespace cairn::node {
 class SlotOffers {
  public:
   static constexpr unsigned kMost = ServiceBoard::kOffersMax;
-  static constexpr std::int64_t kStrayNanos = 10'000'000'000;
+
+  // A word may be seen taken in the midst of a round, which may have passed its greeting already.
+  static constexpr std::uint64_t kRoundsOfStray = 2;
 
   explicit SlotOffers(const NodeMemory& memory)
       : memory_(memory), numbers_(memory.slot_count(), 0) {}
 
   // Slots that are offered, those included that were taken and whose greeting has not been read.
   unsigned count() const;
-  // The taken ones among them. When no greeting comes within kStrayNanos, a stray store has changed
-  // the word: the slot counts no more, and stays set aside for a greeting that comes after all.
+  // The taken ones among them whose greetings are to be read still. The greeting of a taken slot is
+  // in a socket of the service, so a word that was seen taken before a whole round and has no
+  // greeting in it was changed by a stray store: it counts no more, and its slot stays set aside.
   unsigned taken_count() const;
+  // A round: everybody who had connected when it began was let in, and their greetings were read.
+  // Returns whether a word is found out to be stray by it.
+  bool end_round();
+  std::uint64_t round() const { return round_; }
 
   // Requires: the slot is free, and fewer than kMost are offered.
   void add(std::uint16_t slot);
@@ -36,11 +43,13 @@ class SlotOffers {
 
  private:
   const NodeMemory& memory_;
-  std::array<std::uint16_t, kMost> slots_{};  // by their place on the board; 0: none
-  mutable std::array<std::int64_t, kMost> taken_since_ns_{};  // as first seen; 0: not
-  std::vector<std::uint32_t> numbers_;                        // of the last offer of each slot
+  std::array<std::uint16_t, kMost> slots_{};               // by their place on the board; 0: none
+  mutable std::array<std::uint64_t, kMost> seen_taken_{};  // the round when first seen; 0: not
+  std::vector<std::uint32_t> numbers_;                     // of the last offer of each slot
+  std::uint64_t round_ = 1;                                // that is under way
 
   void end(unsigned place);
+  bool is_unread(unsigned place) const;
 };
 
 }  // namespace cairn::node

@@ -144,10 +144,23 @@ Status RunCommands::take_rules(std::uint32_t run, const Json& request, Json* rep
   return with_.rules.begin_run(run, rules);
 }
 
+// Slots that are taken later are not waited for: processes of other runs start all the time.
+bool RunCommands::await_claims() const {
+  constexpr std::chrono::seconds kMost(5);
+  constexpr std::chrono::microseconds kPause(200);
+  const auto until = std::chrono::steady_clock::now() + kMost;
+  const std::uint64_t enough = with_.clients.claims_round() + ClientTable::kRoundsOfClaims;
+  while (with_.clients.has_unread_claims() && with_.clients.claims_round() < enough) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
 void RunCommands::settle_deaths(std::uint32_t run) const {
   constexpr int kTries = 5000;
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    bool waiting = with_.clients.has_unread_claims();
+    bool waiting = false;
     for (const ClientInfo& client : with_.clients.active()) {
       if (client.run == run && ::kill(client.pid, 0) != 0 && errno == ESRCH) waiting = true;
     }
@@ -161,8 +174,13 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   const std::string id = text_of(request, "run");
   const std::optional<Run> run = with_.runs.find(id);
   if (!run) return peer.fail("no run " + id + " is under way", "");
+  const bool knows_all = await_claims();
   settle_deaths(run->number());
-  const DrainOutcome outcome = with_.drain.run(peer, request);
+  DrainOutcome outcome = with_.drain.run(peer, request);
+  if (!knows_all) {
+    spdlog::error("run {} ends, and the node could not read what processes have sent to it", id);
+    outcome.stored = false;
+  }
   Json reply = {{"kind", "done"}};
   add_outcome(reply, outcome);
   reply["report"] = with_.report.run(*run, outcome.seconds);

@@ -61,6 +61,9 @@ class RunCommands {
   // The run's own settings and rules, beside those of the node.
   Status take_settings(std::uint32_t run, const Json& request, Json* reply) const;
   Status take_rules(std::uint32_t run, const Json& request, Json* reply) const;
+  // False when processes have taken slots and the node cannot learn in time who they are: then it
+  // does not know of all that they have written.
+  bool await_claims() const;
   // Deaths that the kernel has told of, or is about to tell of, are dealt with when this returns.
   void settle_deaths(std::uint32_t run) const;
 

@@ -88,6 +88,8 @@ void ClientRequests::on_keep_through(Asker asker, LedgerId ledger, UniqueFd file
   });
 }
 
+void ClientRequests::on_claims_settled() { to_.reaper.look_again(); }
+
 void ClientRequests::on_ledger_over() {
   keeps_.submit(Asker(), [this] {
     to_.unserved.release_over();

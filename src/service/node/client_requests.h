@@ -52,6 +52,7 @@ class ClientRequests final : public AttachEvents {
   void on_unserved(Asker asker) override;
   void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                        const protocol::UnservedMessage& told) override;
+  void on_claims_settled() override;
   void on_ledger_over() override;
   void log(const std::string& text) override;
 

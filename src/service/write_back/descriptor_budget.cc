@@ -49,8 +49,8 @@ std::uint32_t spared_descriptors() { return static_cast<std::uint32_t>(spared_of
 DescriptorBudget::DescriptorBudget(const NodeMemory& memory)
     : memory_(memory), ballast_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
-std::int64_t DescriptorBudget::on_their_way() const {
-  std::int64_t sending = std::int64_t{kPerClient} * to_come_.load();
+std::int64_t DescriptorBudget::being_sent() const {
+  std::int64_t sending = 0;
   for (std::uint32_t slot = 1; slot < memory_.slot_count(); ++slot)
     sending += memory_.slot(static_cast<std::uint16_t>(slot)).sending.load();
   return sending;
@@ -66,7 +66,7 @@ void DescriptorBudget::measure() {
   ballast_.reset();
   const std::uint64_t most = limit();
   const auto left = static_cast<std::int64_t>(most) - static_cast<std::int64_t>(count_open()) -
-                    static_cast<std::int64_t>(spared_of(most)) - on_their_way();
+                    static_cast<std::int64_t>(spared_of(most)) - being_sent() - to_come();
   has_ballast();
   total_ = static_cast<std::int32_t>(std::clamp<std::int64_t>(left, 0, kRoomMax));
   CAIRN_CHECK(total_ >= 0);
@@ -76,9 +76,11 @@ void DescriptorBudget::measure() {
 bool DescriptorBudget::take_client() { return take_client_and_leave(1); }
 
 bool DescriptorBudget::take_client_of_many() {
-  if (!take_client_and_leave(3)) return false;
+  // Counted first: measure() must not promise the same numbers to somebody else meanwhile.
   to_come_.fetch_add(1);
-  return true;
+  if (take_client_and_leave(3)) return true;
+  to_come_.fetch_sub(1);
+  return false;
 }
 
 void DescriptorBudget::give_back_client_to_come() {
@@ -129,7 +131,7 @@ void DescriptorBudget::keep_a_number() {
 }
 
 // The kernel gives the lowest number that is free: all below it are taken.
-bool DescriptorBudget::can_take_connection() {
+bool DescriptorBudget::can_take_connection(bool is_awaited) {
   std::int64_t taken = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -143,8 +145,9 @@ bool DescriptorBudget::can_take_connection() {
   if (taken + room().left.load(std::memory_order_relaxed) > most) measure();
   const std::int64_t promised = std::max(room().left.load(std::memory_order_relaxed), 0);
   const std::int64_t spare = most - taken - promised - kLeftByConnections;
+  const std::int64_t kept = is_awaited ? 0 : to_come();
   // More than one for each client is rarely on its way: then there is no need to count.
-  return spare > std::int64_t{memory_.slot_count()} || spare > on_their_way();
+  return spare > std::int64_t{memory_.slot_count()} + kept || spare > being_sent() + kept;
 }
 
 }  // namespace cairn::node

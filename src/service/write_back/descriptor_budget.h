@@ -71,8 +71,9 @@ class DescriptorBudget {
   std::optional<FileRoom> take_one() const;
 
   // Whether one more connection leaves enough numbers for what has room or takes room already: else
-  // those who only ask could take the numbers of files that are dirty.
-  bool can_take_connection();
+  // those who only ask could take the numbers of files that are dirty. When clients whose room is
+  // taken may be waiting to be let in (`is_awaited`), the numbers that are theirs are free for it.
+  bool can_take_connection(bool is_awaited);
 
   // A number for the caller to open something with at once, although there may be none left; and
   // the number back, if it is free still. measure() does that as well.
@@ -82,7 +83,8 @@ class DescriptorBudget {
  private:
   bool take_client_and_leave(std::int32_t of_four);
   DescriptorRoom& room() const { return memory_.descriptor_room(); }
-  std::int64_t on_their_way() const;
+  std::int64_t to_come() const { return std::int64_t{kPerClient} * to_come_.load(); }
+  std::int64_t being_sent() const;
   bool has_ballast();
 
   const NodeMemory& memory_;

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the attach server does about each message.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "service/attachment/attach_server.h"
+#include "service/attachment/welcome_message.h"
+
+namespace cairn::node {
+namespace {
+
+using protocol::Type;
+
+constexpr message::Malformed kTooEarly{"a message before its greeting"};
+constexpr message::Malformed kOneWay{"a request on a connection of another kind"};
+
+}  // namespace
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Malformed what) {
+  if (!connection.has_erred) {
+    events_.log("process " + std::to_string(connection.pid) + " has sent " + what.reason +
+                ": left out, as all that follows of this kind");
+    connection.has_erred = true;
+  }
+  if (connection.owner || connection.is_ledger) return true;
+  if (what.is_of_another_version) {
+    return refuse(connection, UnservedReason::kOtherVersion,
+                  "this node runs Cairn " CAIRN_VERSION
+                  ", the program was started with another version");
+  }
+  return refuse(connection, UnservedReason::kFailed,
+                std::string("the node does not understand ") + what.reason);
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Hello hello) {
+  return welcome(connection, hello);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Discarded discarded) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  events_.on_discarded(discarded.object);
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Inherited) {
+  if (!connection.owner && !connection.is_ledger) return act(id, connection, kTooEarly);
+  processes_.inherited(connection.pid, connection.is_ledger);
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreign foreign) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  note_foreign(ForeignProgram{foreign.sender, connection.run, std::move(foreign.command),
+                              std::move(foreign.reason)});
+  return true;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  events_.on_question(Asker(give_away(id, connection)), flush);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  events_.on_question(Asker(give_away(id, connection)), sync);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
+  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+  events_.on_question(Asker(give_away(id, connection)), meet);
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {
+  if (!connection.owner || !processes_.decline(connection.pid, connection.owner))
+    return connection.is_ledger;
+  connection.owner = Owner();
+  return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::TakenOver taken) {
+  if (!connection.is_ledger) return act(id, connection, kTooEarly);
+  if (unserved_.taken_over(id, taken.sender)) events_.on_ledger_over();
+  return true;
+}
+
+// A ledger costs one number, its connection's: its end tells of the end of all its holders. Without
+// room for that, the files go into the node's own ledger, which is never over.
+LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run) {
+  CAIRN_CHECK(!connection.owner);
+  CAIRN_CHECK(id != UnservedFiles::kOfNode);
+  connection.run = run;
+  if (connection.is_ledger) return id;
+  std::optional<FileRoom> room = clients_.descriptors().take_one();
+  if (!room) return UnservedFiles::kOfNode;
+  connection.room = std::move(*room);
+  connection.is_ledger = true;
+  unserved_.begin(id, connection.pid);
+  return id;
+}
+
+SharedFd AttachServer::answer_to(std::uint64_t id, Connection& connection, LedgerId ledger) {
+  return ledger == UnservedFiles::kOfNode ? give_away(id, connection) : connection.socket;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserved unserved) {
+  if (connection.owner) return act(id, connection, kOneWay);
+  const LedgerId ledger = ledger_of(id, connection, unserved.run);
+  clients_.note_foreign(ForeignProgram{unserved.sender, unserved.run, std::move(unserved.command),
+                                       text_of(unserved.reason)});
+  const bool is_watched = ledger != UnservedFiles::kOfNode && unserved.sender == connection.pid;
+  if (!is_watched && !processes_.notice_end_of(unserved.sender, std::nullopt))
+    processes_.ended(unserved.sender);
+  events_.on_unserved(Asker(answer_to(id, connection, ledger)));
+  return ledger != UnservedFiles::kOfNode;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepThrough keep) {
+  if (connection.owner) return act(id, connection, kOneWay);
+  if (!keep.file) {
+    // There was no number for it. This connection's is free for the next try, unless files depend
+    // on it.
+    Asker(connection.socket).answer(-EAGAIN);
+    return connection.is_ledger;
+  }
+  const LedgerId ledger = ledger_of(id, connection, keep.told.run);
+  events_.on_keep_through(Asker(answer_to(id, connection, ledger)), ledger, std::move(keep.file),
+                          keep.told);
+  return ledger != UnservedFiles::kOfNode;
+}
+
+SharedFd AttachServer::give_away(std::uint64_t id, Connection& connection) {
+  CAIRN_CHECK(connection.socket != nullptr);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket->get(), nullptr);
+  SharedFd socket = std::move(connection.socket);
+  connections_.erase(id);
+  return socket;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::ObjectDescriptor given) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  UniqueFd fd = std::move(given.descriptor);
+  if (fd && given.is_lent) fd = with_own_description(std::move(fd));
+  // Only now: the sender may be waiting until what it has lent is closed.
+  FileRoom room = clients_.descriptors().received(connection.owner.slot());
+  if (fd && files_.insert(given.object, std::move(fd), std::move(room), connection.run)) {
+    events_.on_descriptor(given.object);
+    ++descriptors_received_;
+    rest(id, connection);
+    return true;
+  }
+  events_.log("a descriptor handed over by process " + std::to_string(connection.pid) +
+              " has not arrived, or is not of its file");
+  lost_.add(LostDescriptor{given.object, connection.owner, given.sender, connection.pid,
+                           given.number, connection.run});
+  room = FileRoom();
+  try_lost_again();
+  return true;
+}
+
+void AttachServer::try_lost_again() {
+  lost_.try_again([this](ObjectIndex object) { events_.on_descriptor(object); });
+}
+
+bool AttachServer::refuse(const Connection& connection, UnservedReason code,
+                          const std::string& reason) const {
+  protocol::Refused refused;
+  refused.code = code;
+  refused.header.type = Type::kRefused;
+  std::snprintf(refused.reason, sizeof refused.reason, "%s", reason.c_str());
+  (void)!::send(connection.socket->get(), &refused, sizeof refused, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return false;
+}
+
+bool AttachServer::welcome(Connection& connection, const message::Hello& hello) {
+  if (connection.owner || connection.is_ledger)
+    return act(0, connection, message::Malformed{"a second greeting"});
+  if (hello.layout_version != kLayoutVersion) {
+    return refuse(
+        connection, UnservedReason::kOtherVersion,
+        "the node's memory has another layout: restart the node with this version of Cairn");
+  }
+  processes_.image_replaced(connection.pid);
+  ClientInfo client;
+  client.pid = connection.pid;
+  client.run = hello.run;
+  client.command = hello.command;
+  connection.run = hello.run;
+  const auto claimed = clients_.attach_claimed(client, hello.claim);
+  if (!claimed) return take_in(connection, client);
+  connection.owner = *claimed;
+  processes_.attach_claimed(connection.pid, *claimed, connection.socket->get());
+  return true;
+}
+
+bool AttachServer::take_in(Connection& connection, const ClientInfo& client) {
+  UnservedReason why = UnservedReason::kNone;
+  const std::optional<Owner> owner = clients_.attach(client, &why);
+  if (!owner) return refuse(connection, why, text_of(why));
+  // After it has been let in: a process that is refused costs no number.
+  if (!processes_.attach(connection.pid, *owner)) {
+    events_.on_departure(clients_.declare_dead(owner->slot()), AttachEvents::Departure::kDied);
+    return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
+  }
+  connection.owner = *owner;
+  return send_welcome(memory_, *owner, connection.socket->get());
+}
+
+void AttachServer::note_foreign(const ForeignProgram& program) {
+  events_.log("not buffered: " + program.command + " (process " + std::to_string(program.pid) +
+              "): " + program.reason);
+  if (processes_.notice_end_of(program.pid, clients_.descriptors().take_one()))
+    clients_.note_foreign(program);
+}
+
+}  // namespace cairn::node
