@@ -36,6 +36,7 @@ class ProcessWatch {
                WatchEnd watch_end)
       : clients_(clients), unserved_(unserved), events_(events), watch_end_(std::move(watch_end)) {}
 
+  bool knows(pid_t pid) const { return processes_.contains(pid); }
   // An attached process greets again, which only an exec makes it do: its old image is gone.
   void image_replaced(pid_t pid);
   // The present image of the process is `owner`. False when the process cannot be watched.
