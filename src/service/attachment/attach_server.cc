@@ -162,8 +162,8 @@ void AttachServer::run() {
   }
 }
 
-// Whoever holds a slot has greeted before he took it. So a slot is nobody's only when all who have
-// connected are let in and all that they have sent is read; where that cannot be, it waits.
+// A process greets before it takes a slot. So a taken slot is nobody's only when all that have
+// connected are let in and all that they have sent is read; while that cannot be, it is waited for.
 void AttachServer::read_claims() {
   for (unsigned round = 0;; ++round) {
     has_claims_ = clients_.has_claims_to_read();

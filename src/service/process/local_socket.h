@@ -15,8 +15,8 @@
 namespace cairn::node {
 
 // Whether the kernel says with each message who has sent it: not always the process that has made
-// the connection, since a vfork child sends over its parent's. Set on the listener, so that it holds
-// for what is sent before the connection is accepted.
+// the connection, since a vfork child sends over its parent's. Set on the listener, it holds for
+// what is sent before a connection is accepted, too.
 enum class NamesSenders : std::uint8_t { kNo, kYes };
 
 // Listens at `path` with mode 0600; a stale socket there is replaced. `type`: SOCK_SEQPACKET or
