@@ -4,6 +4,7 @@
 // slot.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "frontends/client/handshake.h"
+#include "frontends/client/message_socket.h"
 #include "multiprocess/node_process.h"
 #include "multiprocess/test_client.h"
 
@@ -105,15 +107,19 @@ TEST_F(Claim, WhoComesTooLateIsWelcomed) {
               TestClient first;
               TestClient second;  // of another process in what follows; both have read one offer
               if (!first.claim(node_.client_socket(), ClaimStep::kGreeted)) return 1;
+              int taken[2];
+              if (::pipe(taken) != 0) return 4;
               const pid_t child = ::fork();
               if (child == 0) {
-                const bool is_late =
-                    second.claim_as(node_.client_socket(), first) && !second.take();
+                char word = 0;
+                const bool is_late = second.claim_as(node_.client_socket(), first) &&
+                                     ::read(taken[0], &word, 1) == 1 && !second.take();
                 go_on();
                 ::_exit(is_late && second.is_welcomed() ? 0 : 1);
               }
               // The child's greeting names the offer that this process takes now.
               if (!first.take()) return 2;
+              if (::write(taken[1], "t", 1) != 1) return 5;
               int status = 0;
               ::waitpid(child, &status, 0);
               return WIFEXITED(status) ? WEXITSTATUS(status) : 3;
@@ -141,6 +147,22 @@ TEST_F(Claim, ALaterImageIsGreetedAfterTheEarlierOne) {
             }),
             0);
   EXPECT_TRUE(node_.wait_until_reaped(0, 5));
+}
+
+// Those wait in front of the claimant, and the service has numbers for a part of them.
+TEST_F(Claim, ConnectionsThatSayNothingKeepNobodyOut) {
+  constexpr rlim_t kNumbers = 200;
+  constexpr int kSilent = 80;
+  const rlimit few{kNumbers, kNumbers};
+  ASSERT_EQ(::prlimit(node_.pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+  EXPECT_EQ(in_child([&] {
+              for (int count = 0; count < kSilent; ++count) {
+                if (connect_seqpacket(node_.client_socket().c_str(), 0, 10'000) < 0) return 1;
+              }
+              if (die_at(ClaimStep::kTaken) != 128 + SIGKILL) return 2;
+              return node_.wait_until_reaped(0, 10) ? 0 : 3;
+            }),
+            0);
 }
 
 TEST_F(Claim, StrayStoresCostOffersAndNothingElse) {

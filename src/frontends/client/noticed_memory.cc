@@ -2,6 +2,7 @@
 #include "frontends/client/noticed_memory.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cstring>
@@ -10,7 +11,6 @@
 #include "base/check.h"
 #include "base/system_call.h"
 #include "frontends/client/descriptor_floor.h"
-#include "frontends/client/descriptor_identity.h"
 
 namespace cairn {
 namespace {
@@ -43,9 +43,21 @@ int open_noticed(std::int32_t service, const MemoryNotice::File& file) {
   const int flags = O_RDWR | O_CLOEXEC | (file.flags & O_DIRECT);
   const int fd = sys::openat(AT_FDCWD, begin, flags);
   if (fd < 0) return -1;
-  if (inode_of(fd) == file.inode) return fd;
+  struct ::statx status;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_INO, &status) == 0 && status.stx_ino == file.inode &&
+      status.stx_dev_major == file.device_major && status.stx_dev_minor == file.device_minor)
+    return fd;
   sys::close(fd);
   return -1;
+}
+
+// A notice names the memory that this process trusts, so nobody else may be able to write it.
+bool is_private_file(int fd) {
+  struct ::statx status;
+  if (sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE | STATX_UID, &status) != 0)
+    return false;
+  return S_ISREG(status.stx_mode) && status.stx_uid == sys::geteuid() &&
+         (status.stx_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 }  // namespace
@@ -58,7 +70,8 @@ std::optional<MemoryNotice> read_notice(const char* socket_path, std::int32_t se
   const int fd = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   MemoryNotice notice;
-  const long size = sys::call(SYS_read, fd, sys::word(&notice), sizeof notice);
+  const long size =
+      is_private_file(fd) ? sys::call(SYS_read, fd, sys::word(&notice), sizeof notice) : -1;
   sys::close(fd);
   const bool is_ours = size == static_cast<long>(sizeof notice) &&
                        notice.magic == protocol::kMagic && notice.version == protocol::kVersion &&

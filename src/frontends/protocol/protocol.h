@@ -77,6 +77,8 @@ struct MemoryNotice {
     std::int32_t number = -1;  // -1: there is none
     std::int32_t flags = 0;    // to open it with
     std::uint64_t inode = 0;
+    std::uint32_t device_major = 0;  // of the inode
+    std::uint32_t device_minor = 0;
   };
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;

@@ -82,7 +82,7 @@ AttachServer::~AttachServer() { stop(); }
 Status AttachServer::start(const std::string& socket_path) {
   // Before anybody can connect, so that no process finds an older node's notice.
   write_notice(memory_, socket_path, events_);
-  auto listener = listen_at(socket_path, SOCK_SEQPACKET);
+  auto listener = listen_at(socket_path, SOCK_SEQPACKET, NamesSenders::kYes);
   if (!listener) return listener.status();
   listener_ = std::move(listener.value());
   socket_path_ = socket_path;
@@ -103,7 +103,7 @@ Status AttachServer::start(const std::string& socket_path) {
 // The listener keeps its number, so that the thread notices nothing but the next connection.
 Status AttachServer::listen_again(const std::string& socket_path) {
   write_notice(memory_, socket_path, events_);
-  const auto listener = listen_at(socket_path, SOCK_SEQPACKET);
+  const auto listener = listen_at(socket_path, SOCK_SEQPACKET, NamesSenders::kYes);
   if (!listener) return listener.status();
   if (::dup3(listener.value().get(), listener_.get(), O_CLOEXEC) < 0 ||
       !add_to_epoll(epoll_.get(), listener_.get(), token(Kind::kListener)))
@@ -162,8 +162,8 @@ void AttachServer::run() {
   }
 }
 
-// Whoever holds a slot has greeted before he took it. So a slot is nobody's only when all who have
-// connected are let in and all that they have sent is read; where that cannot be, it waits.
+// A process greets before it takes a slot. So a taken slot is nobody's only when all that have
+// connected are let in and all that they have sent is read; while that cannot be, it is waited for.
 void AttachServer::read_claims() {
   for (unsigned round = 0;; ++round) {
     has_claims_ = clients_.has_claims_to_read();
@@ -230,10 +230,6 @@ bool AttachServer::accept_all() {
 void AttachServer::accepted(UniqueFd socket) {
   Peer peer;
   if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) return;
-  const int on = 1;
-  // A vfork child sends over its parent's connection: the kernel names the sender of each
-  // message.
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   const std::uint64_t id = next_connection_++;
   Connection connection;
   // A client takes a closed connection for the service's death: one that cannot be watched stays.
@@ -263,6 +259,14 @@ void AttachServer::serve_silent(std::optional<pid_t> pid) {
   for (const std::uint64_t id : of_process) serve_connection(id);
 }
 
+void AttachServer::serve_greeted(pid_t pid) {
+  std::vector<std::uint64_t> of_process;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.pid == pid && connection.owner) of_process.push_back(id);
+  }
+  for (const std::uint64_t id : of_process) serve_connection(id);
+}
+
 void AttachServer::rest(std::uint64_t id, Connection& connection) {
   if (connection.is_resting || !watch_input(epoll_.get(), connection.socket->get(), id, false))
     return;
@@ -272,15 +276,16 @@ void AttachServer::rest(std::uint64_t id, Connection& connection) {
 
 // A connection that has sent nothing since the last look wakes this thread again.
 void AttachServer::serve_resting() {
-  std::erase_if(resting_, [this](std::uint64_t id) {
+  // A greeting may have other connections of its process served, which rest then.
+  for (const std::uint64_t id : std::exchange(resting_, {})) {
     const std::uint64_t before = descriptors_received_;
     serve_connection(id);
     const auto found = connections_.find(id);
-    if (found == connections_.end()) return true;
-    if (descriptors_received_ != before) return false;
-    found->second.is_resting = !watch_input(epoll_.get(), found->second.socket->get(), id, true);
-    return !found->second.is_resting;
-  });
+    if (found == connections_.end()) continue;
+    found->second.is_resting = descriptors_received_ != before ||
+                               !watch_input(epoll_.get(), found->second.socket->get(), id, true);
+    if (found->second.is_resting) resting_.push_back(id);
+  }
 }
 
 void AttachServer::serve_connection(std::uint64_t id) {

@@ -72,6 +72,8 @@ class AttachServer {
   void serve_connection(std::uint64_t id);
   // Connections that have said nothing yet: all, or those of the process.
   void serve_silent(std::optional<pid_t> pid);
+  // Those of its images that are attached.
+  void serve_greeted(pid_t pid);
   void rest(std::uint64_t id, Connection& connection);
   void serve_resting();
   bool handle(std::uint64_t id, Connection& connection, ClientMessage message);

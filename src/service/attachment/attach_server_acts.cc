@@ -187,6 +187,8 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
         connection, UnservedReason::kOtherVersion,
         "the node's memory has another layout: restart the node with this version of Cairn");
   }
+  // What the earlier image has sent is its own.
+  if (processes_.knows(connection.pid)) serve_greeted(connection.pid);
   processes_.image_replaced(connection.pid);
   ClientInfo client;
   client.pid = connection.pid;

@@ -129,7 +129,8 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::Uns
     free_slots_.pop_front();
     return activate(index, client);
   }
-  // Who is there goes before those who may come: an offer has a slot and room for descriptors.
+  // A process that has come goes before those that may come: an offer has a slot, and room for
+  // descriptors.
   if (const std::optional<std::uint16_t> offered = offers_.withdraw_one()) {
     budget_.client_has_come();
     return activate(*offered, client);

@@ -63,8 +63,8 @@ class ClientTable {
   // A process that has taken an offered slot by itself: its owner, or nothing when the slot is not
   // the process's. The room of its descriptors was taken with the offer, so nothing can refuse it.
   std::optional<Owner> attach_claimed(const ClientInfo& client, const SlotClaim& claim);
-  // Whether slots have been taken whose greetings are to be read still. Whoever finds some has
-  // them read: the reader of greetings is woken.
+  // Whether slots have been taken whose greetings are to be read still. If so, the reader of
+  // greetings is woken.
   bool has_unread_claims() const;
   // Advances while there are such slots. The greetings of all slots that were taken before one look
   // have been read when this is larger by kRoundsOfClaims.
@@ -131,7 +131,7 @@ class ClientTable {
   bool withdraw_one_offer();
   // False when one has been taken.
   bool withdraw_offers();
-  // Of taken slots whose greetings are to be read, now.
+  // How many slots have been taken whose greetings are to be read still; wakes their reader.
   std::size_t claims_being_read() const;
   void check_sums() const;
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -25,6 +26,8 @@ MemoryNotice::File file_of(int fd) {
   file.number = fd;
   file.flags = ::fcntl(fd, F_GETFL);
   file.inode = status.st_ino;
+  file.device_major = gnu_dev_major(status.st_dev);
+  file.device_minor = gnu_dev_minor(status.st_dev);
   return file;
 }
 
@@ -47,15 +50,19 @@ Status write_whole(const MemoryNotice& notice, const std::string& path) {
   const std::string unfinished = path + ".new";
   const UniqueFd fd(open_new_file(unfinished.c_str(), 0600));
   if (!fd) return Status::from_errno(-fd.get(), "cannot make " + unfinished);
-  if (::write(fd.get(), &notice, sizeof notice) != static_cast<ssize_t>(sizeof notice) ||
-      ::rename(unfinished.c_str(), path.c_str()) != 0)
-    return Status::from_errno(errno, "cannot make " + path);
-  return Status::ok();
+  if (::write(fd.get(), &notice, sizeof notice) == static_cast<ssize_t>(sizeof notice) &&
+      ::rename(unfinished.c_str(), path.c_str()) == 0)
+    return Status::ok();
+  const Status failed = Status::from_errno(errno, "cannot make " + path);
+  ::unlink(unfinished.c_str());
+  return failed;
 }
 
 }  // namespace
 
 void write_notice(const NodeMemory& memory, const std::string& socket_path, AttachEvents& events) {
+  // Where no new one can be made there must not be an older node's.
+  remove_notice(socket_path);
   const Status written = write_whole(notice_of(memory), socket_path + protocol::kNoticeSuffix);
   if (!written) events.log("processes wait until they are welcome: " + written.message());
 }

@@ -24,22 +24,30 @@ bool is_readable(int fd) {
   return ::poll(&entry, 1, 0) > 0;
 }
 
+UniqueFd open_process(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
 // Also of a zombie.
 bool has_ended(pid_t pid) {
-  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const UniqueFd pidfd = open_process(pid);
   if (!pidfd) return errno == ESRCH || (::kill(pid, 0) != 0 && errno == ESRCH);
   return is_readable(pidfd.get());
 }
 
-// None where the kernel does not know the question, or the process any more.
-UniqueFd process_behind(int socket) {
+// The process that has made the connection, which the kernel can tell from one that has got its
+// number since (Linux 6.5). -ESRCH when it has ended.
+UniqueFd process_behind(int socket, pid_t pid) {
 #ifndef SO_PEERPIDFD
   constexpr int SO_PEERPIDFD = 77;
 #endif
   int pidfd = -1;
   socklen_t length = sizeof pidfd;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) != 0) return UniqueFd();
-  return UniqueFd(pidfd);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0) return UniqueFd(pidfd);
+  const bool knows_question = errno != ENOPROTOOPT && errno != EINVAL;
+  if (knows_question) return UniqueFd(-errno);
+  UniqueFd opened = open_process(pid);
+  return opened ? std::move(opened) : UniqueFd(-errno);
 }
 
 // A dying process closes its sockets a moment before its pidfd tells.
@@ -58,7 +66,7 @@ void ProcessWatch::image_replaced(pid_t pid) {
   const auto known = processes_.find(pid);
   if (known == processes_.end()) return;
   // A process that had the number before, and whose end is to be noticed still.
-  if (known->second.pidfd && is_readable(known->second.pidfd.get())) return ended(pid);
+  if (is_over(pid, known->second)) return ended(pid);
   // Nobody of the old image is left to touch the arena.
   if (known->second.owner) depart(known->second);
 }
@@ -73,9 +81,17 @@ bool ProcessWatch::attach(pid_t pid, Owner owner) {
 
 void ProcessWatch::attach_claimed(pid_t pid, Owner owner, int socket) {
   CAIRN_CHECK(owner);
-  Process* process = watch(pid, socket);
+  const auto known = processes_.find(pid);
+  Process* process = known == processes_.end() ? nullptr : &known->second;
+  bool is_gone = false;
+  if (process == nullptr) {
+    UniqueFd pidfd = process_behind(socket, pid);
+    is_gone = pidfd.get() == -ESRCH;
+    process = watch(pid, std::move(pidfd));
+  }
   if (process == nullptr) {
     process = &processes_[pid];
+    process->is_gone = is_gone;
     unwatched_.insert(pid);
     // After its last messages, which are read before the next look.
     unwatched_at_ns_ = 0;
@@ -106,10 +122,18 @@ void ProcessWatch::disconnected(pid_t pid, Owner owner) {
   orphans_.push_back(Orphan{pid, owner, monotonic_ns() + kOrphanCheckNanos});
 }
 
-ProcessWatch::Process* ProcessWatch::watch(pid_t pid, int socket) {
+bool ProcessWatch::is_over(pid_t pid, const Process& process) {
+  if (process.is_gone) return true;
+  return process.pidfd ? is_readable(process.pidfd.get()) : has_ended(pid);
+}
+
+ProcessWatch::Process* ProcessWatch::watch(pid_t pid) {
   if (const auto found = processes_.find(pid); found != processes_.end()) return &found->second;
-  UniqueFd pidfd = socket >= 0 ? process_behind(socket) : UniqueFd();
-  if (!pidfd) pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  return watch(pid, open_process(pid));
+}
+
+ProcessWatch::Process* ProcessWatch::watch(pid_t pid, UniqueFd pidfd) {
+  CAIRN_CHECK(!processes_.contains(pid));
   if (!pidfd || !watch_end_(pidfd.get(), pid)) return nullptr;
   Process process;
   process.pidfd = std::move(pidfd);
@@ -133,15 +157,17 @@ void ProcessWatch::check_unwatched() {
   if (now < unwatched_at_ns_) return;
   unwatched_at_ns_ = now + kLookMs * std::int64_t{1'000'000};
   std::vector<pid_t> dead;
-  std::copy_if(unwatched_.begin(), unwatched_.end(), std::back_inserter(dead), has_ended);
+  std::copy_if(unwatched_.begin(), unwatched_.end(), std::back_inserter(dead), [this](pid_t pid) {
+    const auto found = processes_.find(pid);
+    return found == processes_.end() ? has_ended(pid) : is_over(pid, found->second);
+  });
   for (const pid_t pid : dead) ended(pid);
 }
 
 void ProcessWatch::ended(pid_t pid) {
   const auto found = processes_.find(pid);
   // The end of a process that had the number before this one has been dealt with already.
-  if (found != processes_.end() && found->second.pidfd && !is_readable(found->second.pidfd.get()))
-    return;
+  if (found != processes_.end() && !is_over(pid, found->second)) return;
   unwatched_.erase(pid);
   if (found != processes_.end()) {
     const Process process = std::move(found->second);

@@ -36,6 +36,7 @@ class ProcessWatch {
                WatchEnd watch_end)
       : clients_(clients), unserved_(unserved), events_(events), watch_end_(std::move(watch_end)) {}
 
+  bool knows(pid_t pid) const { return processes_.contains(pid); }
   // An attached process greets again, which only an exec makes it do: its old image is gone.
   void image_replaced(pid_t pid);
   // The present image of the process is `owner`. False when the process cannot be watched.
@@ -67,6 +68,7 @@ class ProcessWatch {
     UniqueFd pidfd;
     std::vector<Owner> departed;  // images before an exec, whose holds wait
     Owner owner;                  // none when the present image is not attached
+    bool is_gone = false;         // it has ended, and another may have its number
   };
   // A process whose connection closed while it lives.
   struct Orphan {
@@ -77,10 +79,10 @@ class ProcessWatch {
 
   // Makes sure that the death of `pid` is noticed. Null when it is dead already, or there is no
   // number to watch it with.
-  Process* watch(pid_t pid) { return watch(pid, -1); }
-  // The same of the process that has made the connection `socket`, where the kernel can tell it
-  // from one that has got its number since (Linux 6.5).
-  Process* watch(pid_t pid, int socket);
+  Process* watch(pid_t pid);
+  // Requires: it is not known yet.
+  Process* watch(pid_t pid, UniqueFd pidfd);
+  static bool is_over(pid_t pid, const Process& process);
   // The present image is gone, and its holds wait. Requires: it is attached.
   void depart(Process& process);
 

@@ -13,7 +13,7 @@
 
 namespace cairn::node {
 
-Result<UniqueFd> listen_at(const std::string& path, int type) {
+Result<UniqueFd> listen_at(const std::string& path, int type, NamesSenders senders) {
   constexpr int kBacklog = 512;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -24,6 +24,9 @@ Result<UniqueFd> listen_at(const std::string& path, int type) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return Status::from_errno(errno, "cannot create a socket");
+  const int on = senders == NamesSenders::kYes ? 1 : 0;
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+    return Status::from_errno(errno, "cannot set up a socket");
   ::unlink(path.c_str());
   // Born with the mode that the descriptor has, whatever the process's mask is (unix(7)).
   if (::fchmod(socket.get(), 0600) != 0 ||

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 #include "base/status.h"
@@ -13,9 +14,15 @@
 
 namespace cairn::node {
 
+// Whether the kernel says with each message who has sent it: not always the process that has made
+// the connection, since a vfork child sends over its parent's. Set on the listener, it holds for
+// what is sent before a connection is accepted, too.
+enum class NamesSenders : std::uint8_t { kNo, kYes };
+
 // Listens at `path` with mode 0600; a stale socket there is replaced. `type`: SOCK_SEQPACKET or
 // SOCK_STREAM.
-Result<UniqueFd> listen_at(const std::string& path, int type);
+Result<UniqueFd> listen_at(const std::string& path, int type,
+                           NamesSenders senders = NamesSenders::kNo);
 
 struct Peer {
   pid_t pid = 0;
