@@ -12,6 +12,7 @@
 // were in the same file. The linker takes that in a shared object only where it is. This one says
 // that there may be several threads, so the archive counts its references atomically.
 extern "C" {
+// NOLINTNEXTLINE(readability-identifier-naming,bugprone-reserved-identifier): glibc has named it.
 __attribute__((visibility("hidden"))) char __libc_single_threaded = 0;
 }
 

@@ -10,7 +10,8 @@ find_package(yaml-cpp REQUIRED)
 # /bin/true): the C++ libraries are taken as archives or headers. cli/commands.cc has what this archive needs.
 find_library(YAML_CPP_ARCHIVE libyaml-cpp.a)
 add_library(cairn_yaml INTERFACE)
-if(YAML_CPP_ARCHIVE)
+# The archive is no position-independent code: without libstdc++'s own archive beside it, a shared object cannot have it.
+if(YAML_CPP_ARCHIVE AND NOT CAIRN_SANITIZE)
   target_link_libraries(cairn_yaml INTERFACE ${YAML_CPP_ARCHIVE})
 else()
   target_link_libraries(cairn_yaml INTERFACE yaml-cpp)

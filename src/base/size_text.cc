@@ -66,7 +66,7 @@ std::optional<NumberAndUnit> split_number(std::string_view text) {
 // dynamic linker would load for each `cairn run`.
 uint64_t rounded(double value) {
   CAIRN_DCHECK(value >= 0);
-  return static_cast<uint64_t>(value + 0.5);
+  return static_cast<uint64_t>(value + 0.5);  // NOLINT(bugprone-incorrect-roundings): not below 0
 }
 
 std::optional<uint64_t> scale(const NumberAndUnit& parts, uint64_t factor) {

@@ -14,6 +14,7 @@
 // libc's tables and functions, which the linker finds with all else that this library imports: the
 // same seven names by dlsym() cost every process 12 us at its start. A libc without them leaves
 // null.
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): libc has named them.
 extern "C" {
 [[gnu::weak]] extern void* _IO_file_jumps[];
 [[gnu::weak]] extern void* _IO_wfile_jumps[];
@@ -23,6 +24,7 @@ extern "C" {
 [[gnu::weak]] int _IO_file_close(FILE*);
 [[gnu::weak]] int _IO_file_stat(FILE*, void*);
 }
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 
 namespace cairn {
 namespace {

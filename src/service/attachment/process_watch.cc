@@ -38,12 +38,10 @@ bool has_ended(pid_t pid) {
 // The process that has made the connection, which the kernel can tell from one that has got its
 // number since (Linux 6.5). -ESRCH when it has ended.
 UniqueFd process_behind(int socket, pid_t pid) {
-#ifndef SO_PEERPIDFD
-  constexpr int SO_PEERPIDFD = 77;
-#endif
+  constexpr int kPeerPidfd = 77;  // SO_PEERPIDFD, newer than Debian 12's headers
   int pidfd = -1;
   socklen_t length = sizeof pidfd;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0) return UniqueFd(pidfd);
+  if (::getsockopt(socket, SOL_SOCKET, kPeerPidfd, &pidfd, &length) == 0) return UniqueFd(pidfd);
   const bool knows_question = errno != ENOPROTOOPT && errno != EINVAL;
   if (knows_question) return UniqueFd(-errno);
   UniqueFd opened = open_process(pid);
