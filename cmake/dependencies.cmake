@@ -10,7 +10,7 @@ find_package(yaml-cpp REQUIRED)
 # /bin/true): the C++ libraries are taken as archives or headers. cli/commands.cc has what this archive needs.
 find_library(YAML_CPP_ARCHIVE libyaml-cpp.a)
 add_library(cairn_yaml INTERFACE)
-# The archive is no position-independent code: without libstdc++'s own archive beside it, a shared object cannot have it.
+# The archive is no position-independent code: a shared object can have it only with the archive of libstdc++ beside it.
 if(YAML_CPP_ARCHIVE AND NOT CAIRN_SANITIZE)
   target_link_libraries(cairn_yaml INTERFACE ${YAML_CPP_ARCHIVE})
 else()
@@ -32,15 +32,24 @@ if(CAIRN_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
+# The archive of a library; where sanitizers build shared objects of code that Debian's archives do not suit, the library.
+function(cairn_find_archive variable name)
+  if(CAIRN_SANITIZE)
+    find_library(${variable} NAMES ${name} REQUIRED)
+  else()
+    find_library(${variable} NAMES lib${name}.a ${name} REQUIRED)
+  endif()
+endfunction()
+
 # liburing ships no CMake package.
 find_path(LIBURING_INCLUDE_DIR liburing.h REQUIRED)
-find_library(LIBURING_LIBRARY NAMES liburing.a uring REQUIRED)
+cairn_find_archive(LIBURING_LIBRARY uring)
 add_library(cairn_liburing INTERFACE)
 target_link_libraries(cairn_liburing INTERFACE ${LIBURING_LIBRARY})
 
 # Neither does zstd. Only traces need it (src/service/trace); xxhash is a header there.
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
-find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
+cairn_find_archive(ZSTD_LIBRARY zstd)
 add_library(cairn_zstd INTERFACE)
 target_link_libraries(cairn_zstd INTERFACE ${ZSTD_LIBRARY})
