@@ -32,7 +32,7 @@ if(CAIRN_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
-# The archive of a library; where sanitizers build shared objects of code that Debian's archives do not suit, the library.
+# The archive of a library; with sanitizers the shared object, because Debian does not make all archives for those.
 function(cairn_find_archive variable name)
   if(CAIRN_SANITIZE)
     find_library(${variable} NAMES ${name} REQUIRED)
