@@ -12,6 +12,11 @@ namespace {
 
 class BegunCallsTest : public ::testing::Test {
  protected:
+  // Handlers may not allocate.
+  BegunCallsTest() {
+    given_back_.reserve(200);
+    ended_.reserve(200);
+  }
   // As a call does that takes something; `within` runs in its middle.
   [[gnu::noinline]] void call(int taken, void (*within)()) {
     const void* frame = __builtin_frame_address(0);
