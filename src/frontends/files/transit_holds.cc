@@ -39,7 +39,7 @@ bool has_ended(pid_t child) {
   return error == -ECHILD || (error == 0 && info.si_pid == child);
 }
 
-// Keeps the notes of which keep(note) is true. Requires: ProcessLock::kTransit.
+// Drops each note for which keep(note) is false. Requires: ProcessLock::kTransit.
 template <typename Keep>
 void sift(Keep&& keep) {
   const unsigned count = note_count.load(std::memory_order_relaxed);

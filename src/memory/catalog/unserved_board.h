@@ -7,7 +7,7 @@
 //   keys               service (write_back/unserved_     the maker of a new object: it asks the
 //                      files.h)                          service whether the object is one of them
 //   unmanaged          clients                           the maker of a new object: it asks the
-//                                                        kernel who has the file open
+//                                                        kernel for other openers
 //
 // Thread safety: atomics. Ownership: lives in the control segment.
 #pragma once

@@ -193,7 +193,7 @@ void AttachServer::try_to_listen() {
   if (can_accept()) listen(true);
 }
 
-// A client greets as soon as it has connected, and who has not greeted owns nothing.
+// A client greets as soon as it has connected, and owns nothing before its greeting.
 void AttachServer::close_silent() {
   constexpr std::int64_t kSilentNanos = 1'000'000'000;
   serve_silent(std::nullopt);

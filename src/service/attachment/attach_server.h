@@ -58,7 +58,7 @@ class AttachServer {
   };
   void run();
   int wait_ms() const;
-  // False unless everybody who has connected was let in.
+  // True when no connection waits in the listener's queue.
   bool accept_all();
   void accepted(UniqueFd socket);
   // Reads the greetings of slots that have been taken by now.

@@ -14,7 +14,7 @@
 
 namespace cairn::node {
 
-// Whether the kernel says with each message who has sent it: not always the process that has made
+// Whether the kernel names the sender of each message. That is not always the process that has made
 // the connection, since a vfork child sends over its parent's. Set on the listener, it holds for
 // what is sent before a connection is accepted, too.
 enum class NamesSenders : std::uint8_t { kNo, kYes };
