@@ -20,15 +20,6 @@
 namespace cairn::testing {
 namespace {
 
-// Runs `body` in a forked process. Returns its exit status.
-int in_child(const std::function<int()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 TEST(Attach, ServiceStartsAnswersAndEnds) {
   NodeProcess node{NodeOptions{}};
   ASSERT_EQ(node.ready_line(), "ready\n") << node.log();

@@ -22,14 +22,6 @@ namespace {
 
 using ClaimStep = TestClient::ClaimStep;
 
-int in_child(const std::function<int()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 // A service that a test stops and continues.
 class Claim : public ::testing::Test {
  protected:

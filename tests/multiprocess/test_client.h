@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,9 @@
 #include "memory/tiers/actor.h"
 
 namespace cairn::testing {
+
+// Runs `body` in a forked process. Returns its exit status, as a shell gives it.
+int in_child(const std::function<int()>& body);
 
 class TestClient final : public HandOver, public OwnerWatch {
  public:

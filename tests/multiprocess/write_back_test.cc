@@ -24,14 +24,6 @@
 namespace cairn::testing {
 namespace {
 
-int in_child(const std::function<int()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 std::string content_of(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::stringstream text;
