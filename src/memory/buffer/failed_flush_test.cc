@@ -13,6 +13,7 @@
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/buffer/testing/accepting_service.h"
+#include "memory/flush/flush_object.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn {
@@ -73,6 +74,22 @@ TEST_F(FailedFlush, TheErrorOfOneRunIsThatOfTheBatchAndAllOfItStaysDirty) {
   EXPECT_EQ(sync_object(access(), false, nullptr), 0);
   EXPECT_EQ(object().dirty_blocks.load(), 0u);
   EXPECT_TRUE(stored(0, kPageBytes) == bytes);
+}
+
+// A cut holds the lock while it waits for the flush, and takes the store's time for the file's.
+TEST_F(FailedFlush, AFileThatIsBeingCutIsNotMarkedAsUnfinished) {
+  put(BlockNumber{0}, std::string(kPageBytes, 'b'));
+  object().writers.store(0);
+  object().dirty_blocks.fetch_add(1);  // there is more to come
+  const Owner cutter = memory_->owners().current(2);
+  ASSERT_TRUE(object().lock.try_lock(cutter));
+  EXPECT_EQ(flush_object(actor_, FlushRequest(index_, *backing_)).error, 0);
+  EXPECT_EQ(backing_->count(BackingCall::kSetTime), 0u);
+  object().lock.unlock(cutter);
+  put(BlockNumber{0}, std::string(kPageBytes, 'c'));
+  EXPECT_EQ(flush_object(actor_, FlushRequest(index_, *backing_)).error, 0);
+  EXPECT_EQ(backing_->count(BackingCall::kSetTime), 1u);
+  object().dirty_blocks.fetch_sub(1);
 }
 
 TEST_F(FailedFlush, AStoreThatTakesLittleAtATimeGetsAllOfIt) {

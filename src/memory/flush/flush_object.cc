@@ -270,11 +270,20 @@ class Pass {
   // its final time may lie in the same second. On a network file system a stamp would wait for the
   // data.
   void mark_unfinished() const {
-    const Object& object = actor_.object(request_.object);
-    const bool goes_on = object.dirty_blocks.load(std::memory_order_acquire) > claim_count_;
-    if (!goes_on || object.writers.load() != 0 || object.has(kObjectRemote)) return;
+    Object& object = actor_.object(request_.object);
+    if (!is_left_unfinished(object)) return;
+    // A cut waits for these blocks with the lock, and takes the store's time for the file's: then
+    // the settling at the end of the flush marks the file, if that is not whole by then.
+    if (!object.lock.try_lock(actor_.self)) return;
     // A process that may not stamp the file leaves the kernel's time.
-    (void)request_.backing.set_mtime(unfinished_time(object.mtime_ns.load()));
+    if (is_left_unfinished(object))
+      (void)request_.backing.set_mtime(unfinished_time(object.mtime_ns.load()));
+    object.lock.unlock(actor_.self);
+  }
+  bool is_left_unfinished(const Object& object) const {
+    const bool goes_on = object.dirty_blocks.load(std::memory_order_acquire) > claim_count_;
+    return goes_on && object.writers.load() == 0 && object.takes_blocks() &&
+           !object.has(kObjectRemote);
   }
 
   void complete(Claim& claim, bool stored) {
