@@ -160,6 +160,35 @@ def those_who_ask_take_no_number_of_a_dirty_file():
     programs.remove()
 
 
+CUTS = """
+    import os, resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    for left in range(1, 9):
+        name = f"f{left}"
+        with open(name, "wb") as file:
+            file.write(b"old bytes")
+        fill = []
+        try:
+            while True:
+                fill.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        for _ in range(left):
+            os.close(fill.pop())
+        file = os.open(name, os.O_RDONLY | os.O_TRUNC)
+        seen = os.fstat(file).st_size, os.read(file, 20)
+        os.close(file)
+        for other in fill:
+            os.close(other)
+        print(left, *seen, os.stat(name).st_size)
+"""
+
+
+def opens_that_cut_with_hardly_a_number():
+    """The kernel cuts the file in the open: what the buffer has of it must go, with whatever is left."""
+    Programs("cuts", CUTS).agree()
+
+
 def programs_with_hardly_a_number():
     Programs("numbers", NUMBERS).agree()
 
@@ -295,7 +324,7 @@ def those_who_share_a_file_past_the_buffers_have_one_position():
 
 
 SCENES = [more_dirty_files_than_descriptors, more_writers_than_descriptors, a_descriptor_that_is_lost_is_fetched,
-          those_who_ask_take_no_number_of_a_dirty_file,
+          those_who_ask_take_no_number_of_a_dirty_file, opens_that_cut_with_hardly_a_number,
           appends_beside_those_of_the_kernel, programs_with_hardly_a_number, without_a_number_to_ask_with_an_open_fails,
           an_append_past_the_size_limit_goes_to_the_kernels_end, an_appending_descriptor_keeps_its_offset,
           those_who_share_a_file_past_the_buffers_have_one_position]

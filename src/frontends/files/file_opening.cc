@@ -23,7 +23,6 @@
 #include "frontends/files/file_shape.h"
 #include "frontends/files/guard_change.h"
 #include "frontends/files/kernel_files.h"
-#include "frontends/files/named_writer.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/file_handling.h"
@@ -286,15 +285,11 @@ OpenFile* look_at(Opened& opened, int* error, StoreStatus* seen = nullptr) {
   return file;
 }
 
-// open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, the buffer follows through
-// a descriptor that may write.
-void follow_truncation(OpenFile& file, int fd) {
+// open(O_RDONLY | O_TRUNC): the kernel has cut the backing file already, and the buffer follows. An
+// open that fails here is better than one that succeeds beside the old bytes.
+int follow_truncation(OpenFile& file) {
   Actor* actor = Session::instance().actor_if_any();
-  if (actor == nullptr) return;
-  NamedWriter writer(file.object, DescriptorPath(fd).text);
-  if (writer.error() < 0) return;
-  const ObjectAccess access{*actor, file.object, writer.backing(), Session::instance()};
-  (void)truncate_object(access, 0);
+  return actor == nullptr ? -EIO : truncate_object(access_of(*actor, file), 0);
 }
 
 // True for an empty file that was made at `since` or later and not touched again: cutting it would
@@ -336,8 +331,10 @@ int open_managed(int directory, const char* path, int flags, mode_t mode) {
     return error;
   }
   if (!truncates) {
-    if ((flags & O_TRUNC) != 0 && file != nullptr) follow_truncation(*file, opened.fd);
-    return opened.fd;
+    if ((flags & O_TRUNC) == 0 || file == nullptr) return opened.fd;
+    error = follow_truncation(*file);
+    if (error < 0) close_tracked(opened.fd);
+    return error < 0 ? error : opened.fd;
   }
   const bool is_new = file != nullptr && (flags & O_CREAT) != 0;
   if (is_new && is_fresh(*file, status, began_ns)) return opened.fd;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is cut by its name (truncate(), open(O_RDONLY | O_TRUNC)), open for writing for as
-// long as that takes.
+// A file that is cut by its name (truncate()), open for writing for as long as that takes.
 //
 // Closing any descriptor of a file would cost the process its fcntl() locks on it. So where the
 // file is locked, one that the program has open for writing serves, and is held meanwhile. Where

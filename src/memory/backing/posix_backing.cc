@@ -157,7 +157,13 @@ ssize_t PosixBacking::append(const void* buffer, std::size_t length, std::uint64
 int PosixBacking::status(StoreStatus* status) { return store_status(descriptor_, status); }
 
 int PosixBacking::truncate(std::uint64_t size) {
-  return sys::ftruncate(descriptor_, static_cast<off_t>(size));
+  const bool may_write = (flags_ & O_ACCMODE) != O_RDONLY;
+  if (may_write || descriptor_ < 0) return sys::ftruncate(descriptor_, static_cast<off_t>(size));
+  const int error = sys::truncate(DescriptorPath(descriptor_).text, static_cast<off_t>(size));
+  if (error < 0) return error;
+  // As ftruncate() stamps a file in any case, and a name not everywhere.
+  const timespec times[2] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
+  return sys::utimensat(descriptor_, nullptr, times, 0);
 }
 
 int PosixBacking::truncate_as_called(std::uint64_t size) {

@@ -42,6 +42,7 @@ class PosixBacking final : public Backing {
   ssize_t write_once(std::uint64_t offset, std::span<const iovec> parts) override;
   ssize_t append(const void* buffer, std::size_t length, std::uint64_t* offset) override;
   int status(StoreStatus* status) override;
+  // Also of a description for reading only, if the process may write the file: open(2) cuts one.
   int truncate(std::uint64_t size) override;
   // Some file systems leave the times of a file alone that has the size already, when it is given
   // by name (truncate(2)).
