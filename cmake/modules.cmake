@@ -52,6 +52,7 @@ cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES spdlog::spdlog_header_only)
+cairn_module(service/keeping DEPS service/process)
 cairn_module(service/profiler
              LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
 cairn_module(service/trace LIBRARIES cairn_zstd)

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/keeping/kept_memory.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+namespace cairn::node {
+
+KeptMemory::~KeptMemory() {
+  if (base_ != nullptr) ::munmap(base_, kBytes);
+}
+
+Result<KeptMemory> KeptMemory::create() {
+  void* base = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return Status::from_errno(errno, "no memory for what a service leaves");
+  KeptMemory memory;
+  memory.base_ = static_cast<std::byte*>(base);
+  return memory;
+}
+
+std::byte* KeptMemory::take_bytes(std::size_t value_bytes, std::size_t count) {
+  CAIRN_CHECK(base_ != nullptr);
+  constexpr std::size_t kUnit = alignof(Seal);
+  const std::size_t bytes = (value_bytes * count + kUnit - 1) / kUnit * kUnit;
+  CAIRN_CHECK(taken_ + sizeof(Seal) + bytes <= kBytes);
+  auto* seal = reinterpret_cast<Seal*>(base_ + taken_);
+  const bool is_first = seal->value_bytes == 0;
+  if (is_first) *seal = Seal{value_bytes, count};
+  CAIRN_CHECK(seal->value_bytes == value_bytes && seal->count == count);
+  std::byte* piece = base_ + taken_ + sizeof(Seal);
+  taken_ += sizeof(Seal) + bytes;
+  return piece;
+}
+
+}  // namespace cairn::node
