@@ -64,11 +64,11 @@ cairn_module(service/organizer
              LIBRARIES cairn_liburing)
 cairn_module(service/write_back
              DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush memory/buffer
-                  frontends/protocol service/process service/profiler
+                  frontends/protocol service/process service/keeping service/profiler
              LIBRARIES spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/attachment
              DEPS memory/arena memory/catalog memory/tiers memory/buffer frontends/protocol
-                  service/process service/write_back
+                  service/process service/keeping service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/learning
              DEPS memory/arena memory/tiers memory/backing policy/heat policy/orders policy/prefetch policy/replacement
@@ -90,7 +90,7 @@ cairn_module(service/control
                   service/learning service/capacity service/treatment service/fetching
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
-             DEPS memory/tiers policy/replacement service/process service/plugins service/write_back
+             DEPS memory/tiers policy/replacement service/process service/keeping service/plugins service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
                   service/control
              LIBRARIES spdlog::spdlog_header_only)

@@ -33,7 +33,7 @@ int run_node_service(const NodeServiceOptions& options) {
   if (const char* capacities = std::getenv(kTestCapacitiesVariable)) {
     say(fmt::format("{} is set, as tests do: {}", kTestCapacitiesVariable, capacities));
   }
-  return node::run_service(config);
+  return node::run_kept_service(config);
 }
 
 }  // namespace cairn::cli

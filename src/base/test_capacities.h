@@ -3,7 +3,7 @@
 // CAIRN_TEST_CAPACITIES=descriptions=6,holds=9,event_percent=50
 //
 // For tests alone: no user needs it, and a node says in its log that the variable is set.
-// service/node/new_memory.cc names the tables of a node, frontends/posix/startup.cc those of a
+// service/node/service_memory.cc names the tables of a node, frontends/posix/startup.cc those of a
 // process; cli/commands/node_service_command.cc reads the percentage of events that are kept.
 //
 // Thread safety: any thread, as long as nobody changes the environment.

@@ -116,7 +116,8 @@ Result<SharedSegment> SharedSegment::create(const char* name, std::size_t size_b
   return segment;
 }
 
-Result<SharedSegment> SharedSegment::attach(int fd, std::size_t size_bytes, HugePages huge_pages) {
+Result<SharedSegment> SharedSegment::attach(int fd, std::size_t size_bytes, HugePages huge_pages,
+                                            Descriptor descriptor) {
   std::byte* base = map_aligned(fd, size_bytes);
   if (base == nullptr) {
     sys::close(fd);
@@ -124,7 +125,7 @@ Result<SharedSegment> SharedSegment::attach(int fd, std::size_t size_bytes, Huge
                                               " bytes of shared memory (address space limit?)");
   }
   if (huge_pages == HugePages::kAdvise) sys::madvise(base, size_bytes, MADV_HUGEPAGE);
-  // The descriptor has served, and programs have few numbers to spare.
+  if (descriptor == Descriptor::kKeep) return SharedSegment(base, size_bytes, fd, huge_pages);
   sys::close(fd);
   return SharedSegment(base, size_bytes, -1, huge_pages);
 }

@@ -32,9 +32,12 @@ class SharedSegment {
   static Result<SharedSegment> create(const char* name, std::size_t size_bytes,
                                       HugePages huge_pages);
 
+  // A client closes the descriptor when it has served: programs have few numbers to spare.
+  enum class Descriptor : std::uint8_t { kClose, kKeep };
   // Maps a segment received by descriptor and takes ownership of `fd`. Requires: size from the
   // trusted handshake.
-  static Result<SharedSegment> attach(int fd, std::size_t size_bytes, HugePages huge_pages);
+  static Result<SharedSegment> attach(int fd, std::size_t size_bytes, HugePages huge_pages,
+                                      Descriptor descriptor = Descriptor::kClose);
 
   // Populates the page tables of [offset, offset + length) for writing in one call, so that the
   // copy that follows does not fault page by page. Best effort: older kernels ignore it.

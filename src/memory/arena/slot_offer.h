@@ -53,6 +53,11 @@ class SlotOffer {
     return word_.load(std::memory_order_acquire) != word_of(number, 0);
   }
 
+  // Somebody took it when it was offered last.
+  bool has_taker() const {
+    return static_cast<std::uint32_t>(word_.load(std::memory_order_acquire)) != 0;
+  }
+
   // The number of an open offer, else 0.
   std::uint32_t number_if_open() const {
     const std::uint64_t word = word_.load(std::memory_order_acquire);

@@ -128,7 +128,7 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
   if (!control) return control.status();
   memory.control_ = std::move(control.value());
   auto data = SharedSegment::create("cairn-data", bytes_of_data(shape),
-                                    static_cast<HugePages>(shape.huge_pages));
+                                    static_cast<HugePages>(shape.huge_pages), descriptor);
   if (!data) return data.status();
   memory.data_ = std::move(data.value());
   const Result<NodeId> node = make_node_id();
@@ -157,7 +157,8 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
 }
 
 Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, int data_fd,
-                                      const std::array<int, kTiersMax>& tier_fds) {
+                                      const std::array<int, kTiersMax>& tier_fds,
+                                      SharedSegment::Descriptor descriptor) {
   NodeMemory memory;
   for (unsigned tier = 1; tier < kTiersMax; ++tier)
     memory.file_tiers_[tier] =
@@ -165,7 +166,8 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
   constexpr std::uint64_t kSegmentUnit = 2 * 1024 * 1024;
   const MemoryMap map(shape);
   auto control =
-      SharedSegment::attach(control_fd, round_up(map.end(), kSegmentUnit), pages_of_control(shape));
+      SharedSegment::attach(control_fd, round_up(map.end(), kSegmentUnit), pages_of_control(shape),
+                            descriptor);
   if (!control) {
     if (data_fd >= 0) sys::close(data_fd);
     return control.status();

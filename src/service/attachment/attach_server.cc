@@ -63,28 +63,38 @@ constexpr int kMessagesPerTurn = 1024;
 
 }  // namespace
 
-AttachServer::AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files,
-                           UnservedFiles& unserved, AttachEvents& events)
-    : memory_(memory),
-      clients_(clients),
-      files_(files),
-      unserved_(unserved),
-      events_(events),
-      processes_(clients, unserved, events,
+AttachServer::AttachServer(const Parts& parts)
+    : memory_(parts.memory),
+      clients_(parts.clients),
+      files_(parts.files),
+      unserved_(parts.unserved),
+      events_(parts.events),
+      labels_(parts.labels),
+      processes_(parts.clients, parts.unserved, parts.events, parts.labels,
                  [this](int pidfd, pid_t pid) {
                    return add_to_epoll(epoll_.get(), pidfd,
                                        token(Kind::kProcess, static_cast<std::uint64_t>(pid)));
                  }),
-      lost_(memory, clients.descriptors(), files) {}
+      lost_(parts.memory, parts.clients.descriptors(), parts.files) {}
 
 AttachServer::~AttachServer() { stop(); }
+
+std::uint64_t AttachServer::connection_token(std::uint64_t id) {
+  return token(Kind::kConnection, id);
+}
 
 Status AttachServer::start(const std::string& socket_path) {
   // Before anybody can connect, so that no process finds an older node's notice.
   write_notice(memory_, socket_path, events_);
   auto listener = listen_at(socket_path, SOCK_SEQPACKET, NamesSenders::kYes);
   if (!listener) return listener.status();
-  listener_ = std::move(listener.value());
+  CAIRN_RETURN_IF_ERROR(begin(socket_path, std::move(listener.value())));
+  thread_ = std::thread([this] { run(); });
+  return Status::ok();
+}
+
+Status AttachServer::begin(const std::string& socket_path, UniqueFd listener) {
+  listener_ = KeptFd(std::move(listener), labels_, {KeptKind::kClientListener});
   socket_path_ = socket_path;
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   stop_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -96,7 +106,6 @@ Status AttachServer::start(const std::string& socket_path) {
     return Status::from_errno(errno, "cannot watch for clients");
   }
   clients_.set_claims_reader([this] { wake(claims_event_.get()); });
-  thread_ = std::thread([this] { run(); });
   return Status::ok();
 }
 
@@ -235,7 +244,7 @@ void AttachServer::accepted(UniqueFd socket) {
   // A client takes a closed connection for the service's death: one that cannot be watched stays.
   connection.is_resting = !add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id));
   if (connection.is_resting) resting_.push_back(id);
-  connection.socket = std::make_shared<UniqueFd>(std::move(socket));
+  connection.socket = labelled(std::move(socket), {});
   connection.pid = peer.pid;
   connection.accepted_ns = monotonic_ns();
   connections_.emplace(id, std::move(connection));
@@ -292,16 +301,30 @@ void AttachServer::serve_connection(std::uint64_t id) {
   for (int turn = 0; turn < kMessagesPerTurn; ++turn) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
+    Connection& connection = found->second;
+    // A greeting stays in the socket until it is answered, so that no death loses it. What comes
+    // later may be lost, but for descriptors, which are the successor's as well.
+    const bool may_greet = !connection.owner && !connection.is_ledger;
     Datagram datagram;
-    const Received received =
-        receive_datagram(found->second.socket->get(), found->second.pid, &datagram);
+    const Received received = receive_datagram(connection.socket->get(), connection.pid,
+                                               may_greet ? Look::kPeek : Look::kTake, &datagram);
     if (received == Received::kNothing) return;
-    if (received == Received::kDatagram &&
-        handle(id, found->second,
-               decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity())))
+    if (received == Received::kDatagram && take(id, connection, may_greet, std::move(datagram)))
       continue;
     return close_connection(id);
   }
+}
+
+bool AttachServer::take(std::uint64_t id, Connection& connection, bool is_peeked,
+                        Datagram datagram) {
+  const SharedFd socket = connection.socket;
+  const bool stays = is_peeked && is_greeting(datagram);
+  if (is_peeked && !stays) drop_datagram(socket->get());
+  const bool goes_on =
+      handle(id, connection,
+             decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity()));
+  if (stays) drop_datagram(socket->get());
+  return goes_on;
 }
 
 void AttachServer::close_connection(std::uint64_t id) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -22,6 +23,8 @@
 #include "service/attachment/client_message.h"
 #include "service/attachment/client_table.h"
 #include "service/attachment/process_watch.h"
+#include "service/keeping/inheritance.h"
+#include "service/keeping/kept_descriptors.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/lost_descriptors.h"
 #include "service/write_back/store_files.h"
@@ -31,11 +34,21 @@ namespace cairn::node {
 
 class AttachServer {
  public:
-  AttachServer(const NodeMemory& memory, ClientTable& clients, StoreFiles& files,
-               UnservedFiles& unserved, AttachEvents& events);
+  // The parts that it works with; all of them outlive it.
+  struct Parts {
+    const NodeMemory& memory;
+    ClientTable& clients;
+    StoreFiles& files;
+    UnservedFiles& unserved;
+    AttachEvents& events;
+    KeptDescriptors& labels;
+  };
+  explicit AttachServer(const Parts& parts);
   ~AttachServer();
 
   Status start(const std::string& socket_path);
+  // The same by a successor: listener, connections and processes are those of the dead service.
+  Status adopt(const std::string& socket_path, Inheritance& inherited);
   // The socket's name is gone: listens at `socket_path` from now on. While it runs, by the thread
   // that started it.
   Status listen_again(const std::string& socket_path);
@@ -55,8 +68,21 @@ class AttachServer {
     std::int64_t accepted_ns = 0;
     bool is_ledger = false;  // the connection's number names its ledger
     bool has_erred = false;  // it has sent what cannot be understood, and the log says so
+    // Its greeting was answered by a service before this one, and may still be in the socket.
+    bool is_adopted = false;
   };
   void run();
+  Status begin(const std::string& socket_path, UniqueFd listener);
+  static std::uint64_t connection_token(std::uint64_t id);
+  void adopt_silent(Inheritance& inherited, std::set<pid_t>* silent);
+  void adopt_ledgers(Inheritance& inherited);
+  void adopt_clients(Inheritance& inherited);
+  Connection& adopt_connection(std::uint64_t id, UniqueFd socket, pid_t pid);
+  void settle_seats(const std::set<pid_t>& silent);
+  void settle_seat(const ClientInfo& client, bool is_silent);
+  // A socket that says for a successor what it is, as long as it is open.
+  SharedFd labelled(UniqueFd socket, const KeptLabel& label) const;
+  void label(const Connection& connection, const KeptLabel& label) const;
   int wait_ms() const;
   // True when no connection waits in the listener's queue.
   bool accept_all();
@@ -76,6 +102,8 @@ class AttachServer {
   void serve_greeted(pid_t pid);
   void rest(std::uint64_t id, Connection& connection);
   void serve_resting();
+  // False: the connection is to be closed.
+  bool take(std::uint64_t id, Connection& connection, bool is_peeked, Datagram datagram);
   bool handle(std::uint64_t id, Connection& connection, ClientMessage message);
   // What each message does. False: the connection is to be closed.
   bool act(std::uint64_t id, Connection& connection, message::Malformed what);
@@ -93,7 +121,9 @@ class AttachServer {
   bool act(std::uint64_t id, Connection& connection, message::MeetUnserved meet);
   void try_lost_again();
   bool welcome(Connection& connection, const message::Hello& hello);
+  bool welcome_again(Connection& connection, const message::Hello& hello);
   bool take_in(Connection& connection, const ClientInfo& client);
+  void label_client(const Connection& connection) const;
   bool refuse(const Connection& connection, UnservedReason code, const std::string& reason) const;
   // The ledger for the files that this connection names.
   LedgerId ledger_of(std::uint64_t id, Connection& connection, std::uint32_t run);
@@ -109,7 +139,8 @@ class AttachServer {
   StoreFiles& files_;
   UnservedFiles& unserved_;
   AttachEvents& events_;
-  UniqueFd listener_;
+  KeptDescriptors& labels_;
+  KeptFd listener_;
   std::string socket_path_;
   bool is_listening_ = true;
   std::int64_t listen_at_ns_ = 0;  // not before

@@ -103,6 +103,7 @@ LedgerId AttachServer::ledger_of(std::uint64_t id, Connection& connection, std::
   connection.room = std::move(*room);
   connection.is_ledger = true;
   unserved_.begin(id, connection.pid);
+  label(connection, {KeptKind::kLedger, id, static_cast<std::uint64_t>(connection.pid)});
   return id;
 }
 
@@ -180,6 +181,7 @@ bool AttachServer::refuse(const Connection& connection, UnservedReason code,
 }
 
 bool AttachServer::welcome(Connection& connection, const message::Hello& hello) {
+  if (connection.is_adopted && connection.owner) return welcome_again(connection, hello);
   if (connection.owner || connection.is_ledger)
     return act(0, connection, message::Malformed{"a second greeting"});
   if (hello.layout_version != kLayoutVersion) {
@@ -198,8 +200,21 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
   const auto claimed = clients_.attach_claimed(client, hello.claim);
   if (!claimed) return take_in(connection, client);
   connection.owner = *claimed;
+  label_client(connection);
   processes_.attach_claimed(connection.pid, *claimed, connection.socket->get());
   return true;
+}
+
+// The service before this one died before it had taken the greeting off.
+bool AttachServer::welcome_again(Connection& connection, const message::Hello& hello) {
+  connection.is_adopted = false;
+  if (hello.claim) return true;
+  return send_welcome(memory_, connection.owner, connection.socket->get());
+}
+
+void AttachServer::label_client(const Connection& connection) const {
+  label(connection, {KeptKind::kClient, connection.owner.bits(),
+                     static_cast<std::uint64_t>(connection.pid)});
 }
 
 bool AttachServer::take_in(Connection& connection, const ClientInfo& client) {
@@ -208,10 +223,11 @@ bool AttachServer::take_in(Connection& connection, const ClientInfo& client) {
   if (!owner) return refuse(connection, why, text_of(why));
   // After it has been let in: a process that is refused costs no number.
   if (!processes_.attach(connection.pid, *owner)) {
-    events_.on_departure(clients_.declare_dead(owner->slot()), AttachEvents::Departure::kDied);
+    events_.on_departure(clients_.declare_dead(owner->slot(), Departure::kDied), Departure::kDied);
     return refuse(connection, UnservedReason::kFailed, "the process cannot be watched");
   }
   connection.owner = *owner;
+  label_client(connection);
   return send_welcome(memory_, *owner, connection.socket->get());
 }
 

@@ -124,7 +124,20 @@ std::size_t descriptors_of(Type type) {
 
 }  // namespace
 
-Received receive_datagram(int socket, pid_t otherwise, Datagram* datagram) {
+void drop_datagram(int socket) {
+  char byte = 0;
+  while (::recv(socket, &byte, sizeof byte, MSG_DONTWAIT) < 0 && errno == EINTR) {
+  }
+}
+
+bool is_greeting(const Datagram& datagram) {
+  protocol::Header header;
+  if (datagram.length < sizeof header) return false;
+  std::memcpy(&header, datagram.bytes, sizeof header);
+  return header.type == Type::kHello;
+}
+
+Received receive_datagram(int socket, pid_t otherwise, Look look, Datagram* datagram) {
   iovec part{datagram->bytes, sizeof datagram->bytes};
   alignas(cmsghdr) char
       control[CMSG_SPACE(sizeof(int) * kDescriptorsTaken) + CMSG_SPACE(sizeof(ucred))];
@@ -135,7 +148,8 @@ Received receive_datagram(int socket, pid_t otherwise, Datagram* datagram) {
   header.msg_controllen = sizeof control;
   ssize_t length = 0;
   do {
-    length = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    length = ::recvmsg(socket, &header,
+                       MSG_DONTWAIT | MSG_CMSG_CLOEXEC | (look == Look::kPeek ? MSG_PEEK : 0));
   } while (length < 0 && errno == EINTR);
   if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::kNothing;
   if (length < 0) return Received::kClosed;

@@ -40,8 +40,16 @@ struct Datagram {
 
 enum class Received : std::uint8_t { kDatagram, kNothing, kClosed };
 
-// Takes the next datagram without waiting. `otherwise` is the sender where the kernel names none.
-Received receive_datagram(int socket, pid_t otherwise, Datagram* datagram);
+enum class Look : std::uint8_t {
+  kTake,
+  kPeek  // it stays, until drop_datagram() takes it
+};
+
+// The next datagram, without waiting. `otherwise` is the sender where the kernel names none.
+Received receive_datagram(int socket, pid_t otherwise, Look look, Datagram* datagram);
+void drop_datagram(int socket);
+// Whether it is one that takes a slot, by its type alone.
+bool is_greeting(const Datagram& datagram);
 
 namespace message {
 

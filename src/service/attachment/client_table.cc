@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -24,21 +25,72 @@ void add_to(CounterSums& sums, const CounterSums& more) {
 
 }  // namespace
 
-ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget)
+// More runs than these are rare at a time.
+constexpr std::size_t kRunsKept = 256;
+
+ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget, KeptMemory& kept)
     : memory_(memory),
       budget_(budget),
       service_(memory.owners().current(kServiceSlot)),
-      seats_(memory.slot_count()),
-      offers_(memory) {
+      seats_(kept.take<KeptSeat>(memory.slot_count())),
+      run_counts_(kept.take<KeptRun>(kRunsKept)),
+      departed_(kept.take<CounterSums>(1)),
+      offers_(memory, kept) {
   CAIRN_CHECK(memory.slot_count() > kServiceSlot);
   for (std::uint32_t slot = kServiceSlot + 1; slot < memory.slot_count(); ++slot) {
-    free_slots_.push_back(static_cast<std::uint16_t>(slot));
+    if (seats_[slot].state == SlotState::kFree && !offers_.is_offered(slot))
+      free_slots_.push_back(static_cast<std::uint16_t>(slot));
   }
   ClientSlot& own = memory.slot(kServiceSlot);
   own.pid.store(::getpid());
   copy_text(own.command, sizeof own.command, "cairn node-service");
   own.state.store(SlotState::kActive, std::memory_order_release);
   seats_[kServiceSlot].state = SlotState::kActive;
+}
+
+void ClientTable::adopt() {
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t slot = kServiceSlot + 1; slot < seats_.size(); ++slot) {
+    if (seats_[slot].state == SlotState::kFree) continue;
+    offers_.end_of(slot);  // which the death came before
+    const bool is_dead = seats_[slot].state == SlotState::kReaping;
+    const auto index = static_cast<std::uint16_t>(slot);
+    if (is_dead && memory_.owners().current(index).bits() == seats_[slot].owner_bits)
+      memory_.owners().advance(index);
+    ++busy_;
+    ++attaches_;
+  }
+  budget_.adopt_clients_to_come(offers_.count());
+  check_sums();
+}
+
+KeptRun& ClientTable::counts_of(std::uint32_t run) {
+  KeptRun* free = nullptr;
+  for (KeptRun& each : run_counts_) {
+    if (each.is_used && each.run == run) return each;
+    if (!each.is_used && free == nullptr) free = &each;
+  }
+  for (KeptRun& each : more_runs_) {
+    if (each.run == run) return each;
+  }
+  KeptRun& made = free != nullptr ? *free : more_runs_.emplace_back();
+  made = KeptRun{};
+  made.run = run;
+  made.is_used = true;
+  return made;
+}
+
+const KeptRun* ClientTable::find_counts(std::uint32_t run) const {
+  const auto is_its = [run](const KeptRun& each) { return each.is_used && each.run == run; };
+  const auto kept = std::find_if(run_counts_.begin(), run_counts_.end(), is_its);
+  if (kept != run_counts_.end()) return &*kept;
+  const auto more = std::find_if(more_runs_.begin(), more_runs_.end(), is_its);
+  return more == more_runs_.end() ? nullptr : &*more;
+}
+
+ClientInfo ClientTable::client_of(std::uint16_t slot) const {
+  const KeptSeat& seat = seats_[slot];
+  return ClientInfo{slot, seat.pid, seat.run, seat.command};
 }
 
 void ClientTable::check_sums() const {
@@ -90,11 +142,25 @@ std::size_t ClientTable::claims_being_read() const {
 
 std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const SlotClaim& claim) {
   const std::lock_guard lock(mutex_);
+  if (const std::optional<Owner> known = seat_of(client, claim)) return known;
   if (!offers_.grant(claim)) return std::nullopt;
   budget_.client_has_come();
+  // The seat before the end of the offer: after a death between them the slot is taken, not free.
   const Owner owner = activate(static_cast<std::uint16_t>(claim.slot), client);
+  offers_.end_of(claim.slot);
   offer_slots();
   return owner;
+}
+
+// The seat of a greeting that the service before this one had answered when it died.
+std::optional<Owner> ClientTable::seat_of(const ClientInfo& client, const SlotClaim& claim) const {
+  if (claim.slot <= kServiceSlot || claim.slot >= seats_.size()) return std::nullopt;
+  const KeptSeat& seat = seats_[claim.slot];
+  const auto index = static_cast<std::uint16_t>(claim.slot);
+  const bool is_its = seat.state == SlotState::kActive && seat.pid == client.pid &&
+                      memory_.slot(index).offer.take(claim);
+  if (!is_its) return std::nullopt;
+  return memory_.owners().current(index);
 }
 
 bool ClientTable::has_unread_claims() const {
@@ -143,32 +209,57 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::Uns
 Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
   ClientSlot& slot = memory_.slot(index);
   CAIRN_CHECK(seats_[index].state == SlotState::kFree);
-  seats_[index] = Seat{SlotState::kActive, client};
-  seats_[index].client.slot = index;
+  const Owner owner = memory_.owners().current(index);
+  KeptSeat& seat = seats_[index];
+  seat.pid = client.pid;
+  seat.run = client.run;
+  seat.owner_bits = owner.bits();
+  seat.is_inherited = false;
+  copy_text(seat.command, sizeof seat.command, client.command);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // what a death leaves is in this order
+  seat.state = SlotState::kActive;
   slot.pid.store(client.pid, std::memory_order_relaxed);
   slot.run.store(client.run, std::memory_order_relaxed);
   copy_text(slot.command, sizeof slot.command, client.command);
-  RunCounts& run = runs_[client.run];
+  KeptRun& run = counts_of(client.run);
   run.attached = true;
   slot.account.store(raw(run.account), std::memory_order_relaxed);
   slot.state.store(SlotState::kActive, std::memory_order_release);
   ++busy_;
   ++attaches_;
-  check_sums();
-  return memory_.owners().current(index);
+  return owner;
 }
 
-Owner ClientTable::declare_dead(std::uint16_t slot) {
+Owner ClientTable::declare_dead(std::uint16_t slot, Departure how) {
   const std::lock_guard lock(mutex_);
   const Owner dead = memory_.owners().current(slot);
   CAIRN_CHECK(slot != kServiceSlot);
   CAIRN_CHECK(slot < seats_.size());
   CAIRN_CHECK(seats_[slot].state == SlotState::kActive);
-  // The generation first: waiters for a lock of the dead go on from this instant.
+  seats_[slot].how = how;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  seats_[slot].state = SlotState::kReaping;
+  // Waiters for a lock of the dead go on from this instant.
   memory_.owners().advance(slot);
   memory_.slot(slot).state.store(SlotState::kReaping, std::memory_order_release);
-  seats_[slot].state = SlotState::kReaping;
   return dead;
+}
+
+void ClientTable::note_inherited(Owner old) {
+  const std::lock_guard lock(mutex_);
+  KeptSeat& seat = seats_[old.slot()];
+  if (seat.state == SlotState::kReaping && seat.owner_bits == old.bits()) seat.is_inherited = true;
+}
+
+std::vector<ClientTable::Departed> ClientTable::departed() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Departed> all;
+  for (const KeptSeat& seat : seats_) {
+    if (seat.state == SlotState::kReaping)
+      all.push_back(
+          Departed{Owner::from_bits(seat.owner_bits), seat.pid, seat.how, seat.is_inherited});
+  }
+  return all;
 }
 
 CounterSums ClientTable::sum_of_slot(std::uint16_t index) const {
@@ -201,9 +292,8 @@ void ClientTable::release(std::uint16_t index) {
   CAIRN_CHECK(seats_[index].state == SlotState::kReaping);
   ClientSlot& slot = memory_.slot(index);
   const CounterSums sums = sum_of_slot(index);
-  add_to(departed_, sums);
-  const auto run = runs_.find(seats_[index].client.run);
-  if (run != runs_.end()) add_to(run->second.sums, sums);
+  add_to(departed_[0], sums);
+  if (find_counts(seats_[index].run) != nullptr) add_to(counts_of(seats_[index].run).sums, sums);
   for (CounterShard& shard : slot.shards) {
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
   }
@@ -216,7 +306,7 @@ void ClientTable::release(std::uint16_t index) {
   slot.account.store(raw(AccountId::kNobody), std::memory_order_relaxed);
   slot.offer.clear();
   slot.state.store(SlotState::kFree, std::memory_order_release);
-  seats_[index] = Seat();
+  seats_[index].state = SlotState::kFree;
   free_slots_.push_back(index);
   --busy_;
   offer_slots();
@@ -226,7 +316,7 @@ std::vector<ClientInfo> ClientTable::active() const {
   const std::lock_guard lock(mutex_);
   std::vector<ClientInfo> clients;
   for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
-    if (seats_[index].state == SlotState::kActive) clients.push_back(seats_[index].client);
+    if (seats_[index].state == SlotState::kActive) clients.push_back(client_of(static_cast<std::uint16_t>(index)));
   }
   return clients;
 }
@@ -251,7 +341,7 @@ std::uint64_t ClientTable::attach_count() const {
 
 CounterSums ClientTable::totals() const {
   const std::lock_guard lock(mutex_);
-  CounterSums sums = departed_;
+  CounterSums sums = departed_[0];
   for (std::uint32_t index = kServiceSlot; index < seats_.size(); ++index) {
     if (seats_[index].state != SlotState::kFree)
       add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
@@ -262,10 +352,10 @@ CounterSums ClientTable::totals() const {
 CounterSums ClientTable::run_totals(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
   CounterSums sums{};
-  if (const auto found = runs_.find(run); found != runs_.end()) sums = found->second.sums;
+  if (const KeptRun* found = find_counts(run); found != nullptr) sums = found->sums;
   for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
-    const Seat& seat = seats_[index];
-    if (seat.state == SlotState::kFree || seat.client.run != run) continue;
+    const KeptSeat& seat = seats_[index];
+    if (seat.state == SlotState::kFree || seat.run != run) continue;
     add_to(sums, sum_of_slot(static_cast<std::uint16_t>(index)));
   }
   return sums;
@@ -273,26 +363,28 @@ CounterSums ClientTable::run_totals(std::uint32_t run) const {
 
 bool ClientTable::has_run_attached(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
-  const auto found = runs_.find(run);
-  return found != runs_.end() && found->second.attached;
+  const KeptRun* found = find_counts(run);
+  return found != nullptr && found->attached;
 }
 
 void ClientTable::forget_run(std::uint32_t run) {
   const std::lock_guard lock(mutex_);
-  runs_.erase(run);
+  foreign_of_runs_.erase(run);
+  if (find_counts(run) != nullptr) counts_of(run).is_used = false;
+  std::erase_if(more_runs_, [](const KeptRun& each) { return !each.is_used; });
 }
 
 void ClientTable::set_account(std::uint32_t run, AccountId account) {
   const std::lock_guard lock(mutex_);
-  runs_[run].account = account;
+  counts_of(run).account = account;
   for (std::atomic<std::uint32_t>& whose : memory_.accounts().runs) {
     if (whose.load(std::memory_order_relaxed) == run) whose.store(0, std::memory_order_relaxed);
   }
   if (account != AccountId::kNobody)
     memory_.accounts().runs[raw(account)].store(run, std::memory_order_relaxed);
   for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
-    const Seat& seat = seats_[index];
-    if (seat.state == SlotState::kFree || seat.client.run != run) continue;
+    const KeptSeat& seat = seats_[index];
+    if (seat.state == SlotState::kFree || seat.run != run) continue;
     memory_.slot(static_cast<std::uint16_t>(index))
         .account.store(raw(account), std::memory_order_relaxed);
   }
@@ -300,7 +392,7 @@ void ClientTable::set_account(std::uint32_t run, AccountId account) {
 
 void ClientTable::note_foreign(const ForeignProgram& program) {
   const std::lock_guard lock(mutex_);
-  std::vector<ForeignProgram>& of_run = runs_[program.run].foreign;
+  std::vector<ForeignProgram>& of_run = foreign_of_runs_[program.run];
   if (of_run.size() < kForeignPerRunMax) of_run.push_back(program);
   if (foreign_.insert_or_assign(program.pid, program).second) {
     memory_.unserved_board().foreign_programs.fetch_add(1, std::memory_order_acq_rel);
@@ -328,8 +420,8 @@ std::vector<ForeignProgram> ClientTable::foreign_running() const {
 
 std::vector<ForeignProgram> ClientTable::foreign_of_run(std::uint32_t run) const {
   const std::lock_guard lock(mutex_);
-  const auto found = runs_.find(run);
-  return found == runs_.end() ? std::vector<ForeignProgram>() : found->second.foreign;
+  const auto found = foreign_of_runs_.find(run);
+  return found == foreign_of_runs_.end() ? std::vector<ForeignProgram>() : found->second;
 }
 
 }  // namespace cairn::node

@@ -12,25 +12,25 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "frontends/protocol/protocol.h"
-#include "memory/arena/counters.h"
 #include "memory/tiers/node_memory.h"
+#include "service/attachment/attach_events.h"
+#include "service/attachment/kept_seats.h"
 #include "service/attachment/slot_offers.h"
+#include "service/keeping/kept_memory.h"
 #include "service/write_back/descriptor_budget.h"
 
 namespace cairn::node {
-
-using CounterSums = std::array<std::uint64_t, kCounters>;
 
 struct ClientInfo {
   std::uint16_t slot = 0;
@@ -51,7 +51,10 @@ class ClientTable {
   // The slot of the service itself.
   static constexpr std::uint16_t kServiceSlot = ClientSlot::kOfService;
 
-  ClientTable(NodeMemory& memory, DescriptorBudget& budget);
+  ClientTable(NodeMemory& memory, DescriptorBudget& budget, KeptMemory& kept);
+
+  // By a successor, once: the clients of the dead service are its own.
+  void adopt();
 
   Owner service() const { return service_; }
   DescriptorBudget& descriptors() const { return budget_; }
@@ -80,7 +83,9 @@ class ClientTable {
   // A slot for a process, or nothing when all are in use, or too few descriptors are left: `*why`.
   std::optional<Owner> attach(const ClientInfo& client, protocol::UnservedReason* why);
   // From here on everything that the owner holds may be taken over. Returns the dead owner.
-  Owner declare_dead(std::uint16_t slot);
+  Owner declare_dead(std::uint16_t slot, Departure how);
+  // The new image of its process has taken over what it wants of `old`.
+  void note_inherited(Owner old);
   // True when the slot's owner has counted anything: only then can it have died with a lock or a
   // lease in hand.
   bool has_worked(std::uint16_t slot) const;
@@ -89,6 +94,14 @@ class ClientTable {
   void release(std::uint16_t slot);
 
   std::vector<ClientInfo> active() const;
+  // Those whose owners are dead, and whose slots are not free yet.
+  struct Departed {
+    Owner owner;
+    pid_t pid = 0;
+    Departure how = Departure::kDied;
+    bool is_inherited = false;
+  };
+  std::vector<Departed> departed() const;
   std::size_t active_count() const;
   std::size_t active_count(std::uint32_t run) const;
   // Slots that are active, being reaped, or taken.
@@ -135,34 +148,29 @@ class ClientTable {
   std::size_t claims_being_read() const;
   void check_sums() const;
 
-  struct Seat {
-    SlotState state = SlotState::kFree;
-    ClientInfo client;
-  };
-
+  ClientInfo client_of(std::uint16_t slot) const;
+  std::optional<Owner> seat_of(const ClientInfo& client, const SlotClaim& claim) const;
+  KeptRun& counts_of(std::uint32_t run);
+  const KeptRun* find_counts(std::uint32_t run) const;
   CounterSums sum_of_slot(std::uint16_t slot) const;
 
-  struct RunCounts {
-    CounterSums sums{};
-    bool attached = false;
-    AccountId account = AccountId::kNobody;
-    std::vector<ForeignProgram> foreign;
-  };
   static constexpr std::size_t kForeignPerRunMax = 100;
 
   NodeMemory& memory_;
   DescriptorBudget& budget_;
   Owner service_;
   mutable std::mutex mutex_;
-  std::vector<Seat> seats_;  // one for each slot
+  std::span<KeptSeat> seats_;     // one for each slot
+  std::span<KeptRun> run_counts_;  // in any order
+  std::span<CounterSums> departed_;  // one: of clients that have gone
   std::deque<std::uint16_t> free_slots_;
   SlotOffers offers_;
   bool is_offering_ = false;
   std::function<void()> wake_claims_reader_;
   std::size_t busy_ = 0;
   std::uint64_t attaches_ = 0;
-  CounterSums departed_{};  // of clients that have gone
-  std::map<std::uint32_t, RunCounts> runs_;
+  std::deque<KeptRun> more_runs_;  // than there are places that a successor would find
+  std::map<std::uint32_t, std::vector<ForeignProgram>> foreign_of_runs_;
   std::map<pid_t, ForeignProgram> foreign_;
 };
 

@@ -55,7 +55,7 @@ constexpr std::int64_t kOrphanCheckNanos = 20'000'000;
 
 void ProcessWatch::depart(Process& process) {
   CAIRN_CHECK(process.owner);
-  process.departed.push_back(clients_.declare_dead(process.owner.slot()));
+  process.departed.push_back(clients_.declare_dead(process.owner.slot(), Departure::kExeced));
   process.owner = Owner();
   events_.on_departure(process.departed.back(), AttachEvents::Departure::kExeced);
 }
@@ -98,11 +98,32 @@ void ProcessWatch::attach_claimed(pid_t pid, Owner owner, int socket) {
   process->owner = owner;
 }
 
+void ProcessWatch::adopt_attached(pid_t pid, Owner owner) {
+  CAIRN_CHECK(owner);
+  Process* process = watch(pid);
+  if (process == nullptr) {
+    process = &processes_[pid];
+    unwatched_.insert(pid);
+    unwatched_at_ns_ = 0;
+  }
+  process->owner = owner;
+}
+
+// A new image that is alive may still take over what it wants.
+void ProcessWatch::adopt_departed(const ClientTable::Departed& departed) {
+  events_.on_departure(departed.owner, departed.how);
+  if (departed.how == Departure::kDied) return;
+  const auto found = processes_.find(departed.pid);
+  if (departed.is_inherited || found == processes_.end() || is_over(departed.pid, found->second))
+    return events_.on_inherited(departed.owner);
+  found->second.departed.push_back(departed.owner);
+}
+
 bool ProcessWatch::decline(pid_t pid, Owner owner) {
   const auto found = processes_.find(pid);
   if (found == processes_.end() || found->second.owner != owner) return false;
   found->second.owner = Owner();
-  events_.on_departure(clients_.declare_dead(owner.slot()), AttachEvents::Departure::kDied);
+  events_.on_departure(clients_.declare_dead(owner.slot(), Departure::kDied), Departure::kDied);
   return true;
 }
 
@@ -111,7 +132,10 @@ void ProcessWatch::inherited(pid_t pid, bool has_ledger) {
   if (found == processes_.end()) return;
   // An image that is not served has no slot of its own: what is there is the old one's.
   if (has_ledger && found->second.owner) depart(found->second);
-  for (const Owner old : found->second.departed) events_.on_inherited(old);
+  for (const Owner old : found->second.departed) {
+    clients_.note_inherited(old);
+    events_.on_inherited(old);
+  }
   found->second.departed.clear();
   if (!has_ledger) clients_.end_foreign(pid);
 }
@@ -134,7 +158,8 @@ ProcessWatch::Process* ProcessWatch::watch(pid_t pid, UniqueFd pidfd) {
   CAIRN_CHECK(!processes_.contains(pid));
   if (!pidfd || !watch_end_(pidfd.get(), pid)) return nullptr;
   Process process;
-  process.pidfd = std::move(pidfd);
+  process.pidfd = KeptFd(std::move(pidfd), labels_,
+                         {KeptKind::kProcess, static_cast<std::uint64_t>(pid), 0});
   return &processes_.emplace(pid, std::move(process)).first->second;
 }
 
@@ -172,10 +197,13 @@ void ProcessWatch::ended(pid_t pid) {
     processes_.erase(found);
     std::erase_if(orphans_, [pid](const Orphan& orphan) { return orphan.pid == pid; });
     if (process.owner) {
-      events_.on_departure(clients_.declare_dead(process.owner.slot()),
-                           AttachEvents::Departure::kDied);
+      events_.on_departure(clients_.declare_dead(process.owner.slot(), Departure::kDied),
+                           Departure::kDied);
     }
-    for (const Owner old : process.departed) events_.on_inherited(old);
+    for (const Owner old : process.departed) {
+      clients_.note_inherited(old);
+      events_.on_inherited(old);
+    }
   }
   clients_.end_foreign(pid);
   if (unserved_.holder_ended(pid)) events_.on_ledger_over();

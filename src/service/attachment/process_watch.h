@@ -18,6 +18,7 @@
 
 #include "service/attachment/attach_events.h"
 #include "service/attachment/client_table.h"
+#include "service/keeping/kept_descriptors.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/descriptor_budget.h"
 #include "service/write_back/unserved_files.h"
@@ -33,8 +34,18 @@ class ProcessWatch {
   using WatchEnd = std::function<bool(int pidfd, pid_t pid)>;
 
   ProcessWatch(ClientTable& clients, UnservedFiles& unserved, AttachEvents& events,
-               WatchEnd watch_end)
-      : clients_(clients), unserved_(unserved), events_(events), watch_end_(std::move(watch_end)) {}
+               KeptDescriptors& labels, WatchEnd watch_end)
+      : clients_(clients),
+        unserved_(unserved),
+        events_(events),
+        labels_(labels),
+        watch_end_(std::move(watch_end)) {}
+
+  // By a successor, before anything else: it has this descriptor of the process.
+  void adopt(pid_t pid, UniqueFd pidfd) { (void)watch(pid, std::move(pidfd)); }
+  // The same, afterwards: an image that is attached, and one that has departed.
+  void adopt_attached(pid_t pid, Owner owner);
+  void adopt_departed(const ClientTable::Departed& departed);
 
   bool knows(pid_t pid) const { return processes_.contains(pid); }
   // An attached process greets again, which only an exec makes it do: its old image is gone.
@@ -65,7 +76,7 @@ class ProcessWatch {
  private:
   struct Process {
     FileRoom room;  // none of one that is attached, which has room of its own
-    UniqueFd pidfd;
+    KeptFd pidfd;
     std::vector<Owner> departed;  // images before an exec, whose holds wait
     Owner owner;                  // none when the present image is not attached
     bool is_gone = false;         // it has ended, and another may have its number
@@ -89,6 +100,7 @@ class ProcessWatch {
   ClientTable& clients_;
   UnservedFiles& unserved_;
   AttachEvents& events_;
+  KeptDescriptors& labels_;
   const WatchEnd watch_end_;
   std::map<pid_t, Process> processes_;
   std::vector<Orphan> orphans_;

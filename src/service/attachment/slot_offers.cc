@@ -40,7 +40,7 @@ bool SlotOffers::end_round() {
 
 void SlotOffers::add(std::uint16_t slot) {
   CAIRN_CHECK(slot > ClientSlot::kOfService && slot < numbers_.size());
-  const auto* const free = std::find(slots_.begin(), slots_.end(), 0);
+  const auto free = std::find(slots_.begin(), slots_.end(), 0);
   CAIRN_CHECK(free != slots_.end());
   if (++numbers_[slot] == 0) ++numbers_[slot];
   memory_.slot(slot).offer.open(numbers_[slot]);
@@ -60,12 +60,17 @@ std::optional<std::uint16_t> SlotOffers::withdraw_one() {
 }
 
 bool SlotOffers::grant(const SlotClaim& claim) {
-  const auto* const found = std::find(slots_.begin(), slots_.end(), claim.slot);
-  if (claim.slot == 0 || found == slots_.end() || numbers_[claim.slot] != claim.number)
-    return false;
-  if (!memory_.slot(*found).offer.take(claim)) return false;
-  end(static_cast<unsigned>(found - slots_.begin()));
-  return true;
+  if (!is_offered(claim.slot) || numbers_[claim.slot] != claim.number) return false;
+  return memory_.slot(static_cast<std::uint16_t>(claim.slot)).offer.take(claim);
+}
+
+bool SlotOffers::is_offered(std::uint32_t slot) const {
+  return slot != 0 && std::find(slots_.begin(), slots_.end(), slot) != slots_.end();
+}
+
+void SlotOffers::end_of(std::uint32_t slot) {
+  const auto found = std::find(slots_.begin(), slots_.end(), slot);
+  if (slot != 0 && found != slots_.end()) end(static_cast<unsigned>(found - slots_.begin()));
 }
 
 void SlotOffers::end(unsigned place) {

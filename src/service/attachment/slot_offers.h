@@ -7,9 +7,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <span>
 
 #include "memory/tiers/node_memory.h"
+#include "service/keeping/kept_memory.h"
 
 namespace cairn::node {
 
@@ -20,8 +21,11 @@ class SlotOffers {
   // A word may be seen taken in the midst of a round, which may have passed its greeting already.
   static constexpr std::uint64_t kRoundsOfStray = 2;
 
-  explicit SlotOffers(const NodeMemory& memory)
-      : memory_(memory), numbers_(memory.slot_count(), 0) {}
+  // A successor goes on with the offers that it finds in `kept`.
+  SlotOffers(const NodeMemory& memory, KeptMemory& kept)
+      : memory_(memory),
+        slots_(kept.take<std::uint16_t>(kMost)),
+        numbers_(kept.take<std::uint32_t>(memory.slot_count())) {}
 
   // Slots that are offered, those included that were taken and whose greeting has not been read.
   unsigned count() const;
@@ -38,14 +42,17 @@ class SlotOffers {
   void add(std::uint16_t slot);
   // An open offer ends; nothing when all have been taken.
   std::optional<std::uint16_t> withdraw_one();
-  // A greeting claims a slot: true when it is the greeting's, and no longer offered.
+  // A greeting claims a slot: true when it is the greeting's. It counts as offered until end_of().
   bool grant(const SlotClaim& claim);
+  // The slot is its process's now. Nothing if it is not offered.
+  void end_of(std::uint32_t slot);
+  bool is_offered(std::uint32_t slot) const;
 
  private:
   const NodeMemory& memory_;
-  std::array<std::uint16_t, kMost> slots_{};               // by their place on the board; 0: none
+  std::span<std::uint16_t> slots_;  // by their place on the board; 0: none
   mutable std::array<std::uint64_t, kMost> seen_taken_{};  // the round when first seen; 0: not
-  std::vector<std::uint32_t> numbers_;                     // of the last offer of each slot
+  std::span<std::uint32_t> numbers_;                       // of the last offer of each slot
   std::uint64_t round_ = 1;                                // that is under way
 
   void end(unsigned place);

@@ -18,7 +18,8 @@ class SlotOffersTest : public ::testing::Test {
   SlotClaim claim() { return {kSlot, word().number_if_open(), kToken}; }
 
   NodeMemory memory_ = testing::make_memory(testing::memory_only(4 * kBlockBytes));
-  SlotOffers offers_{memory_};
+  KeptMemory kept_ = std::move(KeptMemory::create().value());
+  SlotOffers offers_{memory_, kept_};
 };
 
 TEST_F(SlotOffersTest, ATakenSlotCountsUntilItsGreetingIsRead) {
@@ -30,6 +31,7 @@ TEST_F(SlotOffersTest, ATakenSlotCountsUntilItsGreetingIsRead) {
   EXPECT_EQ(offers_.taken_count(), 1u);
   EXPECT_FALSE(offers_.withdraw_one());
   EXPECT_TRUE(offers_.grant(claimed));
+  offers_.end_of(kSlot);
   EXPECT_EQ(offers_.taken_count(), 0u);
   EXPECT_EQ(offers_.count(), 0u);
 }

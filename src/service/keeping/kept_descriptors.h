@@ -46,8 +46,10 @@ struct KeptLabel {
 
 class KeptDescriptors {
  public:
-  // For numbers below `limit`: those above can be none of this process's.
-  KeptDescriptors(KeptMemory& memory, std::size_t limit) : labels_(memory.take<Cell>(limit)) {}
+  // Higher numbers get no label.
+  static constexpr std::size_t kNumbers = std::size_t{1} << 20;
+
+  explicit KeptDescriptors(KeptMemory& memory) : labels_(memory.take<Cell>(kNumbers)) {}
 
   void note(int fd, const KeptLabel& label) {
     if (!has(fd)) return;

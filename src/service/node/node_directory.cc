@@ -29,10 +29,34 @@ Result<NodeDirectory> NodeDirectory::open(const std::string& path, const std::st
   directory.path_ = path;
   directory.name_ = name;
   CAIRN_RETURN_IF_ERROR(directory.take_lock());
-  std::ifstream stream(path + "/config.yaml", std::ios::binary);
-  directory.configuration_.assign(std::istreambuf_iterator<char>(stream), {});
+  directory.read_configuration();
   directory.begin_watch();
   return directory;
+}
+
+Result<NodeDirectory> NodeDirectory::adopt(const std::string& path, const std::string& name,
+                                           UniqueFd lock) {
+  if (!lock) return open(path, name);
+  NodeDirectory directory;
+  directory.path_ = path;
+  directory.name_ = name;
+  directory.lock_ = std::move(lock);
+  CAIRN_RETURN_IF_ERROR(directory.write_pid(directory.lock_.get()));
+  directory.read_configuration();
+  directory.begin_watch();
+  return directory;
+}
+
+void NodeDirectory::read_configuration() {
+  std::ifstream stream(path_ + "/config.yaml", std::ios::binary);
+  configuration_.assign(std::istreambuf_iterator<char>(stream), {});
+}
+
+Status NodeDirectory::write_pid(int lock) const {
+  const std::string text = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, text.data(), text.size(), 0) < 0)
+    return Status::from_errno(errno, "cannot write node.pid in " + path_);
+  return Status::ok();
 }
 
 Status NodeDirectory::take_lock() {
@@ -51,10 +75,7 @@ Status NodeDirectory::take_lock() {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return Status(StatusCode::kExists, "a node named " + name_ + " is running already");
   }
-  const std::string text = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(lock.get(), 0) != 0 || ::write(lock.get(), text.data(), text.size()) < 0) {
-    return Status::from_errno(errno, "cannot write node.pid in " + path_);
-  }
+  CAIRN_RETURN_IF_ERROR(write_pid(lock.get()));
   lock_ = std::move(lock);
   ::unlink((path_ + "/stored").c_str());  // of a node before us
   return Status::ok();

@@ -25,6 +25,12 @@ class NodeDirectory {
   // others.
   static Result<NodeDirectory> open(const std::string& path, const std::string& name);
 
+  // The same by a successor, which has the lock of the dead service.
+  static Result<NodeDirectory> adopt(const std::string& path, const std::string& name,
+                                     UniqueFd lock);
+
+  // The descriptor that has the lock. restore() may change it.
+  int lock() const { return lock_.get(); }
   // Readable when something in the directory was removed or renamed, or itself; -1 when the kernel
   // has no watch to give.
   int watch() const { return watch_.get(); }
@@ -46,6 +52,8 @@ class NodeDirectory {
 
  private:
   Status take_lock();
+  Status write_pid(int lock) const;
+  void read_configuration();
   bool has_lock_file() const;
   void begin_watch();
 

@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/size_text.h"
+#include "base/test_capacities.h"
 #include "service/attachment/attach_server.h"
 #include "service/attachment/request_reader.h"
 #include "service/capacity/account_registry.h"
@@ -28,12 +29,15 @@
 #include "service/capacity/placement_engine.h"
 #include "service/control/control_commands.h"
 #include "service/fetching/prefetcher.h"
+#include "service/keeping/inheritance.h"
+#include "service/keeping/keeper.h"
+#include "service/keeping/kept_descriptors.h"
 #include "service/node/client_requests.h"
 #include "service/node/last_drain.h"
 #include "service/node/learners.h"
 #include "service/node/main_loop.h"
-#include "service/node/new_memory.h"
 #include "service/node/node_directory.h"
+#include "service/node/service_memory.h"
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
 #include "service/process/log_file.h"
@@ -70,10 +74,25 @@ std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
   return figures;
 }
 
+// What outlives each service, and what this one has from the one before.
+struct Heritage {
+  explicit Heritage(Succession& from, const std::string& client_socket)
+      : memory(from.memory), life(*from.life), labels(memory) {
+    if (from.is_successor()) left.emplace(labels, client_socket);
+  }
+  KeptMemory& memory;
+  const KeptLife& life;
+  KeptDescriptors labels;
+  std::optional<Inheritance> left;  // none: it is the first
+};
+
 class Service {
  public:
-  Service(const NodeConfig& config, NodeDirectory& directory, NodeMemory memory)
-      : config_(config), directory_(directory), memory_(std::move(memory)) {}
+  Service(const NodeConfig& config, NodeDirectory& directory, NodeMemory memory, Heritage& heritage)
+      : config_(config),
+        directory_(directory),
+        heritage_(heritage),
+        memory_(std::move(memory)) {}
 
   // After a failed start, threads that call each other end before any of them is gone.
   ~Service() {
@@ -88,6 +107,7 @@ class Service {
     CAIRN_RETURN_IF_ERROR(take_rules());
     CAIRN_RETURN_IF_ERROR(load_predictor());
     CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
+    if (heritage_.left) adopt_files(*heritage_.left);
     learners_.start_replacement(prefetcher_.get());
     flusher_.start();
     reaper_.start();
@@ -98,8 +118,7 @@ class Service {
     requests_.start();
     reader_.start();
     descriptors_.measure();
-    clients_.begin_offers();
-    CAIRN_RETURN_IF_ERROR(attach_.start(directory_.client_socket()));
+    CAIRN_RETURN_IF_ERROR(begin_attachment());
     return control_.start(directory_.control_socket());
   }
 
@@ -111,6 +130,30 @@ class Service {
   }
 
  private:
+  Status begin_attachment() {
+    if (!heritage_.left) {
+      clients_.begin_offers();
+      return attach_.start(directory_.client_socket());
+    }
+    clients_.adopt();
+    CAIRN_RETURN_IF_ERROR(attach_.adopt(directory_.client_socket(), *heritage_.left));
+    descriptors_.measure();
+    clients_.begin_offers();
+    flusher_.discard_deleted();
+    flusher_.kick(false);
+    spdlog::warn("the service before was killed by signal {}: this one goes on with {} clients and {} files",
+                 heritage_.life.last_signal.load(), clients_.active_count(), files_.count());
+    return Status::ok();
+  }
+
+  // Before anybody flushes: what is dirty has its descriptor then.
+  void adopt_files(Inheritance& left) {
+    for (UniqueFd& fd : left.take_writable_files())
+      (void)files_.adopt(std::move(fd), descriptors_.of_open());
+    for (const UniqueFd& fd : left.take_readable_files()) files_.adopt_stored(fd);
+    files_.forget_missing();
+  }
+
   void after_sweep(const SweepCounts& counts) {
     if (counts.blocks_unlocked + counts.buckets_freed != 0) {
       spdlog::info("a client died at work: {} blocks unlocked, {} buckets and {} slabs returned",
@@ -170,6 +213,7 @@ class Service {
   }
 
   Status listen_again() {
+    heritage_.labels.note(directory_.lock(), {KeptKind::kNodeLock});
     CAIRN_RETURN_IF_ERROR(attach_.listen_again(directory_.client_socket()));
     return control_.listen_again(directory_.control_socket());
   }
@@ -205,11 +249,12 @@ class Service {
 
   const NodeConfig& config_;
   NodeDirectory& directory_;
+  Heritage& heritage_;
   NodeMemory memory_;
   const std::int64_t started_ns_ = monotonic_ns();
   // Clients and their runs.
   DescriptorBudget descriptors_{memory_};
-  ClientTable clients_{memory_, descriptors_};
+  ClientTable clients_{memory_, descriptors_, heritage_.memory};
   RunTable runs_;
   BufferedDirectories directories_{config_, runs_};
   // Writing back.
@@ -217,7 +262,7 @@ class Service {
   StoreFiles files_{memory_};
   Flusher flusher_{memory_, files_, clients_.service(), flush_options(config_),
                    [](const std::string& text) { spdlog::warn("{}", text); }};
-  UnservedFiles unserved_{memory_, flusher_, clients_.service()};
+  UnservedFiles unserved_{memory_, flusher_, clients_.service(), heritage_.memory};
   // Deaths.
   Audit audit_{memory_, clients_, unserved_,
                [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
@@ -262,7 +307,8 @@ class Service {
   ClientRequests requests_{
       RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_, rules_, scratch_}};
   RequestReader reader_{memory_, requests_};
-  AttachServer attach_{memory_, clients_, files_, unserved_, requests_};
+  AttachServer attach_{AttachServer::Parts{memory_, clients_, files_, unserved_, requests_,
+                                           heritage_.labels}};
   ControlServer control_{commands_};
 };
 
@@ -293,30 +339,60 @@ int watch_signals() {
 
 }  // namespace
 
-int run_service(const NodeConfig& config) {
-  UniqueFd ready(config.ready_fd);
+namespace {
+
+// The next part of a service's life: from its directory and its memory to its end.
+int serve(const NodeConfig& config, Succession& succession) {
+  Heritage heritage(succession, config.node_directory + "/client.sock");
+  Inheritance* left = heritage.left ? &*heritage.left : nullptr;
+  UniqueFd ready = left != nullptr ? left->take(KeptKind::kLauncher) : UniqueFd(config.ready_fd);
   const UniqueFd signals(watch_signals());
   if (!signals) return fail(ready, Status::from_errno(errno, "cannot watch signals"));
   ::umask(077);
-  auto directory = NodeDirectory::open(config.node_directory, config.name);
+  auto directory = left != nullptr
+                       ? NodeDirectory::adopt(config.node_directory, config.name,
+                                              left->take(KeptKind::kNodeLock))
+                       : NodeDirectory::open(config.node_directory, config.name);
   if (!directory) return fail(ready, directory.status());
+  heritage.labels.note(directory->lock(), {KeptKind::kNodeLock});
   open_log(directory->log());
   const std::uint64_t descriptors = raise_descriptor_limit();
   if (const int error = give_up_set_id_rights(); error != 0)
     spdlog::warn("set-id bits may outlive writes: {}", std::strerror(error));
-  auto memory = create_memory(config);
+  auto memory = left != nullptr ? inherit_memory(config, *left) : create_memory(config);
   if (!memory) return fail(ready, memory.status());
+  label_memory(*memory, heritage.labels);
   ::prctl(PR_SET_NAME, "cairn-node");
-  Service service(config, directory.value(), std::move(memory.value()));
+  Service service(config, directory.value(), std::move(memory.value()), heritage);
   if (const Status status = service.start(); !status) return fail(ready, status);
   spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
                format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
   tell(ready, "ready\n");
   // The launcher of a private node waits for its end as well: the node must not outlive it unused.
-  if (!config.private_node) ready.reset();
+  if (config.private_node) {
+    heritage.labels.note(ready.get(), {KeptKind::kLauncher});
+  } else {
+    ready.reset();
+  }
+  heritage.left.reset();
   const int status = service.serve(signals.get(), std::move(ready));
   close_log();
   return status;
+}
+
+}  // namespace
+
+int run_service(const NodeConfig& config) {
+  auto succession = Succession::begin();
+  if (!succession) return fail(UniqueFd(config.ready_fd), succession.status());
+  return serve(config, *succession);
+}
+
+int run_kept_service(const NodeConfig& config) {
+  KeeperLimits limits;
+  limits.deaths_max = capacity_of("deaths", limits.deaths_max);
+  return keep_service(limits,
+                      [&config](Succession& succession) { return serve(config, succession); });
 }
 
 }  // namespace cairn::node

@@ -18,4 +18,9 @@ namespace cairn::node {
 // with data unstored.
 int run_service(const NodeConfig& config);
 
+// The same in a child of this process, which keeps the node when the child is killed: another one
+// takes over (service/keeping/keeper.h). Requires: one thread.
+// Returns: twice, in the child and in the keeper, each time the exit status of the process.
+int run_kept_service(const NodeConfig& config);
+
 }  // namespace cairn::node

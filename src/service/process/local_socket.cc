@@ -13,8 +13,14 @@
 
 namespace cairn::node {
 
+constexpr int kBacklog = 512;
+
+Status listen_anew(int socket, const std::string& path) {
+  if (::listen(socket, kBacklog) == 0) return Status::ok();
+  return Status::from_errno(errno, "cannot listen again at " + path);
+}
+
 Result<UniqueFd> listen_at(const std::string& path, int type, NamesSenders senders) {
-  constexpr int kBacklog = 512;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {

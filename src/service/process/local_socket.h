@@ -24,6 +24,9 @@ enum class NamesSenders : std::uint8_t { kNo, kYes };
 Result<UniqueFd> listen_at(const std::string& path, int type,
                            NamesSenders senders = NamesSenders::kNo);
 
+// By the heir of a listening socket: those who connect from here on see its credentials.
+Status listen_anew(int socket, const std::string& path);
+
 struct Peer {
   pid_t pid = 0;
   uid_t uid = 0;

@@ -56,6 +56,8 @@ class DescriptorBudget {
   bool take_client();
   // The same, if it leaves files most of the room.
   bool take_client_of_many();
+  // A successor finds them counted. Requires: measure() afterwards.
+  void adopt_clients_to_come(unsigned count) { to_come_.store(static_cast<std::int32_t>(count)); }
   // Such a client has come, or does not come.
   void client_has_come() { to_come_.fetch_sub(1); }
   void give_back_client_to_come();

@@ -135,6 +135,36 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   return true;
 }
 
+bool StoreFiles::adopt(UniqueFd fd, FileRoom room) {
+  StoreStatus status;
+  if (store_status(fd.get(), &status) < 0) return false;
+  const ObjectIndex object = memory_.objects().find(status.key);
+  if (object == ObjectIndex::kNone) return false;
+  // Nobody knows whether its sender had lent it.
+  if (!insert(object, with_own_description(std::move(fd)), std::move(room), 0)) return false;
+  find(object)->sync_owed.store(true);
+  return true;
+}
+
+void StoreFiles::adopt_stored(const UniqueFd& fd) {
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return;
+  const std::lock_guard lock(mutex_);
+  device_of(status.st_dev, fd.get()).sync_owed = true;
+}
+
+// A flag that says "handed over" of what is not here would keep the next writer from sending it.
+void StoreFiles::forget_missing() {
+  const std::uint32_t used = memory_.objects().used();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const auto object = static_cast<ObjectIndex>(index);
+    Object& record = memory_.objects().at(object);
+    if (!record.has(kObjectLive) || !record.has(kObjectHandedOver) || find(object) != nullptr)
+      continue;
+    record.clear(kObjectHandedOver);
+  }
+}
+
 StoreFilePtr StoreFiles::find(ObjectIndex object) const {
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(raw(object));

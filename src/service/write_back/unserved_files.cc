@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
+#include <atomic>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -17,9 +19,62 @@
 
 namespace cairn::node {
 
-UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self)
-    : memory_(memory), flusher_(flusher), self_(self) {
+UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self,
+                             KeptMemory& kept)
+    : memory_(memory), flusher_(flusher), self_(self), rows_(kept.take<Row>(kRows)) {
   ledgers_.try_emplace(kOfNode);
+}
+
+void UnservedFiles::adopt() {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t keys = 0;
+  for (std::size_t number = 0; number < rows_.size(); ++number) {
+    const Row& row = rows_[number];
+    if (!row.is_used) continue;
+    const auto [found, is_new] = ledgers_.try_emplace(row.ledger);
+    if (is_new) {
+      // Its connection has closed. Its holder's end is noticed, or was before.
+      found->second.holder = row.holder;
+      found->second.is_closed = true;
+      found->second.is_left = ::kill(row.holder, 0) != 0 && errno == ESRCH;
+    }
+    found->second.files[row.key] = row.object;
+    row_numbers_[{row.ledger, row.key}] = number;
+    if (row.object == ObjectIndex::kNone) ++keys;
+  }
+  memory_.unserved_board().keys.store(keys, std::memory_order_seq_cst);
+}
+
+UnservedFiles::Row* UnservedFiles::row_of(LedgerId ledger, const ObjectKey& key) {
+  const auto found = row_numbers_.find({ledger, key});
+  return found == row_numbers_.end() ? nullptr : &rows_[found->second];
+}
+
+void UnservedFiles::write_down(LedgerId ledger, const ObjectKey& key, ObjectIndex object) {
+  Ledger& of = ledgers_.at(ledger);
+  of.files[key] = object;
+  Row* row = row_of(ledger, key);
+  if (row == nullptr) {
+    const auto free = std::find_if(rows_.begin() + first_free_row_, rows_.end(),
+                                   [](const Row& each) { return !each.is_used; });
+    if (free == rows_.end()) return;
+    first_free_row_ = free - rows_.begin() + 1;
+    row = &*free;
+    row_numbers_[{ledger, key}] = static_cast<std::size_t>(free - rows_.begin());
+    *row = Row{false, of.holder, ledger, key, object};
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // what a death leaves is in this order
+    row->is_used = true;
+  }
+  row->object = object;
+}
+
+void UnservedFiles::strike_out(LedgerId ledger, const ObjectKey& key) {
+  ledgers_.at(ledger).files.erase(key);
+  Row* row = row_of(ledger, key);
+  if (row == nullptr) return;
+  row->is_used = false;
+  first_free_row_ = std::min(first_free_row_, row - rows_.data());
+  row_numbers_.erase({ledger, key});
 }
 
 Actor UnservedFiles::make_actor() const {
@@ -112,8 +167,8 @@ int UnservedFiles::keep(LedgerId ledger, const UniqueFd& fd, UnservedReason why)
 void UnservedFiles::note_key(LedgerId ledger, const ObjectKey& key) {
   const std::lock_guard lock(mutex_);
   const auto found = ledgers_.find(ledger);
-  if (found == ledgers_.end() || !found->second.files.emplace(key, ObjectIndex::kNone).second)
-    return;
+  if (found == ledgers_.end() || found->second.files.contains(key)) return;
+  write_down(ledger, key, ObjectIndex::kNone);
   memory_.unserved_board().keys.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -127,16 +182,16 @@ int UnservedFiles::settle(LedgerId ledger, const ObjectKey& key, ObjectIndex obj
     if (found == ledgers_.end()) {
       if (error == 0) error = -ENOTCONN;
     } else {
-      auto& files = found->second.files;
-      const auto [entry, is_new] = files.try_emplace(key, ObjectIndex::kNone);
+      const auto entry = found->second.files.find(key);
+      const bool is_new = entry == found->second.files.end();
       // The process that made the object meanwhile has met the key: it is in through mode twice.
-      is_known = entry->second != ObjectIndex::kNone;
+      is_known = !is_new && entry->second != ObjectIndex::kNone;
       if (!is_new && !is_known) memory_.unserved_board().keys.fetch_sub(1);
       if (error == 0 && !is_known) {
-        entry->second = object;
+        write_down(ledger, key, object);
         return 0;
       }
-      if (!is_known) files.erase(entry);
+      if (!is_known) strike_out(ledger, key);
     }
   }
   if (object != ObjectIndex::kNone) leave(object);
@@ -169,7 +224,7 @@ int UnservedFiles::meet(ObjectIndex index) {
     const auto found = ledger.files.find(object.key());
     if (found == ledger.files.end() || found->second != ObjectIndex::kNone) continue;
     object.through.fetch_add(1, std::memory_order_seq_cst);
-    found->second = index;
+    write_down(id, object.key(), index);
     memory_.unserved_board().keys.fetch_sub(1);
   }
   return 0;
@@ -209,20 +264,27 @@ void UnservedFiles::release_over() {
   std::vector<ObjectIndex> left;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(ledgers_, [&](const auto& entry) {
-      if (!entry.second.is_over()) return false;
-      CAIRN_CHECK(entry.first != kOfNode);
-      for (const auto& [key, object] : entry.second.files) {
-        if (object == ObjectIndex::kNone) {
-          memory_.unserved_board().keys.fetch_sub(1);
-        } else {
-          left.push_back(object);
-        }
-      }
-      return true;
-    });
+    for (auto entry = ledgers_.begin(); entry != ledgers_.end();) {
+      const auto next = std::next(entry);
+      if (entry->second.is_over()) end_ledger(entry->first, &left);
+      entry = next;
+    }
   }
   for (const ObjectIndex object : left) leave(object);
+}
+
+void UnservedFiles::end_ledger(LedgerId id, std::vector<ObjectIndex>* left) {
+  CAIRN_CHECK(id != kOfNode);
+  const std::map<ObjectKey, ObjectIndex> files = ledgers_.at(id).files;
+  for (const auto& [key, object] : files) {
+    strike_out(id, key);
+    if (object == ObjectIndex::kNone) {
+      memory_.unserved_board().keys.fetch_sub(1);
+    } else {
+      left->push_back(object);
+    }
+  }
+  ledgers_.erase(id);
 }
 
 std::unique_lock<std::shared_mutex> UnservedFiles::hold_still() {

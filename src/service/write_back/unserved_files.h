@@ -27,15 +27,20 @@
 #include <sys/types.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "frontends/protocol/protocol.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/hand_over.h"
+#include "service/keeping/kept_memory.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/flusher.h"
 
@@ -49,7 +54,11 @@ class UnservedFiles final : public HandOver {
   // The node's own. Connections are numbered from 1.
   static constexpr LedgerId kOfNode = 0;
 
-  UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self);
+  UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self, KeptMemory& kept);
+
+  // By a successor, once, when all connections of ledgers are known to it: the files that the dead
+  // service had written down.
+  void adopt();
 
   // What happened to connections and processes; these do not block. Those that return true have
   // ended a ledger: release_over() is due.
@@ -89,11 +98,26 @@ class UnservedFiles final : public HandOver {
     // kNone: by its key alone, or still entering.
     std::map<ObjectKey, ObjectIndex> files;
   };
+  // A file as a successor finds it.
+  struct Row {
+    bool is_used;
+    pid_t holder;
+    LedgerId ledger;
+    ObjectKey key;
+    ObjectIndex object;
+  };
+  // More files than these are forgotten with the service: they stay in through mode.
+  static constexpr std::size_t kRows = 65536;
 
   bool hand_over(ObjectIndex, const Backing&) override { return false; }
   int request_flush(ObjectIndex object, bool durable) override;
   int meet_unserved(ObjectIndex object) override { return meet(object); }
   void discarded(ObjectIndex) override {}
+
+  // All changes of a ledger's files pass these, with the lock.
+  void write_down(LedgerId ledger, const ObjectKey& key, ObjectIndex object);
+  void strike_out(LedgerId ledger, const ObjectKey& key);
+  Row* row_of(LedgerId ledger, const ObjectKey& key);
 
   Actor make_actor() const;
   // -ENFILE: the table of objects is full.
@@ -101,12 +125,16 @@ class UnservedFiles final : public HandOver {
   void note_key(LedgerId ledger, const ObjectKey& key);
   int settle(LedgerId ledger, const ObjectKey& key, ObjectIndex object, int error);
   void leave(ObjectIndex object) const;
+  void end_ledger(LedgerId id, std::vector<ObjectIndex>* left);
 
   const NodeMemory& memory_;
   Flusher& flusher_;
   const Owner self_;
   std::shared_mutex still_;  // shared by all changes of through mode
+  std::span<Row> rows_;
   mutable std::mutex mutex_;
+  std::map<std::pair<LedgerId, ObjectKey>, std::size_t> row_numbers_;
+  std::ptrdiff_t first_free_row_ = 0;  // none is free before
   std::map<LedgerId, Ledger> ledgers_;
   Counts counts_{};
 };

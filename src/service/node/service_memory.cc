@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/node/new_memory.h"
+#include "service/node/service_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -59,6 +59,27 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
                         ": raise vm.nr_hugepages, or set it to auto");
   }
   return memory;
+}
+
+Result<NodeMemory> inherit_memory(const NodeConfig& config, Inheritance& inherited) {
+  UniqueFd control = inherited.take(KeptKind::kControlMemory);
+  UniqueFd data = inherited.take(KeptKind::kDataMemory);
+  if (!control || !data)
+    return Status(StatusCode::kNotFound, "the service before has left no memory");
+  std::array<int, kTiersMax> pools;
+  for (unsigned tier = 0; tier < kTiersMax; ++tier)
+    pools[tier] = inherited.take(KeptKind::kPool, tier).release();
+  return NodeMemory::attach(shape_of(config), control.release(), data.release(), pools,
+                            SharedSegment::Descriptor::kKeep);
+}
+
+void label_memory(const NodeMemory& memory, KeptDescriptors& labels) {
+  labels.note(memory.control().fd(), {KeptKind::kControlMemory});
+  labels.note(memory.data().fd(), {KeptKind::kDataMemory});
+  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
+    const int pool = memory.tier(static_cast<TierId>(tier)).on_device({}).descriptor;
+    if (pool >= 0) labels.note(pool, {KeptKind::kPool, tier});
+  }
 }
 
 }  // namespace cairn::node

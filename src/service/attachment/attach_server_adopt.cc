@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the attach server of a successor goes on with the clients of the service that died.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "service/attachment/attach_server.h"
+#include "service/attachment/memory_notice_file.h"
+#include "service/process/local_socket.h"
+
+namespace cairn::node {
+
+SharedFd AttachServer::labelled(UniqueFd socket, const KeptLabel& label) const {
+  KeptDescriptors& labels = labels_;
+  const int number = socket.get();
+  auto* held = new UniqueFd(std::move(socket));
+  labels.note(number, label);
+  return {held, [&labels](const UniqueFd* each) {
+            labels.forget(each->get());
+            delete each;
+          }};
+}
+
+void AttachServer::label(const Connection& connection, const KeptLabel& label) const {
+  labels_.note(connection.socket->get(), label);
+}
+
+Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherited) {
+  UniqueFd listener = inherited.take(KeptKind::kClientListener);
+  if (!listener) return start(socket_path);
+  write_notice(memory_, socket_path, events_);
+  // Whoever connects from here on sees this process, and its notice.
+  if (const Status status = listen_anew(listener.get(), socket_path); !status) return status;
+  CAIRN_RETURN_IF_ERROR(begin(socket_path, std::move(listener)));
+  for (InheritedFd& each : inherited.take_all(KeptKind::kProcess))
+    processes_.adopt(static_cast<pid_t>(each.label.number), std::move(each.fd));
+  std::set<pid_t> silent;
+  adopt_silent(inherited, &silent);
+  adopt_ledgers(inherited);
+  adopt_clients(inherited);
+  settle_seats(silent);
+  thread_ = std::thread([this] { run(); });
+  return Status::ok();
+}
+
+// Nobody had greeted on them, as far as the labels say.
+void AttachServer::adopt_silent(Inheritance& inherited, std::set<pid_t>* silent) {
+  for (UniqueFd& socket : inherited.take_connections()) {
+    Peer peer;
+    if (!peer_of(socket.get(), &peer)) continue;
+    silent->insert(peer.pid);
+    (void)adopt_connection(next_connection_, std::move(socket), peer.pid);
+    silent_.push_back(next_connection_++);
+  }
+}
+
+// A connection's number is its ledger's.
+void AttachServer::adopt_ledgers(Inheritance& inherited) {
+  for (InheritedFd& each : inherited.take_all(KeptKind::kLedger)) {
+    const auto pid = static_cast<pid_t>(each.label.first);
+    const LedgerId ledger = each.label.number;
+    next_connection_ = std::max(next_connection_, ledger + 1);
+    Connection& connection = adopt_connection(ledger, std::move(each.fd), pid);
+    connection.is_ledger = true;
+    connection.room = clients_.descriptors().of_open();
+    unserved_.begin(ledger, pid);
+    label(connection, each.label);
+  }
+}
+
+void AttachServer::adopt_clients(Inheritance& inherited) {
+  const std::vector<ClientInfo> active = clients_.active();
+  for (InheritedFd& each : inherited.take_all(KeptKind::kClient)) {
+    const Owner owner = Owner::from_bits(static_cast<std::uint32_t>(each.label.number));
+    Connection& connection = adopt_connection(next_connection_++, std::move(each.fd),
+                                              static_cast<pid_t>(each.label.first));
+    connection.owner = owner;
+    connection.is_adopted = true;
+    label_client(connection);
+    for (const ClientInfo& client : active)
+      if (client.slot == owner.slot()) connection.run = client.run;
+  }
+}
+
+AttachServer::Connection& AttachServer::adopt_connection(std::uint64_t id, UniqueFd socket,
+                                                         pid_t pid) {
+  Connection connection;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = connection_token(id);
+  connection.is_resting = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0;
+  if (connection.is_resting) resting_.push_back(id);
+  connection.socket = labelled(std::move(socket), {});
+  connection.pid = pid;
+  connection.accepted_ns = monotonic_ns();
+  CAIRN_CHECK(!connections_.contains(id));
+  return connections_.emplace(id, std::move(connection)).first->second;
+}
+
+void AttachServer::settle_seats(const std::set<pid_t>& silent) {
+  for (const ClientInfo& client : clients_.active())
+    settle_seat(client, silent.contains(client.pid));
+  for (const ClientTable::Departed& departed : clients_.departed())
+    processes_.adopt_departed(departed);
+}
+
+// A seat without a connection: its greeting is in a socket still, which no label says yet, or its
+// process has closed the connection and lives on, or dies.
+void AttachServer::settle_seat(const ClientInfo& client, bool is_silent) {
+  const Owner owner = memory_.owners().current(client.slot);
+  const bool is_connected =
+      std::any_of(connections_.begin(), connections_.end(),
+                  [owner](const auto& each) { return each.second.owner == owner; });
+  if (is_connected || !is_silent) {
+    processes_.adopt_attached(client.pid, owner);
+    if (!is_connected) processes_.disconnected(client.pid, owner);
+    return;
+  }
+  // One that has taken its slot itself is at work in it, and greets again. The other has never
+  // heard of its slot.
+  if (memory_.slot(client.slot).offer.has_taker()) return;
+  (void)clients_.declare_dead(client.slot, Departure::kDied);
+}
+
+}  // namespace cairn::node

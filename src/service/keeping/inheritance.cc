@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/keeping/inheritance.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace cairn::node {
+namespace {
+
+// All but standard input, output and error, and the one that reads the list.
+std::vector<int> open_descriptors() {
+  std::vector<int> open;
+  DIR* directory = ::opendir("/proc/self/fd");
+  if (directory == nullptr) return open;
+  while (const dirent* entry = ::readdir(directory)) {
+    const int fd = entry->d_name[0] == '.' ? -1 : ::atoi(entry->d_name);
+    if (fd > STDERR_FILENO && fd != ::dirfd(directory)) open.push_back(fd);
+  }
+  ::closedir(directory);
+  return open;
+}
+
+// Whether it was accepted at the socket of this path, and is no listener itself.
+bool is_accepted_at(int fd, const std::string& path) {
+  sockaddr_un address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return false;
+  if (address.sun_family != AF_UNIX || path != address.sun_path) return false;
+  int listens = 0;
+  length = sizeof listens;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens == 0;
+}
+
+}  // namespace
+
+Inheritance::Inheritance(KeptDescriptors& labels, const std::string& client_socket)
+    : labels_(labels) {
+  for (const int fd : open_descriptors()) sort(UniqueFd(fd), client_socket);
+}
+
+// A number that is closed here is another descriptor's soon.
+Inheritance::~Inheritance() {
+  for (const InheritedFd& each : labelled_) {
+    if (each.fd) labels_.forget(each.fd.get());
+  }
+}
+
+void Inheritance::sort(UniqueFd fd, const std::string& client_socket) {
+  const KeptLabel label = labels_.of(fd.get());
+  if (label.kind != KeptKind::kNone) {
+    labelled_.push_back(InheritedFd{std::move(fd), label});
+    return;
+  }
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return;
+  if (S_ISSOCK(status.st_mode) && is_accepted_at(fd.get(), client_socket)) {
+    connections_.push_back(std::move(fd));
+  } else if (S_ISREG(status.st_mode)) {
+    const int flags = ::fcntl(fd.get(), F_GETFL);
+    if ((flags & O_PATH) != 0) return;
+    const bool is_writable = (flags & O_ACCMODE) != O_RDONLY;
+    (is_writable ? writable_files_ : readable_files_).push_back(std::move(fd));
+  }
+}
+
+UniqueFd Inheritance::take(KeptKind kind, std::uint64_t number) {
+  CAIRN_CHECK(kind != KeptKind::kNone);
+  for (InheritedFd& each : labelled_) {
+    if (each.fd && each.label.kind == kind && each.label.number == number)
+      return std::move(each.fd);
+  }
+  return UniqueFd();
+}
+
+std::vector<InheritedFd> Inheritance::take_all(KeptKind kind) {
+  CAIRN_CHECK(kind != KeptKind::kNone);
+  std::vector<InheritedFd> all;
+  for (InheritedFd& each : labelled_) {
+    if (each.fd && each.label.kind == kind) all.push_back(std::move(each));
+  }
+  return all;
+}
+
+}  // namespace cairn::node

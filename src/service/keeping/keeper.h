@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process that keeps a node when its service dies: it does nothing but wait. When the service
+// has been killed (the kernel's out-of-memory killer, a crash), the keeper starts another one at
+// once, which goes on with what the dead one had.
+//
+// The keeper is the service's parent, and both share one table of descriptors (clone(2), CLONE_FILES).
+// So whatever the service opens or receives is the keeper's in the same instant, without a message:
+// both memory files, the pool files, the listeners and their backlogs, the clients' connections with
+// their unread messages, and the backing files of dirty data. No connection closes, so clients notice
+// nothing but a wait. A service and its successor are forked, never executed: exec(2) would part them
+// from the table.
+//
+//   the service             the keeper
+//   ends by itself          ends with its exit status
+//   is killed               starts a successor; after kDeathsMax deaths within kDeathsNanos it gives up
+//   SIGTERM, SIGINT to the keeper: passed on to the service
+//
+// If the keeper is killed, the service goes on, and nobody would start another one. If both are
+// killed, their descriptors are closed, and the clients go on alone (frontends/client/dead_service.h).
+//
+// Thread safety: called once, by a process with one thread. Ownership: the child is the caller's image.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/status.h"
+#include "service/keeping/kept_life.h"
+#include "service/keeping/kept_memory.h"
+
+namespace cairn::node {
+
+struct Succession {
+  KeptMemory memory;
+  KeptLife* life = nullptr;
+  // A service before this one was killed: what it had is to be taken over.
+  bool is_successor() const { return life->restarts.load() != 0; }
+
+  // For the first service, with or without a keeper.
+  static Result<Succession> begin();
+};
+
+struct KeeperLimits {
+  // Deaths within the time after which there is no use in another try.
+  unsigned deaths_max = 3;
+  std::int64_t within_ns = 60'000'000'000;
+};
+
+// Runs `serve` in a child, again and again until it ends by itself. Returns in the child what
+// `serve` returned, and in the keeper the exit status of the last child: both are the exit status of
+// their process. A death that nobody follows is 128 + its signal.
+int keep_service(const KeeperLimits& limits, const std::function<int(Succession&)>& serve);
+
+}  // namespace cairn::node

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the services of a node have ended so far. The keeper writes it, each service may read it.
+//
+// Thread safety: any thread; each word by itself. Ownership: lies in kept memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace cairn::node {
+
+struct KeptLife {
+  std::atomic<std::uint32_t> restarts;    // 0: the first service is at work
+  std::atomic<std::int32_t> last_signal;  // that killed the one before
+  std::atomic<std::int64_t> last_end_ns;  // monotonic
+};
+
+}  // namespace cairn::node
