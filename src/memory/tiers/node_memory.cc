@@ -128,7 +128,7 @@ Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,
   if (!control) return control.status();
   memory.control_ = std::move(control.value());
   auto data = SharedSegment::create("cairn-data", bytes_of_data(shape),
-                                    static_cast<HugePages>(shape.huge_pages), descriptor);
+                                    static_cast<HugePages>(shape.huge_pages));
   if (!data) return data.status();
   memory.data_ = std::move(data.value());
   const Result<NodeId> node = make_node_id();
@@ -174,7 +174,7 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
   }
   memory.control_ = std::move(control.value());
   auto data = SharedSegment::attach(data_fd, round_up(bytes_of_data(shape), kSegmentUnit),
-                                    static_cast<HugePages>(shape.huge_pages));
+                                    static_cast<HugePages>(shape.huge_pages), descriptor);
   if (!data) return data.status();
   memory.data_ = std::move(data.value());
   const auto* identity = map.find<NodeIdentity>(memory.control_.base(), Table::kIdentity);
