@@ -6,6 +6,7 @@ build/release; work directories lie below $CAIRN_TEST_DIRECTORY, else build/suit
 file system of the sources (a tmpfs would hide what a real backing store does).
 """
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -36,6 +37,12 @@ def work_directory(name):
 
 def remove(directory):
     shutil.rmtree(directory, ignore_errors=True)
+
+
+def kill_node(service):
+    """Keeper and service, with SIGKILL: nobody is left who would go on with what the node had."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(os.getpgid(service), signal.SIGKILL)
 
 
 def clean_environment(extra=None):

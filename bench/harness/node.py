@@ -42,7 +42,7 @@ class Node:
         deadline = time.monotonic() + STOP_SECONDS
         while self.service_pid and pathlib.Path(f"/proc/{self.service_pid}").exists():
             if time.monotonic() > deadline:
-                os.kill(self.service_pid, signal.SIGKILL)
+                os.killpg(os.getpgid(self.service_pid), signal.SIGKILL)  # and its keeper
                 self._bench.note("the node did not leave by itself and was killed")
                 return
             time.sleep(0.05)

@@ -208,7 +208,7 @@ std::string last_log_line(const NodePaths& paths) {
 }
 
 [[noreturn]] void fail_to_start(const LaunchedNode& node, std::string text) {
-  ::kill(node.service, SIGKILL);
+  ::kill(-node.service, SIGKILL);  // the keeper, which leads a group of its own, and the service
   ::waitpid(node.service, nullptr, 0);
   while (!text.empty() && text.back() == '\n') text.pop_back();
   if (text == "timeout") {

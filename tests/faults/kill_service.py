@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The node service killed with SIGKILL at random instants while it fetches ahead, flushes and moves blocks for
-programs: they go on with what is in the tiers and with the backing store, and none waits for good.
+"""Keeper and service of a node killed with SIGKILL at random instants while it fetches ahead, flushes and moves
+blocks for programs: they go on with what is in the tiers and with the backing store, and none waits for good.
 
     kill_service.py [--rounds 6] [--seed S]
 
@@ -93,7 +93,7 @@ class Node:
         the lock of the node's directory, which is why its state in /proc says too little."""
         process = os.pidfd_open(self.service())
         try:
-            signal.pidfd_send_signal(process, signal.SIGKILL)
+            under_cairn.kill_node(self.service())
             ended, _, _ = select.select([process], [], [], LONG_SECONDS)
             assert ended, "the service outlives SIGKILL"
         finally:
@@ -151,7 +151,7 @@ def one_death(node, draw, number):
             assert line == "at work\n", f"{line!r}: {program.stderr.read()[-800:]}"
         drop_from_page_cache(source)
         time.sleep(draw.random() * 0.3)
-        os.kill(node.service(), signal.SIGKILL)
+        under_cairn.kill_node(node.service())
         dead.touch()
         for program, own in zip(programs, owns):
             end_of(program, own)

@@ -31,8 +31,7 @@ class Programs:
     def end_node(self):
         """A node that could not store everything stays: not that of a test."""
         for file in self.run_root.glob("*/node.pid"):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(file.read_text()), signal.SIGKILL)
+            under_cairn.kill_node(int(file.read_text()))
 
     def remove(self):
         under_cairn.remove(self.work)
