@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a successor finds: pieces of memory, descriptors and their labels, after services that were
+// killed.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "service/keeping/inheritance.h"
+#include "service/keeping/keeper.h"
+#include "service/keeping/kept_text.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr KeeperLimits kPatient{100, 60'000'000'000};
+
+// The exit status of a keeper of its own process, whose services do what `serve` says.
+int keep(const KeeperLimits& limits, const std::function<int(Succession&)>& serve) {
+  const pid_t keeper = ::fork();
+  if (keeper == 0) ::_exit(keep_service(limits, serve));
+  int status = 0;
+  ::waitpid(keeper, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Keeper, EndsAsTheServiceEnds) {
+  EXPECT_EQ(keep(kPatient, [](Succession&) { return 7; }), 7);
+}
+
+TEST(Keeper, StartsAnotherServiceWhichFindsWhatTheDeadOneLeft) {
+  EXPECT_EQ(keep(kPatient,
+                 [](Succession& succession) {
+                   const auto count = succession.memory.take<int>(1);
+                   if (!succession.is_successor()) {
+                     if (count[0] != 0) return 1;
+                   } else if (succession.life->last_signal.load() != SIGKILL) {
+                     return 2;
+                   }
+                   if (++count[0] < 5) ::raise(SIGKILL);
+                   return count[0];
+                 }),
+            5);
+}
+
+TEST(Keeper, HasEveryDescriptorOfItsService) {
+  EXPECT_EQ(keep(kPatient,
+                 [](Succession& succession) {
+                   const auto number = succession.memory.take<int>(1);
+                   if (!succession.is_successor()) {
+                     int ends[2];
+                     if (::pipe2(ends, O_CLOEXEC) != 0 || ::write(ends[1], "left", 4) != 4) return 1;
+                     number[0] = ends[0];
+                     ::raise(SIGKILL);
+                   }
+                   char text[8] = {};
+                   return ::read(number[0], text, sizeof text) == 4 && text[0] == 'l' ? 3 : 2;
+                 }),
+            3);
+}
+
+TEST(Keeper, GivesUpAfterDeathsThatFollowEachOther) {
+  EXPECT_EQ(keep(KeeperLimits{3, 60'000'000'000},
+                 [](Succession& succession) {
+                   if (succession.life->restarts.load() > 2) ::_exit(1);
+                   ::raise(SIGSEGV);
+                   return 0;
+                 }),
+            128 + SIGSEGV);
+}
+
+TEST(Keeper, PassesTheUsersWishOn) {
+  const pid_t keeper = ::fork();
+  if (keeper == 0) {
+    ::_exit(keep_service(kPatient, [](Succession&) {
+      sigset_t wish;
+      ::sigemptyset(&wish);
+      ::sigaddset(&wish, SIGTERM);
+      int number = 0;
+      ::sigwait(&wish, &number);
+      return number == SIGTERM ? 9 : 1;
+    }));
+  }
+  ::usleep(50'000);
+  ::kill(keeper, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(::waitpid(keeper, &status, 0), keeper);
+  EXPECT_EQ(WEXITSTATUS(status), 9);
+}
+
+TEST(KeptText, IsTheLastOneThatWasWhole) {
+  auto memory = KeptMemory::create();
+  ASSERT_TRUE(memory);
+  KeptText text(*memory);
+  EXPECT_EQ(text.get(), "");
+  EXPECT_TRUE(text.put("one"));
+  EXPECT_TRUE(text.put("another"));
+  EXPECT_EQ(text.get(), "another");
+  EXPECT_FALSE(text.put(std::string(KeptText::kBytesMax + 1, 'x')));
+  EXPECT_EQ(text.get(), "another");
+}
+
+TEST(KeptMemoryDeathTest, OtherPiecesAreFoundOut) {
+  EXPECT_EQ(keep(kPatient,
+                 [](Succession& succession) {
+                   if (!succession.is_successor()) {
+                     (void)succession.memory.take<int>(4);
+                     ::raise(SIGKILL);
+                   }
+                   ::signal(SIGABRT, [](int) { ::_exit(42); });
+                   ::close(STDERR_FILENO);
+                   (void)succession.memory.take<int>(5);
+                   return 0;
+                 }),
+            42);
+}
+
+class InheritanceTest : public ::testing::Test {
+ protected:
+  KeptMemory memory_ = std::move(KeptMemory::create().value());
+  KeptDescriptors labels_{memory_};
+};
+
+// In a child, because it closes what it does not know.
+TEST_F(InheritanceTest, SortsWhatIsOpen) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int labelled = ::eventfd(0, 0);
+    labels_.note(labelled, {KeptKind::kProcess, 77});
+    const int useless = ::eventfd(0, 0);
+    char path[] = "/tmp/cairn-inheritance-XXXXXX";
+    const int written = ::mkstemp(path);
+    const int read = ::open(path, O_RDONLY);
+    ::unlink(path);
+    Inheritance left(labels_, "/nowhere/client.sock");
+    const bool is_sorted = left.take_writable_files().at(0).get() == written &&
+                           left.take_readable_files().at(0).release() == read;
+    auto processes = left.take_all(KeptKind::kProcess);
+    const bool is_found = processes.size() == 1 && processes[0].fd.get() == labelled &&
+                          processes[0].label.number == 77;
+    const bool is_closed = ::fcntl(useless, F_GETFD) < 0;
+    ::_exit(is_sorted && is_found && is_closed ? 0 : 1 + (is_sorted ? 2 : 0) + (is_found ? 4 : 0));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(InheritanceTest, ALabelGoesBeforeItsDescriptor) {
+  int number = -1;
+  {
+    const KeptFd fd(UniqueFd(::eventfd(0, 0)), labels_, {KeptKind::kControl, 5});
+    number = fd.get();
+    EXPECT_EQ(labels_.of(number).number, 5u);
+  }
+  EXPECT_EQ(labels_.of(number).kind, KeptKind::kNone);
+}
+
+}  // namespace
+}  // namespace cairn::node
