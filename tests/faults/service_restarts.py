@@ -83,7 +83,10 @@ SHORT_PROCESSES = """
     """
 
 UNPACK = """
-    for n in 1 2 3; do tar -cf - -C "$1" . | tar -xf - --one-top-level=t$n; (cd t$n; find . -type f | sort | xargs cat) | cksum; done
+    for n in 1 2 3; do
+      tar -cf - -C "$1" . | tar -xf - --one-top-level=t$n
+      (cd t$n; find . -type f | sort | xargs cat) | cksum
+    done
     cp -a t1 t4; rm -r t2; mv t3 t5; find . -type f | wc -l
     """
 
@@ -166,7 +169,8 @@ class Stage:
                                 capture_output=True, stdin=subprocess.DEVNULL, check=False)
         status, out, err, deaths = self.run(command)
         said = f"{deaths} deaths: status {status}: {err[-1500:]}; {self.work}"
-        assert (status, out) == (native.returncode, native.stdout), f"{out[-600:]!r} is not {native.stdout[-600:]!r}; {said}"
+        expected = (native.returncode, native.stdout)
+        assert (status, out) == expected, f"{out[-600:]!r} is not {native.stdout[-600:]!r}; {said}"
         compare = ["diff", "-r", "--no-dereference", "--exclude=.git", "native", "cairn"]
         differences = subprocess.run(compare, cwd=self.work, text=True, capture_output=True, check=False).stdout
         assert not differences, f"{differences[:600]}; {said}"

@@ -214,7 +214,8 @@ def stopped_service_that_offers_slots():
 
 def dead_service():
     work, directory, outcome, _ = under_stopped_service("dead", """
-        kill -KILL $(awk '{print $4}' /proc/$P/stat) $P; for i in $(seq 100); do [ -z "$(ls /proc/$P/fd)" ] && break; sleep 0.05; done
+        kill -KILL $(awk '{print $4}' /proc/$P/stat) $P
+        for i in $(seq 100); do [ -z "$(ls /proc/$P/fd)" ] && break; sleep 0.05; done
         cat f && echo "read a stale file"; sh -c 'printf SECOND >f' || echo "sh failed"
         cat /etc/passwd >/dev/null && echo others""")
     assert outcome.output == "sh failed\nothers\n", f"{outcome}: {outcome.output!r} {outcome.errors} {work}"

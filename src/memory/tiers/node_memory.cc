@@ -165,9 +165,8 @@ Result<NodeMemory> NodeMemory::attach(const MemoryShape& shape, int control_fd, 
         FileTier(tier_fds[tier], std::uint64_t{shape.slabs(tier)} * kBlockBytes);
   constexpr std::uint64_t kSegmentUnit = 2 * 1024 * 1024;
   const MemoryMap map(shape);
-  auto control =
-      SharedSegment::attach(control_fd, round_up(map.end(), kSegmentUnit), pages_of_control(shape),
-                            descriptor);
+  auto control = SharedSegment::attach(control_fd, round_up(map.end(), kSegmentUnit),
+                                       pages_of_control(shape), descriptor);
   if (!control) {
     if (data_fd >= 0) sys::close(data_fd);
     return control.status();

@@ -56,10 +56,10 @@ class NodeMemory {
                                    const std::array<std::string, kTiersMax>& pool_directories);
   // Maps what the service sent. Takes ownership of the descriptors (-1 = absent).
   // Errors: kIncompatible when magic, version or sizes do not agree.
-  static Result<NodeMemory> attach(const MemoryShape& shape, int control_fd, int data_fd,
-                                   const std::array<int, kTiersMax>& tier_fds,
-                                   SharedSegment::Descriptor descriptor =
-                                       SharedSegment::Descriptor::kClose);
+  static Result<NodeMemory> attach(
+      const MemoryShape& shape, int control_fd, int data_fd,
+      const std::array<int, kTiersMax>& tier_fds,
+      SharedSegment::Descriptor descriptor = SharedSegment::Descriptor::kClose);
 
   const NodeIdentity& identity() const { return *boards_.identity; }
   ServiceBoard& service_board() const { return *boards_.service; }

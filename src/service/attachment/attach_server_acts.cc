@@ -213,8 +213,8 @@ bool AttachServer::welcome_again(Connection& connection, const message::Hello& h
 }
 
 void AttachServer::label_client(const Connection& connection) const {
-  label(connection, {KeptKind::kClient, connection.owner.bits(),
-                     static_cast<std::uint64_t>(connection.pid)});
+  label(connection,
+        {KeptKind::kClient, connection.owner.bits(), static_cast<std::uint64_t>(connection.pid)});
 }
 
 bool AttachServer::take_in(Connection& connection, const ClientInfo& client) {

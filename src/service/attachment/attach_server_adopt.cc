@@ -33,7 +33,7 @@ Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherite
   UniqueFd listener = inherited.take(KeptKind::kClientListener);
   if (!listener) return start(socket_path);
   write_notice(memory_, socket_path, events_);
-  // Whoever connects from here on sees this process, and its notice.
+  // Processes that connect from here on see this process, and its notice.
   if (const Status status = listen_anew(listener.get(), socket_path); !status) return status;
   CAIRN_RETURN_IF_ERROR(begin(socket_path, std::move(listener)));
   for (InheritedFd& each : inherited.take_all(KeptKind::kProcess))

@@ -316,7 +316,8 @@ std::vector<ClientInfo> ClientTable::active() const {
   const std::lock_guard lock(mutex_);
   std::vector<ClientInfo> clients;
   for (std::uint32_t index = kServiceSlot + 1; index < seats_.size(); ++index) {
-    if (seats_[index].state == SlotState::kActive) clients.push_back(client_of(static_cast<std::uint16_t>(index)));
+    if (seats_[index].state == SlotState::kActive)
+      clients.push_back(client_of(static_cast<std::uint16_t>(index)));
   }
   return clients;
 }

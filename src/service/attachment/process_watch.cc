@@ -158,8 +158,8 @@ ProcessWatch::Process* ProcessWatch::watch(pid_t pid, UniqueFd pidfd) {
   CAIRN_CHECK(!processes_.contains(pid));
   if (!pidfd || !watch_end_(pidfd.get(), pid)) return nullptr;
   Process process;
-  process.pidfd = KeptFd(std::move(pidfd), labels_,
-                         {KeptKind::kProcess, static_cast<std::uint64_t>(pid), 0});
+  process.pidfd =
+      KeptFd(std::move(pidfd), labels_, {KeptKind::kProcess, static_cast<std::uint64_t>(pid), 0});
   return &processes_.emplace(pid, std::move(process)).first->second;
 }
 

@@ -50,7 +50,7 @@ class SlotOffers {
 
  private:
   const NodeMemory& memory_;
-  std::span<std::uint16_t> slots_;  // by their place on the board; 0: none
+  std::span<std::uint16_t> slots_;                         // by their place on the board; 0: none
   mutable std::array<std::uint64_t, kMost> seen_taken_{};  // the round when first seen; 0: not
   std::span<std::uint32_t> numbers_;                       // of the last offer of each slot
   std::uint64_t round_ = 1;                                // that is under way

@@ -27,7 +27,7 @@ struct InheritedFd {
 
 class Inheritance {
  public:
-  // What is open now. Connections are those of `client_socket`.
+  // Sorts all descriptors that are open now. Connections are those of `client_socket`.
   Inheritance(KeptDescriptors& labels, const std::string& client_socket);
 
   ~Inheritance();

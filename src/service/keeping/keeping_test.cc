@@ -54,7 +54,8 @@ TEST(Keeper, HasEveryDescriptorOfItsService) {
                    const auto number = succession.memory.take<int>(1);
                    if (!succession.is_successor()) {
                      int ends[2];
-                     if (::pipe2(ends, O_CLOEXEC) != 0 || ::write(ends[1], "left", 4) != 4) return 1;
+                     if (::pipe2(ends, O_CLOEXEC) != 0 || ::write(ends[1], "left", 4) != 4)
+                       return 1;
                      number[0] = ends[0];
                      ::raise(SIGKILL);
                    }

@@ -3,9 +3,9 @@
 // the keeper (service/keeping/keeper.h) mapped before it forked, so that it outlives every service.
 // No client ever sees it, so the successor may trust it as far as the dead service's own code.
 //
-// Each service takes the same pieces in the same order, which gives it the pieces of the one before:
-// the first finds zeros, a successor what the dead one left. So a piece holds plain values alone, and
-// whoever changes one keeps it legal at every step, or says in it which half is whole.
+// Each service takes the same pieces in the same order, which gives it the pieces of the one
+// before: the first finds zeros, a successor what the dead one left. So a piece holds plain values
+// alone, and its user keeps it legal at every step of a change.
 //
 // Thread safety: take() while the service is composed, by one thread; a piece as its user says.
 // Ownership: unmaps on destruction; a forked child has the same mapping.

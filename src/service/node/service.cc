@@ -89,10 +89,7 @@ struct Heritage {
 class Service {
  public:
   Service(const NodeConfig& config, NodeDirectory& directory, NodeMemory memory, Heritage& heritage)
-      : config_(config),
-        directory_(directory),
-        heritage_(heritage),
-        memory_(std::move(memory)) {}
+      : config_(config), directory_(directory), heritage_(heritage), memory_(std::move(memory)) {}
 
   // After a failed start, threads that call each other end before any of them is gone.
   ~Service() {
@@ -141,8 +138,11 @@ class Service {
     clients_.begin_offers();
     flusher_.discard_deleted();
     flusher_.kick(false);
-    spdlog::warn("the service before was killed by signal {}: this one goes on with {} clients and {} files",
-                 heritage_.life.last_signal.load(), clients_.active_count(), files_.count());
+    const std::int64_t took_ns = monotonic_ns() - heritage_.life.last_end_ns.load();
+    spdlog::warn(
+        "killed by signal {}; {} ms later the next service goes on with {} clients, {} files",
+        heritage_.life.last_signal.load(), took_ns / 1'000'000, clients_.active_count(),
+        files_.count());
     return Status::ok();
   }
 
@@ -307,8 +307,8 @@ class Service {
   ClientRequests requests_{
       RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_, rules_, scratch_}};
   RequestReader reader_{memory_, requests_};
-  AttachServer attach_{AttachServer::Parts{memory_, clients_, files_, unserved_, requests_,
-                                           heritage_.labels}};
+  AttachServer attach_{
+      AttachServer::Parts{memory_, clients_, files_, unserved_, requests_, heritage_.labels}};
   ControlServer control_{commands_};
 };
 
@@ -349,10 +349,9 @@ int serve(const NodeConfig& config, Succession& succession) {
   const UniqueFd signals(watch_signals());
   if (!signals) return fail(ready, Status::from_errno(errno, "cannot watch signals"));
   ::umask(077);
-  auto directory = left != nullptr
-                       ? NodeDirectory::adopt(config.node_directory, config.name,
-                                              left->take(KeptKind::kNodeLock))
-                       : NodeDirectory::open(config.node_directory, config.name);
+  auto directory = left != nullptr ? NodeDirectory::adopt(config.node_directory, config.name,
+                                                          left->take(KeptKind::kNodeLock))
+                                   : NodeDirectory::open(config.node_directory, config.name);
   if (!directory) return fail(ready, directory.status());
   heritage.labels.note(directory->lock(), {KeptKind::kNodeLock});
   open_log(directory->log());

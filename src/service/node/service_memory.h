@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a node and the pool files of its file tiers, which have no name: new ones, or
-// those of the service before.
+// The shared memory of a node and the pool files of its file tiers, which have no name: new ones,
+// or those of the service before.
 //
 // Thread safety: none. Errors: kInvalid and kExhausted, with what to change; those of the system,
 // with the path.

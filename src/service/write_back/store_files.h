@@ -81,8 +81,8 @@ class StoreFiles {
   // Takes the descriptor of `object`, and the room that its sender reserved. Returns false when it
   // is not a writable descriptor of that very file.
   bool insert(ObjectIndex object, UniqueFd fd, FileRoom room, std::uint32_t run);
-  // By a successor: a descriptor of the dead service, which may be of no object at all. Whatever was
-  // stored through it is not durable for certain. Returns whether it is kept.
+  // By a successor: a descriptor of the dead service, which may be of no object at all. Data that
+  // was stored through it is not durable for certain. Returns whether it is kept.
   bool adopt(UniqueFd fd, FileRoom room);
   // The same of one that was open for reading, perhaps for an fsync that is still owed.
   void adopt_stored(const UniqueFd& fd);
