@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that a successor finds open, sorted by what they are for. It looks before it opens
-// anything itself, closes what only the dead service could use (events, timers, rings, directories),
-// and hands the rest out once each.
+// The descriptors that a successor finds open, sorted by what they are for. It looks before it
+// opens anything itself, closes what only the dead service could use (events, timers, rings,
+// directories), and hands the rest out once each.
 //
 //   labelled                  by its kind
 //   a regular file, writable  a backing file that a client handed over: its identity says which

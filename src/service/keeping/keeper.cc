@@ -64,7 +64,8 @@ class KeeperSignals {
   sigset_t before_{};
 };
 
-// How the child has ended, as of waitpid(2). What a user wants of the keeper he wants of the service.
+// How the child has ended, as of waitpid(2). What a user wants of the keeper he wants of the
+// service.
 int wait_for_end(pid_t service, const KeeperSignals& signals) {
   for (;;) {
     int status = 0;

@@ -3,12 +3,12 @@
 // has been killed (the kernel's out-of-memory killer, a crash), the keeper starts another one at
 // once, which goes on with what the dead one had.
 //
-// The keeper is the service's parent, and both share one table of descriptors (clone(2), CLONE_FILES).
-// So whatever the service opens or receives is the keeper's in the same instant, without a message:
-// both memory files, the pool files, the listeners and their backlogs, the clients' connections with
-// their unread messages, and the backing files of dirty data. No connection closes, so clients notice
-// nothing but a wait. A service and its successor are forked, never executed: exec(2) would part them
-// from the table.
+// The keeper is the service's parent, and both share one table of descriptors (clone(2),
+// CLONE_FILES). So whatever the service opens or receives is the keeper's in the same instant,
+// without a message: both memory files, the pool files, the listeners and their backlogs, the
+// clients' connections with their unread messages, and the backing files of dirty data. No
+// connection closes, so clients notice nothing but a wait. A service and its successor are forked,
+// never executed: exec(2) would part them from the table.
 //
 //   the service             the keeper
 //   ends by itself          ends with its exit status
@@ -16,9 +16,11 @@
 //   SIGTERM, SIGINT to the keeper: passed on to the service
 //
 // If the keeper is killed, the service goes on, and nobody would start another one. If both are
-// killed, their descriptors are closed, and the clients go on alone (frontends/client/dead_service.h).
+// killed, their descriptors are closed, and the clients go on alone
+// (frontends/client/dead_service.h).
 //
-// Thread safety: called once, by a process with one thread. Ownership: the child is the caller's image.
+// Thread safety: called once, by a process with one thread. Ownership: the child is the caller's
+// image.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +49,8 @@ struct KeeperLimits {
 };
 
 // Runs `serve` in a child, again and again until it ends by itself. Returns in the child what
-// `serve` returned, and in the keeper the exit status of the last child: both are the exit status of
-// their process. A death that nobody follows is 128 + its signal.
+// `serve` returned, and in the keeper the exit status of the last child: both are the exit status
+// of their process. A death that nobody follows is 128 + its signal.
 int keep_service(const KeeperLimits& limits, const std::function<int(Succession&)>& serve);
 
 }  // namespace cairn::node

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the service's descriptors are for, by their numbers. The keeper shares the service's table of
-// descriptors, so all of them stay open when a service dies; these labels tell the successor what
-// each one is. Where there is none, the descriptor itself has to say (a backing file is known by its
-// identity), or it is closed.
+// What the service's descriptors are for, by their numbers. The keeper shares the service's table
+// of descriptors, so all of them stay open when a service dies; these labels tell the successor
+// what each one is. Where there is none, the descriptor itself has to say (a backing file is known
+// by its identity), or it is closed.
 //
 //   label of a number   service                                    a death then leaves
 //   none                opens the descriptor                       an open one without a label
