@@ -2,10 +2,10 @@
 // What a dead service held and had half done, after its successor has taken over.
 #include "service/recovery/takeover.h"
 
+#include <cstring>
 #include <thread>
 #include <vector>
 
-#include "memory/buffer/kernel_use.h"
 #include "memory/flush/flush_object.h"
 #include "service/recovery/testing/left_memory.h"
 
@@ -103,25 +103,16 @@ TEST_F(TakeoverTest, ItsLeasesAndUnpublishedBucketsAreFreeAgain) {
 }
 
 TEST_F(TakeoverTest, AllItsLocksAreReleased) {
-  Acquisition how;
-  const ObjectIndex index = index_;
-  const DescriptionIndex description = memory_.descriptions().create(index, O_RDWR);
+  const DescriptionIndex description = memory_.descriptions().create(index_, O_RDWR);
   std::vector<OwnedLock*> locks = {&object().lock, &object().append_lock,
-                                   &memory_.extend_lock(index),
+                                   &memory_.extend_lock(index_),
                                    &memory_.descriptions().at(description).offset_lock};
-  const auto is_used = [](const void*) { return true; };
-  const auto first = [&locks](OwnedLock& lock) {
-    static OwnedLock* last = nullptr;
-    if (last != &lock && locks.size() < 8) locks.push_back(&lock);
-    last = &lock;
-  };
-  memory_.objects().for_each_line_lock(is_used, first);
-  memory_.directory().for_each_line_lock(is_used, first);
+  locks.push_back(&table<HashLine>(Table::kObjectLines)[1].lock);
+  locks.push_back(&table<HashLine>(Table::kBlockLines)[count_of(Table::kBlockLines) - 1].lock);
   const Owner dead = service();
   for (OwnedLock* lock : locks) ASSERT_TRUE(lock->try_lock(dead));
   EXPECT_EQ(taken_over().locks, locks.size());
   for (const OwnedLock* lock : locks) EXPECT_FALSE(static_cast<bool>(lock->holder()));
-  (void)how;
 }
 
 TEST_F(TakeoverTest, QuestionsThatItHadTakenAreAnsweredByTheNext) {
