@@ -71,7 +71,7 @@ cairn_module(service/attachment
                   service/process service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/recovery
-             DEPS memory/arena memory/catalog memory/pool memory/tiers service/attachment)
+             DEPS memory/arena memory/catalog memory/pool memory/tiers memory/buffer service/attachment)
 cairn_module(service/learning
              DEPS memory/arena memory/tiers memory/backing policy/heat policy/orders policy/prefetch policy/replacement
                   service/process service/profiler service/trace service/write_back service/attachment

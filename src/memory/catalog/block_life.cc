@@ -154,6 +154,15 @@ bool LockedBlock::mend(SizeClass size_class) {
   return true;
 }
 
+FreshBlock LockedBlock::disown(SizeClass size_class) && {
+  forget_block();
+  if (static_cast<unsigned>(block_->state()) >= kBlockStates)
+    block_->state_.store(BlockState::kClean, std::memory_order_relaxed);
+  FreshBlock fresh = FreshBlock::take_over(static_cast<LockedBlock&&>(*this));
+  fresh.set_size_class(size_class);
+  return fresh;
+}
+
 ClaimedBlock LockedBlock::begin_flush(std::uint16_t pages) && {
   check();
   CAIRN_DCHECK(!is_claimed());

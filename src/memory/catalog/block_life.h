@@ -234,8 +234,9 @@ class LockedBlock : public BlockLock {
   // also with the bucket's size, which the pool knows. Returns whether they did not. A count of
   // what is dirty may be too high then.
   bool mend(SizeClass size_class);
-  // The directory does not know the bucket as the block's place: it holds none any more.
-  void disown() { forget_block(); }
+  // The same for a bucket that the directory does not know as the block's place: it holds none any
+  // more.
+  FreshBlock disown(SizeClass size_class) &&;
   // Unlocks, and waits until nobody has claimed or pinned the block.
   void unlock_and_wait() &&;
 

@@ -77,8 +77,8 @@ std::uint32_t mend_block(Actor& actor, BucketPool& pool, BucketIndex bucket) {
     const bool is_lost = !is_live(memory, block.object_index()) || !is_place(memory, bucket);
     if (is_lost) ++mended;
     if (is_lost && !finds_place_again(actor, locked)) {
-      locked.disown();
-      if (pool.is_taken(bucket)) pool.release(FreshBlock::take_over(std::move(locked)));
+      FreshBlock fresh = std::move(locked).disown(pool.class_of(bucket));
+      if (pool.is_taken(bucket)) pool.release(std::move(fresh));
       return mended;
     }
     if (pool.is_taken(bucket) && locked.mend(pool.class_of(bucket))) ++mended;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "memory/arena/client_slot.h"
+#include "memory/buffer/object_lifecycle.h"
 #include "memory/tiers/actor.h"
 #include "memory/tiers/memory_map.h"
 #include "service/recovery/block_mending.h"
@@ -59,14 +60,23 @@ bool redo_settling(Object& object, Owner self) {
   return was_left;
 }
 
+// What the dead service had opened for itself. Returns how many opens there were.
+std::uint32_t close_opens(Actor& actor, ObjectIndex index, Object& object) {
+  if (object.service_opens.load() == 0) return 0;
+  const std::uint32_t left = std::min(object.service_opens.exchange(0), object.opens.load());
+  for (std::uint32_t count = 0; count < left; ++count) abandon_object(actor, index, false);
+  return left;
+}
+
 void mend_objects(Actor& actor, Takeover* found) {
   constexpr std::uint8_t kNumberBitsMax = 32;
-  for_each_object(*actor.memory, [&](ObjectIndex, Object& object) {
+  for_each_object(*actor.memory, [&](ObjectIndex index, Object& object) {
     // What the dead service did about the file has ended, and its descriptors are not known yet.
     for (const ObjectMark mark : {kMarkBeingFlushed, kMarkFetchedFrom}) {
       if (object.is_marked(mark)) object.mark(mark, false);
     }
     if (redo_settling(object, actor.self)) ++found->unsettled;
+    found->opens += close_opens(actor, index, object);
     if (object.number_bits.load() <= kNumberBitsMax) return;
     object.number_bits.store(kNumberBitsMax);
     ++found->mended;

@@ -32,6 +32,7 @@ struct Takeover {
   std::uint32_t locks = 0;     // of objects, descriptions and lines, and claims of blocks
   std::uint32_t requests = 0;  // taken by the dead service, to be taken again
   std::uint32_t holds = 0;     // of services, or of nobody
+  std::uint32_t opens = 0;     // of files that the dead service was working on
   // Words that disagreed with others: of slabs, slots of the directory, blocks, marks and hints.
   std::uint32_t mended = 0;
   std::uint32_t corrected = 0;  // counts

@@ -8,6 +8,7 @@
 
 #include "memory/flush/flush_object.h"
 #include "service/recovery/testing/left_memory.h"
+#include "service/write_back/service_opens.h"
 
 namespace cairn::node {
 namespace {
@@ -210,6 +211,20 @@ TEST_F(TakeoverTest, WritersThroughTheKernelHearOfAnEndThatItMayHaveMade) {
   EXPECT_EQ(object().shape_sequence.load(), before + Object::kThroughEnded);
 }
 
+TEST_F(TakeoverTest, FilesThatItHadOpenedForItselfAreClosed) {
+  Actor dead = actor_of(service());
+  StoreStatus status;
+  ASSERT_EQ(store_status(fd_, &status), 0);
+  for (int count = 0; count < 2; ++count)
+    ASSERT_EQ(open_for_service(dead, *file_, status), index_);
+  ASSERT_EQ(open_for_service(dead, *file_, status), index_);
+  (void)close_for_service(access_of(dead));
+  ASSERT_EQ(object().opens.load(), 3U);
+  EXPECT_EQ(taken_over().opens, 2U);
+  EXPECT_EQ(object().opens.load(), 1U) << "the client's";
+  EXPECT_EQ(object().service_opens.load(), 0U);
+}
+
 TEST_F(TakeoverTest, ASlabWordOfNobodyFollowsItsBlocks) {
   write(0, 'a');
   write(1, 'b');
@@ -370,7 +385,7 @@ TEST_F(TakeoverTest, ASecondOneFindsNothing) {
   const Takeover second = taken_over();
   EXPECT_EQ(second.swept.blocks_unlocked + second.swept.buckets_freed + second.swept.slabs, 0U);
   EXPECT_EQ(second.locks + second.requests + second.holds + second.mended, 0U);
-  EXPECT_EQ(second.corrected + second.unsettled, 0U);
+  EXPECT_EQ(second.corrected + second.unsettled + second.opens, 0U);
   EXPECT_TRUE(second.departed.empty());
   EXPECT_TRUE(reads(0, 'a'));
 }

@@ -14,6 +14,7 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"
+#include "service/write_back/service_opens.h"
 
 namespace cairn::node {
 
@@ -74,11 +75,11 @@ int UnservedFiles::enter(int fd, const StoreStatus& status, ObjectIndex* object)
   // writer handed over. This one may append.
   PosixBacking file(fd, O_RDONLY);
   *object = ObjectIndex::kNone;
-  const ObjectIndex index = open_object(actor, file, status, false, this);
+  const ObjectIndex index = open_for_service(actor, file, status, this);
   if (index == ObjectIndex::kNone) return -ENFILE;
   const ObjectAccess access{actor, index, file, *this};
   const int error = enter_through(access);
-  (void)close_object(access, false);
+  (void)close_for_service(access);
   actor.drop_leases();
   if (error == 0) *object = index;
   return error;
