@@ -33,9 +33,9 @@ struct ServiceConnection {
   bool is_lost() const;
 };
 
-// Whether the service is dead for good, and `owner` is the service or a process that has ended since. The
-// caller is the process `self`, in whose numbering of processes the service's must be for the
-// latter to be found out.
+// Whether the service is dead for good, and `owner` is the service or a process that has ended
+// since. The caller is the process `self`, in whose numbering of processes the service's must be
+// for the latter to be found out.
 bool is_gone_with_service(const NodeMemory& memory, const ServiceConnection& connection, Owner self,
                           Owner owner);
 

@@ -91,10 +91,10 @@ class OwnerTable {
   }
   std::uint32_t count() const { return count_; }
 
-  // Of a slot whose owners follow one another: false when the last one is dead and has no follower.
+  // False when the last owner of such a slot is dead and none has followed it.
   bool has_owner(std::uint16_t slot) const { return names_an_owner(current(slot)); }
-  // The follower's name: from here on everybody may take over what those before it hold. Requires:
-  // nothing of them can touch the arena any more.
+  // The successor's name in such a slot: from here on everybody may take over what its predecessors
+  // hold. Requires: nothing of them can touch the arena any more.
   Owner succeed(std::uint16_t slot) {
     CAIRN_DCHECK(slot != 0 && slot < count_);
     std::atomic<std::uint32_t>& generation = generations_[slot];
@@ -117,7 +117,7 @@ class OwnerTable {
     if (static_cast<std::uint8_t>(seen) == owner.generation())
       generation.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel);
   }
-  // The same for the last owner of a slot whose owners follow one another.
+  // The same for the last owner of a slot in which one follows another.
   void look_after_last(std::uint16_t slot) const {
     const Owner last = current(slot);
     if (names_an_owner(last)) look_after(last);

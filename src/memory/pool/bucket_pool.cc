@@ -329,7 +329,9 @@ bool BucketPool::is_sound(std::uint64_t word) const {
 // The word after the bucket at `sub` was taken for a block of this class, where that can be.
 std::uint64_t BucketPool::word_with_taken(std::uint64_t word, unsigned sub,
                                           SizeClass size_class) const {
-  if (static_cast<unsigned>(size_class) >= kSizeClasses) size_class = SizeClass::k64KiB;
+  const bool may_be_carved = shape_.descriptors_per_slab > 1;
+  if (!may_be_carved || static_cast<unsigned>(size_class) >= kSizeClasses)
+    size_class = SizeClass::k64KiB;
   if (state_in(word) == State::kFree)
     word = pack(Owner(), size_class, State::kShared, AccountId::kNobody, all_free(size_class));
   if (class_in(word) != size_class || sub % pages_in(size_class) != 0) return word;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "memory/catalog/block_life.h"
 #include "memory/pool/bucket_pool.h"
 #include "service/attachment/used_pages.h"
@@ -28,6 +29,7 @@ std::optional<SizeClass> block_in(const NodeMemory& memory, BucketIndex bucket) 
 
 std::uint32_t mend_slot(Actor& actor, BucketIndex bucket, std::atomic<std::uint64_t>& slot) {
   const NodeMemory& memory = *actor.memory;
+  CAIRN_CHECK(bucket != BucketIndex::kNone);
   if (!is_place(memory, bucket)) {
     const LockedBlock locked = LockedBlock::try_lock(actor.worker(), bucket);
     return locked && memory.directory().empty_stray(bucket, slot) ? 1 : 0;
@@ -38,8 +40,11 @@ std::uint32_t mend_slot(Actor& actor, BucketIndex bucket, std::atomic<std::uint6
   return was_free ? 1 : 0;
 }
 
-bool is_live(const NodeMemory& memory, ObjectIndex object) {
-  return memory.objects().is_index(object) && memory.objects().at(object).has(kObjectLive);
+// Whether the descriptor names what can be a block: the bytes of files end below the last number.
+bool names_block(const NodeMemory& memory, const BlockDescriptor& block) {
+  const ObjectIndex object = block.object_index();
+  return memory.objects().is_index(object) && memory.objects().at(object).has(kObjectLive) &&
+         raw(block.block_number()) != UINT32_MAX;
 }
 
 // Whether a look without the lock finds nothing to mend.
@@ -49,7 +54,7 @@ bool seems_sound(const NodeMemory& memory, BucketIndex bucket, SizeClass size_cl
   const std::uint16_t valid = block.valid_pages();
   return static_cast<unsigned>(state) < kBlockStates && state != BlockState::kFree &&
          agrees(state, valid, block.dirty_pages()) && valid >> pages_in(size_class) == 0 &&
-         block.size_class() == size_class && is_live(memory, block.object_index()) &&
+         block.size_class() == size_class && names_block(memory, block) &&
          is_place(memory, bucket);
 }
 
@@ -58,8 +63,10 @@ bool seems_sound(const NodeMemory& memory, BucketIndex bucket, SizeClass size_cl
 bool finds_place_again(Actor& actor, LockedBlock& block) {
   const NodeMemory& memory = *actor.memory;
   const ObjectIndex object = block.descriptor().object_index();
-  if (!is_live(memory, object) || block.descriptor().valid_pages() == 0) return false;
-  const bool is_welcome = block.descriptor().dirty_pages() != 0 || actor.object(object).takes_blocks();
+  if (!names_block(memory, block.descriptor()) || block.descriptor().valid_pages() == 0)
+    return false;
+  const bool is_welcome =
+      block.descriptor().dirty_pages() != 0 || actor.object(object).takes_blocks();
   return is_welcome && memory.directory().publish(block.bucket(), actor.self, actor.owners()) ==
                            block.bucket();
 }
@@ -74,7 +81,7 @@ std::uint32_t mend_block(Actor& actor, BucketPool& pool, BucketIndex bucket) {
   if (!seems_sound(memory, bucket, size_class)) {
     LockedBlock locked = LockedBlock::try_lock(actor.worker(), bucket);
     if (!locked || block.object_index() == ObjectIndex::kNone) return 0;
-    const bool is_lost = !is_live(memory, block.object_index()) || !is_place(memory, bucket);
+    const bool is_lost = !names_block(memory, block) || !is_place(memory, bucket);
     if (is_lost) ++mended;
     if (is_lost && !finds_place_again(actor, locked)) {
       FreshBlock fresh = std::move(locked).disown(pool.class_of(bucket));

@@ -14,8 +14,8 @@
 namespace cairn::node {
 
 // Words of slabs that no pool writes; slots of the directory that name no block; blocks in buckets
-// that a pool would give out. To be called before the sweep, which counts slabs and buckets by these
-// words. Returns how many words were wrong.
+// that a pool would give out. To be called before the sweep, which counts slabs and buckets by
+// these words. Returns how many words were wrong.
 std::uint32_t mend_places(Actor& actor);
 
 // Blocks that the directory does not know, states that disagree with the pages, dirty blocks that

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
+
 namespace cairn::node {
 namespace {
 
@@ -61,6 +63,7 @@ std::uint32_t mend_accounts(const NodeMemory& memory) {
 }  // namespace
 
 std::uint32_t mend_boards(const NodeMemory& memory) {
+  CAIRN_CHECK(memory.tier_count() != 0);
   rest_bells(memory);
   EventBoard& events = memory.event_board();
   events.wanted.store(EventLevel::kNone);

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "memory/catalog/hash_lines.h"
 
 namespace cairn::node {
@@ -94,6 +95,7 @@ std::uint32_t correct_objects(const NodeMemory& memory, const CountsOfObjects& h
   std::uint32_t corrected = 0;
   for (const auto& [number, counted] : high) {
     const Tally tally = before.of(number);
+    CAIRN_CHECK(tally.dirty <= tally.blocks);
     if (tally.is_busy || tally != after.of(number)) continue;
     Object& object = memory.objects().at(static_cast<ObjectIndex>(number));
     if (lower(object.blocks, counted.blocks, tally.blocks)) ++corrected;

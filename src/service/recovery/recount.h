@@ -3,10 +3,10 @@
 // (dirty bytes), of what was fetched ahead and waits for its use.
 //
 // They are counted anew while clients change them. Two looks at all blocks, with the count read in
-// between, find nothing locked, nothing come, gone or changed: then the count that was read is to be
-// what was found, and becomes that if it still is what it was. Flushes that end meanwhile only make
-// the count lower than what was read, and the change fails. So no count gets too low, and one of an
-// object that somebody is at work on stays as it is.
+// between, find nothing locked, nothing come, gone or changed: then the count that was read is to
+// be what was found, and becomes that if it still is what it was. Flushes that end meanwhile only
+// make the count lower than what was read, and the change fails. So no count gets too low, and one
+// of an object that somebody is at work on stays as it is.
 //
 // Thread safety: one thread; any number of clients at work.
 #pragma once

@@ -53,6 +53,7 @@ void end_through_of_dead(const NodeMemory& memory) {
 // Size and times are in the store or not: they are set there again. Returns whether somebody who
 // is dead was at it.
 bool redo_settling(Object& object, Owner self) {
+  CAIRN_DCHECK(static_cast<bool>(self));
   if (!object.is_marked(kMarkBeingSettled) || !object.lock.try_lock(self)) return false;
   const bool was_left = object.mark(kMarkBeingSettled, false);
   if (was_left) object.set(kObjectTimesDirty);
@@ -121,6 +122,22 @@ void find_departed_slots(const NodeMemory& memory, std::vector<Owner>* departed)
   }
 }
 
+// A death leaves nothing to mend, so one round is the rule. Where a stray word was, the next may
+// find what depended on it.
+void settle_blocks(Actor& actor, Takeover* found) {
+  constexpr int kRoundsMax = 4;
+  std::uint32_t mended = 1;
+  for (int round = 0; round < kRoundsMax && mended != 0; ++round) {
+    mended = mend_places(actor);
+    const SweepCounts swept = sweep_buckets(actor);
+    found->swept.blocks_unlocked += swept.blocks_unlocked;
+    found->swept.buckets_freed += swept.buckets_freed;
+    found->swept.slabs += swept.slabs;
+    mended += mend_blocks(actor);
+    found->mended += mended;
+  }
+}
+
 Actor actor_of(const NodeMemory& memory, Owner self) {
   Actor actor;
   actor.memory = &memory;
@@ -132,6 +149,7 @@ Actor actor_of(const NodeMemory& memory, Owner self) {
 }  // namespace
 
 Result<Takeover> take_over(NodeMemory& memory) {
+  CAIRN_CHECK(memory.slot_count() > ClientSlot::kOfService);
   CAIRN_RETURN_IF_ERROR(check_identity(memory));
   Takeover found;
   found.was_leaving = memory.service_board().detached.load() != 0;
@@ -141,14 +159,13 @@ Result<Takeover> take_over(NodeMemory& memory) {
   // First, so that nobody takes the new name for that of the process that has ended.
   memory.slot(ClientSlot::kOfService).pid.store(::getpid());
   found.service = memory.owners().succeed(ClientSlot::kOfService);
+  CAIRN_CHECK(found.service.slot() == ClientSlot::kOfService);
   found.requests = memory.requests().return_taken();
   (void)memory.requests().release_dead(memory.owners());
   found.mended += mend_boards(memory);
   Actor actor = actor_of(memory, found.service);
-  found.mended += mend_places(actor);
-  found.swept = sweep_buckets(actor);
   found.locks = sweep_locks(actor);
-  found.mended += mend_blocks(actor);
+  settle_blocks(actor, &found);
   mend_objects(actor, &found);
   mend_holds(actor, &found);
   find_departed_slots(memory, &found.departed);

@@ -3,8 +3,8 @@
 // are at work in the memory all the while.
 //
 // Invariants
-//  1. Nothing of the dead service runs any more when take_over() begins (its process has been waited
-//     for), and no thread of the successor has begun.
+//  1. Nothing of the dead service runs any more when take_over() begins (its process has been
+//     waited for), and no thread of the successor has begun.
 //  2. The name of the dead service dies first (OwnerTable::succeed()), so that waiters go on from
 //     that instant, and the sweeps find all that bears it.
 //  3. No word is believed: clients can write everywhere, and the dead service may have stopped in
@@ -43,7 +43,7 @@ struct Takeover {
   // counted its own.
   std::uint32_t foreign_programs = 0;
   std::uint32_t unserved_keys = 0;
-  // Dead clients of whom holds or a slot are left: the reaper is to hear of their departure.
+  // Dead clients that have left holds, or a slot that is not free: the reaper is to hear of them.
   std::vector<Owner> departed;
 };
 
