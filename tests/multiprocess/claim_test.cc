@@ -185,7 +185,8 @@ TEST_F(Claim, AServiceThatEndsMeanwhileIsNoticed) {
               TestClient client;
               if (!client.claim(node_.client_socket())) return 1;
               ::kill(node_.pid(), SIGKILL);
-              for (int look = 0; !client.is_gone(NodeMemory::service()); ++look) {
+              const Owner service = client.memory().owners().current(ClientSlot::kOfService);
+              for (int look = 0; !client.is_gone(service); ++look) {
                 if (look == 500) return 2;
                 std::this_thread::sleep_for(std::chrono::milliseconds(2));
               }

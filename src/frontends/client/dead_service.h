@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells a waiter whether a process of the node is gone, when the service cannot because it is dead
-// itself.
+// itself and nobody follows it.
+//
+// While the keeper of the service lives, another service follows a dead one, and everybody waits
+// for that: it advances the generation of the service's slot, which all waits look at. A connection
+// that is closed then says nothing of the service.
 //
 // The kernel closes the service's end of a connection when the last of its threads has ended, and
 // so after every system call of theirs that reads or writes the arena. Only writes to pool files
@@ -29,9 +33,9 @@ struct ServiceConnection {
   bool is_lost() const;
 };
 
-// Whether the service is dead, and `owner` is the service or a process that has ended since. The
-// caller is the process `self`, in whose numbering of processes the service's must be for the
-// latter to be found out.
+// Whether the service is dead for good, and `owner` is the service or a process that has ended
+// since. The caller is the process `self`, in whose numbering of processes the service's must be
+// for the latter to be found out.
 bool is_gone_with_service(const NodeMemory& memory, const ServiceConnection& connection, Owner self,
                           Owner owner);
 

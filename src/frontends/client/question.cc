@@ -80,7 +80,7 @@ bool ask_in_ring(const AttachedProcess& process, const protocol::Question& quest
     const RequestRing::Waited waited = ring.await(*place, owners, kSleepsPerLook, &result);
     if (waited == RequestRing::Waited::kAnswered) *error = result;
     if (waited != RequestRing::Waited::kStill) return waited == RequestRing::Waited::kAnswered;
-    owners.look_after(NodeMemory::service());
+    process.memory.look_after_service();
     // Where this process knows the number of the service's, that has said more than a path can.
     const bool knows_numbers = process.memory.slot(process.self.slot()).pid.load() == sys::getpid();
     if (!knows_numbers && process.connection.is_lost() && has_no_listener(process.socket_path)) {

@@ -327,9 +327,8 @@ bool Session::ask(const protocol::Question& question, int* error) const {
         ask_in_ring({memory_, self(), {socket_, socket_inode_}, socket_path_}, question, error))
       return true;
     // Another node of the same name may listen by now, for which our numbers mean other files.
-    const OwnerTable& owners = memory_.owners();
-    owners.look_after(NodeMemory::service());
-    if (!owners.is_alive(NodeMemory::service())) return false;
+    memory_.look_after_service();
+    if (!memory_.is_served()) return false;
   }
   return ask_over_socket(socket_path_, question, error);
 }

@@ -3,8 +3,18 @@
 //
 // Rule 4 of the design: a client can be killed by SIGKILL at any instruction, so everything that
 // can be held names its holder. The node service declares a client dead by advancing the generation
-// of its slot; from that instant everybody may take over what the old generation held. Nobody is
-// left to declare the service itself dead: its waiters look after it (OwnerWatch).
+// of its slot; from that instant everybody may take over what the old generation held.
+//
+// A service that dies is followed by another one in the same slot (succeed()), or by none: then its
+// waiters find out by themselves (OwnerWatch). The generation of that slot tells which it is:
+//
+//   generation  meaning                                       moved by
+//   even        the name of a service, alive or about to be   waiter that finds it gone -> odd;
+//               followed                                      successor -> the next even one
+//   odd         the service is dead, and none has followed    successor -> the next even one
+//
+// A name comes again after 128 services. Each successor releases all that bears a dead name, so
+// none is left by then.
 //
 // Thread safety: Owner is a value; OwnerTable is lock-free.
 #pragma once
@@ -81,6 +91,20 @@ class OwnerTable {
   }
   std::uint32_t count() const { return count_; }
 
+  // False when the last owner of such a slot is dead and none has followed it.
+  bool has_owner(std::uint16_t slot) const { return names_an_owner(current(slot)); }
+  // The successor's name in such a slot: from here on everybody may take over what its predecessors
+  // hold. Requires: nothing of them can touch the arena any more.
+  Owner succeed(std::uint16_t slot) {
+    CAIRN_DCHECK(slot != 0 && slot < count_);
+    std::atomic<std::uint32_t>& generation = generations_[slot];
+    std::uint32_t seen = generation.load(std::memory_order_acquire);
+    // A waiter may find out at this moment that the one before is gone.
+    while (!generation.compare_exchange_weak(seen, (seen | 1) + 1, std::memory_order_acq_rel)) {
+    }
+    return Owner(slot, static_cast<std::uint8_t>((seen | 1) + 1));
+  }
+
   // `watch` is this process's own and must outlive the table.
   void watch_with(const OwnerWatch* watch) { watch_ = watch; }
   // For who has waited in vain for what `owner` holds: if it is gone, it counts as dead from here
@@ -93,8 +117,15 @@ class OwnerTable {
     if (static_cast<std::uint8_t>(seen) == owner.generation())
       generation.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel);
   }
+  // The same for the last owner of a slot in which one follows another.
+  void look_after_last(std::uint16_t slot) const {
+    const Owner last = current(slot);
+    if (names_an_owner(last)) look_after(last);
+  }
 
  private:
+  static constexpr bool names_an_owner(Owner owner) { return (owner.generation() & 1) == 0; }
+
   std::atomic<std::uint32_t>* generations_ = nullptr;
   const OwnerWatch* watch_ = nullptr;
   std::uint32_t count_ = 0;

@@ -70,6 +70,24 @@ void RequestRing::close() const {
   ring();
 }
 
+// All slots are to be looked at once more: the dead service may have cleared their bits.
+std::uint32_t RequestRing::return_taken() const {
+  std::uint32_t returned = 0;
+  for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+    const RequestWord seen = word(slot);
+    if (seen.stage() == RequestStage::kTaken) {
+      if (change(slot, seen, seen.at(RequestStage::kAsked))) ++returned;
+    } else if (seen.stage() >= RequestStage::kCount) {
+      (void)change(slot, seen, seen.freed());
+    }
+  }
+  for (std::atomic<std::uint64_t>& asked : table_->asked)
+    asked.store(UINT64_MAX, std::memory_order_seq_cst);
+  table_->bell.retire();
+  table_->is_closed.store(0, std::memory_order_seq_cst);
+  return returned;
+}
+
 void RequestRing::sleep(std::uint32_t heard, int timeout_ms) const {
   table_->bell.sleep(heard, timeout_ms, [this] {
     return std::any_of(table_->asked.begin(), table_->asked.end(), [](const auto& asked) {

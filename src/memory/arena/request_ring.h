@@ -6,7 +6,8 @@
 //   free       nobody's                         client: ask() -> filling
 //   filling    a client writes its question     client -> asked
 //   asked      it waits to be taken             service: take() -> taken; client: withdraws -> free
-//   taken      the service works on it          service: answer() -> answered
+//   taken      the service works on it          service: answer() -> answered;
+//                                               its successor: return_taken() -> asked
 //   answered   the result stands in the slot    client: await() -> free
 //
 // Invariants
@@ -17,7 +18,7 @@
 //  3. A client that dies before it rings the bell, or a stray store into the words of the bell,
 //     costs another client one sleep: a client that has slept in vain rings again.
 //  4. No wait is unbounded in the kernel. After each sleep in vain the waiter asks whether the
-//     service lives (OwnerTable::look_after()).
+//     service lives (OwnerTable::look_after_last()).
 //  5. The service reads the words of a question once, and believes none of them (see
 //     service/attachment/client_message.h).
 //
@@ -107,8 +108,9 @@ class RequestRing {
   };
 
   RequestRing() = default;
-  RequestRing(Table* table, std::uint32_t slots, Owner service)
-      : table_(table), slots_(slots), service_(service) {
+  // The answers are given by the owner of `service_slot`, whoever that is at the time.
+  RequestRing(Table* table, std::uint32_t slots, std::uint16_t service_slot)
+      : table_(table), slots_(slots), service_slot_(service_slot) {
     CAIRN_CHECK(slots != 0 && slots <= kSlotsMax);
   }
 
@@ -121,7 +123,7 @@ class RequestRing {
   enum class Waited : std::uint8_t {
     kAnswered,  // the slot is free again
     kStill,     // not within the time
-    kNever,     // the service is dead, or the slot has been taken away: it is not ours any more
+    kNever,     // the service is dead and has no successor, or the slot is not ours any more
   };
   // Waits for the answer for about `sleeps` times kSleepMs.
   template <typename Pause = NoPause>
@@ -146,6 +148,9 @@ class RequestRing {
   void ring() const { table_->bell.ring_anyway(); }
   // Clients ask nothing more from here on; one more take() finds the last question. Ends a sleep.
   void close() const;
+  // A successor, before its first take(): what the dead service had taken waits again, and clients
+  // may ask. Returns how many there were. Words that no stage explains are freed.
+  std::uint32_t return_taken() const;
   // Frees what dead owners have asked and nobody has taken. Returns how many.
   std::uint32_t release_dead(const OwnerTable& owners) const;
 
@@ -170,7 +175,7 @@ class RequestRing {
 
   Table* table_ = nullptr;
   std::uint32_t slots_ = 0;
-  Owner service_;
+  std::uint16_t service_slot_ = 0;
 };
 static_assert(sizeof(RequestRing::Slot) == 64, "slots share no cache line");
 static_assert(offsetof(RequestRing::Table, slots) == 128, "nor do the words of the bell");
@@ -212,7 +217,7 @@ RequestRing::Waited RequestRing::await(const Place& place, const OwnerTable& own
     const Waited waited = look(place, result);
     if (waited != Waited::kStill) return waited;
     pause.at_step();
-    if (!owners.is_alive(service_)) {
+    if (!owners.has_owner(service_slot_)) {
       withdraw(place);
       return Waited::kNever;
     }
@@ -225,7 +230,7 @@ RequestRing::Waited RequestRing::await(const Place& place, const OwnerTable& own
       announce(place.slot);
       ring();
     }
-    owners.look_after(service_);
+    owners.look_after_last(service_slot_);
   }
 }
 

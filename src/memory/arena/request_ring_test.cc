@@ -60,7 +60,7 @@ class RequestRingTest : public ::testing::Test {
     ASSERT_NE(mapped, MAP_FAILED);
     shared_ = new (mapped) SharedRing;
     owners_ = OwnerTable(shared_->generations.data(), kOwners);
-    ring_ = RequestRing(&shared_->table, kSlots, Owner(kService, 0));
+    ring_ = RequestRing(&shared_->table, kSlots, kService);
   }
   void TearDown() override { ::munmap(shared_, sizeof(SharedRing)); }
 

@@ -3,6 +3,8 @@
 //
 //   word      written by                 read by
 //   detached  service, when it leaves    clients: they write through from then on
+//   keeper    service                    clients: while this process lives, a service that dies is
+//                                        followed by another one; 0: it is not
 //   openings  clients, in open()         threads that must be alone with an unlinked file
 //   offers    service                    processes that start: slots to take; 0: none
 //
@@ -19,6 +21,7 @@ namespace cairn {
 
 struct alignas(64) ServiceBoard {
   std::atomic<std::uint32_t> detached;
+  std::atomic<std::int32_t> keeper;
   // Every open() of a managed path writes it: a line of its own.
   alignas(64) std::atomic<std::uint32_t> openings;
   static constexpr unsigned kOffersMax = 8;

@@ -69,9 +69,41 @@ class BlockDirectory {
   // locked by the caller; `from` must go on naming it until this has returned.
   bool move(BucketIndex from, BucketIndex to, Owner self, const OwnerTable& owners);
 
-  template <typename Visit>
-  void for_each_line_lock(Visit&& visit) const {
-    hash_.for_each_lock(visit);
+  // For a successor of a dead service, which believes no word. Calls visit(bucket) for every bucket
+  // that a slot names, with the slot. Slots that name none of the table's are emptied; returns how
+  // many.
+  template <typename IsUsed, typename Visit>
+  std::uint32_t for_each_place(IsUsed&& is_used, Visit&& visit) const {
+    std::uint32_t emptied = 0;
+    hash_.for_each_used_line(is_used, [&](HashLine& line) {
+      for (std::atomic<std::uint64_t>& slot : line.slots) {
+        std::uint64_t seen = slot.load(std::memory_order_acquire);
+        const auto bucket = static_cast<std::uint32_t>(seen);
+        if (bucket != 0 && bucket < count_) {
+          visit(static_cast<BucketIndex>(bucket), slot);
+        } else if (seen != 0 && slot.compare_exchange_strong(seen, 0)) {
+          ++emptied;
+        }
+      }
+    });
+    return emptied;
+  }
+  // Empties a slot of for_each_place() whose bucket is no place of a block with the slot's tag.
+  // Requires: the lock of `bucket`, without which no block comes there or goes. Returns whether it
+  // was so.
+  bool empty_stray(BucketIndex bucket, std::atomic<std::uint64_t>& slot) const {
+    std::uint64_t seen = slot.load(std::memory_order_acquire);
+    const BlockDescriptor& block = at(bucket);
+    const HashPosition position = position_of(block.object_index(), block.block_number());
+    const bool is_its = block.object_index() != ObjectIndex::kNone && position.tag == seen >> 32;
+    return static_cast<std::uint32_t>(seen) == raw(bucket) && !is_its &&
+           slot.compare_exchange_strong(seen, 0);
+  }
+
+  // Calls visit(OwnedLock&) for the lines of all pages that is_used(address).
+  template <typename IsUsed, typename Visit>
+  void for_each_line_lock(IsUsed&& is_used, Visit&& visit) const {
+    hash_.for_each_used_line(is_used, [&](HashLine& line) { visit(line.lock); });
   }
 
   // Whether a block comes while a caller does something without its lock: the block was in the

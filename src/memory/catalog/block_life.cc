@@ -15,6 +15,10 @@ namespace cairn {
     if (block_->dirty_pages() != 0) catalog_->dirty().mark(bucket_);
     return;
   }
+  forget_block();
+}
+
+void BlockLock::forget_block() {
   block_->clear_identity();
   block_->dirty_pages_.store(0, std::memory_order_relaxed);
   block_->valid_pages_.store(0, std::memory_order_relaxed);
@@ -125,6 +129,38 @@ void LockedBlock::turn_dirty() {
   block_->dirty_pages_.store(valid, std::memory_order_release);
   set_changed();
   check();
+}
+
+bool LockedBlock::mend(SizeClass size_class) {
+  const auto size = static_cast<std::uint8_t>(size_class);
+  const auto inside = static_cast<std::uint16_t>((1U << pages_in(size_class)) - 1);
+  const auto valid = static_cast<std::uint16_t>(block_->valid_pages() & inside);
+  const auto dirty = static_cast<std::uint16_t>(block_->dirty_pages() & valid);
+  const BlockState from = block_->state();
+  const bool is_known = from > BlockState::kFree && static_cast<unsigned>(from) < kBlockStates;
+  const bool is_sound = is_known && agrees(from, valid, dirty) && block_->size_class_ == size &&
+                        block_->valid_pages() == valid && block_->dirty_pages() == dirty;
+  if (is_sound) return false;
+  block_->size_class_ = size;
+  block_->dirty_pages_.store(dirty, std::memory_order_release);
+  block_->valid_pages_.store(valid, std::memory_order_release);
+  const BlockState to = dirty == 0 ? BlockState::kClean : BlockState::kDirty;
+  const bool was_counted = is_known && counts_as_dirty(from);
+  block_->state_.store(BlockState::kClean, std::memory_order_relaxed);
+  if (to == BlockState::kDirty && !was_counted)
+    pass(BlockStep::kRedirtied, BlockState::kClean, to, dirty);
+  block_->state_.store(to, std::memory_order_relaxed);
+  set_changed();
+  return true;
+}
+
+FreshBlock LockedBlock::disown(SizeClass size_class) && {
+  forget_block();
+  if (static_cast<unsigned>(block_->state()) >= kBlockStates)
+    block_->state_.store(BlockState::kClean, std::memory_order_relaxed);
+  FreshBlock fresh = FreshBlock::take_over(static_cast<LockedBlock&&>(*this));
+  fresh.set_size_class(size_class);
+  return fresh;
 }
 
 ClaimedBlock LockedBlock::begin_flush(std::uint16_t pages) && {

@@ -139,6 +139,7 @@ class BlockLock {
   friend class ClaimedBlock;
   friend class BlockProbe;
   void settle_stolen();
+  void forget_block();
 };
 
 class FreshBlock : public BlockLock {
@@ -229,6 +230,13 @@ class LockedBlock : public BlockLock {
   ClaimedBlock begin_move() &&;
   // Unlocks. Empty, and still locked, when there are kPinsMax already.
   PinnedBlock pin() &&;
+  // For a successor of a dead service, which believes no word: state and pages agree afterwards,
+  // also with the bucket's size, which the pool knows. Returns whether they did not. A count of
+  // what is dirty may be too high then.
+  bool mend(SizeClass size_class);
+  // The same for a bucket that the directory does not know as the block's place: it holds none any
+  // more.
+  FreshBlock disown(SizeClass size_class) &&;
   // Unlocks, and waits until nobody has claimed or pinned the block.
   void unlock_and_wait() &&;
 

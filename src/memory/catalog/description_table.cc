@@ -90,6 +90,21 @@ DescriptionTable::HoldView DescriptionTable::view(HoldIndex hold) const {
                   static_cast<std::uint32_t>(word)};
 }
 
+bool DescriptionTable::free_unsound(HoldIndex hold, std::uint32_t slot_count,
+                                    std::uint32_t objects) const {
+  std::uint64_t seen = holds_[raw(hold)].word.load(std::memory_order_acquire);
+  const HoldView held = view(hold);
+  const std::uint32_t index = static_cast<std::uint32_t>(seen);
+  const auto kind = static_cast<HoldKind>(seen >> 61);
+  const std::uint32_t end = kind == HoldKind::kThrough ? objects : capacity_;
+  const bool is_sound = kind <= HoldKind::kThrough && held.owner.slot() != 0 &&
+                        held.owner.slot() < slot_count && index != 0 && index < end;
+  if (seen == 0 || is_sound || !holds_[raw(hold)].word.compare_exchange_strong(seen, 0))
+    return false;
+  holds_full_mark().note_freed();
+  return true;
+}
+
 DescriptionTable::Released DescriptionTable::release(HoldIndex hold, Owner owner) {
   Released released;
   if (raw(hold) == 0 || raw(hold) >= hold_capacity_) return released;

@@ -108,6 +108,9 @@ class DescriptionTable {
     std::uint32_t index;
   };
   HoldView view(HoldIndex hold) const;
+  // For a successor of a dead service, which believes no word: frees a hold whose word is none that
+  // anybody writes where there are so many owners' slots. Returns whether it was one.
+  bool free_unsound(HoldIndex hold, std::uint32_t slot_count, std::uint32_t objects) const;
 
  private:
   FullMark full_mark() const { return FullMark(&board_->is_full); }

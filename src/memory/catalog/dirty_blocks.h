@@ -36,6 +36,10 @@ class DirtyBlocks {
   void note_moved(BucketIndex from, const BlockDescriptor& old, BucketIndex to,
                   const BlockDescriptor& fresh) const;
 
+  // For a successor of a dead service: a block that is dirty is in the map and in the hints of its
+  // object, whatever stood there. Returns whether it was missing in one of them.
+  bool confirm(BucketIndex bucket, const BlockDescriptor& block, Object& object) const;
+
   // One bit per bucket that may be dirty. Set before a block turns dirty.
   void mark(BucketIndex bucket) const {
     CAIRN_DCHECK(raw(bucket) < bucket_count_);
@@ -55,6 +59,7 @@ class DirtyBlocks {
   }
 
  private:
+  static bool widen_hints(BlockNumber number, Object& object);
   void unmark(BucketIndex bucket) const {
     map_[raw(bucket) / 64].fetch_and(~(std::uint64_t{1} << (raw(bucket) % 64)));
   }

@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/ids.h"
 #include "memory/arena/owned_lock.h"
 
 namespace cairn {
@@ -111,6 +112,19 @@ class HashLines {
       for (const auto& slot : lines_[index].slots) visit(slot);
     }
   }
+  // Calls visit(HashLine&) for every line but those of pages of which is_used(address) says that
+  // nobody has written there yet: a look would allocate them.
+  template <typename IsUsed, typename Visit>
+  void for_each_used_line(IsUsed&& is_used, Visit&& visit) const {
+    constexpr std::uint64_t kLinesInPage = kPageBytes / sizeof(HashLine);
+    for (std::uint64_t index = 0; index <= mask_; ++index) {
+      if (index % kLinesInPage == 0 && !is_used(&lines_[index])) {
+        index += kLinesInPage - 1;
+        continue;
+      }
+      visit(lines_[index]);
+    }
+  }
 
   // The lock that serialises inserting and erasing keys of this position.
   OwnedLock& lock_of(HashPosition position) const { return lines_[position.home & mask_].lock; }
@@ -179,12 +193,6 @@ class HashLines {
   }
 
   std::uint64_t line_count() const { return mask_ + 1; }
-
-  // Calls visit(OwnedLock&) for every line: the service's sweep after deaths.
-  template <typename Visit>
-  void for_each_lock(Visit&& visit) const {
-    for (std::uint64_t index = 0; index <= mask_; ++index) visit(lines_[index].lock);
-  }
 
  private:
   template <typename Matches>

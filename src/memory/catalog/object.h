@@ -71,6 +71,9 @@ enum ObjectMark : std::uint8_t {
   kMarkKeptForSync = 1u << 3,
   // line 2 of the record has something in it; a record without the mark has zeros there
   kMarkKnownElsewhere = 1u << 4,
+  // somebody who has the object's lock sets size and times in the store: should it die, they are
+  // still to be set
+  kMarkBeingSettled = 1u << 5,
 };
 
 // How much a finished fsync of the object survives.
@@ -114,12 +117,15 @@ struct Object {
   std::atomic<std::uint32_t> dirty_since_ms;
   std::atomic<std::uint32_t> writers;  // open descriptions that may write
 
-  // Line 2: what is known of it elsewhere. All of it is 0 until kMarkKnownElsewhere is set, so that
-  // an open does not touch the line.
+  // Line 2: what is known of it elsewhere, which is 0 until kMarkKnownElsewhere is set, so that a
+  // program's open does not touch the line; and the service's own opens.
   std::atomic<std::uint64_t> path;          // where the durable log has its path
   std::atomic<std::uint64_t> log_position;  // end of its last record in the durable log
   std::atomic<std::uint32_t> home_node;     // the node that answers for it; 0: this one
-  std::uint32_t spare[11];
+  // how many of `opens` are the service's, never too large: its successor takes them back. 0 when
+  // `opens` is.
+  std::atomic<std::uint32_t> service_opens;
+  std::uint32_t spare[10];
 
   static constexpr unsigned kStoreBits = 56;
   static constexpr std::uint64_t place_of(const ObjectKey& key) {
@@ -230,7 +236,8 @@ static_assert(offsetof(Object, writers) == kLine + 60);
 static_assert(offsetof(Object, path) == 2 * kLine);
 static_assert(offsetof(Object, log_position) == 2 * kLine + 8);
 static_assert(offsetof(Object, home_node) == 2 * kLine + 16);
-static_assert(offsetof(Object, spare) == 2 * kLine + 20);
+static_assert(offsetof(Object, service_opens) == 2 * kLine + 20);
+static_assert(offsetof(Object, spare) == 2 * kLine + 24);
 }  // namespace object_layout
 
 }  // namespace cairn

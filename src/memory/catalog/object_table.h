@@ -83,9 +83,10 @@ class ObjectTable {
   bool reclaim(ObjectIndex index, Owner self, const OwnerTable& owners,
                const Pause& pause = Pause());
 
-  template <typename Visit>
-  void for_each_line_lock(Visit&& visit) const {
-    hash_.for_each_lock(visit);
+  // Calls visit(OwnedLock&) for the lines of all pages that is_used(address).
+  template <typename IsUsed, typename Visit>
+  void for_each_line_lock(IsUsed&& is_used, Visit&& visit) const {
+    hash_.for_each_used_line(is_used, [&](HashLine& line) { visit(line.lock); });
   }
 
   // Reclaims unreferenced records so that new files find room. Returns how many.

@@ -405,6 +405,7 @@ int settle_store(Actor& actor, ObjectIndex index, Backing& backing) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   if (object.through.load() != 0) return settle_through(object, backing);
+  object.mark(kMarkBeingSettled, true);
   object.clear(kObjectTimesDirty);
   // Each write of a guarded file is in the store already. To make it longer here would undo what
   // open(O_RDONLY | O_TRUNC) has just cut there, and cost it its set-id bits.
@@ -426,6 +427,7 @@ int settle_store(Actor& actor, ObjectIndex index, Backing& backing) {
   }
   // A write may have stamped the object between our two looks without seeing that the flag is down.
   if (result < 0 || !is_whole || object.mtime_ns.load() != mtime) object.set(kObjectTimesDirty);
+  object.mark(kMarkBeingSettled, false);
   return result;
 }
 

@@ -313,6 +313,31 @@ std::uint32_t BucketPool::reclaim_dead_leases(const OwnerTable& owners) {
   return reclaimed;
 }
 
+bool BucketPool::is_sound(std::uint64_t word) const {
+  const State state = state_in(word);
+  if (state == State::kFree) return word == 0;
+  const SizeClass size_class = class_in(word);
+  const bool is_carved = size_class != SizeClass::k64KiB;
+  const std::uint16_t all = all_free(size_class);
+  const bool is_lessee_right = (state == State::kLeased) == static_cast<bool>(owner_in(word));
+  return state <= State::kShared && static_cast<unsigned>(size_class) < kSizeClasses &&
+         (shape_.descriptors_per_slab > 1 || !is_carved) && (free_in(word) & ~all) == 0 &&
+         (state == State::kLeased || free_in(word) != all) && is_lessee_right &&
+         word == pack(owner_in(word), size_class, state, account_in(word), free_in(word));
+}
+
+// The word after the bucket at `sub` was taken for a block of this class, where that can be.
+std::uint64_t BucketPool::word_with_taken(std::uint64_t word, unsigned sub,
+                                          SizeClass size_class) const {
+  const bool may_be_carved = shape_.descriptors_per_slab > 1;
+  if (!may_be_carved || static_cast<unsigned>(size_class) >= kSizeClasses)
+    size_class = SizeClass::k64KiB;
+  if (state_in(word) == State::kFree)
+    word = pack(Owner(), size_class, State::kShared, AccountId::kNobody, all_free(size_class));
+  if (class_in(word) != size_class || sub % pages_in(size_class) != 0) return word;
+  return word & ~(std::uint64_t{1} << (sub / pages_in(size_class)));
+}
+
 // As set_hint(), but writes only where the bit is missing: the sweep must not dirty every line of
 // the hints.
 void BucketPool::restore_hint(std::uint32_t slab, std::uint64_t word) {

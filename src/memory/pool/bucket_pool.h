@@ -102,6 +102,43 @@ class BucketPool {
   // The same for every owner that is dead, in one pass; also restores hints that a death in
   // mid-step lost.
   std::uint32_t reclaim_dead_leases(const OwnerTable& owners);
+  // For a successor of a dead service, which believes no word. The bucket is the place of a block,
+  // which `is_place()` tells anew: the pool must not give it out. Returns whether the slab's word
+  // said that it may; false, too, when the slab is carved in another way.
+  template <typename IsPlace>
+  bool confirm_taken(BucketIndex bucket, SizeClass size_class, IsPlace&& is_place) {
+    const auto [slab, sub] = place_of(bucket);
+    std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
+    const std::uint64_t next = word_with_taken(seen, sub, size_class);
+    // A block that comes or goes meanwhile changes the word.
+    return next != seen && is_place() &&
+           words_.slabs[slab].compare_exchange_strong(seen, next, std::memory_order_acq_rel);
+  }
+  // Slabs whose words are none that a pool ever writes become what the blocks in them say:
+  // `block_in(bucket)` is the size class of the block's bucket, if there is one. Returns how many
+  // slabs there were.
+  template <typename BlockIn>
+  std::uint32_t mend_words(BlockIn&& block_in) {
+    std::uint32_t mended = 0;
+    for (std::uint32_t slab = 0; slab < shape_.slab_count; ++slab) {
+      std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
+      if (is_sound(seen)) continue;
+      std::uint64_t next = 0;
+      for (unsigned sub = 0; sub < shape_.descriptors_per_slab; ++sub) {
+        if (const auto size_class = block_in(bucket_at(slab, sub)))
+          next = word_with_taken(next, sub, *size_class);
+      }
+      if (!words_.slabs[slab].compare_exchange_strong(seen, next, std::memory_order_acq_rel))
+        continue;
+      set_hint(slab, next);
+      ++mended;
+    }
+    return mended;
+  }
+  // What the slab's word says of the bucket's size.
+  SizeClass class_of(BucketIndex bucket) const {
+    return class_in(words_.slabs[place_of(bucket).slab].load(std::memory_order_acquire));
+  }
   // True when the bucket is neither in the pool nor part of a larger one. Without its lock the
   // answer is old.
   bool is_taken(BucketIndex bucket) const;
@@ -228,6 +265,8 @@ class BucketPool {
                         std::span<std::uint32_t> slabs);
   unsigned claim_hinted(std::uint32_t word, std::uint64_t mask, Owner self, AccountId account,
                         std::span<std::uint32_t> slabs);
+  bool is_sound(std::uint64_t word) const;
+  std::uint64_t word_with_taken(std::uint64_t word, unsigned sub, SizeClass size_class) const;
   void note_taken(AccountId account, std::uint32_t slabs);
   void note_freed(AccountId account);
   void settle(std::uint32_t slab, Owner owner);

@@ -68,7 +68,7 @@ void NodeMemory::bind_boards(const MemoryMap& map) {
   told_ = map.find<Word>(base, Table::kTold);
   events_ = map.find<EventRing>(base, Table::kEventRings);
   requests_ = RequestRing(map.find<RequestRing::Table>(base, Table::kRequests), shape_.requests_max,
-                          service());
+                          ClientSlot::kOfService);
   rules_ = RuleTable(map.find<RuleTable::Bytes>(base, Table::kRules));
   journal_ = MoveJournal(map.find<MoveJournal::Bytes>(base, Table::kMoves));
   fetches_ = FetchJournal(map.find<FetchJournal::Bytes>(base, Table::kFetches));

@@ -82,8 +82,10 @@ class NodeMemory {
   const BlockCatalog& catalog() const { return catalog_; }
   const OwnerTable& owners() const { return catalog_.owners(); }
   OwnerTable& owners() { return catalog_.owners(); }
-  // The service's name from its start on: only its death advances the generation.
-  static constexpr Owner service() { return {ClientSlot::kOfService, 0}; }
+  // False when the service is dead and none has followed it.
+  bool is_served() const { return owners().has_owner(ClientSlot::kOfService); }
+  // For who has waited in vain for the service: finds out whether it is dead for good.
+  void look_after_service() const { owners().look_after_last(ClientSlot::kOfService); }
   ObjectTable& objects() const { return catalog_.objects(); }
   OwnedLock& extend_lock(ObjectIndex object) const { return boards_.extend_locks->of(object); }
   RuleTable& rules() const { return rules_; }

@@ -43,6 +43,12 @@ Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherite
   adopt_ledgers(inherited);
   adopt_clients(inherited);
   settle_seats(silent);
+  for (const ForeignProgram& program : clients_.foreign_running()) {
+    if (!processes_.notice_end_of(program.pid, clients_.descriptors().take_one()))
+      clients_.end_foreign(program.pid);
+  }
+  unserved_.adopt();
+  events_.on_ledger_over();
   thread_ = std::thread([this] { run(); });
   return Status::ok();
 }

@@ -27,6 +27,7 @@ void add_to(CounterSums& sums, const CounterSums& more) {
 
 // More runs than these are rare at a time.
 constexpr std::size_t kRunsKept = 256;
+constexpr std::size_t kForeignKept = 1024;
 
 ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget, KeptMemory& kept)
     : memory_(memory),
@@ -34,6 +35,7 @@ ClientTable::ClientTable(NodeMemory& memory, DescriptorBudget& budget, KeptMemor
       service_(memory.owners().current(kServiceSlot)),
       seats_(kept.take<KeptSeat>(memory.slot_count())),
       run_counts_(kept.take<KeptRun>(kRunsKept)),
+      kept_foreign_(kept.take<KeptForeign>(kForeignKept)),
       departed_(kept.take<CounterSums>(1)),
       offers_(memory, kept) {
   CAIRN_CHECK(memory.slot_count() > kServiceSlot);
@@ -61,7 +63,19 @@ void ClientTable::adopt() {
     ++attaches_;
   }
   budget_.adopt_clients_to_come(offers_.count());
+  adopt_foreign();
   check_sums();
+}
+
+void ClientTable::adopt_foreign() {
+  for (const KeptForeign& each : kept_foreign_) {
+    if (each.pid == 0) continue;
+    foreign_[each.pid] =
+        ForeignProgram{each.pid, each.run, each.command, "it was not before the service's death"};
+    foreign_of_runs_[each.run].push_back(foreign_[each.pid]);
+  }
+  memory_.unserved_board().foreign_programs.store(static_cast<std::uint32_t>(foreign_.size()),
+                                                  std::memory_order_release);
 }
 
 KeptRun& ClientTable::counts_of(std::uint32_t run) {
@@ -396,6 +410,13 @@ void ClientTable::note_foreign(const ForeignProgram& program) {
   std::vector<ForeignProgram>& of_run = foreign_of_runs_[program.run];
   if (of_run.size() < kForeignPerRunMax) of_run.push_back(program);
   if (foreign_.insert_or_assign(program.pid, program).second) {
+    const auto free = std::find_if(kept_foreign_.begin(), kept_foreign_.end(),
+                                   [](const KeptForeign& each) { return each.pid == 0; });
+    if (free != kept_foreign_.end()) {
+      free->run = program.run;
+      copy_text(free->command, sizeof free->command, program.command);
+      free->pid = program.pid;
+    }
     memory_.unserved_board().foreign_programs.fetch_add(1, std::memory_order_acq_rel);
   }
 }
@@ -403,6 +424,8 @@ void ClientTable::note_foreign(const ForeignProgram& program) {
 void ClientTable::end_foreign(pid_t pid) {
   const std::lock_guard lock(mutex_);
   if (foreign_.erase(pid) != 0) {
+    for (KeptForeign& each : kept_foreign_)
+      if (each.pid == pid) each.pid = 0;
     memory_.unserved_board().foreign_programs.fetch_sub(1, std::memory_order_acq_rel);
   }
 }

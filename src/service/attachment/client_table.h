@@ -149,6 +149,7 @@ class ClientTable {
   void check_sums() const;
 
   ClientInfo client_of(std::uint16_t slot) const;
+  void adopt_foreign();
   std::optional<Owner> seat_of(const ClientInfo& client, const SlotClaim& claim) const;
   KeptRun& counts_of(std::uint32_t run);
   const KeptRun* find_counts(std::uint32_t run) const;
@@ -162,6 +163,7 @@ class ClientTable {
   mutable std::mutex mutex_;
   std::span<KeptSeat> seats_;        // one for each slot
   std::span<KeptRun> run_counts_;    // in any order
+  std::span<KeptForeign> kept_foreign_;
   std::span<CounterSums> departed_;  // one: of clients that have gone
   std::deque<std::uint16_t> free_slots_;
   SlotOffers offers_;

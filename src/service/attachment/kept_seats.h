@@ -42,4 +42,11 @@ struct KeptRun {
   CounterSums sums;
 };
 
+// A program that is not buffered and runs still.
+struct KeptForeign {
+  pid_t pid;  // 0: none
+  std::uint32_t run;
+  char command[sizeof ClientSlot::command];
+};
+
 }  // namespace cairn::node

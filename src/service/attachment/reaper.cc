@@ -72,6 +72,15 @@ void Reaper::look_again() {
   changed_.notify_all();
 }
 
+void Reaper::owe_audit() {
+  {
+    const std::lock_guard lock(mutex_);
+    audit_owed_ = true;
+    audit_pause_ns_ = kAuditPauseNanosMin;
+  }
+  look_again();
+}
+
 bool Reaper::wait_until_idle(int timeout_ms) {
   std::unique_lock lock(mutex_);
   const auto is_idle = [this] { return stopping_ || (pending_.is_empty() && !busy_); };

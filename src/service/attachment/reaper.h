@@ -45,6 +45,9 @@ class Reaper {
   // Nobody has departed, but fewer may be attached than it seemed: as after a sweep.
   void look_again();
 
+  // A dead service has left counts that only an audit sets right.
+  void owe_audit();
+
   // Waits until everything notified so far was swept, holds in transit excepted. Returns false
   // after `timeout_ms`.
   bool wait_until_idle(int timeout_ms);

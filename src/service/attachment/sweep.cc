@@ -9,6 +9,7 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"
+#include "service/attachment/used_pages.h"
 
 namespace cairn::node {
 namespace {
@@ -97,7 +98,8 @@ void finish_release(Actor& actor, const DescriptionTable::Released& released) {
   }
 }
 
-// Calls visit(OwnedLock&) for every lock of the arena but those of the buckets.
+// Calls visit(OwnedLock&) for every lock of the arena but those of the buckets. Where nobody has
+// written yet there is none that is held.
 template <typename Visit>
 void for_each_lock(const NodeMemory& memory, Visit&& visit) {
   for (OwnedLock& lock : memory.extend_locks().locks) visit(lock);
@@ -111,8 +113,10 @@ void for_each_lock(const NodeMemory& memory, Visit&& visit) {
   for (std::uint32_t index = 1; index < descriptions; ++index) {
     visit(memory.descriptions().at(static_cast<DescriptionIndex>(index)).offset_lock);
   }
-  memory.objects().for_each_line_lock(visit);
-  memory.directory().for_each_line_lock(visit);
+  const UsedPages pages(memory.control());
+  const auto is_used = [&pages](const void* address) { return pages.has(address); };
+  memory.objects().for_each_line_lock(is_used, visit);
+  memory.directory().for_each_line_lock(is_used, visit);
 }
 
 }  // namespace

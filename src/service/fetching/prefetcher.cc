@@ -14,11 +14,11 @@
 
 #include "base/check.h"
 #include "memory/buffer/fetch_ahead.h"
-#include "memory/buffer/object_lifecycle.h"
 #include "policy/prefetch/predictors.h"
 #include "service/organizer/move_batch.h"
 #include "service/process/log_file.h"
 #include "service/process/quiet_open.h"
+#include "service/write_back/service_opens.h"
 #include "service/write_back/store_files.h"
 
 namespace cairn::node {
@@ -357,7 +357,7 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
     names_.insert_or_assign(status.key, path);
   }
   PosixBacking file(fd.get(), O_RDONLY);
-  const ObjectIndex index = open_object(actor, file, status, false);
+  const ObjectIndex index = open_for_service(actor, file, status);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
   DiscardingService service(memory_, self_, store_files_);
   const ObjectAccess access{actor, index, file, service};
@@ -387,7 +387,7 @@ void Prefetcher::close_fetched(const ObjectAccess& access) {
   Object& object = access.object();
   StoreStatus status;
   if (access.backing.status(&status) == 0 && status.links == 0) object.set(kObjectUnlinked);
-  (void)close_object(access, false);
+  (void)close_for_service(access);
   if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) flusher_.kick(false);
 }
 
@@ -436,7 +436,7 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   if (source->file.status(&status) < 0) return Outcome::kBroken;
   DiscardingService service(memory_, self_, store_files_);
   // Held open, so that the record stays this file's.
-  const ObjectIndex index = open_object(actor, source->file, status, false);
+  const ObjectIndex index = open_for_service(actor, source->file, status);
   if (index == ObjectIndex::kNone) return Outcome::kBroken;
   const ObjectAccess access{actor, index, source->file, service};
   Fetched fetched;

@@ -14,6 +14,7 @@
 #include "service/organizer/move_batch.h"
 #include "service/process/quiet_open.h"
 #include "service/process/unique_fd.h"
+#include "service/write_back/service_opens.h"
 
 namespace cairn::node {
 namespace {
@@ -108,11 +109,11 @@ class Stager::Staging {
     StoreStatus status;
     if (const int error = store_status(fd.get(), &status); error < 0) return error;
     PosixBacking file(fd.get(), O_RDONLY);
-    const ObjectIndex index = open_object(actor_, file, status, false);
+    const ObjectIndex index = open_for_service(actor_, file, status);
     if (index == ObjectIndex::kNone) return -ENOSPC;
     const int error = (this->*stage)(index, file);
     (void)batch_.finish(actor_);
-    const int closed = close_object(ObjectAccess{actor_, index, file, nobody_}, false);
+    const int closed = close_for_service(ObjectAccess{actor_, index, file, nobody_});
     return error < 0 ? error : closed;
   }
 

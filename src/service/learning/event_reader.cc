@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/futex.h"
+#include "service/attachment/used_pages.h"
 
 namespace cairn::node {
 namespace {
@@ -29,7 +30,14 @@ EventReader::EventReader(const NodeMemory& memory, StreamTable& streams, unsigne
     : memory_(memory),
       streams_(streams),
       keep_percent_(keep_percent),
-      tails_(memory.slot_count(), 0) {}
+      tails_(memory.slot_count(), 0) {
+  // What stands in the rings was told to a service that is dead.
+  const UsedPages pages(memory.control());
+  for (std::uint32_t slot = 0; slot < memory.slot_count(); ++slot) {
+    const EventRing& ring = memory.events(static_cast<std::uint16_t>(slot));
+    if (pages.has(&ring)) tails_[slot] = ring.head();
+  }
+}
 
 void EventReader::start() {
   if (observers_.empty()) return;

@@ -41,6 +41,7 @@
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
 #include "service/process/log_file.h"
+#include "service/recovery/takeover.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/descriptor_budget.h"
@@ -119,6 +120,9 @@ class Service {
     return control_.start(directory_.control_socket());
   }
 
+  // The service before this one was leaving when it died.
+  void end() { loop_.request_stop(); }
+
   // Until the end. Returns the exit status.
   int serve(int signals, UniqueFd launcher) {
     const MainLoop::Ending ending = loop_.serve(signals, std::move(launcher));
@@ -133,6 +137,7 @@ class Service {
       return attach_.start(directory_.client_socket());
     }
     clients_.adopt();
+    reaper_.owe_audit();
     CAIRN_RETURN_IF_ERROR(attach_.adopt(directory_.client_socket(), *heritage_.left));
     descriptors_.measure();
     clients_.begin_offers();
@@ -341,6 +346,16 @@ int watch_signals() {
 
 namespace {
 
+void log_takeover(const Takeover& taken) {
+  spdlog::info("taken over: {} blocks unlocked, {} buckets and {} slabs returned, {} locks, {} requests",
+               taken.swept.blocks_unlocked, taken.swept.buckets_freed, taken.swept.slabs,
+               taken.locks, taken.requests);
+  if (taken.mended + taken.corrected + taken.unsettled != 0) {
+    spdlog::info("put in order: {} words, {} counts, {} files being settled", taken.mended,
+                 taken.corrected, taken.unsettled);
+  }
+}
+
 // The next part of a service's life: from its directory and its memory to its end.
 int serve(const NodeConfig& config, Succession& succession) {
   Heritage heritage(succession, config.node_directory + "/client.sock");
@@ -360,6 +375,13 @@ int serve(const NodeConfig& config, Succession& succession) {
     spdlog::warn("set-id bits may outlive writes: {}", std::strerror(error));
   auto memory = left != nullptr ? inherit_memory(config, *left) : create_memory(config);
   if (!memory) return fail(ready, memory.status());
+  Takeover taken;
+  if (left != nullptr) {
+    auto done = take_over(*memory);
+    if (!done) return fail(ready, done.status());
+    taken = std::move(done.value());
+    log_takeover(taken);
+  }
   label_memory(*memory, heritage.labels);
   ::prctl(PR_SET_NAME, "cairn-node");
   Service service(config, directory.value(), std::move(memory.value()), heritage);
@@ -367,6 +389,7 @@ int serve(const NodeConfig& config, Succession& succession) {
   spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
                format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
   tell(ready, "ready\n");
+  if (taken.was_leaving) service.end();
   // The launcher of a private node waits for its end as well: the node must not outlive it unused.
   if (config.private_node) {
     heritage.labels.note(ready.get(), {KeptKind::kLauncher});

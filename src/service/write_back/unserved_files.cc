@@ -16,6 +16,7 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"
+#include "service/write_back/service_opens.h"
 
 namespace cairn::node {
 
@@ -36,12 +37,13 @@ void UnservedFiles::adopt() {
       // Its connection has closed. Its holder's end is noticed, or was before.
       found->second.holder = row.holder;
       found->second.is_closed = true;
-      found->second.is_left = ::kill(row.holder, 0) != 0 && errno == ESRCH;
     }
     found->second.files[row.key] = row.object;
     row_numbers_[{row.ledger, row.key}] = number;
     if (row.object == ObjectIndex::kNone) ++keys;
   }
+  for (auto& [id, ledger] : ledgers_)
+    ledger.is_left = id != kOfNode && ::kill(ledger.holder, 0) != 0 && errno == ESRCH;
   memory_.unserved_board().keys.store(keys, std::memory_order_seq_cst);
 }
 
@@ -129,11 +131,11 @@ int UnservedFiles::enter(int fd, const StoreStatus& status, ObjectIndex* object)
   // writer handed over. This one may append.
   PosixBacking file(fd, O_RDONLY);
   *object = ObjectIndex::kNone;
-  const ObjectIndex index = open_object(actor, file, status, false, this);
+  const ObjectIndex index = open_for_service(actor, file, status, this);
   if (index == ObjectIndex::kNone) return -ENFILE;
   const ObjectAccess access{actor, index, file, *this};
   const int error = enter_through(access);
-  (void)close_object(access, false);
+  (void)close_for_service(access);
   actor.drop_leases();
   if (error == 0) *object = index;
   return error;
