@@ -137,8 +137,8 @@ class Service {
       return attach_.start(directory_.client_socket());
     }
     clients_.adopt();
-    reaper_.owe_audit();
     CAIRN_RETURN_IF_ERROR(attach_.adopt(directory_.client_socket(), *heritage_.left));
+    reaper_.owe_audit();
     descriptors_.measure();
     clients_.begin_offers();
     flusher_.discard_deleted();

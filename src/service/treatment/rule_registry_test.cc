@@ -17,7 +17,7 @@ class RuleRegistryTest : public ::testing::Test {
     memory_ = testing::make_memory(testing::memory_only(32 * kMiB));
     descriptors_.emplace(memory_);
     descriptors_->measure();
-    clients_.emplace(memory_, *descriptors_);
+    clients_.emplace(memory_, *descriptors_, kept_);
     accounts_.emplace(memory_, *clients_, config_);
     registry_.emplace(memory_, config_, *accounts_, [](const std::string&) {
       return Result<std::uint8_t>(Status(StatusCode::kNotFound, "no policies here"));
@@ -47,6 +47,7 @@ class RuleRegistryTest : public ::testing::Test {
   NodeConfig config_;
   NodeMemory memory_;
   std::optional<DescriptorBudget> descriptors_;
+  KeptMemory kept_ = std::move(KeptMemory::create().value());
   std::optional<ClientTable> clients_;
   std::optional<AccountRegistry> accounts_;
   std::optional<RuleRegistry> registry_;
