@@ -21,6 +21,7 @@
 #include "multiprocess/cell_ledger.h"
 #include "multiprocess/node_process.h"
 #include "multiprocess/test_client.h"
+#include "service/recovery/takeover.h"
 
 namespace cairn::testing {
 namespace {
@@ -206,6 +207,39 @@ TEST(ServiceDeath, WhoLivesKeepsItsLocks) {
   holder.go_on();
   EXPECT_EQ(holder.wait(), 0);
   EXPECT_EQ(waiter.wait(), 0);
+}
+
+// The test is the keeper, and what the next service does first.
+TEST(ServiceDeath, WhereAnotherServiceFollowsEverybodyWaitsForIt) {
+  constexpr auto kManySleeps = std::chrono::milliseconds(300);
+  NodeProcess node{small_node()};
+  ASSERT_EQ(node.ready_line(), "ready\n") << node.log();
+  TestClient next;
+  ASSERT_TRUE(next.attach(node.client_socket()));
+  next.memory().service_board().keeper.store(::getpid());
+  Child child([&](const Child& self) {
+    OneFile one(node);
+    if (!one.is_attached || !one.write('a')) return 1;
+    const Owner dead = one.service();
+    BlockProbe(one.block(0)).lock_as(dead);
+    BlockProbe(one.block(1)).claim_as(dead);
+    (void)one.object().lock.try_lock(dead);
+    self.say_ready_and_wait();
+    if (one.client.is_gone(dead)) return 2;
+    if (!one.write('b') || !one.reads('b')) return 3;
+    if (one.client.memory().owners().is_alive(dead)) return 4;
+    if (!one.client.memory().is_served()) return 5;
+    return one.file->sync() == 0 ? 0 : 6;
+  });
+  ASSERT_TRUE(child.is_ready());
+  kill_service(node);
+  ASSERT_EQ(node.wait_for_exit(kLongSeconds), 128 + SIGKILL);
+  child.go_on();
+  std::this_thread::sleep_for(kManySleeps);
+  EXPECT_TRUE(next.memory().is_served()) << "nobody has given the node up";
+  const auto taken = node::take_over(const_cast<NodeMemory&>(next.memory()));
+  ASSERT_TRUE(taken.is_ok()) << taken.status().message();
+  EXPECT_EQ(child.wait(), 0);
 }
 
 // Writes and reads its own file until the service is dead, and then for a while.

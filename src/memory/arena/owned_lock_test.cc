@@ -84,5 +84,34 @@ TEST(OwnerTest, AGenerationEndsALife) {
   EXPECT_FALSE(owners.is_alive(Owner(9, 0))) << "a slot past the table is nobody";
 }
 
+class EverybodyIsGone final : public OwnerWatch {
+ public:
+  bool is_gone(Owner) const override { return true; }
+};
+
+TEST(OwnerTest, ADeadOwnerIsFollowedOrNot) {
+  std::array<std::atomic<std::uint32_t>, 4> generations{};
+  OwnerTable owners(generations.data(), 4);
+  const Owner first = owners.current(1);
+  const Owner second = owners.succeed(1);
+  EXPECT_FALSE(owners.is_alive(first));
+  EXPECT_TRUE(owners.is_alive(second));
+  EXPECT_TRUE(owners.has_owner(1));
+  owners.look_after_last(1);
+  EXPECT_TRUE(owners.has_owner(1)) << "nobody watches";
+  const EverybodyIsGone watch;
+  owners.watch_with(&watch);
+  for (int waiter = 0; waiter < 3; ++waiter) {
+    owners.look_after_last(1);
+    owners.look_after(second);
+    EXPECT_FALSE(owners.has_owner(1)) << "once dead, dead for all";
+    EXPECT_FALSE(owners.is_alive(second));
+  }
+  const Owner third = owners.succeed(1);
+  EXPECT_TRUE(owners.is_alive(third));
+  EXPECT_TRUE(owners.has_owner(1));
+  EXPECT_NE(third, first);
+}
+
 }  // namespace
 }  // namespace cairn

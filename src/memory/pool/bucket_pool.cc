@@ -332,10 +332,12 @@ std::uint64_t BucketPool::word_with_taken(std::uint64_t word, unsigned sub,
   const bool may_be_carved = shape_.descriptors_per_slab > 1;
   if (!may_be_carved || static_cast<unsigned>(size_class) >= kSizeClasses)
     size_class = SizeClass::k64KiB;
-  if (state_in(word) == State::kFree)
-    word = pack(Owner(), size_class, State::kShared, AccountId::kNobody, all_free(size_class));
-  if (class_in(word) != size_class || sub % pages_in(size_class) != 0) return word;
-  return word & ~(std::uint64_t{1} << (sub / pages_in(size_class)));
+  const std::uint64_t carved =
+      state_in(word) != State::kFree
+          ? word
+          : pack(Owner(), size_class, State::kShared, AccountId::kNobody, all_free(size_class));
+  if (class_in(carved) != size_class || sub % pages_in(size_class) != 0) return word;
+  return carved & ~(std::uint64_t{1} << (sub / pages_in(size_class)));
 }
 
 // As set_hint(), but writes only where the bit is missing: the sweep must not dirty every line of

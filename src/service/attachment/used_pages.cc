@@ -2,6 +2,7 @@
 #include "service/attachment/used_pages.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +13,25 @@
 
 namespace cairn::node {
 
-// The kernel counts pages that it has swapped out as data, which mincore() does not.
 UsedPages::UsedPages(const SharedSegment& segment)
     : base_(segment.base()), pages_(segment.size_bytes() / kPageBytes, false) {
+  if (segment.fd() >= 0) {
+    ask_descriptor(segment);
+  } else {
+    ask_mapping(segment);
+  }
+}
+
+void UsedPages::ask_mapping(const SharedSegment& segment) {
+  std::vector<unsigned char> resident(pages_.size());
+  const bool is_told = ::sysconf(_SC_PAGESIZE) == static_cast<long>(kPageBytes) &&
+                       ::mincore(segment.base(), segment.size_bytes(), resident.data()) == 0;
+  for (std::size_t page = 0; page < pages_.size(); ++page)
+    pages_[page] = !is_told || (resident[page] & 1) != 0;
+}
+
+// The kernel counts pages that it has swapped out as data, which mincore() does not.
+void UsedPages::ask_descriptor(const SharedSegment& segment) {
   const auto end = static_cast<off_t>(segment.size_bytes());
   off_t begin = 0;
   while (begin < end) {

@@ -2,7 +2,8 @@
 // Which pages of a segment have been written: a scan of a sparse table leaves out the others, whose
 // memory a look at them would allocate.
 //
-// A page that is written for the first time after the look may be left out.
+// A page that is written for the first time after the look may be left out; so may one that the
+// kernel has swapped out, where the segment's descriptor is closed (SharedSegment::attach()).
 //
 // Thread safety: immutable after construction. Ownership: borrows the segment.
 #pragma once
@@ -22,6 +23,9 @@ class UsedPages {
   bool has(const void* address) const;
 
  private:
+  void ask_descriptor(const SharedSegment& segment);
+  void ask_mapping(const SharedSegment& segment);
+
   const std::byte* base_;
   std::vector<bool> pages_;
 };

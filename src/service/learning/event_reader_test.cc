@@ -58,6 +58,18 @@ TEST_F(EventReaderTest, ReadsAllRingsInTheOrderOfEach) {
   EXPECT_FALSE(reader.take());
 }
 
+// The successor's: its predecessor has heard of them, or nobody will.
+TEST_F(EventReaderTest, BeginsBehindWhatWasToldBeforeItWasMade) {
+  for (std::uint64_t at = 0; at < EventRing::kEntries + 100; ++at) tell(2, at, AccessKind::kHit);
+  EventReader reader(memory_, streams_);
+  reader.add(*this);
+  tell(2, 7, AccessKind::kHit);
+  reader.take();
+  ASSERT_EQ(seen_.size(), 1U);
+  EXPECT_EQ(seen_[0].event.offset, 7U);
+  EXPECT_EQ(reader.counts().lost, 0U);
+}
+
 TEST_F(EventReaderTest, CountsWhatItDoesNotGet) {
   EventReader reader(memory_, streams_);
   reader.add(*this);
