@@ -12,9 +12,13 @@
 #include "base/check.h"
 
 namespace cairn::node {
+namespace {
+
+constexpr int kBacklog = 512;
+
+}  // namespace
 
 Result<UniqueFd> listen_at(const std::string& path, int type, NamesSenders senders) {
-  constexpr int kBacklog = 512;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
@@ -35,6 +39,11 @@ Result<UniqueFd> listen_at(const std::string& path, int type, NamesSenders sende
   if (::listen(socket.get(), kBacklog) != 0)
     return Status::from_errno(errno, "cannot listen at " + path);
   return socket;
+}
+
+Status listen_on(int socket) {
+  if (::listen(socket, kBacklog) == 0) return Status::ok();
+  return Status::from_errno(errno, "cannot listen on");
 }
 
 bool peer_of(int socket, Peer* peer) {
