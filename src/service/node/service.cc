@@ -155,7 +155,9 @@ class Service {
       rules.push_back(scratch_rule(directory));
     }
     rules.insert(rules.end(), config_.rules.begin(), config_.rules.end());
-    return rules_.load(rules);
+    CAIRN_RETURN_IF_ERROR(rules_.load(rules));
+    kept_.save();
+    return Status::ok();
   }
 
   std::unique_ptr<Prefetcher> make_prefetcher() {
@@ -243,6 +245,10 @@ class Service {
   LastDrain last_drain_{memory_, files_, flusher_};
   MainLoop loop_{MainLoopParts{config_.name, directory_, last_drain_, clients_, runs_,
                                [this] { return listen_again(); }}};
+  // What a successor finds of runs and rules.
+  KeptState kept_{KeptRegistries{runs_, accounts_, placement_, rules_, scratch_, flusher_,
+                                 learners_.declarations()},
+                  nullptr};
   // The commands.
   Stager stager_{memory_, clients_.service(), flusher_, directories_};
   DrainRequest drain_{memory_, files_, flusher_};
@@ -252,10 +258,11 @@ class Service {
                                      unserved_, reaper_, learning_report_, started_ns_}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
-                                       scratch_, flusher_, reaper_, drain_, status_, loop_}};
-  FileCommands file_commands_{memory_, accounts_, rules_, stager_};
-  LearningCommands learning_commands_{memory_, learners_.events(), learners_.declarations(),
-                                      learners_.heat(), learners_.recorder()};
+                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_}};
+  FileCommands file_commands_{memory_, accounts_, rules_, stager_, kept_};
+  LearningCommands learning_commands_{LearningParts{memory_, learners_.events(),
+                                                    learners_.declarations(), learners_.heat(),
+                                                    learners_.recorder(), kept_}};
   ControlCommands commands_{ControlParts{config_, memory_, status_, explanation_, drain_,
                                          run_commands_, file_commands_, learning_commands_, loop_}};
   // The sockets.
