@@ -88,7 +88,7 @@ cairn_module(service/fetching
                   service/write_back service/learning service/treatment
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/control
-             DEPS memory/tiers service/process service/write_back service/attachment
+             DEPS memory/tiers service/process service/keeping service/write_back service/attachment
                   service/learning service/capacity service/treatment service/fetching
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node

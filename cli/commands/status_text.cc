@@ -29,10 +29,15 @@ std::string share_text(uint64_t part, uint64_t whole) {
 }
 
 std::string head(const Json& status) {
-  return fmt::format(
+  std::string text = fmt::format(
       "node {}: Cairn {}, service process {}, up {}\n", printable(text_field(status, "node")),
       printable(text_field(status, "version")), unsigned_field(status, "service_pid"),
       format_duration(number_field(status, "uptime_seconds")));
+  const uint64_t restarts = unsigned_field(status, "restarts");
+  if (restarts == 0) return text;
+  return text + fmt::format("its service was started anew {} (the one before: {})\n",
+                            restarts == 1 ? std::string("once") : fmt::format("{} times", restarts),
+                            printable(text_field(status, "last_end")));
 }
 
 std::string huge_pages_text(const Json& tier) {

@@ -34,7 +34,7 @@ Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherite
   if (!listener) return start(socket_path);
   write_notice(memory_, socket_path, events_);
   // Processes that connect from here on see this process, and its notice.
-  if (const Status status = listen_anew(listener.get(), socket_path); !status) return status;
+  if (const Status status = listen_on(listener.get()); !status) return status;
   CAIRN_RETURN_IF_ERROR(begin(socket_path, std::move(listener)));
   for (InheritedFd& each : inherited.take_all(KeptKind::kProcess))
     processes_.adopt(static_cast<pid_t>(each.label.number), std::move(each.fd));
@@ -55,7 +55,7 @@ Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherite
 
 // Nobody had greeted on them, as far as the labels say.
 void AttachServer::adopt_silent(Inheritance& inherited, std::set<pid_t>* silent) {
-  for (UniqueFd& socket : inherited.take_connections()) {
+  for (UniqueFd& socket : inherited.take_connections(socket_path_)) {
     Peer peer;
     if (!peer_of(socket.get(), &peer)) continue;
     silent->insert(peer.pid);

@@ -8,6 +8,7 @@
 // Thread safety: all functions from any thread. Ownership: borrows everything.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -49,6 +50,27 @@ struct RuleHolding {
   std::uint64_t reserved = 0;
 };
 
+// All accounts of a node, as a service leaves them to its successor. Words of slabs in shared
+// memory name the accounts by their numbers.
+struct AccountsSnapshot {
+  using Slabs = std::array<std::uint32_t, kTiersMax>;
+  struct OfRun {
+    std::uint32_t run = 0;
+    AccountId account{};
+    std::uint32_t weight = 0;
+    Slabs reserved{};
+  };
+  struct OfRule {
+    RuleKey rule;
+    AccountId account{};
+    Slabs reserved{};
+  };
+  std::vector<OfRun> of_runs;
+  std::vector<OfRule> of_rules;
+  // The numbers of rules that are free, each with the pattern that had it last.
+  std::vector<std::pair<AccountId, std::string>> free_for_rules;
+};
+
 class AccountRegistry {
  public:
   AccountRegistry(NodeMemory& memory, ClientTable& clients, const NodeConfig& config);
@@ -74,7 +96,20 @@ class AccountRegistry {
   std::vector<RuleHolding> rule_holdings() const;
   std::vector<TierHolding> holdings_of(std::uint32_t run) const;
 
+  AccountsSnapshot snapshot() const;
+  // Takes over the accounts of a dead service, each with its number and what is reserved for it. An
+  // account that the snapshot does not name is closed: the dead service was about to open it, or
+  // had not closed it yet. Requires: no account is open.
+  // Errors: kInvalid, naming what is wrong; then nothing has changed.
+  Status restore(const AccountsSnapshot& kept);
+
  private:
+  Status check_snapshot(const AccountsSnapshot& kept) const;
+  Status check_reserved(const AccountsSnapshot& kept) const;
+  void take_numbers(const AccountsSnapshot& kept);
+  void clear(AccountId account);
+  void reopen(AccountId account, std::uint32_t weight, const AccountsSnapshot::Slabs& reserved);
+  AccountsSnapshot::Slabs reserved_by(AccountId account) const;
   Result<unsigned> tier_named(const std::string& name) const;
   Status check(unsigned tier, std::uint64_t slabs, AccountId account) const;
   std::string who_reserves(unsigned tier) const;

@@ -6,24 +6,76 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "service/process/local_socket.h"
 
 namespace cairn::node {
+namespace {
 
-bool ControlPeer::send(const Json& line) {
-  // File names are bytes, not necessarily UTF-8: what is not becomes a replacement character.
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+bool send_whole(int socket, const std::string& text) {
   std::size_t done = 0;
   while (done < text.size()) {
-    const ssize_t put = ::send(socket_, text.data() + done, text.size() - done, MSG_NOSIGNAL);
+    const ssize_t put = ::send(socket, text.data() + done, text.size() - done, MSG_NOSIGNAL);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return false;
     done += static_cast<std::size_t>(put);
   }
   return true;
+}
+
+// The path that a socket of the file system is bound to, as an accepted one is to its listener's;
+// empty: it is none.
+std::string socket_name(int fd) {
+  sockaddr_un address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
+  return address.sun_family == AF_UNIX ? std::string(address.sun_path) : std::string();
+}
+
+// The number of a request; 0: it has none.
+std::uint64_t number_of(const Json& request) {
+  const auto id = request.find("id");
+  return id != request.end() && id->is_number_unsigned() ? id->get<std::uint64_t>() : 0;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> LeftControl::sessions() const {
+  std::vector<std::uint64_t> sessions;
+  for (const Connection& connection : connections) sessions.push_back(connection.session);
+  return sessions;
+}
+
+LeftControl find_left_control(const KeptDescriptors& labels, std::span<const int> open) {
+  LeftControl left;
+  for (const int fd : open) {
+    if (labels.of(fd).kind == KeptKind::kControlListener) left.listener = fd;
+  }
+  const std::string name = socket_name(left.listener);
+  for (const int fd : open) {
+    const KeptLabel label = labels.of(fd);
+    if (label.kind == KeptKind::kControl) left.connections.push_back({fd, label.number});
+    if (label.kind == KeptKind::kNone && !name.empty() && socket_name(fd) == name)
+      left.connections.push_back({fd, 0});
+  }
+  return left;
+}
+
+bool ControlPeer::send(const Json& line) {
+  // File names are bytes, not necessarily UTF-8: what is not becomes a replacement character.
+  const auto text_of = [](const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  };
+  if (request_ == 0) return send_whole(socket_, text_of(line));
+  Json numbered = line;
+  numbered["id"] = request_;
+  return send_whole(socket_, text_of(numbered));
 }
 
 void ControlPeer::fail(const std::string& message, const std::string& remedy) {
@@ -37,11 +89,32 @@ bool ControlPeer::is_gone() const {
 
 ControlServer::~ControlServer() { stop(); }
 
+KeptFd ControlServer::labelled(UniqueFd fd, const KeptLabel& label) const {
+  return labels_ == nullptr ? KeptFd(std::move(fd)) : KeptFd(std::move(fd), *labels_, label);
+}
+
 Status ControlServer::start(const std::string& socket_path) {
-  CAIRN_CHECK(!acceptor_.joinable() && !stopping_.load());  // started once
   auto listener = listen_at(socket_path, SOCK_STREAM);
   if (!listener) return listener.status();
-  listener_ = std::move(listener.value());
+  listener_ = labelled(std::move(listener.value()), {KeptKind::kControlListener});
+  return begin();
+}
+
+Status ControlServer::adopt(const LeftControl& left) {
+  if (left.listener < 0) return {StatusCode::kInvalid, "no socket for commands was left"};
+  listener_ = labelled(UniqueFd(left.listener), {KeptKind::kControlListener});
+  CAIRN_RETURN_IF_ERROR(listen_on(listener_.get()));
+  for (const std::uint64_t session : left.sessions())
+    last_session_ = std::max(last_session_, session);
+  for (const LeftControl::Connection& connection : left.connections) {
+    const bool is_known = connection.session != 0;
+    add(UniqueFd(connection.socket), is_known ? connection.session : ++last_session_, true);
+  }
+  return begin();
+}
+
+Status ControlServer::begin() {
+  CAIRN_CHECK(!acceptor_.joinable() && !stopping_.load());  // once
   wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return Status::from_errno(errno, "cannot create an event");
   acceptor_ = std::thread([this] { accept_loop(); });
@@ -78,7 +151,6 @@ void ControlServer::stop() {
 }
 
 void ControlServer::accept_loop() {
-  std::uint64_t session = 0;
   for (;;) {
     pollfd entries[2] = {{listener_.get(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0}};
     if (::poll(entries, 2, -1) < 0 && errno != EINTR) return;
@@ -87,61 +159,93 @@ void ControlServer::accept_loop() {
       std::uint64_t wakes = 0;
       (void)!::read(wake_event_.get(), &wakes, sizeof wakes);
     }
-    if ((entries[0].revents & POLLIN) == 0) continue;
-    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    Peer peer;
-    if (!socket || !peer_of(socket.get(), &peer) || peer.uid != ::geteuid()) continue;
-    join_finished(false);
-    const std::lock_guard lock(mutex_);
-    CAIRN_CHECK(connections_.size() <= kConnectionsMax);
-    if (connections_.size() == kConnectionsMax) continue;
-    Connection& connection = connections_.emplace_back();
-    connection.socket = std::move(socket);
-    const std::uint64_t id = ++session;
-    connection.thread = std::thread([this, &connection, id] { converse(connection, id); });
+    if ((entries[0].revents & POLLIN) != 0) accept_one();
   }
 }
 
-void ControlServer::converse(Connection& connection, std::uint64_t session) {
+void ControlServer::accept_one() {
+  UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  Peer peer;
+  if (!socket || !peer_of(socket.get(), &peer) || peer.uid != ::geteuid()) return;
+  join_finished(false);
+  add(std::move(socket), ++last_session_, false);
+}
+
+void ControlServer::add(UniqueFd socket, std::uint64_t session, bool is_adopted) {
+  CAIRN_CHECK(session != 0);
+  const std::lock_guard lock(mutex_);
+  CAIRN_CHECK(connections_.size() <= kConnectionsMax);
+  if (connections_.size() == kConnectionsMax) return;
+  Connection& connection = connections_.emplace_back();
+  connection.socket = labelled(std::move(socket), {KeptKind::kControl, session});
+  connection.session = session;
+  connection.may_begin_cut = is_adopted;
+  connection.thread = std::thread([this, &connection] { converse(connection); });
+}
+
+// What the dead service has not read goes, and its author sends it again: where it began, nobody
+// knows. The line begins with the end of one that the dead service may not have finished.
+void ControlServer::say_restarted(int socket) {
+  std::vector<char> unread(std::size_t{64} << 10);
+  ssize_t got = 0;
+  do {
+    got = ::recv(socket, unread.data(), unread.size(), MSG_DONTWAIT);
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  (void)send_whole(socket, std::string(1, kCancel) + "\n" + R"({"kind":"restarted"})" + "\n");
+}
+
+void ControlServer::converse(Connection& connection) {
+  const int socket = connection.socket.get();
+  if (connection.may_begin_cut) say_restarted(socket);
   std::string received;
   // Few requests are longer, and each page that the vector clears costs the connection a fault.
   std::vector<char> buffer(std::size_t{8} << 10);
   for (;;) {
-    const ssize_t got = ::recv(connection.socket.get(), buffer.data(), buffer.size(), 0);
+    const ssize_t got = ::recv(socket, buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    std::size_t searched = received.size();
+    const std::size_t searched = received.size();
     received.append(buffer.data(), static_cast<std::size_t>(got));
-    std::size_t end = 0;
-    while ((end = received.find('\n', searched)) != std::string::npos) {
-      const std::string line = received.substr(0, end);
-      received.erase(0, end + 1);
-      searched = 0;
-      answer(connection, session, line);
-    }
-    if (received.size() > kLineBytesMax) {
-      ControlPeer(connection.socket.get())
-          .send({{"kind", "error"},
-                 {"message", "a request is larger than the service takes"},
-                 {"remedy", "name fewer files at once"}});
-      break;
-    }
+    if (!take_lines(connection, &received, searched)) break;
   }
-  handler_.on_close(session);
+  handler_.on_close(connection.session);
   // The peer must see the end of file now, not when the next connection comes.
-  ::shutdown(connection.socket.get(), SHUT_RDWR);
+  ::shutdown(socket, SHUT_RDWR);
   connection.done.store(true);
 }
 
-void ControlServer::answer(Connection& connection, std::uint64_t session, const std::string& line) {
-  ControlPeer peer(connection.socket.get());
+// Answers the lines that are whole, and leaves the rest; `searched` bytes have no end of a line.
+// False when that rest is too long.
+bool ControlServer::take_lines(Connection& connection, std::string* received,
+                               std::size_t searched) {
+  std::size_t end = 0;
+  while ((end = received->find('\n', searched)) != std::string::npos) {
+    const std::string line = received->substr(0, end);
+    received->erase(0, end + 1);
+    searched = 0;
+    answer(connection, line);
+  }
+  if (received->size() <= kLineBytesMax) return true;
+  ControlPeer(connection.socket.get())
+      .fail("a request is larger than the service takes", "name fewer files at once");
+  return false;
+}
+
+void ControlServer::answer(Connection& connection, const std::string& line) {
   const Json request = Json::parse(line, nullptr, false);
   if (!request.is_object()) {
-    peer.send({{"kind", "error"}, {"message", "the request is not a JSON object"}, {"remedy", ""}});
+    if (connection.may_begin_cut) return;
+    ControlPeer(connection.socket.get()).fail("the request is not a JSON object", "");
     return;
   }
+  connection.may_begin_cut = false;
+  const std::uint64_t number = number_of(request);
+  // The repetition of one that has been taken in this service's life.
+  if (number != 0 && number <= connection.last_request) return;
+  connection.last_request = std::max(connection.last_request, number);
+  ControlPeer peer(connection.socket.get(), number);
   try {
-    handler_.on_request(peer, session, request);
+    handler_.on_request(peer, connection.session, request);
   } catch (const Json::exception& wrong) {
     // A field of another kind than its command takes: the library says so by throwing.
     peer.fail(std::string("the request cannot be understood: ") + wrong.what(), "");

@@ -5,6 +5,29 @@
 // Connections are few (one per run, one per command) and sleep in recv(2), so threads are cheap
 // here and a drain can take its time without holding up anybody else.
 //
+// Connections outlive a service that is killed: its successor adopts them. What the dead service
+// had read is lost, so the successor throws away what lies unread, says so by a line of kind
+// "restarted", and the command line sends again what has not been answered. Its requests have
+// numbers ("id") that grow on each connection, and every line that answers one repeats its number.
+//
+//   the service died when the request was   the successor reads      the command line reads
+//   on its way                              it; not the repetition   restarted, its answer
+//   unread                                  the repetition           restarted, its answer
+//   read, not answered                      the repetition           restarted, its answer
+//   cut by the end of what was unread       no half line (*), then   restarted, its answer
+//                                           the repetition
+//   answered in part                        the repetition           half a line that kCancel ends,
+//                                                                    restarted, its answer
+//   answered                                nothing, or the          its answer; later restarted,
+//                                           repetition (+)           and perhaps a second answer,
+//                                                                    whose number nobody waits for
+//
+//   (*) on an adopted connection, what is no JSON object is ignored until the first that is one
+//   (+) when a second service died before the command line had read the first "restarted"
+//
+// A request may so be done twice, by two services. That changes nothing but for runs, whose answers
+// are kept (service/control/run_sessions.h).
+//
 // Thread safety: start() and stop() by the composing thread. Ownership: owns connections and their
 // threads.
 #pragma once
@@ -14,28 +37,34 @@
 #include <functional>
 #include <list>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/status.h"
 #include "service/control/json.h"
-#include "service/process/unique_fd.h"
+#include "service/keeping/kept_descriptors.h"
 
 namespace cairn::node {
 
 // One connection, as the code that answers sees it.
 class ControlPeer {
  public:
-  explicit ControlPeer(int socket) : socket_(socket) {}
+  // `request`: the number of the request that is answered; 0: it has none.
+  explicit ControlPeer(int socket, std::uint64_t request = 0)
+      : socket_(socket), request_(request) {}
   // Sends one line. Returns false when the peer is gone.
   bool send(const Json& line);
   // Sends the line that ends a request in vain: what is wrong, and what to do.
   void fail(const std::string& message, const std::string& remedy);
   // True when the peer has closed its end: a drain for it may be given up.
   bool is_gone() const;
+  std::uint64_t request() const { return request_; }
 
  private:
   const int socket_;
+  const std::uint64_t request_;
 };
 
 class ControlHandler {
@@ -46,16 +75,39 @@ class ControlHandler {
   virtual void on_close(std::uint64_t session) = 0;
 };
 
+// What a dead service has left of its control server.
+struct LeftControl {
+  struct Connection {
+    int socket = -1;
+    std::uint64_t session = 0;  // 0: it has not been heard yet
+  };
+  int listener = -1;
+  std::vector<Connection> connections;
+
+  std::vector<std::uint64_t> sessions() const;
+};
+// Finds it among `open`, the numbers of this process's descriptors: by their labels, and a
+// connection that the dead service had accepted and not labelled by its name.
+LeftControl find_left_control(const KeptDescriptors& labels, std::span<const int> open);
+
 class ControlServer {
  public:
   // Commands name files: a hundred thousand of them, each with a long path, are well below this.
   static constexpr std::size_t kLineBytesMax = std::size_t{256} << 20;
   static constexpr std::size_t kConnectionsMax = 256;
 
-  explicit ControlServer(ControlHandler& handler) : handler_(handler) {}
+  // In front of the end of a line that its writer did not live to finish: it means nothing.
+  static constexpr char kCancel = '\x18';
+
+  // `labels`: those of the service's descriptors; null: nobody succeeds it.
+  explicit ControlServer(ControlHandler& handler, KeptDescriptors* labels = nullptr)
+      : handler_(handler), labels_(labels) {}
   ~ControlServer();
 
   Status start(const std::string& socket_path);
+  // Instead of start(), for the successor of a service that died: listens on at the same name, and
+  // goes on with each connection under the number that it has.
+  Status adopt(const LeftControl& left);
   // The socket's name is gone: listens at `socket_path` from now on. While it runs, by the thread
   // that started it.
   Status listen_again(const std::string& socket_path);
@@ -64,21 +116,33 @@ class ControlServer {
 
  private:
   struct Connection {
-    UniqueFd socket;
+    KeptFd socket;
+    std::uint64_t session = 0;
     std::thread thread;
     std::atomic<bool> done{false};
+    // These are the thread's own.
+    std::uint64_t last_request = 0;  // of those with numbers
+    bool may_begin_cut = false;      // the first line may be the end of one
   };
+  KeptFd labelled(UniqueFd fd, const KeptLabel& label) const;
+  Status begin();
   void accept_loop();
+  void accept_one();
   void wake() const;
-  void converse(Connection& connection, std::uint64_t session);
-  void answer(Connection& connection, std::uint64_t session, const std::string& line);
+  void add(UniqueFd socket, std::uint64_t session, bool is_adopted);
+  static void say_restarted(int socket);
+  void converse(Connection& connection);
+  bool take_lines(Connection& connection, std::string* received, std::size_t searched);
+  void answer(Connection& connection, const std::string& line);
   void join_finished(bool all);
 
   ControlHandler& handler_;
-  UniqueFd listener_;
+  KeptDescriptors* const labels_;
+  KeptFd listener_;
   UniqueFd wake_event_;
   std::atomic<bool> stopping_{false};
   std::thread acceptor_;
+  std::uint64_t last_session_ = 0;  // before the acceptor runs, then its own
   std::mutex mutex_;
   std::list<Connection> connections_;
 };

@@ -99,6 +99,7 @@ void FileCommands::set(ControlPeer& peer, const Json& request) {
   for (const FileRule& rule : rules) {
     if (const Status status = rules_.set(rule); !status)
       return peer.fail(status.message(), "nothing was changed by this rule");
+    kept_.save();
     if (!rule.pinned) continue;
     for (const Json& file : files) pin_resident(memory_, file, *rule.pinned);
   }

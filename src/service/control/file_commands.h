@@ -9,6 +9,7 @@
 #include "memory/tiers/node_memory.h"
 #include "service/capacity/account_registry.h"
 #include "service/control/control_server.h"
+#include "service/control/kept_state.h"
 #include "service/fetching/stager.h"
 #include "service/treatment/rule_registry.h"
 
@@ -17,8 +18,8 @@ namespace cairn::node {
 class FileCommands {
  public:
   FileCommands(const NodeMemory& memory, const AccountRegistry& accounts, RuleRegistry& rules,
-               const Stager& stager)
-      : memory_(memory), accounts_(accounts), rules_(rules), stager_(stager) {}
+               const Stager& stager, KeptState& kept)
+      : memory_(memory), accounts_(accounts), rules_(rules), stager_(stager), kept_(kept) {}
 
   // True when `command` is one of these; it has been answered then.
   bool on_request(ControlPeer& peer, const std::string& command, const Json& request);
@@ -31,6 +32,7 @@ class FileCommands {
   const AccountRegistry& accounts_;
   RuleRegistry& rules_;
   const Stager& stager_;
+  KeptState& kept_;
 };
 
 }  // namespace cairn::node

@@ -42,19 +42,20 @@ void LearningCommands::declare(ControlPeer& peer, const Json& request) const {
   if (path.empty() || path.front() != '/')
     return peer.fail("declare needs an absolute path", "name a file of declarations");
   // Opens and reads before the declaration do not count against it.
-  events_.settle();
-  const auto count = declarations_.declare(path, plain_text(request, "fingerprint"));
+  with_.events.settle();
+  const auto count = with_.declarations.declare(path, plain_text(request, "fingerprint"));
   if (!count)
     return peer.fail(count.status().message(), "docs/orders.md says what can be declared");
+  with_.kept.save();
   peer.send({{"kind", "done"}, {"orders", *count}});
 }
 
 void LearningCommands::heatmap(ControlPeer& peer, const Json& request) const {
-  events_.settle();
+  with_.events.settle();
   const ObjectIndex object =
-      find_file(memory_, unsigned_of(request, "device"), unsigned_of(request, "inode"));
+      find_file(with_.memory, unsigned_of(request, "device"), unsigned_of(request, "inode"));
   const auto picture =
-      object == ObjectIndex::kNone ? std::nullopt : heat_.picture_of(object, path_in(request));
+      object == ObjectIndex::kNone ? std::nullopt : with_.heat.picture_of(object, path_in(request));
   Json reply = {{"kind", "done"}, {"known", picture.has_value()}};
   if (picture) {
     reply["text"] = heat_text(*picture);
@@ -68,16 +69,16 @@ void LearningCommands::trace_start(ControlPeer& peer, std::uint64_t session,
   const std::string path = path_in(request);
   if (path.empty() || path.front() != '/')
     return peer.fail("trace-start needs an absolute path", "name the file to record to");
-  if (const Status status = recorder_.start(path, session); !status)
+  if (const Status status = with_.recorder.start(path, session); !status)
     return peer.fail(status.message(), "stop the other recording, or name another file");
   peer.send({{"kind", "done"}});
 }
 
-void LearningCommands::on_close(std::uint64_t session) { recorder_.on_close(session); }
+void LearningCommands::on_close(std::uint64_t session) { with_.recorder.on_close(session); }
 
 void LearningCommands::trace_stop(ControlPeer& peer) const {
-  events_.settle();
-  const auto recorded = recorder_.stop();
+  with_.events.settle();
+  const auto recorded = with_.recorder.stop();
   if (!recorded) return peer.fail(recorded.status().message(), "see whether the disk is full");
   const TraceRecorder::Recorded& what = recorded.value();
   peer.send({{"kind", "done"},

@@ -8,6 +8,7 @@
 
 #include "memory/tiers/node_memory.h"
 #include "service/control/control_server.h"
+#include "service/control/kept_state.h"
 #include "service/learning/event_reader.h"
 #include "service/learning/heat_table.h"
 #include "service/learning/order_declarations.h"
@@ -15,15 +16,19 @@
 
 namespace cairn::node {
 
+// The parts that learn; all of them outlive the commands.
+struct LearningParts {
+  const NodeMemory& memory;
+  EventReader& events;
+  OrderDeclarations& declarations;
+  HeatTable& heat;
+  TraceRecorder& recorder;
+  KeptState& kept;
+};
+
 class LearningCommands {
  public:
-  LearningCommands(const NodeMemory& memory, EventReader& events, OrderDeclarations& declarations,
-                   HeatTable& heat, TraceRecorder& recorder)
-      : memory_(memory),
-        events_(events),
-        declarations_(declarations),
-        heat_(heat),
-        recorder_(recorder) {}
+  explicit LearningCommands(const LearningParts& parts) : with_(parts) {}
 
   // True when `command` is one of these; it has been answered then.
   bool on_request(ControlPeer& peer, std::uint64_t session, const std::string& command,
@@ -38,11 +43,7 @@ class LearningCommands {
   void trace_start(ControlPeer& peer, std::uint64_t session, const Json& request) const;
   void trace_stop(ControlPeer& peer) const;
 
-  const NodeMemory& memory_;
-  EventReader& events_;
-  OrderDeclarations& declarations_;
-  HeatTable& heat_;
-  TraceRecorder& recorder_;
+  const LearningParts with_;
 };
 
 }  // namespace cairn::node

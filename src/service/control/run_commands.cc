@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -43,6 +44,8 @@ Result<std::vector<Reservation>> reservations_of(const Json& request) {
 
 bool RunCommands::on_request(ControlPeer& peer, std::uint64_t session, const std::string& command,
                              const Json& request) {
+  const bool is_of_runs = command == "run-begin" || command == "run-end";
+  if (is_of_runs && repeats_answer(peer, session)) return true;
   if (command == "run-begin") {
     begin(peer, session, request);
   } else if (command == "run-end") {
@@ -51,6 +54,13 @@ bool RunCommands::on_request(ControlPeer& peer, std::uint64_t session, const std
     return false;
   }
   return true;
+}
+
+// The service before this one has done the same request, and died before its answer was read.
+bool RunCommands::repeats_answer(ControlPeer& peer, std::uint64_t session) const {
+  const auto answer = with_.kept.sessions().answer_to(session, peer.request());
+  if (answer) peer.send(*answer);
+  return answer.has_value();
 }
 
 Run RunCommands::run_of(const Json& request) const {
@@ -71,35 +81,37 @@ Run RunCommands::run_of(const Json& request) const {
 }
 
 void RunCommands::begin(ControlPeer& peer, std::uint64_t session, const Json& request) {
-  Run run = run_of(request);
-  const std::string id = run.id;
-  const std::uint32_t number = run.number();
-  if (id.empty()) return peer.fail("run-begin without a run", "");
-  if (!with_.runs.begin(std::move(run)))
-    return peer.fail("a run " + id + " is under way already", "");
+  const Run run = run_of(request);
+  if (run.id.empty()) return peer.fail("run-begin without a run", "");
+  if (!with_.runs.begin(run)) return peer.fail("a run " + run.id + " is under way already", "");
   Json reply = {{"kind", "done"}};
   const auto refuse = [&](const Status& status, const char* remedy) {
-    with_.runs.end(id);
-    forget(number);
+    with_.runs.end(run.id);
+    forget(run.number());
     peer.fail(status.message(), remedy);
   };
   constexpr const char* kAskForLess =
       "ask for less, wait until other runs have ended, or give the node larger tiers; `cairn "
       "status` says who has what";
-  if (const Status status = open_account(number, request); !status)
+  if (const Status status = open_account(run.number(), request); !status)
     return refuse(status, kAskForLess);
-  if (const Status status = take_settings(number, request, &reply); !status) {
+  if (const Status status = take_settings(run.number(), request, &reply); !status) {
     return refuse(status,
                   "`cairn config show --node NAME` and `cairn status` say what the node has");
   }
-  if (const Status status = wait_for_reservations(with_.memory, with_.accounts, peer, number);
+  if (const Status status = wait_for_reservations(with_.memory, with_.accounts, peer, run.number());
       !status)
     return refuse(status, kAskForLess);
-  {
-    const std::lock_guard lock(mutex_);
-    run_of_session_[session] = id;
-  }
+  note_begun(session, run, {peer.request(), reply});
   peer.send(reply);
+}
+
+// From here on a successor has the run too.
+void RunCommands::note_begun(std::uint64_t session, const Run& run,
+                             const RunSessions::Answer& answer) const {
+  const std::uint32_t weight = with_.flusher.share_of(run.number()).weight;
+  with_.kept.sessions().begin(session, {run, weight}, answer);
+  with_.kept.save();
 }
 
 Status RunCommands::open_account(std::uint32_t run, const Json& request) const {
@@ -184,11 +196,10 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   Json reply = {{"kind", "done"}};
   add_outcome(reply, outcome);
   reply["report"] = with_.report.run(*run, outcome.seconds);
-  {
-    const std::lock_guard lock(mutex_);
-    run_of_session_.erase(session);
-  }
   with_.runs.end(id);
+  // From here on a successor answers the same, and forgets what this service has not forgotten yet.
+  with_.kept.sessions().end(session, id, {peer.request(), reply});
+  with_.kept.save();
   forget(run->number());
   peer.send(reply);
 }
@@ -203,21 +214,22 @@ void RunCommands::forget(std::uint32_t run) const {
 }
 
 void RunCommands::on_close(std::uint64_t session) {
-  std::string id;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = run_of_session_.find(session);
-    if (found == run_of_session_.end()) return;
-    id = found->second;
-    run_of_session_.erase(found);
-  }
+  const std::string id = with_.kept.sessions().close(session);
+  if (id.empty()) return;
   const std::optional<Run> run = with_.runs.end(id);
   if (!run) return;
   spdlog::warn("the launcher of run {} went away without ending it", id);
   forget(run->number());
+  with_.kept.save();
   if (!with_.config.private_node) return;
   // Nobody else would end a private node.
   with_.stop.request_stop_when_unused();
+}
+
+void RunCommands::end_absent(const std::vector<std::uint64_t>& sessions) {
+  for (const std::uint64_t session : with_.kept.sessions().all()) {
+    if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) on_close(session);
+  }
 }
 
 }  // namespace cairn::node

@@ -5,9 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/node_config.h"
 #include "memory/tiers/node_memory.h"
@@ -17,6 +16,7 @@
 #include "service/capacity/account_registry.h"
 #include "service/control/control_server.h"
 #include "service/control/drain_request.h"
+#include "service/control/kept_state.h"
 #include "service/control/status_report.h"
 #include "service/control/stop_request.h"
 #include "service/treatment/rule_registry.h"
@@ -39,6 +39,7 @@ struct RunKeepers {
   const DrainRequest& drain;
   const StatusReport& report;
   StopRequest& stop;
+  KeptState& kept;
 };
 
 class RunCommands {
@@ -50,9 +51,14 @@ class RunCommands {
                   const Json& request);
   // A run whose launcher went away without ending it ends here.
   void on_close(std::uint64_t session);
+  // Ends the runs whose launchers went away while there was no service: a successor has adopted the
+  // connections `sessions`, and no others stand for a run.
+  void end_absent(const std::vector<std::uint64_t>& sessions);
 
  private:
+  bool repeats_answer(ControlPeer& peer, std::uint64_t session) const;
   void begin(ControlPeer& peer, std::uint64_t session, const Json& request);
+  void note_begun(std::uint64_t session, const Run& run, const RunSessions::Answer& answer) const;
   void end(ControlPeer& peer, std::uint64_t session, const Json& request);
   Run run_of(const Json& request) const;
   void forget(std::uint32_t run) const;
@@ -68,8 +74,6 @@ class RunCommands {
   void settle_deaths(std::uint32_t run) const;
 
   const RunKeepers with_;
-  std::mutex mutex_;
-  std::map<std::uint64_t, std::string> run_of_session_;
 };
 
 }  // namespace cairn::node

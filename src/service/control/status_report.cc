@@ -163,6 +163,16 @@ Json holdings_json(const NodeConfig& config, const AccountRegistry& accounts, st
   return list;
 }
 
+std::uint32_t restarts_of(const KeptLife* life) {
+  return life == nullptr ? 0 : life->restarts.load();
+}
+
+// How the service before this one ended; empty for the first.
+std::string last_end_of(const KeptLife* life) {
+  if (restarts_of(life) == 0) return {};
+  return "killed by signal " + std::to_string(life->last_signal.load());
+}
+
 // The reservations of rules, and the bytes of their files there.
 Json reservations_json(const NodeConfig& config, const AccountRegistry& accounts) {
   Json list = Json::array();
@@ -266,6 +276,8 @@ Json StatusReport::status() {
   return {{"version", CAIRN_VERSION},
           {"node", from_.config.name},
           {"service_pid", ::getpid()},
+          {"restarts", restarts_of(from_.life)},
+          {"last_end", last_end_of(from_.life)},
           {"uptime_seconds", static_cast<double>(now.at_ns - from_.started_ns) / 1e9},
           {"directory", from_.config.node_directory},
           {"tiers", tiers(dirty)},

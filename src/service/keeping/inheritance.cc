@@ -30,22 +30,21 @@ std::vector<int> open_descriptors() {
   return open;
 }
 
-// Whether it was accepted at the socket of this path, and is no listener itself.
-bool is_accepted_at(int fd, const std::string& path) {
+// Where it was accepted; empty when it was not, or listens itself.
+std::string accepted_at(int fd) {
   sockaddr_un address{};
   socklen_t length = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return false;
-  if (address.sun_family != AF_UNIX || path != address.sun_path) return false;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
   int listens = 0;
-  length = sizeof listens;
-  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens == 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens != 0) return {};
+  return address.sun_family == AF_UNIX && length < sizeof address ? address.sun_path : "";
 }
 
 }  // namespace
 
-Inheritance::Inheritance(KeptDescriptors& labels, const std::string& client_socket)
-    : labels_(labels) {
-  for (const int fd : open_descriptors()) sort(UniqueFd(fd), client_socket);
+Inheritance::Inheritance(KeptDescriptors& labels) : labels_(labels) {
+  for (const int fd : open_descriptors()) sort(UniqueFd(fd));
 }
 
 // A number that is closed here is another descriptor's soon.
@@ -55,7 +54,7 @@ Inheritance::~Inheritance() {
   }
 }
 
-void Inheritance::sort(UniqueFd fd, const std::string& client_socket) {
+void Inheritance::sort(UniqueFd fd) {
   const KeptLabel label = labels_.of(fd.get());
   if (label.kind != KeptKind::kNone) {
     labelled_.push_back(InheritedFd{std::move(fd), label});
@@ -63,7 +62,7 @@ void Inheritance::sort(UniqueFd fd, const std::string& client_socket) {
   }
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return;
-  if (S_ISSOCK(status.st_mode) && is_accepted_at(fd.get(), client_socket)) {
+  if (S_ISSOCK(status.st_mode) && !accepted_at(fd.get()).empty()) {
     connections_.push_back(std::move(fd));
   } else if (S_ISREG(status.st_mode)) {
     const int flags = ::fcntl(fd.get(), F_GETFL);
@@ -89,6 +88,30 @@ std::vector<InheritedFd> Inheritance::take_all(KeptKind kind) {
     if (each.fd && each.label.kind == kind) all.push_back(std::move(each));
   }
   return all;
+}
+
+std::vector<UniqueFd> Inheritance::take_connections(const std::string& path) {
+  std::vector<UniqueFd> all;
+  for (UniqueFd& each : connections_) {
+    if (each && accepted_at(each.get()) == path) all.push_back(std::move(each));
+  }
+  return all;
+}
+
+std::vector<int> Inheritance::sockets() const {
+  std::vector<int> all;
+  for (const InheritedFd& each : labelled_) all.push_back(each.fd.get());
+  for (const UniqueFd& each : connections_) all.push_back(each.get());
+  std::erase(all, -1);
+  return all;
+}
+
+void Inheritance::give(int fd) {
+  CAIRN_CHECK(fd >= 0);
+  for (InheritedFd& each : labelled_)
+    if (each.fd.get() == fd) (void)each.fd.release();
+  for (UniqueFd& each : connections_)
+    if (each.get() == fd) (void)each.release();
 }
 
 }  // namespace cairn::node

@@ -6,7 +6,7 @@
 //   labelled                  by its kind
 //   a regular file, writable  a backing file that a client handed over: its identity says which
 //   a regular file, readable  was read from, or waits for fsync
-//   a socket                  a client's connection that nobody has greeted on yet
+//   a connected socket        was accepted and says nothing of itself yet
 //
 // Thread safety: one thread. Ownership: closes what nobody has taken.
 #pragma once
@@ -27,8 +27,8 @@ struct InheritedFd {
 
 class Inheritance {
  public:
-  // Sorts all descriptors that are open now. Connections are those of `client_socket`.
-  Inheritance(KeptDescriptors& labels, const std::string& client_socket);
+  // Sorts all descriptors that are open now.
+  explicit Inheritance(KeptDescriptors& labels);
 
   ~Inheritance();
   Inheritance(const Inheritance&) = delete;
@@ -40,10 +40,15 @@ class Inheritance {
   std::vector<InheritedFd> take_all(KeptKind kind);
   std::vector<UniqueFd> take_writable_files() { return std::move(writable_files_); }
   std::vector<UniqueFd> take_readable_files() { return std::move(readable_files_); }
-  std::vector<UniqueFd> take_connections() { return std::move(connections_); }
+  // Accepted at the socket of this path.
+  std::vector<UniqueFd> take_connections(const std::string& path);
+  // For a caller that tells its sockets from others itself: the numbers of all, and one of them,
+  // which is the caller's from now on.
+  std::vector<int> sockets() const;
+  void give(int fd);
 
  private:
-  void sort(UniqueFd fd, const std::string& client_socket);
+  void sort(UniqueFd fd);
 
   KeptDescriptors& labels_;
   std::vector<InheritedFd> labelled_;

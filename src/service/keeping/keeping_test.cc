@@ -138,7 +138,7 @@ TEST_F(InheritanceTest, SortsWhatIsOpen) {
     const int written = ::mkstemp(path);
     const int read = ::open(path, O_RDONLY);
     ::unlink(path);
-    Inheritance left(labels_, "/nowhere/client.sock");
+    Inheritance left(labels_);
     const bool is_sorted = left.take_writable_files().at(0).get() == written &&
                            left.take_readable_files().at(0).release() == read;
     auto processes = left.take_all(KeptKind::kProcess);

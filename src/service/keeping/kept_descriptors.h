@@ -84,6 +84,8 @@ class KeptDescriptors {
 class KeptFd {
  public:
   KeptFd() = default;
+  // Without a label: a service that nobody succeeds.
+  explicit KeptFd(UniqueFd fd) : fd_(std::move(fd)) {}
   KeptFd(UniqueFd fd, KeptDescriptors& labels, const KeptLabel& label)
       : fd_(std::move(fd)), labels_(&labels) {
     labels_->note(fd_.get(), label);

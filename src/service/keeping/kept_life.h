@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the services of a node have ended so far. The keeper writes it, each service may read it.
+// How the services of a node have ended so far. The keeper writes it, while no service runs;
+// `cairn status` shows it.
 //
 // Thread safety: any thread; each word by itself. Ownership: lies in kept memory.
 #pragma once

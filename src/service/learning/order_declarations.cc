@@ -31,8 +31,32 @@ Result<std::size_t> OrderDeclarations::declare(const std::string& path,
   if (on_declared_ && count != 0) on_declared_(*orders);
   const std::lock_guard lock(mutex_);
   declared_.push_back(std::move(orders.value()));
+  note({path, fingerprint});
   has_declared_.store(true, std::memory_order_release);
   return count;
+}
+
+// Requires: the mutex.
+void OrderDeclarations::note(const Said& said) {
+  std::erase_if(said_, [&said](const Said& old) { return old.path == said.path; });
+  said_.push_back(said);
+}
+
+std::vector<OrderDeclarations::Said> OrderDeclarations::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return said_;
+}
+
+void OrderDeclarations::restore(std::vector<Said> said) {
+  const std::lock_guard lock(mutex_);
+  said_ = std::move(said);
+}
+
+void OrderDeclarations::declare_again() {
+  for (const Said& said : snapshot()) {
+    if (const auto count = declare(said.path, said.fingerprint); !count)
+      log_warning("not declared again: " + count.status().message());
+  }
 }
 
 void OrderDeclarations::on_accesses(std::span<const ToldAccess>) {

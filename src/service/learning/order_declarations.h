@@ -31,6 +31,17 @@ class OrderDeclarations final : public AccessObserver {
   // author reads there. Returns: how many.
   Result<std::size_t> declare(const std::string& path, const std::string& fingerprint);
 
+  // What users have declared, as a service leaves it to its successor: the latest of each file.
+  struct Said {
+    std::string path;
+    std::string fingerprint;
+  };
+  std::vector<Said> snapshot() const;
+  // Takes over what was declared to a dead service. It is read when declare_again() is called,
+  // which may take its time: a file that says something else by now is left out, with a warning.
+  void restore(std::vector<Said> said);
+  void declare_again();
+
   DeclaredOrders& orders() { return orders_; }
 
   // The first of all observers: those behind it use orders().
@@ -39,8 +50,11 @@ class OrderDeclarations final : public AccessObserver {
  private:
   DeclaredOrders orders_;
   OnDeclared on_declared_;
-  std::mutex mutex_;
+  void note(const Said& said);
+
+  mutable std::mutex mutex_;
   std::vector<DeclaredOrders> declared_;  // that have not joined yet
+  std::vector<Said> said_;
   std::atomic<bool> has_declared_{false};
 };
 

@@ -74,5 +74,27 @@ TEST_F(OrderDeclarationsTest, OnlyAStreamKnownFromItsOpenRefutesAnOrder) {
   }
 }
 
+TEST_F(OrderDeclarationsTest, ASuccessorDeclaresTheSameAgain) {
+  ASSERT_TRUE(declarations_.declare(path_, fingerprint()).is_ok());
+  ASSERT_TRUE(declarations_.declare(path_, fingerprint()).is_ok());
+  ASSERT_EQ(declarations_.snapshot().size(), 1u) << "the latest of each file";
+  OrderDeclarations next;
+  next.restore(declarations_.snapshot());
+  next.declare_again();
+  next.on_accesses({});
+  EXPECT_TRUE(next.orders().has_order_of("/data/packed"));
+  EXPECT_EQ(next.snapshot().size(), 1u) << "for the one after it";
+}
+
+TEST_F(OrderDeclarationsTest, ASuccessorLeavesOutWhatSaysSomethingElseByNow) {
+  ASSERT_TRUE(declarations_.declare(path_, fingerprint()).is_ok());
+  std::ofstream(path_, std::ios::app) << "*/other " << kSaid << "\n";
+  OrderDeclarations next;
+  next.restore(declarations_.snapshot());
+  next.declare_again();
+  next.on_accesses({});
+  EXPECT_TRUE(next.orders().is_empty());
+}
+
 }  // namespace
 }  // namespace cairn::node

@@ -77,14 +77,20 @@ std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
 
 // What outlives each service, and what this one has from the one before.
 struct Heritage {
-  explicit Heritage(Succession& from, const std::string& client_socket)
-      : memory(from.memory), life(*from.life), labels(memory) {
-    if (from.is_successor()) left.emplace(labels, client_socket);
+  explicit Heritage(Succession& from)
+      : memory(from.memory), life(*from.life), labels(memory), state(memory) {
+    if (!from.is_successor()) return;
+    left.emplace(labels);
+    control = find_left_control(labels, left->sockets());
+    if (control.listener >= 0) left->give(control.listener);
+    for (const LeftControl::Connection& each : control.connections) left->give(each.socket);
   }
   KeptMemory& memory;
   const KeptLife& life;
   KeptDescriptors labels;
+  KeptText state;
   std::optional<Inheritance> left;  // none: it is the first
+  LeftControl control;
 };
 
 class Service {
@@ -104,7 +110,8 @@ class Service {
   Status start() {
     CAIRN_RETURN_IF_ERROR(take_rules());
     CAIRN_RETURN_IF_ERROR(load_predictor());
-    CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
+    if (!kept_.has_heritage())
+      CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
     if (heritage_.left) adopt_files(*heritage_.left);
     learners_.start_replacement(prefetcher_.get());
     flusher_.start();
@@ -117,7 +124,7 @@ class Service {
     reader_.start();
     descriptors_.measure();
     CAIRN_RETURN_IF_ERROR(begin_attachment());
-    return control_.start(directory_.control_socket());
+    return begin_control();
   }
 
   // The service before this one was leaving when it died.
@@ -148,6 +155,14 @@ class Service {
         "killed by signal {}; {} ms later the next service goes on with {} clients, {} files",
         heritage_.life.last_signal.load(), took_ns / 1'000'000, clients_.active_count(),
         files_.count());
+    return Status::ok();
+  }
+
+  Status begin_control() {
+    if (heritage_.control.listener < 0) return control_.start(directory_.control_socket());
+    const std::vector<std::uint64_t> sessions = heritage_.control.sessions();
+    CAIRN_RETURN_IF_ERROR(control_.adopt(heritage_.control));
+    run_commands_.end_absent(sessions);
     return Status::ok();
   }
 
@@ -196,6 +211,7 @@ class Service {
     handling.mode = config_.mode;
     handling.trigger = config_.trigger;
     memory_.rules().set_default_handling(handling);
+    if (kept_.has_heritage()) return kept_.restore();
     std::vector<FileRule> rules;
     for (const std::string& directory : config_.scratch_directories) {
       const auto place = scratch_.add(0, directory);
@@ -203,7 +219,9 @@ class Service {
       rules.push_back(scratch_rule(directory));
     }
     rules.insert(rules.end(), config_.rules.begin(), config_.rules.end());
-    return rules_.load(rules);
+    CAIRN_RETURN_IF_ERROR(rules_.load(rules));
+    kept_.save();
+    return Status::ok();
   }
 
   std::unique_ptr<Prefetcher> make_prefetcher() {
@@ -293,19 +311,25 @@ class Service {
   LastDrain last_drain_{memory_, files_, flusher_};
   MainLoop loop_{MainLoopParts{config_.name, directory_, last_drain_, clients_, runs_,
                                [this] { return listen_again(); }}};
+  // What a successor finds of runs and rules.
+  KeptState kept_{KeptRegistries{runs_, accounts_, placement_, rules_, scratch_, flusher_,
+                                 learners_.declarations()},
+                  &heritage_.state};
   // The commands.
   Stager stager_{memory_, clients_.service(), flusher_, directories_};
   DrainRequest drain_{memory_, files_, flusher_};
   LearningReport learning_report_{config_, memory_, learners_.events(), prefetcher_.get(),
                                   learners_.learned()};
   StatusReport status_{StatusSources{config_, memory_, clients_, runs_, accounts_, files_, flusher_,
-                                     unserved_, reaper_, learning_report_, started_ns_}};
+                                     unserved_, reaper_, learning_report_, started_ns_,
+                                     &heritage_.life}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
-                                       scratch_, flusher_, reaper_, drain_, status_, loop_}};
-  FileCommands file_commands_{memory_, accounts_, rules_, stager_};
-  LearningCommands learning_commands_{memory_, learners_.events(), learners_.declarations(),
-                                      learners_.heat(), learners_.recorder()};
+                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_}};
+  FileCommands file_commands_{memory_, accounts_, rules_, stager_, kept_};
+  LearningCommands learning_commands_{LearningParts{memory_, learners_.events(),
+                                                    learners_.declarations(), learners_.heat(),
+                                                    learners_.recorder(), kept_}};
   ControlCommands commands_{ControlParts{config_, memory_, status_, explanation_, drain_,
                                          run_commands_, file_commands_, learning_commands_, loop_}};
   // The sockets.
@@ -314,7 +338,7 @@ class Service {
   RequestReader reader_{memory_, requests_};
   AttachServer attach_{
       AttachServer::Parts{memory_, clients_, files_, unserved_, requests_, heritage_.labels}};
-  ControlServer control_{commands_};
+  ControlServer control_{commands_, &heritage_.labels};
 };
 
 void tell(const UniqueFd& ready, const std::string& text) {
@@ -347,9 +371,10 @@ int watch_signals() {
 namespace {
 
 void log_takeover(const Takeover& taken) {
-  spdlog::info("taken over: {} blocks unlocked, {} buckets and {} slabs returned, {} locks, {} requests",
-               taken.swept.blocks_unlocked, taken.swept.buckets_freed, taken.swept.slabs,
-               taken.locks, taken.requests);
+  spdlog::info(
+      "taken over: {} blocks unlocked, {} buckets and {} slabs returned, {} locks, {} requests",
+      taken.swept.blocks_unlocked, taken.swept.buckets_freed, taken.swept.slabs, taken.locks,
+      taken.requests);
   if (taken.mended + taken.corrected + taken.unsettled != 0) {
     spdlog::info("put in order: {} words, {} counts, {} files being settled", taken.mended,
                  taken.corrected, taken.unsettled);
@@ -358,7 +383,7 @@ void log_takeover(const Takeover& taken) {
 
 // The next part of a service's life: from its directory and its memory to its end.
 int serve(const NodeConfig& config, Succession& succession) {
-  Heritage heritage(succession, config.node_directory + "/client.sock");
+  Heritage heritage(succession);
   Inheritance* left = heritage.left ? &*heritage.left : nullptr;
   UniqueFd ready = left != nullptr ? left->take(KeptKind::kLauncher) : UniqueFd(config.ready_fd);
   const UniqueFd signals(watch_signals());

@@ -12,13 +12,11 @@
 #include "base/check.h"
 
 namespace cairn::node {
+namespace {
 
 constexpr int kBacklog = 512;
 
-Status listen_anew(int socket, const std::string& path) {
-  if (::listen(socket, kBacklog) == 0) return Status::ok();
-  return Status::from_errno(errno, "cannot listen again at " + path);
-}
+}  // namespace
 
 Result<UniqueFd> listen_at(const std::string& path, int type, NamesSenders senders) {
   sockaddr_un address{};
@@ -41,6 +39,11 @@ Result<UniqueFd> listen_at(const std::string& path, int type, NamesSenders sende
   if (::listen(socket.get(), kBacklog) != 0)
     return Status::from_errno(errno, "cannot listen at " + path);
   return socket;
+}
+
+Status listen_on(int socket) {
+  if (::listen(socket, kBacklog) == 0) return Status::ok();
+  return Status::from_errno(errno, "cannot listen on");
 }
 
 bool peer_of(int socket, Peer* peer) {

@@ -23,9 +23,9 @@ enum class NamesSenders : std::uint8_t { kNo, kYes };
 // SOCK_STREAM.
 Result<UniqueFd> listen_at(const std::string& path, int type,
                            NamesSenders senders = NamesSenders::kNo);
-
-// By the heir of a listening socket: those who connect from here on see its credentials.
-Status listen_anew(int socket, const std::string& path);
+// Listens on at a socket that listen_at() of another process has made; clients that connect from
+// now on learn that it is this one's.
+Status listen_on(int socket);
 
 struct Peer {
   pid_t pid = 0;

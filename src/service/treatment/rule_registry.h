@@ -21,6 +21,13 @@
 
 namespace cairn::node {
 
+// All rules of a node, as a service leaves them to its successor.
+struct RulesSnapshot {
+  std::vector<FileRule> live;  // latest first
+  std::map<std::uint32_t, std::vector<FileRule>> of_runs;
+  std::vector<FileRule> schema;
+};
+
 class RuleRegistry {
  public:
   // The number of a placement policy in the node's plans; an error says why there is none.
@@ -42,6 +49,12 @@ class RuleRegistry {
   std::vector<FileRule> lifetimes() const;
   // How many rules there are.
   std::size_t size() const;
+  RulesSnapshot snapshot() const;
+  // Takes over the rules of a dead service, in one step for those who read them meanwhile; what is
+  // reserved for a rule that is not among them is reserved no more. Requires: no rule holds yet,
+  // and the accounts have been restored, so that each rule finds its own.
+  // Errors: as of load().
+  Status restore(const RulesSnapshot& kept);
   // Which rule decides which property of a file, in the order of the properties' bits; those of
   // parts stand in the order in which they decide, before that of the whole file.
   // `directories` are those that are buffered; the file's access is not known, so rules that ask
@@ -70,6 +83,9 @@ class RuleRegistry {
   Result<TierId> tier_named(const std::string& name) const;
   Status open_account(Entry* entry) const;
   void close_accounts(const std::vector<Entry>& entries) const;
+  Result<std::vector<Entry>> recompile(const std::vector<FileRule>& rules, std::uint32_t run,
+                                       bool has_positions) const;
+  void close_accounts_of_none() const;
   Status room_for(std::size_t more) const;
   std::vector<const Entry*> in_order() const;
   void publish() const;

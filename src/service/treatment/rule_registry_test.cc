@@ -29,6 +29,15 @@ class RuleRegistryTest : public ::testing::Test {
     rule.reserve = Reservation{"", mebibytes * kMiB};
     return rule;
   }
+  // The service dies here; what it kept is for another.
+  void succeed() {
+    accounts_kept_ = accounts_->snapshot();
+    rules_kept_ = registry_->snapshot();
+    accounts_.emplace(memory_, *clients_, config_);
+    registry_.emplace(memory_, config_, *accounts_, [](const std::string&) {
+      return Result<std::uint8_t>(Status(StatusCode::kNotFound, "no policies here"));
+    });
+  }
   // What the files of the rules have for certain, all together.
   std::uint64_t reserved() const {
     std::uint64_t bytes = 0;
@@ -51,6 +60,8 @@ class RuleRegistryTest : public ::testing::Test {
   std::optional<ClientTable> clients_;
   std::optional<AccountRegistry> accounts_;
   std::optional<RuleRegistry> registry_;
+  AccountsSnapshot accounts_kept_;
+  RulesSnapshot rules_kept_;
 };
 
 TEST_F(RuleRegistryTest, WhatWasSetReservesUntilItIsSetToNothing) {
@@ -116,6 +127,52 @@ TEST_F(RuleRegistryTest, ExplainsWhichRuleReserves) {
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_EQ(decisions[0].property, RuleRecord::kAccount);
   EXPECT_EQ(decisions[0].rule.name, "warm");
+}
+
+TEST_F(RuleRegistryTest, ASuccessorDecidesTheSame) {
+  FileRule priority;
+  priority.pattern = "/d/*";
+  priority.priority = 7;
+  ASSERT_TRUE(registry_->load({reserving("*", 2)}).is_ok());
+  ASSERT_TRUE(registry_->begin_run(5, {reserving("/d/c*", 10), reserving("/d/d*", 4)}).is_ok());
+  ASSERT_TRUE(registry_->set(priority).is_ok());
+  ASSERT_TRUE(registry_->set(reserving("/e/*", 3)).is_ok());
+  const auto of_run = account_of("/d/c1", 5);
+  const auto of_node = account_of("/d/c1", 6);
+  succeed();
+  ASSERT_TRUE(accounts_->restore(accounts_kept_).is_ok());
+  ASSERT_TRUE(registry_->restore(rules_kept_).is_ok());
+  EXPECT_EQ(registry_->size(), 5u);
+  EXPECT_EQ(account_of("/d/c1", 5), of_run);
+  EXPECT_EQ(account_of("/d/c1", 6), of_node);
+  EXPECT_EQ(reserved(), 19u);
+  EXPECT_EQ(registry_->snapshot().live.at(0).pattern, "/e/*") << "latest first";
+  EXPECT_EQ(registry_->decisions("/d/x", 0, {}).at(0).property, RuleRecord::kPriority);
+  registry_->end_run(5);
+  EXPECT_EQ(account_of("/d/c1", 5), of_node);
+  EXPECT_EQ(reserved(), 5u);
+}
+
+TEST_F(RuleRegistryTest, ASuccessorReservesNothingForRulesThatItHasNot) {
+  ASSERT_TRUE(registry_->load({reserving("*", 2)}).is_ok());
+  ASSERT_TRUE(registry_->set(reserving("/e/*", 3)).is_ok());
+  succeed();
+  rules_kept_.live.clear();  // the service died when it had opened the account for it
+  ASSERT_TRUE(accounts_->restore(accounts_kept_).is_ok());
+  ASSERT_TRUE(registry_->restore(rules_kept_).is_ok());
+  EXPECT_EQ(reserved(), 2u);
+}
+
+TEST_F(RuleRegistryTest, ASuccessorRefusesRulesThatCannotHold) {
+  FileRule elsewhere;
+  elsewhere.pattern = "/d/*";
+  elsewhere.tier = "tape";
+  rules_kept_.live = {elsewhere};
+  const Status refused = registry_->restore(rules_kept_);
+  EXPECT_NE(refused.message().find("tape"), std::string::npos) << refused.message();
+  rules_kept_.live.assign(RuleTable::kRulesMax + 1, FileRule{.pattern = "x"});
+  EXPECT_FALSE(registry_->restore(rules_kept_).is_ok());
+  EXPECT_EQ(registry_->size(), 0u);
 }
 
 }  // namespace

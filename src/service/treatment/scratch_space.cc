@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 #include "base/check.h"
 #include "memory/backing/posix_backing.h"
@@ -64,9 +65,11 @@ FileRule scratch_rule(const std::string& directory) {
   return rule;
 }
 
-ScratchSpace::ScratchSpace(const NodeMemory& memory, Owner self, std::string directory)
+ScratchSpace::ScratchSpace(const NodeMemory& memory, Owner self, std::string directory,
+                           ScratchBegin begin)
     : memory_(memory), self_(self), directory_(std::move(directory)) {
   CAIRN_CHECK(!directory_.empty());
+  if (begin == ScratchBegin::kAsLeft) return;
   // Left by a node of this name that was killed; nobody has it, because this node holds the name
   // now.
   std::error_code ignored;
@@ -99,6 +102,51 @@ Result<ScratchSpace::Place> ScratchSpace::add(std::uint32_t run, const std::stri
     return Status::from_errno(errno, "cannot set the mode of " + place.source);
   places_.push_back(place);
   return place;
+}
+
+ScratchSpace::Snapshot ScratchSpace::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return {made_, places_};
+}
+
+// Places end in removals of whole trees, so a wrong one would do harm.
+Status ScratchSpace::check(const Snapshot& kept) const {
+  std::set<std::string> sources;
+  for (const Place& place : kept.places) {
+    const bool is_below = place.source.starts_with(directory_ + "/");
+    const std::string name = is_below ? place.source.substr(directory_.size() + 1) : "";
+    const bool is_number =
+        !name.empty() && name.size() < 10 &&
+        std::all_of(
+            name.begin(), name.end(), [](char letter) { return letter >= '0' && letter <= '9'; });
+    if (is_number && std::stoul(name) <= kept.made && !place.target.empty() &&
+        sources.insert(place.source).second)
+      continue;
+    return {StatusCode::kInvalid, "the scratch directories that were kept are damaged: \"" +
+                                      place.source + "\" cannot stand for \"" + place.target +
+                                      "\""};
+  }
+  return Status::ok();
+}
+
+Status ScratchSpace::restore(const Snapshot& kept) {
+  CAIRN_RETURN_IF_ERROR(check(kept));
+  std::set<std::string> known;
+  {
+    const std::lock_guard lock(mutex_);
+    CAIRN_CHECK(places_.empty() && made_ == 0);
+    made_ = kept.made;
+    places_ = kept.places;
+    for (const Place& place : places_) known.insert(place.source);
+  }
+  std::error_code error;
+  std::vector<std::string> strangers;
+  for (fs::directory_iterator at(directory_, error), end; !error && at != end;
+       at.increment(error)) {
+    if (!known.contains(at->path().string())) strangers.push_back(at->path().string());
+  }
+  for (const std::string& stranger : strangers) remove(Place{0, "", stranger});
+  return Status::ok();
 }
 
 std::vector<ScratchSpace::Place> ScratchSpace::places_of(std::uint32_t run) const {

@@ -26,9 +26,13 @@ namespace cairn::node {
 // The rule that makes everything below a directory scratch.
 FileRule scratch_rule(const std::string& directory);
 
+// Whether a scratch space begins empty, or with what a dead service has left, until restore().
+enum class ScratchBegin : std::uint8_t { kEmpty, kAsLeft };
+
 class ScratchSpace {
  public:
-  ScratchSpace(const NodeMemory& memory, Owner self, std::string directory);
+  ScratchSpace(const NodeMemory& memory, Owner self, std::string directory,
+               ScratchBegin begin = ScratchBegin::kEmpty);
   // Removes everything.
   ~ScratchSpace();
   ScratchSpace(const ScratchSpace&) = delete;
@@ -41,6 +45,16 @@ class ScratchSpace {
   };
   // Makes the private directory for `target`, unless the node or the run has it already.
   Result<Place> add(std::uint32_t run, const std::string& target);
+  struct Snapshot {
+    unsigned made = 0;
+    std::vector<Place> places;
+  };
+  Snapshot snapshot() const;
+  // Takes over the places of a dead service, whose directories are there: makes none, and removes
+  // those that no place names, with the blocks of the files in them. Requires: there is no place
+  // yet, and the shared memory has been put right.
+  // Errors: kInvalid, naming what is wrong; then nothing has changed.
+  Status restore(const Snapshot& kept);
   // What a run sees: the node's and its own.
   std::vector<Place> places_of(std::uint32_t run) const;
   // The run has ended: what was its own is dropped. Blocks of files that somebody still has open
@@ -60,6 +74,7 @@ class ScratchSpace {
 
  private:
   void remove(const Place& place) const;
+  Status check(const Snapshot& kept) const;
 
   const NodeMemory& memory_;
   const Owner self_;
