@@ -152,7 +152,10 @@ void Reaper::sweep(const Batch& batch) {
   const bool may_have_died_at_work =
       std::any_of(batch.dead.begin(), batch.dead.end(), has_worked) ||
       std::any_of(batch.replaced.begin(), batch.replaced.end(), has_worked);
-  if (may_have_died_at_work) counts = sweep_buckets(actor_);
+  if (may_have_died_at_work) {
+    counts = sweep_buckets(actor_);
+    (void)sweep_settlings(actor_);
+  }
   std::vector<Owner> gone = batch.dead;
   gone.insert(gone.end(), batch.inherited.begin(), batch.inherited.end());
   if (!gone.empty()) release_holds(gone);

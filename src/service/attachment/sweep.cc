@@ -19,7 +19,8 @@ bool is_dead(Owner owner, const OwnerTable& owners) { return owner && !owners.is
 // Frees the bucket if no block is in it, else unlocks it.
 void settle_locked(BucketPool& pool, LockedBlock block, SweepCounts* counts) {
   if (block.descriptor().object_index() == ObjectIndex::kNone && pool.is_taken(block.bucket())) {
-    pool.release(FreshBlock::take_over(static_cast<LockedBlock&&>(block)));
+    const SizeClass size_class = pool.class_of(block.bucket());
+    pool.release(static_cast<LockedBlock&&>(block).disown(size_class));
     ++counts->buckets_freed;
     return;
   }
@@ -175,6 +176,26 @@ std::uint32_t sweep_locks(Actor& actor) {
     });
   }
   return released;
+}
+
+std::uint32_t sweep_settlings(Actor& actor) {
+  const NodeMemory& memory = *actor.memory;
+  std::uint32_t left = 0;
+  const std::uint32_t used = memory.objects().used();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    Object& object = memory.objects().at(static_cast<ObjectIndex>(index));
+    if (!object.has(kObjectLive) || !object.is_marked(kMarkBeingSettled)) continue;
+    const Owner holder = object.lock.holder();
+    if (is_dead(holder, actor.owners())) (void)object.lock.release_if_held_by(holder);
+    // A living holder is at it, and takes the mark away itself.
+    if (!object.lock.try_lock(actor.self)) continue;
+    if (object.mark(kMarkBeingSettled, false)) {
+      object.set(kObjectTimesDirty);
+      ++left;
+    }
+    object.lock.unlock(actor.self);
+  }
+  return left;
 }
 
 std::uint32_t count_dead_locks(const NodeMemory& memory) {

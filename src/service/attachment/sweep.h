@@ -48,6 +48,10 @@ void release_transit(Actor& actor, const TransitHold& hold);
 // its slot's generation comes round again. Returns how many were released.
 std::uint32_t sweep_locks(Actor& actor);
 
+// Files whose size and times a dead owner was setting in the store, or had said so and not begun:
+// they are to be set again. Returns how many there were.
+std::uint32_t sweep_settlings(Actor& actor);
+
 // Locks in the arena that name a dead owner. For `cairn status` and tests.
 std::uint32_t count_dead_locks(const NodeMemory& memory);
 

@@ -50,17 +50,6 @@ void end_through_of_dead(const NodeMemory& memory) {
   });
 }
 
-// Size and times are in the store or not: they are set there again. Returns whether somebody who
-// is dead was at it.
-bool redo_settling(Object& object, Owner self) {
-  CAIRN_DCHECK(static_cast<bool>(self));
-  if (!object.is_marked(kMarkBeingSettled) || !object.lock.try_lock(self)) return false;
-  const bool was_left = object.mark(kMarkBeingSettled, false);
-  if (was_left) object.set(kObjectTimesDirty);
-  object.lock.unlock(self);
-  return was_left;
-}
-
 // What the dead service had opened for itself. Returns how many opens there were.
 std::uint32_t close_opens(Actor& actor, ObjectIndex index, Object& object) {
   if (object.service_opens.load() == 0) return 0;
@@ -70,13 +59,13 @@ std::uint32_t close_opens(Actor& actor, ObjectIndex index, Object& object) {
 }
 
 void mend_objects(Actor& actor, Takeover* found) {
+  CAIRN_DCHECK(static_cast<bool>(actor.self));
   constexpr std::uint8_t kNumberBitsMax = 32;
   for_each_object(*actor.memory, [&](ObjectIndex index, Object& object) {
     // What the dead service did about the file has ended, and its descriptors are not known yet.
     for (const ObjectMark mark : {kMarkBeingFlushed, kMarkFetchedFrom}) {
       if (object.is_marked(mark)) object.mark(mark, false);
     }
-    if (redo_settling(object, actor.self)) ++found->unsettled;
     found->opens += close_opens(actor, index, object);
     if (object.number_bits.load() <= kNumberBitsMax) return;
     object.number_bits.store(kNumberBitsMax);
@@ -166,6 +155,7 @@ Result<Takeover> take_over(NodeMemory& memory) {
   Actor actor = actor_of(memory, found.service);
   found.locks = sweep_locks(actor);
   settle_blocks(actor, &found);
+  found.unsettled = sweep_settlings(actor);
   mend_objects(actor, &found);
   mend_holds(actor, &found);
   find_departed_slots(memory, &found.departed);
