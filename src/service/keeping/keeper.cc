@@ -107,6 +107,7 @@ int keep_service(const KeeperLimits& limits, const std::function<int(Succession&
     (void)::fprintf(stderr, "cairn: %s\n", succession.status().message().c_str());
     return kFailed;
   }
+  succession->keeper = ::getpid();
   const KeeperSignals signals;
   Deaths deaths(limits);
   for (;;) {

@@ -23,6 +23,8 @@
 // image.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 
@@ -35,6 +37,7 @@ namespace cairn::node {
 struct Succession {
   KeptMemory memory;
   KeptLife* life = nullptr;
+  pid_t keeper = 0;  // 0: nobody would start a successor
   // A service before this one was killed: what it had is to be taken over.
   bool is_successor() const { return life->restarts.load() != 0; }
 

@@ -408,6 +408,7 @@ int serve(const NodeConfig& config, Succession& succession) {
     log_takeover(taken);
   }
   label_memory(*memory, heritage.labels);
+  memory->service_board().keeper.store(succession.keeper);
   ::prctl(PR_SET_NAME, "cairn-node");
   Service service(config, directory.value(), std::move(memory.value()), heritage);
   if (const Status status = service.start(); !status) return fail(ready, status);
