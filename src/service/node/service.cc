@@ -148,6 +148,7 @@ class Service {
     handling.mode = config_.mode;
     handling.trigger = config_.trigger;
     memory_.rules().set_default_handling(handling);
+    if (kept_.has_heritage()) return kept_.restore();
     std::vector<FileRule> rules;
     for (const std::string& directory : config_.scratch_directories) {
       const auto place = scratch_.add(0, directory);
