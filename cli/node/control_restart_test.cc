@@ -3,9 +3,11 @@
 // test is their keeper, whose descriptors a service shares as long as it lives.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,6 +123,11 @@ class ControlRestartTest : public ::testing::Test {
   void freeze_service() const {
     ::kill(service_, SIGSTOP);
     ::waitpid(service_, nullptr, WUNTRACED);
+  }
+  // The service has read all that was sent.
+  static void await_read(int socket) {
+    int unread = 1;
+    while (unread != 0) ASSERT_EQ(::ioctl(socket, SIOCOUTQ, &unread), 0);
   }
   LeftControl left() const {
     std::vector<int> open;
@@ -245,8 +252,8 @@ TEST_F(ControlRestartTest, HalfARequestIsPassedOver) {
   };
   say("{\"command\":\"before\",\"id\":1}\n");
   hear();
-  freeze_service();
   say(R"({"command":"lost","id":)");
+  await_read(socket);
   succeed();
   EXPECT_EQ(hear(), std::string(1, ControlServer::kCancel) + "\n");
   EXPECT_EQ(hear(), "{\"kind\":\"restarted\"}\n");

@@ -183,14 +183,8 @@ void ControlServer::add(UniqueFd socket, std::uint64_t session, bool is_adopted)
   connection.thread = std::thread([this, &connection] { converse(connection); });
 }
 
-// What the dead service has not read goes, and its author sends it again: where it began, nobody
-// knows. The line begins with the end of one that the dead service may not have finished.
+// In front stands the end of a line that the dead service may not have finished.
 void ControlServer::say_restarted(int socket) {
-  std::vector<char> unread(std::size_t{64} << 10);
-  ssize_t got = 0;
-  do {
-    got = ::recv(socket, unread.data(), unread.size(), MSG_DONTWAIT);
-  } while (got > 0 || (got < 0 && errno == EINTR));
   (void)send_whole(socket, std::string(1, kCancel) + "\n" + R"({"kind":"restarted"})" + "\n");
 }
 

@@ -6,16 +6,17 @@
 // here and a drain can take its time without holding up anybody else.
 //
 // Connections outlive a service that is killed: its successor adopts them. What the dead service
-// had read is lost, so the successor throws away what lies unread, says so by a line of kind
-// "restarted", and the command line sends again what has not been answered. Its requests have
-// numbers ("id") that grow on each connection, and every line that answers one repeats its number.
+// had read is lost, so the successor says that it is there by a line of kind "restarted", and the
+// command line sends again what has not been answered. Its requests have numbers ("id") that grow
+// on each connection, every line that answers one repeats its number, and a service takes each
+// number once.
 //
 //   the service died when the request was   the successor reads      the command line reads
-//   on its way                              it; not the repetition   restarted, its answer
-//   unread                                  the repetition           restarted, its answer
+//   unread, or on its way                   it; the repetition is    restarted, its answer
+//                                           ignored
+//   read in part                            the rest, which is none  restarted, its answer
+//                                           (*); the repetition
 //   read, not answered                      the repetition           restarted, its answer
-//   cut by the end of what was unread       no half line (*), then   restarted, its answer
-//                                           the repetition
 //   answered in part                        the repetition           half a line that kCancel ends,
 //                                                                    restarted, its answer
 //   answered                                nothing, or the          its answer; later restarted,
