@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -161,8 +162,9 @@ class Service {
   Status begin_control() {
     if (heritage_.control.listener < 0) return control_.start(directory_.control_socket());
     const std::vector<std::uint64_t> sessions = heritage_.control.sessions();
-    CAIRN_RETURN_IF_ERROR(control_.adopt(heritage_.control));
     run_commands_.end_absent(sessions);
+    CAIRN_RETURN_IF_ERROR(control_.adopt(heritage_.control));
+    learners_.declarations().declare_again();
     return Status::ok();
   }
 
@@ -296,7 +298,8 @@ class Service {
   PlacementEngine placement_{memory_, figures_of(config_), log_warning};
   RuleRegistry rules_{memory_, config_, accounts_,
                       [this](const std::string& name) { return placement_.number_of(name); }};
-  ScratchSpace scratch_{memory_, clients_.service(), config_.node_directory + "/scratch"};
+  ScratchSpace scratch_{memory_, clients_.service(), config_.node_directory + "/scratch",
+                        heritage_.left ? ScratchBegin::kAsLeft : ScratchBegin::kEmpty};
   // Learning, and what acts on it.
   Learners learners_{config_, memory_, clients_, placement_};
   OrganizerThread organizer_{memory_, clients_.service(), config_, flusher_,
@@ -411,7 +414,12 @@ int serve(const NodeConfig& config, Succession& succession) {
   memory->service_board().keeper.store(succession.keeper);
   ::prctl(PR_SET_NAME, "cairn-node");
   Service service(config, directory.value(), std::move(memory.value()), heritage);
-  if (const Status status = service.start(); !status) return fail(ready, status);
+  if (const Status status = service.start(); !status) {
+    fail(ready, status);
+    // The node's data is whole, and the keeper's still: another one may be luckier.
+    if (left != nullptr) std::abort();
+    return kExitFailed;
+  }
   spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
                format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
   tell(ready, "ready\n");
