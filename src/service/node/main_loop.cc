@@ -46,7 +46,7 @@ void MainLoop::take_wakes() const {
   (void)!::read(stop_event_.get(), &wakes, sizeof wakes);
 }
 
-MainLoop::Ending MainLoop::serve(int signals, UniqueFd launcher) {
+MainLoop::Ending MainLoop::serve(int signals, KeptFd launcher) {
   bool asked_before = false;
   for (;;) {
     pollfd entries[4] = {{signals, POLLIN, 0},

@@ -14,6 +14,7 @@
 #include "service/attachment/client_table.h"
 #include "service/attachment/run_table.h"
 #include "service/control/stop_request.h"
+#include "service/keeping/kept_descriptors.h"
 #include "service/node/deferred_end.h"
 #include "service/node/last_drain.h"
 #include "service/node/node_directory.h"
@@ -44,7 +45,7 @@ class MainLoop final : public StopRequest {
 
   // Sleeps until somebody asks for the end. `launcher` is a pipe whose other end the launcher of a
   // private node holds as long as it lives.
-  Ending serve(int signals, UniqueFd launcher);
+  Ending serve(int signals, KeptFd launcher);
 
   void request_stop() override;
   void request_stop_when_unused() override;

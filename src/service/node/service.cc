@@ -131,8 +131,10 @@ class Service {
   // The service before this one was leaving when it died.
   void end() { loop_.request_stop(); }
 
+  void end_when_unused() { loop_.request_stop_when_unused(); }
+
   // Until the end. Returns the exit status.
-  int serve(int signals, UniqueFd launcher) {
+  int serve(int signals, KeptFd launcher) {
     const MainLoop::Ending ending = loop_.serve(signals, std::move(launcher));
     if (ending == MainLoop::Ending::kFailed) return kExitFailed;
     return leave(ending == MainLoop::Ending::kAtOnce);
@@ -425,13 +427,15 @@ int serve(const NodeConfig& config, Succession& succession) {
   tell(ready, "ready\n");
   if (taken.was_leaving) service.end();
   // The launcher of a private node waits for its end as well: the node must not outlive it unused.
-  if (config.private_node) {
-    heritage.labels.note(ready.get(), {KeptKind::kLauncher});
-  } else {
-    ready.reset();
+  KeptFd launcher;
+  if (config.private_node && ready) {
+    launcher = KeptFd(std::move(ready), heritage.labels, {KeptKind::kLauncher});
+  } else if (config.private_node && left != nullptr) {
+    service.end_when_unused();  // as the service before this one had been told
   }
+  ready.reset();
   heritage.left.reset();
-  const int status = service.serve(signals.get(), std::move(ready));
+  const int status = service.serve(signals.get(), std::move(launcher));
   close_log();
   return status;
 }
