@@ -35,8 +35,6 @@ using node::KeptDescriptors;
 using node::KeptMemory;
 using node::LeftControl;
 
-constexpr int kDescriptorsMax = 1024;
-
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(::pipe(ends_.data()), 0); }
@@ -157,7 +155,7 @@ class ControlRestartTest : public ::testing::Test {
   }
 
   KeptMemory kept_ = std::move(KeptMemory::create().value());
-  KeptDescriptors labels_{kept_, kDescriptorsMax};
+  KeptDescriptors labels_{kept_};
   NodePaths node_;
   Pipe started_;
   Pipe reached_;

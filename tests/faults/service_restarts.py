@@ -98,7 +98,7 @@ REPOSITORY = """
 
 DATABASE = """
     sqlite3 d 'create table t(n integer primary key, s text)'
-    for n in $(seq 40); do sqlite3 d "insert into t(s) values(hex(zeroblob($n * 50)))"; done
+    for n in $(seq 120); do sqlite3 d "insert into t(s) values(hex(zeroblob($n * 50)))"; done
     sqlite3 d 'pragma integrity_check; select count(*), sum(length(s)) from t'
     """
 
@@ -122,7 +122,7 @@ class Killer(threading.Thread):
     def run(self):
         killed = None
         while not self.is_over.is_set():
-            self.is_over.wait(self.draw.choice((0.0, 0.01, 0.05, 0.2, 0.5)) * self.draw.random())
+            self.is_over.wait(self.draw.choice((0.0, 0.01, 0.05, 0.2)) * self.draw.random())
             service = self.service()
             is_ready = next(self.run_root.glob("*/control.sock"), None) is not None
             if service is None or service == killed or not is_ready:

@@ -77,7 +77,7 @@ class AttachServer {
   void adopt_silent(Inheritance& inherited, std::set<pid_t>* silent);
   void adopt_ledgers(Inheritance& inherited);
   void adopt_clients(Inheritance& inherited);
-  Connection& adopt_connection(std::uint64_t id, UniqueFd socket, pid_t pid);
+  Connection& adopt_connection(std::uint64_t id, InheritedFd inherited, pid_t pid);
   void settle_seats(const std::set<pid_t>& silent);
   void settle_seat(const ClientInfo& client, bool is_silent);
   // A socket that says for a successor what it is, as long as it is open.

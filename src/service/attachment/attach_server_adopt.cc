@@ -39,15 +39,16 @@ Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherite
   for (InheritedFd& each : inherited.take_all(KeptKind::kProcess))
     processes_.adopt(static_cast<pid_t>(each.label.number), std::move(each.fd));
   std::set<pid_t> silent;
-  adopt_silent(inherited, &silent);
+  // First, because their numbers are taken.
   adopt_ledgers(inherited);
+  next_connection_ = std::max(next_connection_, unserved_.adopt() + 1);
+  adopt_silent(inherited, &silent);
   adopt_clients(inherited);
   settle_seats(silent);
   for (const ForeignProgram& program : clients_.foreign_running()) {
     if (!processes_.notice_end_of(program.pid, clients_.descriptors().take_one()))
       clients_.end_foreign(program.pid);
   }
-  unserved_.adopt();
   events_.on_ledger_over();
   thread_ = std::thread([this] { run(); });
   return Status::ok();
@@ -59,7 +60,7 @@ void AttachServer::adopt_silent(Inheritance& inherited, std::set<pid_t>* silent)
     Peer peer;
     if (!peer_of(socket.get(), &peer)) continue;
     silent->insert(peer.pid);
-    (void)adopt_connection(next_connection_, std::move(socket), peer.pid);
+    (void)adopt_connection(next_connection_, InheritedFd{std::move(socket), {}}, peer.pid);
     silent_.push_back(next_connection_++);
   }
 }
@@ -70,11 +71,10 @@ void AttachServer::adopt_ledgers(Inheritance& inherited) {
     const auto pid = static_cast<pid_t>(each.label.first);
     const LedgerId ledger = each.label.number;
     next_connection_ = std::max(next_connection_, ledger + 1);
-    Connection& connection = adopt_connection(ledger, std::move(each.fd), pid);
+    Connection& connection = adopt_connection(ledger, std::move(each), pid);
     connection.is_ledger = true;
     connection.room = clients_.descriptors().of_open();
     unserved_.begin(ledger, pid);
-    label(connection, each.label);
   }
 }
 
@@ -82,25 +82,26 @@ void AttachServer::adopt_clients(Inheritance& inherited) {
   const std::vector<ClientInfo> active = clients_.active();
   for (InheritedFd& each : inherited.take_all(KeptKind::kClient)) {
     const Owner owner = Owner::from_bits(static_cast<std::uint32_t>(each.label.number));
-    Connection& connection = adopt_connection(next_connection_++, std::move(each.fd),
-                                              static_cast<pid_t>(each.label.first));
+    const auto pid = static_cast<pid_t>(each.label.first);
+    Connection& connection = adopt_connection(next_connection_++, std::move(each), pid);
     connection.owner = owner;
     connection.is_adopted = true;
-    label_client(connection);
     for (const ClientInfo& client : active)
       if (client.slot == owner.slot()) connection.run = client.run;
   }
 }
 
-AttachServer::Connection& AttachServer::adopt_connection(std::uint64_t id, UniqueFd socket,
+// It keeps its label at every step: without one it would be taken for a connection that has not
+// greeted, and what is in it would be refused.
+AttachServer::Connection& AttachServer::adopt_connection(std::uint64_t id, InheritedFd inherited,
                                                          pid_t pid) {
   Connection connection;
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = connection_token(id);
-  connection.is_resting = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0;
+  connection.is_resting = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, inherited.fd.get(), &event) != 0;
   if (connection.is_resting) resting_.push_back(id);
-  connection.socket = labelled(std::move(socket), {});
+  connection.socket = labelled(std::move(inherited.fd), inherited.label);
   connection.pid = pid;
   connection.accepted_ns = monotonic_ns();
   CAIRN_CHECK(!connections_.contains(id));

@@ -125,7 +125,7 @@ class ClientMessages : public ::testing::Test {
 
   ClientMessage receive() const {
     Datagram datagram;
-    EXPECT_EQ(receive_datagram(sockets_[1], 99, &datagram), Received::kDatagram);
+    EXPECT_EQ(receive_datagram(sockets_[1], 99, Look::kTake, &datagram), Received::kDatagram);
     return decode(std::move(datagram), table_, kDescriptions);
   }
 

@@ -17,7 +17,7 @@ class AccountSnapshotTest : public ::testing::Test {
     memory_ = testing::make_memory(testing::memory_only(32 * kMiB));
     descriptors_.emplace(memory_);
     descriptors_->measure();
-    clients_.emplace(memory_, *descriptors_);
+    clients_.emplace(memory_, *descriptors_, kept_);
     registry_.emplace(memory_, *clients_, config_);
   }
   static std::vector<Reservation> ram(std::uint64_t mebibytes) {
@@ -46,6 +46,7 @@ class AccountSnapshotTest : public ::testing::Test {
   NodeConfig config_;
   NodeMemory memory_;
   std::optional<DescriptorBudget> descriptors_;
+  KeptMemory kept_ = std::move(KeptMemory::create().value());
   std::optional<ClientTable> clients_;
   std::optional<AccountRegistry> registry_;
 };

@@ -65,8 +65,8 @@ class KeptStateTest : public ::testing::Test {
   std::string root_;
   NodeMemory memory_ = testing::make_memory(testing::memory_only(64 * kMiB));
   DescriptorBudget descriptors_{memory_};
-  ClientTable clients_{memory_, descriptors_};
   KeptMemory kept_memory_ = std::move(KeptMemory::create().value());
+  ClientTable clients_{memory_, descriptors_, kept_memory_};
   KeptText text_{kept_memory_};
   std::unique_ptr<TestRegistries> first_;
   std::unique_ptr<TestRegistries> next_;

@@ -32,7 +32,7 @@ struct RunService {
   RunService(NodeMemory& memory, ClientTable& clients, KeptText* text, ScratchBegin begin,
              const std::string& scratch)
       : registries(memory, clients, text, begin, scratch),
-        unserved(memory, registries.flusher, clients.service()),
+        unserved(memory, registries.flusher, clients.service(), rows),
         audit(
             memory, clients, unserved, [] { return true; },
             [this] { return Audit::Stillness(no_fetches); }),
@@ -56,6 +56,7 @@ struct RunService {
   }
 
   TestRegistries registries;
+  KeptMemory rows = std::move(KeptMemory::create().value());
   UnservedFiles unserved;
   std::shared_mutex no_fetches;
   Audit audit;
@@ -126,8 +127,8 @@ class RunCommandsTest : public ::testing::Test {
   UniqueFd launcher_end_;
   NodeMemory memory_ = testing::make_memory(testing::memory_only(64 * kMiB));
   DescriptorBudget descriptors_{memory_};
-  ClientTable clients_{memory_, descriptors_};
   KeptMemory kept_memory_ = std::move(KeptMemory::create().value());
+  ClientTable clients_{memory_, descriptors_, kept_memory_};
   KeptText text_{kept_memory_};
   std::unique_ptr<RunService> dead_;
   std::unique_ptr<RunService> service_;

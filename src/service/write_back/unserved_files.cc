@@ -26,7 +26,7 @@ UnservedFiles::UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner s
   ledgers_.try_emplace(kOfNode);
 }
 
-void UnservedFiles::adopt() {
+LedgerId UnservedFiles::adopt() {
   const std::lock_guard lock(mutex_);
   std::uint32_t keys = 0;
   for (std::size_t number = 0; number < rows_.size(); ++number) {
@@ -45,6 +45,7 @@ void UnservedFiles::adopt() {
   for (auto& [id, ledger] : ledgers_)
     ledger.is_left = id != kOfNode && ::kill(ledger.holder, 0) != 0 && errno == ESRCH;
   memory_.unserved_board().keys.store(keys, std::memory_order_seq_cst);
+  return ledgers_.rbegin()->first;
 }
 
 UnservedFiles::Row* UnservedFiles::row_of(LedgerId ledger, const ObjectKey& key) {

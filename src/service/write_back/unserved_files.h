@@ -57,8 +57,8 @@ class UnservedFiles final : public HandOver {
   UnservedFiles(const NodeMemory& memory, Flusher& flusher, Owner self, KeptMemory& kept);
 
   // By a successor, once, when all connections of ledgers are known to it: the files that the dead
-  // service had written down.
-  void adopt();
+  // service had written down. Returns the highest number that a ledger has.
+  LedgerId adopt();
 
   // What happened to connections and processes; these do not block. Those that return true have
   // ended a ledger: release_over() is due.
