@@ -92,7 +92,7 @@ cairn_module(service/control
                   service/learning service/capacity service/treatment service/fetching
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
-             DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/plugins service/write_back
-                  service/attachment service/learning service/capacity service/treatment service/fetching
+             DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/plugins
+                  service/write_back service/attachment service/learning service/capacity service/treatment service/fetching
                   service/control
              LIBRARIES spdlog::spdlog_header_only)

@@ -35,6 +35,8 @@ using node::KeptDescriptors;
 using node::KeptMemory;
 using node::LeftControl;
 
+constexpr int kDescriptorsMax = 1024;
+
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(::pipe(ends_.data()), 0); }

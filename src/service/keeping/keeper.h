@@ -10,10 +10,11 @@
 // connection closes, so clients notice nothing but a wait. A service and its successor are forked,
 // never executed: exec(2) would part them from the table.
 //
-//   the service             the keeper
-//   ends by itself          ends with its exit status
-//   is killed               starts a successor; after kDeathsMax deaths within kDeathsNanos it gives up
-//   SIGTERM, SIGINT to the keeper: passed on to the service
+//   the service      the keeper
+//   ends by itself   ends with its exit status
+//   is killed        starts a successor; after deaths_max deaths within within_ns it gives up
+//
+// SIGTERM and SIGINT to the keeper are passed on to the service.
 //
 // If the keeper is killed, the service goes on, and nobody would start another one. If both are
 // killed, their descriptors are closed, and the clients go on alone

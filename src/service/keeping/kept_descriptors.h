@@ -4,10 +4,10 @@
 // what each one is. Where there is none, the descriptor itself has to say (a backing file is known
 // by its identity), or it is closed.
 //
-//   label of a number   service                                    a death then leaves
-//   none                opens the descriptor                       an open one without a label
-//   kind                note(), then uses it                       one that the successor takes over
-//   none                forget(), then closes it                   an open one without a label
+//   label of a number   service                    a death then leaves
+//   none                opens the descriptor       an open one without a label
+//   kind                note(), then uses it       one that the successor takes over
+//   none                forget(), then closes it   an open one without a label
 //
 // Thread safety: any thread; a label is its descriptor's holder's to change. Ownership: the labels
 // lie in kept memory; a KeptFd closes its descriptor.

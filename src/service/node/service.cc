@@ -30,10 +30,9 @@
 #include "service/capacity/placement_engine.h"
 #include "service/control/control_commands.h"
 #include "service/fetching/prefetcher.h"
-#include "service/keeping/inheritance.h"
 #include "service/keeping/keeper.h"
-#include "service/keeping/kept_descriptors.h"
 #include "service/node/client_requests.h"
+#include "service/node/heritage.h"
 #include "service/node/last_drain.h"
 #include "service/node/learners.h"
 #include "service/node/main_loop.h"
@@ -75,24 +74,6 @@ std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
   CAIRN_CHECK(figures.size() == config.tiers.size() + 1);
   return figures;
 }
-
-// What outlives each service, and what this one has from the one before.
-struct Heritage {
-  explicit Heritage(Succession& from)
-      : memory(from.memory), life(*from.life), labels(memory), state(memory) {
-    if (!from.is_successor()) return;
-    left.emplace(labels);
-    control = find_left_control(labels, left->sockets());
-    if (control.listener >= 0) left->give(control.listener);
-    for (const LeftControl::Connection& each : control.connections) left->give(each.socket);
-  }
-  KeptMemory& memory;
-  const KeptLife& life;
-  KeptDescriptors labels;
-  KeptText state;
-  std::optional<Inheritance> left;  // none: it is the first
-  LeftControl control;
-};
 
 class Service {
  public:
@@ -388,6 +369,7 @@ void log_takeover(const Takeover& taken) {
 
 // The next part of a service's life: from its directory and its memory to its end.
 int serve(const NodeConfig& config, Succession& succession) {
+  CAIRN_CHECK(succession.life != nullptr);
   Heritage heritage(succession);
   Inheritance* left = heritage.left ? &*heritage.left : nullptr;
   UniqueFd ready = left != nullptr ? left->take(KeptKind::kLauncher) : UniqueFd(config.ready_fd);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What outlives each service of a node, and what this one has from the one before.
+//
+// Thread safety: the main thread, while the service is composed. Ownership: the memory is the
+// keeper's; descriptors are closed when nobody has taken them.
+#pragma once
+
+#include <optional>
+
+#include "base/check.h"
+#include "service/control/control_server.h"
+#include "service/keeping/inheritance.h"
+#include "service/keeping/keeper.h"
+#include "service/keeping/kept_descriptors.h"
+#include "service/keeping/kept_text.h"
+
+namespace cairn::node {
+
+struct Heritage {
+  // Looks at all descriptors that are open: before this service opens any.
+  explicit Heritage(Succession& from)
+      : memory(from.memory), life(*from.life), labels(memory), state(memory) {
+    CAIRN_CHECK(from.life != nullptr);
+    if (!from.is_successor()) return;
+    left.emplace(labels);
+    control = find_left_control(labels, left->sockets());
+    if (control.listener >= 0) left->give(control.listener);
+    for (const LeftControl::Connection& each : control.connections) left->give(each.socket);
+  }
+  KeptMemory& memory;
+  const KeptLife& life;
+  KeptDescriptors labels;
+  KeptText state;
+  std::optional<Inheritance> left;  // none: it is the first
+  LeftControl control;
+};
+
+}  // namespace cairn::node
