@@ -93,6 +93,6 @@ cairn_module(service/control
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/plugins
-                  service/write_back service/attachment service/learning service/capacity service/treatment service/fetching
-                  service/control
+                  service/write_back service/attachment service/learning service/capacity service/treatment
+                  service/fetching service/control
              LIBRARIES spdlog::spdlog_header_only)
