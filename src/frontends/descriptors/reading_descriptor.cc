@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <atomic>
+
 #include "base/check.h"
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
@@ -25,6 +27,8 @@ ObjectIndex locked_object(int fd) {
   return PosixLocks::is_locked(object) ? object : ObjectIndex::kNone;
 }
 
+constinit std::atomic<bool> has_duplicated{false};
+
 // A descriptor of the object that reads, of whatever record; -1: there is none.
 int reader_of(ObjectIndex object) {
   int reader = -1;
@@ -40,7 +44,10 @@ int reader_of(ObjectIndex object) {
 int open_to_read(int fd) {
   const ObjectIndex locked = locked_object(fd);
   const int reader = locked == ObjectIndex::kNone ? -1 : reader_of(locked);
-  if (reader >= 0) return PrivateDescriptors::make(reader, true);
+  if (reader >= 0) {
+    has_duplicated.store(true, std::memory_order_relaxed);
+    return PrivateDescriptors::make(reader, true);
+  }
   const int low = sys::openat(AT_FDCWD, DescriptorPath(fd).text, O_RDONLY | O_CLOEXEC);
   if (low < 0) return low;
   const int high = locked == ObjectIndex::kNone ? PrivateDescriptors::make(low, true) : -1;
@@ -53,6 +60,8 @@ int open_to_read(int fd) {
   CAIRN_DCHECK(PrivateDescriptors::is_private(low));
   return low;
 }
+
+bool has_duplicate_to_read() { return has_duplicated.load(std::memory_order_relaxed); }
 
 void close_after_reading(int fd) {
   if (PosixLocks::keeps_open(locked_object(fd), fd)) return;

@@ -13,6 +13,9 @@ namespace cairn {
 
 // These are ReadingDescriptors (memory/backing/posix_backing.h). -errno where there is none.
 int open_to_read(int fd);
+// Whether one of them may be a duplicate, which keeps a description of the program's, and the
+// description's locks, alive.
+bool has_duplicate_to_read();
 // Should the file be locked, the descriptor stays open until the locks go.
 void close_after_reading(int fd);
 // An exec keeps the process's locks, but for those on a file of which it closes a descriptor.

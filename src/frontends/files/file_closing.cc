@@ -15,6 +15,7 @@
 #include "frontends/descriptors/open_file_pool.h"
 #include "frontends/descriptors/posix_locks.h"
 #include "frontends/descriptors/private_descriptors.h"
+#include "frontends/descriptors/reading_descriptor.h"
 #include "frontends/files/mappings.h"
 #include "frontends/files/transit_holds.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -40,11 +41,12 @@ void store_if_loadable(Actor& actor, OpenFile& file) {
 }
 
 // Ends the locks of a description that is about to go. Ours is its last descriptor but for one that
-// may be on its way to the service. (Without that one the kernel ends them.) A mapping too keeps a
-// description, and its locks, alive: then the one on its way has to arrive before ours closes.
+// may be on its way to the service, or that reads for another record of a locked file. (Without
+// those the kernel ends them.) A mapping too keeps a description, and its locks, alive: then the
+// one on its way has to arrive before ours closes.
 void drop_own_locks(const Actor& actor, const OpenFile& file) {
   Session& session = Session::instance();
-  if (!session.has_lent_descriptor()) return;
+  if (!session.has_lent_descriptor() && !has_duplicate_to_read()) return;
   if ((file.description->flags.load(std::memory_order_relaxed) & kHasOwnLocks) == 0) return;
   if (Mappings::any() && actor.object(file.object).through.load() != 0) {
     session.await_arrivals();
