@@ -16,7 +16,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <string>
 
 #include "scene.h"
 
@@ -184,16 +183,13 @@ SCENE(a_duplicate_that_fails) {
 // The second one needs the rest of the block, and no descriptor of a locked file is to be closed
 // for that. The first one's lock goes with the first one all the same.
 SCENE(a_file_for_writing_only_beside_a_locked_one) {
-  const std::string rest(200'000, 'r');
-  const int maker = open_file("../beside");
-  say("made", write(maker, rest.data(), rest.size()));
-  close(maker);
-  say("moved", rename("../beside", "f"));
+  make_stored("f");
   const int locked = open_file("f");
+  say("written", pwrite(locked, "first", 5, 1000));
   say("own lock", flock(locked, LOCK_EX | LOCK_NB));
   say("lock", take_lock(locked, F_RDLCK));
   const int writer = open_file("f", O_WRONLY);
-  say("written", pwrite(writer, "part", 4, 150'001));
+  say("written", pwrite(writer, "part", 4, 70'001));
   say("closed", close(locked));
   say("free", flock(writer, LOCK_EX | LOCK_NB));
   say_file("f");
