@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file_pool.h"
@@ -41,12 +42,11 @@ void store_if_loadable(Actor& actor, OpenFile& file) {
 }
 
 // Ends the locks of a description that is about to go. Ours is its last descriptor but for one that
-// may be on its way to the service, or that reads for another record of a locked file. (Without
-// those the kernel ends them.) A mapping too keeps a description, and its locks, alive: then the
-// one on its way has to arrive before ours closes.
+// may be on its way to the service. (Without that one the kernel ends them.) A mapping too keeps a
+// description, and its locks, alive: then the one on its way has to arrive before ours closes.
 void drop_own_locks(const Actor& actor, const OpenFile& file) {
   Session& session = Session::instance();
-  if (!session.has_lent_descriptor() && !has_duplicate_to_read()) return;
+  if (!session.has_lent_descriptor()) return;
   if ((file.description->flags.load(std::memory_order_relaxed) & kHasOwnLocks) == 0) return;
   if (Mappings::any() && actor.object(file.object).through.load() != 0) {
     session.await_arrivals();
@@ -68,6 +68,20 @@ void drop_private(OpenFile& file, int placeholder) {
   file.twin_fd = -1;
 }
 
+// Descriptors that read for other records of a file that was locked may be duplicates: they would
+// keep the description that closes, and its locks, alive. Another description comes in their place,
+// under the same numbers, which other threads may be reading from.
+void renew_readers(ObjectIndex object) {
+  DescriptorTable::for_each([object](int, OpenFile& file) {
+    const int reader = file.object == object ? file.backing->extra_fd() : -1;
+    if (reader < 0) return;
+    const int opened = sys::openat(AT_FDCWD, DescriptorPath(reader).text, O_RDONLY | O_CLOEXEC);
+    if (opened < 0) return;
+    sys::dup3(opened, reader, O_CLOEXEC);
+    sys::close(opened);
+  });
+}
+
 void drop_locks(const OpenFile& file) {
   const ObjectIndex object = file.object;
   PosixLocks::drop(object, file.private_fd());
@@ -75,6 +89,7 @@ void drop_locks(const OpenFile& file) {
     PrivateDescriptors::remove(fd);
     close_tracked(fd);  // a spawn opens files of its child as a program does
   }
+  if (has_duplicate_to_read()) renew_readers(object);
 }
 
 }  // namespace
