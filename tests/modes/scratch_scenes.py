@@ -131,7 +131,7 @@ def scratch_of_a_killed_node_goes():
         file = puppet.call("open", str(node.place / "a"), CREATE)
         puppet.call("pwrite", file, pattern(1), 0)
         service = json.loads(node.cairn("status", "--node", "n", "--json"))["service_pid"]
-        os.kill(service, 9)
+        under_cairn.kill_node(service)
         puppet.kill()
         node.cairn("up", "--name", "n", "--ram", "32M", "--tier", "none", "--buffer", node.directory, "--scratch",
                    "temporary")

@@ -58,10 +58,12 @@ class Place:
                 continue
             try:
                 words = (entry / "cmdline").read_bytes()
+                is_keeper = (entry / "comm").read_text() == "cairn-keeper\n"
                 state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
             except (OSError, IndexError):
                 continue
-            if b"node-service" in words and str(self.root).encode() in words and state not in "ZX":
+            is_of_node = b"node-service" in words and str(self.root).encode() in words
+            if is_of_node and not is_keeper and state not in "ZX":
                 found.append(int(entry.name))
         return found
 

@@ -136,16 +136,18 @@ def parent(pid):
 fd = os.open('a', os.O_RDWR | os.O_CREAT)
 os.write(fd, b'x' * 1000)
 wait, go = os.pipe()
-if os.fork() == 0:
+child = os.fork()
+if child == 0:
     os.close(fd)
     os.read(wait, 1)
     print(*syncfs('.'), flush=True)
     os._exit(0)
 launcher = os.getppid()
-for pid in filter(str.isdigit, os.listdir('/proc')):
-    # The keeper of the node is the launcher's child, and the service is the keeper's.
-    if int(pid) != os.getpid() and launcher in (parent(pid), parent(parent(pid))):
-        os.kill(int(pid), signal.SIGKILL)
+# The keeper of the node is the launcher's child, and the service is the keeper's.
+of_node = [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and int(pid) not in (os.getpid(), child)
+           and launcher in (parent(pid), parent(parent(pid)))]
+for pid in of_node:
+    os.kill(pid, signal.SIGKILL)
 os.write(go, b'.')
 os.wait()
 os.fsync(fd)

@@ -108,6 +108,7 @@ int keep_service(const KeeperLimits& limits, const std::function<int(Succession&
     return kFailed;
   }
   succession->keeper = ::getpid();
+  ::prctl(PR_SET_NAME, "cairn-keeper");
   const KeeperSignals signals;
   Deaths deaths(limits);
   for (;;) {
@@ -120,7 +121,6 @@ int keep_service(const KeeperLimits& limits, const std::function<int(Succession&
       signals.leave_to_service();
       return serve(*succession);
     }
-    ::prctl(PR_SET_NAME, "cairn-keeper");
     const int status = wait_for_end(service, signals);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     KeptLife& life = *succession->life;

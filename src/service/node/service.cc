@@ -90,10 +90,13 @@ class Service {
   Service& operator=(const Service&) = delete;
 
   Status start() {
+    const bool is_told = kept_.has_heritage();
     CAIRN_RETURN_IF_ERROR(take_rules());
     CAIRN_RETURN_IF_ERROR(load_predictor());
-    if (!kept_.has_heritage())
+    if (!is_told) {
       CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
+      kept_.save();
+    }
     if (heritage_.left) adopt_files(*heritage_.left);
     learners_.start_replacement(prefetcher_.get());
     flusher_.start();
@@ -204,9 +207,7 @@ class Service {
       rules.push_back(scratch_rule(directory));
     }
     rules.insert(rules.end(), config_.rules.begin(), config_.rules.end());
-    CAIRN_RETURN_IF_ERROR(rules_.load(rules));
-    kept_.save();
-    return Status::ok();
+    return rules_.load(rules);
   }
 
   std::unique_ptr<Prefetcher> make_prefetcher() {
