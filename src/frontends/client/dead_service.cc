@@ -53,9 +53,8 @@ bool is_gone_with_service(const NodeMemory& memory, const ServiceConnection& con
   const pid_t keeper = memory.service_board().keeper.load();
   const bool is_kept = knows_numbers && keeper > 0 && !has_ended(keeper);
   // Without a connection the number of the service's process has to do.
-  const bool is_over =
-      !is_kept &&
-      (connection.is_lost() ? has_gone(ClientSlot::kOfService) : connection.is_hung_up());
+  const bool is_over = !is_kept && (connection.is_lost() ? has_gone(ClientSlot::kOfService)
+                                                         : connection.is_hung_up());
   if (!is_over || owner.slot() == ClientSlot::kOfService) return is_over;
   return has_gone(owner.slot());
 }

@@ -161,8 +161,8 @@ class ClientTable {
   DescriptorBudget& budget_;
   Owner service_;
   mutable std::mutex mutex_;
-  std::span<KeptSeat> seats_;        // one for each slot
-  std::span<KeptRun> run_counts_;    // in any order
+  std::span<KeptSeat> seats_;      // one for each slot
+  std::span<KeptRun> run_counts_;  // in any order
   std::span<KeptForeign> kept_foreign_;
   std::span<CounterSums> departed_;  // one: of clients that have gone
   std::deque<std::uint16_t> free_slots_;

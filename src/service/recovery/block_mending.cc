@@ -54,8 +54,7 @@ bool seems_sound(const NodeMemory& memory, BucketIndex bucket, SizeClass size_cl
   const std::uint16_t valid = block.valid_pages();
   return static_cast<unsigned>(state) < kBlockStates && state != BlockState::kFree &&
          agrees(state, valid, block.dirty_pages()) && valid >> pages_in(size_class) == 0 &&
-         block.size_class() == size_class && names_block(memory, block) &&
-         is_place(memory, bucket);
+         block.size_class() == size_class && names_block(memory, block) && is_place(memory, bucket);
 }
 
 // The directory has lost the block, or the object has: what is dirty of a file that lives finds its
@@ -67,8 +66,8 @@ bool finds_place_again(Actor& actor, LockedBlock& block) {
     return false;
   const bool is_welcome =
       block.descriptor().dirty_pages() != 0 || actor.object(object).takes_blocks();
-  return is_welcome && memory.directory().publish(block.bucket(), actor.self, actor.owners()) ==
-                           block.bucket();
+  return is_welcome &&
+         memory.directory().publish(block.bucket(), actor.self, actor.owners()) == block.bucket();
 }
 
 std::uint32_t mend_block(Actor& actor, BucketPool& pool, BucketIndex bucket) {

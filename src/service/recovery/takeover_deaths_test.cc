@@ -179,9 +179,9 @@ class TakeoverDeaths : public ::testing::Test {
     Actor actor = actor_of(memory_.owners().current(ClientSlot::kOfService));
     for (const File& file : files_) {
       ASSERT_EQ(sync_object(access_of(actor, file), false, nullptr), 0);
-      ASSERT_EQ(drop_blocks(access_of(actor, file), 0, UINT64_MAX, false,
-                            PlacementReason::kStagedOut),
-                0);
+      ASSERT_EQ(
+          drop_blocks(access_of(actor, file), 0, UINT64_MAX, false, PlacementReason::kStagedOut),
+          0);
       EXPECT_EQ(memory_.objects().at(file.object).blocks.load(), 0U);
       EXPECT_EQ(memory_.objects().at(file.object).dirty_blocks.load(), 0U);
     }

@@ -215,8 +215,7 @@ TEST_F(TakeoverTest, FilesThatItHadOpenedForItselfAreClosed) {
   Actor dead = actor_of(service());
   StoreStatus status;
   ASSERT_EQ(store_status(fd_, &status), 0);
-  for (int count = 0; count < 2; ++count)
-    ASSERT_EQ(open_for_service(dead, *file_, status), index_);
+  for (int count = 0; count < 2; ++count) ASSERT_EQ(open_for_service(dead, *file_, status), index_);
   ASSERT_EQ(open_for_service(dead, *file_, status), index_);
   (void)close_for_service(access_of(dead));
   ASSERT_EQ(object().opens.load(), 3U);
@@ -400,7 +399,8 @@ TEST_F(TakeoverTest, ManyServicesOneAfterTheOther) {
     ASSERT_TRUE(memory_.is_served());
     Actor actor = actor_of(dead);
     Lease::Fresh fresh;
-    (void)actor.leases[0].take(pool(), {SizeClass::k64KiB, 2}, actor.worker(), &fresh)
+    (void)actor.leases[0]
+        .take(pool(), {SizeClass::k64KiB, 2}, actor.worker(), &fresh)
         .leave_locked();
     BlockProbe(block(0)).lock_as(dead);
     ASSERT_TRUE(object().append_lock.try_lock(dead));
