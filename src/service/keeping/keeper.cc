@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <deque>
@@ -26,6 +27,19 @@ constexpr int kOfSignals = 128;
 // needs to know, because there is one thread.
 pid_t fork_with_descriptors() {
   return static_cast<pid_t>(::syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0));
+}
+
+// The machine may be short of memory, which is what services are killed for: a successor is worth a
+// wait, because what is dirty has nobody else.
+pid_t fork_patiently(bool is_successor) {
+  constexpr int kTriesMax = 300;
+  constexpr timespec kPause{0, 100'000'000};
+  pid_t service = fork_with_descriptors();
+  for (int tries = 1; service < 0 && is_successor && tries < kTriesMax; ++tries) {
+    ::nanosleep(&kPause, nullptr);
+    service = fork_with_descriptors();
+  }
+  return service;
 }
 
 // Into the node's log, which is standard error.
@@ -112,7 +126,7 @@ int keep_service(const KeeperLimits& limits, const std::function<int(Succession&
   const KeeperSignals signals;
   Deaths deaths(limits);
   for (;;) {
-    const pid_t service = fork_with_descriptors();
+    const pid_t service = fork_patiently(succession->is_successor());
     if (service < 0) {
       (void)::fprintf(stderr, "cairn: no process for the node's service: %s\n", ::strerror(errno));
       return kFailed;
