@@ -108,7 +108,7 @@ class RequestRing {
   };
 
   RequestRing() = default;
-  // The answers are given by the owner of `service_slot`, whoever that is at the time.
+  // The present owner of `service_slot` gives the answers; a successor has the slot, too.
   RequestRing(Table* table, std::uint32_t slots, std::uint16_t service_slot)
       : table_(table), slots_(slots), service_slot_(service_slot) {
     CAIRN_CHECK(slots != 0 && slots <= kSlotsMax);

@@ -84,7 +84,8 @@ class NodeMemory {
   OwnerTable& owners() { return catalog_.owners(); }
   // False when the service is dead and none has followed it.
   bool is_served() const { return owners().has_owner(ClientSlot::kOfService); }
-  // For who has waited in vain for the service: finds out whether it is dead for good.
+  // A waiter that the service has not answered calls this: it finds out whether the service is dead
+  // for good.
   void look_after_service() const { owners().look_after_last(ClientSlot::kOfService); }
   ObjectTable& objects() const { return catalog_.objects(); }
   OwnedLock& extend_lock(ObjectIndex object) const { return boards_.extend_locks->of(object); }

@@ -16,8 +16,8 @@ constexpr unsigned kRounds = 300;
 // What one finds may have hidden something from it.
 constexpr int kServicesMax = 4;
 
-// Where the words lie: all tables but those of the generations and slots, which say who is alive,
-// and the identity, which a takeover looks at first.
+// The tables that the test writes into: all but the generations and slots, which name the living,
+// and the identity, which a takeover checks first.
 constexpr Table kTables[] = {
     Table::kService,     Table::kUnserved,     Table::kStamps,         Table::kPlacement,
     Table::kDevices,     Table::kFlusher,      Table::kOrganizer,      Table::kEvents,
