@@ -71,8 +71,8 @@ enum ObjectMark : std::uint8_t {
   kMarkKeptForSync = 1u << 3,
   // line 2 of the record has something in it; a record without the mark has zeros there
   kMarkKnownElsewhere = 1u << 4,
-  // the holder of the object's lock sets size and times in the store; after its death they are still
-  // to be set
+  // the holder of the object's lock sets size and times in the store; after its death they are
+  // still to be set
   kMarkBeingSettled = 1u << 5,
 };
 
