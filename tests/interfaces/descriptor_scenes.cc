@@ -148,6 +148,23 @@ SCENE(a_mapping_keeps_a_lock) {
   }
 }
 
+// Flags and lock come after the mapping: the lock still is the mapped description's.
+SCENE(a_mapping_keeps_a_lock_that_is_newer) {
+  for (const int flags : {O_APPEND, O_DIRECT, O_APPEND | O_DIRECT}) {
+    const int fd = open_file("f", O_RDWR | O_CREAT);
+    say("long enough", ftruncate(fd, 8192));
+    void* memory = mmap(nullptr, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+    say("flags", fcntl(fd, F_SETFL, flags));
+    say("lock", flock(fd, LOCK_SH | LOCK_NB));
+    close(fd);
+    const int other = open_file("f", O_RDWR);
+    say("beside the mapping", flock(other, LOCK_EX | LOCK_NB));
+    munmap(memory, 8192);
+    say("after it", flock(other, LOCK_EX | LOCK_NB));
+    close(other);
+  }
+}
+
 // Another description of the file that may write would break the lease, or be in its way.
 SCENE(leases_for_writing_and_appending) {
   const int fd = open_file("f");

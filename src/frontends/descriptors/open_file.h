@@ -45,6 +45,8 @@ struct OpenFile {
   // The service's ledger keeps the file in through mode for as long as a process may have it from
   // this one (unheld_files.h).
   bool is_kept_through = false;
+  // The program has mapped the file by it: the mapping keeps the description of shared_fd() alive.
+  bool is_mapped = false;
   BucketHint hint;
   PosixBacking* backing = nullptr;  // points to `backing_storage`
   // Close, fork and exec need these.

@@ -12,10 +12,11 @@
 namespace cairn {
 namespace {
 
-// Whether somebody else has the description, or works on it past the buffers.
+// Whether somebody else has the description, or works on it past the buffers. A mapping has it too:
+// locks that went to another description would not last as long as the mapping.
 bool is_shared(const OpenFile& file) {
   constexpr std::uint32_t kUsed = kOffsetInKernel | kHasOwnLocks;
-  return file.description->references.load(std::memory_order_acquire) != 1 ||
+  return file.is_mapped || file.description->references.load(std::memory_order_acquire) != 1 ||
          (file.description->flags.load(std::memory_order_acquire) & kUsed) != 0;
 }
 

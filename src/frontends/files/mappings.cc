@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/system_call.h"
+#include "frontends/descriptors/twin_descriptor.h"
 #include "frontends/files/inherited_through.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -172,8 +173,12 @@ void* Mappings::map_file(OpenFile& file, Request request) {
   HoldIndex hold = HoldIndex::kNone;
   if (const int error = prepare(file, &hold); error < 0)
     return reinterpret_cast<void*>(static_cast<std::intptr_t>(error));
-  // A mapping keeps the description alive, and the locks that belong to it.
-  request.fd = file.shared_fd();
+  {
+    // A mapping keeps the description alive, and the locks that belong to it.
+    const TwinGuard guard;
+    file.is_mapped = true;
+    request.fd = file.shared_fd();
+  }
   if (hold == HoldIndex::kNone) return map(request);
   LocalGuard guard(pieces_lock());
   void* result = call_kernel(request);
