@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kPlainLineSeconds = 5;
 constexpr unsigned kBarCells = 20;
+// From then on the store is said to hang.
+constexpr double kIdleSeconds = 4;
 
 std::string remaining_text(const DrainProgress& progress) {
   std::string text =
@@ -25,6 +27,8 @@ std::string remaining_text(const DrainProgress& progress) {
   if (progress.rate_bytes_per_second >= 1) {
     text +=
         fmt::format(", {}/s", format_size(static_cast<uint64_t>(progress.rate_bytes_per_second)));
+  } else if (progress.idle_seconds >= kIdleSeconds) {
+    text += ", no answer from the backing store for " + format_duration(progress.idle_seconds);
   }
   return text;
 }
@@ -36,6 +40,7 @@ DrainProgress DrainProgress::from_json(const Json& progress) {
   result.remaining_bytes = unsigned_field(progress, "remaining_bytes");
   result.remaining_files = unsigned_field(progress, "remaining_files");
   result.rate_bytes_per_second = number_field(progress, "rate_bytes_per_second");
+  result.idle_seconds = number_field(progress, "idle_seconds");
   result.file = printable(text_field(progress, "file"));
   return result;
 }

@@ -19,6 +19,7 @@ struct DrainProgress {
   uint64_t remaining_bytes = 0;
   uint64_t remaining_files = 0;
   double rate_bytes_per_second = 0;
+  double idle_seconds = 0;  // for so long nothing was stored
   std::string file;
 
   static DrainProgress from_json(const Json& progress);

@@ -17,6 +17,7 @@ DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
                       {"remaining_bytes", progress.remaining_bytes},
                       {"remaining_files", progress.remaining_files},
                       {"rate_bytes_per_second", progress.rate_bytes_per_second},
+                      {"idle_seconds", progress.idle_seconds},
                       {"file", progress.file}}) &&
            !peer.is_gone();
   };

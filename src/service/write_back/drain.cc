@@ -110,6 +110,8 @@ class Drain {
     progress.remaining_files = left_.size();
     progress.rate_bytes_per_second = static_cast<std::uint64_t>(
         static_cast<double>(stored) * 1e9 / static_cast<double>(now - reported_));
+    if (bytes_ != reported_bytes_) moved_ = now;
+    progress.idle_seconds = static_cast<double>(now - moved_) / 1e9;
     progress.file = flusher_.current_path();
     reported_ = now;
     reported_bytes_ = bytes_;
@@ -126,6 +128,7 @@ class Drain {
   std::uint64_t bytes_ = 0;
   const std::int64_t began_ = monotonic_ns();
   std::int64_t reported_ = began_;
+  std::int64_t moved_ = began_;  // at that report fewer bytes were left, or more, than before
   std::uint64_t reported_bytes_ = memory_.flusher_board().dirty_bytes.load();
 };
 

@@ -22,6 +22,7 @@ struct DrainProgress {
   std::uint64_t remaining_bytes = 0;
   std::uint64_t remaining_files = 0;
   std::uint64_t rate_bytes_per_second = 0;
+  double idle_seconds = 0;  // for so long nothing was stored
   std::string file;
 };
 

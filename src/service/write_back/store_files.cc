@@ -51,6 +51,16 @@ UniqueFd with_own_description(UniqueFd fd) {
   return own ? std::move(own) : std::move(fd);
 }
 
+bool renew_descriptor(const StoreFile& file, const ObjectKey& key) {
+  const int number = file.fd.get();
+  const UniqueFd opened(
+      ::open(path_of_descriptor(number).c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  StoreStatus found;
+  if (!opened || store_status(opened.get(), &found) != 0 || found.key != key) return false;
+  // Threads that are storing through the number do not notice.
+  return ::dup3(opened.get(), number, O_CLOEXEC) == number;
+}
+
 std::string path_of_descriptor(int fd) {
   char link[40];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);

@@ -138,6 +138,11 @@ class StoreFiles {
 // The same file through a description of our own, for writing: locks of the one that a client lent
 // do not live on here. `fd` itself where the file's mode forbids that.
 UniqueFd with_own_description(UniqueFd fd);
+// After an error that a new descriptor might not meet (a server that has forgotten this one, a file
+// system that was gone and is back): opens the file by its name again, under the same number.
+// Returns whether the name leads to that very file; else nothing has changed. May wait for the
+// store.
+bool renew_descriptor(const StoreFile& file, const ObjectKey& key);
 // The path that the kernel knows for `fd`; the text for people, "(deleted)" included.
 std::string path_of_descriptor(int fd);
 // The same for a descriptor of another process; empty when that has none.

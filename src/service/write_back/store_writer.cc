@@ -79,6 +79,13 @@ void StoreWriter::drop(const StoreFilePtr& file) {
     (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
 }
 
+void StoreWriter::renew_if_forgotten(const StoreFile& file) const {
+  const int error = file.error.load();
+  if (error != ESTALE && error != ENOTCONN && error != ENODEV && error != EIO) return;
+  if (renew_descriptor(file, memory_.objects().at(file.object).key()))
+    log_("opened " + path_of_descriptor(file.fd.get()) + " again after: " + std::strerror(error));
+}
+
 // Such a file stays in the queue: until the scheduler looked again, every next turn would be
 // another run's, whatever the shares.
 bool StoreWriter::has_much_left(const StoreFile& file) const {
@@ -90,6 +97,7 @@ bool StoreWriter::has_much_left(const StoreFile& file) const {
 std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   CAIRN_CHECK(file->queued.load());
   if (discard_if_gone(actor, *file)) return 0;
+  renew_if_forgotten(*file);
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
   object.mark(kMarkBeingFlushed, true);
@@ -201,6 +209,7 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     file = files_.find(index);
   }
   if (file == nullptr) return needs_store(object) ? -EIO : 0;
+  renew_if_forgotten(*file);
   Actor actor = make_actor(0);
   // Before the flush: what another thread stores meanwhile is not durable with it.
   const bool was_owed = durable && file->sync_owed.exchange(false);

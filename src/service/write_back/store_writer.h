@@ -72,6 +72,8 @@ class StoreWriter {
   FlushResult flush_and_send(Actor& actor, StoreFile& file, FlushRequest request);
   // 0 or -errno: what was stored before is then dirty again.
   int send(Actor& actor, StoreFile& file);
+  // The last error was one of those after which the file may have to be opened again.
+  void renew_if_forgotten(const StoreFile& file) const;
   void note_failure(StoreFile& file, Object& object, int error);
   void note_success(StoreFile& file, Object& object);
 

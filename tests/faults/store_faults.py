@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of written data when the store misbehaves or somebody outside touches the files.
+
+    store_faults.py --store PROGRAM [SCENE ...]
+
+The scenes have the names of the rows of the table "The store, row by row" in docs/semantics.md. PROGRAM is the
+file system of faulty_store.c, which obeys a file of rules. Where FUSE may not be mounted the test is skipped.
+"""
+
+import argparse
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import under_cairn  # noqa: E402
+
+EXIT_NOT_STORED = 74
+SIZE = 3 << 20
+
+
+class Failure(Exception):
+    pass
+
+
+def need(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def wait_until(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        need(time.monotonic() < end, f"{what}: not within {seconds} s")
+        time.sleep(0.02)
+
+
+def pattern():
+    return bytes((i * 7 + i // 253) & 0xFF for i in range(4096)) * (SIZE // 4096)
+
+
+class FaultyStore:
+    """A mounted faulty_store; `behind` is the directory that it shows."""
+
+    def __init__(self, work, program):
+        self.rules = work / "rules"
+        self.behind, self.path = work / "behind", work / "store"
+        self.behind.mkdir()
+        self.path.mkdir()
+        self.server = subprocess.Popen([program, self.rules, self.behind, self.path], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_until(lambda: self.is_mounted() or self.server.poll() is not None, "the store is mounted")
+
+    def is_mounted(self):
+        return os.path.ismount(self.path)
+
+    def obey(self, *lines):
+        """Atomically, so that no operation reads half of the rules."""
+        fresh = self.rules.with_suffix(".new")
+        fresh.write_text("".join(line + "\n" for line in lines))
+        fresh.rename(self.rules)
+
+    def close(self):
+        self.obey()
+        subprocess.run(["umount", "-l", self.path], check=False, capture_output=True)
+        self.server.terminate()
+        self.server.wait(20)
+
+
+def start_run(work, store, program, options=()):
+    """`cairn run` of a Python program in the store, its standard error in a file."""
+    script = work / "program.py"
+    script.write_text("import errno, os, sys, time\n"
+                      "block = bytes((i * 7 + i // 253) & 0xFF for i in range(4096))\n"
+                      f"def write(fd): [os.write(fd, block) for _ in range({SIZE} // 4096)]\n"
+                      "def told(call, *arguments):\n"
+                      "    try: call(*arguments); return 'ok'\n"
+                      "    except OSError as error: return errno.errorcode[error.errno]\n"
+                      "def wait_for(name):\n"
+                      f"    while not os.path.exists({str(work)!r} + '/' + name): time.sleep(0.02)\n"
+                      + textwrap.dedent(program))
+    command = under_cairn.cairn_command([sys.executable, script], store, options=options)
+    # Retries soon, so that the scenes are quick; in other respects as it comes.
+    configuration = work / "cairn.yaml"
+    configuration.write_text("flush: {retry_ms: 200}\n")
+    command[2:2] = ["--config", str(configuration)]
+    with open(work / "errors", "wb") as errors, open(work / "output", "wb") as output:
+        return subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdin=subprocess.DEVNULL,
+                                stdout=output, stderr=errors, start_new_session=True)
+
+
+def messages(work):
+    return (work / "errors").read_text(errors="replace")
+
+
+def output(work):
+    return (work / "output").read_text(errors="replace").split()
+
+
+def ask(*words, timeout=60):
+    return under_cairn.execute([under_cairn.CAIRN, *words], "/", timeout)
+
+
+def kept_node(work):
+    match = re.search(r"cairn drain --node (\S+)", messages(work))
+    need(match, f"no `cairn drain --node NAME` in the messages:\n{messages(work)[-1500:]}")
+    return match.group(1)
+
+
+def need_status(run, expected, work):
+    status = run.wait(120)
+    need(status == expected, f"exit status {status}, not {expected}: {output(work)} {messages(work)[-1500:]}")
+
+
+def finish_later(work, file):
+    """The command that the message names stores what was left."""
+    node = kept_node(work)
+    drained = ask("drain", "--node", node)
+    need(drained.status == 0, f"drain after the repair: {drained} {drained.errors[-800:]}")
+    need(file.read_bytes() == pattern(), "what is stored differs")
+
+
+# ---- the store hangs ---------------------------------------------------------------------------------------
+
+
+def run_into_a_hang(work, store):
+    """A program that has closed its file, and ends when the store hangs."""
+    run = start_run(work, store.path, f"""
+        fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd); os.close(fd)
+        open({str(work / 'written')!r}, 'w').close()
+        wait_for('hangs')
+        """, options=["--trigger", "on-exit"])
+    wait_until((work / "written").exists, "the program has written")
+    store.obey("write hang")
+    (work / "hangs").touch()
+    return run
+
+
+def scene_the_store_hangs(work, store):
+    """The program ends, the run waits and says for what, the node answers meanwhile; then everything is stored."""
+    run = run_into_a_hang(work, store)
+    wait_until(lambda: "no answer from the backing store" in messages(work), "the run says that the store hangs")
+    answer = ask("status", "--node", f"run-{run.pid}", "--json", timeout=20)
+    need(answer.status == 0, f"cairn status beside the hang: {answer} {answer.errors}")
+    store.obey()
+    need_status(run, 0, work)
+    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
+
+
+def scene_the_store_hangs_and_the_user_interrupts(work, store):
+    """The second signal ends the run: 74, the file and the command are named, and the node ends when it can."""
+    run = run_into_a_hang(work, store)
+    time.sleep(0.3)
+    run.send_signal(signal.SIGTERM)
+    wait_until(lambda: "interrupt again" in messages(work) or run.poll() is not None, "the run answers the signal")
+    run.send_signal(signal.SIGTERM)
+    need_status(run, EXIT_NOT_STORED, work)
+    need("store/f:" in messages(work), f"the file is not named: {messages(work)}")
+    store.obey()
+    finish_later(work, store.behind / "f")
+
+
+# ---- the store answers with an error -----------------------------------------------------------------------
+
+
+def errors_reach_the_program(work, store, number):
+    """fsync and close say it, the run ends with 74 and names it, `cairn status` names it, and a drain ends it."""
+    name = errno.errorcode[number]
+    store.obey(f"write {number}")
+    run = start_run(work, store.path, """
+        fd = os.open('f', os.O_RDWR | os.O_CREAT); write(fd)
+        print(told(os.fsync, fd), os.pread(fd, 4096, 4096) == block, told(os.close, fd))
+        """)
+    need_status(run, EXIT_NOT_STORED, work)
+    need(output(work) == [name, "True", name], f"the program was told {output(work)}")
+    need(os.strerror(number) in messages(work), f"the reason is not named: {messages(work)}")
+    node = kept_node(work)
+    report = json.loads(ask("status", "--node", node, "--json").output)
+    unstored = report.get("status", report)["unstored"]
+    need([entry["errno"] for entry in unstored] == [number], f"cairn status lists {unstored}")
+    failed = ask("drain", "--node", node)
+    need(failed.status == EXIT_NOT_STORED, f"drain of a store that still fails: {failed}")
+    store.obey()
+    finish_later(work, store.behind / "f")
+
+
+def scene_the_store_fails(work, store):
+    errors_reach_the_program(work, store, errno.EIO)
+
+
+def scene_the_store_is_full(work, store):
+    errors_reach_the_program(work, store, errno.ENOSPC)
+
+
+def scene_the_store_is_over_quota(work, store):
+    errors_reach_the_program(work, store, errno.EDQUOT)
+
+
+def scene_the_store_is_read_only(work, store):
+    errors_reach_the_program(work, store, errno.EROFS)
+
+
+def scene_the_store_has_forgotten_everything(work, store):
+    errors_reach_the_program(work, store, errno.ESTALE)
+
+
+def scene_the_store_takes_half(work, store):
+    """Short writes are nobody's error."""
+    store.obey("write short")
+    run = start_run(work, store.path, "fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd); os.fsync(fd)")
+    need_status(run, 0, work)
+    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
+
+
+def scene_the_store_is_flushed_with_an_error(work, store):
+    """What fsync could not make durable is stored again by the next one."""
+    store.obey("fsync 5")
+    run = start_run(work, store.path, f"""
+        fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd)
+        print(told(os.fsync, fd))
+        open({str(work / 'told')!r}, 'w').close()
+        wait_for('repaired')
+        print(told(os.fsync, fd))
+        """)
+    wait_until((work / "told").exists, "the program was told")
+    (store.behind / "f").write_bytes(b"lost by the device")
+    store.obey()
+    (work / "repaired").touch()
+    need_status(run, 0, work)
+    need(output(work) == ["EIO", "ok"], f"the program was told {output(work)}")
+    need((store.behind / "f").read_bytes() == pattern(), "it was not written again")
+
+
+def scene_the_store_comes_back(work, store):
+    """After a restart the server does not know the descriptors of before (ESTALE): the node opens the file anew."""
+    run = start_run(work, store.path, f"""
+        fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd)
+        open({str(work / 'written')!r}, 'w').close()
+        wait_for('restarted')
+        """, options=["--trigger", "on-exit"])
+    wait_until((work / "written").exists, "the program has written")
+    store.obey("write stale", "fsync stale", "utimens stale", "truncate stale", "fallocate stale")
+    (work / "restarted").touch()
+    need_status(run, 0, work)
+    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
+
+
+def scene_a_drain_while_the_store_hangs(work, store):
+    """`cairn drain --timeout` ends in time, says what is not stored, and the node keeps it."""
+    store.obey("write hang")
+    node = f"faults-{os.getpid()}"
+    started = ask("up", "--name", node, "--ram", "64M", timeout=60)
+    need(started.status == 0, f"cairn up: {started} {started.errors}")
+    try:
+        script = work / "write.py"
+        script.write_text(f"open('f', 'wb').write({pattern()[:4096]!r} * {SIZE // 4096})")
+        run = subprocess.Popen([str(under_cairn.CAIRN), "run", "--no-report", "--node", node, "--buffer",
+                                str(store.path), "--", sys.executable, str(script)], cwd=store.path,
+                               env=under_cairn.clean_environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(2)
+        began = time.monotonic()
+        drain = ask("drain", "--node", node, "--timeout", "2", timeout=60)
+        need(drain.status == EXIT_NOT_STORED, f"cairn drain beside a hang: {drain} {drain.output} {drain.errors}")
+        need(time.monotonic() - began < 30, "cairn drain waited for the store")
+        need("store/f" in drain.errors, f"the file is not named: {drain.errors}")
+        store.obey()
+        need(run.wait(60) == 0, "the run did not end well after the repair")
+    finally:
+        store.obey()
+        ended = ask("down", "--name", node, timeout=60)
+    need(ended.status == 0, f"cairn down: {ended} {ended.errors}")
+    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
+
+
+# ---- somebody outside --------------------------------------------------------------------------------------
+
+
+def outside(work, store, act, more="", status=0):
+    """Writes a file that is stored at the end of the run, with `act(file)` in between."""
+    run = start_run(work, store.path, f"""
+        fd = os.open('f', os.O_RDWR | os.O_CREAT, 0o644); write(fd)
+        open({str(work / 'written')!r}, 'w').close()
+        wait_for('acted')
+        print(os.pread(fd, 4096, 8192) == block, os.fstat(fd).st_size == {SIZE})
+        {more}
+        """, options=["--trigger", "on-exit"])
+    wait_until((work / "written").exists, "the program has written")
+    act(store.path / "f")
+    (work / "acted").touch()
+    need_status(run, status, work)
+    need(output(work)[:2] == ["True", "True"], f"the program saw {output(work)}")
+
+
+def scene_a_dirty_file_is_deleted(work, store):
+    """As natively: who has it open reads and writes on, and it is gone with the last of them."""
+    outside(work, store, lambda file: file.unlink(), "print(told(os.fsync, fd), told(os.close, fd))")
+    need(output(work)[2:] == ["ok", "ok"], f"the program was told {output(work)}")
+    need(not (store.path / "f").exists(), "the file is back")
+
+
+def scene_a_dirty_file_is_replaced(work, store):
+    """The new file of the name is another one, and stays as it is."""
+
+    def replace(file):
+        file.with_name("g").write_bytes(b"of somebody else")
+        file.with_name("g").rename(file)
+
+    outside(work, store, replace)
+    need((store.path / "f").read_bytes() == b"of somebody else", "the new file was overwritten")
+
+
+def scene_a_dirty_file_is_truncated(work, store):
+    """What the program wrote is newer than the cut that it does not know of."""
+    outside(work, store, lambda file: os.truncate(file, 10))
+    need((store.path / "f").read_bytes() == pattern(), "what is stored differs")
+
+
+def scene_a_dirty_file_loses_its_permissions(work, store):
+    """They are asked for at an open, as natively; who has it open goes on."""
+    outside(work, store, lambda file: file.chmod(0))
+    need((store.path / "f").stat().st_mode & 0o777 == 0, "the permissions are back")
+    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", required=True)
+    parser.add_argument("scenes", nargs="*")
+    options = parser.parse_args()
+    if not under_cairn.have_cairn():
+        print(f"skipped: {under_cairn.CAIRN} is not built")
+        return under_cairn.SKIPPED
+    known = {name.removeprefix("scene_"): scene for name, scene in globals().items() if name.startswith("scene_")}
+    failed = []
+    for name in options.scenes or known:
+        work = under_cairn.work_directory(f"faults-{name}")
+        store = FaultyStore(work, options.store)
+        if not store.is_mounted():
+            print(f"skipped: FUSE cannot be mounted here: {store.server.stderr.read().decode().strip()}")
+            under_cairn.remove(work)
+            return under_cairn.SKIPPED
+        began = time.monotonic()
+        try:
+            known[name](work, store)
+            print(f"passed {name} ({time.monotonic() - began:.1f} s)", flush=True)
+            store.close()
+            under_cairn.remove(work)
+        except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as problem:
+            print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
+            store.close()
+            failed.append(name)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
