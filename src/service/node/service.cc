@@ -392,8 +392,7 @@ int serve(const NodeConfig& config, Succession& succession) {
     return fail(ready.get(), status);
   };
   EndSignals signals(watch_signals(), succession.keeper);
-  if (signals.descriptor() < 0)
-    return give_up(Status::from_errno(errno, "cannot watch signals"));
+  if (signals.descriptor() < 0) return give_up(Status::from_errno(errno, "cannot watch signals"));
   ::umask(077);
   auto directory = left != nullptr ? NodeDirectory::adopt(config.node_directory, config.name,
                                                           left->take(KeptKind::kNodeLock))
