@@ -182,7 +182,8 @@ std::string read_ready_line(int descriptor) {
     if (size <= 0) break;
     text.append(buffer.data(), static_cast<size_t>(size));
   }
-  return text;
+  // The successor of a service that has died at this point says the same again.
+  return text.substr(0, text.find('\n') + 1);
 }
 
 // For a service that is not a child of this process. A container whose first process reaps nobody

@@ -103,6 +103,29 @@ DATABASE = """
     """
 
 
+# More threads ask for their data to be stored than the node's memory has places for questions: the others ask over
+# connections of their own.
+QUESTIONS = textwrap.dedent("""
+    import os, sys, threading, time
+    until, failed = time.monotonic() + float(sys.argv[1]), []
+    def ask(number):
+        writer = os.open(f'q{number}', os.O_RDWR | os.O_CREAT, 0o644)
+        reader = os.open(f'q{number}', os.O_RDONLY)
+        asked = 0
+        while time.monotonic() < until:
+            os.pwrite(writer, b'%06d' % asked * 100, 0)
+            try:
+                os.fsync(reader)
+            except OSError as error:
+                failed.append(f'{number}: question {asked}: {error}')
+            asked += 1
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    print(failed)
+    """)
+
+
 class Killer(threading.Thread):
     """Kills the service of the only node below `run_root` at random instants, each service once."""
 
@@ -164,17 +187,19 @@ class Stage:
             killer.join()
         return program.returncode, out, err, killer.kills
 
-    def compare(self, command):
+    def compare(self, command, are_files_alike=True):
         native = subprocess.run(command, cwd=self.work / "native", env=under_cairn.clean_environment(), text=True,
                                 capture_output=True, stdin=subprocess.DEVNULL, check=False)
         status, out, err, deaths = self.run(command)
         said = f"{deaths} deaths: status {status}: {err[-1500:]}; {self.work}"
         expected = (native.returncode, native.stdout)
         assert (status, out) == expected, f"{out[-600:]!r} is not {native.stdout[-600:]!r}; {said}"
+        assert deaths, f"the service was never killed; {said}"
+        if not are_files_alike:
+            return deaths
         compare = ["diff", "-r", "--no-dereference", "--exclude=.git", "native", "cairn"]
         differences = subprocess.run(compare, cwd=self.work, text=True, capture_output=True, check=False).stdout
         assert not differences, f"{differences[:600]}; {said}"
-        assert deaths, f"the service was never killed; {said}"
         return deaths
 
     def remove(self):
@@ -210,7 +235,13 @@ def database(stage, _options):
     return stage.compare(["sh", "-c", DATABASE])
 
 
-SCENES = [model, short_processes, unpacking, repository, database]
+def questions(stage, options):
+    capacities = stage.environment["CAIRN_TEST_CAPACITIES"]
+    stage.environment["CAIRN_TEST_CAPACITIES"] = f"{capacities},requests=1"
+    return stage.compare([sys.executable, "-c", QUESTIONS, str(options.seconds / 2)], are_files_alike=False)
+
+
+SCENES = [model, short_processes, unpacking, repository, database, questions]
 NEEDS = {repository: "git", database: "sqlite3"}
 
 

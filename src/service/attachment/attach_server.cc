@@ -302,8 +302,8 @@ void AttachServer::serve_connection(std::uint64_t id) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     Connection& connection = found->second;
-    // A greeting stays in the socket until it is answered, so that no death loses it. What comes
-    // later may be lost, but for descriptors, which are the successor's as well.
+    // A greeting and a question stay in the socket until they are answered, so that no death loses
+    // them. What comes later may be lost, but for descriptors, which are the successor's as well.
     const bool may_greet = !connection.owner && !connection.is_ledger;
     Datagram datagram;
     const Received received = receive_datagram(connection.socket->get(), connection.pid,
@@ -318,12 +318,14 @@ void AttachServer::serve_connection(std::uint64_t id) {
 bool AttachServer::take(std::uint64_t id, Connection& connection, bool is_peeked,
                         Datagram datagram) {
   const SharedFd socket = connection.socket;
-  const bool stays = is_peeked && is_greeting(datagram);
+  const bool is_hello = is_peeked && is_greeting(datagram);
+  const bool stays = is_hello || (is_peeked && is_question(datagram));
   if (is_peeked && !stays) drop_datagram(socket->get());
   const bool goes_on =
       handle(id, connection,
              decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity()));
-  if (stays) drop_datagram(socket->get());
+  // A question is its Asker's from here on.
+  if (is_hello || (stays && connections_.contains(id))) drop_datagram(socket->get());
   return goes_on;
 }
 

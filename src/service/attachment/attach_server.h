@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -74,12 +73,17 @@ class AttachServer {
   void run();
   Status begin(const std::string& socket_path, UniqueFd listener);
   static std::uint64_t connection_token(std::uint64_t id);
-  void adopt_silent(Inheritance& inherited, std::set<pid_t>* silent);
+  // Says in a greeting that nobody has taken off its socket which slot is its own.
+  struct Claimant {
+    pid_t pid = 0;
+    SlotClaim claim;
+  };
+  std::vector<Claimant> adopt_silent(Inheritance& inherited);
   void adopt_ledgers(Inheritance& inherited);
   void adopt_clients(Inheritance& inherited);
   Connection& adopt_connection(std::uint64_t id, InheritedFd inherited, pid_t pid);
-  void settle_seats(const std::set<pid_t>& silent);
-  void settle_seat(const ClientInfo& client, bool is_silent);
+  void settle_seats(const std::vector<Claimant>& claimants);
+  void settle_seat(const ClientInfo& client);
   // A socket that says for a successor what it is, as long as it is open.
   SharedFd labelled(UniqueFd socket, const KeptLabel& label) const;
   void label(const Connection& connection, const KeptLabel& label) const;

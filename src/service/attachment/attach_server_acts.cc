@@ -62,19 +62,19 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreig
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), flush);
+  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), flush);
   return false;
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), sync);
+  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), sync);
   return false;
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), meet);
+  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), meet);
   return false;
 }
 

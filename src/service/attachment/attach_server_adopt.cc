@@ -2,9 +2,11 @@
 // How the attach server of a successor goes on with the clients of the service that died.
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -38,13 +40,12 @@ Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherite
   CAIRN_RETURN_IF_ERROR(begin(socket_path, std::move(listener)));
   for (InheritedFd& each : inherited.take_all(KeptKind::kProcess))
     processes_.adopt(static_cast<pid_t>(each.label.number), std::move(each.fd));
-  std::set<pid_t> silent;
   // First, because their numbers are taken.
   adopt_ledgers(inherited);
   next_connection_ = std::max(next_connection_, unserved_.adopt() + 1);
-  adopt_silent(inherited, &silent);
+  const std::vector<Claimant> claimants = adopt_silent(inherited);
   adopt_clients(inherited);
-  settle_seats(silent);
+  settle_seats(claimants);
   for (const ForeignProgram& program : clients_.foreign_running()) {
     if (!processes_.notice_end_of(program.pid, clients_.descriptors().take_one()))
       clients_.end_foreign(program.pid);
@@ -54,15 +55,23 @@ Status AttachServer::adopt(const std::string& socket_path, Inheritance& inherite
   return Status::ok();
 }
 
-// Nobody had greeted on them, as far as the labels say.
-void AttachServer::adopt_silent(Inheritance& inherited, std::set<pid_t>* silent) {
+// Nobody had greeted on them, as far as the labels say. Returns who claims a slot on one of them.
+std::vector<AttachServer::Claimant> AttachServer::adopt_silent(Inheritance& inherited) {
+  std::vector<Claimant> claimants;
   for (UniqueFd& socket : inherited.take_connections(socket_path_)) {
     Peer peer;
-    if (!peer_of(socket.get(), &peer)) continue;
-    silent->insert(peer.pid);
+    if (!peer_of(socket.get(), &peer) || peer.uid != ::geteuid() || peer.pid <= 0) continue;
+    Datagram datagram;
+    if (receive_datagram(socket.get(), peer.pid, Look::kPeek, &datagram) == Received::kDatagram) {
+      const ClientMessage said =
+          decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity());
+      const auto* hello = std::get_if<message::Hello>(&said);
+      if (hello != nullptr && hello->claim) claimants.push_back({peer.pid, hello->claim});
+    }
     (void)adopt_connection(next_connection_, InheritedFd{std::move(socket), {}}, peer.pid);
     silent_.push_back(next_connection_++);
   }
+  return claimants;
 }
 
 // A connection's number is its ledger's.
@@ -108,29 +117,27 @@ AttachServer::Connection& AttachServer::adopt_connection(std::uint64_t id, Inher
   return connections_.emplace(id, std::move(connection)).first->second;
 }
 
-void AttachServer::settle_seats(const std::set<pid_t>& silent) {
-  for (const ClientInfo& client : clients_.active())
-    settle_seat(client, silent.contains(client.pid));
+void AttachServer::settle_seats(const std::vector<Claimant>& claimants) {
+  for (const ClientInfo& client : clients_.active()) {
+    const bool claims_again = std::any_of(claimants.begin(), claimants.end(), [&](auto& each) {
+      return each.pid == client.pid && clients_.seat_of(client, each.claim);
+    });
+    // Its greeting is read once more, and answered as before.
+    if (!claims_again) settle_seat(client);
+  }
   for (const ClientTable::Departed& departed : clients_.departed())
     processes_.adopt_departed(departed);
 }
 
-// A seat without a connection: its greeting is in a socket still, which no label says yet, or its
-// process has closed the connection and lives on, or dies.
-void AttachServer::settle_seat(const ClientInfo& client, bool is_silent) {
+// A seat without a connection: its process has closed that and lives on, has executed another
+// image, which greets next, or has never heard of its seat, and greets again.
+void AttachServer::settle_seat(const ClientInfo& client) {
   const Owner owner = memory_.owners().current(client.slot);
   const bool is_connected =
       std::any_of(connections_.begin(), connections_.end(),
                   [owner](const auto& each) { return each.second.owner == owner; });
-  if (is_connected || !is_silent) {
-    processes_.adopt_attached(client.pid, owner);
-    if (!is_connected) processes_.disconnected(client.pid, owner);
-    return;
-  }
-  // One that has taken its slot itself is at work in it, and greets again. The other has never
-  // heard of its slot.
-  if (memory_.slot(client.slot).offer.has_taker()) return;
-  (void)clients_.declare_dead(client.slot, Departure::kDied);
+  processes_.adopt_attached(client.pid, owner);
+  if (!is_connected) processes_.disconnected(client.pid, owner);
 }
 
 }  // namespace cairn::node

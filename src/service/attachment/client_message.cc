@@ -122,6 +122,13 @@ std::size_t descriptors_of(Type type) {
   return type == Type::kObjectDescriptor || type == Type::kKeepThrough ? 1 : 0;
 }
 
+std::optional<Type> type_of(const Datagram& datagram) {
+  protocol::Header header;
+  if (datagram.length < sizeof header) return std::nullopt;
+  std::memcpy(&header, datagram.bytes, sizeof header);
+  return header.type;
+}
+
 }  // namespace
 
 void drop_datagram(int socket) {
@@ -130,11 +137,11 @@ void drop_datagram(int socket) {
   }
 }
 
-bool is_greeting(const Datagram& datagram) {
-  protocol::Header header;
-  if (datagram.length < sizeof header) return false;
-  std::memcpy(&header, datagram.bytes, sizeof header);
-  return header.type == Type::kHello;
+bool is_greeting(const Datagram& datagram) { return type_of(datagram) == Type::kHello; }
+
+bool is_question(const Datagram& datagram) {
+  const std::optional<Type> type = type_of(datagram);
+  return type == Type::kFlush || type == Type::kSync || type == Type::kMeetUnserved;
 }
 
 Received receive_datagram(int socket, pid_t otherwise, Look look, Datagram* datagram) {

@@ -50,6 +50,8 @@ Received receive_datagram(int socket, pid_t otherwise, Look look, Datagram* data
 void drop_datagram(int socket);
 // Whether it is one that takes a slot, by its type alone.
 bool is_greeting(const Datagram& datagram);
+// Whether it is one whose answer ends its connection, by its type alone.
+bool is_question(const Datagram& datagram);
 
 namespace message {
 

@@ -59,6 +59,7 @@ void ClientTable::adopt() {
     const auto index = static_cast<std::uint16_t>(slot);
     if (is_dead && memory_.owners().current(index).bits() == seats_[slot].owner_bits)
       memory_.owners().advance(index);
+    if (!is_dead) publish(index);
     ++busy_;
     ++attaches_;
   }
@@ -155,8 +156,8 @@ std::size_t ClientTable::claims_being_read() const {
 }
 
 std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const SlotClaim& claim) {
-  const std::lock_guard lock(mutex_);
   if (const std::optional<Owner> known = seat_of(client, claim)) return known;
+  const std::lock_guard lock(mutex_);
   if (!offers_.grant(claim)) return std::nullopt;
   budget_.client_has_come();
   // The seat before the end of the offer: after a death between them the slot is taken, not free.
@@ -166,8 +167,8 @@ std::optional<Owner> ClientTable::attach_claimed(const ClientInfo& client, const
   return owner;
 }
 
-// The seat of a greeting that the service before this one had answered when it died.
 std::optional<Owner> ClientTable::seat_of(const ClientInfo& client, const SlotClaim& claim) const {
+  const std::lock_guard lock(mutex_);
   if (claim.slot <= kServiceSlot || claim.slot >= seats_.size()) return std::nullopt;
   const KeptSeat& seat = seats_[claim.slot];
   const auto index = static_cast<std::uint16_t>(claim.slot);
@@ -220,8 +221,20 @@ std::optional<Owner> ClientTable::attach(const ClientInfo& client, protocol::Uns
   return std::nullopt;
 }
 
-Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
+// What the seat says, in the slot that everybody sees.
+void ClientTable::publish(std::uint16_t index) {
   ClientSlot& slot = memory_.slot(index);
+  const KeptSeat& seat = seats_[index];
+  slot.pid.store(seat.pid, std::memory_order_relaxed);
+  slot.run.store(seat.run, std::memory_order_relaxed);
+  copy_text(slot.command, sizeof slot.command, seat.command);
+  KeptRun& run = counts_of(seat.run);
+  run.attached = true;
+  slot.account.store(raw(run.account), std::memory_order_relaxed);
+  slot.state.store(SlotState::kActive, std::memory_order_release);
+}
+
+Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
   CAIRN_CHECK(seats_[index].state == SlotState::kFree);
   const Owner owner = memory_.owners().current(index);
   KeptSeat& seat = seats_[index];
@@ -232,13 +245,7 @@ Owner ClientTable::activate(std::uint16_t index, const ClientInfo& client) {
   copy_text(seat.command, sizeof seat.command, client.command);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // what a death leaves is in this order
   seat.state = SlotState::kActive;
-  slot.pid.store(client.pid, std::memory_order_relaxed);
-  slot.run.store(client.run, std::memory_order_relaxed);
-  copy_text(slot.command, sizeof slot.command, client.command);
-  KeptRun& run = counts_of(client.run);
-  run.attached = true;
-  slot.account.store(raw(run.account), std::memory_order_relaxed);
-  slot.state.store(SlotState::kActive, std::memory_order_release);
+  publish(index);
   ++busy_;
   ++attaches_;
   return owner;

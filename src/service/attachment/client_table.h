@@ -80,6 +80,8 @@ class ClientTable {
   bool has_claims_to_read() const;
   bool end_claims_round();
 
+  // The seat of a greeting that the service before this one had answered when it died.
+  std::optional<Owner> seat_of(const ClientInfo& client, const SlotClaim& claim) const;
   // A slot for a process, or nothing when all are in use, or too few descriptors are left: `*why`.
   std::optional<Owner> attach(const ClientInfo& client, protocol::UnservedReason* why);
   // From here on everything that the owner holds may be taken over. Returns the dead owner.
@@ -148,9 +150,9 @@ class ClientTable {
   std::size_t claims_being_read() const;
   void check_sums() const;
 
+  void publish(std::uint16_t slot);
   ClientInfo client_of(std::uint16_t slot) const;
   void adopt_foreign();
-  std::optional<Owner> seat_of(const ClientInfo& client, const SlotClaim& claim) const;
   KeptRun& counts_of(std::uint32_t run);
   const KeptRun* find_counts(std::uint32_t run) const;
   CounterSums sum_of_slot(std::uint16_t slot) const;

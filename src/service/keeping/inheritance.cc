@@ -2,10 +2,12 @@
 #include "service/keeping/inheritance.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -41,6 +43,36 @@ std::string accepted_at(int fd) {
   return address.sun_family == AF_UNIX && length < sizeof address ? address.sun_path : "";
 }
 
+// What fstat(2) says of a pidfd depends on the kernel.
+bool is_process(int fd) {
+  return ::syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0 || errno != EBADF;
+}
+
+// Whether a descriptor with this label can be what it says: a label that was left behind by mistake
+// must not make a user's file the node's lock.
+bool fits(KeptKind kind, int fd, mode_t mode) {
+  switch (kind) {
+    case KeptKind::kControlMemory:
+    case KeptKind::kDataMemory:
+    case KeptKind::kPool:
+    case KeptKind::kNodeLock:
+      return S_ISREG(mode);
+    case KeptKind::kLauncher:
+      return S_ISFIFO(mode);
+    case KeptKind::kClientListener:
+    case KeptKind::kControlListener:
+    case KeptKind::kClient:
+    case KeptKind::kLedger:
+    case KeptKind::kControl:
+      return S_ISSOCK(mode);
+    case KeptKind::kProcess:
+      return is_process(fd);
+    case KeptKind::kNone:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
 
 Inheritance::Inheritance(KeptDescriptors& labels) : labels_(labels) {
@@ -55,13 +87,14 @@ Inheritance::~Inheritance() {
 }
 
 void Inheritance::sort(UniqueFd fd) {
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return;
   const KeptLabel label = labels_.of(fd.get());
-  if (label.kind != KeptKind::kNone) {
+  if (fits(label.kind, fd.get(), status.st_mode)) {
     labelled_.push_back(InheritedFd{std::move(fd), label});
     return;
   }
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return;
+  labels_.forget(fd.get());
   if (S_ISSOCK(status.st_mode) && !accepted_at(fd.get()).empty()) {
     connections_.push_back(std::move(fd));
   } else if (S_ISREG(status.st_mode)) {

@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "service/keeping/inheritance.h"
@@ -133,13 +135,13 @@ class InheritanceTest : public ::testing::Test {
 TEST_F(InheritanceTest, SortsWhatIsOpen) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const int labelled = ::eventfd(0, 0);
+    const auto labelled = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
     labels_.note(labelled, {KeptKind::kProcess, 77});
     const int useless = ::eventfd(0, 0);
-    char path[] = "/tmp/cairn-inheritance-XXXXXX";
-    const int written = ::mkstemp(path);
-    const int read = ::open(path, O_RDONLY);
-    ::unlink(path);
+    std::string path = ::testing::TempDir() + "cairn-inheritance-XXXXXX";
+    const int written = ::mkstemp(path.data());
+    const int read = ::open(path.c_str(), O_RDONLY);
+    ::unlink(path.c_str());
     Inheritance left(labels_);
     // The test's own surroundings may have left some open, too.
     const auto has = [](const std::vector<UniqueFd>& all, int fd) {
@@ -153,6 +155,25 @@ TEST_F(InheritanceTest, SortsWhatIsOpen) {
                           processes[0].label.number == 77;
     const bool is_closed = ::fcntl(useless, F_GETFD) < 0;
     ::_exit(is_sorted && is_found && is_closed ? 0 : 1 + (is_sorted ? 2 : 0) + (is_found ? 4 : 0));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// A file that was handed over is what nobody else could store.
+TEST_F(InheritanceTest, ALabelThatCannotBeTheFilesIsNone) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string path = ::testing::TempDir() + "cairn-inheritance-XXXXXX";
+    const int file = ::mkstemp(path.data());
+    ::unlink(path.c_str());
+    labels_.note(file, {KeptKind::kProcess, 77});
+    Inheritance left(labels_);
+    bool is_file = false;
+    for (const UniqueFd& each : left.take_writable_files()) is_file = is_file || each.get() == file;
+    const bool has_label = labels_.of(file).kind != KeptKind::kNone;
+    ::_exit(is_file && !has_label && left.take_all(KeptKind::kProcess).empty() ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

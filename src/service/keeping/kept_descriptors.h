@@ -68,6 +68,9 @@ class KeptDescriptors {
             cell.first.load(std::memory_order_relaxed)};
   }
 
+  // For tests: what says of which kind the label is.
+  const void* word_of(int fd) const { return has(fd) ? &at(fd).kind : nullptr; }
+
  private:
   struct Cell {
     std::atomic<KeptKind> kind;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/node/last_drain.h"
 
-#include <poll.h>
 #include <spdlog/spdlog.h>
 
 #include <cstring>
@@ -10,16 +9,15 @@
 
 namespace cairn::node {
 
-DrainOutcome LastDrain::run(int signals, const std::function<bool()>& is_given_up) const {
+DrainOutcome LastDrain::run(EndSignals& signals, const std::function<bool()>& is_given_up) const {
   DrainOptions options;
   options.progress = [&](const DrainProgress&) {
-    pollfd entry{signals, POLLIN, 0};
-    return ::poll(&entry, 1, 0) == 0 && !(is_given_up && is_given_up());
+    return !signals.is_asking() && !(is_given_up && is_given_up());
   };
   return drain(memory_, files_, flusher_, options);
 }
 
-bool LastDrain::run_and_tell(int signals) const {
+bool LastDrain::run_and_tell(EndSignals& signals) const {
   const DrainOutcome outcome = run(signals, {});
   log_unstored(outcome.left);
   return outcome.stored;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memory/tiers/node_memory.h"
+#include "service/node/end_signals.h"
 #include "service/write_back/drain.h"
 
 namespace cairn::node {
@@ -18,9 +19,9 @@ class LastDrain {
       : memory_(memory), files_(files), flusher_(flusher) {}
 
   // A signal that comes meanwhile ends the wait, and so does `is_given_up`, which may be empty.
-  DrainOutcome run(int signals, const std::function<bool()>& is_given_up) const;
+  DrainOutcome run(EndSignals& signals, const std::function<bool()>& is_given_up) const;
   // Returns whether all is stored; names what is not.
-  bool run_and_tell(int signals) const;
+  bool run_and_tell(EndSignals& signals) const;
   // The last of all, unless the user does not want to wait. Returns whether all is stored.
   bool finish(bool at_once) const;
   static void log_unstored(const std::vector<UnstoredFile>& left);

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,10 +45,12 @@ void MainLoop::take_wakes() const {
   (void)!::read(stop_event_.get(), &wakes, sizeof wakes);
 }
 
-MainLoop::Ending MainLoop::serve(int signals, KeptFd launcher) {
+MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
+  // What was removed while no service was there to watch.
+  keep_reachable();
   bool asked_before = false;
   for (;;) {
-    pollfd entries[4] = {{signals, POLLIN, 0},
+    pollfd entries[4] = {{signals.descriptor(), POLLIN, 0},
                          {stop_event_.get(), POLLIN, 0},
                          {launcher.get(), 0, 0},
                          {with_.directory.watch(), POLLIN, 0}};
@@ -68,10 +69,7 @@ MainLoop::Ending MainLoop::serve(int signals, KeptFd launcher) {
     if (entries[3].revents != 0 || unreachable_looks_ != 0 || with_.directory.watch() < 0)
       keep_reachable();
     if ((unwanted_ || is_unreachable()) && is_unused_and_stored(signals)) return Ending::kDrained;
-    if ((entries[0].revents & POLLIN) == 0) continue;
-    signalfd_siginfo info{};
-    if (::read(signals, &info, sizeof info) != sizeof info) continue;
-    spdlog::info("signal {} from process {}", info.ssi_signo, info.ssi_pid);
+    if (!signals.take()) continue;
     if (asked_before) return Ending::kAtOnce;
     asked_before = true;
     if (with_.drain.run_and_tell(signals)) return Ending::kDrained;
@@ -118,7 +116,7 @@ bool MainLoop::is_unused() const {
 }
 
 // Deaths of clients and ends of runs wake the main thread; what cannot be stored is tried again.
-bool MainLoop::is_unused_and_stored(int signals) {
+bool MainLoop::is_unused_and_stored(EndSignals& signals) {
   end_.forget();
   if (!is_unused()) {
     if (is_unreachable()) end_.put_off();

@@ -16,6 +16,7 @@
 #include "service/control/stop_request.h"
 #include "service/keeping/kept_descriptors.h"
 #include "service/node/deferred_end.h"
+#include "service/node/end_signals.h"
 #include "service/node/last_drain.h"
 #include "service/node/node_directory.h"
 #include "service/process/unique_fd.h"
@@ -45,7 +46,7 @@ class MainLoop final : public StopRequest {
 
   // Sleeps until somebody asks for the end. `launcher` is a pipe whose other end the launcher of a
   // private node holds as long as it lives.
-  Ending serve(int signals, KeptFd launcher);
+  Ending serve(EndSignals& signals, KeptFd launcher);
 
   void request_stop() override;
   void request_stop_when_unused() override;
@@ -60,7 +61,7 @@ class MainLoop final : public StopRequest {
   bool is_unreachable() const;
   void keep_reachable();
   bool is_unused() const;
-  bool is_unused_and_stored(int signals);
+  bool is_unused_and_stored(EndSignals& signals);
 
   const MainLoopParts with_;
   UniqueFd stop_event_;

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/private_file.h"
+#include "service/process/log_file.h"
 
 namespace cairn::node {
 
@@ -41,7 +42,9 @@ Result<NodeDirectory> NodeDirectory::adopt(const std::string& path, const std::s
   directory.path_ = path;
   directory.name_ = name;
   directory.lock_ = std::move(lock);
-  CAIRN_RETURN_IF_ERROR(directory.write_pid(directory.lock_.get()));
+  // No reason to give up what only this process can store.
+  if (const Status written = directory.write_pid(directory.lock_.get()); !written)
+    log_warning(written.message());
   directory.read_configuration();
   directory.begin_watch();
   return directory;
@@ -76,7 +79,11 @@ Status NodeDirectory::take_lock() {
     return Status(StatusCode::kExists, "a node named " + name_ + " is running already");
   }
   CAIRN_RETURN_IF_ERROR(write_pid(lock.get()));
-  lock_ = std::move(lock);
+  if (!lock_) {
+    lock_ = std::move(lock);
+  } else if (::dup3(lock.get(), lock_.get(), O_CLOEXEC) < 0) {
+    return Status::from_errno(errno, "cannot keep the lock in " + path_);
+  }
   ::unlink((path_ + "/stored").c_str());  // of a node before us
   return Status::ok();
 }

@@ -29,7 +29,7 @@ class NodeDirectory {
   static Result<NodeDirectory> adopt(const std::string& path, const std::string& name,
                                      UniqueFd lock);
 
-  // The descriptor that has the lock. restore() may change it.
+  // The descriptor that has the lock. It keeps its number, which has a label, after restore().
   int lock() const { return lock_.get(); }
   // Readable when something in the directory was removed or renamed, or itself; -1 when the kernel
   // has no watch to give.

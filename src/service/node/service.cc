@@ -3,6 +3,7 @@
 #include "service/node/service.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <thread>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -118,7 +120,7 @@ class Service {
   void end_when_unused() { loop_.request_stop_when_unused(); }
 
   // Until the end. Returns the exit status.
-  int serve(int signals, KeptFd launcher) {
+  int serve(EndSignals& signals, KeptFd launcher) {
     const MainLoop::Ending ending = loop_.serve(signals, std::move(launcher));
     if (ending == MainLoop::Ending::kFailed) return kExitFailed;
     return leave(ending == MainLoop::Ending::kAtOnce);
@@ -222,7 +224,6 @@ class Service {
   }
 
   Status listen_again() {
-    heritage_.labels.note(directory_.lock(), {KeptKind::kNodeLock});
     CAIRN_RETURN_IF_ERROR(attach_.listen_again(directory_.client_socket()));
     return control_.listen_again(directory_.control_socket());
   }
@@ -328,19 +329,27 @@ class Service {
   ControlServer control_{commands_, &heritage_.labels};
 };
 
-void tell(const UniqueFd& ready, const std::string& text) {
-  if (ready) (void)!::write(ready.get(), text.data(), text.size());
+void tell(int ready, const std::string& text) {
+  if (ready >= 0) (void)!::write(ready, text.data(), text.size());
 }
 
-int fail(const UniqueFd& ready, const Status& status) {
+int fail(int ready, const Status& status) {
   spdlog::error("{}", status.message());
   tell(ready, status.message() + "\n");
   return kExitFailed;
 }
 
+// A successor cannot start. The node's data is whole, and the keeper's still: after a moment another
+// one may be luckier.
+[[noreturn]] void leave_to_another(const Status& status) {
+  spdlog::error("{}", status.message());
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::abort();
+}
+
 // All threads leave signals to the one that reads them; SIGHUP and SIGPIPE mean nothing to a
 // service.
-int watch_signals() {
+UniqueFd watch_signals() {
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
   // A file size limit is an error of one file, to be reported, and no reason to die.
@@ -350,7 +359,7 @@ int watch_signals() {
   ::sigaddset(&watched, SIGTERM);
   ::sigaddset(&watched, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &watched, nullptr);
-  return ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  return UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 }  // namespace
@@ -373,52 +382,51 @@ int serve(const NodeConfig& config, Succession& succession) {
   CAIRN_CHECK(succession.life != nullptr);
   Heritage heritage(succession);
   Inheritance* left = heritage.left ? &*heritage.left : nullptr;
-  UniqueFd ready = left != nullptr ? left->take(KeptKind::kLauncher) : UniqueFd(config.ready_fd);
-  const UniqueFd signals(watch_signals());
-  if (!signals) return fail(ready, Status::from_errno(errno, "cannot watch signals"));
+  // From the first moment on, so that a death before the node is ready is no failure of the start.
+  KeptFd ready(left != nullptr ? left->take(KeptKind::kLauncher) : UniqueFd(config.ready_fd),
+               heritage.labels, {KeptKind::kLauncher});
+  // A launcher that has heard one service does not read what the next ones say.
+  if (ready) (void)::fcntl(ready.get(), F_SETFL, O_NONBLOCK);
+  const auto give_up = [&](const Status& status) {
+    if (left != nullptr) leave_to_another(status);
+    return fail(ready.get(), status);
+  };
+  EndSignals signals(watch_signals(), succession.keeper);
+  if (signals.descriptor() < 0) return give_up(Status::from_errno(errno, "cannot watch signals"));
   ::umask(077);
   auto directory = left != nullptr ? NodeDirectory::adopt(config.node_directory, config.name,
                                                           left->take(KeptKind::kNodeLock))
                                    : NodeDirectory::open(config.node_directory, config.name);
-  if (!directory) return fail(ready, directory.status());
+  if (!directory) return give_up(directory.status());
   heritage.labels.note(directory->lock(), {KeptKind::kNodeLock});
   open_log(directory->log());
   const std::uint64_t descriptors = raise_descriptor_limit();
   if (const int error = give_up_set_id_rights(); error != 0)
     spdlog::warn("set-id bits may outlive writes: {}", std::strerror(error));
-  auto memory = left != nullptr ? inherit_memory(config, *left) : create_memory(config);
-  if (!memory) return fail(ready, memory.status());
+  auto memory = left != nullptr ? inherit_memory(config, *left, heritage.labels)
+                                : create_memory(config, heritage.labels);
+  if (!memory) return give_up(memory.status());
   Takeover taken;
   if (left != nullptr) {
     auto done = take_over(*memory);
-    if (!done) return fail(ready, done.status());
-    taken = std::move(done.value());
+    if (!done) return give_up(done.status());
+    taken = done.value();
     log_takeover(taken);
   }
-  label_memory(*memory, heritage.labels);
   memory->service_board().keeper.store(succession.keeper);
   ::prctl(PR_SET_NAME, "cairn-node");
   Service service(config, directory.value(), std::move(memory.value()), heritage);
-  if (const Status status = service.start(); !status) {
-    fail(ready, status);
-    // The node's data is whole, and the keeper's still: another one may be luckier.
-    if (left != nullptr) std::abort();
-    return kExitFailed;
-  }
+  if (const Status status = service.start(); !status) return give_up(status);
   spdlog::info("node {} is ready: RAM tier {}, {} file tiers, {} descriptors", config.name,
                format_size(config.ram_capacity_bytes), config.tiers.size(), descriptors);
-  tell(ready, "ready\n");
+  tell(ready.get(), "ready\n");
   if (taken.was_leaving) service.end();
   // The launcher of a private node waits for its end as well: the node must not outlive it unused.
-  KeptFd launcher;
-  if (config.private_node && ready) {
-    launcher = KeptFd(std::move(ready), heritage.labels, {KeptKind::kLauncher});
-  } else if (config.private_node && left != nullptr) {
+  if (!config.private_node) ready.reset();
+  if (config.private_node && left != nullptr && !ready)
     service.end_when_unused();  // as the service before this one had been told
-  }
-  ready.reset();
   heritage.left.reset();
-  const int status = service.serve(signals.get(), std::move(launcher));
+  const int status = service.serve(signals, std::move(ready));
   close_log();
   return status;
 }
@@ -427,7 +435,7 @@ int serve(const NodeConfig& config, Succession& succession) {
 
 int run_service(const NodeConfig& config) {
   auto succession = Succession::begin();
-  if (!succession) return fail(UniqueFd(config.ready_fd), succession.status());
+  if (!succession) return fail(config.ready_fd, succession.status());
   return serve(config, *succession);
 }
 

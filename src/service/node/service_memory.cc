@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/node/service_memory.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -37,9 +39,54 @@ MemoryShape shape_of(const NodeConfig& config) {
   return shape;
 }
 
+void label_memory(const NodeMemory& memory, KeptDescriptors& labels) {
+  labels.note(memory.control().fd(), {KeptKind::kControlMemory});
+  labels.note(memory.data().fd(), {KeptKind::kDataMemory});
+  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
+    const int pool = memory.tier(static_cast<TierId>(tier)).on_device({}).descriptor;
+    if (pool >= 0) labels.note(pool, {KeptKind::kPool, tier});
+  }
+}
+
+// The descriptors of a dead service's memory. They stay open unless they are closed.
+class InheritedMemory {
+ public:
+  InheritedMemory(Inheritance& from, KeptDescriptors& labels)
+      : labels_(labels),
+        control_(from.take(KeptKind::kControlMemory).release()),
+        data_(from.take(KeptKind::kDataMemory).release()) {
+    for (unsigned tier = 0; tier < kTiersMax; ++tier)
+      pools_[tier] = from.take(KeptKind::kPool, tier).release();
+  }
+  bool is_whole() const { return control_ >= 0 && data_ >= 0; }
+  Result<NodeMemory> attach(const MemoryShape& shape) const {
+    std::array<int, kTiersMax> pools{};
+    std::transform(pools_.begin(), pools_.end(), pools.begin(), copy_of);
+    return NodeMemory::attach(shape, copy_of(control_), copy_of(data_), pools,
+                              SharedSegment::Descriptor::kKeep);
+  }
+  void close() {
+    close_one(control_);
+    close_one(data_);
+    for (const int pool : pools_) close_one(pool);
+  }
+
+ private:
+  static int copy_of(int fd) { return fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+  void close_one(int fd) {
+    labels_.forget(fd);
+    UniqueFd(fd).reset();
+  }
+
+  KeptDescriptors& labels_;
+  const int control_;
+  const int data_;
+  std::array<int, kTiersMax> pools_{};
+};
+
 }  // namespace
 
-Result<NodeMemory> create_memory(const NodeConfig& config) {
+Result<NodeMemory> create_memory(const NodeConfig& config, KeptDescriptors& labels) {
   if (config.tiers.size() > kFileTiersMax) {
     return Status(StatusCode::kInvalid,
                   "at most " + std::to_string(kFileTiersMax) + " file tiers are possible");
@@ -58,28 +105,21 @@ Result<NodeMemory> create_memory(const NodeConfig& config) {
                         format_size(config.ram_capacity_bytes) +
                         ": raise vm.nr_hugepages, or set it to auto");
   }
+  if (memory) label_memory(*memory, labels);
   return memory;
 }
 
-Result<NodeMemory> inherit_memory(const NodeConfig& config, Inheritance& inherited) {
-  UniqueFd control = inherited.take(KeptKind::kControlMemory);
-  UniqueFd data = inherited.take(KeptKind::kDataMemory);
-  if (!control || !data)
-    return Status(StatusCode::kNotFound, "the service before has left no memory");
-  std::array<int, kTiersMax> pools;
-  for (unsigned tier = 0; tier < kTiersMax; ++tier)
-    pools[tier] = inherited.take(KeptKind::kPool, tier).release();
-  return NodeMemory::attach(shape_of(config), control.release(), data.release(), pools,
-                            SharedSegment::Descriptor::kKeep);
-}
-
-void label_memory(const NodeMemory& memory, KeptDescriptors& labels) {
-  labels.note(memory.control().fd(), {KeptKind::kControlMemory});
-  labels.note(memory.data().fd(), {KeptKind::kDataMemory});
-  for (unsigned tier = 1; tier < kTiersMax; ++tier) {
-    const int pool = memory.tier(static_cast<TierId>(tier)).on_device({}).descriptor;
-    if (pool >= 0) labels.note(pool, {KeptKind::kPool, tier});
-  }
+// The numbers that have labels stay open until the memory is mapped: a try in vain closes copies
+// alone, and leaves the memory to the next service.
+Result<NodeMemory> inherit_memory(const NodeConfig& config, Inheritance& inherited,
+                                  KeptDescriptors& labels) {
+  InheritedMemory left(inherited, labels);
+  if (!left.is_whole()) return Status(StatusCode::kNotFound, "no service has left its memory");
+  auto memory = left.attach(shape_of(config));
+  if (!memory) return memory.status();
+  label_memory(*memory, labels);
+  left.close();
+  return memory;
 }
 
 }  // namespace cairn::node

@@ -14,11 +14,12 @@
 
 namespace cairn::node {
 
-Result<NodeMemory> create_memory(const NodeConfig& config);
-// The memory of the service that died, as it left it.
-// Errors: kNotFound when its descriptors are gone, kIncompatible when they are of something else.
-Result<NodeMemory> inherit_memory(const NodeConfig& config, Inheritance& inherited);
-// For the next one.
-void label_memory(const NodeMemory& memory, KeptDescriptors& labels);
+// Both label the descriptors for the next service.
+Result<NodeMemory> create_memory(const NodeConfig& config, KeptDescriptors& labels);
+// The memory of the service that died, as it left it. After an error it is there as before.
+// Errors: kNotFound when its descriptors are gone, kIncompatible when they are of something else,
+// kExhausted when there is no room to map it.
+Result<NodeMemory> inherit_memory(const NodeConfig& config, Inheritance& inherited,
+                                  KeptDescriptors& labels);
 
 }  // namespace cairn::node

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/check.h"
 #include "memory/arena/client_slot.h"
@@ -73,11 +74,6 @@ void mend_objects(Actor& actor, Takeover* found) {
   });
 }
 
-void note_departed(Owner dead, std::vector<Owner>* departed) {
-  if (std::find(departed->begin(), departed->end(), dead) == departed->end())
-    departed->push_back(dead);
-}
-
 // A service makes no holds, so one of its slot is nobody's.
 void mend_holds(Actor& actor, Takeover* found) {
   const NodeMemory& memory = *actor.memory;
@@ -92,23 +88,12 @@ void mend_holds(Actor& actor, Takeover* found) {
     }
     const DescriptionTable::HoldView seen = descriptions.view(hold);
     if (seen.kind == HoldKind::kFree || memory.owners().is_alive(seen.owner)) continue;
-    const bool is_service = seen.owner.slot() == ClientSlot::kOfService;
-    note_departed(seen.owner, is_service ? &services : &found->departed);
+    const bool is_known = std::find(services.begin(), services.end(), seen.owner) != services.end();
+    if (seen.owner.slot() == ClientSlot::kOfService && !is_known) services.push_back(seen.owner);
   }
   std::vector<TransitHold> in_transit;
   found->holds += sweep_holds(actor, services, &in_transit);
   for (const TransitHold& hold : in_transit) release_transit(actor, hold);
-}
-
-// Clients that the dead service had declared dead, and whose slots it had not freed. A generation
-// that a client has changed names nobody, which costs nothing.
-void find_departed_slots(const NodeMemory& memory, std::vector<Owner>* departed) {
-  for (std::uint32_t slot = ClientSlot::kOfService + 1; slot < memory.slot_count(); ++slot) {
-    const auto index = static_cast<std::uint16_t>(slot);
-    if (memory.slot(index).state.load() != SlotState::kReaping) continue;
-    const auto before = static_cast<std::uint8_t>(memory.owners().current(index).generation() - 1);
-    note_departed(Owner(index, before), departed);
-  }
 }
 
 // A death leaves nothing to mend, so one round is the rule. Where a stray word was, the next may
@@ -142,8 +127,6 @@ Result<Takeover> take_over(NodeMemory& memory) {
   CAIRN_RETURN_IF_ERROR(check_identity(memory));
   Takeover found;
   found.was_leaving = memory.service_board().detached.load() != 0;
-  found.foreign_programs = memory.unserved_board().foreign_programs.load();
-  found.unserved_keys = memory.unserved_board().keys.load();
   end_through_of_dead(memory);
   // First, so that nobody takes the new name for that of the process that has ended.
   memory.slot(ClientSlot::kOfService).pid.store(::getpid());
@@ -158,7 +141,6 @@ Result<Takeover> take_over(NodeMemory& memory) {
   found.unsettled = sweep_settlings(actor);
   mend_objects(actor, &found);
   mend_holds(actor, &found);
-  find_departed_slots(memory, &found.departed);
   found.corrected = correct_counts_of_blocks(memory);
   actor.drop_leases();
   return found;

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/status.h"
 #include "memory/tiers/node_memory.h"
@@ -39,12 +38,6 @@ struct Takeover {
   std::uint32_t unsettled = 0;  // files whose size and times were being set in the store
   // The dead service had begun to leave: clients write through (ServiceBoard::detached).
   bool was_leaving = false;
-  // What the dead service counted in the unserved board. The successor takes it out when it has
-  // counted its own.
-  std::uint32_t foreign_programs = 0;
-  std::uint32_t unserved_keys = 0;
-  // Dead clients that have left holds, or a slot that is not free: the reaper is to hear of them.
-  std::vector<Owner> departed;
 };
 
 // Errors: kIncompatible when the memory is not what it was agreed to be; nothing is changed then.

@@ -24,6 +24,10 @@ void Asker::answer(int result) {
   answer.error = result < 0 ? -result : 0;
   answer.value = result > 0 ? static_cast<std::uint32_t>(result) : 0;
   (void)!::send(connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+  // What is unread when a socket closes would be the peer's error, in front of the answer.
+  char byte = 0;
+  if (question_ == Question::kInSocket)
+    (void)!::recv(connection->get(), &byte, sizeof byte, MSG_DONTWAIT);
 }
 
 }  // namespace cairn::node

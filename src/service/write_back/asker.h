@@ -44,13 +44,18 @@ class SlotsAtWork {
 class Asker {
  public:
   Asker() = default;
-  explicit Asker(SharedFd connection) : connection_(std::move(connection)) {}
+  // Where the question is: off the connection, or in it until it is answered, so that a successor
+  // of this service finds it there.
+  enum class Question : std::uint8_t { kTaken, kInSocket };
+  explicit Asker(SharedFd connection, Question question = Question::kTaken)
+      : connection_(std::move(connection)), question_(question) {}
   // Requires: `at_work` has begun the slot of `place`.
   Asker(const NodeMemory& memory, const RequestRing::Place& place,
         std::shared_ptr<SlotsAtWork> at_work)
       : memory_(&memory), place_(place), at_work_(std::move(at_work)) {}
   Asker(Asker&& other) noexcept
       : connection_(std::move(other.connection_)),
+        question_(other.question_),
         memory_(std::exchange(other.memory_, nullptr)),
         place_(other.place_),
         at_work_(std::move(other.at_work_)) {}
@@ -62,6 +67,7 @@ class Asker {
 
  private:
   SharedFd connection_;
+  Question question_ = Question::kTaken;
   const NodeMemory* memory_ = nullptr;
   RequestRing::Place place_;
   std::shared_ptr<SlotsAtWork> at_work_;

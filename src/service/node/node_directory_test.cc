@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/node_directory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace cairn::node {
+namespace {
+
+class NodeDirectoryTest : public ::testing::Test {
+ protected:
+  NodeDirectoryTest() {
+    std::string pattern = ::testing::TempDir() + "cairn-directory-XXXXXX";
+    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  ~NodeDirectoryTest() override { std::filesystem::remove_all(root_); }
+
+  std::string path() const { return root_ + "/n"; }
+  bool is_locked() const {
+    const UniqueFd other(::open((path() + "/node.pid").c_str(), O_RDWR | O_CLOEXEC));
+    return other && ::flock(other.get(), LOCK_EX | LOCK_NB) != 0;
+  }
+  std::string pid_file() const {
+    std::string text;
+    std::ifstream(path() + "/node.pid") >> text;
+    return text;
+  }
+
+  std::string root_;
+};
+
+// A label names the lock by its number: under the old one the next service would take whatever is
+// opened there for the lock, and write its process number into it.
+TEST_F(NodeDirectoryTest, ALockThatIsMadeAgainKeepsItsNumber) {
+  auto directory = NodeDirectory::open(path(), "n");
+  ASSERT_TRUE(directory) << directory.status().message();
+  const int number = directory->lock();
+  ASSERT_GE(number, 0);
+  ASSERT_EQ(::unlink((path() + "/node.pid").c_str()), 0);
+  ASSERT_TRUE(directory->restore());
+  EXPECT_EQ(directory->lock(), number);
+  EXPECT_TRUE(is_locked());
+}
+
+TEST_F(NodeDirectoryTest, ASuccessorTakesTheLockOver) {
+  auto first = NodeDirectory::open(path(), "n");
+  ASSERT_TRUE(first) << first.status().message();
+  std::ofstream(path() + "/node.pid") << "1";
+  UniqueFd left(::dup(first->lock()));
+  auto next = NodeDirectory::adopt(path(), "n", std::move(left));
+  ASSERT_TRUE(next) << next.status().message();
+  EXPECT_EQ(pid_file(), std::to_string(::getpid()));
+  EXPECT_TRUE(is_locked());
+}
+
+TEST_F(NodeDirectoryTest, ASuccessorThatCannotWriteItsNumberGoesOn) {
+  auto first = NodeDirectory::open(path(), "n");
+  ASSERT_TRUE(first) << first.status().message();
+  UniqueFd read_only(::open((path() + "/node.pid").c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(NodeDirectory::adopt(path(), "n", std::move(read_only)));
+}
+
+}  // namespace
+}  // namespace cairn::node
