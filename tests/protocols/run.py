@@ -30,8 +30,8 @@ SCENES = {
     "a block is written, flushed and moved": ["WRITER", "FLUSHER", "MOVER", "WRITES=1"],
     "a dirty block is written, flushed and moved": ["WRITER", "FLUSHER", "MOVER", "WRITES=2", "BEGINS_DIRTY"],
     "a block is written, moved and searched": ["WRITER", "MOVER", "FINDER", "WRITES=1"],
-    "a dirty block is moved, flushed by two and searched":
-        ["MOVER", "FLUSHER", "SYNCER", "FINDER", "BEGINS_DIRTY"],
+    "a dirty block is moved, flushed and searched": ["MOVER", "FLUSHER", "FINDER", "BEGINS_DIRTY"],
+    "a dirty block is moved, synced and searched": ["MOVER", "SYNCER", "FINDER", "BEGINS_DIRTY"],
     "a dirty block is flushed by two, who both die": ["FLUSHER", "SYNCER", "BEGINS_DIRTY", "DEATHS=2"],
 }
 
