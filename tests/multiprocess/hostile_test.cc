@@ -199,7 +199,7 @@ TEST(Hostile, NoRequestOnTheControlSocketEndsTheService) {
     ::close(socket);
   }
   EXPECT_EQ(node.status()["service_pid"], node.pid()) << node.log();
-  // Deep values would take the stack of whoever walks over them.
+  // A walk over a deep value would take all of the stack.
   const std::string brackets(1'000'000, '[');
   for (const std::string& deep : {brackets + "\n", "{\"command\":\"status\",\"deep\":" + brackets +
                                                        std::string(brackets.size(), ']') + "}\n"}) {

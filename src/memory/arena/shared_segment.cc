@@ -51,8 +51,8 @@ int create_memory_file(const char* name, unsigned flags) {
       sys::call(SYS_memfd_create, sys::word(name), static_cast<long>(flags | MFD_ALLOW_SEALING)));
 }
 
-// The size of a memory file never changes: who cut it would end every process that touches what is
-// gone, the service first. 0 or -errno.
+// The size of a memory file never changes: every process that touches what somebody has cut off
+// would end, the service first. 0 or -errno.
 int seal(int fd) { return sys::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); }
 
 // For attach() to close: the service sends the other one to those who attach.
