@@ -64,3 +64,10 @@ if(CAIRN_SANITIZE)
     target_compile_definitions(cairn_flags INTERFACE CAIRN_ASAN=1)
   endif()
 endif()
+if(CAIRN_FUZZ)
+  # libFuzzer follows the branches that an input takes, in all of our code; the programs with its main() are the
+  # targets alone (tests/fuzz/CMakeLists.txt).
+  target_compile_options(cairn_flags INTERFACE -fsanitize=fuzzer-no-link)
+  # As users run it: an assertion of the debug build would end a service that finds hostile bytes.
+  target_compile_definitions(cairn_flags INTERFACE NDEBUG)
+endif()

@@ -34,10 +34,10 @@ tier=$PWD/build/suites/soak-tier
 mkdir -p "$tier"
 if [ -n "$quick" ]; then
   scripts=2 operations=10000 kills=100 suite_seeds=2 model_steps=6000 mode_seeds=1 mode_operations=700
-  learner_events=2000000
+  learner_events=2000000 hostile_rounds=4
 else
   scripts=200 operations=50000 kills=5000 suite_seeds=50 model_steps=400000 mode_seeds=20 mode_operations=10000
-  learner_events=100000000
+  learner_events=100000000 hostile_rounds=500
 fi
 # Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
 part "model" env CAIRN_SEED="$seed" CAIRN_MODEL_STEPS=$model_steps build/release/tests/test_model --gtest_brief=1
@@ -52,6 +52,9 @@ part "differential, every mode and policy" python3 tests/differential/run.py --c
   --seed $((seed + 2 * scripts)) --seeds $mode_seeds --ops $mode_operations --ram 1M
 part "killed clients" python3 tests/faults/kill_clients.py --kills $kills --seed "$seed" --timeout 3600
 part "fsx" python3 tests/suites/run.py fsx --seed "$((seed % 100000))" --seeds $suite_seeds
+part "hostile client" env CAIRN_SEED="$((seed % 1000000))" CAIRN_HOSTILE_ROUNDS=$hostile_rounds \
+  build/release/tests/test_multiprocess_hostile_arena --gtest_brief=1
+[ -n "$quick" ] || part "fuzzing" ./dev fuzz --seconds 3600
 [ -n "$quick" ] || part "failing stores" python3 tests/faults/backing_errors.py
 [ -n "$quick" ] || part "programs" python3 tests/programs/run.py
 rmdir "$tier" 2>/dev/null || rm -rf "$tier"

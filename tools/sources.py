@@ -12,11 +12,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPP_SUFFIXES = (".cc", ".h", ".c")
 SCRIPT_SUFFIXES = (".py", ".sh", ".cmake", ".yaml", ".yml")
 SCRIPT_NAMES = ("CMakeLists.txt", "dev", "run", ".clang-format", ".clang-tidy")
-FOREIGN_FOLDERS = ("build", ".git", "__pycache__")
+FOREIGN_FOLDERS = ("build", ".git", "__pycache__", "corpus")
 
 
 def all_files(root=ROOT):
-    """Paths relative to the root, sorted, without build trees."""
+    """Paths relative to the root, sorted, without build trees and what fuzz targets are fed."""
     found = []
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = [name for name in subfolders if name not in FOREIGN_FOLDERS]

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/byte_text.h"
 #include "cli/node/control_socket.h"
 #include "cli/node/json_fields.h"
 #include "cli/terminal/failure.h"
@@ -30,6 +31,16 @@ bool is_answered_at_once(const Json& request) {
   const std::string command = text_field(request, "command");
   if (command == "run-begin") return !request.contains("reserve") && !request.contains("rules");
   return command == "status" || command == "config" || command == "explain";
+}
+
+// Command lines and names of files hold bytes that are no UTF-8.
+Json with_texts(const Json& value) {
+  if (value.is_string()) return text_of_bytes(value.get_ref<const std::string&>());
+  Json texts = value;
+  if (value.is_structured()) {
+    for (Json& part : texts) part = with_texts(part);
+  }
+  return texts;
 }
 
 }  // namespace
@@ -112,11 +123,9 @@ void ControlClient::say_that_nobody_answers() {
 }
 
 void ControlClient::send(const Json& request) {
-  Json numbered = request;
+  Json numbered = with_texts(request);
   numbered["id"] = ++last_number_;
-  // A command line may hold bytes that are no UTF-8; the service gets an approximation.
-  unanswered_ = {last_number_, numbered.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
-                 is_answered_at_once(request)};
+  unanswered_ = {last_number_, numbered.dump() + "\n", is_answered_at_once(request)};
   send_text(unanswered_->text);
 }
 

@@ -199,13 +199,17 @@ TEST(Hostile, NoRequestOnTheControlSocketEndsTheService) {
     ::close(socket);
   }
   EXPECT_EQ(node.status()["service_pid"], node.pid()) << node.log();
-  const std::string deep = std::string(100'000, '[') + "\n";
-  const int socket = connect_to(path + "/control.sock", SOCK_STREAM);
-  (void)!::send(socket, deep.data(), deep.size(), MSG_NOSIGNAL);
-  ::shutdown(socket, SHUT_WR);
-  char answer = 0;
-  EXPECT_EQ(::recv(socket, &answer, 1, 0), 1);
-  ::close(socket);
+  // A walk over a deep value would take all of the stack.
+  const std::string brackets(1'000'000, '[');
+  for (const std::string& deep : {brackets + "\n", "{\"command\":\"status\",\"deep\":" + brackets +
+                                                       std::string(brackets.size(), ']') + "}\n"}) {
+    const int socket = connect_to(path + "/control.sock", SOCK_STREAM);
+    (void)!::send(socket, deep.data(), deep.size(), MSG_NOSIGNAL);
+    ::shutdown(socket, SHUT_WR);
+    char answer = 0;
+    EXPECT_EQ(::recv(socket, &answer, 1, 0), 1);
+    ::close(socket);
+  }
   EXPECT_EQ(node.shut_down(), 0);
 }
 

@@ -14,6 +14,9 @@ namespace cairn {
 namespace {
 
 constexpr std::size_t kHugePageBytes = 2 * 1024 * 1024;
+// Behind each mapping: nothing, as much as a block has. A length that somebody has scribbled makes
+// an operation of the kernel fail there, instead of taking it into whatever is mapped next.
+constexpr std::size_t kGuardBytes = 64 * 1024;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -22,7 +25,7 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
 // Maps `fd` at an address aligned to a huge page: without the alignment no huge page can back the
 // mapping.
 std::byte* map_aligned(int fd, std::size_t size_bytes) {
-  const std::size_t reserve_bytes = size_bytes + kHugePageBytes;
+  const std::size_t reserve_bytes = size_bytes + kHugePageBytes + kGuardBytes;
   void* reserved = sys::mmap(nullptr, reserve_bytes, PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (sys::is_error(reserved)) return nullptr;
@@ -35,16 +38,22 @@ std::byte* map_aligned(int fd, std::size_t size_bytes) {
     return nullptr;
   }
   if (aligned > start) sys::munmap(reserved, aligned - start);
-  const std::size_t tail = reserve_bytes - (aligned - start) - size_bytes;
-  if (tail > 0) sys::munmap(reinterpret_cast<void*>(aligned + size_bytes), tail);
+  const std::uintptr_t end = aligned + size_bytes + kGuardBytes;
+  const std::size_t tail = start + reserve_bytes - end;
+  if (tail > 0) sys::munmap(reinterpret_cast<void*>(end), tail);
   // A core dump of the application must not carry the whole tier with it.
   sys::madvise(mapped, size_bytes, MADV_DONTDUMP);
   return static_cast<std::byte*>(mapped);
 }
 
 int create_memory_file(const char* name, unsigned flags) {
-  return static_cast<int>(sys::call(SYS_memfd_create, sys::word(name), static_cast<long>(flags)));
+  return static_cast<int>(
+      sys::call(SYS_memfd_create, sys::word(name), static_cast<long>(flags | MFD_ALLOW_SEALING)));
 }
+
+// The size of a memory file never changes: every process that touches what somebody has cut off
+// would end, the service first. 0 or -errno.
+int seal(int fd) { return sys::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); }
 
 // For attach() to close: the service sends the other one to those who attach.
 int duplicate(int fd) { return sys::fcntl(fd, F_DUPFD_CLOEXEC, 0); }
@@ -71,7 +80,7 @@ SharedSegment& SharedSegment::operator=(SharedSegment&& other) noexcept {
 SharedSegment::~SharedSegment() { release(); }
 
 void SharedSegment::release() {
-  if (base_ != nullptr) sys::munmap(base_, size_bytes_);
+  if (base_ != nullptr) sys::munmap(base_, size_bytes_ + kGuardBytes);
   if (fd_ >= 0) sys::close(fd_);
   base_ = nullptr;
   fd_ = -1;
@@ -87,7 +96,8 @@ Result<SharedSegment> SharedSegment::create(const char* name, std::size_t size_b
       // fallocate takes the reservation now: a page that is missing later would be a SIGBUS in the
       // application.
       const bool reserved = sys::ftruncate(fd, static_cast<off_t>(size)) == 0 &&
-                            sys::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0;
+                            sys::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0 &&
+                            seal(fd) == 0;
       if (reserved) {
         Result<SharedSegment> segment = attach(duplicate(fd), size, HugePages::kReserved);
         if (!segment) {
@@ -103,7 +113,9 @@ Result<SharedSegment> SharedSegment::create(const char* name, std::size_t size_b
   }
   const int fd = create_memory_file(name, MFD_CLOEXEC);
   if (fd < 0) return Status::from_errno(-fd, "cannot create the shared memory of the node");
-  if (const int error = sys::ftruncate(fd, static_cast<off_t>(size)); error < 0) {
+  int error = sys::ftruncate(fd, static_cast<off_t>(size));
+  if (error == 0) error = seal(fd);
+  if (error < 0) {
     sys::close(fd);
     return Status::from_errno(-error, "cannot size the shared memory of the node");
   }

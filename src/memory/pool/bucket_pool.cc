@@ -143,8 +143,9 @@ unsigned BucketPool::claim_hinted(std::uint32_t word, std::uint64_t mask, Owner 
     lowest &= words_.free_hint[word].fetch_and(~lowest, std::memory_order_acq_rel);
     for (; lowest != 0; lowest &= lowest - 1) {
       const std::uint32_t slab = word * kBits + static_cast<unsigned>(std::countr_zero(lowest));
-      CAIRN_DCHECK(slab < shape_.slab_count && count < slabs.size());
-      std::uint64_t free = 0;  // the word of a free slab
+      CAIRN_DCHECK(count < slabs.size());
+      if (slab >= shape_.slab_count) continue;  // a stray store has set a hint behind the last one
+      std::uint64_t free = 0;                   // the word of a free slab
       if (words_.slabs[slab].compare_exchange_strong(free, leased, std::memory_order_acq_rel)) {
         slabs[count++] = slab;
       }
@@ -154,6 +155,7 @@ unsigned BucketPool::claim_hinted(std::uint32_t word, std::uint64_t mask, Owner 
 
 bool BucketPool::claim(std::uint32_t slab, const Claim& wanted) {
   const auto [from, size_class, self, account] = wanted;
+  if (slab >= shape_.slab_count) return false;  // a stray store has set a hint behind the last one
   std::uint64_t seen = words_.slabs[slab].load(std::memory_order_acquire);
   for (;;) {
     if (state_in(seen) != from) return false;

@@ -55,6 +55,32 @@ class BucketPoolTest : public testing::Test {
   BucketPool pool_;
 };
 
+// A client can write the hints. A slab behind the last would have its bytes behind the tier's.
+TEST_F(BucketPoolTest, HintsBehindTheLastSlabGiveOutNothing) {
+  const auto spoil = [this] {
+    for (unsigned word = 0; word < 8; ++word) free_hint_[word].store(~std::uint64_t{0});
+    for (unsigned word = 0; word < 8; ++word) partial_[0][word].store(~std::uint64_t{0});
+  };
+  const Owner self = owners_.current(1);
+  Lease lease;
+  std::vector<BucketIndex> taken;
+  for (;;) {
+    spoil();
+    const BucketIndex bucket = take(lease, SizeClass::k4KiB, self);
+    if (bucket == BucketIndex::kNone) break;
+    ASSERT_TRUE(pool_.contains(bucket));
+    taken.push_back(bucket);
+  }
+  EXPECT_EQ(taken.size(), kSlabs * kPagesPerBlock);
+  for (const BucketIndex bucket : taken) release(bucket, self);
+  lease.drop(pool_);
+  spoil();
+  std::array<std::uint32_t, kSlabs + 64> slabs{};
+  const unsigned leased = pool_.lease_whole(self, slabs);
+  EXPECT_LE(leased, kSlabs);
+  for (unsigned at = 0; at < leased; ++at) EXPECT_LT(slabs[at], kSlabs);
+}
+
 TEST_F(BucketPoolTest, GivesOutEveryBucketOnceAndTakesAllBack) {
   for (const SizeClass size_class : {SizeClass::k4KiB, SizeClass::k16KiB, SizeClass::k64KiB}) {
     const Owner self = owners_.current(1);

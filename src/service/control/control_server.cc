@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/byte_text.h"
 #include "base/check.h"
 #include "service/process/local_socket.h"
 
@@ -42,6 +43,28 @@ std::string socket_name(int fd) {
 std::uint64_t number_of(const Json& request) {
   const auto id = request.find("id");
   return id != request.end() && id->is_number_unsigned() ? id->get<std::uint64_t>() : 0;
+}
+
+// Walks over a value go as deep on the stack as it is nested.
+bool is_nested_deeply(const std::string& line) {
+  constexpr int kNestedMax = 100;
+  int depth = 0;
+  bool is_in_text = false;
+  for (std::size_t at = 0; at < line.size() && depth <= kNestedMax; ++at) {
+    if (line[at] == '"') is_in_text = !is_in_text;
+    if (is_in_text && line[at] == '\\') ++at;
+    if (is_in_text) continue;
+    if (line[at] == '{' || line[at] == '[') ++depth;
+    if (line[at] == '}' || line[at] == ']') --depth;
+  }
+  return depth > kNestedMax;
+}
+
+// Names of files are bytes.
+void to_bytes(Json* value) {
+  if (value->is_string()) *value = bytes_of_text(value->get_ref<const std::string&>());
+  if (!value->is_structured()) return;
+  for (Json& part : *value) to_bytes(&part);
 }
 
 }  // namespace
@@ -226,7 +249,7 @@ bool ControlServer::take_lines(Connection& connection, std::string* received,
 }
 
 void ControlServer::answer(Connection& connection, const std::string& line) {
-  const Json request = Json::parse(line, nullptr, false);
+  Json request = is_nested_deeply(line) ? Json() : Json::parse(line, nullptr, false);
   if (!request.is_object()) {
     if (connection.may_begin_cut) return;
     ControlPeer(connection.socket.get()).fail("the request is not a JSON object", "");
@@ -238,6 +261,7 @@ void ControlServer::answer(Connection& connection, const std::string& line) {
   if (number != 0 && number <= connection.last_request) return;
   connection.last_request = std::max(connection.last_request, number);
   ControlPeer peer(connection.socket.get(), number);
+  to_bytes(&request);
   try {
     handler_.on_request(peer, connection.session, request);
   } catch (const Json::exception& wrong) {
