@@ -56,6 +56,8 @@ cairn_module(service/keeping DEPS service/process)
 cairn_module(service/profiler
              LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
 cairn_module(service/trace LIBRARIES cairn_zstd)
+# xxhash is a header.
+cairn_module(service/durable_log LIBRARIES Threads::Threads)
 cairn_module(service/plugins
              DEPS policy/placement policy/prefetch
              LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
