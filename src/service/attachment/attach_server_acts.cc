@@ -60,22 +60,36 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreig
   return true;
 }
 
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
+// A question has a connection of its own.
+template <typename Message>
+bool AttachServer::pass_on(std::uint64_t id, Connection& connection, const Message& question) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), flush);
+  events_.on_question(Asker(give_away(id, connection)), question);
   return false;
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
+  return pass_on(id, connection, flush);
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
-  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), sync);
-  return false;
+  return pass_on(id, connection, sync);
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
-  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection)), meet);
-  return false;
+  return pass_on(id, connection, meet);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::MakeDurable durable) {
+  return pass_on(id, connection, durable);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteCut cut) {
+  return pass_on(id, connection, cut);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteRenamed renamed) {
+  return pass_on(id, connection, renamed);
 }
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {

@@ -64,6 +64,8 @@ class DurableLog {
   // has a number keeps it, by its key; another path is noted as a rename. Writes nothing yet.
   // Errors: kInvalid: path or handle too long.
   Result<LogObject> add_object(const FileIdentity& identity, const FileState& store);
+  // The number that a file has; kNone when it has none.
+  LogObject find(const ObjectKey& key) const;
   // The caller will not use the number again. Its records stay until they are retired.
   void forget(LogObject object);
 

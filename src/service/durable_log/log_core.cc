@@ -197,6 +197,11 @@ Status LogCore::write_segment_header(UsedSegment& segment) {
 
 // ---- appending
 
+LogObject LogCore::find(const ObjectKey& key) const {
+  const Lock lock(mutex_);
+  return objects_.find(key);
+}
+
 Result<LogObject> LogCore::add_object(const FileIdentity& identity, const FileState& store) {
   if (identity.path.size() > kPathBytesMax || identity.handle.size() > kHandleBytesMax) {
     return Status(StatusCode::kInvalid, "a path is too long for the durable log", ENAMETOOLONG);

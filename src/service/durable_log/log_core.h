@@ -48,6 +48,7 @@ class LogCore {
   // Takes over what the log has, begins a new segment, starts the threads.
   Status start();
 
+  LogObject find(const ObjectKey& key) const;
   Result<LogObject> add_object(const FileIdentity& identity, const FileState& store);
   void forget(LogObject object);
   Result<Lsn> append(const RecordDraft& draft);
