@@ -89,6 +89,7 @@ class LogCore {
   Lsn written(const Lock& lock) const;
   void flush_loop();
   bool flush_once(Lock& lock);
+  void free_segments(Lock& lock);
   void prepare_loop();
   std::vector<std::byte> take_buffer();
   void give_back(std::vector<std::byte> buffer);

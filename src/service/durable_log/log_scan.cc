@@ -53,9 +53,10 @@ Status LogScan::drop_dead_segments() {
   FoundRecord record;
   Found found = Found::kEnd;
   while ((found = reader.next(Payloads::kWhereCheap, record)) == Found::kRecord) {
-    if (record.header.kind != RecordKind::kCleanEnd) continue;
-    const std::uint64_t first_live = record.header.words[0];
-    oldest = first_live == 0 ? newest_ : std::max(oldest, first_live);
+    const std::uint64_t first = record.header.words[0];
+    const bool ends = record.header.kind == RecordKind::kCleanEnd;
+    if (ends && first == 0) oldest = newest_;
+    if (ends || record.header.kind == RecordKind::kFreed) oldest = std::max(oldest, first);
   }
   if (found == Found::kError) return Status::from_errno(reader.error(), newest.name);
   const auto is_dead = [oldest](const LogSegment& segment) {
