@@ -29,6 +29,12 @@ bool makes_live(RecordKind kind) {
   return kind == RecordKind::kData || kind == RecordKind::kSize || kind == RecordKind::kRenamed;
 }
 
+// What frees the log, or closes it, has room in the last segment, where nothing else may go.
+bool is_statement(RecordKind kind) {
+  return kind == RecordKind::kStoring || kind == RecordKind::kStored ||
+         kind == RecordKind::kRemoved || kind == RecordKind::kCleanEnd;
+}
+
 Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 Status no_object() { return {StatusCode::kNotFound, "the durable log has no such object", ENOENT}; }
@@ -162,11 +168,14 @@ Result<Lsn> LogCore::append_locked(Lock& lock, const RecordDraft& draft,
     if (is_closed_) return Status(StatusCode::kUnavailable, "the durable log is closed", ESHUTDOWN);
     const LoggedObject* object = needs_object ? objects_.find(draft.object) : nullptr;
     if (needs_object && object == nullptr) return no_object();
-    const bool introduces = needs_object && object->introduced_in != ring_.head().number;
+    // A statement about an object with live records needs no introduction: they have theirs.
+    const bool introduces = needs_object && object->introduced_in != ring_.head().number &&
+                            !(is_statement(draft.kind) && !object->live.empty());
     statement = introduces ? encode_object(object->statement()) : std::vector<std::byte>{};
     const std::size_t wanted = buffer.size() + (introduces ? record_bytes(statement.size()) : 0);
-    if (ring_.head().end + wanted + kKeptBytes <= ring_.segment_bytes()) break;
-    CAIRN_RETURN_IF_ERROR(begin_segment(lock, draft.kind != RecordKind::kData));
+    const bool fits = ring_.head().end + wanted + kKeptBytes <= ring_.segment_bytes();
+    if (fits && (is_statement(draft.kind) || ring_.unused() > 0)) break;
+    CAIRN_RETURN_IF_ERROR(begin_segment(lock, is_statement(draft.kind)));
   }
   std::vector<Placed> placed;
   if (!statement.empty()) {
@@ -229,13 +238,13 @@ int LogCore::write_record(const Placed& placed, std::vector<std::byte>& buffer) 
   return placed.file->write(buffer, placed.at);
 }
 
-Status LogCore::begin_segment(Lock& lock, bool is_statement) {
+Status LogCore::begin_segment(Lock& lock, bool for_statement) {
   if (is_beginning_) {
     ready_changed_.wait(lock, [this] { return !is_beginning_ || !failure_.is_ok(); });
     return failure_;
   }
-  // Statements that free the log must find room when data does not.
-  if (ring_.unused() < (is_statement ? 1U : 2U)) {
+  // The last segment is for statements.
+  if (ring_.unused() < (for_statement ? 1U : 2U)) {
     tell_pressure(lock);
     return {StatusCode::kExhausted, "the durable log is full", ENOSPC};
   }
@@ -276,6 +285,16 @@ Result<Lsn> LogCore::append_renamed(LogObject number, const std::string& path) {
     }
   }
   return append({RecordKind::kRenamed, 0, number, {}, bytes_of(path)});
+}
+
+Result<Lsn> LogCore::append_removed(LogObject number) {
+  {
+    const Lock lock(mutex_);
+    const LoggedObject* object = objects_.find(number);
+    if (object == nullptr) return no_object();
+    if (object->live.empty()) return Lsn::kNone;
+  }
+  return append({RecordKind::kRemoved, 0, number, {}, {}});
 }
 
 Result<Lsn> LogCore::begin_storing(LogObject number) {

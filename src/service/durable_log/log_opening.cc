@@ -20,6 +20,7 @@ Status LogCore::start() {
     if (!made) return made.status();
     ring_.add_ready(std::move(*made));
   }
+  ring_.allow_one_more();
   UsedSegment first;
   first.number = scan->newest() + 1;
   first.place = ring_.take_ready();

@@ -25,6 +25,10 @@ SegmentRing::SegmentRing(LogStorage& storage, std::uint64_t segment_bytes,
   CAIRN_CHECK(segment_bytes >= kRecordHeaderBytes);
 }
 
+void SegmentRing::allow_one_more() {
+  segments_max_ = std::max<std::uint64_t>(segments_max_, used_.size() + 1);
+}
+
 std::uint64_t SegmentRing::unused() const {
   return used_.size() >= segments_max_ ? 0 : segments_max_ - used_.size();
 }

@@ -53,6 +53,8 @@ class SegmentRing {
 
   std::uint64_t segment_bytes() const { return segment_bytes_; }
   std::uint64_t segments_max() const { return segments_max_; }
+  // What an earlier node has left may fill the ring: there is always one more for a new beginning.
+  void allow_one_more();
   // Segments that may still be begun, made ready or not.
   std::uint64_t unused() const;
   bool wants_ready() const;
