@@ -123,9 +123,10 @@ Status check_owner(int fd, const std::string& path) {
   if (::fstat(fd, &status) != 0) return Status::from_errno(errno, path);
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return {StatusCode::kDenied,
-            path + " belongs to another user, or others may write to it; run the command as its"
-                   " owner (not as root: its content would decide what root writes), or use another"
-                   " directory",
+            path +
+                " belongs to another user, or others may write to it; run the command as its"
+                " owner (not as root: its content would decide what root writes), or use another"
+                " directory",
             EPERM};
   }
   return Status::ok();
