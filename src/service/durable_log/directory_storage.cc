@@ -121,12 +121,12 @@ class DirectoryStorage final : public LogStorage {
 Status check_owner(int fd, const std::string& path) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return Status::from_errno(errno, path);
-  const bool is_own = status.st_uid == ::geteuid() || ::geteuid() == 0;
-  if (!is_own || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return {StatusCode::kDenied,
             path +
-                " belongs to another user, or others may write to it; use another directory, or"
-                " chown it to yourself and chmod it to 700",
+                " belongs to another user, or others may write to it; run the command as its"
+                " owner (not as root: its content would decide what root writes), or use another"
+                " directory",
             EPERM};
   }
   return Status::ok();

@@ -83,7 +83,7 @@ Result<Lsn> DurableLog::append_renamed(LogObject object, const std::string& path
 
 Result<Lsn> DurableLog::append_removed(LogObject object) {
   CAIRN_CHECK(object != LogObject::kNone);
-  return core_->append({RecordKind::kRemoved, 0, object, {}, {}});
+  return core_->append_removed(object);
 }
 
 Result<Lsn> DurableLog::begin_storing(LogObject object) {

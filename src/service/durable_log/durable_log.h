@@ -69,7 +69,7 @@ class DurableLog {
   // The caller will not use the number again. Its records stay until they are retired.
   void forget(LogObject object);
 
-  // Each appends one record and returns its number; durable once commit() of it, or of a later one,
+  // Each appends one record and returns its number (kNone when there is nothing to say); durable once commit() of it, or of a later one,
   // has returned. `state` is the file's size and time as programs see them, after the change. The
   // bytes may change during the call; then any mixture of old and new is logged, per byte.
   // Errors: kExhausted: the log is full (ENOSPC): store what pressure() names, or store the file

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The life of a log after its opening (log_opening.cc).
 #include "service/durable_log/log_core.h"
 
 #include <time.h>
@@ -8,14 +10,12 @@
 #include <cstring>
 #include <utility>
 
-#include "service/durable_log/log_scan.h"
-
 namespace cairn::durable {
 
 namespace {
 
-// What nobody waits for is durable after this long.
-constexpr std::chrono::seconds kLazyFlush{1};
+// Room in each segment for records that free others.
+constexpr std::size_t kKeptBytes = 8 * kRecordHeaderBytes;
 // Buffers kept for the next appends; more threads at a time allocate theirs.
 constexpr std::size_t kBuffersKept = 8;
 
@@ -27,6 +27,12 @@ std::int64_t now_ns() {
 
 bool makes_live(RecordKind kind) {
   return kind == RecordKind::kData || kind == RecordKind::kSize || kind == RecordKind::kRenamed;
+}
+
+// What frees the log, or closes it, has room in the last segment, where nothing else may go.
+bool is_statement(RecordKind kind) {
+  return kind == RecordKind::kStoring || kind == RecordKind::kStored ||
+         kind == RecordKind::kRemoved || kind == RecordKind::kCleanEnd;
 }
 
 Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -46,97 +52,6 @@ LogCore::LogCore(std::unique_ptr<LogStorage> storage, OpenSuperblock superblock,
 LogCore::~LogCore() {
   (void)close().is_ok();
   CAIRN_CHECK(!flusher_.joinable() && !preparer_.joinable());
-}
-
-// ---- the beginning
-
-Status LogCore::start() {
-  auto scan = LogScan::open(*storage_, superblock_.content);
-  if (!scan) return scan.status();
-  CAIRN_RETURN_IF_ERROR(adopt(*scan));
-  Lock lock(mutex_);
-  if (!ring_.has_ready()) {
-    auto made = ring_.make_segment(ring_.next_name());
-    if (!made) return made.status();
-    ring_.add_ready(std::move(*made));
-  }
-  UsedSegment first;
-  first.number = scan->newest() + 1;
-  first.place = ring_.take_ready();
-  first.first = static_cast<Lsn>(raw(last_) + 1);
-  first.last = last_;
-  ring_.used().push_back(std::move(first));
-  CAIRN_RETURN_IF_ERROR(write_segment_header(ring_.head()));
-  const int error = ring_.head().place.file->flush();
-  if (error != 0) return Status::from_errno(-error, storage_->where());
-  leftovers_ = objects_.live_objects();
-  ring_.recycle(durable_);
-  flusher_ = std::thread([this] { flush_loop(); });
-  preparer_ = std::thread([this] { prepare_loop(); });
-  return Status::ok();
-}
-
-// What counts of the log is made durable, so that the next segment can say so.
-Status LogCore::adopt(LogScan& scan) {
-  for (const std::string& name : scan.spare()) ring_.note_name(name);
-  for (LogSegment& segment : scan.segments()) ring_.note_name(segment.name);
-  for (const LogSegment& segment : scan.segments()) {
-    UsedSegment used;
-    used.number = segment.header.segment;
-    used.place.name = segment.name;
-    used.first = static_cast<Lsn>(segment.header.words[0]);
-    ring_.used().push_back(std::move(used));
-  }
-  auto report =
-      scan.run(Payloads::kWhereCheap, [this](const FoundRecord& record, const LogSegment& segment) {
-        ring_.find(segment.header.segment)->last = record.header.lsn;
-        note_found(record.header, record.payload);
-      });
-  if (!report) return report.status();
-  drop_idle_objects();
-  for (LogSegment& segment : scan.segments()) {
-    const int error = segment.file->flush();
-    if (error != 0) return Status::from_errno(-error, storage_->where() + "/" + segment.name);
-    UsedSegment* used = ring_.find(segment.header.segment);
-    used->end = segment.end;
-    used->place.file = std::shared_ptr<LogFile>(std::move(segment.file));
-  }
-  for (const std::string& name : scan.spare()) {
-    auto file = storage_->open(name, OpenHow::kWrite);
-    if (!file) return file.status();
-    // A segment that was being made when the node died is short.
-    if (static_cast<std::uint64_t>((*file)->size()) == ring_.segment_bytes()) {
-      ring_.add_ready({name, std::shared_ptr<LogFile>(std::move(*file))});
-    } else {
-      storage_->remove(name);
-    }
-  }
-  durable_ = report->last;
-  last_ = report->last;
-  return Status::ok();
-}
-
-void LogCore::drop_idle_objects() {
-  std::vector<LogObject> numbers;
-  for (const auto& entry : objects_.all()) numbers.push_back(static_cast<LogObject>(entry.first));
-  for (const LogObject number : numbers) objects_.drop_idle(number);
-}
-
-void LogCore::note_found(const RecordHeader& header, Bytes payload) {
-  if (header.kind == RecordKind::kObject) {
-    const auto statement = decode_object(header, payload);
-    if (!statement) return;
-    LoggedObject* object = objects_.find(header.object);
-    if (object == nullptr) {
-      object = objects_.find(objects_.add(statement->identity, statement->store, header.object));
-    }
-    object->identity = statement->identity;
-    object->store = statement->store;
-    object->window = statement->window;
-    object->is_held = false;
-    return;
-  }
-  if (objects_.find(header.object) != nullptr) apply(header, payload);
 }
 
 // The effect of a record on the table of objects, the same for a record that is appended and for
@@ -258,11 +173,14 @@ Result<Lsn> LogCore::append_locked(Lock& lock, const RecordDraft& draft,
     if (is_closed_) return Status(StatusCode::kUnavailable, "the durable log is closed", ESHUTDOWN);
     const LoggedObject* object = needs_object ? objects_.find(draft.object) : nullptr;
     if (needs_object && object == nullptr) return no_object();
-    const bool introduces = needs_object && object->introduced_in != ring_.head().number;
+    // A statement about an object with live records needs no introduction: they have theirs.
+    const bool introduces = needs_object && object->introduced_in != ring_.head().number &&
+                            !(is_statement(draft.kind) && !object->live.empty());
     statement = introduces ? encode_object(object->statement()) : std::vector<std::byte>{};
     const std::size_t wanted = buffer.size() + (introduces ? record_bytes(statement.size()) : 0);
-    if (ring_.head().end + wanted <= ring_.segment_bytes()) break;
-    CAIRN_RETURN_IF_ERROR(begin_segment(lock, draft.kind != RecordKind::kData));
+    const bool fits = ring_.head().end + wanted + kKeptBytes <= ring_.segment_bytes();
+    if (fits && (is_statement(draft.kind) || ring_.unused() > 0)) break;
+    CAIRN_RETURN_IF_ERROR(begin_segment(lock, is_statement(draft.kind)));
   }
   std::vector<Placed> placed;
   if (!statement.empty()) {
@@ -325,18 +243,21 @@ int LogCore::write_record(const Placed& placed, std::vector<std::byte>& buffer) 
   return placed.file->write(buffer, placed.at);
 }
 
-Status LogCore::begin_segment(Lock& lock, bool is_statement) {
+Status LogCore::begin_segment(Lock& lock, bool for_statement) {
   if (is_beginning_) {
     ready_changed_.wait(lock, [this] { return !is_beginning_ || !failure_.is_ok(); });
     return failure_;
   }
-  // Statements that free the log must find room when data does not.
-  if (ring_.unused() < (is_statement ? 1U : 2U)) {
+  // The last segment is for statements.
+  if (ring_.unused() < (for_statement ? 1U : 2U)) {
     tell_pressure(lock);
     return {StatusCode::kExhausted, "the durable log is full", ENOSPC};
   }
   is_beginning_ = true;
   ready_changed_.notify_all();
+  // A segment may be free, and the record that says so not durable yet.
+  if (!ring_.has_ready() && ring_.has_freed()) wanted_ = last_;
+  flush_wanted_.notify_one();
   ready_changed_.wait(lock, [this] { return ring_.has_ready() || !failure_.is_ok(); });
   is_beginning_ = false;
   ready_changed_.notify_all();
@@ -369,6 +290,16 @@ Result<Lsn> LogCore::append_renamed(LogObject number, const std::string& path) {
     }
   }
   return append({RecordKind::kRenamed, 0, number, {}, bytes_of(path)});
+}
+
+Result<Lsn> LogCore::append_removed(LogObject number) {
+  {
+    const Lock lock(mutex_);
+    const LoggedObject* object = objects_.find(number);
+    if (object == nullptr) return no_object();
+    if (object->live.empty()) return Lsn::kNone;
+  }
+  return append({RecordKind::kRemoved, 0, number, {}, {}});
 }
 
 Result<Lsn> LogCore::begin_storing(LogObject number) {
@@ -414,102 +345,6 @@ Status LogCore::retire(LogObject number, Lsn upto, const FileState& store) {
   const Lock lock(mutex_);
   objects_.drop_idle(number);
   return Status::ok();
-}
-
-// ---- durable
-
-Lsn LogCore::written(const Lock& lock) const {
-  CAIRN_CHECK(lock.owns_lock());
-  return in_flight_.empty() ? last_ : static_cast<Lsn>(*in_flight_.begin() - 1);
-}
-
-Status LogCore::commit_until(Lsn lsn, const std::chrono::steady_clock::time_point* limit) {
-  Lock lock(mutex_);
-  CAIRN_CHECK(lsn <= last_);
-  ++figures_.commits;
-  const auto is_settled = [&] { return durable_ >= lsn || !failure_.is_ok(); };
-  if (!is_settled()) {
-    wanted_ = std::max(wanted_, lsn);
-    flush_wanted_.notify_one();
-    if (limit == nullptr) {
-      durable_changed_.wait(lock, is_settled);
-    } else if (!durable_changed_.wait_until(lock, *limit, is_settled)) {
-      return {StatusCode::kUnavailable, storage_->where() + ": the device does not answer",
-              ETIMEDOUT};
-    }
-  }
-  return durable_ >= lsn ? Status::ok() : failure_;
-}
-
-void LogCore::fail(Lock& lock, const Status& status) {
-  CAIRN_CHECK(lock.owns_lock() && !status.is_ok());
-  if (failure_.is_ok()) failure_ = status;
-  durable_changed_.notify_all();
-  flush_wanted_.notify_all();
-  ready_changed_.notify_all();
-}
-
-void LogCore::flush_loop() {
-  Lock lock(mutex_);
-  while (failure_.is_ok()) {
-    const bool is_pending = last_ > durable_;
-    if (wanted_ > durable_ && written(lock) > durable_) {
-      if (!flush_once(lock)) return;
-    } else if (is_closing_) {
-      return;
-    } else if (is_pending && in_flight_.empty()) {
-      if (flush_wanted_.wait_for(lock, kLazyFlush) == std::cv_status::timeout) {
-        wanted_ = std::max(wanted_, last_);
-      }
-    } else {
-      flush_wanted_.wait(lock);
-    }
-  }
-}
-
-bool LogCore::flush_once(Lock& lock) {
-  const Lsn target = written(lock);
-  std::vector<std::shared_ptr<LogFile>> files;
-  for (const UsedSegment& segment : ring_.used()) {
-    if (segment.last > durable_ && segment.first <= target) files.push_back(segment.place.file);
-  }
-  CAIRN_CHECK(!files.empty());
-  lock.unlock();
-  int error = 0;
-  for (const auto& file : files) {
-    if (error == 0) error = file->flush();
-  }
-  lock.lock();
-  if (error != 0) {
-    fail(lock, Status::from_errno(-error, storage_->where()));
-    return false;
-  }
-  CAIRN_CHECK(target > durable_);
-  durable_ = target;
-  ++figures_.flushes;
-  if (ring_.recycle(durable_)) ready_changed_.notify_all();
-  durable_changed_.notify_all();
-  return true;
-}
-
-void LogCore::prepare_loop() {
-  Lock lock(mutex_);
-  while (failure_.is_ok() && !is_closing_) {
-    if (!ring_.wants_ready()) {
-      ready_changed_.wait(lock);
-      continue;
-    }
-    const std::string name = ring_.next_name();
-    lock.unlock();
-    auto made = ring_.make_segment(name);
-    lock.lock();
-    if (made) {
-      ring_.add_ready(std::move(*made));
-    } else {
-      fail(lock, made.status());
-    }
-    ready_changed_.notify_all();
-  }
 }
 
 // ---- what others see

@@ -53,6 +53,7 @@ class LogCore {
   void forget(LogObject object);
   Result<Lsn> append(const RecordDraft& draft);
   Result<Lsn> append_renamed(LogObject object, const std::string& path);
+  Result<Lsn> append_removed(LogObject object);
   Result<Lsn> begin_storing(LogObject object);
   Status retire(LogObject object, Lsn upto, const FileState& store);
   Status commit_until(Lsn lsn, const std::chrono::steady_clock::time_point* limit);
@@ -78,7 +79,7 @@ class LogCore {
   void drop_idle_objects();
   void note_found(const RecordHeader& header, Bytes payload);
   void apply(const RecordHeader& header, Bytes payload);
-  Status begin_segment(Lock& lock, bool is_statement);
+  Status begin_segment(Lock& lock, bool for_statement);
   Status write_segment_header(UsedSegment& segment);
   Result<Lsn> append_locked(Lock& lock, const RecordDraft& draft, std::vector<std::byte>& buffer);
   Placed place(Lock& lock, const RecordDraft& draft, std::uint64_t payload_sum);
@@ -90,6 +91,7 @@ class LogCore {
   Lsn written(const Lock& lock) const;
   void flush_loop();
   bool flush_once(Lock& lock);
+  void free_segments(Lock& lock);
   void prepare_loop();
   std::vector<std::byte> take_buffer();
   void give_back(std::vector<std::byte> buffer);

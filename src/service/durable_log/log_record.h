@@ -35,8 +35,9 @@ enum class RecordKind : std::uint16_t {
   kStoring = 7,   // the service begins to write the file's bytes to the backing store
   kStored = 8,    // everything up to an Lsn is on the backing store, and durable there
   kCleanEnd = 9,  // the log was closed in order
+  kFreed = 10,    // the segments before one are no part of the log any more
 };
-inline constexpr RecordKind kRecordKindLast = RecordKind::kCleanEnd;
+inline constexpr RecordKind kRecordKindLast = RecordKind::kFreed;
 
 // Size and time of modification of a file: as the program sees them, or as the store has them.
 struct FileState {

@@ -53,9 +53,10 @@ Status LogScan::drop_dead_segments() {
   FoundRecord record;
   Found found = Found::kEnd;
   while ((found = reader.next(Payloads::kWhereCheap, record)) == Found::kRecord) {
-    if (record.header.kind != RecordKind::kCleanEnd) continue;
-    const std::uint64_t first_live = record.header.words[0];
-    oldest = first_live == 0 ? newest_ : std::max(oldest, first_live);
+    const std::uint64_t first = record.header.words[0];
+    const bool ends = record.header.kind == RecordKind::kCleanEnd;
+    if (ends && first == 0) oldest = newest_;
+    if (ends || record.header.kind == RecordKind::kFreed) oldest = std::max(oldest, first);
   }
   if (found == Found::kError) return Status::from_errno(reader.error(), newest.name);
   const auto is_dead = [oldest](const LogSegment& segment) {
@@ -66,6 +67,7 @@ Status LogScan::drop_dead_segments() {
   }
   std::erase_if(segments_, is_dead);
   CAIRN_CHECK(!segments_.empty());
+  lacks_oldest_ = segments_.front().header.segment > oldest;
   return Status::ok();
 }
 
@@ -73,10 +75,12 @@ Result<ScanReport> LogScan::run(Payloads payloads, const RecordVisitor& visit) {
   ScanReport report;
   waiting_.clear();
   durable_ = Lsn::kNone;
-  next_ = segments_.empty() ? 0 : segments_.front().header.words[0];
+  next_ = 0;
+  // Without its oldest segment the log has a gap before the first record that is left.
+  if (!segments_.empty()) next_ = segments_.front().header.words[lacks_oldest_ ? 2 : 0];
   for (std::size_t index = 0; index < segments_.size(); ++index) {
     LogSegment& segment = segments_[index];
-    note_segment(index, report);
+    note_segment(segment);
     SegmentReader reader(*segment.file, superblock_.log(), segment.header.segment);
     Waiting waiting{{}, index};
     Found found = Found::kEnd;
@@ -101,18 +105,12 @@ Result<ScanReport> LogScan::run(Payloads payloads, const RecordVisitor& visit) {
 
 // A segment's header says where the log was when it was begun: what is left of the one before and
 // comes later was a torn end already then.
-void LogScan::note_segment(std::size_t index, ScanReport& report) {
-  const LogSegment& segment = segments_[index];
+void LogScan::note_segment(const LogSegment& segment) {
   durable_ = std::max(durable_, segment.header.durable);
   const std::uint64_t before = segment.header.words[2];
   std::erase_if(waiting_, [before](const Waiting& waiting) {
     return raw(waiting.record.header.lsn) > before;
   });
-  if (index == 0) return;
-  const std::uint64_t expected = segments_[index - 1].header.segment + 1;
-  if (segment.header.segment == expected) return;
-  report.damage.push_back(
-      {Lsn::kNone, Lsn::kNone, "segment " + std::to_string(expected) + " is missing"});
 }
 
 void LogScan::drain(ScanReport& report, const RecordVisitor& visit) {

@@ -72,7 +72,7 @@ class LogScan {
 
   explicit LogScan(const Superblock& superblock) : superblock_(superblock) {}
   Status drop_dead_segments();
-  void note_segment(std::size_t index, ScanReport& report);
+  void note_segment(const LogSegment& segment);
   void drain(ScanReport& report, const RecordVisitor& visit);
   Status finish(ScanReport& report, const RecordVisitor& visit);
   void pass(const Waiting& waiting, ScanReport& report, const RecordVisitor& visit);
@@ -82,6 +82,7 @@ class LogScan {
   std::vector<LogSegment> segments_;
   std::vector<std::string> spare_;
   std::uint64_t newest_ = 0;
+  bool lacks_oldest_ = false;
   // The scan's state: records that no later one has declared durable yet.
   std::deque<Waiting> waiting_;
   Lsn durable_ = Lsn::kNone;

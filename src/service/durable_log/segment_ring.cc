@@ -25,6 +25,10 @@ SegmentRing::SegmentRing(LogStorage& storage, std::uint64_t segment_bytes,
   CAIRN_CHECK(segment_bytes >= kRecordHeaderBytes);
 }
 
+void SegmentRing::allow_one_more() {
+  segments_max_ = std::max<std::uint64_t>(segments_max_, used_.size() + 1);
+}
+
 std::uint64_t SegmentRing::unused() const {
   return used_.size() >= segments_max_ ? 0 : segments_max_ - used_.size();
 }
@@ -70,16 +74,35 @@ UsedSegment* SegmentRing::find(std::uint64_t number) {
   return found == used_.end() || found->number != number ? nullptr : &*found;
 }
 
-bool SegmentRing::recycle(Lsn durable) {
-  bool has_freed = false;
-  while (used_.size() > 1) {
-    UsedSegment& oldest = used_.front();
-    if (oldest.live != 0 || oldest.last > durable || oldest.freed_by > durable) break;
-    add_ready(std::move(oldest.place));
-    used_.pop_front();
-    has_freed = true;
+bool SegmentRing::wants_ready() const {
+  return ready_.empty() && used_.size() + freed_.size() < segments_max_;
+}
+
+bool SegmentRing::is_oldest_free(Lsn durable) const {
+  if (used_.size() < 2) return false;
+  const UsedSegment& oldest = used_.front();
+  return oldest.live == 0 && oldest.last <= durable && oldest.freed_by <= durable;
+}
+
+ReadySegment SegmentRing::take_oldest() {
+  CAIRN_CHECK(used_.size() > 1 && used_.front().live == 0);
+  ReadySegment taken = std::move(used_.front().place);
+  used_.pop_front();
+  return taken;
+}
+
+void SegmentRing::add_freed(ReadySegment segment, Lsn said_by) {
+  CAIRN_CHECK(said_by != Lsn::kNone);
+  freed_.push_back({std::move(segment), said_by});
+}
+
+bool SegmentRing::settle_freed(Lsn durable) {
+  const std::size_t before = ready_.size();
+  for (FreedSegment& freed : freed_) {
+    if (freed.said_by <= durable) ready_.push_back(std::move(freed.place));
   }
-  return has_freed;
+  std::erase_if(freed_, [durable](const FreedSegment& freed) { return freed.said_by <= durable; });
+  return ready_.size() != before;
 }
 
 }  // namespace cairn::durable

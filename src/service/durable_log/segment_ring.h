@@ -35,6 +35,13 @@ struct UsedSegment {
   Lsn freed_by = Lsn::kNone;
 };
 
+// A segment that is no part of the log any more. It may be written once the record that says so is
+// durable: until then a power cut would leave an old segment with new bytes in it.
+struct FreedSegment {
+  ReadySegment place;
+  Lsn said_by = Lsn::kNone;
+};
+
 class SegmentRing {
  public:
   SegmentRing(LogStorage& storage, std::uint64_t segment_bytes, std::uint64_t capacity_bytes);
@@ -46,9 +53,11 @@ class SegmentRing {
 
   std::uint64_t segment_bytes() const { return segment_bytes_; }
   std::uint64_t segments_max() const { return segments_max_; }
+  // What an earlier node has left may fill the ring: there is always one more for a new beginning.
+  void allow_one_more();
   // Segments that may still be begun, made ready or not.
   std::uint64_t unused() const;
-  bool wants_ready() const { return ready_.empty() && unused() > 0; }
+  bool wants_ready() const;
 
   void add_ready(ReadySegment segment) { ready_.push_back(std::move(segment)); }
   bool has_ready() const { return !ready_.empty(); }
@@ -59,8 +68,14 @@ class SegmentRing {
   UsedSegment& head() { return used_.back(); }
   UsedSegment* find(std::uint64_t number);
 
-  // Invariant 3 of the log. Returns whether a segment has become ready.
-  bool recycle(Lsn durable);
+  // Whether the oldest segment is of no use any more (invariant 3 of the log).
+  bool is_oldest_free(Lsn durable) const;
+  // Requires: is_oldest_free(). Takes it out of the log.
+  ReadySegment take_oldest();
+  void add_freed(ReadySegment segment, Lsn said_by);
+  bool has_freed() const { return !freed_.empty(); }
+  // Returns whether a freed segment has become ready.
+  bool settle_freed(Lsn durable);
 
  private:
   LogStorage& storage_;
@@ -68,6 +83,7 @@ class SegmentRing {
   std::uint64_t segments_max_;
   std::uint64_t last_name_ = 0;
   std::deque<UsedSegment> used_;
+  std::vector<FreedSegment> freed_;
   std::vector<ReadySegment> ready_;
 };
 
