@@ -56,16 +56,24 @@ cairn_module(service/keeping DEPS service/process)
 cairn_module(service/profiler
              LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json cairn_liburing Threads::Threads)
 cairn_module(service/trace LIBRARIES cairn_zstd)
+# xxhash is a header.
+cairn_module(service/durable_log LIBRARIES Threads::Threads)
+cairn_module(service/replay DEPS service/durable_log LIBRARIES Threads::Threads)
 cairn_module(service/plugins
              DEPS policy/placement policy/prefetch
              LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
 cairn_module(service/organizer
              DEPS memory/pool memory/tiers policy/placement policy/replacement
              LIBRARIES cairn_liburing)
+cairn_module(service/logged_files
+             DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush service/durable_log)
 cairn_module(service/write_back
              DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush memory/buffer
-                  frontends/protocol service/process service/keeping service/profiler
+                  frontends/protocol service/logged_files service/process service/keeping service/profiler
              LIBRARIES spdlog::spdlog_header_only Threads::Threads)
+cairn_module(service/durability
+             DEPS memory/tiers service/durable_log service/logged_files service/write_back
+             LIBRARIES Threads::Threads)
 cairn_module(service/attachment
              DEPS memory/arena memory/catalog memory/tiers memory/buffer frontends/protocol
                   service/process service/keeping service/write_back
@@ -89,10 +97,10 @@ cairn_module(service/fetching
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/control
              DEPS memory/tiers service/process service/keeping service/write_back service/attachment
-                  service/learning service/capacity service/treatment service/fetching
+                  service/durability service/learning service/capacity service/treatment service/fetching
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/plugins
-                  service/write_back service/attachment service/learning service/capacity service/treatment
-                  service/fetching service/control
+                  service/logged_files service/durability service/write_back service/attachment
+                  service/learning service/capacity service/treatment service/fetching service/control
              LIBRARIES spdlog::spdlog_header_only)

@@ -158,6 +158,7 @@ int command_set(const Arguments& arguments) {
       "Keys:\n"
       "  mode      persistent-async, persistent-sync, bypass\n"
       "  trigger   periodic, per-operation, per-file, on-exit\n"
+      "  durability  node, store: what a finished fsync survives\n"
       "  policy    a placement policy\n"
       "  tier      the tier that new blocks go to first\n"
       "  pinned    yes or no\n"

@@ -118,8 +118,9 @@ void for_each_file(const std::vector<std::string>& paths, Visit&& visit) {
   }
 }
 
-constexpr std::string_view kProperties[] = {"mode",   "trigger",  "policy",   "tier",
-                                            "pinned", "priority", "prefetch", "reserve"};
+constexpr std::string_view kProperties[] = {"mode",     "trigger",  "durability",
+                                            "policy",   "tier",     "pinned",
+                                            "priority", "prefetch", "reserve"};
 
 [[noreturn]] void fail_property(const std::string& text, const std::string& expected) {
   throw Failure(fmt::format("{}: {}", text, expected), "`cairn set --help` lists what there is");
@@ -142,6 +143,9 @@ void take_property(const std::string& text, FileRule* rule) {
   } else if (key == "trigger") {
     rule->trigger = required(flush_trigger_named(value), text,
                              "a trigger is periodic, per-operation, per-file or on-exit");
+  } else if (key == "durability") {
+    rule->durability =
+        required(durability_named(value), text, "a level of durability is node or store");
   } else if (key == "policy") {
     rule->policy = value;
   } else if (key == "tier") {

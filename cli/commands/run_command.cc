@@ -173,8 +173,9 @@ class Run {
     rule.pattern = "*";
     rule.mode = configuration_.run_mode;
     rule.trigger = configuration_.run_trigger;
+    rule.durability = configuration_.run_durability;
     rule.policy = configuration_.run_policy;
-    if (!rule.mode && !rule.trigger && !rule.policy) return std::nullopt;
+    if (!rule.mode && !rule.trigger && !rule.durability && !rule.policy) return std::nullopt;
     return rule;
   }
 

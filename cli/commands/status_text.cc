@@ -87,6 +87,37 @@ std::string activity(const Json& status) {
   return text;
 }
 
+// What a finished fsync survives, and how the log of the durable tier does.
+std::string durability(const Json& status) {
+  const Json& found = member(status, "durability");
+  const auto has_log = found.find("has_log");
+  if (has_log == found.end() || !has_log->is_boolean() || !has_log->get<bool>()) return "";
+  const uint64_t used = unsigned_field(found, "log_used_bytes");
+  const uint64_t capacity = unsigned_field(found, "log_capacity_bytes");
+  std::string text = fmt::format(
+      "fsync: level {}; {} by the log, {} by the store\n"
+      "durable log in {}: {} of {} ({}), {} files, {} commits by {} flushes of its device\n",
+      printable(text_field(found, "level")), unsigned_field(found, "logged"),
+      unsigned_field(found, "stored"), printable(text_field(found, "directory")),
+      format_size(used), format_size(capacity), share_text(used, capacity),
+      unsigned_field(found, "files_in_log"), unsigned_field(found, "commits"),
+      unsigned_field(found, "device_flushes"));
+  const uint64_t full = unsigned_field(found, "stored_log_full");
+  if (full != 0)
+    text += fmt::format("the log was full {} times: give it more (durability.log_size)\n", full);
+  if (const std::string trouble = text_field(found, "trouble"); !trouble.empty()) {
+    text += fmt::format("the log is out of order, fsync is of level store: {}\n",
+                        printable(trouble));
+  }
+  const Json& checkpoint = member(found, "checkpoint");
+  if (!checkpoint.is_object() || checkpoint.empty()) return text;
+  return text + fmt::format("checkpoints: every {} s; {} so far, {} logged, the last one {} ago\n",
+                            unsigned_field(checkpoint, "interval_seconds"),
+                            unsigned_field(checkpoint, "count"),
+                            format_size(unsigned_field(checkpoint, "bytes")),
+                            format_duration(number_field(checkpoint, "age_seconds")));
+}
+
 // A titled table of the first rows, and how many were left out.
 std::string section(const std::string& title, Rows rows, const char* alignment, uint64_t total) {
   if (rows.size() <= 1) return "";
@@ -239,7 +270,7 @@ std::string foreign_section(const Json& status) {
 }  // namespace
 
 std::string status_text(const Json& status) {
-  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + run_section(status) +
+  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + durability(status) + run_section(status) +
          reservation_section(status) + move_section(status) + fetch_section(status) +
          replacement_section(status) + warning_section(status) + client_section(status) +
          unstored_section(status) + error_section(status) + foreign_section(status);

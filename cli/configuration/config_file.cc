@@ -167,13 +167,14 @@ class Reader {
     } else {
       problem(item, fmt::format("{}: {}", option.name,
                                 option.type == OptionType::kTierList
-                                    ? "each tier is {name: ..., directory: ..., capacity: ...}"
+                                    ? "each tier is {name: ..., directory: ..., capacity: ...}, and may "
+                                      "have durable: true"
                                     : "each entry of the list is one text"));
     }
   }
 
   void read_tier(const YAML::Node& tier, Setting* setting) {
-    static const std::vector<std::string_view> kKeys = {"name", "directory", "capacity"};
+    static const std::vector<std::string_view> kKeys = {"name", "directory", "capacity", "durable"};
     std::map<std::string, std::string> fields;
     for_each_key(tier, "tiers", [&](const YAML::Node& key, const YAML::Node& value) {
       if (std::find(kKeys.begin(), kKeys.end(), key.Scalar()) == kKeys.end()) {
@@ -190,15 +191,21 @@ class Reader {
     for (const char* needed : {"directory", "capacity"}) {
       // A misspelt key was reported already; that it is missing as well would be noise.
       const bool misspelt = fields.size() > fields.count("name") + fields.count("directory") +
-                                                fields.count("capacity");
+                                                fields.count("capacity") + fields.count("durable");
       if (fields.count(needed) == 0 && !misspelt) {
         problem(tier, fmt::format("a tier needs a {}", needed));
       }
       complete = complete && fields.count(needed) == 1 && !fields[needed].empty();
     }
+    const std::string durable = fields.count("durable") == 0 ? "false" : fields["durable"];
+    if (durable != "true" && durable != "false") {
+      problem(tier, fmt::format("durable of a tier is true or false, not \"{}\"", durable));
+      return;
+    }
     if (!complete) return;
-    setting->items.push_back(
-        {fields["directory"] + ":" + fields["capacity"], fields["name"], place(tier)});
+    std::string text = fields["directory"] + ":" + fields["capacity"];
+    if (durable == "true") text += TierSettings::kDurableSuffix;
+    setting->items.push_back({text, fields["name"], place(tier)});
   }
 
   void read_provenance(const YAML::Node& value) {

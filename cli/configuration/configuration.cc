@@ -65,6 +65,7 @@ class Resolver {
     node().tiers = draft_.tiers.resolve(node().buffer_directories);
     if (!draft_.tiers.source().empty()) draft_.sources["tiers"] = draft_.tiers.source();
     resolve_ram(draft_);
+    resolve_durability(draft_);
     node().scratch_directories = check_directories("buffer.scratch", draft_.scratch, draft_);
     resolve_swap(draft_);
     resolve_remembered(draft_);
@@ -79,6 +80,7 @@ class Resolver {
     resolve_schema();
     if (is_set("buffer.mode")) configuration.run_mode = node().mode;
     if (is_set("flush.trigger")) configuration.run_trigger = node().trigger;
+    if (is_set("durability.level")) configuration.run_durability = draft_.durability;
     if (is_set("placement.policy")) configuration.run_policy = node().placement_policy;
   }
 

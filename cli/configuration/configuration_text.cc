@@ -40,9 +40,10 @@ std::string list_text(const std::vector<std::string>& items) {
 std::string tiers_yaml(const NodeConfig& node) {
   std::string text = "[";
   for (const FileTierConfig& tier : node.tiers) {
-    text += fmt::format("{}{{name: {}, directory: {}, capacity: {}}}", text.size() > 1 ? ", " : "",
-                        yaml_quoted(tier.name), yaml_quoted(tier.directory),
-                        format_size_exact(tier.capacity_bytes));
+    text += fmt::format("{}{{name: {}, directory: {}, capacity: {}{}}}",
+                        text.size() > 1 ? ", " : "", yaml_quoted(tier.name),
+                        yaml_quoted(tier.directory), format_size_exact(tier.capacity_bytes),
+                        tier.is_durable ? ", durable: true" : "");
   }
   return text + "]";
 }

@@ -45,6 +45,8 @@ struct Draft {
   std::vector<SettingItem> scratch;
   std::optional<uint64_t> ram_bytes;   // nothing: as much as suits the machine
   std::optional<uint64_t> swap_bytes;  // the same
+  std::optional<uint64_t> log_bytes;   // nothing: as much as suits the durable tier
+  std::optional<Durability> durability;  // nothing: the best that the node has
   TierSettings tiers;
 
   std::map<std::string_view, std::string> sources;  // of the options that a layer names

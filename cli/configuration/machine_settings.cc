@@ -68,6 +68,37 @@ void resolve_ram(Draft& draft) {
   }
 }
 
+void resolve_durability(Draft& draft) {
+  NodeConfig& node = draft.configuration.node;
+  const size_t index = durable_tier_of(node);
+  if (index == node.tiers.size()) {
+    node.durable_log_bytes = 0;
+    const auto needs_tier = [&](const char* option, const char* why) {
+      draft.complain(draft.sources[option],
+                     fmt::format("{}: {} needs a durable tier; make one with --tier "
+                                 "DIR:SIZE:durable, on a local device that keeps its data",
+                                 option, why));
+    };
+    if (draft.durability == Durability::kNode) needs_tier("durability.level", "the level node");
+    if (node.checkpoint_seconds != 0) needs_tier("checkpoint.interval", "a checkpoint");
+    return;
+  }
+  if (!draft.durability) node.durability = Durability::kNode;
+  const uint64_t capacity = node.tiers[index].capacity_bytes;
+  if (!draft.log_bytes) {
+    node.durable_log_bytes =
+        std::clamp(capacity / 4, uint64_t{16} << 20, uint64_t{4} << 30);
+  } else {
+    node.durable_log_bytes = *draft.log_bytes;
+    if (*draft.log_bytes > capacity / 2) {
+      draft.complain(draft.sources["durability.log_size"],
+                     fmt::format("durability.log_size: {} is more than half of tier {} ({})",
+                                 format_size(*draft.log_bytes), node.tiers[index].name,
+                                 format_size(capacity)));
+    }
+  }
+}
+
 void resolve_swap(Draft& draft) {
   NodeConfig& node = draft.configuration.node;
   if (node.scratch_directories.empty()) return;

@@ -20,6 +20,9 @@ std::vector<std::string> check_directories(std::string_view option,
 // The capacity of the RAM tier, as the user says or as suits the machine.
 void resolve_ram(Draft& draft);
 
+// The level of durability and the log of the durable tier. Requires: the tiers are resolved.
+void resolve_durability(Draft& draft);
+
 // Scratch data that finds no room in the tiers goes below the first scratch directory.
 // Requires: tiers, RAM and the scratch directories are resolved.
 void resolve_swap(Draft& draft);

@@ -73,9 +73,20 @@ std::vector<std::string> get_tiers(const Option& /*option*/, const Configuration
   std::vector<std::string> texts;
   for (const FileTierConfig& tier : configuration.node.tiers) {
     texts.push_back(
-        fmt::format("{}={}:{}", tier.name, tier.directory, format_size_exact(tier.capacity_bytes)));
+        fmt::format("{}={}:{}{}", tier.name, tier.directory, format_size_exact(tier.capacity_bytes),
+                    tier.is_durable ? TierSettings::kDurableSuffix : ""));
   }
   return texts;
+}
+
+// `auto` waits for the tiers.
+void set_durability(const Setting& setting, Draft& draft) {
+  draft.durability.reset();
+  if (is_auto(setting)) return;
+  const auto index = choice_of(setting, draft);
+  if (!index) return;
+  draft.durability = static_cast<Durability>(*index);
+  draft.configuration.node.durability = *draft.durability;
 }
 
 void set_excluded_patterns(const Setting& setting, Draft& draft) {

@@ -151,6 +151,7 @@ inline constexpr OptionAccess kWaitingList = {set_waiting_list<Waiting>, get_lis
 // Options that are like no other.
 void set_tiers(const Setting& setting, Draft& draft);
 std::vector<std::string> get_tiers(const Option& option, const Configuration& configuration);
+void set_durability(const Setting& setting, Draft& draft);
 void set_excluded_patterns(const Setting& setting, Draft& draft);
 void set_placement_policy(const Setting& setting, Draft& draft);
 void set_declared_orders(const Setting& setting, Draft& draft);

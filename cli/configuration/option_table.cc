@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, Count> names_of_all() {
 // Where the value is an enumeration or a truth, a choice stands at the place of its value.
 constexpr auto kModes = names_of_all<BufferingMode, kBufferingModes>();
 constexpr auto kTriggers = names_of_all<FlushTrigger, kFlushTriggers>();
+constexpr auto kLevels = names_of_all<Durability, kDurabilities>();
 constexpr std::array<std::string_view, 3> kHugePages = {"never", "auto", "hugetlb"};
 static_assert(static_cast<int>(HugePages::kNever) == 0 && static_cast<int>(HugePages::kAuto) == 1 &&
               static_cast<int>(HugePages::kHugetlb) == 2);
@@ -63,11 +64,14 @@ constexpr Option kOptionTable[] = {
     {.name = "tiers",
      .type = OptionType::kTierList,
      .default_text = "auto",
-     .unit = "list of `{name, directory, capacity}`; `DIR:SIZE` on the command line",
-     .flag = {"--tier", "DIR:SIZE", "A file tier; repeatable, fastest first; \"none\" for none"},
+     .unit = "list of `{name, directory, capacity, durable}`; `DIR:SIZE` or `DIR:SIZE:durable` on "
+             "the command line",
+     .flag = {"--tier", "DIR:SIZE[:durable]",
+              "A file tier; repeatable, fastest first; \"none\" for none"},
      .description = "File tiers below RAM, fastest first. `auto` takes a local solid-state disk "
                     "with room (at least 20 % and 16 GiB free) if one is found; an empty list "
-                    "means none.",
+                    "means none. One tier may be durable: a log in it has what programs fsync, see "
+                    "`durability.level`.",
      .advice = "Each tier is one preallocated file in its directory. Never on tmpfs, and not on "
                "the disk whose files are buffered.",
      .access = {fields::set_tiers, fields::get_tiers}},
@@ -125,6 +129,40 @@ constexpr Option kOptionTable[] = {
                "a parallel file system.",
      .advanced = true,
      .access = fields::kNumber<&NodeConfig::flush_amount_bytes>},
+    {.name = "durability.level",
+     .type = OptionType::kChoice,
+     .default_text = "auto",
+     .choices = kLevels,
+     .unit = "`store`, `node`; `auto`",
+     .flag = {"--durability", "LEVEL", "node or store: what a finished fsync survives"},
+     .description = "What a finished fsync survives: `store` means that the backing store has the "
+                    "data; `node`, that the log of the durable tier has it, from where it gets to "
+                    "the store also after a crash of the machine. `auto` is `node` where a tier is "
+                    "durable.",
+     .advice = "`store` for files that others have to see after the loss of this machine.",
+     .hot_changeable = true,
+     .access = {fields::set_durability, fields::get_choice<&NodeConfig::durability>}},
+    {.name = "durability.log_size",
+     .type = OptionType::kSize,
+     .default_text = "auto",
+     .value_min = uint64_t{16} << 20,
+     .unit = "bytes, with K, M, G, T (binary); `auto`",
+     .description = "How much of the durable tier is its log. `auto` is a quarter of the tier, at "
+                    "least 16 MiB and at most 4 GiB.",
+     .advice = "A full log makes fsync as slow as the store until there is room again: give it "
+               "what programs fsync in the time that the store takes to have it.",
+     .advanced = true,
+     .access = fields::kSizeOrAuto<&Draft::log_bytes, &NodeConfig::durable_log_bytes>},
+    {.name = "checkpoint.interval",
+     .type = OptionType::kCount,
+     .default_text = "0",
+     .value_max = 86'400,
+     .unit = "seconds; 0: never",
+     .description = "With a durable tier, what is dirty also gets to the log without any fsync, "
+                    "once in so many seconds. A crash of the machine loses no more than that.",
+     .advice = "Off, as a program that wants its data safe says so by fsync. 10 to 60 for programs "
+               "that never do.",
+     .access = fields::kNumber<&NodeConfig::checkpoint_seconds>},
     {.name = "evict.low_percent",
      .type = OptionType::kPercent,
      .default_text = "5",

@@ -37,6 +37,7 @@ struct Configuration {
   // The settings that a run on a running node brings along.
   std::optional<BufferingMode> run_mode;
   std::optional<FlushTrigger> run_trigger;
+  std::optional<Durability> run_durability;
   std::optional<std::string> run_policy;
   std::vector<std::string> run_scratch;
   bool report = true;

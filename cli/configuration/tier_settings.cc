@@ -26,18 +26,23 @@ void TierSettings::apply(const std::vector<SettingItem>& items, const std::strin
       }
       continue;
     }
-    const size_t colon = item.text.rfind(':');
-    const std::string directory = item.text.substr(0, std::min(colon, item.text.size()));
-    const std::string size_text = colon == std::string::npos ? "" : item.text.substr(colon + 1);
+    const bool is_durable = item.text.ends_with(kDurableSuffix);
+    const std::string text =
+        item.text.substr(0, item.text.size() - (is_durable ? kDurableSuffix.size() : 0));
+    const size_t colon = text.rfind(':');
+    const std::string directory = text.substr(0, std::min(colon, text.size()));
+    const std::string size_text = colon == std::string::npos ? "" : text.substr(colon + 1);
     const auto capacity = parse_size(size_text);
     if (directory.empty() || colon == std::string::npos) {
       complain_(item.source,
-                fmt::format("tiers: \"{}\" is not DIRECTORY:SIZE, such as /local:100G", item.text));
+                fmt::format("tiers: \"{}\" is not DIRECTORY:SIZE, such as /local:100G, or "
+                            "DIRECTORY:SIZE:durable",
+                            item.text));
     } else if (!capacity) {
       complain_(item.source, fmt::format("tiers: capacity \"{}\" of {} is not a size such as 100G",
                                          size_text, directory));
     } else {
-      tiers_.push_back({item.name, absolute_path(directory), *capacity});
+      tiers_.push_back({item.name, absolute_path(directory), *capacity, is_durable});
       sources_of_.push_back(item.source);
     }
   }
@@ -124,8 +129,28 @@ void TierSettings::check_tier(const FileTierConfig& tier, const std::string& sou
   }
 }
 
+void TierSettings::check_durable() {
+  const FileTierConfig* first = nullptr;
+  for (size_t index = 0; index < tiers_.size(); ++index) {
+    const FileTierConfig& tier = tiers_[index];
+    if (!tier.is_durable) continue;
+    if (first != nullptr) {
+      complain_(sources_of_[index],
+                fmt::format("tier {}: {} is durable already, and a node has one log; take the "
+                            "word off one of them",
+                            tier.name, first->name));
+    } else if (tier.capacity_bytes < kDurableCapacityMin) {
+      complain_(sources_of_[index],
+                fmt::format("tier {}: {} is too small for a durable tier, at least {}", tier.name,
+                            format_size(tier.capacity_bytes), format_size(kDurableCapacityMin)));
+    }
+    first = &tier;
+  }
+}
+
 void TierSettings::check_set() {
   const std::vector<FileTierConfig>& tiers = tiers_;
+  check_durable();
   if (tiers.size() > kFileTiersMax) {
     complain_(source_, fmt::format("tiers: {} file tiers, at most {} are possible", tiers.size(),
                                    kFileTiersMax));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file tiers of a node, from what the user says of them: `DIRECTORY:SIZE` each, "auto" or
-// "none".
+// The file tiers of a node, from what the user says of them: `DIRECTORY:SIZE` or
+// `DIRECTORY:SIZE:durable` each, "auto" or "none".
 //
 // Thread safety: none. Ownership: borrows the machine's roots.
 #pragma once
@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -22,6 +23,10 @@ class TierSettings {
  public:
   // A tier holds at least this.
   static constexpr uint64_t kCapacityMin = uint64_t{1} << 20;
+  // Behind DIRECTORY:SIZE: the tier outlives the machine.
+  static constexpr std::string_view kDurableSuffix = ":durable";
+  // Such a tier holds a log as well.
+  static constexpr uint64_t kDurableCapacityMin = uint64_t{64} << 20;
 
   // Hears of each mistake, with the file and line, variable or option that it comes from.
   using Complain = std::function<void(const std::string& source, const std::string& text)>;
@@ -44,6 +49,7 @@ class TierSettings {
   void check_tier(const FileTierConfig& tier, const std::string& source,
                   std::map<uint64_t, uint64_t>* wanted_by_device);
   void check_set();
+  void check_durable();
 
   const MachineRoots& roots_;
   const Complain complain_;

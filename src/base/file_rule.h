@@ -35,6 +35,7 @@ struct FileRule {
   // The handling of these files; later rules and the defaults decide all that is not set.
   std::optional<BufferingMode> mode;
   std::optional<FlushTrigger> trigger;
+  std::optional<Durability> durability;  // node: only where the node has a durable tier
   std::optional<std::string> tier;    // name of a tier of the node: new blocks go there first
   std::optional<std::string> policy;  // name of a placement policy
   std::optional<bool> pinned;         // never evicted from its tier

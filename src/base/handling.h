@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a file is treated: buffering mode, flush trigger, placement policy, preferred tier. Decided
+// How a file is treated: buffering mode, flush trigger, durability, placement policy, preferred tier. Decided
 // when it is opened, by the rules of the run and the node (base/file_rule.h); kept with the object.
 //
 // Thread safety: values.
@@ -33,6 +33,14 @@ enum class FlushTrigger : std::uint8_t {
 inline constexpr unsigned kFlushTriggers = 4;
 static_assert(static_cast<unsigned>(FlushTrigger::kOnExit) + 1 == kFlushTriggers);
 
+// How much a finished fsync of a file survives.
+enum class Durability : std::uint8_t {
+  kStore = 0,  // all that the backing store survives
+  kNode        // a reboot of this node: the log of a durable tier has it
+};
+inline constexpr unsigned kDurabilities = 2;
+static_assert(static_cast<unsigned>(Durability::kNode) + 1 == kDurabilities);
+
 constexpr const char* name_of(BufferingMode mode) {
   constexpr const char* kNames[kBufferingModes] = {"persistent-async", "persistent-sync", "scratch",
                                                    "bypass"};
@@ -42,6 +50,11 @@ constexpr const char* name_of(FlushTrigger trigger) {
   constexpr const char* kNames[kFlushTriggers] = {"periodic", "per-operation", "per-file",
                                                   "on-exit"};
   return kNames[static_cast<unsigned>(trigger)];
+}
+
+constexpr const char* name_of(Durability level) {
+  constexpr const char* kNames[kDurabilities] = {"store", "node"};
+  return kNames[static_cast<unsigned>(level)];
 }
 
 // The placement policies that a user may name; plugins have paths, which hold a slash.
@@ -60,6 +73,12 @@ constexpr std::optional<BufferingMode> buffering_mode_named(std::string_view nam
 constexpr std::optional<FlushTrigger> flush_trigger_named(std::string_view name) {
   for (unsigned index = 0; index < kFlushTriggers; ++index) {
     if (name == name_of(static_cast<FlushTrigger>(index))) return static_cast<FlushTrigger>(index);
+  }
+  return std::nullopt;
+}
+constexpr std::optional<Durability> durability_named(std::string_view name) {
+  for (unsigned index = 0; index < kDurabilities; ++index) {
+    if (name == name_of(static_cast<Durability>(index))) return static_cast<Durability>(index);
   }
   return std::nullopt;
 }

@@ -25,6 +25,8 @@ struct FileTierConfig {
   std::string name;       // unique, [A-Za-z0-9_-]+, never "ram"
   std::string directory;  // absolute, exists, writable, not on tmpfs
   uint64_t capacity_bytes = 0;
+  // Its device keeps what it has when the machine fails: a part of the tier is the node's log.
+  bool is_durable = false;
 };
 
 // A resolved option as `cairn config show` prints it and the control command "config" answers it.
@@ -50,6 +52,11 @@ struct NodeConfig {
   // File tiers, fastest first; empty where the user named none and no suitable disk was found.
   std::vector<FileTierConfig> tiers;
 
+  // The log of the durable tier, which has so much of the tier's capacity. 0: there is none.
+  uint64_t durable_log_bytes = 0;
+  // What is dirty gets to the log at the latest after so long without any fsync; 0: never.
+  uint32_t checkpoint_seconds = 0;
+
   // Scratch: these directories are private to the node, nothing in them is stored. Where the other
   // tiers have no room, their data goes to a swap file of at most this size in swap_directory.
   std::vector<std::string> scratch_directories;
@@ -70,6 +77,7 @@ struct NodeConfig {
   std::vector<FileRule> rules;
   BufferingMode mode = BufferingMode::kAsync;
   FlushTrigger trigger = FlushTrigger::kPeriodic;
+  Durability durability = Durability::kStore;  // kNode: there is a durable tier
   uint64_t flush_amount_bytes = uint64_t{4} << 20;  // dirty bytes that make a file due at once
   std::string placement_policy = "max-bandwidth";   // or the absolute path of a plugin
 
@@ -115,6 +123,13 @@ struct NodeConfig {
   // Every option with its value and where it came from, in table order (control command "config").
   std::vector<ResolvedOption> resolved;
 };
+
+// The tier that has the node's log, as an index of `tiers`; their number when none has.
+inline size_t durable_tier_of(const NodeConfig& config) {
+  size_t index = 0;
+  while (index < config.tiers.size() && !config.tiers[index].is_durable) ++index;
+  return index;
+}
 
 }  // namespace cairn
 

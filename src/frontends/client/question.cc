@@ -100,6 +100,7 @@ bool ask_over_socket(const char* socket_path, const protocol::Question& question
   about.header.type = question.type;
   about.object = raw(question.object);
   about.durable = question.durable ? 1 : 0;
+  about.size = question.size;
   return ask_with(socket_path, about, error);
 }
 

@@ -333,14 +333,42 @@ bool Session::ask(const protocol::Question& question, int* error) const {
   return ask_over_socket(socket_path_, question, error);
 }
 
-int Session::request_flush(ObjectIndex object, bool durable) {
+int Session::ask_about(const protocol::Question& question) const {
   if (is_test_ || !is_attached()) return -EIO;
+  int error = 0;
+  return ask(question, &error) ? error : -EIO;
+}
+
+int Session::request_flush(ObjectIndex object, bool durable) {
   protocol::Question question;
   question.type = protocol::Type::kFlush;
   question.object = object;
   question.durable = durable;
-  int error = 0;
-  return ask(question, &error) ? error : -EIO;
+  return ask_about(question);
+}
+
+int Session::request_durable(ObjectIndex object) {
+  protocol::Question question;
+  question.type = protocol::Type::kMakeDurable;
+  question.object = object;
+  return ask_about(question);
+}
+
+// A service that is dead for good replays no log.
+int Session::note_cut(ObjectIndex object, std::uint64_t size) {
+  protocol::Question question;
+  question.type = protocol::Type::kNoteCut;
+  question.object = object;
+  question.size = size;
+  const int error = ask_about(question);
+  return memory_.is_served() ? error : 0;
+}
+
+void Session::note_renamed(ObjectIndex object) {
+  protocol::Question question;
+  question.type = protocol::Type::kNoteRenamed;
+  question.object = object;
+  (void)ask_about(question);
 }
 
 bool Session::request_sync(std::uint64_t device, int* error) const {

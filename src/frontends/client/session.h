@@ -100,6 +100,9 @@ class Session final : public HandOver, public OwnerWatch {
   void discarded(ObjectIndex object) override;
   // Asks the service to store an object that this process can only read. 0 or -errno.
   int request_flush(ObjectIndex object, bool durable) override;
+  int request_durable(ObjectIndex object) override;
+  int note_cut(ObjectIndex object, std::uint64_t size) override;
+  void note_renamed(ObjectIndex object) override;
   // Has the service store all that is dirty now of a file system (st_dev; 0: of all). False when
   // there is no service; else `*error` is 0 or -errno.
   bool request_sync(std::uint64_t device, int* error) const;
@@ -144,6 +147,7 @@ class Session final : public HandOver, public OwnerWatch {
   Standing standing_after(int error, protocol::UnservedReason why);
   Standing standing_after_contact(int error) const;
   bool ask(const protocol::Question& question, int* error) const;
+  int ask_about(const protocol::Question& question) const;
   int tell_unserved(const char* command, protocol::UnservedReason why);
   int keep_unserved(const protocol::UnservedMessage& message, int fd);
   // kNone when the memory is mapped.

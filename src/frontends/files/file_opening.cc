@@ -110,6 +110,12 @@ bool describe(Actor& actor, OpenFile& file, std::uint32_t flags) {
   return false;
 }
 
+// What is in the file by now was written past the log, and nobody knows whether it is safe.
+void take_durability(Object& object, Durability level) {
+  object.durability.store(level, std::memory_order_relaxed);
+  if (object.store_size.load(std::memory_order_relaxed) != 0) object.note_store_owed();
+}
+
 // The latest open decides; the home that a policy has given the file stays while it is that
 // policy's and no rule has one. Blocks of a part that the rules now leave unbuffered leave the
 // buffer.
@@ -121,6 +127,8 @@ void take_handling(Actor& actor, OpenFile& file, ObjectHandling handling) {
   if (was_ruled != is_ruled) object.mark(kMarkHomeRuled, is_ruled);
   if (!is_ruled && !was_ruled && handling.policy == before.policy) handling.home = before.home;
   object.set_handling(handling);
+  if (__builtin_expect(object.durability.load(std::memory_order_relaxed) != handling.durability, 0))
+    take_durability(object, handling.durability);
   if (__builtin_expect(handling.parts == before.parts, 1)) return;
   const bool keeps_out = actor.memory->rules().parts().keeps_any_out(handling.parts);
   if (!keeps_out || object.blocks.load(std::memory_order_acquire) == 0) return;

@@ -24,7 +24,7 @@ void FileHandling::configure(const char* bits, std::uint32_t run) {
   run_number = run;
   has_run_bits = bits != nullptr && *bits != '\0';
   run_bits = has_run_bits ? leading_number(bits, 16) : 0;
-  run_bits &= ObjectHandling::kMask;
+  run_bits &= ObjectHandling::kMask | ObjectHandling::kDurabilityBit;
 }
 
 ObjectHandling FileHandling::of(const NodeMemory& memory, int fd, std::uint64_t size, int flags) {

@@ -76,25 +76,55 @@ int finish(int result, const Victim& victim) {
   return result;
 }
 
-// Renaming a file onto another name of itself does nothing, so nothing is gone then.
-bool name_the_same(int from_directory, const char* from, int to_directory, const char* to) {
-  struct ::statx first;
-  struct ::statx second;
-  const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-  return sys::statx(from_directory, from, flags, STATX_INO, &first) == 0 &&
-         sys::statx(to_directory, to, flags, STATX_INO, &second) == 0 &&
-         is_same_file(first, second);
-}
+// The two files of a rename before it.
+class Renaming {
+ public:
+  Renaming(int from_directory, const char* from, int to_directory, const char* to) {
+    const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+    has_first_ = sys::statx(from_directory, from, flags, kOverlayMask, &first_) == 0;
+    has_second_ = has_first_ && sys::statx(to_directory, to, flags, STATX_INO, &second_) == 0;
+  }
+
+  // Renaming a file onto another name of itself does nothing, so nothing is gone then.
+  bool is_of_one_file() const { return has_second_ && is_same_file(first_, second_); }
+
+  // A program that replaces a file by another means to have one of the two, also after a crash: the
+  // new one's data has to be durable before its name is (as ext4 promises, auto_da_alloc).
+  void make_durable() {
+    const ErrnoKeeper keeper;
+    object_ = has_first_ ? object_of(first_) : ObjectIndex::kNone;
+    if (object_ == ObjectIndex::kNone) return;
+    Session& session = Session::instance();
+    if (has_second_ && session.memory().objects().at(object_).is_durable_before_replacing())
+      (void)session.request_durable(object_);
+  }
+  void note_done() const {
+    if (object_ == ObjectIndex::kNone) return;
+    Session& session = Session::instance();
+    if (session.memory().objects().at(object_).is_in_log()) session.note_renamed(object_);
+  }
+
+ private:
+  struct ::statx first_;
+  struct ::statx second_;
+  bool has_first_ = false;
+  bool has_second_ = false;
+  ObjectIndex object_ = ObjectIndex::kNone;
+};
 
 template <typename Call>
 int rename_with(int from_directory, const char* from, int to_directory, const char* to,
                 Call&& call) {
-  if (!may_need_overlay() || name_the_same(from_directory, from, to_directory, to)) return call();
+  if (!may_need_overlay()) return call();
+  Renaming renaming(from_directory, from, to_directory, to);
+  if (renaming.is_of_one_file()) return call();
   const Victim victim(to_directory, to);
+  renaming.make_durable();
   const int result = finish(call(), victim);
   if (result == 0) {
     const ErrnoKeeper keeper;
     adopt_kernel_times(to_directory, to, AT_SYMLINK_NOFOLLOW);
+    renaming.note_done();
   }
   return result;
 }

@@ -7,7 +7,7 @@
 // takes an offered slot in it (memory/arena/slot_offer.h) gets no answer. After that the connection
 // is one-way, client to service. The service knows the peer by SO_PEERCRED and watches its pidfd.
 //
-// An attached process asks (kFlush, kSync, kMeetUnserved) in the request ring of the node's memory;
+// An attached process asks (kFlush, kSync, kMeetUnserved, kMakeDurable, kNoteCut, kNoteRenamed) in the request ring of the node's memory;
 // see frontends/protocol/question.h. A process that finds no slot there, or has not attached, asks
 // on a connection of its own, and the service answers kFlushed.
 //
@@ -30,7 +30,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 4;
+inline constexpr std::uint16_t kVersion = 5;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -52,6 +52,9 @@ enum class Type : std::uint16_t {
   // Header on a ledger connection that came through exec: the new image has told of its files anew
   kTakenOver,
   kMeetUnserved,  // ObjectMessage on a new connection -> Flushed: see UnservedBoard::keys
+  kMakeDurable,   // the same: the object is to be durable at its own level
+  kNoteCut,       // the same: the object is about to be cut to `size`
+  kNoteRenamed,   // the same: the object has another name
 };
 
 struct Header {
@@ -127,6 +130,7 @@ struct ObjectMessage {
   std::uint32_t is_lent = 0;
   // kObjectDescriptor: the client's own number of the file, in case that the descriptor is lost.
   std::int32_t descriptor = -1;
+  std::uint64_t size = 0;  // kNoteCut
 };
 
 struct SyncMessage {

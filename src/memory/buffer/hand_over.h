@@ -21,6 +21,13 @@ class HandOver {
   virtual bool hand_over(ObjectIndex object, const Backing& backing) = 0;
   // Has the service store an object that this process may only read. 0 or -errno.
   virtual int request_flush(ObjectIndex object, bool durable) = 0;
+  // Has the service make an object durable, in its log where it has one. 0 or -errno.
+  virtual int request_durable(ObjectIndex object) { return request_flush(object, true); }
+  // Of an object that the durable log may have records of: it is about to be cut to `size`, which
+  // the caller does once this returns 0. Requires: a change of shape under way.
+  virtual int note_cut(ObjectIndex, std::uint64_t) { return 0; }
+  // The same of one that has got another name.
+  virtual void note_renamed(ObjectIndex) {}
   // The object was made while files of unserved processes had none: it is in through mode for as
   // long as they have it open when this returns 0. Otherwise it cannot be buffered.
   virtual int meet_unserved(ObjectIndex) { return -EBUSY; }

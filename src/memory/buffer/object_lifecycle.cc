@@ -181,6 +181,12 @@ int close_object(const ObjectAccess& access, bool may_write) {
   const bool unlinked = nameless && is_out_of_reach(*actor.memory);
   const bool is_last_writer =
       may_write && object.writers.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  // A program that has replaced the content of a file by other content means the file to have one of
+    // the two.
+  if (may_write && !unlinked && __builtin_expect(object.is_marked(kMarkRewritten), 0)) {
+    object.mark(kMarkRewritten, false);
+    if (object.is_durable_before_replacing()) (void)sync_object(access, true, nullptr);
+  }
   if (may_write && !unlinked) {
     const bool is_dirty = object.dirty_blocks.load(std::memory_order_acquire) != 0;
     // Its descriptor was lost on the way to the service: nobody else could store it.
@@ -243,11 +249,48 @@ bool discard_abandoned(Actor& actor, ObjectIndex index) {
   return true;
 }
 
+namespace {
+
+// The service makes the file durable, by its log where that is the file's level. False: it cannot,
+// and the caller has to store the file itself.
+bool has_service_made_durable(const ObjectAccess& access) {
+  const Object& object = access.object();
+  const bool is_of_node = object.durability.load(std::memory_order_relaxed) == Durability::kNode &&
+                          object.handling().mode != BufferingMode::kSync;
+  const int error = is_of_node ? access.service.request_durable(access.index)
+                               : access.service.request_flush(access.index, true);
+  return error == 0;
+}
+
+int store_object(const ObjectAccess& access, bool durable);
+
+}  // namespace
+
 int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint32_t>* error_seen) {
-  Actor& actor = access.actor;
   Object& object = access.object();
   // Scratch promises no durability, so fsync() has nothing to wait for.
   if (durable && object.handling().mode == BufferingMode::kScratch) return 0;
+  int result = 0;
+  const bool is_for_log =
+      durable && object.through.load() == 0 && object.is_made_durable_by_log();
+  if (!is_for_log || !has_service_made_durable(access)) {
+    result = store_object(access, durable);
+    // What the log has of it is older than what the store has made safe: a crash must not bring it
+    // back. A service that is dead for good has no log to do that from.
+    if (result == 0 && durable && object.is_in_log() && access.actor.memory->is_served())
+      result = access.service.request_flush(access.index, true);
+  }
+  if (result < 0) record_store_error(object, -result);
+  if (error_seen != nullptr)
+    error_seen->store(object.error_sequence.load(), std::memory_order_relaxed);
+  return result;
+}
+
+namespace {
+
+int store_object(const ObjectAccess& access, bool durable) {
+  Actor& actor = access.actor;
+  Object& object = access.object();
   int result = 0;
   // An entry into through mode is counted before the last blocks are stored.
   const bool is_owed =
@@ -270,15 +313,11 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
     result = access.backing.sync(SyncDepth::kAll);
     if (result < 0 && result != -EINVAL && result != -EROFS) redirty_object(actor, access.index);
   }
-  if (result < 0) {
-    record_store_error(object, -result);
-  } else if (durable) {
-    object.clear(kObjectFailing);  // everything that had failed is stored now
-  }
-  if (error_seen != nullptr)
-    error_seen->store(object.error_sequence.load(), std::memory_order_relaxed);
+  if (result == 0 && durable) object.clear(kObjectFailing);  // what had failed is stored now
   return result;
 }
+
+}  // namespace
 
 void redirty_object(Actor& actor, ObjectIndex index) {
   const Object& object = actor.object(index);
@@ -315,6 +354,14 @@ int enter_through(const ObjectAccess& access) {
     leave_through(access.actor, access.index);
     return error;
   }
+  // What the log has of it gets older from here on than what the kernel has.
+  if (object.is_in_log()) {
+    const int stored = access.service.request_flush(access.index, true);
+    if (stored < 0 && access.actor.memory->is_served()) {
+      leave_through(access.actor, access.index);
+      return stored;
+    }
+  }
   // Somebody's settling may have been overtaken by the last of the data.
   if (object.has(kObjectTimesDirty) && !must_grow_past_limit(object))
     (void)settle_store(access.actor, access.index, access.backing);
@@ -329,6 +376,7 @@ int finish_entering(const ObjectAccess& access, std::uint64_t offset, std::uint6
 void leave_through(Actor& actor, ObjectIndex index) {
   Object& object = actor.object(index);
   OwnedGuard guard(object.lock, actor.self, actor.owners());
+  object.note_store_owed();
   // If times moved while the kernel had the file, the next stat or open takes them over, because
   // they do not agree with what was settled.
   const std::uint32_t before = object.through.fetch_sub(1, std::memory_order_seq_cst);

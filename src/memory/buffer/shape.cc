@@ -144,6 +144,13 @@ int grow_store(const ObjectAccess& access, std::uint64_t size) {
   return has_size ? access.backing.truncate_as_called(size) : access.backing.truncate(size);
 }
 
+// Neither the log nor an fsync has the new size. What was cut to nothing is to be replaced.
+void note_rewritten(Object& object, std::uint64_t size) {
+  object.note_store_owed();
+  if (size == 0 && object.durability.load(std::memory_order_relaxed) == Durability::kNode)
+    object.mark(kMarkRewritten, true);
+}
+
 // The kernel has the file.
 int truncate_through(const ObjectAccess& access, std::uint64_t size) {
   if (const int error = finish_entering(access, 0, UINT64_MAX); error < 0) return error;
@@ -247,11 +254,17 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
     // end is unharmed.
     if (const int error = grow_store(access, size); error < 0) return error;
     object.extend_to(size);
+    object.note_store_owed();
     adopt_store(access);
     return 0;
   }
   ShapeChange change(object);
+  // A crash replays the log: it has to come to the cut before it comes to what is written later.
+  if (__builtin_expect(object.is_in_log(), 0)) {
+    if (const int error = access.service.note_cut(access.index, size); error < 0) return error;
+  }
   if (const int error = cut_store(access, size); error < 0) return error;
+  note_rewritten(object, size);
   return cut_blocks(access, size, before);
 }
 
@@ -278,6 +291,7 @@ int allocate_object(const ObjectAccess& access, int mode, std::uint64_t offset,
     if (const int error = drop_blocks(access, offset, end, false, PlacementReason::kCut); error < 0)
       return error;
   }
+  object.note_store_owed();
   const int error = access.backing.allocate(mode, offset, length);
   // Also of a refused one, which may have stamped the file nevertheless.
   if (is_kernels && adopt_kernel_state(access)) return error;

@@ -72,6 +72,7 @@ ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
   object.set(kObjectTimesDirty);
   const ssize_t put = write_to_store(access, part.offset(), part.in, part.length());
   if (put <= 0) return put;
+  object.note_store_owed();
   CAIRN_DCHECK(static_cast<std::size_t>(put) <= part.length());
   const std::uint64_t end = part.offset() + static_cast<std::uint64_t>(put);
   object.extend_to(end);

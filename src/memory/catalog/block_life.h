@@ -355,6 +355,8 @@ class ClaimedBlock {
   BucketIndex bucket() const { return bucket_; }
   // The pages that begin_flush() was given.
   std::uint16_t pages() const { return pages_; }
+  // The bucket's when the claim began.
+  std::uint32_t sequence() const { return sequence_; }
 
   // `is_stored`: the store has the pages as they were when the flush began. False when something of
   // the block is left dirty that this flush was to store.

@@ -5,8 +5,8 @@
 // node's memory.
 //
 // Invariants
-//  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0 and no
-//     error is pending.
+//  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0, no error is
+//     pending, and the durable log has nothing of it.
 //  2. `size` is the application's size. Bytes at or past `store_size` read as zeros from the
 //     backing store, so a gap there needs no read.
 //  3. While `through` > 0, or a change of shape is under way, no block of the object comes: each
@@ -74,12 +74,11 @@ enum ObjectMark : std::uint8_t {
   // the holder of the object's lock sets size and times in the store; after its death they are
   // still to be set
   kMarkBeingSettled = 1u << 5,
-};
-
-// How much a finished fsync of the object survives.
-enum class Durability : std::uint8_t {
-  kStore = 0,  // all that the backing store survives
-  kNode = 1,   // a reboot of this node: a durable tier has it
+  // the store has got bytes that neither the durable log has, nor an fsync of the store has made
+  // safe
+  kMarkStoreOwed = 1u << 6,
+  // it was cut to nothing: what is written instead is made durable when it is closed
+  kMarkRewritten = 1u << 7,
 };
 
 struct Object {
@@ -178,17 +177,39 @@ struct Object {
     if (blocks.load(std::memory_order_seq_cst) == 0) return 0;
     return std::uint64_t{1} << (number_bits.load(std::memory_order_seq_cst) & 63);
   }
+  // All but its durability.
   ObjectHandling handling() const {
-    return ObjectHandling::from_bits(flags.load(std::memory_order_relaxed));
+    return ObjectHandling::from_bits(flags.load(std::memory_order_relaxed) &
+                                     ObjectHandling::kMask);
   }
   // Leaves a record alone that names no object any more: its flags say that it is free.
   void set_handling(const ObjectHandling& handling) {
     std::uint32_t seen = flags.load(std::memory_order_relaxed);
-    const std::uint32_t bits = handling.bits();
+    const std::uint32_t bits = handling.bits() & ObjectHandling::kMask;
     while ((seen & kObjectLive) != 0 && (seen & ObjectHandling::kMask) != bits &&
            !flags.compare_exchange_weak(seen, (seen & ~ObjectHandling::kMask) | bits,
                                         std::memory_order_acq_rel)) {
     }
+  }
+  // Whether the durable log may have records of it, which a crash would replay: what changes the
+  // file past the log is to be told to the service.
+  bool is_in_log() const { return log_position.load(std::memory_order_seq_cst) != 0; }
+  // Whether its data has to be durable before a name or a close says that it replaces another's.
+  bool is_durable_before_replacing() const {
+    return durability.load(std::memory_order_relaxed) == Durability::kNode &&
+           dirty_blocks.load(std::memory_order_acquire) != 0;
+  }
+  // Whether an fsync of it is the log's business.
+  bool is_made_durable_by_log() const {
+    const bool is_of_node = durability.load(std::memory_order_relaxed) == Durability::kNode &&
+                            handling().mode != BufferingMode::kSync;
+    return is_of_node || is_in_log();
+  }
+  // Bytes have gone to the store past the log, and nobody has made them safe there. Before the
+  // write of them returns, or their blocks turn clean.
+  void note_store_owed() {
+    if (durability.load(std::memory_order_relaxed) == Durability::kStore && !is_in_log()) return;
+    if (!is_marked(kMarkStoreOwed)) mark(kMarkStoreOwed, true);
   }
   static constexpr std::uint32_t kShapeMask = 0xffff;
   static constexpr std::uint32_t kThroughEnded = kShapeMask + 1;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an object is treated, packed into its flags: what the rules said when it was last opened.
 //
+//   bit 0  durability:1, which an object has in a field of its own
 //   bit 8  mode:2  trigger:2  policy:4  home:4  pinned:1  priority:3  prefetch:3  parts:5
 //
-// All zero is what a node without rules does: persistent-async, periodic, the default policy, no
-// tier of its own, priority 4, all parts alike.
+// All zero is what a node without rules does: persistent-async, periodic, durable in the store, the
+// default policy, no tier of its own, priority 4, all parts alike.
 //
 // Thread safety: values.
 #pragma once
@@ -21,6 +22,7 @@ namespace cairn {
 struct ObjectHandling {
   BufferingMode mode = BufferingMode::kAsync;
   FlushTrigger trigger = FlushTrigger::kPeriodic;
+  Durability durability = Durability::kStore;
   std::uint8_t policy = 0;     // index of the node's policies; 0 is the default one
   std::optional<TierId> home;  // new blocks go there first, and what is there is not moved up
   bool pinned = false;         // the organizer leaves its blocks where they are
@@ -30,12 +32,15 @@ struct ObjectHandling {
 
   static constexpr std::uint8_t kPriorityNormal = 4;
   static constexpr std::uint8_t kPriorityMax = 7;
+  // What an object's flags have of it.
   static constexpr std::uint32_t kMask = 0xffffffU << 8;
+  static constexpr std::uint32_t kDurabilityBit = 1;
 
   static constexpr ObjectHandling from_bits(std::uint32_t bits) {
     ObjectHandling handling;
     handling.mode = static_cast<BufferingMode>(bits >> 8 & 3);
     handling.trigger = static_cast<FlushTrigger>(bits >> 10 & 3);
+    handling.durability = static_cast<Durability>(bits & kDurabilityBit);
     handling.policy = bits >> 12 & 15;
     if (const std::uint32_t home = bits >> 16 & 15; home != 0)
       handling.home = static_cast<TierId>(home - 1);
@@ -46,7 +51,7 @@ struct ObjectHandling {
     return handling;
   }
   constexpr std::uint32_t bits() const {
-    return static_cast<std::uint32_t>(mode) << 8 | static_cast<std::uint32_t>(trigger) << 10 |
+    return static_cast<std::uint32_t>(durability) | static_cast<std::uint32_t>(mode) << 8 | static_cast<std::uint32_t>(trigger) << 10 |
            std::uint32_t{policy} << 12 | (home ? raw(*home) + 1 : 0) << 16 |
            std::uint32_t{pinned} << 20 |
            static_cast<std::uint32_t>(priority ^ kPriorityNormal) << 21 |

@@ -65,6 +65,7 @@ void apply(const RuleRecord& rule, std::uint16_t* open, ObjectHandling* result, 
   };
   if (takes(RuleRecord::kMode)) result->mode = said.mode;
   if (takes(RuleRecord::kTrigger)) result->trigger = said.trigger;
+  if (takes(RuleRecord::kDurability)) result->durability = said.durability;
   if (takes(RuleRecord::kPolicy)) result->policy = said.policy;
   if (takes(RuleRecord::kHome)) result->home = said.home;
   if (takes(RuleRecord::kPinned)) result->pinned = said.pinned;

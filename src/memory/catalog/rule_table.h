@@ -29,9 +29,10 @@ struct RuleRecord {
     kPinned = 1u << 4,
     kPriority = 1u << 5,
     kPrefetch = 1u << 6,
-    kAccount = 1u << 7
+    kAccount = 1u << 7,
+    kDurability = 1u << 8
   };
-  static constexpr std::uint16_t kAllProperties = 0xff;
+  static constexpr std::uint16_t kAllProperties = 0x1ff;
 
   char pattern[kPatternBytes] = {};  // extended glob where `has_numbers`
   std::uint64_t size_min = 0;

@@ -238,11 +238,28 @@ class Pass {
     // Somebody may have settled the times since we began: the store bears the time of this write
     // now.
     actor_.object(request_.object).set(kObjectTimesDirty);
+    note_unlogged();
     // After an error the whole batch stays dirty: what was stored twice is not lost.
     for (unsigned at = 0; at < claim_count_; ++at) complete(claims_[at], result_.error == 0);
     claim_count_ = 0;
     staged_count_ = 0;
     batch_bytes_ = 0;
+  }
+
+  // What turns clean now is in the store alone, unless the log has it: an fsync of the file has to
+  // see to it.
+  void note_unlogged() {
+    Object& object = actor_.object(request_.object);
+    if (object.durability.load() == Durability::kStore && !object.is_in_log()) return;
+    for (unsigned at = 0; at < claim_count_; ++at) {
+      const Claim& claim = claims_[at];
+      if (request_.witness != nullptr &&
+          request_.witness->is_logged(request_.object, claim.number, claim.block.bucket(),
+                                      claim.block.sequence()))
+        continue;
+      object.note_store_owed();
+      return;
+    }
   }
 
   void write_run(std::span<iovec> parts, std::uint64_t offset, std::uint64_t end) {

@@ -20,6 +20,17 @@
 
 namespace cairn {
 
+// Who knows what of an object the durable log has. Thread safe.
+class StoreWitness {
+ public:
+  // Whether the log has the block as it was in this bucket at this sequence.
+  virtual bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
+                         std::uint32_t sequence) = 0;
+
+ protected:
+  ~StoreWitness() = default;
+};
+
 struct FlushRequest {
   FlushRequest(ObjectIndex of, Backing& to) : object(of), backing(to) {}
 
@@ -30,6 +41,7 @@ struct FlushRequest {
   std::uint64_t bytes_max = UINT64_MAX;  // stop after about so much: the background takes turns
   bool wait_for_others = true;           // fsync must; the background need not
   PlacementReason reason = PlacementReason::kAsked;  // for the journal of moves
+  StoreWitness* witness = nullptr;  // null: whatever is stored, the log may not have
 };
 
 struct FlushResult {

@@ -11,7 +11,8 @@ namespace cairn {
 namespace {
 
 constexpr std::array<const char*, kRuleProperties> kPropertyNames = {
-    "mode", "trigger", "tier", "pin", "policy", "priority", "prefetch", "keep", "reserve"};
+    "mode",     "trigger",  "durability", "tier",   "pin", "policy",
+    "priority", "prefetch", "keep",       "reserve"};
 constexpr std::array<const char*, 4> kAccessNames = {"any", "read", "write", "read-write"};
 constexpr std::array<const char*, 5> kPrefetchNames = {"normal", "sequential", "random",
                                                        "will-need", "none"};
@@ -103,6 +104,9 @@ std::optional<std::string> property_text(const FileRule& rule, RuleProperty prop
     case RuleProperty::kTrigger:
       if (rule.trigger) return name_of(*rule.trigger);
       break;
+    case RuleProperty::kDurability:
+      if (rule.durability) return name_of(*rule.durability);
+      break;
     case RuleProperty::kTier:
       return rule.tier;
     case RuleProperty::kPin:
@@ -135,6 +139,8 @@ void copy_property(const FileRule& from, RuleProperty property, FileRule* to) {
       return copy(from.mode, &to->mode);
     case RuleProperty::kTrigger:
       return copy(from.trigger, &to->trigger);
+    case RuleProperty::kDurability:
+      return copy(from.durability, &to->durability);
     case RuleProperty::kTier:
       return copy(from.tier, &to->tier);
     case RuleProperty::kPin:

@@ -18,6 +18,7 @@ namespace cairn {
 enum class RuleProperty : std::uint8_t {
   kMode = 0,
   kTrigger,
+  kDurability,
   kTier,
   kPin,
   kPolicy,
@@ -26,7 +27,7 @@ enum class RuleProperty : std::uint8_t {
   kKeep,
   kReserve
 };
-inline constexpr unsigned kRuleProperties = 9;
+inline constexpr unsigned kRuleProperties = 10;
 
 // As in schemas: "tier", "pin", "mode".
 const char* name_of(RuleProperty property);

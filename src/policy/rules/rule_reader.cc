@@ -146,6 +146,7 @@ class Reader {
                  {"never-buffer", &Reader::read_never_buffer},
                  {"mode", &Reader::read_mode},
                  {"trigger", &Reader::read_trigger},
+                 {"durability", &Reader::read_durability},
                  {"policy", &Reader::read_policy},
                  {"priority", &Reader::read_priority},
                  {"prefetch", &Reader::read_prefetch},
@@ -333,6 +334,10 @@ class Reader {
   void read_trigger(const SchemaEntry& entry) {
     read_choice(entry, flush_trigger_named, names_of_all<FlushTrigger, kFlushTriggers>(),
                 &placed_.rule.trigger);
+  }
+  void read_durability(const SchemaEntry& entry) {
+    read_choice(entry, durability_named, names_of_all<Durability, kDurabilities>(),
+                &placed_.rule.durability);
   }
   void read_prefetch(const SchemaEntry& entry) {
     read_choice(entry, prefetch_hint_named, names_of_all<PrefetchHint, 5>(),

@@ -31,6 +31,9 @@ class AttachEvents {
   virtual void on_question(Asker asker, const message::Flush& flush) = 0;
   virtual void on_question(Asker asker, const message::Sync& sync) = 0;
   virtual void on_question(Asker asker, const message::MeetUnserved& meet) = 0;
+  virtual void on_question(Asker asker, const message::MakeDurable& durable) = 0;
+  virtual void on_question(Asker asker, const message::NoteCut& cut) = 0;
+  virtual void on_question(Asker asker, const message::NoteRenamed& renamed) = 0;
   virtual void on_unserved(Asker asker) = 0;
   virtual void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                                const protocol::UnservedMessage& told) = 0;

@@ -123,6 +123,11 @@ class AttachServer {
   bool act(std::uint64_t id, Connection& connection, message::KeepThrough keep);
   bool act(std::uint64_t id, Connection& connection, message::TakenOver taken);
   bool act(std::uint64_t id, Connection& connection, message::MeetUnserved meet);
+  bool act(std::uint64_t id, Connection& connection, message::MakeDurable durable);
+  bool act(std::uint64_t id, Connection& connection, message::NoteCut cut);
+  bool act(std::uint64_t id, Connection& connection, message::NoteRenamed renamed);
+  template <typename Message>
+  bool pass_on(std::uint64_t id, Connection& connection, const Message& question);
   void try_lost_again();
   bool welcome(Connection& connection, const message::Hello& hello);
   bool welcome_again(Connection& connection, const message::Hello& hello);

@@ -60,13 +60,24 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreig
   return true;
 }
 
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
+// A question has a connection of its own.
+template <typename Message>
+bool AttachServer::pass_on(std::uint64_t id, Connection& connection, const Message& question) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
+<<<<<<< HEAD
   events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), flush);
+=======
+  events_.on_question(Asker(give_away(id, connection)), question);
+>>>>>>> 3608128cc3d66910fe1eb06925ed8a84024d3a62
   return false;
 }
 
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush flush) {
+  return pass_on(id, connection, flush);
+}
+
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
+<<<<<<< HEAD
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
   events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), sync);
   return false;
@@ -76,6 +87,25 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUn
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
   events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), meet);
   return false;
+=======
+  return pass_on(id, connection, sync);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
+  return pass_on(id, connection, meet);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::MakeDurable durable) {
+  return pass_on(id, connection, durable);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteCut cut) {
+  return pass_on(id, connection, cut);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteRenamed renamed) {
+  return pass_on(id, connection, renamed);
+>>>>>>> 3608128cc3d66910fe1eb06925ed8a84024d3a62
 }
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {

@@ -84,6 +84,10 @@ ClientMessage decode_unserved(Type type, Datagram& datagram, std::uint32_t descr
   return message::Unserved{datagram.sender, told.run, told.reason, std::move(*command)};
 }
 
+bool is_about_log(Type type) {
+  return type == Type::kMakeDurable || type == Type::kNoteCut || type == Type::kNoteRenamed;
+}
+
 // Why the service cannot work on what stands there as an object's number; null when it can.
 const char* fault_of(std::uint32_t number, const ObjectTable& objects) {
   const auto object = static_cast<ObjectIndex>(number);
@@ -104,6 +108,9 @@ ClientMessage decode_object(Type type, Datagram& datagram, const ObjectTable& ob
   if (fault != nullptr) return Malformed{fault};
   if (type == Type::kFlush) return message::Flush{object, about.durable != 0};
   if (type == Type::kMeetUnserved) return message::MeetUnserved{object};
+  if (type == Type::kMakeDurable) return message::MakeDurable{object};
+  if (type == Type::kNoteCut) return message::NoteCut{object, about.size};
+  if (type == Type::kNoteRenamed) return message::NoteRenamed{object};
   return message::ObjectDescriptor{object, about.is_lent != 0, descriptor_of(datagram),
                                    datagram.sender, about.descriptor};
 }
@@ -196,6 +203,9 @@ ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_
     case Type::kDiscarded:
     case Type::kFlush:
     case Type::kMeetUnserved:
+    case Type::kMakeDurable:
+    case Type::kNoteCut:
+    case Type::kNoteRenamed:
       return decode_object(header.type, datagram, objects);
     case Type::kInherited:
     case Type::kDeclined:
@@ -225,11 +235,14 @@ ClientQuestion decode(const QuestionWords& words, const ObjectTable& objects) {
   const auto number = static_cast<std::uint32_t>(words[0] >> 32);
   if (!is_flag(durable)) return Malformed{"something with a flag that is neither 0 nor 1"};
   if (type == Type::kSync) return message::Sync{words[1]};
-  if (type != Type::kFlush && type != Type::kMeetUnserved)
+  if (type != Type::kFlush && type != Type::kMeetUnserved && !is_about_log(type))
     return Malformed{"what the service does not answer"};
   if (const char* fault = fault_of(number, objects); fault != nullptr) return Malformed{fault};
   const auto object = static_cast<ObjectIndex>(number);
   if (type == Type::kFlush) return message::Flush{object, durable != 0};
+  if (type == Type::kMakeDurable) return message::MakeDurable{object};
+  if (type == Type::kNoteCut) return message::NoteCut{object, words[1]};
+  if (type == Type::kNoteRenamed) return message::NoteRenamed{object};
   return message::MeetUnserved{object};
 }
 

@@ -106,6 +106,16 @@ struct TakenOver {
 struct MeetUnserved {
   ObjectIndex object;  // live when the message was decoded
 };
+struct MakeDurable {
+  ObjectIndex object;  // live when the message was decoded
+};
+struct NoteCut {
+  ObjectIndex object;  // live when the message was decoded
+  std::uint64_t size;  // any number
+};
+struct NoteRenamed {
+  ObjectIndex object;  // live when the message was decoded
+};
 
 }  // namespace message
 
@@ -113,13 +123,15 @@ using ClientMessage =
     std::variant<message::Malformed, message::Hello, message::ObjectDescriptor, message::Discarded,
                  message::Inherited, message::Foreign, message::Flush, message::Sync,
                  message::Declined, message::Unserved, message::KeepThrough, message::TakenOver,
-                 message::MeetUnserved>;
+                 message::MeetUnserved, message::MakeDurable, message::NoteCut,
+                 message::NoteRenamed>;
 
 // `descriptions`: how many open descriptions the node's table has.
 ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions);
 
 using ClientQuestion =
-    std::variant<message::Malformed, message::Flush, message::Sync, message::MeetUnserved>;
+    std::variant<message::Malformed, message::Flush, message::Sync, message::MeetUnserved,
+                 message::MakeDurable, message::NoteCut, message::NoteRenamed>;
 // The same for a slot of the request ring; see frontends/protocol/question.h.
 ClientQuestion decode(const QuestionWords& words, const ObjectTable& objects);
 

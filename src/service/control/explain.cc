@@ -21,6 +21,8 @@ const char* name_of_property(RuleRecord::Property property) {
       return "mode";
     case RuleRecord::kTrigger:
       return "trigger";
+    case RuleRecord::kDurability:
+      return "durability";
     case RuleRecord::kPolicy:
       return "policy";
     case RuleRecord::kHome:
@@ -114,6 +116,7 @@ Explanation::Ranges Explanation::ranges_of(ObjectIndex index, std::uint64_t size
 Json Explanation::handling_json(const ObjectHandling& handling) const {
   return {{"mode", cairn::name_of(handling.mode)},
           {"trigger", cairn::name_of(handling.trigger)},
+          {"durability", cairn::name_of(handling.durability)},
           {"policy", placement_.name_of(handling.policy)},
           {"tier", handling.home ? tier_name(config_, raw(*handling.home)) : ""},
           {"pinned", handling.pinned},

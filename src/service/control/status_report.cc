@@ -256,6 +256,33 @@ Json StatusReport::backing(const DirtyView& dirty, const Sample& before, const S
            per_second(now.flushed_bytes, before.flushed_bytes, seconds)}};
 }
 
+// The level of an fsync, and what the durable log has.
+Json durability_json(const NodeConfig& config, const DurabilityFigures& figures) {
+  Json json = {{"level", name_of(config.durability)}, {"has_log", figures.has_log}};
+  if (!figures.has_log) return json;
+  const DurabilityCounts& counts = *figures.counts;
+  json["directory"] = config.tiers[durable_tier_of(config)].directory;
+  json["log_capacity_bytes"] = figures.log.capacity_bytes;
+  json["log_used_bytes"] = figures.log.used_bytes;
+  json["log_appended_bytes"] = figures.log.appended_bytes;
+  json["files_in_log"] = figures.files;
+  json["commits"] = figures.log.commits;
+  json["device_flushes"] = figures.log.flushes;
+  json["logged"] = counts.logged.load();
+  json["stored"] = counts.stored.load();
+  json["stored_log_full"] = counts.stored_full.load();
+  json["stored_log_failed"] = counts.stored_failed.load();
+  json["retired_files"] = counts.retired.load();
+  json["trouble"] = figures.trouble;
+  if (config.checkpoint_seconds == 0) return json;
+  json["checkpoint"] = {{"interval_seconds", config.checkpoint_seconds},
+                        {"count", counts.checkpoints.load()},
+                        {"bytes", counts.checkpoint_bytes.load()},
+                        {"files_without_room", counts.checkpoint_skipped.load()},
+                        {"age_seconds", figures.checkpoint_age_seconds}};
+  return json;
+}
+
 std::uint32_t StatusReport::leased_slabs() const {
   std::uint32_t leased = 0;
   for (unsigned tier = 0; tier < from_.memory.tier_count(); ++tier)
@@ -288,6 +315,7 @@ Json StatusReport::status() {
           {"counters", counters_json(sums)},
           {"moves", moves_json(from_.config, memory)},
           {"fetches", from_.learning.fetches()},
+          {"durability", durability_json(from_.config, from_.durability.figures())},
           {"warnings", kept_warnings()},
           {"remembered", from_.learning.remembered()},
           {"replacement", from_.learning.replacement()},

@@ -15,6 +15,7 @@
 #include "service/capacity/account_registry.h"
 #include "service/control/json.h"
 #include "service/control/learning_report.h"
+#include "service/durability/node_durability.h"
 #include "service/keeping/kept_life.h"
 #include "service/write_back/dirty_view.h"
 #include "service/write_back/flusher.h"
@@ -36,6 +37,7 @@ struct StatusSources {
   const Reaper& reaper;
   const LearningReport& learning;
   std::int64_t started_ns;
+  const NodeDurability& durability;
   const KeptLife* life = nullptr;  // null: nobody starts the service anew
 };
 

@@ -12,7 +12,10 @@
 namespace cairn::node {
 
 ClientRequests::ClientRequests(const RequestTargets& targets)
-    : to_(targets), syncs_(targets.memory, targets.files, targets.flusher) {}
+    : to_(targets),
+      syncs_(targets.memory, targets.files, targets.flusher, [this](std::uint64_t device) {
+        return to_.durability.retire_all(device);
+      }) {}
 
 void ClientRequests::start() {
   requests_.start();
@@ -38,6 +41,8 @@ void ClientRequests::on_descriptor(ObjectIndex object) {
 }
 
 void ClientRequests::on_discarded(ObjectIndex object) {
+  // Another file may have the record by now; but not while the log has something of the old one.
+  if (to_.memory.objects().at(object).has(kObjectRetired)) to_.durability.note_removed(object);
   if (const StoreFilePtr file = to_.files.find(object)) to_.files.drop_if_idle(file);
   to_.files.release(object);
   (void)to_.memory.objects().reclaim(object, to_.clients.service(), to_.memory.owners());
@@ -54,6 +59,19 @@ void ClientRequests::on_question(Asker asker, const message::Sync& sync) {
 
 void ClientRequests::on_question(Asker asker, const message::MeetUnserved& meet) {
   asker.answer(to_.unserved.meet(meet.object));
+}
+
+void ClientRequests::on_question(Asker asker, const message::MakeDurable& durable) {
+  to_.durability.make_durable(std::move(asker), durable.object);
+}
+
+void ClientRequests::on_question(Asker asker, const message::NoteCut& cut) {
+  to_.durability.note_cut(std::move(asker), cut.object, cut.size);
+}
+
+void ClientRequests::on_question(Asker asker, const message::NoteRenamed& renamed) {
+  to_.durability.note_renamed(renamed.object);
+  asker.answer(0);
 }
 
 void ClientRequests::on_unserved(Asker asker) {

@@ -13,6 +13,7 @@
 #include "service/attachment/attach_server.h"
 #include "service/attachment/client_table.h"
 #include "service/attachment/reaper.h"
+#include "service/durability/node_durability.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
@@ -33,6 +34,7 @@ struct RequestTargets {
   UnservedFiles& unserved;
   const RuleRegistry& rules;
   const ScratchSpace& scratch;
+  NodeDurability& durability;
 };
 
 class ClientRequests final : public AttachEvents {
@@ -49,6 +51,9 @@ class ClientRequests final : public AttachEvents {
   void on_question(Asker asker, const message::Flush& flush) override;
   void on_question(Asker asker, const message::Sync& sync) override;
   void on_question(Asker asker, const message::MeetUnserved& meet) override;
+  void on_question(Asker asker, const message::MakeDurable& durable) override;
+  void on_question(Asker asker, const message::NoteCut& cut) override;
+  void on_question(Asker asker, const message::NoteRenamed& renamed) override;
   void on_unserved(Asker asker) override;
   void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                        const protocol::UnservedMessage& told) override;

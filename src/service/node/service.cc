@@ -43,6 +43,7 @@
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
 #include "service/process/log_file.h"
+#include "service/durability/node_durability.h"
 #include "service/recovery/takeover.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
@@ -99,7 +100,10 @@ class Service {
       CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
       kept_.save();
     }
+    CAIRN_RETURN_IF_ERROR(open_durable_log());
     if (heritage_.left) adopt_files(*heritage_.left);
+    durability_.inherit();
+    durability_.start(config_);
     learners_.start_replacement(prefetcher_.get());
     flusher_.start();
     reaper_.start();
@@ -180,6 +184,12 @@ class Service {
     if (files_.count() != 0) flusher_.kick(false);
   }
 
+  Status open_durable_log() {
+    CAIRN_RETURN_IF_ERROR(log_.open(config_, memory_, clients_.service()));
+    if (log_.is_open()) flusher_.use_log(log_.files());
+    return Status::ok();
+  }
+
   // The predictor that the configuration names takes part in fetching ahead.
   Status load_predictor() {
     if (config_.predictor_file.empty()) return Status::ok();
@@ -200,6 +210,7 @@ class Service {
     ObjectHandling handling;
     handling.mode = config_.mode;
     handling.trigger = config_.trigger;
+    handling.durability = config_.durability;
     memory_.rules().set_default_handling(handling);
     if (kept_.has_heritage()) return kept_.restore();
     std::vector<FileRule> rules;
@@ -244,6 +255,11 @@ class Service {
     reader_.stop();
     control_.stop();
     requests_.stop();
+    if (const int error = at_once ? 0 : durability_.finish(); error < 0) {
+      spdlog::error("the durable log keeps what could not be made durable in the store: {}",
+                    std::strerror(-error));
+    }
+    durability_.stop();
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     learners_.stop();
@@ -270,8 +286,10 @@ class Service {
   // Writing back.
   AccountRegistry accounts_{memory_, clients_, config_};
   StoreFiles files_{memory_};
+  NodeLog log_;
   Flusher flusher_{memory_, files_, clients_.service(), flush_options(config_),
                    [](const std::string& text) { spdlog::warn("{}", text); }};
+  NodeDurability durability_{memory_, files_, flusher_, log_};
   UnservedFiles unserved_{memory_, flusher_, clients_.service(), heritage_.memory};
   // Deaths.
   Audit audit_{memory_, clients_, unserved_,
@@ -310,7 +328,7 @@ class Service {
                                   learners_.learned()};
   StatusReport status_{StatusSources{config_, memory_, clients_, runs_, accounts_, files_, flusher_,
                                      unserved_, reaper_, learning_report_, started_ns_,
-                                     &heritage_.life}};
+                                     durability_, &heritage_.life}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
                                        scratch_, flusher_, reaper_, drain_, status_, loop_, kept_}};
@@ -322,7 +340,8 @@ class Service {
                                          run_commands_, file_commands_, learning_commands_, loop_}};
   // The sockets.
   ClientRequests requests_{
-      RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_, rules_, scratch_}};
+      RequestTargets{memory_, clients_, reaper_, files_, flusher_,
+                                          unserved_, rules_, scratch_, durability_}};
   RequestReader reader_{memory_, requests_};
   AttachServer attach_{
       AttachServer::Parts{memory_, clients_, files_, unserved_, requests_, heritage_.labels}};

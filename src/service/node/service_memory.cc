@@ -14,11 +14,18 @@
 namespace cairn::node {
 namespace {
 
+// The durable tier's log has the rest.
+std::uint64_t pool_bytes_of(const NodeConfig& config, std::size_t tier) {
+  const std::uint64_t capacity = config.tiers[tier].capacity_bytes;
+  return tier == durable_tier_of(config) ? capacity - std::min(capacity, config.durable_log_bytes)
+                                         : capacity;
+}
+
 MemoryShape shape_of(const NodeConfig& config) {
   MemoryShape shape;
   shape.tier_bytes[0] = config.ram_capacity_bytes / kBlockBytes * kBlockBytes;
   for (std::size_t tier = 0; tier < config.tiers.size(); ++tier) {
-    shape.tier_bytes[tier + 1] = config.tiers[tier].capacity_bytes / kBlockBytes * kBlockBytes;
+    shape.tier_bytes[tier + 1] = pool_bytes_of(config, tier) / kBlockBytes * kBlockBytes;
   }
   if (config.swap_capacity_bytes >= kBlockBytes) {
     shape.swap_tier = static_cast<std::uint32_t>(config.tiers.size() + 1);

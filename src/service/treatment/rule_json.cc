@@ -90,6 +90,7 @@ Json rule_to_json(const FileRule& rule) {
     object["access"] = kAccesses[static_cast<unsigned>(rule.access)];
   if (rule.mode) object["mode"] = cairn::name_of(*rule.mode);
   if (rule.trigger) object["trigger"] = cairn::name_of(*rule.trigger);
+  if (rule.durability) object["durability"] = cairn::name_of(*rule.durability);
   if (rule.tier) object["tier"] = *rule.tier;
   if (rule.policy) object["policy"] = *rule.policy;
   if (rule.pinned) object["pinned"] = *rule.pinned;
@@ -119,6 +120,7 @@ Result<FileRule> rule_from_json(const Json& object) {
   rule.access = access.value_or(RuleAccess::kAny);
   reader.text("mode", into(&rule.mode, buffering_mode_named));
   reader.text("trigger", into(&rule.trigger, flush_trigger_named));
+  reader.text("durability", into(&rule.durability, durability_named));
   reader.text("tier", into(&rule.tier, as_text));
   reader.text("policy", into(&rule.policy, as_text));
   reader.flag("pinned", &rule.pinned);

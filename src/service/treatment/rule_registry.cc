@@ -42,6 +42,7 @@ FileRule merged(const FileRule& rule, const FileRule& earlier) {
   FileRule result = rule;
   keep_if_unset(&result.mode, earlier.mode);
   keep_if_unset(&result.trigger, earlier.trigger);
+  keep_if_unset(&result.durability, earlier.durability);
   keep_if_unset(&result.tier, earlier.tier);
   keep_if_unset(&result.policy, earlier.policy);
   keep_if_unset(&result.pinned, earlier.pinned);
@@ -83,6 +84,12 @@ Result<ObjectHandling> RuleRegistry::handling_of(const FileRule& rule,
                                                  ObjectHandling handling) const {
   if (rule.mode) handling.mode = *rule.mode;
   if (rule.trigger) handling.trigger = *rule.trigger;
+  if (rule.durability == Durability::kNode && config_.durable_log_bytes == 0) {
+    return Status(StatusCode::kNotFound,
+                  "durability node needs a durable tier, and the node has none; start it with "
+                  "--tier DIR:SIZE:durable");
+  }
+  if (rule.durability) handling.durability = *rule.durability;
   if (rule.pinned) handling.pinned = *rule.pinned;
   if (rule.priority) {
     handling.priority =
@@ -109,6 +116,7 @@ Status RuleRegistry::add_part(const FileRule& rule, const ObjectHandling& handli
   const bool is_bypass = rule.mode == BufferingMode::kBypass;
   for (const auto& [is_set, field] : {std::pair{rule.mode && !is_bypass, "this mode"},
                                       std::pair{rule.trigger.has_value(), "a trigger"},
+                                      std::pair{rule.durability.has_value(), "durability"},
                                       std::pair{rule.policy.has_value(), "a policy"},
                                       std::pair{rule.prefetch.has_value(), "prefetch"},
                                       std::pair{rule.reserve.has_value(), "a reservation"},
@@ -178,6 +186,7 @@ Result<RuleRegistry::Entry> RuleRegistry::compile(const FileRule& rule, std::uin
   };
   decides(rule.mode.has_value(), RuleRecord::kMode);
   decides(rule.trigger.has_value(), RuleRecord::kTrigger);
+  decides(rule.durability.has_value(), RuleRecord::kDurability);
   decides(rule.policy.has_value(), RuleRecord::kPolicy);
   decides(rule.tier.has_value(), RuleRecord::kHome);
   decides(rule.pinned.has_value(), RuleRecord::kPinned);

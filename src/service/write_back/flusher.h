@@ -47,6 +47,8 @@ class Flusher {
   Flusher(const NodeMemory& memory, StoreFiles& files, Owner self, FlushOptions options, Log log);
   ~Flusher();
 
+  // The node has a durable log. Before start().
+  void use_log(LoggedFiles& logged) { writer_.use_log(logged); }
   void start();
   void stop();
 

@@ -305,6 +305,17 @@ int StoreFiles::make_durable() {
   return result;
 }
 
+int StoreFiles::sync_store(dev_t device) {
+  UniqueFd directory;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = devices_.find(device);
+    if (found == devices_.end() || !found->second.directory) return ENODEV;
+    directory.reset(::fcntl(found->second.directory.get(), F_DUPFD_CLOEXEC, 3));
+  }
+  return directory && ::syncfs(directory.get()) == 0 ? 0 : errno;
+}
+
 int StoreFiles::sync_device(dev_t, Device& entry, const std::vector<StoreFilePtr>& owed) const {
   if (owed.empty() && !entry.sync_owed) return 0;
   if (entry.sync_owed || owed.size() > kFsyncsMax) {

@@ -113,6 +113,9 @@ class StoreFiles {
   // Makes everything durable that was stored since the last call: fsync per file when few, else
   // syncfs per device. Returns 0 or the first errno.
   int make_durable();
+  // Makes everything durable that the file system `device` has been given. 0 or the errno; ENODEV
+  // when nothing was ever stored there.
+  int sync_store(dev_t device);
 
  private:
   bool drop_unless(const StoreFilePtr& file, bool (*is_needed)(const Object&));

@@ -100,8 +100,10 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   renew_if_forgotten(*file);
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
+  if (logged_ != nullptr) logged_->prepare_store(file->object, file->fd.get());
   object.mark(kMarkBeingFlushed, true);
   FlushRequest request(file->object, file->backing);
+  request.witness = logged_;
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
   request.reason = file->why.load();
@@ -208,12 +210,34 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     file = files_.find(index);
   }
-  if (file == nullptr) return needs_store(object) ? -EIO : 0;
+  if (file == nullptr && needs_store(object)) return -EIO;
+  LogMark mark;
+  if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
+  int result = 0;
+  if (file != nullptr) {
+    result = store_now(index, file, durable);
+  } else if (mark.upto != durable::Lsn::kNone) {
+    // It is stored, through a descriptor that is gone.
+    result = -files_.sync_store(static_cast<dev_t>(raw(object.store())));
+  } else if (logged_ != nullptr && durable) {
+    result = -ENODEV;  // whoever asks has the file open, and can do it
+  }
+  if (logged_ == nullptr || !durable) return result;
+  if (result == 0) result = logged_->end_storing(index, mark);
+  if (result < 0) logged_->give_up_storing(index, mark);
+  return result;
+}
+
+int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool durable) {
+  Object& object = memory_.objects().at(index);
   renew_if_forgotten(*file);
+  if (logged_ != nullptr && !durable) logged_->prepare_store(index, file->fd.get());
   Actor actor = make_actor(0);
   // Before the flush: what another thread stores meanwhile is not durable with it.
   const bool was_owed = durable && file->sync_owed.exchange(false);
-  int error = flush(actor, FlushRequest(index, file->backing)).error;
+  FlushRequest request(index, file->backing);
+  request.witness = logged_;
+  int error = flush(actor, request).error;
   if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
   if (error == 0 && durable) {
     error = file->backing.sync(SyncDepth::kAll);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "memory/flush/flush_object.h"
 #include "memory/tiers/actor.h"
+#include "service/logged_files/logged_files.h"
 #include "service/write_back/store_files.h"
 
 namespace cairn::node {
@@ -35,6 +36,9 @@ class StoreWriter {
   using Log = std::function<void(const std::string&)>;
   StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self, const FlushOptions& options,
               Log log);
+
+  // The node has a durable log. Before the first turn.
+  void use_log(LoggedFiles& logged) { logged_ = &logged; }
 
   // The service as an actor that counts in this shard of its slot.
   Actor make_actor(std::size_t shard) const;
@@ -70,6 +74,7 @@ class StoreWriter {
   // flush_object(); on a full store with the room first that deleted files still take.
   FlushResult flush(Actor& actor, const FlushRequest& request);
   FlushResult flush_and_send(Actor& actor, StoreFile& file, FlushRequest request);
+  int store_now(ObjectIndex index, const StoreFilePtr& file, bool durable);
   // 0 or -errno: what was stored before is then dirty again.
   int send(Actor& actor, StoreFile& file);
   // The last error was one of those after which the file may have to be opened again.
@@ -82,6 +87,7 @@ class StoreWriter {
   const Owner self_;
   const FlushOptions options_;
   const Log log_;
+  LoggedFiles* logged_ = nullptr;  // null: the node has no durable log
   std::mutex release_mutex_;
 };
 

@@ -65,7 +65,7 @@ int SyncWorker::store_all_of(std::uint64_t device) {
   // A node that ends drains itself.
   options.progress = [this](const DrainProgress&) { return !stopping_; };
   const DrainOutcome outcome = drain(memory_, files_, flusher_, options);
-  if (outcome.left.empty()) return 0;
+  if (outcome.left.empty()) return -afterwards_(device);
   return outcome.left.front().error != 0 ? outcome.left.front().error : EIO;
 }
 

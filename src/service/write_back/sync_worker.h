@@ -12,8 +12,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "service/write_back/asker.h"
@@ -26,8 +28,11 @@ class SyncWorker {
  public:
   static constexpr unsigned kThreads = 2;
 
-  SyncWorker(const NodeMemory& memory, StoreFiles& files, Flusher& flusher)
-      : memory_(memory), files_(files), flusher_(flusher) {}
+  // What is to follow when the files of a file system (0: of all) are stored. 0 or -errno.
+  using Afterwards = std::function<int(std::uint64_t device)>;
+
+  SyncWorker(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, Afterwards afterwards)
+      : memory_(memory), files_(files), flusher_(flusher), afterwards_(std::move(afterwards)) {}
   ~SyncWorker();
 
   void start();
@@ -47,6 +52,7 @@ class SyncWorker {
   const NodeMemory& memory_;
   StoreFiles& files_;
   Flusher& flusher_;
+  const Afterwards afterwards_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable changed_;

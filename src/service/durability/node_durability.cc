@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/durability/node_durability.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace cairn::node {
+
+void NodeDurability::start(const NodeConfig& config) {
+  CAIRN_CHECK(worker_ == nullptr);
+  storing_.start();
+  if (!log_.is_open()) return;
+  RetirementOptions options;
+  options.checkpoint_seconds = config.checkpoint_seconds;
+  options.log_bytes = config.durable_log_bytes;
+  retirement_ = std::make_unique<Retirement>(memory_, log_.files(), files_, flusher_, counts_,
+                                             options);
+  retirement_->start();
+  worker_ = std::make_unique<DurabilityWorker>(DurabilityParts{
+      memory_, log_.files(), files_, flusher_, storing_, *retirement_, counts_});
+  worker_->start();
+}
+
+void NodeDurability::inherit() {
+  if (!log_.is_open()) return;
+  const ObjectTable& objects = memory_.objects();
+  for (std::uint32_t number = 1; number < objects.used(); ++number) {
+    const auto object = static_cast<ObjectIndex>(number);
+    if (objects.at(object).has(kObjectLive)) log_.files().inherit(object);
+  }
+}
+
+int NodeDurability::finish() {
+  if (retirement_ == nullptr) return 0;
+  return retirement_->retire_all(0);
+}
+
+void NodeDurability::stop() {
+  if (worker_ != nullptr) worker_->stop();
+  if (retirement_ != nullptr) retirement_->stop();
+  storing_.stop();
+}
+
+// A service whose log is gone since the object was opened stores as well.
+void NodeDurability::make_durable(Asker asker, ObjectIndex object) {
+  if (worker_ != nullptr) return worker_->submit(std::move(asker), object);
+  storing_.submit(std::move(asker), [this, object] { return flusher_.flush_now(object, true); });
+}
+
+void NodeDurability::note_cut(Asker asker, ObjectIndex object, std::uint64_t size) {
+  if (worker_ != nullptr) return worker_->submit_cut(std::move(asker), object, size);
+  asker.answer(0);
+}
+
+void NodeDurability::note_renamed(ObjectIndex object) {
+  if (worker_ == nullptr) return;
+  const StoreFilePtr file = files_.find(object);
+  if (file != nullptr) log_.files().log_renamed(object, path_of_descriptor(file->fd.get()));
+}
+
+void NodeDurability::note_removed(ObjectIndex object) {
+  if (worker_ != nullptr) log_.files().log_removed(object);
+}
+
+int NodeDurability::retire_all(std::uint64_t device) {
+  return retirement_ == nullptr ? 0 : retirement_->retire_all(device);
+}
+
+DurabilityFigures NodeDurability::figures() const {
+  DurabilityFigures figures;
+  figures.counts = &counts_;
+  figures.has_log = log_.is_open();
+  if (!figures.has_log) return figures;
+  figures.log = log_.log().figures();
+  figures.files = log_.files().all().size();
+  if (const Status health = log_.log().health(); !health) figures.trouble = health.message();
+  if (const std::int64_t at = counts_.checkpoint_ns.load(); at != 0)
+    figures.checkpoint_age_seconds = static_cast<double>(monotonic_ns() - at) / 1e9;
+  return figures;
+}
+
+}  // namespace cairn::node

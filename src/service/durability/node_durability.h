@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the service does about durability beyond the store: its log, who answers from it, and who
+// frees it. Without a durable tier it is empty, and everything goes to the store.
+//
+// Thread safety: start(), finish() and stop() by the composing thread; all others from any thread.
+// Ownership: owns its threads; borrows the rest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/node_config.h"
+#include "service/durability/durability_counts.h"
+#include "service/durability/durability_worker.h"
+#include "service/durability/retirement.h"
+#include "service/logged_files/node_log.h"
+
+namespace cairn::node {
+
+struct DurabilityFigures {
+  bool has_log = false;
+  std::string trouble;  // of the log; empty: none
+  durable::LogFigures log;
+  std::uint64_t files = 0;  // in the log
+  const DurabilityCounts* counts = nullptr;
+  double checkpoint_age_seconds = 0;  // of the last one; 0: there was none
+};
+
+class NodeDurability {
+ public:
+  NodeDurability(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, NodeLog& log)
+      : memory_(memory), files_(files), flusher_(flusher), log_(log) {}
+  ~NodeDurability() { stop(); }
+  NodeDurability(const NodeDurability&) = delete;
+  NodeDurability& operator=(const NodeDurability&) = delete;
+
+  // Requires: the log is open, where there is to be one.
+  void start(const NodeConfig& config);
+  // By a successor, before anybody is answered: what the log has of files that are still known.
+  void inherit();
+  // Nothing is dirty any more: the log is emptied. Returns 0 or -errno.
+  int finish();
+  void stop();
+
+  void make_durable(Asker asker, ObjectIndex object);
+  void note_cut(Asker asker, ObjectIndex object, std::uint64_t size);
+  void note_renamed(ObjectIndex object);
+  void note_removed(ObjectIndex object);
+  // Everything of the file system (0: of all) has just been stored, and is to be durable there.
+  int retire_all(std::uint64_t device);
+  DurabilityFigures figures() const;
+
+ private:
+  const NodeMemory& memory_;
+  StoreFiles& files_;
+  Flusher& flusher_;
+  NodeLog& log_;
+  DurabilityCounts counts_;
+  RequestWorker storing_;
+  std::unique_ptr<Retirement> retirement_;    // null: there is no log
+  std::unique_ptr<DurabilityWorker> worker_;  // the same
+};
+
+}  // namespace cairn::node

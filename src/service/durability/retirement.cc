@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/durability/retirement.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace cairn::node {
+namespace {
+
+// As many files get an fsync each; more of a file system, one for all of it.
+constexpr std::size_t kFewMax = 8;
+// While something is in the log, the files that rest are looked for so often.
+constexpr auto kLookPause = std::chrono::milliseconds(500);
+constexpr auto kIdlePause = std::chrono::hours(1);
+// A store that takes nothing is not asked without a pause.
+constexpr auto kFailedPause = std::chrono::seconds(1);
+constexpr std::size_t kPressingMax = 64;
+
+}  // namespace
+
+Retirement::Retirement(const NodeMemory& memory, LoggedFiles& logged, StoreFiles& files,
+                       Flusher& flusher, DurabilityCounts& counts,
+                       const RetirementOptions& options)
+    : memory_(memory),
+      logged_(logged),
+      files_(files),
+      flusher_(flusher),
+      counts_(counts),
+      options_(options) {}
+
+void Retirement::start() {
+  CAIRN_CHECK(!thread_.joinable());
+  logged_.log().on_pressure([this] { kick(); });
+  thread_ = std::thread([this] { work(); });
+}
+
+void Retirement::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Retirement::kick() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_kicked_) return;
+    is_kicked_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Retirement::work() {
+  pthread_setname_np(pthread_self(), "cairn-retire");
+  std::chrono::nanoseconds pause = kLookPause;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    changed_.wait_for(lock, pause, [this] { return is_kicked_ || stopping_; });
+    if (stopping_) return;
+    is_kicked_ = false;
+    lock.unlock();
+    checkpoint();
+    remove_gone();
+    Files due = pressing();
+    const bool is_pressed = !due.empty();
+    if (!is_pressed) due = rested();
+    const int error = due.empty() ? 0 : retire(due);
+    // Before the look: what comes into the log after it wakes this thread.
+    is_idle_.store(true);
+    const bool is_idle = logged_.all().empty();
+    is_idle_.store(is_idle);
+    pause = is_idle ? std::chrono::nanoseconds(kIdlePause) : std::chrono::nanoseconds(kLookPause);
+    if (options_.checkpoint_seconds != 0)
+      pause = std::min<std::chrono::nanoseconds>(pause, kLookPause);
+    if (error < 0) pause = kFailedPause;
+    lock.lock();
+    if (is_pressed && error == 0) is_kicked_ = true;
+  }
+}
+
+Retirement::Files Retirement::pressing() const {
+  const std::vector<durable::PressingObject> objects = logged_.log().pressure();
+  if (objects.empty()) return {};
+  std::unordered_map<std::uint64_t, LoggedFiles::InLog> by_number;
+  for (const LoggedFiles::InLog& file : logged_.all())
+    by_number.emplace(durable::raw(file.number), file);
+  Files due;
+  for (const durable::PressingObject& object : objects) {
+    const auto found = by_number.find(durable::raw(object.object));
+    if (found != by_number.end() && due.size() < kPressingMax) due.push_back(found->second);
+  }
+  return due;
+}
+
+Retirement::Files Retirement::rested() const {
+  Files due;
+  const std::int64_t now_ns = monotonic_ns();
+  for (const LoggedFiles::InLog& file : logged_.all()) {
+    if (now_ns - file.logged_ns >= kRestNs) due.push_back(file);
+  }
+  return due;
+}
+
+int Retirement::retire_all(std::uint64_t device) {
+  Files due;
+  for (const LoggedFiles::InLog& file : logged_.all()) {
+    if (device == 0 || raw(memory_.objects().at(file.object).store()) == device)
+      due.push_back(file);
+  }
+  return due.empty() ? 0 : retire(due);
+}
+
+int Retirement::retire(const Files& files) {
+  if (files.size() > kFewMax) return retire_together(files);
+  int result = 0;
+  for (const LoggedFiles::InLog& file : files) {
+    const int error = flusher_.flush_now(file.object, true);
+    if (error == 0) {
+      counts_.retired.fetch_add(1, std::memory_order_relaxed);
+    } else if (result == 0) {
+      result = error;
+    }
+  }
+  return result;
+}
+
+int Retirement::retire_together(const Files& files) {
+  std::map<dev_t, std::vector<std::pair<ObjectIndex, LogMark>>> stored;
+  int result = 0;
+  for (const LoggedFiles::InLog& file : files) {
+    const LogMark mark = logged_.begin_storing(file.object);
+    const int error = flusher_.flush_now(file.object, false);
+    if (error < 0) {
+      logged_.give_up_storing(file.object, mark);
+      if (result == 0) result = error;
+      continue;
+    }
+    const auto device = static_cast<dev_t>(raw(memory_.objects().at(file.object).store()));
+    stored[device].emplace_back(file.object, mark);
+  }
+  for (const auto& [device, marks] : stored) {
+    int error = -files_.sync_store(device);
+    if (error < 0 && result == 0) result = error;
+    for (const auto& [object, mark] : marks) {
+      const int ended = error < 0 ? error : logged_.end_storing(object, mark);
+      if (ended == 0) {
+        counts_.retired.fetch_add(1, std::memory_order_relaxed);
+        continue;
+      }
+      logged_.give_up_storing(object, mark);
+      if (result == 0) result = ended;
+    }
+  }
+  return result;
+}
+
+// A file that nobody can reach any more, and whose end nobody has told.
+void Retirement::remove_gone() {
+  for (const LoggedFiles::InLog& file : logged_.all()) {
+    const Object& object = memory_.objects().at(file.object);
+    if (object.has(kObjectRetired) && object.opens.load() == 0) logged_.log_removed(file.object);
+  }
+}
+
+// What is dirty goes to the log, file by file, and not more of it than leaves room for programs
+// that ask.
+void Retirement::checkpoint() {
+  if (options_.checkpoint_seconds == 0) return;
+  const std::int64_t now_ns = monotonic_ns();
+  if (now_ns < next_checkpoint_ns_) return;
+  next_checkpoint_ns_ = now_ns + std::int64_t{options_.checkpoint_seconds} * kNanosPerSecond;
+  const std::uint64_t before = logged_.log().figures().appended_bytes;
+  durable::Lsn last = durable::Lsn::kNone;
+  for (const StoreFilePtr& file : files_.snapshot()) {
+    const Object& object = memory_.objects().at(file->object);
+    if (object.dirty_blocks.load() == 0 || object.handling().mode != BufferingMode::kAsync) continue;
+    const LogAttempt attempt =
+        logged_.log_changes(file->object, file->fd.get(), LoggedFiles::Why::kUnasked);
+    if (attempt.outcome == LogAttempt::Outcome::kLogged) {
+      last = std::max(last, attempt.upto);
+    } else if (attempt.outcome == LogAttempt::Outcome::kFull) {
+      counts_.checkpoint_skipped.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  if (last != durable::Lsn::kNone) (void)logged_.log().commit(last);
+  counts_.checkpoints.fetch_add(1, std::memory_order_relaxed);
+  counts_.checkpoint_bytes.fetch_add(logged_.log().figures().appended_bytes - before,
+                                     std::memory_order_relaxed);
+  counts_.checkpoint_ns.store(now_ns);
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frees the durable log: files that it has and nobody has made durable for some seconds are stored
+// and made durable in the store; under pressure, those first that hold the oldest part of the log.
+//
+// Thread safety: all functions from any thread but start() and stop(), which are the composing
+// thread's. Ownership: owns its thread; borrows the rest.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "service/durability/durability_counts.h"
+#include "service/logged_files/logged_files.h"
+#include "service/write_back/flusher.h"
+#include "service/write_back/store_files.h"
+
+namespace cairn::node {
+
+struct RetirementOptions {
+  std::uint32_t checkpoint_seconds = 0;
+  std::uint64_t log_bytes = 0;
+};
+
+class Retirement {
+ public:
+  // How long a file rests in the log before it is stored to free it.
+  static constexpr std::int64_t kRestNs = 3'000'000'000;
+
+  Retirement(const NodeMemory& memory, LoggedFiles& logged, StoreFiles& files, Flusher& flusher,
+             DurabilityCounts& counts, const RetirementOptions& options);
+  ~Retirement() { stop(); }
+  Retirement(const Retirement&) = delete;
+  Retirement& operator=(const Retirement&) = delete;
+
+  void start();
+  void stop();
+  // The log runs short of room. Does not wait.
+  void kick();
+  // Something has come into the log: it is looked at from now on. Does not wait.
+  void watch() {
+    if (is_idle_.load(std::memory_order_relaxed)) kick();
+  }
+  // Retires all files of the file system `device` (0: of all). Returns 0 or the first -errno.
+  int retire_all(std::uint64_t device);
+
+ private:
+  using Files = std::vector<LoggedFiles::InLog>;
+  void work();
+  Files pressing() const;
+  Files rested() const;
+  int retire(const Files& files);
+  int retire_together(const Files& files);
+  void remove_gone();
+  void checkpoint();
+
+  const NodeMemory& memory_;
+  LoggedFiles& logged_;
+  StoreFiles& files_;
+  Flusher& flusher_;
+  DurabilityCounts& counts_;
+  const RetirementOptions options_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> is_idle_{false};  // it sleeps until something comes into the log
+  bool is_kicked_ = false;
+  bool stopping_ = false;
+  std::int64_t next_checkpoint_ns_ = 0;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/durable_log/durable_log.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "service/durable_log/directory_storage.h"
+#include "service/durable_log/log_scan.h"
+
+namespace cairn::durable {
+namespace {
+
+class Tier : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string made = (std::filesystem::temp_directory_path() / "durable_log.XXXXXX").string();
+    ASSERT_NE(::mkdtemp(made.data()), nullptr);
+    path_ = made;
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  std::unique_ptr<DurableLog> open(std::uint64_t segments = 16) {
+    auto log = DurableLog::open(
+        path_, {.capacity_bytes = segments * kSegmentBytesMin, .segment_bytes = kSegmentBytesMin});
+    EXPECT_TRUE(log.is_ok()) << log.status().message();
+    return log ? std::move(*log) : nullptr;
+  }
+
+  static FileIdentity file(std::uint64_t inode) {
+    FileIdentity identity;
+    identity.key = file_key(1, inode, 7);
+    identity.path = "/store/file" + std::to_string(inode);
+    return identity;
+  }
+
+  static std::vector<std::byte> filled(std::size_t bytes, unsigned value) {
+    return std::vector<std::byte>(bytes, static_cast<std::byte>(value));
+  }
+
+  std::vector<RecordHeader> records(ScanReport* report = nullptr) {
+    auto storage = open_directory_storage(path_, FolderWanted::kExisting);
+    EXPECT_TRUE(storage.is_ok());
+    auto superblock = open_superblock(**storage, SuperblockLock::kNone);
+    EXPECT_TRUE(superblock.is_ok());
+    auto scan = LogScan::open(**storage, superblock->content);
+    EXPECT_TRUE(scan.is_ok());
+    std::vector<RecordHeader> found;
+    auto result = scan->run(Payloads::kVerified, [&](const FoundRecord& record, const LogSegment&) {
+      found.push_back(record.header);
+    });
+    EXPECT_TRUE(result.is_ok());
+    if (report != nullptr) *report = *result;
+    return found;
+  }
+
+  std::string path_;
+};
+
+TEST_F(Tier, WhatIsCommittedIsThereForTheNextNode) {
+  auto log = open();
+  auto object = log->add_object(file(1), {10, 20});
+  auto lsn = log->append_data(*object, {4096, filled(100, 3)}, {5000, 77});
+  ASSERT_TRUE(lsn.is_ok());
+  ASSERT_TRUE(log->commit(*lsn).is_ok());
+  EXPECT_GE(log->durable(), *lsn);
+  const auto found = records();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].kind, RecordKind::kObject);
+  EXPECT_EQ(found[1].kind, RecordKind::kData);
+  EXPECT_EQ(found[1].words[0], 4096U);
+  EXPECT_EQ(found[1].words[1], 5000U);
+}
+
+TEST_F(Tier, ManyThreadsCommitWithFewFlushes) {
+  auto log = open(64);
+  constexpr int kThreads = 8, kEach = 20;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      auto object = log->add_object(file(static_cast<std::uint64_t>(thread) + 1), {});
+      for (int turn = 0; turn < kEach; ++turn) {
+        auto lsn = log->append_data(*object, {0, filled(4096, 1)}, {4096, turn});
+        ASSERT_TRUE(lsn.is_ok()) << lsn.status().message();
+        ASSERT_TRUE(log->commit(*lsn).is_ok());
+        ASSERT_GE(log->durable(), *lsn);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(log->figures().flushes, log->figures().commits);
+  EXPECT_TRUE(log->close().is_ok());
+  std::map<std::uint64_t, int> data;
+  ScanReport report;
+  for (const RecordHeader& header : records(&report)) {
+    if (header.kind == RecordKind::kData) ++data[raw(header.object)];
+  }
+  EXPECT_TRUE(report.is_clean_end);
+  EXPECT_TRUE(report.damage.empty());
+  ASSERT_EQ(data.size(), static_cast<std::size_t>(kThreads));
+  for (const auto& entry : data) EXPECT_EQ(entry.second, kEach);
+}
+
+TEST_F(Tier, ASecondNodeIsRefused) {
+  auto log = open();
+  auto second = DurableLog::open(path_, {});
+  ASSERT_FALSE(second.is_ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(Tier, AFullLogTakesAgainWhatComesAfterRetiring) {
+  auto log = open(4);
+  auto object = log->add_object(file(1), {});
+  int pressed = 0;
+  log->on_pressure([&] { ++pressed; });
+  Lsn last = Lsn::kNone;
+  Status full;
+  for (int turn = 0; turn < 100 && full.is_ok(); ++turn) {
+    auto lsn = log->append_data(*object, {0, filled(8192, 1)}, {8192, turn});
+    if (lsn)
+      last = *lsn;
+    else
+      full = lsn.status();
+  }
+  EXPECT_EQ(full.code(), StatusCode::kExhausted);
+  EXPECT_EQ(full.error_number(), ENOSPC);
+  EXPECT_GE(pressed, 1);
+  ASSERT_EQ(log->pressure().size(), 1U);
+  ASSERT_TRUE(log->commit(*log->begin_storing(*object)).is_ok());
+  ASSERT_TRUE(log->retire(*object, last, {8192, 5}).is_ok());
+  EXPECT_TRUE(log->pressure().empty());
+  ASSERT_TRUE(log->commit(log->appended()).is_ok());
+  for (int turn = 0; turn < 10; ++turn) {
+    EXPECT_TRUE(log->append_data(*object, {0, filled(8192, 2)}, {8192, turn}).is_ok());
+  }
+}
+
+TEST_F(Tier, WhatIsNotRetiredStaysOverManyNodes) {
+  for (int node = 0; node < 5; ++node) {
+    auto log = open();
+    EXPECT_EQ(log->leftovers(), node == 0 ? 0U : 1U);
+    auto object = log->add_object(file(1), {});
+    auto lsn = log->append_data(*object, {static_cast<std::uint64_t>(node), filled(10, 1)}, {});
+    ASSERT_TRUE(log->commit(*lsn).is_ok());
+  }
+  auto log = open();
+  auto object = log->add_object(file(1), {});
+  ASSERT_TRUE(log->retire(*object, log->appended(), {}).is_ok());
+  ASSERT_TRUE(log->close().is_ok());
+  log.reset();
+  EXPECT_EQ(open()->leftovers(), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::durable

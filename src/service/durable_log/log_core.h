@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log behind DurableLog: numbers, places and waiting.
+//
+// An append takes its number and its place in the newest segment under the lock, and writes there
+// without it. So records reach the file in any order, and `written` is what all lower numbers have
+// reached. The flush thread flushes for everybody who waits at that moment.
+//
+// Thread safety: all public functions, from any thread.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "service/durable_log/log_figures.h"
+#include "service/durable_log/log_objects.h"
+#include "service/durable_log/segment_ring.h"
+#include "service/durable_log/superblock.h"
+
+namespace cairn::durable {
+
+class LogScan;
+
+// What a record says, before it has a number and a place.
+struct RecordDraft {
+  RecordKind kind = RecordKind::kCleanEnd;
+  std::uint16_t flags = 0;
+  LogObject object = LogObject::kNone;
+  std::array<std::uint64_t, 3> words{};
+  Bytes payload;
+};
+
+class LogCore {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+
+  LogCore(std::unique_ptr<LogStorage> storage, OpenSuperblock superblock,
+          const LogOptions& options);
+  ~LogCore();
+
+  // Takes over what the log has, begins a new segment, starts the threads.
+  Status start();
+
+  LogObject find(const ObjectKey& key) const;
+  Result<LogObject> add_object(const FileIdentity& identity, const FileState& store);
+  void forget(LogObject object);
+  Result<Lsn> append(const RecordDraft& draft);
+  Result<Lsn> append_renamed(LogObject object, const std::string& path);
+  Result<Lsn> append_removed(LogObject object);
+  Result<Lsn> begin_storing(LogObject object);
+  Status retire(LogObject object, Lsn upto, const FileState& store);
+  Status commit_until(Lsn lsn, const std::chrono::steady_clock::time_point* limit);
+
+  Lsn appended() const;
+  Lsn durable() const;
+  Status health() const;
+  std::vector<PressingObject> oldest(std::size_t count, bool only_under_pressure) const;
+  void on_pressure(std::function<void()> call);
+  std::uint64_t leftovers() const;
+  LogFigures figures() const;
+  Status close();
+
+ private:
+  // A record with its number, on its way to its place.
+  struct Placed {
+    std::shared_ptr<LogFile> file;
+    std::uint64_t at = 0;
+    RecordHeader header;
+  };
+
+  Status adopt(LogScan& scan);
+  void drop_idle_objects();
+  void note_found(const RecordHeader& header, Bytes payload);
+  void apply(const RecordHeader& header, Bytes payload);
+  Status begin_segment(Lock& lock, bool for_statement);
+  Status write_segment_header(UsedSegment& segment);
+  Result<Lsn> append_locked(Lock& lock, const RecordDraft& draft, std::vector<std::byte>& buffer);
+  Placed place(Lock& lock, const RecordDraft& draft, std::uint64_t payload_sum);
+  int write_record(const Placed& placed, std::vector<std::byte>& buffer);
+  void fail(Lock& lock, const Status& status);
+  void release_segment(std::uint64_t segment, Lsn by);
+  bool is_pressed(const Lock& lock) const;
+  void tell_pressure(Lock& lock);
+  Lsn written(const Lock& lock) const;
+  void flush_loop();
+  bool flush_once(Lock& lock);
+  void free_segments(Lock& lock);
+  void prepare_loop();
+  std::vector<std::byte> take_buffer();
+  void give_back(std::vector<std::byte> buffer);
+
+  const std::unique_ptr<LogStorage> storage_;
+  const OpenSuperblock superblock_;
+  const std::uint64_t log_;
+  const std::uint64_t boot_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable durable_changed_;
+  std::condition_variable flush_wanted_;   // the flush thread sleeps on it
+  std::condition_variable ready_changed_;  // segments are ready, or wanted
+  // Below: guarded by mutex_.
+  SegmentRing ring_;
+  LogObjects objects_;
+  std::set<std::uint64_t> in_flight_;  // numbers whose bytes are not in the file yet
+  Lsn last_ = Lsn::kNone;
+  Lsn durable_ = Lsn::kNone;
+  Lsn wanted_ = Lsn::kNone;  // somebody waits for it
+  std::uint64_t leftovers_ = 0;
+  std::uint64_t pressed_segment_ = 0;  // told of by on_pressure()
+  std::function<void()> pressure_call_;
+  Status failure_;
+  LogFigures figures_;
+  bool is_closing_ = false;
+  bool is_closed_ = false;
+  bool is_beginning_ = false;  // a thread is beginning a segment, without the lock for a while
+
+  std::mutex buffers_mutex_;
+  std::vector<std::vector<std::byte>> buffers_;
+
+  std::thread flusher_;
+  std::thread preparer_;
+};
+
+}  // namespace cairn::durable

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small values that callers of the durable log give and get.
+//
+// Thread safety: values. Units: bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "service/durable_log/log_record.h"
+
+namespace cairn::durable {
+
+struct LogOptions {
+  // The size of all segments together; at least three segments are used.
+  std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
+  // The size of a segment in a new log; a log that exists keeps its own.
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+};
+
+struct DataRange {
+  std::uint64_t offset = 0;
+  // At least one byte; at most kDataBytesMax, and a quarter of a segment.
+  std::span<const std::byte> bytes;
+};
+
+// An object with records in the oldest segment, and the last of them there: once it is retired up
+// to there, the segment is free of it.
+struct PressingObject {
+  LogObject object = LogObject::kNone;
+  Lsn upto = Lsn::kNone;
+};
+
+struct LogFigures {
+  std::uint64_t capacity_bytes = 0;
+  std::uint64_t used_bytes = 0;  // of segments in use
+  std::uint64_t segments = 0;    // in use
+  std::uint64_t objects = 0;     // with live records
+  std::uint64_t flushes = 0;     // of the device
+  std::uint64_t commits = 0;     // served by them
+  std::uint64_t appended_records = 0;
+  std::uint64_t appended_bytes = 0;
+};
+
+}  // namespace cairn::durable

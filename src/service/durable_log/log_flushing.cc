@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How records become durable: who waits, and the two threads that work for them.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "service/durable_log/log_core.h"
+
+namespace cairn::durable {
+
+namespace {
+
+// What nobody waits for is durable after this long.
+constexpr std::chrono::seconds kLazyFlush{1};
+
+}  // namespace
+
+Lsn LogCore::written(const Lock& lock) const {
+  CAIRN_CHECK(lock.owns_lock());
+  return in_flight_.empty() ? last_ : static_cast<Lsn>(*in_flight_.begin() - 1);
+}
+
+Status LogCore::commit_until(Lsn lsn, const std::chrono::steady_clock::time_point* limit) {
+  Lock lock(mutex_);
+  CAIRN_CHECK(lsn <= last_);
+  ++figures_.commits;
+  const auto is_settled = [&] { return durable_ >= lsn || !failure_.is_ok(); };
+  if (!is_settled()) {
+    wanted_ = std::max(wanted_, lsn);
+    flush_wanted_.notify_one();
+    if (limit == nullptr) {
+      durable_changed_.wait(lock, is_settled);
+    } else if (!durable_changed_.wait_until(lock, *limit, is_settled)) {
+      return {StatusCode::kUnavailable, storage_->where() + ": the device does not answer",
+              ETIMEDOUT};
+    }
+  }
+  return durable_ >= lsn ? Status::ok() : failure_;
+}
+
+void LogCore::fail(Lock& lock, const Status& status) {
+  CAIRN_CHECK(lock.owns_lock() && !status.is_ok());
+  if (failure_.is_ok()) failure_ = status;
+  durable_changed_.notify_all();
+  flush_wanted_.notify_all();
+  ready_changed_.notify_all();
+}
+
+void LogCore::flush_loop() {
+  Lock lock(mutex_);
+  while (failure_.is_ok()) {
+    const bool is_pending = last_ > durable_;
+    if (wanted_ > durable_ && written(lock) > durable_) {
+      if (!flush_once(lock)) return;
+    } else if (is_closing_) {
+      return;
+    } else if (is_pending && in_flight_.empty()) {
+      if (flush_wanted_.wait_for(lock, kLazyFlush) == std::cv_status::timeout) {
+        wanted_ = std::max(wanted_, last_);
+      }
+    } else {
+      flush_wanted_.wait(lock);
+    }
+  }
+}
+
+bool LogCore::flush_once(Lock& lock) {
+  const Lsn target = written(lock);
+  std::vector<std::shared_ptr<LogFile>> files;
+  for (const UsedSegment& segment : ring_.used()) {
+    if (segment.last > durable_ && segment.first <= target) files.push_back(segment.place.file);
+  }
+  CAIRN_CHECK(!files.empty());
+  lock.unlock();
+  int error = 0;
+  for (const auto& file : files) {
+    if (error == 0) error = file->flush();
+  }
+  lock.lock();
+  if (error != 0) {
+    fail(lock, Status::from_errno(-error, storage_->where()));
+    return false;
+  }
+  CAIRN_CHECK(target > durable_);
+  durable_ = target;
+  ++figures_.flushes;
+  if (ring_.settle_freed(durable_)) ready_changed_.notify_all();
+  free_segments(lock);
+  durable_changed_.notify_all();
+  return failure_.is_ok();
+}
+
+// The record that frees a segment is small, and every segment has room for a few.
+void LogCore::free_segments(Lock& lock) {
+  CAIRN_CHECK(lock.owns_lock());
+  while (ring_.is_oldest_free(durable_) &&
+         ring_.head().end + kRecordHeaderBytes <= ring_.segment_bytes()) {
+    ReadySegment freed = ring_.take_oldest();
+    RecordDraft draft{RecordKind::kFreed, 0, LogObject::kNone, {}, {}};
+    draft.words[0] = ring_.used().front().number;
+    const Placed placed = place(lock, draft, payload_checksum(log_, {}));
+    std::vector<std::byte> bytes(kRecordHeaderBytes);
+    const int error = write_record(placed, bytes);
+    in_flight_.erase(raw(placed.header.lsn));
+    ring_.add_freed(std::move(freed), placed.header.lsn);
+    if (error != 0) return fail(lock, Status::from_errno(-error, storage_->where()));
+  }
+}
+
+void LogCore::prepare_loop() {
+  Lock lock(mutex_);
+  while (failure_.is_ok() && !is_closing_) {
+    if (!ring_.wants_ready()) {
+      ready_changed_.wait(lock);
+      continue;
+    }
+    const std::string name = ring_.next_name();
+    lock.unlock();
+    auto made = ring_.make_segment(name);
+    lock.lock();
+    if (made) {
+      ring_.add_ready(std::move(*made));
+    } else {
+      fail(lock, made.status());
+    }
+    ready_changed_.notify_all();
+  }
+}
+
+}  // namespace cairn::durable

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the durable log has of the node's files, and the way of their dirty pages into it.
+//
+// A file is in the log from its first record until all of its records are on its store, and durable
+// there. As long, Object::log_position is not 0, the object's record stays (ObjectTable::reclaim()),
+// and whoever changes the file past the log tells the service.
+//
+// Invariants
+//  1. Before anything of a file in the log is written to the store, the log has durably that the
+//     service is storing it: recovery takes no trace of ours for somebody else's change. The first
+//     record of a file says so, and it holds until the last one is retired.
+//  2. A finished fsync that the store has paid for is followed by the durable word that all records
+//     of before are stored: recovery brings nothing back that is older than what was acknowledged.
+//  3. Only pages that have changed since they were logged are logged again. A block's bucket and
+//     the sequence of its lock say that none has; digests say which.
+//  4. A block that turns clean without being in the log marks its object (kMarkStoreOwed).
+//
+// Thread safety: any thread; the files' locks are taken before the log's. No function takes an
+// object's lock: a client may hold it while it waits for an answer. Ownership: borrows the memory
+// and the log.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/flush/flush_object.h"
+#include "memory/tiers/node_memory.h"
+#include "service/durable_log/durable_log.h"
+
+namespace cairn::node {
+
+struct LogAttempt {
+  enum class Outcome : std::uint8_t {
+    kLogged,      // all of it is in the log once `upto` is durable
+    kNeedsStore,  // only the store can make it durable
+    kFull,        // the log has no room
+    kFailed,      // the log is out of order
+  };
+  Outcome outcome = Outcome::kNeedsStore;
+  durable::Lsn upto = durable::Lsn::kNone;
+};
+
+// What the log had of a file when somebody began to store it.
+struct LogMark {
+  durable::Lsn upto = durable::Lsn::kNone;  // kNone: nothing
+  bool was_owed = false;
+};
+
+class LoggedFiles final : public StoreWitness {
+ public:
+  LoggedFiles(const NodeMemory& memory, Owner self, durable::DurableLog& log);
+  LoggedFiles(const LoggedFiles&) = delete;
+  LoggedFiles& operator=(const LoggedFiles&) = delete;
+
+  enum class Why : std::uint8_t { kAsked, kUnasked };
+  // Appends what has changed of the object since the log has last had it. `fd` is of its backing
+  // file; -1 where the service has none.
+  LogAttempt log_changes(ObjectIndex object, int fd, Why why);
+  // Before something of the file is stored that need not be durable.
+  void prepare_store(ObjectIndex object, int fd);
+  // A client is about to cut the file.
+  LogAttempt log_cut(ObjectIndex object, std::uint64_t size);
+  void log_renamed(ObjectIndex object, const std::string& path);
+  // Nobody can reach the file any more. Its record may be another file's by now.
+  void log_removed(ObjectIndex object);
+
+  // Before anything of the file is stored by somebody who wants all of it to be durable in the
+  // store, or who may be killed in the middle.
+  LogMark begin_storing(ObjectIndex object);
+  // All that the mark speaks of is durable in the store. Returns 0 or -errno: then the log has not
+  // taken that.
+  int end_storing(ObjectIndex object, const LogMark& mark);
+  // It is not.
+  void give_up_storing(ObjectIndex object, const LogMark& mark);
+
+  bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
+                 std::uint32_t sequence) override;
+
+  // By a successor: what the dead service's log has of files that are still known.
+  void inherit(ObjectIndex object);
+
+  struct InLog {
+    ObjectIndex object = ObjectIndex::kNone;
+    durable::LogObject number = durable::LogObject::kNone;
+    std::int64_t logged_ns = 0;  // monotonic, when it was last appended to
+  };
+  std::vector<InLog> all() const;
+  durable::DurableLog& log() { return log_; }
+
+ private:
+  struct LoggedBlock {
+    BucketIndex bucket{};
+    std::uint32_t sequence = 0;
+    std::uint16_t pages = 0;  // which have a digest
+    std::array<std::uint64_t, kPagesPerBlock> digests{};
+  };
+  struct LoggedFile {
+    std::mutex mutex;
+    durable::LogObject number = durable::LogObject::kNone;
+    durable::Lsn window = durable::Lsn::kNone;  // says that it is being stored
+    durable::Lsn upto = durable::Lsn::kNone;    // its last record
+    durable::FileState state;                   // as its last record says
+    std::int64_t logged_ns = 0;
+    std::int64_t asked_ns = 0;
+    bool is_gone = false;  // all retired: another record is to be made
+    std::unordered_map<std::uint32_t, LoggedBlock> blocks;
+  };
+  using LoggedFilePtr = std::shared_ptr<LoggedFile>;
+  class Pass;
+
+  LoggedFilePtr find(ObjectIndex object) const;
+  LoggedFilePtr find_or_make(ObjectIndex object);
+  // All that follow require the file's lock.
+  bool introduce(ObjectIndex object, LoggedFile& file, int fd);
+  Status open_window(ObjectIndex object, LoggedFile& file);
+  void note_appended(ObjectIndex object, LoggedFile& file, durable::Lsn lsn) const;
+  void end(ObjectIndex object, LoggedFile& file);
+  void forget(ObjectIndex object, const LoggedFilePtr& file);
+
+  const NodeMemory& memory_;
+  const Owner self_;
+  durable::DurableLog& log_;
+  const std::uint64_t seed_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, LoggedFilePtr> files_;
+};
+
+}  // namespace cairn::node

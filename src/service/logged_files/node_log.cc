@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/logged_files/node_log.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace cairn::node {
+
+Status NodeLog::open(const NodeConfig& config, const NodeMemory& memory, Owner self) {
+  if (config.durable_log_bytes == 0) return Status::ok();
+  const std::size_t tier = durable_tier_of(config);
+  CAIRN_CHECK(tier < config.tiers.size());
+  CAIRN_CHECK(log_ == nullptr);
+  // Many segments: one is free again as soon as the files in it are stored.
+  constexpr std::uint64_t kSegments = 16;
+  constexpr std::uint64_t kSegmentMin = 4 << 20;
+  constexpr std::uint64_t kSegmentMax = 64 << 20;
+  durable::LogOptions options;
+  options.capacity_bytes = config.durable_log_bytes;
+  options.segment_bytes =
+      std::clamp(config.durable_log_bytes / kSegments / 4096 * 4096, kSegmentMin, kSegmentMax);
+  auto log = durable::DurableLog::open(config.tiers[tier].directory, options);
+  if (!log) return log.status();
+  log_ = std::move(log.value());
+  files_ = std::make_unique<LoggedFiles>(memory, self, *log_);
+  return Status::ok();
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The durable log of a node, where it has a durable tier, and what the log has of its files.
+//
+// Thread safety: open() and close() by the composing thread. Ownership: owns both.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/node_config.h"
+#include "base/status.h"
+#include "service/logged_files/logged_files.h"
+
+namespace cairn::node {
+
+class NodeLog {
+ public:
+  NodeLog() = default;
+  // Does nothing where no tier is durable. Requires: what an earlier node left has been replayed.
+  Status open(const NodeConfig& config, const NodeMemory& memory, Owner self);
+  bool is_open() const { return log_ != nullptr; }
+  LoggedFiles& files() const { return *files_; }
+  durable::DurableLog& log() const { return *log_; }
+
+ private:
+  std::unique_ptr<durable::DurableLog> log_;
+  std::unique_ptr<LoggedFiles> files_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/replay/log_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ids.h"
+
+namespace cairn::durable {
+
+namespace {
+
+// Takes the range out of the extents, so that it can be put in anew.
+void cut_out(std::map<std::uint64_t, Extent>& extents, std::uint64_t begin, std::uint64_t end) {
+  CAIRN_CHECK(begin <= end);
+  auto place = extents.upper_bound(begin);
+  if (place != extents.begin()) --place;
+  while (place != extents.end() && place->first < end) {
+    const std::uint64_t first = place->first;
+    const Extent old = place->second;
+    if (old.end <= begin) {
+      ++place;
+      continue;
+    }
+    place = extents.erase(place);
+    if (first < begin) extents[first] = {begin, old.record, old.skip};
+    if (old.end > end) {
+      extents[end] = {old.end, old.record, old.skip + (end - first)};
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t PendingFile::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [begin, extent] : extents) sum += extent.end - begin;
+  return sum;
+}
+
+bool PendingFile::is_complete() const { return store.size == 0 || cut_to == 0; }
+
+void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
+  const RecordHeader& header = record.header;
+  if (header.kind == RecordKind::kObject) {
+    const auto statement = decode_object(header, record.payload);
+    if (!statement) return;
+    PendingFile& file = files_[raw(header.object)];
+    file.object = header.object;
+    file.identity = statement->identity;
+    file.store = statement->store;
+    file.window = statement->window;
+    file.sizes.insert(statement->store.size);
+    file.times.insert(statement->store.mtime_ns);
+    return;
+  }
+  const auto found = files_.find(raw(header.object));
+  if (found == files_.end()) return;
+  PendingFile& file = found->second;
+  switch (header.kind) {
+    case RecordKind::kData:
+      add_data(file, record, segment);
+      break;
+    case RecordKind::kSize:
+      set_state(file, header);
+      break;
+    case RecordKind::kRenamed:
+      file.identity.path.assign(reinterpret_cast<const char*>(record.payload.data()),
+                                record.payload.size());
+      if (!file.is_pending()) break;
+      file.last = header.lsn;
+      break;
+    case RecordKind::kRemoved:
+      files_.erase(found);
+      break;
+    case RecordKind::kStoring:
+      file.window = {static_cast<std::int64_t>(header.words[1]), header.words[2]};
+      break;
+    case RecordKind::kStored:
+      stored(file, header);
+      break;
+    default:
+      break;
+  }
+}
+
+void LogIndex::set_state(PendingFile& file, const RecordHeader& header) {
+  const FileState state{header.words[1], static_cast<std::int64_t>(header.words[2])};
+  if (header.kind == RecordKind::kSize) {
+    cut_out(file.extents, state.size, std::max(state.size, kOffsetMax));
+    if (state.size < file.cut_to) {
+      const std::uint64_t known = file.is_pending() ? file.state.size : file.store.size;
+      if (state.size < known) file.cut_to = state.size;
+      if (state.size < known) file.cut_by = header.lsn;
+    }
+  }
+  file.state = state;
+  file.last = header.lsn;
+  file.sizes.insert(state.size);
+  file.times.insert(state.mtime_ns);
+}
+
+void LogIndex::add_data(PendingFile& file, const FoundRecord& record, const LogSegment& segment) {
+  const RecordHeader& header = record.header;
+  const std::uint64_t begin = header.words[0];
+  const std::uint64_t end = begin + header.payload_bytes;
+  set_state(file, header);
+  // Offsets of a file end well below this; anything else was written by no node.
+  if (begin >= kOffsetMax || end > kOffsetMax) return;
+  file.records.push_back({segment.header.segment, record.payload_at, header.payload_bytes,
+                          header.payload_sum, header.lsn});
+  cut_out(file.extents, begin, end);
+  file.extents[begin] = {end, file.records.size() - 1, 0};
+}
+
+void LogIndex::stored(PendingFile& file, const RecordHeader& header) {
+  const Lsn upto = static_cast<Lsn>(header.words[0]);
+  file.store = {header.words[1], static_cast<std::int64_t>(header.words[2])};
+  if ((header.flags & kFlagStillStoring) == 0) {
+    file.window = {};
+    file.sizes.clear();
+    file.times.clear();
+    file.sizes.insert(file.state.size);
+    file.times.insert(file.state.mtime_ns);
+  }
+  file.sizes.insert(file.store.size);
+  file.times.insert(file.store.mtime_ns);
+  std::erase_if(file.extents,
+                [&](const auto& entry) { return file.records[entry.second.record].lsn <= upto; });
+  if (file.cut_by <= upto) file.cut_to = ~std::uint64_t{0};
+  if (file.extents.empty()) file.records.clear();
+  if (file.last <= upto) file.last = Lsn::kNone;
+}
+
+std::vector<PendingFile> LogIndex::take_pending() {
+  std::vector<PendingFile> pending;
+  for (auto& entry : files_) {
+    if (entry.second.is_pending()) pending.push_back(std::move(entry.second));
+  }
+  files_.clear();
+  return pending;
+}
+
+}  // namespace cairn::durable

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/replay/recovery.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "service/durable_log/directory_storage.h"
+#include "service/durable_log/durable_log.h"
+#include "service/replay/found_file.h"
+#include "service/replay/rescue_folder.h"
+#include "service/replay/saved_copy.h"
+
+namespace cairn::durable {
+
+namespace {
+
+// Files that are written before the first of them is flushed: the store works on all at once.
+constexpr std::size_t kBatchFiles = 32;
+constexpr const char* kBesideEnding = ".cairn-recovered";
+
+struct Work {
+  PendingFile* file = nullptr;
+  FoundFile found;
+  RecoveredFile result;
+};
+
+class Recovery {
+ public:
+  Recovery(const std::string& tier, const RecoveryOptions& options)
+      : options_(options),
+        rescue_(options.rescue_folder.empty() ? log_folder_of(tier) + "/../" + kRescueFolder
+                                              : options.rescue_folder) {}
+
+  Status run(const std::string& tier);
+  RecoveryReport take_report() { return std::move(report_); }
+
+ private:
+  Status open_log(const std::string& tier);
+  Status batch(std::span<PendingFile> files);
+  Status announce(std::vector<Work>& works);
+  void restore(Work& work);
+  int write_in_place(Work& work);
+  void put_elsewhere(Work& work);
+  void rescue(Work& work);
+  void take(Work& work, Outcome outcome, const SavedCopy& saved);
+  Status settle(std::vector<Work>& works);
+  void foretell(Work& work);
+  void step(const char* name) const {
+    if (options_.at_step) options_.at_step(name);
+  }
+
+  const RecoveryOptions& options_;
+  RescueFolder rescue_;
+  RecoveryReport report_;
+  std::unique_ptr<LogStorage> storage_;
+  OpenSuperblock superblock_;
+  std::unique_ptr<DurableLog> log_;
+  std::unique_ptr<LogScan> scan_;
+  std::unique_ptr<ExtentCopy> extents_;
+  std::uint64_t all_bytes_ = 0;
+};
+
+// The log is opened for writing first: that takes the lock, and begins a segment for what recovery
+// has to say. Records up to there are what there is to restore.
+Status Recovery::open_log(const std::string& tier) {
+  auto storage = open_directory_storage(tier, FolderWanted::kExisting);
+  if (!storage) return storage.status();
+  storage_ = std::move(*storage);
+  auto superblock =
+      open_superblock(*storage_, options_.dry_run ? SuperblockLock::kTaken : SuperblockLock::kNone);
+  if (!superblock) return superblock.status();
+  superblock_ = std::move(*superblock);
+  if (!options_.dry_run) {
+    auto log = DurableLog::open(tier, {});
+    if (!log) return log.status();
+    log_ = std::move(*log);
+  }
+  auto scan = LogScan::open(*storage_, superblock_.content);
+  if (!scan) return scan.status();
+  scan_ = std::make_unique<LogScan>(std::move(*scan));
+  return Status::ok();
+}
+
+Status Recovery::run(const std::string& tier) {
+  CAIRN_RETURN_IF_ERROR(open_log(tier));
+  LogIndex index;
+  auto scanned = scan_->run(
+      options_.dry_run ? Payloads::kVerified : Payloads::kWhereCheap,
+      [&](const FoundRecord& record, const LogSegment& segment) { index.add(record, segment); });
+  if (!scanned) return scanned.status();
+  report_.scan = std::move(*scanned);
+  std::vector<PendingFile> files = index.take_pending();
+  for (const PendingFile& file : files) all_bytes_ += file.bytes();
+  extents_ = std::make_unique<ExtentCopy>(superblock_.content.log(), scan_->segments(),
+                                          [this](std::uint64_t bytes) {
+                                            report_.bytes += bytes;
+                                            if (options_.progress) {
+                                              options_.progress(report_.bytes, all_bytes_);
+                                            }
+                                          });
+  for (std::size_t at = 0; at < files.size(); at += kBatchFiles) {
+    const std::size_t count = std::min(kBatchFiles, files.size() - at);
+    CAIRN_RETURN_IF_ERROR(batch(std::span(files).subspan(at, count)));
+  }
+  step("close");
+  return log_ == nullptr ? Status::ok() : log_->close();
+}
+
+Status Recovery::batch(std::span<PendingFile> files) {
+  std::vector<Work> works;
+  for (PendingFile& file : files) {
+    Work work{&file, find_file(file), {}};
+    work.result.path = file.identity.path;
+    work.result.error = work.found.error;
+    works.push_back(std::move(work));
+  }
+  Status status;
+  if (options_.dry_run) {
+    for (Work& work : works) foretell(work);
+  } else {
+    status = announce(works);
+    for (Work& work : works) {
+      if (status.is_ok()) restore(work);
+    }
+    if (status.is_ok()) status = settle(works);
+  }
+  for (Work& work : works) {
+    if (work.found.fd >= 0) ::close(work.found.fd);
+    report_.files.push_back(std::move(work.result));
+  }
+  return status;
+}
+
+void Recovery::foretell(Work& work) {
+  RecoveredFile& result = work.result;
+  result.bytes = work.file->bytes();
+  switch (work.found.verdict) {
+    case FileVerdict::kFound:
+      result.outcome = Outcome::kRestored;
+      break;
+    case FileVerdict::kNew:
+      result.outcome = Outcome::kMadeAnew;
+      break;
+    case FileVerdict::kChanged:
+      result.outcome = Outcome::kBeside;
+      break;
+    case FileVerdict::kTrouble:
+      result.outcome = options_.rescues_trouble ? Outcome::kRescued : Outcome::kKept;
+      break;
+    default:
+      result.outcome = Outcome::kRescued;
+      break;
+  }
+}
+
+Status Recovery::announce(std::vector<Work>& works) {
+  Lsn last = Lsn::kNone;
+  for (const Work& work : works) {
+    if (work.found.verdict != FileVerdict::kFound) continue;
+    step("announce");
+    auto lsn = log_->begin_storing(work.file->object);
+    if (!lsn) return lsn.status();
+    last = std::max(last, *lsn);
+  }
+  step("commit announcements");
+  return log_->commit(last);
+}
+
+int Recovery::write_in_place(Work& work) {
+  const PendingFile& file = *work.file;
+  const int fd = work.found.fd;
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return errno;
+  const bool is_cut = file.cut_to != ~std::uint64_t{0};
+  step("cut");
+  if (is_cut && static_cast<std::uint64_t>(status.st_size) > file.cut_to &&
+      ::ftruncate(fd, static_cast<off_t>(file.cut_to)) != 0) {
+    return errno;
+  }
+  step("write");
+  CopyResult copy = extents_->run(file, fd, file.state.size);
+  work.result.bytes = copy.bytes;
+  work.result.damaged = std::move(copy.damaged);
+  if (copy.error != 0) return copy.error;
+  step("size");
+  if (::fstat(fd, &status) != 0) return errno;
+  const bool is_short = static_cast<std::uint64_t>(status.st_size) < file.state.size;
+  if ((is_short || is_cut) && ::ftruncate(fd, static_cast<off_t>(file.state.size)) != 0) {
+    return errno;
+  }
+  step("time");
+  return set_mtime(fd, file.state.mtime_ns);
+}
+
+void Recovery::restore(Work& work) {
+  if (work.found.verdict != FileVerdict::kFound) return put_elsewhere(work);
+  const int error = write_in_place(work);
+  work.result.outcome = Outcome::kRestored;
+  work.result.written = work.found.path;
+  if (error == 0) return;
+  work.result.error = error;
+  work.result.written.clear();
+  work.found.verdict = FileVerdict::kTrouble;
+  put_elsewhere(work);
+}
+
+void Recovery::take(Work& work, Outcome outcome, const SavedCopy& saved) {
+  work.result.outcome = outcome;
+  work.result.written = saved.path;
+  work.result.bytes = saved.copy.bytes;
+  work.result.damaged = saved.copy.damaged;
+}
+
+void Recovery::put_elsewhere(Work& work) {
+  const std::string& path = work.found.path;
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == 0 ? "/" : path.substr(0, slash);
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (work.found.verdict == FileVerdict::kNew) {
+    step("make anew");
+    const SavedCopy saved = save_copy(*extents_, *work.file, {folder, name, -1, WhenTaken::kFail});
+    if (saved.error == 0) return take(work, Outcome::kMadeAnew, saved);
+    work.result.error = saved.error;
+  }
+  if (work.found.verdict == FileVerdict::kChanged) {
+    step("write beside");
+    const std::string ending = kBesideEnding;
+    constexpr std::size_t kRoomForNumbers = 8;
+    const std::string beside = name.substr(0, NAME_MAX - ending.size() - kRoomForNumbers) + ending;
+    const SavedCopy saved =
+        save_copy(*extents_, *work.file, {folder, beside, work.found.fd, WhenTaken::kOtherName});
+    if (saved.error == 0) {
+      work.result.has_foreign_parts = work.file->bytes() < work.file->state.size;
+      return take(work, Outcome::kBeside, saved);
+    }
+    work.result.error = saved.error;
+  }
+  if (work.found.verdict == FileVerdict::kTrouble && !options_.rescues_trouble) {
+    work.result.outcome = Outcome::kKept;
+    return;
+  }
+  rescue(work);
+}
+
+void Recovery::rescue(Work& work) {
+  step("rescue");
+  const SavedCopy saved = rescue_.save(*extents_, *work.file);
+  if (saved.error == 0) {
+    take(work, rescue_.was_in_place() ? Outcome::kRestored : Outcome::kRescued, saved);
+    return;
+  }
+  if (work.result.error == 0) work.result.error = saved.error;
+  work.result.outcome = Outcome::kKept;
+}
+
+// Files are flushed before the log says that they are stored.
+Status Recovery::settle(std::vector<Work>& works) {
+  for (Work& work : works) {
+    if (work.result.outcome != Outcome::kRestored || work.found.verdict != FileVerdict::kFound) {
+      continue;
+    }
+    step("flush file");
+    if (::fsync(work.found.fd) != 0) {
+      work.result.error = errno;
+      work.result.outcome = Outcome::kKept;
+    }
+  }
+  for (Work& work : works) {
+    const bool is_kept = work.result.outcome == Outcome::kKept;
+    if (is_kept && work.found.fd < 0) continue;
+    struct stat status{};
+    FileState now = work.file->store;
+    if (work.found.fd >= 0 && ::fstat(work.found.fd, &status) == 0) {
+      now = {static_cast<std::uint64_t>(status.st_size),
+             status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
+    }
+    // A file that stays may be half written: the window stays open for the next recovery.
+    if (is_kept) continue;
+    step("say stored");
+    CAIRN_RETURN_IF_ERROR(log_->retire(work.file->object, work.file->last, now));
+  }
+  step("commit stored");
+  return log_->commit(log_->appended());
+}
+
+}  // namespace
+
+const char* name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kRestored:
+      return "restored";
+    case Outcome::kMadeAnew:
+      return "made anew";
+    case Outcome::kBeside:
+      return "beside";
+    case Outcome::kRescued:
+      return "rescued";
+    case Outcome::kKept:
+      return "kept";
+  }
+  return "?";
+}
+
+bool RecoveryReport::is_complete() const {
+  if (!scan.damage.empty()) return false;
+  return std::all_of(files.begin(), files.end(), [](const RecoveredFile& file) {
+    return file.damaged.empty() && file.outcome != Outcome::kRescued &&
+           file.outcome != Outcome::kKept;
+  });
+}
+
+Result<RecoveryReport> recover(const std::string& tier_directory, const RecoveryOptions& options) {
+  Recovery recovery(tier_directory, options);
+  CAIRN_RETURN_IF_ERROR(recovery.run(tier_directory));
+  return recovery.take_report();
+}
+
+}  // namespace cairn::durable

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that recovery makes: written under a passing name, flushed, and then given its name, so
+// that a recovery that dies leaves a whole file or none, and the next one makes the same.
+//
+// Thread safety: system calls. Ownership: closes what it opens.
+#pragma once
+
+#include <string>
+
+#include "service/replay/extent_copy.h"
+
+namespace cairn::durable {
+
+enum class WhenTaken : std::uint8_t { kOtherName, kFail };
+
+struct CopyOrder {
+  std::string folder;
+  std::string name;
+  // Ranges that the log does not have come from here; -1: they are holes.
+  int base = -1;
+  // The name is taken by a file with other content: go on to NAME.2, NAME.3 and so on, or give up.
+  WhenTaken when_taken = WhenTaken::kOtherName;
+};
+
+struct SavedCopy {
+  int error = 0;  // positive errno
+  std::string path;
+  CopyResult copy;
+};
+
+// Makes the file, 0600, with the size and time of the log. A file of the name with the same content
+// is taken for the one of an earlier attempt.
+SavedCopy save_copy(ExtentCopy& extents, const PendingFile& file, const CopyOrder& order);
+
+// Whether the two open files have the same bytes.
+bool has_same_bytes(int left, int right);
+
+// Sets the time of modification. Returns: 0 or errno.
+int set_mtime(int fd, std::int64_t mtime_ns);
+int sync_folder_of(const std::string& folder);
+
+}  // namespace cairn::durable
