@@ -138,6 +138,7 @@ int keep_service(const KeeperLimits& limits, const std::function<int(Succession&
     const int status = wait_for_end(service, signals);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     KeptLife& life = *succession->life;
+    if (const int done = life.done.load(); done != 0) return done - 1;
     life.last_signal.store(WTERMSIG(status));
     life.last_end_ns.store(monotonic_ns());
     if (!deaths.note(life.last_end_ns.load())) {

@@ -11,7 +11,7 @@
 // never executed: exec(2) would part them from the table.
 //
 //   the service      the keeper
-//   ends by itself   ends with its exit status
+//   ends by itself   ends with its exit status; also when it is killed after all its work
 //   is killed        starts a successor; after deaths_max deaths within within_ns it gives up
 //
 // SIGTERM and SIGINT to the keeper are passed on to the service.

@@ -52,6 +52,17 @@ TEST(Keeper, StartsAnotherServiceWhichFindsWhatTheDeadOneLeft) {
             5);
 }
 
+TEST(Keeper, StartsNoServiceAfterOneThatHadNothingLeftToDo) {
+  EXPECT_EQ(keep(kPatient,
+                 [](Succession& succession) {
+                   if (succession.is_successor()) return 1;
+                   succession.life->done.store(1 + 6);
+                   ::raise(SIGKILL);
+                   return 2;
+                 }),
+            6);
+}
+
 TEST(Keeper, HasEveryDescriptorOfItsService) {
   EXPECT_EQ(keep(kPatient,
                  [](Succession& succession) {

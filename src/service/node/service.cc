@@ -446,6 +446,7 @@ int serve(const NodeConfig& config, Succession& succession) {
     service.end_when_unused();  // as the service before this one had been told
   heritage.left.reset();
   const int status = service.serve(signals, std::move(ready));
+  succession.life->done.store(1 + status);
   close_log();
   return status;
 }
