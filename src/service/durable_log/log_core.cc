@@ -101,12 +101,18 @@ Status LogCore::write_segment_header(UsedSegment& segment) {
   header.durable = durable_;
   header.time_ns = now_ns();
   header.words = {raw(segment.first), ring_.used().front().number, raw(segment.last)};
-  header.payload_sum = payload_checksum(log_, {});
-  const int error = segment.place.file->write(encode_header(log_, header), 0);
+  header.payload_bytes = kLogNameBytes;
+  const Superblock& content = superblock_.content;
+  const auto name = encode_log_name({{content.uuid[0], content.uuid[1]}, content.created_ns});
+  header.payload_sum = payload_checksum(log_, name);
+  std::array<std::byte, kSegmentBegin> image{};
+  std::ranges::copy(encode_header(log_, header), image.begin());
+  std::ranges::copy(name, image.begin() + kRecordHeaderBytes);
+  const int error = segment.place.file->write(image, 0);
   if (error != 0) {
     return Status::from_errno(-error, storage_->where() + "/" + segment.place.name);
   }
-  segment.end = kRecordHeaderBytes;
+  segment.end = kSegmentBegin;
   return Status::ok();
 }
 

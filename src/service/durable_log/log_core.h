@@ -90,6 +90,7 @@ class LogCore {
   void tell_pressure(Lock& lock);
   Lsn written(const Lock& lock) const;
   void flush_loop();
+  void await_company(Lock& lock);
   bool flush_once(Lock& lock);
   void free_segments(Lock& lock);
   void prepare_loop();
@@ -111,7 +112,10 @@ class LogCore {
   std::set<std::uint64_t> in_flight_;  // numbers whose bytes are not in the file yet
   Lsn last_ = Lsn::kNone;
   Lsn durable_ = Lsn::kNone;
-  Lsn wanted_ = Lsn::kNone;  // somebody waits for it
+  Lsn wanted_ = Lsn::kNone;               // somebody waits for it
+  std::multiset<std::uint64_t> waiting_;  // what threads wait for in a commit
+  std::size_t company_ = 0;               // threads that the next flush will probably serve
+  std::chrono::steady_clock::duration flush_time_{};
   std::uint64_t leftovers_ = 0;
   std::uint64_t pressed_segment_ = 0;  // told of by on_pressure()
   std::function<void()> pressure_call_;

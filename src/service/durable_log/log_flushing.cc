@@ -29,10 +29,17 @@ Status LogCore::commit_until(Lsn lsn, const std::chrono::steady_clock::time_poin
   const auto is_settled = [&] { return durable_ >= lsn || !failure_.is_ok(); };
   if (!is_settled()) {
     wanted_ = std::max(wanted_, lsn);
+    const auto mine = waiting_.insert(raw(lsn));
     flush_wanted_.notify_one();
+    bool is_in_time = true;
     if (limit == nullptr) {
       durable_changed_.wait(lock, is_settled);
-    } else if (!durable_changed_.wait_until(lock, *limit, is_settled)) {
+    } else {
+      is_in_time = durable_changed_.wait_until(lock, *limit, is_settled);
+    }
+    // A flush takes those whom it serves from the set.
+    if (durable_ < lsn) waiting_.erase(mine);
+    if (!is_in_time) {
       return {StatusCode::kUnavailable, storage_->where() + ": the device does not answer",
               ETIMEDOUT};
     }
@@ -53,6 +60,7 @@ void LogCore::flush_loop() {
   while (failure_.is_ok()) {
     const bool is_pending = last_ > durable_;
     if (wanted_ > durable_ && written(lock) > durable_) {
+      await_company(lock);
       if (!flush_once(lock)) return;
     } else if (is_closing_) {
       return;
@@ -66,6 +74,15 @@ void LogCore::flush_loop() {
   }
 }
 
+// The threads that the last flush has woken are about to commit again: a flush that does not wait
+// for them serves half of the threads at a time, and each waits for two.
+void LogCore::await_company(Lock& lock) {
+  const auto until = std::chrono::steady_clock::now() + flush_time_ / 4;
+  flush_wanted_.wait_until(lock, until, [this] {
+    return waiting_.size() >= company_ || !failure_.is_ok() || is_closing_;
+  });
+}
+
 bool LogCore::flush_once(Lock& lock) {
   const Lsn target = written(lock);
   std::vector<std::shared_ptr<LogFile>> files;
@@ -73,6 +90,7 @@ bool LogCore::flush_once(Lock& lock) {
     if (segment.last > durable_ && segment.first <= target) files.push_back(segment.place.file);
   }
   CAIRN_CHECK(!files.empty());
+  const auto began = std::chrono::steady_clock::now();
   lock.unlock();
   int error = 0;
   for (const auto& file : files) {
@@ -85,6 +103,10 @@ bool LogCore::flush_once(Lock& lock) {
   }
   CAIRN_CHECK(target > durable_);
   durable_ = target;
+  flush_time_ = std::chrono::steady_clock::now() - began;
+  // Those it has served, and those who have come meanwhile.
+  company_ = waiting_.size();
+  waiting_.erase(waiting_.begin(), waiting_.upper_bound(raw(durable_)));
   ++figures_.flushes;
   if (ring_.settle_freed(durable_)) ready_changed_.notify_all();
   free_segments(lock);

@@ -133,10 +133,8 @@ class History {
         if (auto lsn = log.append_size(object, state)) note(*lsn, RecordKind::kSize, file, state);
         return;
       case 3:
-        if (auto lsn = log.append_removed(object)) {
-          settle(file, raw(*lsn));
-          said_[raw(*lsn)] = {RecordKind::kRemoved, file, {}, {}, false};
-        }
+        // A statement that met the end of the power may be there, though its append failed.
+        if (log.append_removed(object).is_ok() || disk_.is_off()) settle(file, raw(log.appended()));
         return;
       default:
         break;
@@ -166,7 +164,7 @@ class History {
   void store(DurableLog& log, LogObject object, std::uint64_t file, const FileState& state) {
     if (!log.begin_storing(object).is_ok()) return;
     const Lsn upto = log.appended();
-    if (log.retire(object, upto, state).is_ok()) settle(file, raw(upto));
+    if (log.retire(object, upto, state).is_ok() || disk_.is_off()) settle(file, raw(upto));
   }
 
   void settle(std::uint64_t file, std::uint64_t upto) {

@@ -135,6 +135,32 @@ std::optional<RecordHeader> decode_segment_header(std::uint64_t log, Bytes bytes
   return header;
 }
 
+std::array<std::byte, kLogNameBytes> encode_log_name(const LogName& name) {
+  std::array<std::byte, kLogNameBytes> bytes{};
+  ByteSink sink(bytes);
+  sink.put(name.uuid[0]);
+  sink.put(name.uuid[1]);
+  sink.put(name.created_ns);
+  CAIRN_CHECK(sink.used() == bytes.size());
+  return bytes;
+}
+
+std::optional<LogName> decode_log_name(Bytes segment) {
+  if (segment.size() < kSegmentBegin) return std::nullopt;
+  const Bytes payload = segment.subspan(kRecordHeaderBytes, kLogNameBytes);
+  ByteSource source(payload);
+  LogName name;
+  name.uuid[0] = source.take<std::uint64_t>();
+  name.uuid[1] = source.take<std::uint64_t>();
+  name.created_ns = source.take<std::int64_t>();
+  const auto header = decode_segment_header(name.log(), segment);
+  if (!header || header->payload_bytes != kLogNameBytes ||
+      header->payload_sum != payload_checksum(name.log(), payload)) {
+    return std::nullopt;
+  }
+  return name;
+}
+
 std::vector<std::byte> encode_object(const ObjectStatement& object) {
   const FileIdentity& identity = object.identity;
   CAIRN_CHECK(identity.path.size() <= kPathBytesMax && identity.handle.size() <= kHandleBytesMax);

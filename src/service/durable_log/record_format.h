@@ -9,7 +9,7 @@
 //
 //   kind       words                                     payload
 //   kSegment   first Lsn, oldest segment, last Lsn       -
-//              of the segment before
+//              of the segment before                       the superblock's uuid and creation
 //   kObject    flags of the state, size and time of the  EncodedIdentity
 //              file on its store
 //   kData      offset, size and time of the file         the bytes
@@ -85,6 +85,18 @@ std::uint64_t payload_checksum(std::uint64_t log, Bytes payload);
 HeaderImage encode_header(std::uint64_t log, const RecordHeader& header);
 // The header at the beginning of `bytes`; none if it is not one of this log and segment, whole.
 std::optional<RecordHeader> decode_header(std::uint64_t log, std::uint64_t segment, Bytes bytes);
+// What every segment says of its log, so that a lost superblock can be made again.
+inline constexpr std::size_t kLogNameBytes = 24;
+struct LogName {
+  std::uint64_t uuid[2] = {};
+  std::int64_t created_ns = 0;
+  std::uint64_t log() const { return uuid[0] ^ uuid[1]; }
+};
+std::array<std::byte, kLogNameBytes> encode_log_name(const LogName& name);
+// Where the first record of a segment ends.
+inline constexpr std::size_t kSegmentBegin = record_bytes(kLogNameBytes);
+// The name in the first record of a segment; none unless the record is whole and of that log.
+std::optional<LogName> decode_log_name(Bytes segment);
 // The header of a segment, whichever it is.
 std::optional<RecordHeader> decode_segment_header(std::uint64_t log, Bytes bytes);
 
