@@ -72,7 +72,7 @@ cairn_module(service/write_back
                   frontends/protocol service/logged_files service/process service/keeping service/profiler
              LIBRARIES spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/durability
-             DEPS memory/tiers service/durable_log service/logged_files service/write_back
+             DEPS memory/tiers frontends/protocol service/durable_log service/logged_files service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/attachment
              DEPS memory/arena memory/catalog memory/tiers memory/buffer frontends/protocol
@@ -101,6 +101,6 @@ cairn_module(service/control
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/plugins
-                  service/logged_files service/durability service/write_back service/attachment
+                  service/replay service/logged_files service/durability service/write_back service/attachment
                   service/learning service/capacity service/treatment service/fetching service/control
              LIBRARIES spdlog::spdlog_header_only)

@@ -118,9 +118,8 @@ void for_each_file(const std::vector<std::string>& paths, Visit&& visit) {
   }
 }
 
-constexpr std::string_view kProperties[] = {"mode",     "trigger",  "durability",
-                                            "policy",   "tier",     "pinned",
-                                            "priority", "prefetch", "reserve"};
+constexpr std::string_view kProperties[] = {"mode",   "trigger",  "durability", "policy", "tier",
+                                            "pinned", "priority", "prefetch",   "reserve"};
 
 [[noreturn]] void fail_property(const std::string& text, const std::string& expected) {
   throw Failure(fmt::format("{}: {}", text, expected), "`cairn set --help` lists what there is");

@@ -98,16 +98,15 @@ std::string durability(const Json& status) {
       "fsync: level {}; {} by the log, {} by the store\n"
       "durable log in {}: {} of {} ({}), {} files, {} commits by {} flushes of its device\n",
       printable(text_field(found, "level")), unsigned_field(found, "logged"),
-      unsigned_field(found, "stored"), printable(text_field(found, "directory")),
-      format_size(used), format_size(capacity), share_text(used, capacity),
-      unsigned_field(found, "files_in_log"), unsigned_field(found, "commits"),
-      unsigned_field(found, "device_flushes"));
+      unsigned_field(found, "stored"), printable(text_field(found, "directory")), format_size(used),
+      format_size(capacity), share_text(used, capacity), unsigned_field(found, "files_in_log"),
+      unsigned_field(found, "commits"), unsigned_field(found, "device_flushes"));
   const uint64_t full = unsigned_field(found, "stored_log_full");
   if (full != 0)
     text += fmt::format("the log was full {} times: give it more (durability.log_size)\n", full);
   if (const std::string trouble = text_field(found, "trouble"); !trouble.empty()) {
-    text += fmt::format("the log is out of order, fsync is of level store: {}\n",
-                        printable(trouble));
+    text +=
+        fmt::format("the log is out of order, fsync is of level store: {}\n", printable(trouble));
   }
   const Json& checkpoint = member(found, "checkpoint");
   if (!checkpoint.is_object() || checkpoint.empty()) return text;
@@ -270,10 +269,11 @@ std::string foreign_section(const Json& status) {
 }  // namespace
 
 std::string status_text(const Json& status) {
-  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + durability(status) + run_section(status) +
-         reservation_section(status) + move_section(status) + fetch_section(status) +
-         replacement_section(status) + warning_section(status) + client_section(status) +
-         unstored_section(status) + error_section(status) + foreign_section(status);
+  return head(status) + "\n" + tier_table(status) + "\n" + activity(status) + durability(status) +
+         run_section(status) + reservation_section(status) + move_section(status) +
+         fetch_section(status) + replacement_section(status) + warning_section(status) +
+         client_section(status) + unstored_section(status) + error_section(status) +
+         foreign_section(status);
 }
 
 }  // namespace cairn::cli

@@ -165,11 +165,12 @@ class Reader {
     } else if (item.IsMap() && option.type == OptionType::kTierList) {
       read_tier(item, setting);
     } else {
-      problem(item, fmt::format("{}: {}", option.name,
-                                option.type == OptionType::kTierList
-                                    ? "each tier is {name: ..., directory: ..., capacity: ...}, and may "
-                                      "have durable: true"
-                                    : "each entry of the list is one text"));
+      problem(item,
+              fmt::format("{}: {}", option.name,
+                          option.type == OptionType::kTierList
+                              ? "each tier is {name: ..., directory: ..., capacity: ...}, and may "
+                                "have durable: true"
+                              : "each entry of the list is one text"));
     }
   }
 

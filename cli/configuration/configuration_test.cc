@@ -227,5 +227,28 @@ TEST_F(ConfigurationTest, TheDocumentNamesEveryOption) {
   }
 }
 
+TEST_F(ConfigurationTest, ADurableTierHasALogAndMakesTheLevelNode) {
+  const std::string tier = directory_ + ":256M:durable";
+  const NodeConfig node = resolve({.flags = {{"tiers", {tier}}}});
+  ASSERT_EQ(node.tiers.size(), 1U);
+  EXPECT_TRUE(node.tiers[0].is_durable);
+  EXPECT_EQ(node.durable_log_bytes, uint64_t{64} << 20);
+  EXPECT_EQ(node.durability, Durability::kNode);
+  const NodeConfig store =
+      resolve({.flags = {{"tiers", {tier}}, {"durability.level", {"store"}}}});
+  EXPECT_EQ(store.durability, Durability::kStore);
+  EXPECT_EQ(store.durable_log_bytes, node.durable_log_bytes);
+}
+
+TEST_F(ConfigurationTest, TheLevelNodeNeedsADurableTier) {
+  EXPECT_THAT(failure_of({.flags = {{"durability.level", {"node"}}}}),
+              HasSubstr("--tier DIR:SIZE:durable"));
+  EXPECT_THAT(failure_of({.flags = {{"checkpoint.interval", {"10"}}}}),
+              HasSubstr("needs a durable tier"));
+  EXPECT_THAT(failure_of({.flags = {{"tiers", {directory_ + ":2M:durable"}}}}),
+              HasSubstr("too small for a durable tier"));
+  EXPECT_EQ(resolve({}).durability, Durability::kStore);
+}
+
 }  // namespace
 }  // namespace cairn::cli

@@ -86,8 +86,7 @@ void resolve_durability(Draft& draft) {
   if (!draft.durability) node.durability = Durability::kNode;
   const uint64_t capacity = node.tiers[index].capacity_bytes;
   if (!draft.log_bytes) {
-    node.durable_log_bytes =
-        std::clamp(capacity / 4, uint64_t{16} << 20, uint64_t{4} << 30);
+    node.durable_log_bytes = std::clamp(capacity / 4, uint64_t{16} << 20, uint64_t{4} << 30);
   } else {
     node.durable_log_bytes = *draft.log_bytes;
     if (*draft.log_bytes > capacity / 2) {

@@ -72,9 +72,9 @@ void set_tiers(const Setting& setting, Draft& draft) {
 std::vector<std::string> get_tiers(const Option& /*option*/, const Configuration& configuration) {
   std::vector<std::string> texts;
   for (const FileTierConfig& tier : configuration.node.tiers) {
-    texts.push_back(
-        fmt::format("{}={}:{}{}", tier.name, tier.directory, format_size_exact(tier.capacity_bytes),
-                    tier.is_durable ? TierSettings::kDurableSuffix : ""));
+    texts.push_back(fmt::format("{}={}:{}{}", tier.name, tier.directory,
+                                format_size_exact(tier.capacity_bytes),
+                                tier.is_durable ? TierSettings::kDurableSuffix : ""));
   }
   return texts;
 }

@@ -12,6 +12,7 @@
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/visible_status.h"
 #include "frontends/posix/times.h"
+#include "frontends/protocol/question.h"
 #include "memory/buffer/object_lifecycle.h"
 
 namespace cairn {
@@ -59,6 +60,9 @@ class Victim {
     const ObjectIndex object = session.memory().objects().find(key_of(status));
     if (object == ObjectIndex::kNone) return;
     const Object& record = actor->object(object);
+    // A crash from here on must not bring the file back: a database's journal that is gone says that
+    // its transaction is done.
+    if (record.is_in_log()) (void)session.note_cut(object, protocol::kCutAway);
     const bool is_held = record.is_held_by_service();  // the record may not outlive the name
     unlink_object(*actor, object);
     if (is_held && record.opens.load(std::memory_order_acquire) == 0) session.discarded(object);

@@ -14,6 +14,9 @@
 
 namespace cairn::protocol {
 
+// The size in a kNoteCut that says: the file has lost its last name, all of it is cut away.
+inline constexpr std::uint64_t kCutAway = UINT64_MAX;
+
 struct Question {
   Type type{};  // kFlush, kMeetUnserved, kMakeDurable, kNoteCut, kNoteRenamed or kSync
   ObjectIndex object = ObjectIndex::kNone;  // but for kSync

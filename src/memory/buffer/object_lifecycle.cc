@@ -182,7 +182,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
   const bool is_last_writer =
       may_write && object.writers.fetch_sub(1, std::memory_order_seq_cst) == 1;
   // A program that has replaced the content of a file by other content means the file to have one of
-    // the two.
+  // the two.
   if (may_write && !unlinked && __builtin_expect(object.is_marked(kMarkRewritten), 0)) {
     object.mark(kMarkRewritten, false);
     if (object.is_durable_before_replacing()) (void)sync_object(access, true, nullptr);
@@ -271,8 +271,7 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   // Scratch promises no durability, so fsync() has nothing to wait for.
   if (durable && object.handling().mode == BufferingMode::kScratch) return 0;
   int result = 0;
-  const bool is_for_log =
-      durable && object.through.load() == 0 && object.is_made_durable_by_log();
+  const bool is_for_log = durable && object.through.load() == 0 && object.is_made_durable_by_log();
   if (!is_for_log || !has_service_made_durable(access)) {
     result = store_object(access, durable);
     // What the log has of it is older than what the store has made safe: a crash must not bring it

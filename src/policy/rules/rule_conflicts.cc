@@ -73,9 +73,9 @@ class ConflictFinder {
               "mode: never-buffer is the mode bypass already; keep one of the two");
     }
     const bool bypass = never || placed.rule.mode == BufferingMode::kBypass;
-    static constexpr std::array<const char*, 9> kOfBuckets = {
-        "tier",     "pin",      "trigger", "durability", "policy",
-        "priority", "prefetch", "keep",    "reserve"};
+    static constexpr std::array<const char*, 9> kOfBuckets = {"tier",       "pin",    "trigger",
+                                                              "durability", "policy", "priority",
+                                                              "prefetch",   "keep",   "reserve"};
     static_assert(kOfBuckets.size() + 1 == kRuleProperties, "all properties but the mode");
     bool sets_anything = never || placed.has("mode");
     for (const char* field : kOfBuckets) {
@@ -114,7 +114,8 @@ class ConflictFinder {
   void check_part(const PlacedRule& placed) {
     if (!placed.rule.speaks_of_part()) return;
     const bool is_bypass = placed.rule.mode == BufferingMode::kBypass;
-    for (const char* field : {"mode", "trigger", "durability", "policy", "prefetch", "keep", "reserve"}) {
+    for (const char* field :
+         {"mode", "trigger", "durability", "policy", "prefetch", "keep", "reserve"}) {
       if (!placed.has(field) || (is_bypass && std::string_view(field) == "mode")) continue;
       problem(placed.line_of(field),
               fmt::format("{}: holds for a whole file, but the rule speaks of a part of it; give "

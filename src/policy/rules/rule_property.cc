@@ -11,8 +11,8 @@ namespace cairn {
 namespace {
 
 constexpr std::array<const char*, kRuleProperties> kPropertyNames = {
-    "mode",     "trigger",  "durability", "tier",   "pin", "policy",
-    "priority", "prefetch", "keep",       "reserve"};
+    "mode",   "trigger",  "durability", "tier", "pin",
+    "policy", "priority", "prefetch",   "keep", "reserve"};
 constexpr std::array<const char*, 4> kAccessNames = {"any", "read", "write", "read-write"};
 constexpr std::array<const char*, 5> kPrefetchNames = {"normal", "sequential", "random",
                                                        "will-need", "none"};

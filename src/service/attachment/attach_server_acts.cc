@@ -64,11 +64,7 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreig
 template <typename Message>
 bool AttachServer::pass_on(std::uint64_t id, Connection& connection, const Message& question) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-<<<<<<< HEAD
-  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), flush);
-=======
-  events_.on_question(Asker(give_away(id, connection)), question);
->>>>>>> 3608128cc3d66910fe1eb06925ed8a84024d3a62
+  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), question);
   return false;
 }
 
@@ -77,17 +73,6 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Flush 
 }
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Sync sync) {
-<<<<<<< HEAD
-  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), sync);
-  return false;
-}
-
-bool AttachServer::act(std::uint64_t id, Connection& connection, message::MeetUnserved meet) {
-  if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), meet);
-  return false;
-=======
   return pass_on(id, connection, sync);
 }
 
@@ -105,7 +90,6 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteCu
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteRenamed renamed) {
   return pass_on(id, connection, renamed);
->>>>>>> 3608128cc3d66910fe1eb06925ed8a84024d3a62
 }
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {

@@ -148,7 +148,8 @@ bool is_greeting(const Datagram& datagram) { return type_of(datagram) == Type::k
 
 bool is_question(const Datagram& datagram) {
   const std::optional<Type> type = type_of(datagram);
-  return type == Type::kFlush || type == Type::kSync || type == Type::kMeetUnserved;
+  return type == Type::kFlush || type == Type::kSync || type == Type::kMeetUnserved ||
+         (type && is_about_log(*type));
 }
 
 Received receive_datagram(int socket, pid_t otherwise, Look look, Datagram* datagram) {

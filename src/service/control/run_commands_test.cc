@@ -40,10 +40,11 @@ struct RunService {
         drain(memory, registries.files, registries.flusher),
         streams(memory),
         events(memory, streams),
+        durability(memory, registries.files, registries.flusher, log),
         learning(registries.config, memory, events, nullptr, nullptr),
         status(StatusSources{registries.config, memory, clients, registries.runs,
                              registries.accounts, registries.files, registries.flusher, unserved,
-                             reaper, learning, 0}),
+                             reaper, learning, 0, durability}),
         commands(RunKeepers{registries.config, memory, registries.runs, clients,
                             registries.accounts, registries.rules, registries.scratch,
                             registries.flusher, reaper, drain, status, stop, registries.kept}) {
@@ -64,6 +65,8 @@ struct RunService {
   DrainRequest drain;
   StreamTable streams;
   EventReader events;
+  NodeLog log;
+  NodeDurability durability;
   LearningReport learning;
   StatusReport status;
   NoStop stop;

@@ -10,9 +10,9 @@
 namespace cairn::node {
 
 struct DurabilityCounts {
-  std::atomic<std::uint64_t> logged{0};       // asked for, and the log has it
-  std::atomic<std::uint64_t> stored{0};       // the store has it: the log could not
-  std::atomic<std::uint64_t> stored_full{0};  // of them: because the log was full
+  std::atomic<std::uint64_t> logged{0};         // asked for, and the log has it
+  std::atomic<std::uint64_t> stored{0};         // the store has it: the log could not
+  std::atomic<std::uint64_t> stored_full{0};    // of them: because the log was full
   std::atomic<std::uint64_t> stored_failed{0};  // because it was out of order
   std::atomic<std::uint64_t> rounds{0};         // commits, each for all who waited
   std::atomic<std::uint64_t> retired{0};        // files that were stored to free the log

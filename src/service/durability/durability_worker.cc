@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "frontends/protocol/question.h"
 
 namespace cairn::node {
 namespace {
@@ -101,17 +102,17 @@ std::vector<DurabilityWorker::Request> DurabilityWorker::serve(std::vector<Reque
       early.push_back(std::move(request));
       continue;
     }
-    const bool is_much =
-        with_.memory.objects().at(request.object).dirty_blocks.load() > kBlocksMax;
+    const bool is_much = with_.memory.objects().at(request.object).dirty_blocks.load() > kBlocksMax;
     if (!request.cut && is_much) {
       const ObjectIndex object = request.object;
       with_.storing.submit(std::move(*request.asker), [this, object] { return log_much(object); });
       continue;
     }
     const LogAttempt attempt =
-        request.cut ? with_.logged.log_cut(request.object, *request.cut)
-                    : with_.logged.log_changes(request.object, file ? file->fd.get() : -1,
-                                               LoggedFiles::Why::kAsked);
+        request.cut == protocol::kCutAway ? with_.logged.log_removed(request.object)
+        : request.cut                     ? with_.logged.log_cut(request.object, *request.cut)
+                      : with_.logged.log_changes(request.object, file ? file->fd.get() : -1,
+                                                 LoggedFiles::Why::kAsked);
     if (attempt.outcome == Outcome::kLogged) {
       request.upto = attempt.upto;
       logged.push_back(std::move(request));
@@ -156,8 +157,8 @@ void DurabilityWorker::store(Request request, Outcome why) {
 
 int DurabilityWorker::log_much(ObjectIndex object) {
   const StoreFilePtr file = with_.files.find(object);
-  const LogAttempt attempt = with_.logged.log_changes(object, file ? file->fd.get() : -1,
-                                                      LoggedFiles::Why::kAsked);
+  const LogAttempt attempt =
+      with_.logged.log_changes(object, file ? file->fd.get() : -1, LoggedFiles::Why::kAsked);
   if (attempt.outcome == Outcome::kLogged &&
       with_.logged.log().commit_within(attempt.upto, kCommitMax)) {
     with_.counts.logged.fetch_add(1, std::memory_order_relaxed);

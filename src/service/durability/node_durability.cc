@@ -15,11 +15,11 @@ void NodeDurability::start(const NodeConfig& config) {
   RetirementOptions options;
   options.checkpoint_seconds = config.checkpoint_seconds;
   options.log_bytes = config.durable_log_bytes;
-  retirement_ = std::make_unique<Retirement>(memory_, log_.files(), files_, flusher_, counts_,
-                                             options);
+  retirement_ =
+      std::make_unique<Retirement>(memory_, log_.files(), files_, flusher_, counts_, options);
   retirement_->start();
-  worker_ = std::make_unique<DurabilityWorker>(DurabilityParts{
-      memory_, log_.files(), files_, flusher_, storing_, *retirement_, counts_});
+  worker_ = std::make_unique<DurabilityWorker>(
+      DurabilityParts{memory_, log_.files(), files_, flusher_, storing_, *retirement_, counts_});
   worker_->start();
 }
 
@@ -61,7 +61,7 @@ void NodeDurability::note_renamed(ObjectIndex object) {
 }
 
 void NodeDurability::note_removed(ObjectIndex object) {
-  if (worker_ != nullptr) log_.files().log_removed(object);
+  if (worker_ != nullptr) (void)log_.files().log_removed(object);
 }
 
 int NodeDurability::retire_all(std::uint64_t device) {

@@ -26,8 +26,7 @@ constexpr std::size_t kPressingMax = 64;
 }  // namespace
 
 Retirement::Retirement(const NodeMemory& memory, LoggedFiles& logged, StoreFiles& files,
-                       Flusher& flusher, DurabilityCounts& counts,
-                       const RetirementOptions& options)
+                       Flusher& flusher, DurabilityCounts& counts, const RetirementOptions& options)
     : memory_(memory),
       logged_(logged),
       files_(files),
@@ -168,7 +167,8 @@ int Retirement::retire_together(const Files& files) {
 void Retirement::remove_gone() {
   for (const LoggedFiles::InLog& file : logged_.all()) {
     const Object& object = memory_.objects().at(file.object);
-    if (object.has(kObjectRetired) && object.opens.load() == 0) logged_.log_removed(file.object);
+    if (object.has(kObjectRetired) && object.opens.load() == 0)
+      (void)logged_.log_removed(file.object);
   }
 }
 
@@ -183,7 +183,8 @@ void Retirement::checkpoint() {
   durable::Lsn last = durable::Lsn::kNone;
   for (const StoreFilePtr& file : files_.snapshot()) {
     const Object& object = memory_.objects().at(file->object);
-    if (object.dirty_blocks.load() == 0 || object.handling().mode != BufferingMode::kAsync) continue;
+    if (object.dirty_blocks.load() == 0 || object.handling().mode != BufferingMode::kAsync)
+      continue;
     const LogAttempt attempt =
         logged_.log_changes(file->object, file->fd.get(), LoggedFiles::Why::kUnasked);
     if (attempt.outcome == LogAttempt::Outcome::kLogged) {

@@ -286,6 +286,8 @@ void LoggedFiles::forget(ObjectIndex object, const LoggedFilePtr& file) {
 void LoggedFiles::note_appended(ObjectIndex object, LoggedFile& file, Lsn lsn) const {
   CAIRN_CHECK(lsn > file.upto);
   file.upto = lsn;
+  // The first record brings the log's word that the file is being stored with it.
+  if (file.window == Lsn::kNone) file.window = lsn;
   file.logged_ns = monotonic_ns();
   memory_.objects().at(object).log_position.store(durable::raw(lsn), std::memory_order_seq_cst);
 }
@@ -309,12 +311,12 @@ bool LoggedFiles::introduce(ObjectIndex object, LoggedFile& file, int fd) {
 }
 
 // From here until its last record is retired, the file is being stored (invariant 1).
-Status LoggedFiles::open_window(ObjectIndex object, LoggedFile& file) {
-  if (file.window != Lsn::kNone) return Status::ok();
+Status LoggedFiles::open_window(LoggedFile& file) const {
+  if (file.is_storing) return Status::ok();
   const auto window = log_.begin_storing(file.number);
   if (!window) return window.status();
+  file.is_storing = true;
   file.window = *window;
-  note_appended(object, file, *window);
   return Status::ok();
 }
 
@@ -336,7 +338,7 @@ LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
               Lsn::kNone};
     }
     Pass pass(*this, index, *file);
-    Status status = open_window(index, *file);
+    Status status = open_window(*file);
     if (status) status = pass.run();
     if (!status) return {outcome_of(status), Lsn::kNone};
     // What has turned clean before the pass came to it has marked the object by now.
@@ -371,7 +373,7 @@ LogAttempt LoggedFiles::log_cut(ObjectIndex index, std::uint64_t size) {
   if (file->is_gone || file->number == durable::LogObject::kNone)
     return {Outcome::kLogged, Lsn::kNone};
   const durable::FileState state{size, wall_clock_ns()};
-  if (const Status status = open_window(index, *file); !status)
+  if (const Status status = open_window(*file); !status)
     return {outcome_of(status), Lsn::kNone};
   const auto lsn = log_.append_size(file->number, state);
   if (!lsn) return {outcome_of(lsn.status()), Lsn::kNone};
@@ -391,15 +393,17 @@ void LoggedFiles::log_renamed(ObjectIndex index, const std::string& path) {
   if (const auto lsn = log_.append_renamed(file->number, path)) note_appended(index, *file, *lsn);
 }
 
-void LoggedFiles::log_removed(ObjectIndex index) {
+LogAttempt LoggedFiles::log_removed(ObjectIndex index) {
   const LoggedFilePtr file = find(index);
-  if (file == nullptr) return;
+  if (file == nullptr) return {Outcome::kLogged, Lsn::kNone};
   const std::lock_guard lock(file->mutex);
-  if (file->is_gone || file->number == durable::LogObject::kNone) return;
+  if (file->is_gone || file->number == durable::LogObject::kNone)
+    return {Outcome::kLogged, Lsn::kNone};
   const auto lsn = log_.append_removed(file->number);
-  if (!lsn) return;
+  if (!lsn) return {outcome_of(lsn.status()), Lsn::kNone};
   end(index, *file);
   forget(index, file);
+  return {Outcome::kLogged, *lsn};
 }
 
 // Requires: the file's lock.
@@ -441,8 +445,8 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
     const std::lock_guard lock(file->mutex);
     if (file->is_gone || file->number == durable::LogObject::kNone) return 0;
     const bool goes_on = file->upto != mark.upto;
-    file->window = Lsn::kNone;
-    if (goes_on) done = open_window(index, *file);
+    file->is_storing = false;
+    if (goes_on) done = open_window(*file);
     if (done) {
       const durable::FileState store = store_state_of(memory_.objects().at(index));
       done = log_.retire(file->number, mark.upto, store);
@@ -474,7 +478,7 @@ void LoggedFiles::inherit(ObjectIndex index) {
   file->number = number;
   file->upto = log_.appended();
   // Without room for its window, it waits for that in open_window().
-  (void)open_window(index, *file);
+  (void)open_window(*file);
 }
 
 bool LoggedFiles::is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,

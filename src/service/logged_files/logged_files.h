@@ -68,7 +68,7 @@ class LoggedFiles final : public StoreWitness {
   LogAttempt log_cut(ObjectIndex object, std::uint64_t size);
   void log_renamed(ObjectIndex object, const std::string& path);
   // Nobody can reach the file any more. Its record may be another file's by now.
-  void log_removed(ObjectIndex object);
+  LogAttempt log_removed(ObjectIndex object);
 
   // Before anything of the file is stored by somebody who wants all of it to be durable in the
   // store, or who may be killed in the middle.
@@ -103,7 +103,8 @@ class LoggedFiles final : public StoreWitness {
   struct LoggedFile {
     std::mutex mutex;
     durable::LogObject number = durable::LogObject::kNone;
-    durable::Lsn window = durable::Lsn::kNone;  // says that it is being stored
+    bool is_storing = false;                    // since its first record
+    durable::Lsn window = durable::Lsn::kNone;  // durable with this one: that it is being stored
     durable::Lsn upto = durable::Lsn::kNone;    // its last record
     durable::FileState state;                   // as its last record says
     std::int64_t logged_ns = 0;
@@ -118,7 +119,7 @@ class LoggedFiles final : public StoreWitness {
   LoggedFilePtr find_or_make(ObjectIndex object);
   // All that follow require the file's lock.
   bool introduce(ObjectIndex object, LoggedFile& file, int fd);
-  Status open_window(ObjectIndex object, LoggedFile& file);
+  Status open_window(LoggedFile& file) const;
   void note_appended(ObjectIndex object, LoggedFile& file, durable::Lsn lsn) const;
   void end(ObjectIndex object, LoggedFile& file);
   void forget(ObjectIndex object, const LoggedFilePtr& file);

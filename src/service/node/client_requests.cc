@@ -13,9 +13,8 @@ namespace cairn::node {
 
 ClientRequests::ClientRequests(const RequestTargets& targets)
     : to_(targets),
-      syncs_(targets.memory, targets.files, targets.flusher, [this](std::uint64_t device) {
-        return to_.durability.retire_all(device);
-      }) {}
+      syncs_(targets.memory, targets.files, targets.flusher,
+             [this](std::uint64_t device) { return to_.durability.retire_all(device); }) {}
 
 void ClientRequests::start() {
   requests_.start();

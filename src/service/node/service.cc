@@ -31,6 +31,7 @@
 #include "service/capacity/page_warmer.h"
 #include "service/capacity/placement_engine.h"
 #include "service/control/control_commands.h"
+#include "service/durability/node_durability.h"
 #include "service/fetching/prefetcher.h"
 #include "service/keeping/keeper.h"
 #include "service/node/client_requests.h"
@@ -39,11 +40,11 @@
 #include "service/node/learners.h"
 #include "service/node/main_loop.h"
 #include "service/node/node_directory.h"
+#include "service/node/replay_at_start.h"
 #include "service/node/service_memory.h"
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
 #include "service/process/log_file.h"
-#include "service/durability/node_durability.h"
 #include "service/recovery/takeover.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
@@ -100,8 +101,10 @@ class Service {
       CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
       kept_.save();
     }
-    CAIRN_RETURN_IF_ERROR(open_durable_log());
+    // The dead service's own descriptors of the log, which lock it, are closed with those that are
+    // of no buffered file.
     if (heritage_.left) adopt_files(*heritage_.left);
+    CAIRN_RETURN_IF_ERROR(open_durable_log());
     durability_.inherit();
     durability_.start(config_);
     learners_.start_replacement(prefetcher_.get());
@@ -185,6 +188,7 @@ class Service {
   }
 
   Status open_durable_log() {
+    if (!heritage_.left) CAIRN_RETURN_IF_ERROR(replay_at_start(config_));
     CAIRN_RETURN_IF_ERROR(log_.open(config_, memory_, clients_.service()));
     if (log_.is_open()) flusher_.use_log(log_.files());
     return Status::ok();
@@ -327,8 +331,8 @@ class Service {
   LearningReport learning_report_{config_, memory_, learners_.events(), prefetcher_.get(),
                                   learners_.learned()};
   StatusReport status_{StatusSources{config_, memory_, clients_, runs_, accounts_, files_, flusher_,
-                                     unserved_, reaper_, learning_report_, started_ns_,
-                                     durability_, &heritage_.life}};
+                                     unserved_, reaper_, learning_report_, started_ns_, durability_,
+                                     &heritage_.life}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
                                        scratch_, flusher_, reaper_, drain_, status_, loop_, kept_}};
@@ -339,9 +343,8 @@ class Service {
   ControlCommands commands_{ControlParts{config_, memory_, status_, explanation_, drain_,
                                          run_commands_, file_commands_, learning_commands_, loop_}};
   // The sockets.
-  ClientRequests requests_{
-      RequestTargets{memory_, clients_, reaper_, files_, flusher_,
-                                          unserved_, rules_, scratch_, durability_}};
+  ClientRequests requests_{RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_,
+                                          rules_, scratch_, durability_}};
   RequestReader reader_{memory_, requests_};
   AttachServer attach_{
       AttachServer::Parts{memory_, clients_, files_, unserved_, requests_, heritage_.labels}};

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node that starts on a durable tier does first: what an earlier one has left in the log goes
+// to the store, before any program reads files there.
+//
+// Thread safety: none. Ownership: nothing is kept.
+#pragma once
+
+#include "base/node_config.h"
+#include "base/status.h"
+
+namespace cairn::node {
+
+// Does nothing where no tier is durable, or its log is empty. Tells the node's log of each file.
+// Errors: another node uses the tier; the log is of another version, or damaged.
+Status replay_at_start(const NodeConfig& config);
+
+}  // namespace cairn::node
