@@ -7,9 +7,11 @@
 //
 // Here each owner is gone as soon as a waiter looks for it, so that no lock is waited for without
 // end.
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "base/check.h"
@@ -105,24 +107,43 @@ class Scene final : public node::testing::LeftMemory {
       }
       default:
         memory_.rules().decide(RuleQuestion{"/data/file", nullptr, 0, 7, true, true}, {});
+        lease_all();
     }
   }
 
  private:
+  // As the organizer and the prefetcher do it.
+  void lease_all() {
+    for (unsigned tier = 0; tier < memory_.tier_count(); ++tier) {
+      BucketPool& pool = memory_.pool(static_cast<TierId>(tier));
+      std::array<std::uint32_t, 2 * kSlabs> slabs{};
+      const unsigned leased = pool.lease_whole(service_.self, slabs);
+      for (unsigned at = 0; at < leased; ++at) {
+        CAIRN_CHECK(slabs[at] < pool.slab_count());
+        pool.give_back(SlabIndex{slabs[at]}, service_.self);
+      }
+    }
+  }
+
   void TestBody() override {}
   const AllGone all_gone_;
   Actor service_;
 };
 
-// A file never grows beyond this, whatever size stands in the memory.
-[[maybe_unused]] const bool kIsBounded = [] {
-  const rlimit bound{std::uint64_t{1} << 40, std::uint64_t{1} << 40};
+// A file never grows beyond this, whatever size stands in the memory. As in the service, that is an
+// error and no signal.
+bool bound_files() {
+  constexpr rlim_t kBytesMax = rlim_t{1} << 40;
+  const rlimit bound{kBytesMax, kBytesMax};
+  ::signal(SIGXFSZ, SIG_IGN);
   return ::setrlimit(RLIMIT_FSIZE, &bound) == 0;
-}();
+}
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const bool is_bounded = bound_files();
+  CAIRN_CHECK(is_bounded);
   Scene scene;
   fuzz::FuzzInput input(data, size);
   for (int step = 0; step < 64 && !input.is_at_end(); ++step) {

@@ -72,6 +72,13 @@ class KeptStateTest : public ::testing::Test {
   std::unique_ptr<TestRegistries> next_;
 };
 
+TEST(KeptJson, ADamagedTextIsDiscardedWhateverItSays) {
+  // An array of 2^64 - 1 values, and what a fuzzer found.
+  const std::string longest = "\x9b\xff\xff\xff\xff\xff\xff\xff\xff";
+  for (const std::string& text : {std::string(), std::string("\x94"), longest, "\x94" + longest})
+    EXPECT_TRUE(unpacked(text).is_discarded());
+}
+
 TEST_F(KeptStateTest, RunsGoOn) {
   begin_run(5, "71");
   ASSERT_TRUE(succeed().is_ok());

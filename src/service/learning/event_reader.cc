@@ -17,6 +17,9 @@ constexpr int kSleepMs = 3'600'000;
 constexpr long kNapNanos = 200'000;
 // A writer finishes an entry in 50 ns, unless it was put off the processor or killed.
 constexpr int kLooksMax = 3;
+// In one round and ring: a process has few threads between two stores at once. One that says of its
+// ring that it is full, and has written nothing, holds up nobody for long.
+constexpr int kNapsMax = 16;
 constexpr long kLookAgainNanos = 20'000;
 
 void nap(long nanos) {
@@ -123,11 +126,14 @@ void EventReader::read_ring(std::uint16_t slot) {
     lost_.fetch_add(head - tail - EventRing::kEntries, std::memory_order_relaxed);
     tail = head - EventRing::kEntries;
   }
+  int naps = 0;
   for (; tail != head; ++tail) {
     ToldAccess told;
     EventRing::Got got = ring.read(tail, &told.event);
-    for (int look = 1; got == EventRing::Got::kUnfinished && look < kLooksMax; ++look) {
+    for (int look = 1; got == EventRing::Got::kUnfinished && look < kLooksMax && naps < kNapsMax;
+         ++look) {
       nap(kLookAgainNanos);
+      ++naps;
       got = ring.read(tail, &told.event);
     }
     // The reader checks each number from a client's ring before it uses it as an index.
