@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -93,6 +94,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
   object.mark(kMarkBeingFlushed, true);
+  CAIRN_CRASH_POINT("writer.begun");
   FlushRequest request(file->object, file->backing);
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
@@ -106,6 +108,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   if (const int settled = settle_store(actor, file->object, file->backing); error == 0)
     error = settled;
   object.mark(kMarkBeingFlushed, false);
+  CAIRN_CRASH_POINT("writer.settled");
   // The last writer may have closed the file meanwhile and left that to us.
   if (object.writers.load(std::memory_order_seq_cst) == 0 && object.has(kObjectTimesDirty)) {
     if (const int settled = settle_store(actor, file->object, file->backing); error == 0)
