@@ -55,6 +55,10 @@ Inheritance::~Inheritance() {
 }
 
 void Inheritance::sort(UniqueFd fd) {
+  if (fd.get() == labels_.memory_fd()) {
+    (void)fd.release();
+    return;
+  }
   const KeptLabel label = labels_.of(fd.get());
   if (label.kind != KeptKind::kNone) {
     labelled_.push_back(InheritedFd{std::move(fd), label});
