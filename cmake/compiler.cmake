@@ -51,6 +51,10 @@ target_compile_options(cairn_guest_code INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> -ftls-model=initial-exec -fno-semantic-interposition
   -ffunction-sections -fdata-sections)
 
+if(NOT CAIRN_CRASH_POINTS)
+  target_compile_definitions(cairn_flags INTERFACE CAIRN_NO_CRASH_POINTS=1)
+endif()
+
 set(CAIRN_UNIT_TEST_TIMEOUT 300)
 if(CAIRN_SANITIZE)
   # ThreadSanitizer slows the lock-free paths down by a factor of ten and more.

@@ -80,6 +80,9 @@ cairn_module(service/attachment
              LIBRARIES Threads::Threads)
 cairn_module(service/recovery
              DEPS memory/arena memory/catalog memory/pool memory/tiers memory/buffer service/attachment)
+cairn_module(service/rescue
+             DEPS memory/tiers memory/flush memory/buffer
+                  service/process service/keeping service/write_back service/attachment)
 cairn_module(service/learning
              DEPS memory/arena memory/tiers memory/backing policy/heat policy/orders policy/prefetch policy/replacement
                   service/process service/profiler service/trace service/write_back service/attachment
@@ -100,7 +103,8 @@ cairn_module(service/control
                   service/durability service/learning service/capacity service/treatment service/fetching
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
-             DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/plugins
-                  service/replay service/logged_files service/durability service/write_back service/attachment
-                  service/learning service/capacity service/treatment service/fetching service/control
+             DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/rescue
+                  service/plugins service/replay service/logged_files service/durability service/write_back
+                  service/attachment service/learning service/capacity service/treatment service/fetching
+                  service/control
              LIBRARIES spdlog::spdlog_header_only)

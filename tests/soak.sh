@@ -34,10 +34,10 @@ tier=$PWD/build/suites/soak-tier
 mkdir -p "$tier"
 if [ -n "$quick" ]; then
   scripts=2 operations=10000 kills=100 suite_seeds=2 model_steps=6000 mode_seeds=1 mode_operations=700
-  learner_events=2000000 hostile_rounds=4
+  learner_events=2000000 hostile_rounds=4 crash_kills=60 crash_seconds=40
 else
   scripts=200 operations=50000 kills=5000 suite_seeds=50 model_steps=400000 mode_seeds=20 mode_operations=10000
-  learner_events=100000000 hostile_rounds=500
+  learner_events=100000000 hostile_rounds=500 crash_kills=5000 crash_seconds=86400
 fi
 # Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
 part "model" env CAIRN_SEED="$seed" CAIRN_MODEL_STEPS=$model_steps build/release/tests/test_model --gtest_brief=1
@@ -51,6 +51,8 @@ part "differential, RAM and file tier" python3 tests/differential/run.py --seed 
 part "differential, every mode and policy" python3 tests/differential/run.py --configurations all \
   --seed $((seed + 2 * scripts)) --seeds $mode_seeds --ops $mode_operations --ram 1M
 part "killed clients" python3 tests/faults/kill_clients.py --kills $kills --seed "$seed" --timeout 3600
+part "crash points" python3 tests/faults/crash_points.py --kills "${CAIRN_SOAK_KILLS:-$crash_kills}" \
+  --seconds $crash_seconds --seed "$seed"
 part "fsx" python3 tests/suites/run.py fsx --seed "$((seed % 100000))" --seeds $suite_seeds
 part "hostile client" env CAIRN_SEED="$((seed % 1000000))" CAIRN_HOSTILE_ROUNDS=$hostile_rounds \
   build/release/tests/test_multiprocess_hostile_arena --gtest_brief=1

@@ -20,6 +20,7 @@
 #include "cli/commands/learning_commands.h"
 #include "cli/commands/node_commands.h"
 #include "cli/commands/node_service_command.h"
+#include "cli/commands/rescue_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/commands/schema_command.h"
 #include "cli/configuration/setting_flags.h"
@@ -126,6 +127,22 @@ int command_drain(const Arguments& arguments) {
   parse(app, arguments);
   if (timeout_seconds >= 0) options.timeout_seconds = timeout_seconds;
   return drain_node(options);
+}
+
+int command_rescue(const Arguments& arguments) {
+  CLI::App app("Puts what a rescue could not store in its place, and removes it from DIRECTORY.",
+               "cairn rescue");
+  RescueOptions options;
+  app.add_option("directory", options.directory, "The directory that the rescue has named")
+      ->type_name("DIRECTORY")
+      ->required();
+  app.add_flag("--dry-run", options.dry_run, "Say what would be done");
+  app.footer(
+      "A file that was changed or replaced since is left alone. May be run again.\n\n"
+      "Exit status: 74 when something is left in DIRECTORY.\n\n"
+      "Example:\n  cairn rescue ~/.local/state/cairn/rescue/run-4711-20260101-120000");
+  parse(app, arguments);
+  return finish_rescue(options);
 }
 
 int command_explain(const Arguments& arguments) {
@@ -334,6 +351,8 @@ int command_node_service(const Arguments& arguments) {
   add_text(app, "--config", options.config_file, "The resolved configuration", "FILE");
   app.add_option("--ready-fd", options.ready_descriptor, "The descriptor for \"ready\"")
       ->type_name("FD");
+  app.add_option("--succeed", options.kept_memory, "The descriptor of what a dead service has left")
+      ->type_name("FD");
   parse(app, arguments);
   return run_node_service(options);
 }
@@ -344,6 +363,7 @@ constexpr Command kCommands[] = {
     {"down", "store everything and end a node", command_down},
     {"status", "show tiers, rates, clients, unstored files and errors", command_status},
     {"drain", "store everything now and wait", command_drain},
+    {"rescue", "put in its place what a rescue has saved", command_rescue},
     {"explain", "show where the bytes of a file are, and why", command_explain},
     {"declare", "tell the node in which order programs will read", command_declare},
     {"heatmap", "show which parts of a file programs read most", command_heatmap},

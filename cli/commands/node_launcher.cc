@@ -43,15 +43,16 @@ constexpr unsigned kPrivateNameSuffixMax = 100;
 // In the service, the ready pipe has this number and everything above it is closed.
 constexpr int kReadyDescriptor = 3;
 
-constexpr std::array<const char*, 9> kNodeFiles = {"client.sock",
-                                                   "client.sock.memory",
-                                                   "client.sock.memory.new",
-                                                   "control.sock",
-                                                   "node.pid",
-                                                   "node.log",
-                                                   "config.yaml",
-                                                   "ready",
-                                                   "stored"};
+constexpr std::array<const char*, 10> kNodeFiles = {"client.sock",
+                                                    "client.sock.memory",
+                                                    "client.sock.memory.new",
+                                                    "control.sock",
+                                                    "node.pid",
+                                                    "node.log",
+                                                    "config.yaml",
+                                                    "ready",
+                                                    "stored",
+                                                    "rescued"};
 
 // Removes the files of a node directory, its scratch data, and the directory; nothing else in it.
 void remove_node_directory(const NodePaths& paths) {
@@ -119,7 +120,8 @@ std::vector<std::string> service_environment(const NodePaths& paths) {
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
-    const bool is_for_tests = text.rfind(kTestCapacitiesVariable, 0) == 0;
+    const bool is_for_tests =
+        text.rfind(kTestCapacitiesVariable, 0) == 0 || text.rfind("CAIRN_CRASH_PAGE=", 0) == 0;
     const bool is_ours = text.rfind("LD_PRELOAD=", 0) == 0 || text.rfind("CAIRN_", 0) == 0;
     if (!is_ours || is_for_tests) kept.emplace_back(text);
   }

@@ -33,6 +33,7 @@ int run_node_service(const NodeServiceOptions& options) {
   if (const char* capacities = std::getenv(kTestCapacitiesVariable)) {
     say(fmt::format("{} is set, as tests do: {}", kTestCapacitiesVariable, capacities));
   }
+  if (options.kept_memory >= 0) return node::run_succeeding_service(config, options.kept_memory);
   return node::run_kept_service(config);
 }
 

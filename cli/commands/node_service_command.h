@@ -14,6 +14,7 @@ struct NodeServiceOptions {
   std::string name;
   std::string config_file;
   int ready_descriptor = -1;
+  int kept_memory = -1;  // the descriptor of what dead services have left; -1: there was none
 };
 
 // Returns: the exit status of the service. A configuration that does not resolve is reported to the

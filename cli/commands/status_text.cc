@@ -33,6 +33,11 @@ std::string head(const Json& status) {
       "node {}: Cairn {}, service process {}, up {}\n", printable(text_field(status, "node")),
       printable(text_field(status, "version")), unsigned_field(status, "service_pid"),
       format_duration(number_field(status, "uptime_seconds")));
+  if (status.contains("keeper_pid") && unsigned_field(status, "keeper_pid") == 0)
+    text += "NOTHING KEEPS IT: its keeper was killed, and no process can be had for another one\n";
+  if (const uint64_t keepers = unsigned_field(status, "keepers_replaced"); keepers != 0)
+    text += fmt::format("its keeper was replaced {}\n",
+                        keepers == 1 ? std::string("once") : fmt::format("{} times", keepers));
   const uint64_t restarts = unsigned_field(status, "restarts");
   if (restarts == 0) return text;
   return text + fmt::format("its service was started anew {} (the one before: {})\n",

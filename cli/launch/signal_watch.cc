@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/wait_word.h"
 #include "cli/terminal/failure.h"
 
 namespace cairn::cli {
@@ -55,7 +56,12 @@ ReceivedSignal SignalWatch::wait() {
   siginfo_t info{};
   while (true) {
     const int number = ::sigwaitinfo(&watched_, &info);
-    if (number > 0) return {.number = number, .from_terminal = info.si_code == SI_KERNEL};
+    if (number <= 0) continue;
+    const bool tells_of_wait =
+        number == SIGWINCH && info.si_code == SI_QUEUE && info.si_value.sival_int == kWaitWord;
+    return {.number = number,
+            .from_terminal = info.si_code == SI_KERNEL,
+            .tells_of_wait = tells_of_wait};
   }
 }
 

@@ -17,6 +17,8 @@ struct ReceivedSignal {
   int number = 0;
   // Sent by the terminal to the whole foreground group: the program has it already.
   bool from_terminal = false;
+  // A program of the run waits for the service (base/wait_word.h).
+  bool tells_of_wait = false;
 };
 
 class SignalWatch {

@@ -127,6 +127,11 @@ int ProgramRun::wait_for_program(pid_t process) {
     const pid_t ended = ::waitpid(process, &status, WNOHANG);
     if (ended == process) return status;
     const ReceivedSignal signal = signals_.wait();
+    if (signal.tells_of_wait && !has_told_of_wait_) {
+      has_told_of_wait_ = true;
+      say(fmt::format("a program waits for the service of node {}, which may be starting again",
+                      options_.node.name));
+    }
     if (signal.number == SIGCHLD || signal.number == SIGWINCH) continue;
     if (signal.number == SIGINT || signal.number == SIGTERM) ++interrupts_;
     if (!signal.from_terminal) ::kill(process, signal.number);
@@ -208,7 +213,18 @@ int ProgramRun::finish_interrupted() {
   return kExitNotStored;
 }
 
+// The node has ended by itself, in the middle of the run.
+int ProgramRun::finish_rescued(const RescueNews& news) {
+  if (options_.report || !news.stored) say_lines(rescue_lines(options_.node.name, news));
+  outcome_.end = {{"stored", news.stored}, {"unstored", Json::array()}};
+  if (news.stored) end_node();
+  const int exit_status = news.stored ? outcome_.exit_status : kExitNotStored;
+  write_report(exit_status);
+  return exit_status;
+}
+
 int ProgramRun::finish_unconfirmed(const Failure& failure) {
+  if (const auto news = read_rescue_news(options_.node)) return finish_rescued(*news);
   say_failure(failure.what(), failure.remedy());
   say(fmt::format(
       "NOT CONFIRMED: node {} did not say that everything is stored; what it wrote last is "

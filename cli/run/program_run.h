@@ -14,6 +14,7 @@
 #include "cli/launch/signal_watch.h"
 #include "cli/node/control_client.h"
 #include "cli/node/drain_view.h"
+#include "cli/run/rescue_news.h"
 #include "cli/run/run_report.h"
 #include "cli/terminal/failure.h"
 
@@ -61,6 +62,7 @@ class ProgramRun {
   int finish_stored_or_not(bool stored);
   int finish_interrupted();
   int finish_unconfirmed(const Failure& failure);
+  int finish_rescued(const RescueNews& news);
   void find_reason_not_loaded();
   void end_node() const;
   void write_report(int exit_status) const;
@@ -75,6 +77,7 @@ class ProgramRun {
   RunOutcome outcome_;
   DrainView view_;
   int interrupts_ = 0;
+  bool has_told_of_wait_ = false;
 };
 
 }  // namespace cairn::cli

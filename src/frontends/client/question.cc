@@ -2,11 +2,15 @@
 #include "frontends/client/question.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstring>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "base/system_call.h"
+#include "base/wait_word.h"
 #include "frontends/client/begun_calls.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/message_socket.h"
@@ -14,7 +18,9 @@
 namespace cairn {
 namespace {
 
-constexpr unsigned kSleepsPerLook = 1000 / RequestRing::kSleepMs;
+constexpr int kLookMs = 1000;
+constexpr unsigned kSleepsPerLook = kLookMs / RequestRing::kSleepMs;
+static_assert(kWaitToldMs % kLookMs == 0, "one of the looks is the one that tells");
 constexpr int kConnectMs = 1000;
 
 // Asked when the program has closed the connection behind our back.
@@ -66,6 +72,18 @@ bool ask_with(const char* socket_path, const Message& message, int* error) {
 
 }  // namespace
 
+void tell_of_wait(std::uint32_t run) {
+  const auto pid = static_cast<pid_t>(run);
+  if (pid <= 1) return;
+  siginfo_t word{};
+  word.si_signo = SIGWINCH;
+  word.si_code = SI_QUEUE;
+  word.si_pid = sys::getpid();
+  word.si_uid = sys::geteuid();
+  word.si_value.sival_int = kWaitWord;
+  sys::call(SYS_rt_sigqueueinfo, pid, SIGWINCH, sys::word(&word));
+}
+
 bool ask_in_ring(const AttachedProcess& process, const protocol::Question& question, int* error) {
   CAIRN_DCHECK(static_cast<bool>(process.self));
   const RequestRing& ring = process.memory.requests();
@@ -74,11 +92,17 @@ bool ask_in_ring(const AttachedProcess& process, const protocol::Question& quest
   begun_questions.end_left(frame, [&](const RequestRing::Place& left) { ring.withdraw(left); });
   const std::optional<RequestRing::Place> place = ring.ask(process.self, words_of(question));
   if (!place) return false;
+  CAIRN_CRASH_POINT("client.asked");
   const BegunQuestion begun(frame, *place);
-  for (;;) {
+  for (int waits_ms = kLookMs;; waits_ms += kLookMs) {
     std::int32_t result = 0;
     const RequestRing::Waited waited = ring.await(*place, owners, kSleepsPerLook, &result);
+    // Nobody has even taken it.
+    const bool is_untaken = waited == RequestRing::Waited::kStill &&
+                            ring.word(place->slot).stage() == RequestStage::kAsked;
+    if (is_untaken && waits_ms == kWaitToldMs) tell_of_wait(process.run);
     if (waited == RequestRing::Waited::kAnswered) *error = result;
+    CAIRN_CRASH_POINT("client.answered");
     if (waited != RequestRing::Waited::kStill) return waited == RequestRing::Waited::kAnswered;
     process.memory.look_after_service();
     // Where this process knows the number of the service's, that has said more than a path can.

@@ -16,7 +16,12 @@ struct AttachedProcess {
   Owner self;
   ServiceConnection connection;
   const char* socket_path;
+  std::uint32_t run;
 };
+
+// Tells the `cairn run` of this process, whose number the run has, that the process waits for a
+// service that is not there.
+void tell_of_wait(std::uint32_t run);
 
 // False when no answer came: the ring is full or closed, or the service is dead, or the process has
 // forked meanwhile. Else `*error` is 0 or -errno.

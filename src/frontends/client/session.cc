@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -10,9 +11,11 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
+#include "base/wait_word.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/descriptor_identity.h"
 #include "frontends/client/handshake.h"
@@ -44,6 +47,12 @@ constexpr long kHungUpPauseNs = 2'000'000;
 
 bool is_hung_up(int error) {
   return error == -ECONNRESET || error == -EPIPE || error == -ECONNREFUSED;
+}
+
+bool is_readable_within(int socket, int milliseconds) {
+  pollfd entry{socket, POLLIN, 0};
+  const timespec most = to_timespec(std::int64_t{milliseconds} * 1'000'000);
+  return sys::call(SYS_ppoll, sys::word(&entry), 1, sys::word(&most), 0, 0) != 0;
 }
 
 // Never 0.
@@ -109,7 +118,9 @@ Standing Session::standing_after(int error, protocol::UnservedReason why) {
 // The process's standing after an attempt to reach the node has failed.
 Standing Session::standing_after_contact(int error) const {
   // Memory from before a fork knows better than a path, which another root may hide.
-  const bool is_ended = has_memory_ && memory_.service_board().detached.load() != 0;
+  // Another word than this says that something may be left in the memory alone.
+  constexpr std::uint32_t kEndedInOrder = 1;
+  const bool is_ended = has_memory_ && memory_.service_board().detached.load() == kEndedInOrder;
   switch (error) {
     case -ENOENT:
     case -ENOTDIR:
@@ -136,6 +147,7 @@ int Session::connect_and_attach(protocol::UnservedReason* why) {
   if (socket_ >= 0)
     sys::close(std::exchange(socket_, -1));  // the parent's: it must not be kept alive here
   const int socket = connect_seqpacket(socket_path_, descriptor_floor(), kAnswerMs);
+  CAIRN_CRASH_POINT("client.connected");
   if (socket < 0) return socket;
   const int error = greet(socket, why);
   if (error < 0) {
@@ -143,6 +155,7 @@ int Session::connect_and_attach(protocol::UnservedReason* why) {
     last_owner_ = parent;
     return error;
   }
+  CAIRN_CRASH_POINT("client.taken");
   socket_ = socket;
   socket_inode_ = inode_of(socket);
   inherited_owner_ = parent;
@@ -167,6 +180,7 @@ int Session::greet(int socket, protocol::UnservedReason* why) {
   const SlotClaim claim = claim_slot(socket, &found);
   const pid_t self = sys::getpid();
   if (const int error = say_hello(socket, run_, claim); error < 0) return error;
+  CAIRN_CRASH_POINT("client.greeted");
   greeted_as_ =
       claim ? take_slot(has_memory_ ? memory_ : found->memory, claim, {self, run_}) : Owner();
   // A signal handler has forked meanwhile: the slot is the parent's, and the child greets anew.
@@ -177,6 +191,7 @@ int Session::greet(int socket, protocol::UnservedReason* why) {
   }
   found.reset();
   Greeting greeting;
+  if (!is_readable_within(socket, kWaitToldMs)) tell_of_wait(run_);
   if (const int error = await_welcome(socket, &greeting); error < 0) {
     *why = greeting.refusal;
     return error;
@@ -289,7 +304,9 @@ bool Session::hand_over(ObjectIndex object, const Backing& backing) {
   const bool may_close = lock_probe_ == nullptr || !lock_probe_(object);
   const int own = may_close ? open_again(fd) : -1;
   message.is_lent = own >= 0 ? 0 : 1;
+  CAIRN_CRASH_POINT("client.handing-over");
   const int sent = send_message(socket_, &message, sizeof message, own >= 0 ? own : fd);
+  CAIRN_CRASH_POINT("client.handed-over");
   if (own >= 0) {
     sys::close(own);
   } else {
@@ -324,7 +341,8 @@ void Session::discarded(ObjectIndex object) {
 bool Session::ask(const protocol::Question& question, int* error) const {
   if (is_attached()) {
     if (!is_vfork_child() &&
-        ask_in_ring({memory_, self(), {socket_, socket_inode_}, socket_path_}, question, error))
+        ask_in_ring({memory_, self(), {socket_, socket_inode_}, socket_path_, run_}, question,
+                    error))
       return true;
     // Another node of the same name may listen by now, for which our numbers mean other files.
     memory_.look_after_service();

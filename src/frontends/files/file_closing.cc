@@ -18,6 +18,7 @@
 #include "frontends/descriptors/private_descriptors.h"
 #include "frontends/descriptors/reading_descriptor.h"
 #include "frontends/files/mappings.h"
+#include "frontends/files/orphaned_node.h"
 #include "frontends/files/transit_holds.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -99,6 +100,7 @@ int release_record(OpenFile& file) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor != nullptr) {
+    if (file.may_write) look_after_node();
     store_if_loadable(*actor, file);
     TransitHolds::settle();  // first: ours is then the last hold
     DescriptionTable& descriptions = session.memory().descriptions();

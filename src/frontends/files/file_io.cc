@@ -18,6 +18,7 @@
 #include "frontends/files/direct_io.h"
 #include "frontends/files/file_shape.h"
 #include "frontends/files/kernel_offset.h"
+#include "frontends/files/orphaned_node.h"
 #include "frontends/libc/cancellation.h"
 #include "memory/backing/size_limit.h"
 #include "memory/buffer/object_lifecycle.h"
@@ -279,6 +280,7 @@ ssize_t file_pwrite(OpenFile& file, const void* buffer, std::size_t length, off_
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   if (length == 0) return 0;
+  look_after_node_at_write();
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
   std::uint64_t where = static_cast<std::uint64_t>(offset);
@@ -319,6 +321,7 @@ ssize_t file_write(OpenFile& file, const void* buffer, std::size_t length) {
   Actor* actor = Session::instance().actor_if_any();
   if (__builtin_expect(actor == nullptr, 0)) return -EIO;
   if (length == 0) return 0;
+  look_after_node_at_write();
   length = std::min(length, kTransferMax);
   const std::uint32_t flags = file.flags();
   const bool appends = (flags & O_APPEND) != 0;
@@ -354,6 +357,7 @@ ssize_t file_readv(OpenFile& file, const iovec* parts, int count, off_t offset, 
   if (const int error = objection_to_flags(file, flags & ~RWF_NOWAIT); error < 0) return error;
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return -EIO;
+  look_after_node_at_write();
   const Vector vector{std::span(parts, static_cast<std::size_t>(count)),
                       static_cast<std::size_t>(total)};
   if (offset >= 0) {
@@ -443,6 +447,7 @@ int file_sync(OpenFile& file, bool durable) {
   Session& session = Session::instance();
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return -EIO;
+  look_after_node();
   return sync_object(access_of(*actor, file), durable, &file.description->error_seen);
 }
 

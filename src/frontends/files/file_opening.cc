@@ -23,6 +23,7 @@
 #include "frontends/files/file_shape.h"
 #include "frontends/files/guard_change.h"
 #include "frontends/files/kernel_files.h"
+#include "frontends/files/orphaned_node.h"
 #include "frontends/libc/real_calls.h"
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/paths/file_handling.h"
@@ -177,6 +178,7 @@ OpenFile* buffer_descriptor(Opened& opened, const StoreStatus& status, ObjectInd
   file->backing = new (file->backing_storage) PosixBacking(private_fd, access_mode);
   file->may_read = access_mode != O_WRONLY;
   file->may_write = access_mode != O_RDONLY;
+  look_after_node();
   file->object = open_object(*actor, *file->backing, status, file->may_write, &Session::instance());
   bool is_ours = file->object != ObjectIndex::kNone;
   if (is_ours && !describe(*actor, *file, flags)) {

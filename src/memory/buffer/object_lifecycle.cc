@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/system_call.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/size_limit.h"
@@ -179,6 +180,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
   // Only what was seen: another process may be setting it right now.
   if (was_unlinked && !nameless) object.clear(kObjectUnlinked);
   const bool unlinked = nameless && is_out_of_reach(*actor.memory);
+  CAIRN_CRASH_POINT("object.closing");
   const bool is_last_writer =
       may_write && object.writers.fetch_sub(1, std::memory_order_seq_cst) == 1;
   // A program that has replaced the content of a file by other content means the file to have one of
@@ -210,11 +212,13 @@ int close_object(const ObjectAccess& access, bool may_write) {
       (object.handling().trigger == FlushTrigger::kPerFile || object.has(kObjectRemote))) {
     actor.memory->flusher_board().bell.ring();
   }
+  CAIRN_CRASH_POINT("object.settled-at-close");
   if (object.opens.fetch_sub(1, std::memory_order_seq_cst) != 1) return result;
   forget_abandoned_through(actor, access.index);
   if (unlinked) {
     // With a descriptor at the service the record stays, and so its index is still this file's when
     // the message arrives.
+    CAIRN_CRASH_POINT("object.discarding");
     const bool is_held = object.is_held_by_service();
     discard_object(actor, access.index);
     if (is_held) access.service.discarded(access.index);
@@ -234,6 +238,7 @@ void abandon_object(Actor& actor, ObjectIndex index, bool may_write) {
 
 void unlink_object(Actor& actor, ObjectIndex index) {
   actor.object(index).set(kObjectUnlinked);
+  CAIRN_CRASH_POINT("object.unlinked");
   (void)discard_abandoned(actor, index);
 }
 

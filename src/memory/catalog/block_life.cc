@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/catalog/block_life.h"
 
+#include "base/crash_point.h"
+
 namespace cairn {
 
 // The owner died holding the lock. If that was between taking the block out of the directory (or
@@ -28,8 +30,10 @@ void BlockLock::turn_clean(BlockStep step, std::uint16_t pages) {
   CAIRN_DCHECK(block_->dirty_pages() == 0);
   const BlockState from = block_->state();
   CAIRN_DCHECK(counts_as_dirty(from));
+  CAIRN_CRASH_POINT("block.turning-clean");
   block_->set_state(BlockState::kClean);
   pass(step, from, BlockState::kClean, pages);
+  CAIRN_CRASH_POINT("block.clean");
   check();
 }
 
@@ -38,10 +42,13 @@ void BlockLock::empty(Counts counts) {
   const std::uint16_t pages = block_->valid_pages();
   block_->dirty_pages_.store(0, std::memory_order_relaxed);
   block_->valid_pages_.store(0, std::memory_order_relaxed);
+  CAIRN_CRASH_POINT("block.without-pages");
   // A flusher that died left its state behind; the caller has made sure that none is alive.
   if (from == BlockState::kFlushing) block_->set_state(BlockState::kDirty);
   if (from != BlockState::kFree) block_->set_state(BlockState::kFree);
+  CAIRN_CRASH_POINT("block.free");
   if (counts == Counts::kEnd) pass(BlockStep::kVacated, from, BlockState::kFree, pages);
+  CAIRN_CRASH_POINT("block.vacated");
   block_->clear_identity();
   set_changed();
   check();
@@ -59,6 +66,7 @@ void FreshBlock::describe(ObjectIndex object, BlockNumber number, PlacementReaso
   CAIRN_DCHECK(block_->pins() == 0 && block_->valid_pages() == 0);
   const std::uint32_t now = monotonic_coarse_ms();
   block_->set_identity(object, number);
+  CAIRN_CRASH_POINT("block.named");
   // The dead, and stray stores, may have left a name, pins or pages here.
   block_->claim_.store(0, std::memory_order_release);
   block_->set_pages(0, 0);
@@ -85,13 +93,16 @@ BucketIndex FreshBlock::publish(ObjectIndex object, BlockNumber number, Placemen
   describe(object, number, reason);
   Object& record = catalog_->objects().at(object);
   record.count_block(number);
+  CAIRN_CRASH_POINT("block.counted");
   const BucketIndex place = catalog_->directory().publish(bucket_, owner(), catalog_->owners());
+  CAIRN_CRASH_POINT("block.in-directory");
   if (place != bucket_) {
     record.blocks.fetch_sub(1, std::memory_order_acq_rel);
     empty(Counts::kGoOn);
     return place;
   }
   pass(BlockStep::kPublished, BlockState::kFree, BlockState::kFilling, 0);
+  CAIRN_CRASH_POINT("block.published");
   set_changed();
   *block = LockedBlock(static_cast<BlockLock&&>(*this));
   return place;
@@ -111,9 +122,11 @@ void LockedBlock::fill(std::uint16_t pages) {
   CAIRN_DCHECK((block_->dirty_pages() & pages & ~block_->valid_pages()) == 0);
   block_->valid_pages_.store(static_cast<std::uint16_t>(block_->valid_pages() | pages),
                              std::memory_order_release);
+  CAIRN_CRASH_POINT("block.valid");
   const BlockState to = from == BlockState::kFilling ? BlockState::kClean : from;
   if (to != from) block_->set_state(to);
   pass(BlockStep::kFilled, from, to, pages);
+  CAIRN_CRASH_POINT("block.filled");
   set_changed();
   check();
 }
@@ -125,6 +138,7 @@ void LockedBlock::turn_dirty() {
   const BlockState from = block_->state();
   const BlockState to = counts_as_dirty(from) ? from : BlockState::kDirty;
   pass(BlockStep::kRedirtied, from, to, valid);
+  CAIRN_CRASH_POINT("block.redirtied");
   if (to != from) block_->set_state(to);
   block_->dirty_pages_.store(valid, std::memory_order_release);
   set_changed();
@@ -168,9 +182,11 @@ ClaimedBlock LockedBlock::begin_flush(std::uint16_t pages) && {
   CAIRN_DCHECK(!is_claimed());
   CAIRN_DCHECK(pages != 0 && (pages & ~block_->dirty_pages()) == 0);
   const BlockState from = block_->state();
+  CAIRN_CRASH_POINT("block.claiming");
   block_->set_claimant(owner());
   block_->set_state(BlockState::kFlushing);
   pass(BlockStep::kFlushBegan, from, BlockState::kFlushing, pages);
+  CAIRN_CRASH_POINT("block.flushing");
   ClaimedBlock claim(worker(), bucket_, sequence_after_unlock(), pages);
   unlock();
   return claim;
@@ -182,6 +198,7 @@ ClaimedBlock LockedBlock::begin_move() && {
   CAIRN_DCHECK(block_->has_bytes());
   block_->set_claimant(owner());
   ClaimedBlock claim(worker(), bucket_, sequence_after_unlock(), 0);
+  CAIRN_CRASH_POINT("block.moving");
   unlock();
   return claim;
 }
@@ -215,6 +232,7 @@ void LockedBlock::unlock_and_wait() && {
 
 void WritableBlock::give_up() {
   BlockDescriptor& descriptor = *lock_->block_;
+  CAIRN_CRASH_POINT("block.write-lost");
   lock_->set_changed();
   if (descriptor.dirty_pages() == 0) lock_->turn_clean(BlockStep::kWriteLost, pages_);
   lock_ = nullptr;
@@ -228,8 +246,10 @@ void UnclaimedBlock::cut(std::uint16_t kept) {
   // Valid bits first: a process that takes the lock over after a death clears the dirty ones.
   block_->valid_pages_.store(static_cast<std::uint16_t>(block_->valid_pages() & kept),
                              std::memory_order_release);
+  CAIRN_CRASH_POINT("block.cut-valid");
   block_->dirty_pages_.store(dirty, std::memory_order_release);
   set_changed();
+  CAIRN_CRASH_POINT("block.cut");
   const BlockState state = block_->state();
   if (dirty == 0 && counts_as_dirty(state)) {
     turn_clean(BlockStep::kCut, gone);
@@ -244,6 +264,7 @@ UnclaimedBlock ClaimedBlock::end_move() && {
   BlockDescriptor& descriptor = *block.block_;
   CAIRN_DCHECK(descriptor.claimant() == self_);
   const bool is_unchanged = descriptor.sequence() == sequence_;
+  CAIRN_CRASH_POINT("block.move-ending");
   descriptor.set_claimant(Owner());
   catalog_ = nullptr;
   UnclaimedBlock unclaimed;

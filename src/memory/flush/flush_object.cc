@@ -10,6 +10,7 @@
 
 #include "base/atomic_max.h"
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "base/io_parts.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
@@ -164,6 +165,7 @@ class Pass {
       return ClaimOutcome::kClean;
     }
     claim->block = static_cast<LockedBlock&&>(block).begin_flush(pages);
+    CAIRN_CRASH_POINT("flush.claimed");
     if (const int error = locate_bytes(claim); error < 0) {
       result_.error = error;
       complete(*claim, false);
@@ -233,14 +235,17 @@ class Pass {
         page = past;
       }
     }
+    CAIRN_CRASH_POINT("flush.writing");
     if (part_count > 0) write_run(std::span(parts.data(), part_count), run_begin, run_end);
     mark_unfinished();
+    CAIRN_CRASH_POINT("flush.written");
     // Somebody may have settled the times since we began: the store bears the time of this write
     // now.
     actor_.object(request_.object).set(kObjectTimesDirty);
     note_unlogged();
     // After an error the whole batch stays dirty: what was stored twice is not lost.
     for (unsigned at = 0; at < claim_count_; ++at) complete(claims_[at], result_.error == 0);
+    CAIRN_CRASH_POINT("flush.completed");
     claim_count_ = 0;
     staged_count_ = 0;
     batch_bytes_ = 0;
@@ -269,6 +274,7 @@ class Pass {
     const Object& object = actor_.object(request_.object);
     if (result_.error == 0 && end > object.store_size.load(std::memory_order_acquire)) {
       result_.error = extend_store(actor_, request_.object, request_.backing, end);
+      CAIRN_CRASH_POINT("flush.extended");
     }
     CAIRN_DCHECK(bytes_in_parts(parts) == end - offset);
     while (!parts.empty() && result_.error == 0) {
@@ -383,6 +389,7 @@ int extend_store(Actor& actor, ObjectIndex index, Backing& backing, std::uint64_
       return error;
     status.stamp.size = end;
   }
+  CAIRN_CRASH_POINT("store.extended");
   raise_to(store_size, status.stamp.size);
   return 0;
 }
@@ -423,15 +430,18 @@ int settle_store(Actor& actor, ObjectIndex index, Backing& backing) {
   OwnedGuard guard(object.lock, actor.self, actor.owners());
   if (object.through.load() != 0) return settle_through(object, backing);
   object.mark(kMarkBeingSettled, true);
+  CAIRN_CRASH_POINT("settle.begun");
   object.clear(kObjectTimesDirty);
   // Each write of a guarded file is in the store already. To make it longer here would undo what
   // open(O_RDONLY | O_TRUNC) has just cut there, and cost it its set-id bits.
   const bool may_be_short = !object.has(kObjectGuarded);
   int result = may_be_short ? extend_store(actor, index, backing, object.size.load()) : 0;
   std::int64_t mtime = object.mtime_ns.load(std::memory_order_acquire);
+  CAIRN_CRASH_POINT("settle.sized");
   // Looked at after the time: what was written before that time is stored if nothing is dirty now.
   const bool is_whole = object.dirty_blocks.load(std::memory_order_seq_cst) == 0;
   if (const int error = settle_time(object, backing, &mtime, is_whole); result == 0) result = error;
+  CAIRN_CRASH_POINT("settle.stamped");
   StoreStatus status;
   if (const int error = backing.status(&status); error == 0) {
     object.store_mtime_ns.store(status.stamp.mtime_ns);
@@ -445,6 +455,7 @@ int settle_store(Actor& actor, ObjectIndex index, Backing& backing) {
   // A write may have stamped the object between our two looks without seeing that the flag is down.
   if (result < 0 || !is_whole || object.mtime_ns.load() != mtime) object.set(kObjectTimesDirty);
   object.mark(kMarkBeingSettled, false);
+  CAIRN_CRASH_POINT("settle.done");
   return result;
 }
 

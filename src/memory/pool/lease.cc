@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 
 namespace cairn {
 
@@ -33,6 +34,7 @@ FreshBlock Lease::take(BucketPool& pool, const Request& request, const BlockWork
       }
       SlabIndex slab{};
       if (!pool.lease(size_class, self, &cursor_, &slab, account_)) return {};
+      CAIRN_CRASH_POINT("lease.carved");
       carved_[index] = slab.value;
       has_carved_[index] = true;
       *fresh = Fresh{slab.value, 1};
@@ -46,6 +48,7 @@ FreshBlock Lease::take(BucketPool& pool, const Request& request, const BlockWork
     whole_limit_ = portion;
     whole_count_ = pool.lease_whole(self, std::span(whole_, portion), account_, last_);
     CAIRN_DCHECK(whole_count_ <= whole_limit_ && whole_limit_ <= kSlabsMax);
+    CAIRN_CRASH_POINT("lease.whole");
     if (whole_count_ == 0) return {};
     last_ = whole_[whole_count_ - 1];
     std::reverse(whole_, whole_ + whole_count_);  // taken from the back: lowest address first
@@ -60,14 +63,17 @@ void Lease::release(BucketPool& pool, FreshBlock block, Owner self) {
   SlabIndex slab{};
   if (owner_ == self && whole_count_ < whole_limit_ && pool.keep(block, self, &slab, account_)) {
     CAIRN_DCHECK(!block && whole_count_ < kSlabsMax);
+    CAIRN_CRASH_POINT("lease.kept");
     whole_[whole_count_++] = slab.value;
   } else {
     pool.release(static_cast<FreshBlock&&>(block));
+    CAIRN_CRASH_POINT("lease.released");
   }
 }
 
 void Lease::drop(BucketPool& pool) {
   CAIRN_DCHECK(whole_count_ == 0 || static_cast<bool>(owner_));
+  CAIRN_CRASH_POINT("lease.dropping");
   whole_limit_ = 0;
   while (whole_count_ > 0) pool.give_back(SlabIndex{whole_[--whole_count_]}, owner_);
   for (unsigned index = 0; index < kSizeClasses - 1; ++index) {

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "service/attachment/memory_notice_file.h"
 #include "service/process/local_socket.h"
 
@@ -245,6 +246,7 @@ void AttachServer::accepted(UniqueFd socket) {
   connection.is_resting = !add_to_epoll(epoll_.get(), socket.get(), token(Kind::kConnection, id));
   if (connection.is_resting) resting_.push_back(id);
   connection.socket = labelled(std::move(socket), {});
+  CAIRN_CRASH_POINT("attach.accepted");
   connection.pid = peer.pid;
   connection.accepted_ns = monotonic_ns();
   connections_.emplace(id, std::move(connection));
@@ -324,6 +326,7 @@ bool AttachServer::take(std::uint64_t id, Connection& connection, bool is_peeked
   const bool goes_on =
       handle(id, connection,
              decode(std::move(datagram), memory_.objects(), memory_.descriptions().capacity()));
+  CAIRN_CRASH_POINT("attach.greeting-answered");
   // A question is its Asker's from here on.
   if (is_hello || (stays && connections_.contains(id))) drop_datagram(socket->get());
   return goes_on;

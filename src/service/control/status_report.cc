@@ -170,7 +170,9 @@ std::uint32_t restarts_of(const KeptLife* life) {
 // How the service before this one ended; empty for the first.
 std::string last_end_of(const KeptLife* life) {
   if (restarts_of(life) == 0) return {};
-  return "killed by signal " + std::to_string(life->last_signal.load());
+  const int signal = life->last_signal.load();
+  if (signal == 0) return "killed with its keeper";
+  return "killed by signal " + std::to_string(signal);
 }
 
 // The reservations of rules, and the bytes of their files there.
@@ -304,6 +306,8 @@ Json StatusReport::status() {
           {"node", from_.config.name},
           {"service_pid", ::getpid()},
           {"restarts", restarts_of(from_.life)},
+          {"keeper_pid", from_.memory.service_board().keeper.load()},
+          {"keepers_replaced", from_.life == nullptr ? 0 : from_.life->new_keepers.load()},
           {"last_end", last_end_of(from_.life)},
           {"uptime_seconds", static_cast<double>(now.at_ns - from_.started_ns) / 1e9},
           {"directory", from_.config.node_directory},

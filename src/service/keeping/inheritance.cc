@@ -87,6 +87,10 @@ Inheritance::~Inheritance() {
 }
 
 void Inheritance::sort(UniqueFd fd) {
+  if (fd.get() == labels_.memory_fd()) {
+    (void)fd.release();
+    return;
+  }
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return;
   const KeptLabel label = labels_.of(fd.get());

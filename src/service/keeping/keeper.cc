@@ -12,10 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <deque>
+#include <cstdlib>
+#include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 
 namespace cairn::node {
 namespace {
@@ -44,8 +46,9 @@ pid_t fork_patiently(bool is_successor) {
 
 // Into the node's log, which is standard error.
 void say(const char* text, int signal) {
+  const char* name = signal != 0 ? ::strsignal(signal) : "with its keeper, nobody knows which";
   (void)::fprintf(stderr, "cairn: the node's service was killed by signal %d (%s): %s\n", signal,
-                  ::strsignal(signal), text);
+                  name, text);
 }
 
 // The signals that are the keeper's to wait for. They stay blocked in the child until it takes them
@@ -89,19 +92,83 @@ int wait_for_end(pid_t service, const KeeperSignals& signals) {
   }
 }
 
-class Deaths {
+// Notes one more death. Returns whether there is use in another try. The times are in kept memory,
+// because keepers die, too.
+bool note_death(KeptLife& life, int signal, const KeeperLimits& limits) {
+  const std::int64_t now = monotonic_ns();
+  life.last_signal.store(signal);
+  life.last_end_ns.store(now);
+  life.death_ns[life.restarts.load() % KeptLife::kDeathsMax].store(now);
+  unsigned deaths = 0;
+  for (const std::atomic<std::int64_t>& death : life.death_ns)
+    deaths += death.load() != 0 && death.load() >= now - limits.within_ns ? 1 : 0;
+  return deaths < limits.deaths_max;
+}
+
+class Keeper {
  public:
-  explicit Deaths(const KeeperLimits& limits) : limits_(limits) {}
-  // Notes one more. Returns whether there is use in another try.
-  bool note(std::int64_t now_ns) {
-    times_.push_back(now_ns);
-    while (times_.front() < now_ns - limits_.within_ns) times_.pop_front();
-    return times_.size() < limits_.deaths_max;
+  Keeper(const KeeperLimits& limits, Succession& succession, const KeptWork& work)
+      : limits_(limits), succession_(succession), work_(work) {
+    succession_.keeper = ::getpid();
+    ::prctl(PR_SET_NAME, "cairn-keeper");
+  }
+
+  int keep() {
+    for (;;) {
+      const int status = run(work_.serve);
+      if (status < 0 || is_child_) return std::abs(status);
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      if (const int done = succession_.life->done.load(); done != 0) return done - 1;
+      if (!goes_on_after(WTERMSIG(status))) return rescue(WTERMSIG(status));
+    }
+  }
+
+  // A service has died. Returns whether another one is to follow.
+  bool goes_on_after(int signal) {
+    KeptLife& life = *succession_.life;
+    const bool goes_on = note_death(life, signal, limits_);
+    CAIRN_CRASH_POINT("keeper.death-noted");
+    life.restarts.fetch_add(1);
+    CAIRN_CRASH_POINT("keeper.succeeding");
+    say(goes_on ? "another one goes on with what it had" : "too often to try again", signal);
+    return goes_on;
+  }
+
+  // What the last service left, by those who need less than a service does.
+  int rescue(int signal) {
+    KeptLife& life = *succession_.life;
+    for (unsigned tries = 0; work_.rescue && tries < limits_.rescues_max; ++tries) {
+      life.rescues.fetch_add(1);
+      const int status = run(work_.rescue);
+      if (status < 0 || is_child_) return std::abs(status);
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      signal = WTERMSIG(status);
+      (void)::fprintf(stderr, "cairn: a rescue was killed by signal %d (%s)\n", signal,
+                      ::strsignal(signal));
+    }
+    return kOfSignals + signal;
   }
 
  private:
-  const KeeperLimits limits_;
-  std::deque<std::int64_t> times_;
+  // Returns how the child ended, as of waitpid(2), or -kFailed when there is none. In the child,
+  // what `work` returned.
+  int run(const std::function<int(Succession&)>& work) {
+    const pid_t child = fork_patiently(succession_.is_successor());
+    if (child < 0) {
+      (void)::fprintf(stderr, "cairn: no process for the node's service: %s\n", ::strerror(errno));
+      return -kFailed;
+    }
+    if (child != 0) return wait_for_end(child, signals_);
+    is_child_ = true;
+    signals_.leave_to_service();
+    return work(succession_);
+  }
+
+  const KeeperLimits& limits_;
+  Succession& succession_;
+  const KeptWork& work_;
+  const KeeperSignals signals_;
+  bool is_child_ = false;
 };
 
 }  // namespace
@@ -115,39 +182,29 @@ Result<Succession> Succession::begin() {
   return succession;
 }
 
-int keep_service(const KeeperLimits& limits, const std::function<int(Succession&)>& serve) {
+Result<Succession> Succession::of_dead(int memory_fd) {
+  auto memory = KeptMemory::open(memory_fd);
+  if (!memory) return memory.status();
+  Succession succession;
+  succession.memory = std::move(memory.value());
+  succession.life = succession.memory.take<KeptLife>(1).data();
+  return succession;
+}
+
+int keep_service(const KeeperLimits& limits, const KeptWork& work) {
   auto succession = Succession::begin();
   if (!succession) {
     (void)::fprintf(stderr, "cairn: %s\n", succession.status().message().c_str());
     return kFailed;
   }
-  succession->keeper = ::getpid();
-  ::prctl(PR_SET_NAME, "cairn-keeper");
-  const KeeperSignals signals;
-  Deaths deaths(limits);
-  for (;;) {
-    const pid_t service = fork_patiently(succession->is_successor());
-    if (service < 0) {
-      (void)::fprintf(stderr, "cairn: no process for the node's service: %s\n", ::strerror(errno));
-      return kFailed;
-    }
-    if (service == 0) {
-      signals.leave_to_service();
-      return serve(*succession);
-    }
-    const int status = wait_for_end(service, signals);
-    if (WIFEXITED(status)) return WEXITSTATUS(status);
-    KeptLife& life = *succession->life;
-    if (const int done = life.done.load(); done != 0) return done - 1;
-    life.last_signal.store(WTERMSIG(status));
-    life.last_end_ns.store(monotonic_ns());
-    if (!deaths.note(life.last_end_ns.load())) {
-      say("too often to try again", WTERMSIG(status));
-      return kOfSignals + WTERMSIG(status);
-    }
-    life.restarts.fetch_add(1);
-    say("another one goes on with what it had", WTERMSIG(status));
-  }
+  return Keeper(limits, *succession, work).keep();
+}
+
+int keep_successor(const KeeperLimits& limits, Succession succession, const KeptWork& work) {
+  CAIRN_CHECK(succession.life != nullptr);
+  Keeper keeper(limits, succession, work);
+  // Nobody has waited for the service, so nobody knows what it died of.
+  return keeper.goes_on_after(0) ? keeper.keep() : keeper.rescue(SIGKILL);
 }
 
 }  // namespace cairn::node

@@ -12,12 +12,14 @@
 //
 //   the service      the keeper
 //   ends by itself   ends with its exit status; also when it is killed after all its work
-//   is killed        starts a successor; after deaths_max deaths within within_ns it gives up
+//   is killed        starts a successor; after deaths_max deaths within within_ns a rescue, which
+//                    stores and saves what is dirty and ends the node
+//   (a rescue is killed: the next one goes around what it died of, rescues_max times)
 //
 // SIGTERM and SIGINT to the keeper are passed on to the service.
 //
-// If the keeper is killed, the service goes on, and nobody would start another one. If both are
-// killed, their descriptors are closed, and the clients go on alone
+// If the keeper is killed, the service starts another one (service/keeping/standby.h). If both are
+// killed at once, their descriptors are closed, and the clients go on alone
 // (frontends/client/dead_service.h).
 //
 // Thread safety: called once, by a process with one thread. Ownership: the child is the caller's
@@ -44,17 +46,30 @@ struct Succession {
 
   // For the first service, with or without a keeper.
   static Result<Succession> begin();
+  // For a keeper of a new image, after the death of a service and of its keeper.
+  static Result<Succession> of_dead(int memory_fd);
 };
 
 struct KeeperLimits {
   // Deaths within the time after which there is no use in another try.
   unsigned deaths_max = 3;
   std::int64_t within_ns = 60'000'000'000;
+  // Rescues that may die.
+  unsigned rescues_max = 16;
 };
 
-// Runs `serve` in a child, again and again until it ends by itself. Returns in the child what
-// `serve` returned, and in the keeper the exit status of the last child: both are the exit status
-// of their process. A death that nobody follows is 128 + its signal.
-int keep_service(const KeeperLimits& limits, const std::function<int(Succession&)>& serve);
+// What the children of a keeper do. Each returns the exit status of its process.
+struct KeptWork {
+  std::function<int(Succession&)> serve;
+  std::function<int(Succession&)> rescue;  // empty: there is none
+};
+
+// Runs `serve` in a child, again and again until it ends by itself or dies too often; then
+// `rescue`. Returns in the child what that returned, and in the keeper the exit status of the last
+// child: both are the exit status of their process. A death that nobody follows is 128 + its
+// signal.
+int keep_service(const KeeperLimits& limits, const KeptWork& work);
+// The same by a keeper of a new image, for a service that has just died.
+int keep_successor(const KeeperLimits& limits, Succession succession, const KeptWork& work);
 
 }  // namespace cairn::node

@@ -27,7 +27,7 @@ constexpr KeeperLimits kPatient{100, 60'000'000'000};
 // The exit status of a keeper of its own process, whose services do what `serve` says.
 int keep(const KeeperLimits& limits, const std::function<int(Succession&)>& serve) {
   const pid_t keeper = ::fork();
-  if (keeper == 0) ::_exit(keep_service(limits, serve));
+  if (keeper == 0) ::_exit(keep_service(limits, {serve, {}}));
   int status = 0;
   ::waitpid(keeper, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -90,17 +90,59 @@ TEST(Keeper, GivesUpAfterDeathsThatFollowEachOther) {
             128 + SIGKILL);
 }
 
+// A rescue that is killed is followed by another one, which knows of it.
+TEST(Keeper, RescuesWhatIsLeftAfterTooManyDeaths) {
+  const pid_t keeper = ::fork();
+  if (keeper == 0) {
+    const auto serve = [](Succession&) {
+      ::raise(SIGKILL);
+      return 0;
+    };
+    const auto rescue = [](Succession& succession) {
+      KeptLife& life = *succession.life;
+      if (life.restarts.load() != 3) return 1;
+      if (life.rescues.load() == 1) {
+        life.rescue_step.store(RescueStep::kStore);
+        ::raise(SIGKILL);
+      }
+      return life.rescue_step.load() == RescueStep::kStore ? 74 : 2;
+    };
+    ::_exit(keep_service(KeeperLimits(), {serve, rescue}));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(keeper, &status, 0), keeper);
+  EXPECT_EQ(WEXITSTATUS(status), 74);
+}
+
+// The memory is found again by its descriptor, as after exec(2).
+TEST(Keeper, OfANewImageKnowsTheDeathsBeforeIt) {
+  const pid_t keeper = ::fork();
+  if (keeper == 0) {
+    auto first = Succession::begin();
+    first->life->restarts.store(4);
+    auto found = Succession::of_dead(::dup(first->memory.fd()));
+    const auto serve = [](Succession& succession) {
+      return static_cast<int>(succession.life->restarts.load());
+    };
+    ::_exit(keep_successor(kPatient, std::move(found.value()), {serve, {}}));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(keeper, &status, 0), keeper);
+  EXPECT_EQ(WEXITSTATUS(status), 5);
+}
+
 TEST(Keeper, PassesTheUsersWishOn) {
   const pid_t keeper = ::fork();
   if (keeper == 0) {
-    ::_exit(keep_service(kPatient, [](Succession&) {
-      sigset_t wish;
-      ::sigemptyset(&wish);
-      ::sigaddset(&wish, SIGTERM);
-      int number = 0;
-      ::sigwait(&wish, &number);
-      return number == SIGTERM ? 9 : 1;
-    }));
+    ::_exit(keep_service(kPatient, {[](Succession&) {
+                                      sigset_t wish;
+                                      ::sigemptyset(&wish);
+                                      ::sigaddset(&wish, SIGTERM);
+                                      int number = 0;
+                                      ::sigwait(&wish, &number);
+                                      return number == SIGTERM ? 9 : 1;
+                                    },
+                                    {}}));
   }
   ::usleep(50'000);
   ::kill(keeper, SIGTERM);

@@ -49,7 +49,11 @@ class KeptDescriptors {
   // Higher numbers get no label.
   static constexpr std::size_t kNumbers = std::size_t{1} << 20;
 
-  explicit KeptDescriptors(KeptMemory& memory) : labels_(memory.take<Cell>(kNumbers)) {}
+  explicit KeptDescriptors(KeptMemory& memory)
+      : memory_fd_(memory.fd()), labels_(memory.take<Cell>(kNumbers)) {}
+
+  // The descriptor of the labels' own memory. No successor takes it or closes it.
+  int memory_fd() const { return memory_fd_; }
 
   void note(int fd, const KeptLabel& label) {
     if (!has(fd)) return;
@@ -80,6 +84,7 @@ class KeptDescriptors {
   bool has(int fd) const { return fd >= 0 && static_cast<std::size_t>(fd) < labels_.size(); }
   Cell& at(int fd) const { return labels_[static_cast<std::size_t>(fd)]; }
 
+  int memory_fd_;
   std::span<Cell> labels_;
 };
 

@@ -3,18 +3,34 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace cairn::node {
 
 KeptMemory::~KeptMemory() {
   if (base_ != nullptr) ::munmap(base_, kBytes);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 Result<KeptMemory> KeptMemory::create() {
-  void* base = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return Status::from_errno(errno, "no memory for what a service leaves");
+  const int fd = ::memfd_create("cairn-kept", MFD_CLOEXEC);
+  if (fd < 0 || ::ftruncate(fd, kBytes) != 0) {
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    return Status::from_errno(error, "no memory for what a service leaves");
+  }
+  return open(fd);
+}
+
+Result<KeptMemory> KeptMemory::open(int fd) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(kBytes))
+    return Status(StatusCode::kIncompatible, "this is not what a service has left");
   KeptMemory memory;
+  memory.fd_ = fd;
+  void* base = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED) return Status::from_errno(errno, "no memory for what a service leaves");
   memory.base_ = static_cast<std::byte*>(base);
   return memory;
 }

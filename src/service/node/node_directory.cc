@@ -20,7 +20,7 @@ namespace cairn::node {
 NodeDirectory::~NodeDirectory() {
   // Another node may have the name by now.
   if (!lock_ || !has_lock_file()) return;
-  ::unlink(client_socket().c_str());
+  if (!keeps_client_socket_) ::unlink(client_socket().c_str());
   ::unlink(control_socket().c_str());
   ::unlink((path_ + "/node.pid").c_str());
 }
@@ -85,6 +85,7 @@ Status NodeDirectory::take_lock() {
     return Status::from_errno(errno, "cannot keep the lock in " + path_);
   }
   ::unlink((path_ + "/stored").c_str());  // of a node before us
+  ::unlink((path_ + "/rescued").c_str());
   return Status::ok();
 }
 
@@ -109,6 +110,15 @@ bool NodeDirectory::is_intact() {
 void NodeDirectory::note_stored() const {
   CAIRN_CHECK(lock_.get() >= 0);  // the name is this node's
   const UniqueFd made(open_new_file((path_ + "/stored").c_str(), 0600));
+}
+
+void NodeDirectory::note_rescue(const RescueNote& note) const {
+  CAIRN_CHECK(lock_.get() >= 0);
+  const std::string text = note.path + "\n" + std::to_string(note.files) + " " +
+                           std::to_string(note.saved_bytes) + " " +
+                           std::to_string(note.lost_bytes) + "\n";
+  const UniqueFd made(open_new_file((path_ + "/rescued").c_str(), 0600));
+  if (made) (void)!::write(made.get(), text.data(), text.size());
 }
 
 // Whether node.pid is still the file that this node has locked.

@@ -6,6 +6,7 @@
 // Thread safety: one thread. Ownership: removes node.pid and the sockets on destruction.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/status.h"
@@ -45,6 +46,17 @@ class NodeDirectory {
   // Leaves word that the service ends with everything stored, for those who ask for the node
   // afterwards.
   void note_stored() const;
+  // The same for a service that could not store everything, and for what a rescue has made of it.
+  struct RescueNote {
+    std::string path;  // of the rescue directory; empty when none could be made
+    std::size_t files = 0;
+    std::uint64_t saved_bytes = 0;
+    std::uint64_t lost_bytes = 0;
+  };
+  void note_rescue(const RescueNote& note) const;
+  // The name of the client socket stays when nobody listens any more: processes that begin find
+  // that the node is dead, and not that it has ended in order.
+  void keep_client_socket() { keeps_client_socket_ = true; }
 
   std::string client_socket() const { return path_ + "/client.sock"; }
   std::string control_socket() const { return path_ + "/control.sock"; }
@@ -61,6 +73,7 @@ class NodeDirectory {
   std::string name_;
   std::string configuration_;  // the text of config.yaml, where there is one
   UniqueFd watch_;
+  bool keeps_client_socket_ = false;
   UniqueFd lock_;  // node.pid; the lock dies with the process, whatever way it dies
 };
 

@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/size_text.h"
 #include "base/test_capacities.h"
 #include "service/attachment/attach_server.h"
@@ -34,6 +35,7 @@
 #include "service/durability/node_durability.h"
 #include "service/fetching/prefetcher.h"
 #include "service/keeping/keeper.h"
+#include "service/keeping/standby.h"
 #include "service/node/client_requests.h"
 #include "service/node/heritage.h"
 #include "service/node/last_drain.h"
@@ -41,6 +43,7 @@
 #include "service/node/main_loop.h"
 #include "service/node/node_directory.h"
 #include "service/node/replay_at_start.h"
+#include "service/node/rescue.h"
 #include "service/node/service_memory.h"
 #include "service/plugins/predictor_plugin.h"
 #include "service/process/descriptor_limit.h"
@@ -108,6 +111,7 @@ class Service {
     durability_.inherit();
     durability_.start(config_);
     learners_.start_replacement(prefetcher_.get());
+    CAIRN_CRASH_POINT("service.files-adopted");
     flusher_.start();
     reaper_.start();
     organizer_.start();
@@ -118,6 +122,7 @@ class Service {
     reader_.start();
     descriptors_.measure();
     CAIRN_RETURN_IF_ERROR(begin_attachment());
+    CAIRN_CRASH_POINT("service.attached");
     return begin_control();
   }
 
@@ -125,6 +130,19 @@ class Service {
   void end() { loop_.request_stop(); }
 
   void end_when_unused() { loop_.request_stop_when_unused(); }
+
+  // The one before was killed. 0: there is none, so what is dirty should not stay so.
+  void note_keeper(pid_t keeper) {
+    memory_.service_board().keeper.store(keeper);
+    if (keeper != 0) {
+      spdlog::warn("the node's keeper was killed; process {} keeps the node now", keeper);
+    } else {
+      spdlog::error(
+          "the node's keeper was killed, and no process can be had for another one: "
+          "storing everything now");
+      flusher_.kick(true);
+    }
+  }
 
   // Until the end. Returns the exit status.
   int serve(EndSignals& signals, KeptFd launcher) {
@@ -140,7 +158,9 @@ class Service {
       return attach_.start(directory_.client_socket());
     }
     clients_.adopt();
+    CAIRN_CRASH_POINT("service.clients-adopted");
     CAIRN_RETURN_IF_ERROR(attach_.adopt(directory_.client_socket(), *heritage_.left));
+    CAIRN_CRASH_POINT("service.connections-adopted");
     reaper_.owe_audit();
     descriptors_.measure();
     clients_.begin_offers();
@@ -158,6 +178,7 @@ class Service {
     if (heritage_.control.listener < 0) return control_.start(directory_.control_socket());
     const std::vector<std::uint64_t> sessions = heritage_.control.sessions();
     run_commands_.end_absent(sessions);
+    CAIRN_CRASH_POINT("service.runs-adopted");
     CAIRN_RETURN_IF_ERROR(control_.adopt(heritage_.control));
     learners_.declarations().declare_again();
     return Status::ok();
@@ -244,6 +265,7 @@ class Service {
   }
 
   int leave(bool at_once) {
+    CAIRN_CRASH_POINT("service.leaving");
     clients_.end_offers();
     // No new dirty data from here on: clients that are still there write through.
     detach_clients(memory_);
@@ -252,6 +274,7 @@ class Service {
     // A user who has asked twice for the end does not wait for requests under way either.
     std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
+    CAIRN_CRASH_POINT("service.drained");
     attach_.stop();
     // What a client was about to write or to hand over has come by now.
     detach_clients(memory_);
@@ -266,6 +289,7 @@ class Service {
     durability_.stop();
     scratch_.forget_strays(files_);
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
+    CAIRN_CRASH_POINT("service.ending");
     learners_.stop();
     if (prefetcher_) prefetcher_->stop();
     profiler_.stop();
@@ -399,6 +423,13 @@ void log_takeover(const Takeover& taken) {
   }
 }
 
+// What a keeper of a new image is started with; the number of the kept memory follows.
+std::vector<std::string> successor_arguments(const NodeConfig& config) {
+  return {"cairn",     "node-service", "--name",
+          config.name, "--config",     config.node_directory + "/config.yaml",
+          "--succeed"};
+}
+
 // The next part of a service's life: from its directory and its memory to its end.
 int serve(const NodeConfig& config, Succession& succession) {
   CAIRN_CHECK(succession.life != nullptr);
@@ -448,8 +479,12 @@ int serve(const NodeConfig& config, Succession& succession) {
   if (config.private_node && left != nullptr && !ready)
     service.end_when_unused();  // as the service before this one had been told
   heritage.left.reset();
+  KeeperWatch watch(succession, successor_arguments(config),
+                    [&service](pid_t keeper) { service.note_keeper(keeper); });
+  watch.start();
   const int status = service.serve(signals, std::move(ready));
   succession.life->done.store(1 + status);
+  watch.stop();
   close_log();
   return status;
 }
@@ -462,13 +497,31 @@ int run_service(const NodeConfig& config) {
   return serve(config, *succession);
 }
 
-int run_kept_service(const NodeConfig& config) {
+namespace {
+
+KeeperLimits keeper_limits() {
   KeeperLimits limits;
   // Tests kill a service more often than any machine does.
   const std::uint32_t deaths = capacity_of("deaths", UINT32_MAX);
   if (deaths != UINT32_MAX) limits.deaths_max = deaths;
-  return keep_service(limits,
-                      [&config](Succession& succession) { return serve(config, succession); });
+  return limits;
+}
+
+KeptWork work_of(const NodeConfig& config) {
+  return {[&config](Succession& succession) { return serve(config, succession); },
+          [&config](Succession& succession) { return run_rescue(config, succession); }};
+}
+
+}  // namespace
+
+int run_kept_service(const NodeConfig& config) {
+  return keep_service(keeper_limits(), work_of(config));
+}
+
+int run_succeeding_service(const NodeConfig& config, int kept_memory) {
+  auto succession = Succession::of_dead(kept_memory);
+  if (!succession) return fail(UniqueFd(), succession.status());
+  return keep_successor(keeper_limits(), std::move(succession.value()), work_of(config));
 }
 
 }  // namespace cairn::node

@@ -23,4 +23,8 @@ int run_service(const NodeConfig& config);
 // Returns: twice, in the child and in the keeper, each time the exit status of the process.
 int run_kept_service(const NodeConfig& config);
 
+// The same after the death of a service and of its keeper, whose descriptors this process has
+// (service/keeping/standby.h); `kept_memory` is one of them.
+int run_succeeding_service(const NodeConfig& config, int kept_memory);
+
 }  // namespace cairn::node

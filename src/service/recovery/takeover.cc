@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "memory/arena/client_slot.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/tiers/actor.h"
@@ -125,23 +126,32 @@ Actor actor_of(const NodeMemory& memory, Owner self) {
 Result<Takeover> take_over(NodeMemory& memory) {
   CAIRN_CHECK(memory.slot_count() > ClientSlot::kOfService);
   CAIRN_RETURN_IF_ERROR(check_identity(memory));
+  CAIRN_CRASH_POINT("takeover.begun");
   Takeover found;
   found.was_leaving = memory.service_board().detached.load() != 0;
   end_through_of_dead(memory);
+  CAIRN_CRASH_POINT("takeover.through-ended");
   // First, so that nobody takes the new name for that of the process that has ended.
   memory.slot(ClientSlot::kOfService).pid.store(::getpid());
   found.service = memory.owners().succeed(ClientSlot::kOfService);
   CAIRN_CHECK(found.service.slot() == ClientSlot::kOfService);
+  CAIRN_CRASH_POINT("takeover.named");
   found.requests = memory.requests().return_taken();
   (void)memory.requests().release_dead(memory.owners());
+  CAIRN_CRASH_POINT("takeover.requests-returned");
   found.mended += mend_boards(memory);
   Actor actor = actor_of(memory, found.service);
   found.locks = sweep_locks(actor);
+  CAIRN_CRASH_POINT("takeover.locks-swept");
   settle_blocks(actor, &found);
+  CAIRN_CRASH_POINT("takeover.blocks-settled");
   found.unsettled = sweep_settlings(actor);
   mend_objects(actor, &found);
+  CAIRN_CRASH_POINT("takeover.objects-mended");
   mend_holds(actor, &found);
+  CAIRN_CRASH_POINT("takeover.holds-mended");
   found.corrected = correct_counts_of_blocks(memory);
+  CAIRN_CRASH_POINT("takeover.recounted");
   actor.drop_leases();
   return found;
 }

@@ -5,8 +5,8 @@ namespace cairn::node {
 
 // In this order: a client that still finds the mark sees its file as the service's, which stores it
 // afterwards; one that does not find it asks the service first, and hears that it has left.
-void detach_clients(const NodeMemory& memory) {
-  memory.service_board().detached.store(1, std::memory_order_seq_cst);
+void detach_clients(const NodeMemory& memory, Detachment how) {
+  memory.service_board().detached.store(static_cast<std::uint32_t>(how), std::memory_order_seq_cst);
   const ObjectTable& objects = memory.objects();
   const std::uint32_t used = memory.objects().used();
   for (std::uint32_t index = 1; index < used; ++index) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "memory/backing/posix_backing.h"
 #include "service/process/block_device.h"
 #include "service/profiler/directory_state.h"
@@ -131,6 +132,7 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   traits.rotational = device.rotational;
   traits.lingers = device.remote && (status.st_mode & kExecutable) == 0;
   traits.is_sent_early = device.in_user_space;
+  CAIRN_CRASH_POINT("files.noted");
   StoreFilePtr& file = files_[raw(index)];
   // Two clients may hand the same file over: the first descriptor stays, with all that is known of
   // it, and with its place in the queue.
@@ -208,6 +210,7 @@ bool StoreFiles::drop_unless(const StoreFilePtr& file, bool (*is_needed)(const O
     return false;
   object.clear(kObjectHandedOver);
   if (is_needed(object)) {
+    CAIRN_CRASH_POINT("files.dropping");
     object.set(kObjectHandedOver);
     return false;
   }
@@ -229,6 +232,7 @@ bool StoreFiles::drop_unless(const StoreFilePtr& file, bool (*is_needed)(const O
       device.sync_owed = true;
     }
   }
+  CAIRN_CRASH_POINT("files.dropped");
   files_.erase(found);
   return true;
 }

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_lifecycle.h"
 
@@ -102,6 +103,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   const std::int64_t began = monotonic_ns();
   if (logged_ != nullptr) logged_->prepare_store(file->object, file->fd.get());
   object.mark(kMarkBeingFlushed, true);
+  CAIRN_CRASH_POINT("writer.begun");
   FlushRequest request(file->object, file->backing);
   request.witness = logged_;
   request.bytes_max = kTurnBytes;
@@ -116,6 +118,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   if (const int settled = settle_store(actor, file->object, file->backing); error == 0)
     error = settled;
   object.mark(kMarkBeingFlushed, false);
+  CAIRN_CRASH_POINT("writer.settled");
   // The last writer may have closed the file meanwhile and left that to us.
   if (object.writers.load(std::memory_order_seq_cst) == 0 && object.has(kObjectTimesDirty)) {
     if (const int settled = settle_store(actor, file->object, file->backing); error == 0)

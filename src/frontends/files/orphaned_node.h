@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeper and service have died in one instant: nobody is left to store what is dirty, and no
+// successor comes. Each process that finds out stores what it has open for writing, through its own
+// descriptors, and all write through from then on. What nobody has open any more is lost, unless it
+// is in a durable tier.
+//
+// A process finds out when it opens, closes or stores a file, or by one of many writes; a look is
+// a few system calls, at most once in kEveryMs.
+//
+// Thread safety: any thread. Ownership: none.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace cairn {
+
+// By calls that take their time anyway.
+void look_after_node();
+
+// By a write that may be a hit: one in many looks.
+inline void look_after_node_at_write() {
+  constexpr std::uint32_t kWritesPerLook = 16;
+  static constinit std::atomic<std::uint32_t> writes{0};
+  const std::uint32_t before = writes.load(std::memory_order_relaxed);
+  // Two threads may count as one: a look comes a little later then.
+  writes.store(before + 1, std::memory_order_relaxed);
+  if (__builtin_expect(before % kWritesPerLook == 0, 0)) look_after_node();
+}
+
+}  // namespace cairn

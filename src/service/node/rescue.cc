@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/node/rescue.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/crash_point.h"
+#include "base/private_file.h"
+#include "base/size_text.h"
+#include "service/attachment/memory_notice_file.h"
+#include "service/node/heritage.h"
+#include "service/node/node_directory.h"
+#include "service/node/service_memory.h"
+#include "service/process/descriptor_limit.h"
+#include "service/process/log_file.h"
+#include "service/recovery/takeover.h"
+#include "service/rescue/left_sockets.h"
+#include "service/rescue/process_look.h"
+#include "service/rescue/rescue_directory.h"
+#include "service/rescue/rescue_store.h"
+#include "service/write_back/detachment.h"
+
+namespace cairn::node {
+namespace {
+
+constexpr int kRescueStored = 0;
+constexpr int kRescueFailed = 1;
+constexpr int kRescueUnstored = 74;
+// A writer that lives stores its last block itself.
+constexpr int kLooksMax = 20;
+constexpr useconds_t kLookPauseMicros = 50'000;
+
+class Rescue {
+ public:
+  Rescue(const NodeConfig& config, NodeMemory& memory, Heritage& heritage, KeptLife& life,
+         NodeDirectory directory)
+      : config_(config),
+        memory_(memory),
+        life_(life),
+        watch_(memory),
+        files_(memory),
+        sockets_(memory, files_, *heritage.left, directory.client_socket()),
+        died_in_(life.rescue_step.load()),
+        died_of_(static_cast<ObjectIndex>(life.rescue_object.load())),
+        directory_(std::move(directory)) {
+    memory_.owners().watch_with(&watch_);
+  }
+
+  int run(Heritage& heritage) {
+    CAIRN_CRASH_POINT("rescue.begun");
+    take_name();
+    CAIRN_CRASH_POINT("rescue.named");
+    withdraw_offers();
+    for (UniqueFd& fd : heritage.left->take_writable_files())
+      (void)files_.adopt(std::move(fd), FileRoom());
+    sockets_.read();
+    detach_clients(memory_, Detachment::kOrphaned);
+    CAIRN_CRASH_POINT("rescue.detached");
+    // Where the last rescue died of a file, that file is saved, not stored.
+    RescueStore store(memory_, files_, self_, life_, fatal());
+    store.store_all();
+    CAIRN_CRASH_POINT("rescue.stored");
+    // What a client was about to hand over or to write has come by now.
+    sockets_.read();
+    detach_clients(memory_, Detachment::kOrphaned);
+    for (int looks = 0; looks < kLooksMax; ++looks) {
+      store.store_all();
+      if (store.unstored().empty() || !has_living_writers(store)) break;
+      ::usleep(kLookPauseMicros);
+    }
+    CAIRN_CRASH_POINT("rescue.stored-again");
+    store.make_durable();
+    return finish(store);
+  }
+
+ private:
+  ObjectIndex fatal() const {
+    return died_in_ == RescueStep::kStore || died_in_ == RescueStep::kSave ? died_of_
+                                                                           : ObjectIndex::kNone;
+  }
+
+  void take_name() {
+    if (died_in_ != RescueStep::kTakeover && life_.rescues.load() == 1) {
+      life_.rescue_step.store(RescueStep::kTakeover);
+      bound_step(memory_.shape().tier_bytes[0]);
+      if (const auto taken = take_over(memory_); taken.is_ok()) self_ = taken->service;
+      life_.rescue_step.store(RescueStep::kNone);
+    }
+    if (self_) return;
+    memory_.slot(ClientSlot::kOfService).pid.store(::getpid());
+    self_ = memory_.owners().succeed(ClientSlot::kOfService);
+    (void)memory_.requests().return_taken();
+  }
+
+  // Processes that start wait for a greeting instead, and so for what they read.
+  void withdraw_offers() {
+    remove_notice(directory_.client_socket());
+    for (std::atomic<std::uint32_t>& offer : memory_.service_board().offers) offer.store(0);
+    for (std::uint32_t slot = 1; slot < memory_.slot_count(); ++slot) {
+      SlotOffer& offer = memory_.slot(static_cast<std::uint16_t>(slot)).offer;
+      if (const std::uint32_t number = offer.number_if_open(); number != 0)
+        (void)offer.withdraw(number);
+    }
+  }
+
+  bool has_living_writers(const RescueStore& store) const {
+    for (const UnrescuedFile& file : store.unstored()) {
+      if (file.error == 0 && memory_.objects().at(file.object).writers.load() != 0) return true;
+    }
+    return false;
+  }
+
+  std::string reason(const UnrescuedFile& file) const {
+    if (file.error == 0) return "nobody has left a descriptor of the file";
+    if (file.object == fatal() && file.error == EFAULT) return "a rescue died of storing it";
+    return std::strerror(file.error);
+  }
+
+  void save(const RescueStore& store, RescueDirectory* saved) {
+    for (const UnrescuedFile& file : store.unstored()) {
+      const StoreFilePtr known = files_.find(file.object);
+      const SavedSource source{file.object, known ? path_of_descriptor(known->fd.get()) : "",
+                               reason(file)};
+      spdlog::error("not stored: {}: {}", source.path.empty() ? "(unknown)" : source.path,
+                    source.why);
+      if (died_in_ == RescueStep::kSave && file.object == died_of_) {
+        saved->list_lost(source);
+        continue;
+      }
+      life_.rescue_object.store(raw(file.object));
+      life_.rescue_step.store(RescueStep::kSave);
+      bound_step(std::uint64_t{memory_.objects().at(file.object).dirty_blocks.load()} *
+                 kBlockBytes);
+      (void)saved->save(source);
+      life_.rescue_step.store(RescueStep::kNone);
+    }
+  }
+
+  int finish(const RescueStore& store) {
+    RescueDirectory saved(memory_, config_.name, rescue_places(config_.node_directory));
+    save(store, &saved);
+    const bool is_durable = saved.finish();
+    CAIRN_CRASH_POINT("rescue.saved");
+    sockets_.answer_questions();
+    spdlog::warn("the rescue has stored {} of {} files", format_size(store.stored_bytes()),
+                 store.stored_files());
+    if (store.unstored().empty()) {
+      detach_clients(memory_, Detachment::kEnded);
+      directory_.note_stored();
+      return kRescueStored;
+    }
+    spdlog::error("not stored: {} of {} files are in {}, {} are lost{}",
+                  format_size(saved.saved_bytes()), saved.files(), saved.path(),
+                  format_size(saved.lost_bytes()),
+                  is_durable ? "" : "; whether all of it survives a crash is not known");
+    CAIRN_CRASH_POINT("rescue.ending");
+    directory_.keep_client_socket();
+    directory_.note_rescue({saved.path(), saved.files(), saved.saved_bytes(), saved.lost_bytes()});
+    return kRescueUnstored;
+  }
+
+  const NodeConfig& config_;
+  NodeMemory& memory_;
+  KeptLife& life_;
+  ProcessLook watch_;
+  Owner self_;
+  StoreFiles files_;
+  LeftSockets sockets_;
+  const RescueStep died_in_;
+  const ObjectIndex died_of_;
+  // Goes first: a client that finds a name without a listener takes the node for dead.
+  NodeDirectory directory_;
+};
+
+int fail_rescue(const Status& status) {
+  spdlog::error("no rescue is possible: {}", status.message());
+  return kRescueUnstored;
+}
+
+}  // namespace
+
+int run_rescue(const NodeConfig& config, Succession& succession) {
+  CAIRN_CHECK(succession.is_successor());
+  ::prctl(PR_SET_NAME, "cairn-rescue");
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+  ::umask(077);
+  Heritage heritage(succession);
+  auto directory = NodeDirectory::adopt(config.node_directory, config.name,
+                                        heritage.left->take(KeptKind::kNodeLock));
+  if (!directory) return kRescueFailed;
+  heritage.labels.note(directory->lock(), {KeptKind::kNodeLock});
+  open_log(directory->log());
+  (void)raise_descriptor_limit();
+  auto memory = inherit_memory(config, *heritage.left);
+  if (!memory) return fail_rescue(memory.status());
+  label_memory(*memory, heritage.labels);
+  Rescue rescue(config, *memory, heritage, *succession.life, std::move(directory.value()));
+  const int status = rescue.run(heritage);
+  close_log();
+  return status;
+}
+
+}  // namespace cairn::node

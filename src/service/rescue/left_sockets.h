@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sockets of clients that dead services have left: what is in them is read as far as a rescue
+// needs it, which are descriptors of dirty files. They stay open until the end, because a client
+// takes a closed one for the end of everything.
+//
+// Thread safety: one thread. Ownership: closes its sockets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "memory/tiers/node_memory.h"
+#include "service/keeping/inheritance.h"
+#include "service/process/unique_fd.h"
+#include "service/write_back/store_files.h"
+
+namespace cairn::node {
+
+class LeftSockets {
+ public:
+  LeftSockets(const NodeMemory& memory, StoreFiles& files, Inheritance& left,
+              const std::string& socket_path);
+
+  // Takes what clients have handed over and nobody has read. To be repeated.
+  void read();
+  // What clients have asked in the ring: stored or not, and nothing more after this.
+  void answer_questions();
+
+ private:
+  void accept_all();
+  void read(int socket);
+
+  const NodeMemory& memory_;
+  StoreFiles& files_;
+  UniqueFd listener_;
+  std::vector<UniqueFd> sockets_;
+};
+
+}  // namespace cairn::node

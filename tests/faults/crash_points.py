@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each named crash point (src/base/crash_point.h) of service, keeper and client in turn: the process that comes by dies
+by SIGKILL, at the first visit, the second and later ones, in several workloads. Acknowledged bytes are all there
+afterwards, nothing hangs, and the exit status is true.
+
+    crash_points.py --worker PROGRAM [--kills 240] [--seconds 110] [--seed S] [--only PREFIX] [--list]
+
+The points are read from the programs as they were built, so a new one is tried without being named here. One that no
+workload visits is reported; it is an error when it is in none of the lists below.
+"""
+
+import argparse
+import mmap
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import under_cairn  # noqa: E402
+
+LONG_SECONDS = 120
+EXIT_NOT_STORED = 74
+CLIENT, SERVICE = 0, 1
+SIDES = {CLIENT: "client", SERVICE: "service"}
+NAME_BYTES, POINTS = 52, 512
+HEAD = struct.Struct(f"<IIIII{NAME_BYTES}s")
+POINT = struct.Struct(f"<{NAME_BYTES}sIII")
+MAGIC = 0x63726173
+VISITS = (1, 2, 3, 7, 20, 100)
+# They come after a death, which the driver deals out.
+AFTER_A_DEATH = ("takeover.", "service.files-adopted", "service.clients-adopted", "service.connections-adopted",
+                 "service.runs-adopted", "keeper.", "rescue.")
+# Only where something has gone wrong, or by chance: not visited is no failure.
+RARE = ("block.write-lost", "block.lost-place", "flush.extended", "rescue.ending", "files.dropping", "block.cut-valid")
+
+
+class Page:
+    """The file that driver and processes have in common; see CrashPage in src/base/crash_point.h."""
+
+    def __init__(self, path):
+        self.path = path
+        size = HEAD.size + POINTS * POINT.size
+        path.write_bytes(bytes(size))
+        self.file = open(path, "r+b")
+        self.bytes = mmap.mmap(self.file.fileno(), size)
+        self.choose("", 0, CLIENT)
+
+    def choose(self, name, visit, side, with_parent=False):
+        self.bytes[HEAD.size:] = bytes(POINTS * POINT.size)
+        self.bytes[:HEAD.size] = HEAD.pack(MAGIC, int(with_parent), visit, side, 0, name.encode())
+
+    def deaths(self):
+        return HEAD.unpack(self.bytes[:HEAD.size])[4]
+
+    def visits(self):
+        found = {}
+        for at in range(HEAD.size, len(self.bytes), POINT.size):
+            name, is_named, *visits = POINT.unpack(self.bytes[at:at + POINT.size])
+            if is_named:
+                for side in SIDES:
+                    key = (name.rstrip(b"\0").decode(), side)
+                    found[key] = found.get(key, 0) + visits[side]
+        return found
+
+    def close(self):
+        self.bytes.close()
+        self.file.close()
+
+
+def points_of(path):
+    """The strings of the section `cairn_crash_points` of an ELF file."""
+    data = path.read_bytes()
+    table, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQ", data, table + size * number) for number in range(count)]
+    text = sections[names][4]
+    found = set()
+    for name, _, _, _, offset, length in sections:
+        start = text + name
+        if data[start:data.index(b"\0", start)] == b"cairn_crash_points":
+            found |= {each.decode() for each in data[offset:offset + length].split(b"\0") if each}
+    return found
+
+
+def listed_points():
+    libraries = [under_cairn.BUILD / "lib" / name for name in ("libcairn_preload.so", "cairn/commands.so")]
+    files = [under_cairn.CAIRN, *libraries]
+    return sorted(set().union(*(points_of(file) for file in files if file.exists())))
+
+
+def records(options, logs):
+    return [options.worker, logs, options.seed, 3, 60]
+
+
+def small_files(_options, _logs):
+    return ["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do echo line $n >f$n; cat f$n >>all; rm -f gone; echo x >gone; "
+            "mv gone moved; done; cat all | cksum"]
+
+
+def copying(_options, _logs):
+    source = HERE.parent.parent / "src/memory/arena"
+    return ["sh", "-c", 'cp -r "$1" a; tar -cf t.tar a; tar -xf t.tar --one-top-level=b; cat b/a/*.h | cksum', "sh",
+            str(source)]
+
+
+def database(_options, _logs):
+    return ["sh", "-c", "sqlite3 d 'create table t(n integer primary key, s text)'; for n in 1 2 3 4 5 6; do "
+            "sqlite3 d \"insert into t(s) values(hex(zeroblob($n * 500)))\"; done; "
+            "sqlite3 d 'pragma integrity_check; select count(*), sum(length(s)) from t'"]
+
+
+def mapping(options, _logs):
+    worker = options.worker
+    return ["sh", "-c", f'"{worker}" --map m 300000; cat m | cksum; "{worker}" --map m 100000; cat m | cksum']
+
+
+WORKLOADS = [records, small_files, copying, database, mapping]
+NEEDS = {database: "sqlite3"}
+
+
+class Stage:
+    """One run of a workload, with a death or without."""
+
+    def __init__(self, work, options, workload, number):
+        self.options, self.workload = options, workload
+        self.work = work / f"{workload.__name__}-{number}"
+        for name in ("data", "logs", "run", "tier"):
+            (self.work / name).mkdir(parents=True, mode=0o700)
+        self.data, self.logs = self.work / "data", self.work / "logs"
+        self.line = [str(word) for word in workload(options, self.logs)]
+
+    def native(self):
+        return subprocess.run(self.line, cwd=self.data, env=under_cairn.clean_environment(), text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, check=False).stdout
+
+    def run(self, page, deaths_max, kill_first):
+        environment = under_cairn.clean_environment({
+            "CAIRN_RUN_ROOT": str(self.work / "run"), "XDG_STATE_HOME": str(self.work / "state"),
+            "CAIRN_CRASH_PAGE": str(page.path), "CAIRN_TEST_CAPACITIES": f"deaths={deaths_max}"})
+        # A RAM tier that does not hold all of it: blocks move.
+        line = under_cairn.cairn_command(self.line, self.data, "2M", [f"{self.work / 'tier'}:8M"])
+        process = subprocess.Popen(line, cwd=self.data, env=environment, text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        killer = threading.Thread(target=self.kill_once, daemon=True)
+        if kill_first:
+            killer.start()
+        try:
+            self.out, self.errors = process.communicate(timeout=LONG_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            for service in self.services():
+                under_cairn.kill_node(service)
+            raise AssertionError("hangs") from None
+        self.status = process.returncode
+
+    def services(self):
+        for file in (self.work / "run").glob("*/node.pid"):
+            try:
+                yield int(file.read_text().split()[0])
+            except (FileNotFoundError, IndexError, ValueError):
+                pass
+
+    def kill_once(self):
+        until = time.monotonic() + LONG_SECONDS
+        while time.monotonic() < until:
+            for service in self.services():
+                # The program is at work.
+                if next(self.data.iterdir(), None) is not None:
+                    try:
+                        os.kill(service, signal.SIGKILL)
+                        return
+                    except ProcessLookupError:
+                        pass
+            time.sleep(0.002)
+
+    def differences(self, native):
+        compare = ["diff", "-r", "--no-dereference", native.data, self.data]
+        return subprocess.run(compare, text=True, capture_output=True, check=False).stdout[:600]
+
+    def check_records(self):
+        """Each file holds what its log says; the step that was under way may be there or not, byte by byte."""
+        for log in sorted(self.logs.iterdir()):
+            before, after = replay(log.read_text().splitlines())
+            stored = self.data / log.name
+            found = stored.read_bytes() if stored.exists() else b""
+            if found in (before, after):
+                continue
+            assert len(found) in (len(before), len(after)), f"{log.name}: {len(found)} bytes, not {len(before)}"
+            for at, byte in enumerate(found):
+                allowed = {side[at] if at < len(side) else 0 for side in (before, after)}
+                assert byte in allowed, f"{log.name}: byte {at} is {byte}, not one of {sorted(allowed)}"
+
+
+def replay(lines):
+    """The bytes of the file before and after the step that was under way at the end."""
+    data, step = bytearray(), None
+    for line in lines:
+        if line == "e":
+            data = apply(data, step)
+            step = None
+        elif line.startswith("b "):
+            step = line.split()[1:]
+    return bytes(data), bytes(apply(bytearray(data), step) if step else data)
+
+
+def apply(data, step):
+    operation, at, length, value = step[0], *map(int, step[1:])
+    if operation == "t":
+        del data[at:]
+        data.extend(bytes(at - len(data)))
+        return data
+    if len(data) < at + length:
+        data.extend(bytes(at + length - len(data)))
+    data[at:at + length] = bytes([value]) * length
+    return data
+
+
+class Driver:
+    def __init__(self, options):
+        self.options, self.draw = options, random.Random(options.seed)
+        self.work = under_cairn.work_directory("crash-points")
+        self.page = Page(self.work / "page")
+        self.number, self.kills, self.visited = 0, 0, {}
+        self.natives, self.killed = {}, set()
+        self.workloads = [each for each in WORKLOADS if shutil.which(NEEDS.get(each, "sh"))]
+
+    def stage(self, workload):
+        self.number += 1
+        return Stage(self.work, self.options, workload, self.number)
+
+    def learn(self):
+        """Which points a workload visits, and how often; with a death of the service and without."""
+        for workload in self.workloads:
+            native = self.stage(workload)
+            self.natives[workload] = (native, native.native())
+            for kill_first, deaths_max in ((False, 1000000), (True, 1000000), (True, 1)):
+                stage = self.stage(workload)
+                self.page.choose("", 0, CLIENT)
+                stage.run(self.page, deaths_max, kill_first)
+                for key, visits in self.page.visits().items():
+                    if visits:
+                        known = self.visited.setdefault(key, {})
+                        known[workload] = max(known.get(workload, 0), visits)
+                self.judge(stage, f"{workload.__name__} without a death at a point", None)
+
+    def cases(self):
+        found = []
+        for (name, side), workloads in self.visited.items():
+            if self.options.only and not name.startswith(self.options.only):
+                continue
+            for workload, visits in workloads.items():
+                if side == CLIENT and workload is not records:
+                    continue
+                for visit in VISITS:
+                    if visit <= visits:
+                        found.append((name, side, workload, visit, False))
+                if side == SERVICE and not name.startswith("keeper."):
+                    found.append((name, side, workload, 1, True))
+        self.draw.shuffle(found)
+        # Each point once before any is tried again.
+        seen, first, later = set(), [], []
+        for case in found:
+            (later if case[:2] in seen else first).append(case)
+            seen.add(case[:2])
+        return first + later
+
+    def at_any_visit(self, case):
+        name, side, workload, _, with_parent = case
+        return name, side, workload, self.draw.randint(1, self.visited[(name, side)][workload]), with_parent
+
+    def kill_at(self, name, side, workload, visit, with_parent):
+        company = ", with its keeper" if with_parent else ""
+        said = f"{name} of the {SIDES[side]}, visit {visit}{company}, in {workload.__name__}"
+        is_rescue = name.startswith("rescue.")
+        stage = self.stage(workload)
+        self.page.choose(name, visit, side, with_parent)
+        try:
+            stage.run(self.page, 1 if is_rescue else 1000000, name.startswith(AFTER_A_DEATH))
+        except AssertionError as problem:
+            raise AssertionError(f"{said}: {problem}; {stage.work}") from None
+        deaths = self.page.deaths()
+        self.kills += deaths
+        if deaths:
+            self.killed.add((name, side))
+        # Nobody is left who could store what nobody has open any more.
+        is_alone = side == SERVICE and deaths and (with_parent or name.startswith("keeper."))
+        self.judge(stage, said, (side, deaths, is_alone, is_rescue))
+        under_cairn.remove(stage.work)
+
+    def judge(self, stage, said, death):
+        side, deaths, is_alone, is_rescue = death or (None, 0, False, False)
+        said = f"{said}: status {stage.status}: {stage.errors[-1200:]}; {stage.work}"
+        if is_alone:
+            # True when it is 74, or when the node had ended with everything stored.
+            assert stage.status in (0, EXIT_NOT_STORED) or "did not start" in stage.errors, said
+            return
+        if is_rescue and stage.status == EXIT_NOT_STORED:
+            assert "cairn rescue" in stage.errors, said
+            return
+        if side == CLIENT and deaths:
+            assert stage.status in (0, 137) and "crash worker:" not in stage.errors, said
+        else:
+            assert stage.status == 0, said
+        if stage.workload is records:
+            try:
+                stage.check_records()
+            except AssertionError as problem:
+                raise AssertionError(f"{said}: {problem}") from None
+            return
+        native, output = self.natives[stage.workload]
+        assert stage.out == output, f"{said}: {stage.out!r} is not {output!r}"
+        differences = stage.differences(native)
+        assert not differences, f"{said}: {differences}"
+
+    def run(self):
+        began = time.monotonic()
+        self.learn()
+        cases, failures = self.cases(), []
+        turn = 0
+        while cases and self.kills < self.options.kills and time.monotonic() - began < self.options.seconds:
+            if turn == len(cases):
+                # At any visit from here on.
+                turn, cases = 0, [self.at_any_visit(case) for case in cases]
+                self.draw.shuffle(cases)
+            try:
+                self.kill_at(*cases[turn])
+            except AssertionError as problem:
+                failures.append(str(problem))
+                print(f"FAILED: {problem}", flush=True)
+            turn += 1
+        print(f"{self.kills} kills at {len(self.killed)} of {len({case[:2] for case in cases})} points, "
+              f"{time.monotonic() - began:.0f} s")
+        return failures + self.unvisited()
+
+    def unvisited(self):
+        if self.options.only:
+            return []
+        visited = {name for name, _ in self.visited}
+        missing = [name for name in listed_points() if name not in visited]
+        if missing:
+            print("visited by no workload:", ", ".join(missing))
+        return [f"no workload comes by {name}" for name in missing if name not in RARE]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--worker", type=Path, default=under_cairn.BUILD / "tests/cairn_crash_worker")
+    parser.add_argument("--kills", type=int, default=240)
+    parser.add_argument("--seconds", type=float, default=110)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--only", help="points whose names begin so")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    if not under_cairn.have_cairn():
+        return under_cairn.SKIPPED
+    if options.list:
+        print("\n".join(listed_points()))
+        return 0
+    if not listed_points():
+        print("skipped: built without crash points")
+        return under_cairn.SKIPPED
+    print(f"seed {options.seed}", flush=True)
+    driver = Driver(options)
+    failures = driver.run()
+    driver.page.close()
+    for failure in failures:
+        print("FAILED:", failure)
+    if failures:
+        return 1
+    under_cairn.remove(driver.work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
