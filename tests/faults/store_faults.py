@@ -326,7 +326,7 @@ def scene_a_dirty_file_is_truncated(work, store):
 
 
 def scene_a_dirty_file_loses_its_permissions(work, store):
-    """They are asked for at an open, as natively; who has it open goes on."""
+    """They count at an open, as natively; a program that has it open goes on."""
     outside(work, store, lambda file: file.chmod(0))
     need((store.path / "f").stat().st_mode & 0o777 == 0, "the permissions are back")
     need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")

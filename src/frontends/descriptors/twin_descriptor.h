@@ -8,8 +8,8 @@
 // from the open on, and any other from the moment in which it is shared.
 //
 // Without a twin (the file may not be opened again, no number is left, others share it already, or
-// the process has fcntl() locks or a lease on it, or has mapped it) such a process gets the private descriptor, or,
-// to append, a description of its own.
+// the process has fcntl() locks or a lease on it, or has mapped it) such a process gets the private
+// descriptor, or, to append, a description of its own.
 //
 // Thread safety: any thread; make_twin() and the step after which its absence is final (the file is
 // shared) need TwinGuard around both. Ownership: the record closes the twin with its private

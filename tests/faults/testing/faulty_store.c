@@ -3,13 +3,17 @@
 //
 //   faulty_store RULES DIRECTORY MOUNT_POINT       (in the foreground; ends with the mount)
 //
-// The file RULES is read at each operation. A line "OPERATION WHAT [NAME]" concerns one of the operations below, or
-// "any", of all files or of those whose name ends in NAME; WHAT is the number of an error, "hang" for as long as the
-// rule stands, "short" (half of what is to be written is), or "stale": what was opened before RULES was written
-// answers ESTALE, as after a restart of a server.
+// The file RULES is read at each operation. A line "OPERATION WHAT [NAME]" concerns one of the
+// operations below, or "any", of all files or of those whose name ends in NAME. WHAT is
 //
-// Nothing is cached by the kernel, so that each call of a program arrives here. FUSE tells no birth times, no leases
-// and no file handles: to a program it is like a network file system.
+//   a number   the operation fails with that error
+//   hang       it does not return for as long as the rule stands
+//   short      half of what is to be written is
+//   stale      a file that was opened before RULES was written answers ESTALE, as after the restart
+//              of a server
+//
+// Nothing is cached by the kernel, so that each call of a program arrives here. FUSE tells no birth
+// times, no leases and no file handles: to a program it is like a network file system.
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -102,7 +106,7 @@ static int misbehave(const char* operation, const char* path, const struct open_
   } while (0)
 #define NO_FILE ((const struct fuse_file_info*)NULL)
 
-// The file below the other directory. Ownership: a buffer of the calling thread, good for two names.
+// The file below the other directory, in a buffer of the calling thread that is good for two names.
 static const char* real(const char* path) {
   static _Thread_local char buffers[2][PATH_MAX];
   static _Thread_local int turn;
