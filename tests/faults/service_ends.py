@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A node that is told to end, or loses its files, while its service dies or nearly does.
+"""A node that has to end, or loses its files, while its service dies or nearly does.
 
     service_ends.py [SCENE...]
 
@@ -128,7 +128,7 @@ def lock_made_again(node):
 
 
 def removed_meanwhile(node):
-    """What is removed of a node's directory while it has no service, the next one makes again."""
+    """The next service makes again whatever others removed of the node directory in the meantime."""
     service = node.service()
     os.kill(node.keeper, signal.SIGSTOP)
     os.kill(service, signal.SIGKILL)

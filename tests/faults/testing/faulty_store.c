@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file system that shows a directory of another one, and misbehaves when it is told to.
+// A file system that shows a directory of another one, and misbehaves by rules.
 //
 //   faulty_store RULES DIRECTORY MOUNT_POINT       (in the foreground; ends with the mount)
 //
