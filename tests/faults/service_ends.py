@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A node that has to end, or loses its files, while its service dies or nearly does.
+"""A node that gets signals, or loses its files, around a death of its service.
 
     service_ends.py [SCENE...]
 
@@ -128,7 +128,7 @@ def lock_made_again(node):
 
 
 def removed_meanwhile(node):
-    """The next service makes again whatever others removed of the node directory in the meantime."""
+    """Somebody removes files of a node while it has no service; the next service makes them again."""
     service = node.service()
     os.kill(node.keeper, signal.SIGSTOP)
     os.kill(service, signal.SIGKILL)

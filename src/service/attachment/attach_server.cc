@@ -305,13 +305,14 @@ void AttachServer::serve_connection(std::uint64_t id) {
     if (found == connections_.end()) return;
     Connection& connection = found->second;
     // A greeting and a question stay in the socket until they are answered, so that no death loses
-    // them. What comes later may be lost, but for descriptors, which are the successor's as well.
-    const bool may_greet = !connection.owner && !connection.is_ledger;
+    // them; a ledger's question has a note instead. A death may lose what an attached process says,
+    // but for descriptors, which are the successor's as well.
+    const bool is_peeked = !connection.owner;
     Datagram datagram;
     const Received received = receive_datagram(connection.socket->get(), connection.pid,
-                                               may_greet ? Look::kPeek : Look::kTake, &datagram);
+                                               is_peeked ? Look::kPeek : Look::kTake, &datagram);
     if (received == Received::kNothing) return;
-    if (received == Received::kDatagram && take(id, connection, may_greet, std::move(datagram)))
+    if (received == Received::kDatagram && take(id, connection, is_peeked, std::move(datagram)))
       continue;
     return close_connection(id);
   }
@@ -322,6 +323,7 @@ bool AttachServer::take(std::uint64_t id, Connection& connection, bool is_peeked
   const SharedFd socket = connection.socket;
   const bool is_hello = is_peeked && is_greeting(datagram);
   const bool stays = is_hello || (is_peeked && is_question(datagram));
+  if (is_peeked && asks_ledger(datagram)) labels_.note_asked(socket->get(), true);
   if (is_peeked && !stays) drop_datagram(socket->get());
   const bool goes_on =
       handle(id, connection,

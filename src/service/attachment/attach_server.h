@@ -84,6 +84,7 @@ class AttachServer {
   Connection& adopt_connection(std::uint64_t id, InheritedFd inherited, pid_t pid);
   void settle_seats(const std::vector<Claimant>& claimants);
   void settle_seat(const ClientInfo& client);
+  void ask_again(const SharedFd& socket);
   // A socket that says for a successor what it is, as long as it is open.
   SharedFd labelled(UniqueFd socket, const KeptLabel& label) const;
   void label(const Connection& connection, const KeptLabel& label) const;

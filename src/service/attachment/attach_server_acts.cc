@@ -133,7 +133,7 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Unserv
   const bool is_watched = ledger != UnservedFiles::kOfNode && unserved.sender == connection.pid;
   if (!is_watched && !processes_.notice_end_of(unserved.sender, std::nullopt))
     processes_.ended(unserved.sender);
-  events_.on_unserved(Asker(answer_to(id, connection, ledger)));
+  events_.on_unserved(Asker(answer_to(id, connection, ledger), labels_));
   return ledger != UnservedFiles::kOfNode;
 }
 
@@ -142,12 +142,12 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::KeepTh
   if (!keep.file) {
     // There was no number for it. This connection's is free for the next try, unless files depend
     // on it.
-    Asker(connection.socket).answer(-EAGAIN);
+    Asker(connection.socket, labels_).answer(-EAGAIN);
     return connection.is_ledger;
   }
   const LedgerId ledger = ledger_of(id, connection, keep.told.run);
-  events_.on_keep_through(Asker(answer_to(id, connection, ledger)), ledger, std::move(keep.file),
-                          keep.told);
+  events_.on_keep_through(Asker(answer_to(id, connection, ledger), labels_), ledger,
+                          std::move(keep.file), keep.told);
   return ledger != UnservedFiles::kOfNode;
 }
 

@@ -111,10 +111,23 @@ AttachServer::Connection& AttachServer::adopt_connection(std::uint64_t id, Inher
   connection.is_resting = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, inherited.fd.get(), &event) != 0;
   if (connection.is_resting) resting_.push_back(id);
   connection.socket = labelled(std::move(inherited.fd), inherited.label);
+  ask_again(connection.socket);
   connection.pid = pid;
   connection.accepted_ns = monotonic_ns();
   CAIRN_CHECK(!connections_.contains(id));
   return connections_.emplace(id, std::move(connection)).first->second;
+}
+
+// What the dead service had taken off the connection and not answered is lost: its process sends it
+// again after this answer, as when the service has no number for a descriptor. A question that is
+// still in the socket was noted, but not taken off.
+void AttachServer::ask_again(const SharedFd& socket) {
+  if (!labels_.is_asked(socket->get())) return;
+  Datagram datagram;
+  const bool is_there =
+      receive_datagram(socket->get(), 0, Look::kPeek, &datagram) == Received::kDatagram &&
+      asks_ledger(datagram);
+  if (!is_there) Asker(socket, labels_).answer(-EAGAIN);
 }
 
 void AttachServer::settle_seats(const std::vector<Claimant>& claimants) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a successor makes of the connections, seats and processes that a dead service has left.
+#include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -38,15 +39,9 @@ class Told final : public AttachEvents {
   void on_descriptor(ObjectIndex) override {}
   void on_discarded(ObjectIndex) override {}
   void on_question(Asker asker, const message::Flush&) override { asker.answer(0); }
-  void on_question(Asker asker, const message::Sync&) override {
-    if (!is_silent) asker.answer(0);
-    if (is_silent) new Asker(std::move(asker));  // its service dies first
-    const std::lock_guard lock(mutex_);
-    ++questions_;
-    changed_.notify_all();
-  }
+  void on_question(Asker asker, const message::Sync&) override { hear(std::move(asker)); }
   void on_question(Asker asker, const message::MeetUnserved&) override { asker.answer(0); }
-  void on_unserved(Asker asker) override { asker.answer(0); }
+  void on_unserved(Asker asker) override { hear(std::move(asker)); }
   void on_keep_through(Asker asker, LedgerId, UniqueFd, const protocol::UnservedMessage&) override {
     asker.answer(0);
   }
@@ -69,6 +64,14 @@ class Told final : public AttachEvents {
   }
 
  private:
+  void hear(Asker asker) {
+    if (!is_silent) asker.answer(0);
+    if (is_silent) new Asker(std::move(asker));  // its service dies first
+    const std::lock_guard lock(mutex_);
+    ++questions_;
+    changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   unsigned questions_ = 0;
@@ -240,6 +243,29 @@ TEST_F(AttachServerAdoptTest, AQuestionIsAnsweredByTheNextService) {
   service_ends_.clear();
   ASSERT_EQ(::recv(client, &answer, sizeof answer, 0), static_cast<ssize_t>(sizeof answer));
   EXPECT_EQ(answer.error, 0);
+}
+
+// A ledger's connection, whose question the dead service had taken off.
+TEST_F(AttachServerAdoptTest, WhatALedgerWasAskedIsAskedAgain) {
+  const int connection = connect();
+  protocol::UnservedMessage message;
+  message.header.type = protocol::Type::kUnserved;
+  message.reason = UnservedReason::kNoMemory;
+  say(message);
+  EXPECT_EQ(in_service([&](Parts& parts) {
+              parts.told.is_silent = true;
+              return adopt(parts) && parts.told.await_question() ? 0 : 1;
+            }),
+            0);
+  EXPECT_EQ(labels_.of(connection).kind, KeptKind::kLedger);
+  protocol::Flushed answer;
+  const int client = client_ends_.back().get();
+  EXPECT_LT(::recv(client, &answer, sizeof answer, MSG_DONTWAIT), 0);
+  EXPECT_EQ(in_service([&](Parts& parts) { return adopt(parts) ? 0 : 1; }), 0);
+  ASSERT_EQ(::recv(client, &answer, sizeof answer, 0), static_cast<ssize_t>(sizeof answer));
+  EXPECT_EQ(answer.error, EAGAIN);
+  EXPECT_EQ(in_service([&](Parts& parts) { return adopt(parts) ? 0 : 1; }), 0);
+  EXPECT_LT(::recv(client, &answer, sizeof answer, MSG_DONTWAIT), 0) << "once";
 }
 
 // Without its label a connection is taken for one that has not greeted, and what is in it refused.

@@ -152,6 +152,11 @@ bool is_question(const Datagram& datagram) {
          (type && is_about_log(*type));
 }
 
+bool asks_ledger(const Datagram& datagram) {
+  const std::optional<Type> type = type_of(datagram);
+  return type == Type::kUnserved || type == Type::kKeepThrough;
+}
+
 Received receive_datagram(int socket, pid_t otherwise, Look look, Datagram* datagram) {
   iovec part{datagram->bytes, sizeof datagram->bytes};
   alignas(cmsghdr) char

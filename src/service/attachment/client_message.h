@@ -52,6 +52,8 @@ void drop_datagram(int socket);
 bool is_greeting(const Datagram& datagram);
 // Whether it is one whose answer ends its connection, by its type alone.
 bool is_question(const Datagram& datagram);
+// Whether it is one that a ledger's connection is answered, by its type alone.
+bool asks_ledger(const Datagram& datagram);
 
 namespace message {
 

@@ -98,7 +98,7 @@ void Inheritance::sort(UniqueFd fd) {
     labelled_.push_back(InheritedFd{std::move(fd), label});
     return;
   }
-  labels_.forget(fd.get());
+  if (label.kind != KeptKind::kNone) labels_.forget(fd.get());
   if (S_ISSOCK(status.st_mode) && !accepted_at(fd.get()).empty()) {
     connections_.push_back(std::move(fd));
   } else if (S_ISREG(status.st_mode)) {

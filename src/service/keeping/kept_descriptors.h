@@ -63,8 +63,15 @@ class KeptDescriptors {
     cell.kind.store(label.kind, std::memory_order_release);
   }
   void forget(int fd) {
-    if (has(fd)) at(fd).kind.store(KeptKind::kNone, std::memory_order_release);
+    if (!has(fd)) return;
+    at(fd).is_asked.store(false, std::memory_order_relaxed);
+    at(fd).kind.store(KeptKind::kNone, std::memory_order_release);
   }
+  // A question was taken off a connection, labelled or not, and is not answered yet.
+  void note_asked(int fd, bool is_asked) {
+    if (has(fd)) at(fd).is_asked.store(is_asked, std::memory_order_release);
+  }
+  bool is_asked(int fd) const { return has(fd) && at(fd).is_asked.load(std::memory_order_acquire); }
   KeptLabel of(int fd) const {
     if (!has(fd)) return {};
     const Cell& cell = at(fd);
@@ -80,6 +87,7 @@ class KeptDescriptors {
     std::atomic<KeptKind> kind;
     std::atomic<std::uint64_t> number;
     std::atomic<std::uint64_t> first;
+    std::atomic<bool> is_asked;
   };
   bool has(int fd) const { return fd >= 0 && static_cast<std::size_t>(fd) < labels_.size(); }
   Cell& at(int fd) const { return labels_[static_cast<std::size_t>(fd)]; }

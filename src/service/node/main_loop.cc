@@ -46,7 +46,7 @@ void MainLoop::take_wakes() const {
 }
 
 MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
-  // What was removed while no service was there to watch.
+  // Nobody has watched the directory between two services.
   keep_reachable();
   bool asked_before = false;
   for (;;) {

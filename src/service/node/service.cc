@@ -385,8 +385,8 @@ int fail(int ready, const Status& status) {
   return kExitFailed;
 }
 
-// A successor cannot start. The node's data is whole, and the keeper's still: after a moment another
-// one may be luckier.
+// A successor cannot start. The node's data is whole, and the keeper's still: after a moment
+// another service may be luckier.
 [[noreturn]] void leave_to_another(const Status& status) {
   spdlog::error("{}", status.message());
   std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -23,8 +23,10 @@ void Asker::answer(int result) {
   protocol::Flushed answer;
   answer.error = result < 0 ? -result : 0;
   answer.value = result > 0 ? static_cast<std::uint32_t>(result) : 0;
+  // First, because a process repeats a question with a note: it would get two answers.
+  if (labels_ != nullptr) labels_->note_asked(connection->get(), false);
   (void)!::send(connection->get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
-  // What is unread when a socket closes would be the peer's error, in front of the answer.
+  // A socket that closes with the question unread shows its peer an error before the answer.
   char byte = 0;
   if (question_ == Question::kInSocket)
     (void)!::recv(connection->get(), &byte, sizeof byte, MSG_DONTWAIT);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "memory/tiers/node_memory.h"
+#include "service/keeping/kept_descriptors.h"
 #include "service/process/unique_fd.h"
 
 namespace cairn::node {
@@ -49,6 +50,9 @@ class Asker {
   enum class Question : std::uint8_t { kTaken, kInSocket };
   explicit Asker(SharedFd connection, Question question = Question::kTaken)
       : connection_(std::move(connection)), question_(question) {}
+  // The connection is noted as asked (KeptDescriptors), until just before the answer.
+  Asker(SharedFd connection, KeptDescriptors& labels)
+      : connection_(std::move(connection)), labels_(&labels) {}
   // Requires: `at_work` has begun the slot of `place`.
   Asker(const NodeMemory& memory, const RequestRing::Place& place,
         std::shared_ptr<SlotsAtWork> at_work)
@@ -56,6 +60,7 @@ class Asker {
   Asker(Asker&& other) noexcept
       : connection_(std::move(other.connection_)),
         question_(other.question_),
+        labels_(other.labels_),
         memory_(std::exchange(other.memory_, nullptr)),
         place_(other.place_),
         at_work_(std::move(other.at_work_)) {}
@@ -68,6 +73,7 @@ class Asker {
  private:
   SharedFd connection_;
   Question question_ = Question::kTaken;
+  KeptDescriptors* labels_ = nullptr;
   const NodeMemory* memory_ = nullptr;
   RequestRing::Place place_;
   std::shared_ptr<SlotsAtWork> at_work_;
