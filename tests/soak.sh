@@ -34,15 +34,17 @@ tier=$PWD/build/suites/soak-tier
 mkdir -p "$tier"
 if [ -n "$quick" ]; then
   scripts=2 operations=10000 kills=100 suite_seeds=2 model_steps=6000 mode_seeds=1 mode_operations=700
-  learner_events=2000000 hostile_rounds=4 crash_kills=60 crash_seconds=40
+  learner_events=2000000 hostile_rounds=4 crash_kills=60 crash_seconds=40 power_cuts=300
 else
   scripts=200 operations=50000 kills=5000 suite_seeds=50 model_steps=400000 mode_seeds=20 mode_operations=10000
-  learner_events=100000000 hostile_rounds=500 crash_kills=5000 crash_seconds=86400
+  learner_events=100000000 hostile_rounds=500 crash_kills=5000 crash_seconds=86400 power_cuts=10000
 fi
 # Ten million operations in all without --quick: half of them with a file tier below the RAM tier.
 part "model" env CAIRN_SEED="$seed" CAIRN_MODEL_STEPS=$model_steps build/release/tests/test_model --gtest_brief=1
 part "what is learned takes no more memory" env CAIRN_SEED="$seed" CAIRN_LEARNER_EVENTS=$learner_events \
   build/release/tests/test_learner --gtest_brief=1
+part "power cuts under the durable log" env CAIRN_SEED="$seed" CAIRN_POWER_CUTS=$power_cuts \
+  build/release/tests/test_durable_log --gtest_filter='PowerCut.*' --gtest_brief=1
 part "differential, small RAM tier" \
   python3 tests/differential/run.py --seed "$seed" --seeds $((scripts / 2)) \
   --ops $operations --ram 2M

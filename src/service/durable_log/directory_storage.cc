@@ -37,6 +37,11 @@ class DirectoryFile final : public LogFile {
     return static_cast<std::int64_t>(done);
   }
 
+  void read_ahead(std::uint64_t offset, std::uint64_t bytes) override {
+    ::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                    POSIX_FADV_WILLNEED);
+  }
+
   int write(std::span<const std::byte> bytes, std::uint64_t offset) override {
     std::size_t done = 0;
     while (done < bytes.size()) {

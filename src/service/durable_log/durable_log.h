@@ -69,9 +69,10 @@ class DurableLog {
   // The caller will not use the number again. Its records stay until they are retired.
   void forget(LogObject object);
 
-  // Each appends one record and returns its number (kNone when there is nothing to say); durable once commit() of it, or of a later one,
-  // has returned. `state` is the file's size and time as programs see them, after the change. The
-  // bytes may change during the call; then any mixture of old and new is logged, per byte.
+  // Appends one record and returns its number, or kNone when there is nothing to say. It is durable
+  // once commit() of it, or of a later one, has returned. `state` is the file's size and time as
+  // programs see them, after the change. The bytes may change during the call; then any mixture of
+  // old and new is logged, per byte.
   // Errors: kExhausted: the log is full (ENOSPC): store what pressure() names, or store the file
   // itself; kNotFound: no such object; kInvalid: too long; else the log has failed.
   Result<Lsn> append_data(LogObject object, const DataRange& range, const FileState& state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How records become durable: who waits, and the two threads that work for them.
+// How records become durable: threads wait for a flush, and two threads of the log work for them.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -37,7 +37,7 @@ Status LogCore::commit_until(Lsn lsn, const std::chrono::steady_clock::time_poin
     } else {
       is_in_time = durable_changed_.wait_until(lock, *limit, is_settled);
     }
-    // A flush takes those whom it serves from the set.
+    // A flush removes the threads it serves from the set.
     if (durable_ < lsn) waiting_.erase(mine);
     if (!is_in_time) {
       return {StatusCode::kUnavailable, storage_->where() + ": the device does not answer",

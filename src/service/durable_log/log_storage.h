@@ -31,6 +31,11 @@ class LogFile {
   virtual std::int64_t size() = 0;
   // Reads until `out` is full or the file ends. Returns: bytes read, or -errno.
   virtual std::int64_t read(std::span<std::byte> out, std::uint64_t offset) = 0;
+  // A hint: these bytes will be read soon.
+  virtual void read_ahead(std::uint64_t offset, std::uint64_t bytes) {
+    (void)offset;
+    (void)bytes;
+  }
   // Writes all of `bytes`. Returns: 0 or -errno.
   virtual int write(std::span<const std::byte> bytes, std::uint64_t offset) = 0;
   // Returns 0 once everything written before the call is durable; else -errno, and nothing is

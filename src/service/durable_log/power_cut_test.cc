@@ -89,7 +89,7 @@ class History {
       ASSERT_TRUE(found.contains(lsn)) << "record " << lsn << " is lost; acknowledged "
                                        << raw(acknowledged_) << ", the log ends at " << last;
     }
-    // What was lost with the power was never said.
+    // Records lost with the power were never said.
     std::erase_if(said_, [&](const auto& entry) { return entry.first > last; });
     std::erase_if(under_way_, [&](std::uint64_t lsn) { return lsn > last; });
     acknowledged_ = static_cast<Lsn>(last);

@@ -18,6 +18,8 @@ namespace {
 
 // Chunks that are read and not written yet.
 constexpr std::size_t kChunksAhead = 3;
+// Bytes of the log that the kernel reads meanwhile.
+constexpr std::uint64_t kAheadBytes = std::uint64_t{32} << 20;
 
 }  // namespace
 
@@ -25,14 +27,28 @@ ExtentCopy::ExtentCopy(std::uint64_t log, const std::vector<LogSegment>& segment
                        std::function<void(std::uint64_t)> progress)
     : log_(log), segments_(segments), progress_(std::move(progress)) {}
 
-bool ExtentCopy::read_record(const RecordPlace& record, std::span<std::byte> out,
-                             CopyResult& result) {
-  CAIRN_CHECK(out.size() == record.bytes);
+LogFile& ExtentCopy::file_of(const RecordPlace& record) const {
   const auto segment = std::lower_bound(
       segments_.begin(), segments_.end(), record.segment,
       [](const LogSegment& left, std::uint64_t number) { return left.header.segment < number; });
   CAIRN_CHECK(segment != segments_.end() && segment->header.segment == record.segment);
-  const std::int64_t got = segment->file->read(out, record.at);
+  return *segment->file;
+}
+
+// Files that were written at the same time lie between each other in the log: the kernel's own
+// reading ahead would fetch all of them for one.
+void ExtentCopy::read_ahead(const PendingFile& file) {
+  for (; ahead_ != file.extents.end() && ahead_bytes_ < kAheadBytes; ++ahead_) {
+    const RecordPlace& record = file.records[ahead_->second.record];
+    file_of(record).read_ahead(record.at, record.bytes);
+    ahead_bytes_ += ahead_->second.end - ahead_->first;
+  }
+}
+
+bool ExtentCopy::read_record(const RecordPlace& record, std::span<std::byte> out,
+                             CopyResult& result) {
+  CAIRN_CHECK(out.size() == record.bytes);
+  const std::int64_t got = file_of(record).read(out, record.at);
   if (got < 0) result.log_error = static_cast<int>(-got);
   return got == static_cast<std::int64_t>(record.bytes) &&
          payload_checksum(log_, out) == record.sum;
@@ -65,8 +81,12 @@ bool ExtentCopy::append(const PendingFile& file, std::uint64_t begin, const Exte
 void ExtentCopy::produce(const PendingFile& file, std::uint64_t limit, CopyResult& result,
                          const ChunkSink& sink) {
   Chunk chunk;
+  ahead_ = file.extents.begin();
+  ahead_bytes_ = 0;
   for (const auto& [begin, whole] : file.extents) {
     if (begin >= limit) break;
+    if (ahead_bytes_ <= kAheadBytes / 2) read_ahead(file);
+    ahead_bytes_ -= std::min(ahead_bytes_, whole.end - begin);
     Extent extent = whole;
     extent.end = std::min(extent.end, limit);
     const bool follows = !chunk.bytes.empty() && chunk.offset + chunk.bytes.size() == begin;

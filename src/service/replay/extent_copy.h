@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,8 @@ class ExtentCopy {
 
   void produce(const PendingFile& file, std::uint64_t limit, CopyResult& result,
                const ChunkSink& sink);
+  LogFile& file_of(const RecordPlace& record) const;
+  void read_ahead(const PendingFile& file);
   bool read_record(const RecordPlace& record, std::span<std::byte> out, CopyResult& result);
   bool append(const PendingFile& file, std::uint64_t begin, const Extent& extent, Chunk& chunk,
               CopyResult& result);
@@ -56,6 +59,9 @@ class ExtentCopy {
   // The last record of which only a part was wanted.
   std::vector<std::byte> kept_;
   Lsn kept_lsn_ = Lsn::kNone;
+  // How far the log has been asked to read ahead, and how much of that is not read yet.
+  std::map<std::uint64_t, Extent>::const_iterator ahead_;
+  std::uint64_t ahead_bytes_ = 0;
 };
 
 }  // namespace cairn::durable

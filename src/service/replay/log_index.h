@@ -2,7 +2,7 @@
 // What a log still has to bring to the backing store: for each file the newest bytes of every
 // range, its size and time, and how its file on the store may look if nobody else has changed it.
 //
-// Thread safety: none. Ownership: values; a place in the log is a number of a segment and an offset.
+// Thread safety: none. Ownership: values; a place in the log is a segment's number and an offset.
 #pragma once
 
 #include <cstdint>

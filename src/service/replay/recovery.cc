@@ -166,6 +166,7 @@ Status Recovery::announce(std::vector<Work>& works) {
   for (const Work& work : works) {
     if (work.found.verdict != FileVerdict::kFound) continue;
     step("announce");
+    CAIRN_CHECK(work.file->object != LogObject::kNone);
     auto lsn = log_->begin_storing(work.file->object);
     if (!lsn) return lsn.status();
     last = std::max(last, *lsn);
@@ -177,6 +178,7 @@ Status Recovery::announce(std::vector<Work>& works) {
 int Recovery::write_in_place(Work& work) {
   const PendingFile& file = *work.file;
   const int fd = work.found.fd;
+  CAIRN_CHECK(fd >= 0 && file.is_pending());
   struct stat status{};
   if (::fstat(fd, &status) != 0) return errno;
   const bool is_cut = file.cut_to != ~std::uint64_t{0};

@@ -16,8 +16,8 @@
 // which follows a flush of the file, and before its first change the log says that recovery is at
 // work on it. Nothing is written twice: the newest bytes of each range win.
 //
-// Thread safety: one recovery of a tier at a time, which the tier's lock ensures. Errors: Status for
-// what keeps recovery from beginning; all else is in the report.
+// Thread safety: one recovery of a tier at a time, which the tier's lock ensures.
+// Errors: a Status when recovery cannot begin or its log fails; all else is in the report.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct RecoveryReport {
 struct RecoveryOptions {
   // Look and tell, change nothing.
   bool dry_run = false;
-  // Where files go that have no place; empty: kRescueFolder beside the log. Made, 0700, when needed.
+  // For files that have no place; empty: kRescueFolder beside the log. Made, 0700, when needed.
   std::string rescue_folder;
   // A file whose store fails, or is full, goes there as well, instead of waiting in the log.
   bool rescues_trouble = false;
@@ -73,7 +73,6 @@ struct RecoveryOptions {
 };
 
 inline constexpr const char* kRescueFolder = "cairn-rescued";
-inline constexpr const char* kRescueList = "list.tsv";
 
 // Errors: kNotFound: no durable tier there; kUnavailable: a node uses it; others of the log.
 Result<RecoveryReport> recover(const std::string& tier_directory, const RecoveryOptions& options);

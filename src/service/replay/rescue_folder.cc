@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "service/replay/recovery.h"
-
 namespace cairn::durable {
 
 namespace {
@@ -94,6 +92,7 @@ int RescueFolder::note(const std::string& name, const PendingFile& file,
 }
 
 SavedCopy RescueFolder::save(ExtentCopy& extents, const PendingFile& file) {
+  CAIRN_CHECK(file.is_pending() && !path_.empty());
   was_in_place_ = false;
   SavedCopy saved;
   saved.error = make();

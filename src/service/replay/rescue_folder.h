@@ -11,6 +11,8 @@
 
 namespace cairn::durable {
 
+inline constexpr const char* kRescueList = "list.tsv";
+
 class RescueFolder {
  public:
   explicit RescueFolder(std::string path) : path_(std::move(path)) {}

@@ -43,7 +43,7 @@ class PowerCutFile final : public LogFile {
     const std::lock_guard lock(disk_.mutex_);
     if (is_dead()) return -EIO;
     const int error = disk_.operate();
-    // What was under way when the power went may be there in part.
+    // A write that meets the end of the power may survive in part.
     put(content_->now, offset, bytes);
     content_->unflushed.push_back({offset, {bytes.begin(), bytes.end()}});
     return error;
@@ -189,7 +189,7 @@ void PowerCutDisk::restore_power(RandomSource& random) {
   }
   names_.clear();
   for (auto& [name, content] : after) {
-    // A copy: who still holds the old one belongs to the past.
+    // A copy: holders of the old one belong to the past.
     auto mine = std::make_shared<Content>(*content);
     survive(*mine, random);
     names_[name] = mine;

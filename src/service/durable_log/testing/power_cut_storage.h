@@ -28,7 +28,7 @@ class PowerCutDisk {
   // Every flush from now on fails with this errno; 0: none does.
   void fail_flushes(int error_number);
 
-  // What is there when the power comes back. Storages from before are dead.
+  // The power comes back, and what survived is there. Storages from before are dead.
   void restore_power(RandomSource& random);
 
   // A view of the folder, as a process has it. Requires: the disk outlives it.
