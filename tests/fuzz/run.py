@@ -97,7 +97,7 @@ def replay(target, path):
 
 
 def keep(target):
-    """The inputs with names that people have given stay. Of the rest, few enough for a repository, of every length."""
+    """The inputs with names that people have given stay, and a few of all the others join them."""
     corpus, found = HERE / "corpus" / target, INPUTS / target
     fewest = INPUTS / f"{target}.fewest"
     shutil.rmtree(fewest, ignore_errors=True)
