@@ -4,7 +4,7 @@
 
     tests/fuzz/run.py [--seconds N] [--jobs N] [--seed N] [TARGET...]   each target for N seconds
     tests/fuzz/run.py --replay FILE TARGET                              one input again, as it was found
-    tests/fuzz/run.py --keep TARGET...          the fewest inputs that reach what all do become corpus/TARGET
+    tests/fuzz/run.py --keep TARGET...          a few of the inputs that reach most become a part of corpus/TARGET
 
 First inputs are those of tests/fuzz/corpus/TARGET; what a run finds beside them stays in build/fuzz-inputs/TARGET, and
 the next run begins with it. An input that breaks a target is printed, and stays in build/fuzz-findings. Exit status: 0,
@@ -28,6 +28,9 @@ SKIPPED = 77
 INPUT_BYTES_MAX = 16384
 INPUT_SECONDS_MAX = 25
 PRINTED_BYTES_MAX = 400
+KEPT_MAX = 40
+KEPT_BYTES_MAX = 1024
+HASH_LETTERS = 40  # of the names that libFuzzer gives
 
 
 def targets():
@@ -94,16 +97,22 @@ def replay(target, path):
 
 
 def keep(target):
+    """The inputs with names that people have given stay, and a few of all the others join them."""
     corpus, found = HERE / "corpus" / target, INPUTS / target
     fewest = INPUTS / f"{target}.fewest"
     shutil.rmtree(fewest, ignore_errors=True)
     fewest.mkdir(parents=True)
-    sources = [path for path in (corpus, found) if path.is_dir()]
-    subprocess.run([program(target), "-merge=1", f"-max_len={INPUT_BYTES_MAX}", fewest, *sources], env=environment(),
-                   check=True, stderr=subprocess.DEVNULL)
-    shutil.rmtree(corpus, ignore_errors=True)
-    shutil.copytree(fewest, corpus)
-    print(f"{target}: {len(list(corpus.iterdir()))} inputs")
+    corpus.mkdir(parents=True, exist_ok=True)
+    subprocess.run([program(target), "-merge=1", f"-max_len={KEPT_BYTES_MAX}", fewest, corpus, found],
+                   env=environment(), check=True, stderr=subprocess.DEVNULL)
+    for path in corpus.iterdir():
+        if len(path.name) == HASH_LETTERS:
+            path.unlink()
+    rest = sorted(fewest.iterdir(), key=lambda path: (path.stat().st_size, path.name))
+    step = max(1, -(-len(rest) // KEPT_MAX))
+    for path in rest[::step]:
+        shutil.copy(path, corpus / path.name)
+    print(f"{target}: {len(list(corpus.iterdir()))} of {len(rest)} inputs")
 
 
 def main():

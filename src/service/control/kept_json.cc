@@ -50,7 +50,7 @@ std::string packed(const Json& value) {
 }
 
 Json unpacked(const std::string& text) {
-  // The library throws of a length that no vector has, whatever it is told.
+  // The library throws because of a length that no vector has, although it is not to throw.
   try {
     return Json::from_cbor(text, true, false);
   } catch (const Json::exception&) {

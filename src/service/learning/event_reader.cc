@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/check.h"
@@ -25,6 +26,16 @@ constexpr long kLookAgainNanos = 20'000;
 void nap(long nanos) {
   const timespec time{0, nanos};
   ::nanosleep(&time, nullptr);
+}
+
+// Learners go through the blocks of a read: those of four gigabytes behind the end of all files are
+// work that nobody has asked for. Whether there are any.
+bool bound_to_call(AccessEvent* event) {
+  constexpr std::uint32_t kCallBytesMax = 0x7fff'f000;  // of one system call (read(2))
+  const bool is_use = event->kind >= AccessKind::kMiss && event->kind <= AccessKind::kWrite;
+  if (!is_use) return true;
+  event->length = std::min(event->length, kCallBytesMax);
+  return event->offset <= kOffsetMax;
 }
 
 }  // namespace
@@ -138,7 +149,8 @@ void EventReader::read_ring(std::uint16_t slot) {
     }
     // The reader checks each number from a client's ring before it uses it as an index.
     const bool is_sound = got == EventRing::Got::kEvent && told.slot() == slot &&
-                          raw(told.event.object) < memory_.objects().capacity();
+                          raw(told.event.object) < memory_.objects().capacity() &&
+                          bound_to_call(&told.event);
     if (is_sound && is_kept()) {
       batch_.push_back(told);
     } else {

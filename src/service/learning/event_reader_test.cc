@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "memory/tiers/testing/test_memory.h"
@@ -77,6 +79,41 @@ TEST_F(EventReaderTest, CountsWhatItDoesNotGet) {
   reader.take();
   EXPECT_EQ(reader.counts().lost, 100U);
   EXPECT_EQ(reader.counts().passed_on, EventRing::kEntries);
+}
+
+// Each process writes its ring as it likes; learners go through the blocks of each read.
+TEST_F(EventReaderTest, DoesNotPassOnWhatNoCallCanDo) {
+  EventReader reader(memory_, streams_);
+  reader.add(*this);
+  AccessEvent event;
+  event.owner = memory_.owners().current(2);
+  event.kind = AccessKind::kMiss;
+  for (const auto& [offset, length] :
+       {std::pair<std::uint64_t, std::uint32_t>{0, UINT32_MAX}, {UINT64_MAX, 1}, {0, 1}}) {
+    event.offset = offset;
+    event.length = length;
+    memory_.tell(event);
+  }
+  reader.take();
+  ASSERT_EQ(seen_.size(), 2U);
+  EXPECT_EQ(seen_[0].event.length, 0x7fff'f000U);
+  EXPECT_EQ(seen_[1].event.length, 1U);
+  EXPECT_EQ(reader.counts().lost, 1U);
+}
+
+TEST_F(EventReaderTest, GoesOnFromARingThatOnlySaysThatItIsFull) {
+  EventReader reader(memory_, streams_);
+  reader.add(*this);
+  tell(2, 7, AccessKind::kHit);
+  // The head is the second word.
+  const std::uint32_t head = EventRing::kEntries - 1;
+  std::memcpy(reinterpret_cast<char*>(&memory_.events(2)) + sizeof head, &head, sizeof head);
+  reader.take();
+  ASSERT_EQ(seen_.size(), 1U);
+  EXPECT_EQ(reader.counts().lost, EventRing::kEntries - 2);
+  tell(2, 8, AccessKind::kHit);
+  reader.take();
+  EXPECT_EQ(seen_.back().event.offset, 8U);
 }
 
 TEST_F(EventReaderTest, ThrowsAwayWhatItIsNotToKeep) {
