@@ -110,6 +110,7 @@ void KeeperWatch::start() {
 }
 
 void KeeperWatch::stop() {
+  life_.has_ended.store(1);
   if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   (void)!::write(stop_event_.get(), &one, sizeof one);

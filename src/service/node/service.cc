@@ -456,7 +456,6 @@ int serve(const NodeConfig& config, Succession& succession) {
                     [&service](pid_t keeper) { service.note_keeper(keeper); });
   watch.start();
   const int status = service.serve(signals.get(), std::move(launcher));
-  succession.life->has_ended.store(1);
   watch.stop();
   close_log();
   return status;
