@@ -101,9 +101,10 @@ std::string open_place(const RescueEntry& about, UniqueFd* place) {
   struct stat status{};
   if (::fstat(place->get(), &status) != 0) return std::strerror(errno);
   if (status.st_ino != about.inode) return "another file has its name";
-  const timespec written = time_of(about.mtime_ns);
-  const bool is_newer = status.st_mtim.tv_sec > written.tv_sec;
-  if (is_newer) return "it was changed since";
+  const timespec left = time_of(about.stored_ns);
+  const bool is_same =
+      status.st_mtim.tv_sec == left.tv_sec && status.st_mtim.tv_nsec == left.tv_nsec;
+  if (!is_same) return "it was changed since";
   return "";
 }
 
@@ -115,8 +116,12 @@ std::string put_in_place(const std::string& directory, const RescuedFile& file) 
   UniqueFd place;
   if (std::string problem = open_place(file.about, &place); !problem.empty()) return problem;
   for (const RescueEntry& range : file.ranges) {
-    if (const int error = copy_range(saved.get(), place.get(), range); error != 0)
-      return std::strerror(error);
+    const int error = copy_range(saved.get(), place.get(), range);
+    if (error == 0) continue;
+    // The next try is to find the file as this one has.
+    const timespec left[2] = {{0, UTIME_OMIT}, time_of(file.about.stored_ns)};
+    (void)::futimens(place.get(), left);
+    return std::strerror(error);
   }
   struct stat status{};
   const bool is_short =

@@ -7,7 +7,7 @@
 namespace cairn {
 namespace {
 
-constexpr std::size_t kColumns = 9;
+constexpr std::size_t kColumns = 10;
 
 bool is_plain(char letter) {
   const auto code = static_cast<unsigned char>(letter);
@@ -60,15 +60,16 @@ bool read_number(std::string_view text, Number* number) {
 }  // namespace
 
 std::string rescue_list_head() {
-  return "# cairn rescue list 1: offset length saved-in size mtime-ns device inode path why\n";
+  return "# cairn rescue list 1: offset length saved-in size mtime-ns stored-mtime-ns device inode "
+         "path why\n";
 }
 
 std::string rescue_line(const RescueEntry& entry) {
   return std::to_string(entry.offset) + "\t" + std::to_string(entry.length) + "\t" +
          escaped(entry.saved) + "\t" + std::to_string(entry.size) + "\t" +
-         std::to_string(entry.mtime_ns) + "\t" + std::to_string(entry.device) + "\t" +
-         std::to_string(entry.inode) + "\t" + escaped(entry.path) + "\t" + escaped(entry.why) +
-         "\n";
+         std::to_string(entry.mtime_ns) + "\t" + std::to_string(entry.stored_ns) + "\t" +
+         std::to_string(entry.device) + "\t" + std::to_string(entry.inode) + "\t" +
+         escaped(entry.path) + "\t" + escaped(entry.why) + "\n";
 }
 
 std::optional<RescueEntry> parse_rescue_line(std::string_view line) {
@@ -83,10 +84,11 @@ std::optional<RescueEntry> parse_rescue_line(std::string_view line) {
   const bool has_numbers =
       read_number(columns[0], &entry.offset) && read_number(columns[1], &entry.length) &&
       read_number(columns[3], &entry.size) && read_number(columns[4], &entry.mtime_ns) &&
-      read_number(columns[5], &entry.device) && read_number(columns[6], &entry.inode);
+      read_number(columns[5], &entry.stored_ns) && read_number(columns[6], &entry.device) &&
+      read_number(columns[7], &entry.inode);
   auto saved = plain(columns[2]);
-  auto path = plain(columns[7]);
-  auto why = plain(columns[8]);
+  auto path = plain(columns[8]);
+  auto why = plain(columns[9]);
   if (!has_numbers || !saved || !path || !why) return std::nullopt;
   entry.saved = std::move(*saved);
   entry.path = std::move(*path);

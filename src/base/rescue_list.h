@@ -18,9 +18,10 @@ struct RescueEntry {
   std::string path;  // of the file; empty when nobody knows
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::uint64_t size = 0;     // of the whole file, as the programs saw it
-  std::int64_t mtime_ns = 0;  // the same
-  std::uint64_t offset = 0;   // of the range, in the file and in what is saved of it
+  std::uint64_t size = 0;      // of the whole file, as the programs saw it
+  std::int64_t mtime_ns = 0;   // the same
+  std::int64_t stored_ns = 0;  // the time that the file bore in the store after the rescue
+  std::uint64_t offset = 0;    // of the range, in the file and in what is saved of it
   std::uint64_t length = 0;
   std::string saved;  // the file in the rescue directory; empty: the range is lost
   std::string why;

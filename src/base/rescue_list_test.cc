@@ -13,6 +13,7 @@ RescueEntry entry_of(const std::string& path) {
   entry.inode = 12;
   entry.size = UINT64_MAX;
   entry.mtime_ns = -1;
+  entry.stored_ns = 17;
   entry.offset = 4096;
   entry.length = 100;
   entry.saved = "1";
@@ -34,6 +35,7 @@ TEST(RescueList, AnyNameComesBack) {
     EXPECT_EQ(read->path, path);
     EXPECT_EQ(read->size, UINT64_MAX);
     EXPECT_EQ(read->mtime_ns, -1);
+    EXPECT_EQ(read->stored_ns, 17);
     EXPECT_EQ(read->offset, 4096u);
     EXPECT_EQ(read->why, "No space left on device");
   }

@@ -66,7 +66,9 @@ class Worker {
       } else if (what < 85) {
         cut();
       } else if (what < 92) {
-        if (::fsync(fd_) != 0) fail("fsync", static_cast<long>(step));
+        store(step);
+      } else if (what < 94) {
+        use_deleted();
       } else {
         if (::close(fd_) != 0) fail("close", static_cast<long>(step));
         open();
@@ -91,6 +93,19 @@ class Worker {
     log_.end();
     if (model_.size() < at + length) model_.resize(at + length, 0);
     ::memset(model_.data() + at, static_cast<int>(value), length);
+  }
+  // A descriptor that may only read has to ask the service.
+  void store(unsigned step) {
+    const bool by_reader = step % 2 == 0;
+    const int fd = by_reader ? ::open(name_.c_str(), O_RDONLY) : fd_;
+    if (fd < 0 || ::fsync(fd) != 0) fail("fsync", static_cast<long>(step));
+    if (by_reader) ::close(fd);
+  }
+  void use_deleted() const {
+    const std::string gone = name_ + ".gone";
+    const int fd = ::open(gone.c_str(), O_RDWR | O_CREAT, 0644);
+    if (fd < 0 || ::unlink(gone.c_str()) != 0 || ::write(fd, "gone", 4) != 4 || ::close(fd) != 0)
+      fail("a deleted file", 0);
   }
   void cut() {
     const std::size_t at = draw_() % kFileBytes;

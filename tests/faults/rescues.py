@@ -230,16 +230,16 @@ def saved_by_a_rescue(work):
         saved = Path(found.group(1))
         assert saved.stat().st_mode & 0o777 == 0o700
         lines = [line.split("\t") for line in (saved / "list").read_text().splitlines()[1:]]
-        assert all("No space left" in line[8] for line in lines), lines
-        assert {line[7].rsplit("/", 1)[1] for line in lines} <= {"small", "large", "tab\\x09name"}, lines
+        assert all("No space left" in line[9] for line in lines), lines
+        assert {line[8].rsplit("/", 1)[1] for line in lines} <= {"small", "large", "tab\\x09name"}, lines
         for line in lines:
             offset, length = int(line[0]), int(line[1])
-            letter = line[7].rsplit("/", 1)[1][0].encode()
+            letter = line[8].rsplit("/", 1)[1][0].encode()
             data = (saved / line[2]).read_bytes()[offset:offset + length]
             whole = ((letter + b"123") * (offset + length))[offset % 4:]
             assert data == whole[:length], f"{line}: other bytes were saved"
         again = subprocess.run([under_cairn.CAIRN, "rescue", saved], capture_output=True, text=True, check=False)
-        assert again.returncode == EXIT_NOT_STORED, "a full store has taken everything"
+        assert again.returncode == EXIT_NOT_STORED, f"{again.returncode}: {again.stdout}{again.stderr}{lines}"
         assert mount("-o", "remount,size=32m", store)
         again = subprocess.run([under_cairn.CAIRN, "rescue", saved], capture_output=True, text=True, check=False)
         assert again.returncode == 0, f"{again.returncode}: {again.stdout}{again.stderr}"
@@ -327,7 +327,13 @@ def both_die(work):
     store.mkdir()
     run = Run(work, store)
     run.expect("written")
+    processes = [os.pidfd_open(each) for each in (run.service(), run.keeper())]
     under_cairn.kill_node(run.service())
+    for process in processes:
+        assert select.select([process], [], [], LONG_SECONDS)[0], "it outlives SIGKILL"
+        os.close(process)
+    # A program looks no more often than this.
+    time.sleep(0.02)
     run.say()
     run.expect("done")
     status, errors = run.end()
@@ -366,7 +372,8 @@ def a_wait_is_told(work):
     assert (store / "f").read_text() == "f"
 
 
-SCENES = [stored_by_a_rescue, waited_for, saved_by_a_rescue, rescues_that_die, the_keeper_dies, both_die, a_wait_is_told]
+SCENES = [stored_by_a_rescue, waited_for, saved_by_a_rescue, rescues_that_die, the_keeper_dies, both_die,
+          a_wait_is_told]
 
 
 def main():

@@ -2,12 +2,14 @@
 #include "frontends/client/question.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/system_call.h"
 #include "base/wait_word.h"
@@ -82,6 +84,12 @@ void tell_of_wait(std::uint32_t run) {
   word.si_uid = sys::geteuid();
   word.si_value.sival_int = kWaitWord;
   sys::call(SYS_rt_sigqueueinfo, pid, SIGWINCH, sys::word(&word));
+}
+
+void tell_of_long_wait(int socket, std::uint32_t run) {
+  pollfd entry{socket, POLLIN, 0};
+  const timespec most = to_timespec(std::int64_t{kWaitToldMs} * 1'000'000);
+  if (sys::call(SYS_ppoll, sys::word(&entry), 1, sys::word(&most), 0, 0) == 0) tell_of_wait(run);
 }
 
 bool ask_in_ring(const AttachedProcess& process, const protocol::Question& question, int* error) {

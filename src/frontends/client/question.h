@@ -22,6 +22,9 @@ struct AttachedProcess {
 // Tells the `cairn run` of this process, whose number the run has, that the process waits for a
 // service that is not there.
 void tell_of_wait(std::uint32_t run);
+// Waits until there is something to read, and tells of the wait when that takes long. The caller
+// goes on to wait then.
+void tell_of_long_wait(int socket, std::uint32_t run);
 
 // False when no answer came: the ring is full or closed, or the service is dead, or the process has
 // forked meanwhile. Else `*error` is 0 or -errno.

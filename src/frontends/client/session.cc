@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -15,7 +14,6 @@
 #include "base/descriptor_path.h"
 #include "base/system_call.h"
 #include "base/user_copy.h"
-#include "base/wait_word.h"
 #include "frontends/client/descriptor_floor.h"
 #include "frontends/client/descriptor_identity.h"
 #include "frontends/client/handshake.h"
@@ -47,12 +45,6 @@ constexpr long kHungUpPauseNs = 2'000'000;
 
 bool is_hung_up(int error) {
   return error == -ECONNRESET || error == -EPIPE || error == -ECONNREFUSED;
-}
-
-bool is_readable_within(int socket, int milliseconds) {
-  pollfd entry{socket, POLLIN, 0};
-  const timespec most = to_timespec(std::int64_t{milliseconds} * 1'000'000);
-  return sys::call(SYS_ppoll, sys::word(&entry), 1, sys::word(&most), 0, 0) != 0;
 }
 
 // Never 0.
@@ -191,7 +183,7 @@ int Session::greet(int socket, protocol::UnservedReason* why) {
   }
   found.reset();
   Greeting greeting;
-  if (!is_readable_within(socket, kWaitToldMs)) tell_of_wait(run_);
+  tell_of_long_wait(socket, run_);
   if (const int error = await_welcome(socket, &greeting); error < 0) {
     *why = greeting.refusal;
     return error;

@@ -12,7 +12,7 @@
 namespace cairn {
 namespace {
 
-constexpr std::uint32_t kEveryMs = 50;
+constexpr std::uint32_t kEveryMs = 8;  // two ticks of the coarse clock
 
 constinit std::atomic<std::uint32_t> looked_ms{0};
 constinit std::atomic<bool> is_orphaned{false};

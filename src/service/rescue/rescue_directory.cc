@@ -166,6 +166,8 @@ std::vector<RescueDirectory::Range> RescueDirectory::write_pages(const SavedSour
 void RescueDirectory::list(const SavedSource& source, const std::string& name,
                            const std::vector<Range>& ranges) {
   const Object& object = memory_.objects().at(source.object);
+  struct stat stored{};
+  const bool is_known = ::stat(source.path.c_str(), &stored) == 0 && stored.st_ino == object.inode;
   std::string text;
   for (const Range& range : ranges) {
     RescueEntry entry;
@@ -174,6 +176,9 @@ void RescueDirectory::list(const SavedSource& source, const std::string& name,
     entry.inode = object.inode;
     entry.size = object.size.load();
     entry.mtime_ns = object.mtime_ns.load();
+    if (is_known)
+      entry.stored_ns =
+          stored.st_mtim.tv_sec * std::int64_t{1'000'000'000} + stored.st_mtim.tv_nsec;
     entry.offset = range.offset;
     entry.length = range.length;
     entry.saved = range.error == 0 ? name : "";
