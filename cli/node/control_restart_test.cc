@@ -19,6 +19,7 @@
 #include <future>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "cli/node/control_client.h"
 #include "cli/node/control_socket.h"
@@ -95,8 +96,8 @@ class Answers final : public node::ControlHandler {
 class ControlRestartTest : public ::testing::Test {
  protected:
   ControlRestartTest() {
-    char path[] = "/tmp/cairn-control-test-XXXXXX";
-    EXPECT_NE(::mkdtemp(path), nullptr);
+    std::string path = ::testing::TempDir() + "cairn-control-test-XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
     node_.name = "n";
     node_.directory = path;
     node_.control_socket = node_.directory + "/control.sock";

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "memory/tiers/testing/test_memory.h"
 #include "service/control/kept_json.h"
@@ -21,8 +22,8 @@ using testing::kMiB;
 class KeptStateTest : public ::testing::Test {
  protected:
   KeptStateTest() {
-    char path[] = "/tmp/cairn-kept-test-XXXXXX";
-    EXPECT_NE(::mkdtemp(path), nullptr);
+    std::string path = ::testing::TempDir() + "cairn-kept-test-XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
     root_ = path;
     fs::create_directory(root_ + "/target");
     descriptors_.measure();

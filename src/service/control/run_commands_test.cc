@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 
 #include "memory/tiers/testing/test_memory.h"
 #include "service/attachment/audit.h"
@@ -78,8 +79,8 @@ class RunCommandsTest : public ::testing::Test {
   static constexpr std::uint64_t kSession = 5;
 
   RunCommandsTest() {
-    char path[] = "/tmp/cairn-run-commands-XXXXXX";
-    EXPECT_NE(::mkdtemp(path), nullptr);
+    std::string path = ::testing::TempDir() + "cairn-run-commands-XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
     root_ = path;
     std::filesystem::create_directory(root_ + "/target");
     int ends[2];

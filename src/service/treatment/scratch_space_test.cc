@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
 
 #include "memory/tiers/testing/test_memory.h"
 
@@ -18,8 +19,8 @@ using testing::kMiB;
 class ScratchSpaceTest : public ::testing::Test {
  protected:
   ScratchSpaceTest() {
-    char path[] = "/tmp/cairn-scratch-test-XXXXXX";
-    EXPECT_NE(::mkdtemp(path), nullptr);
+    std::string path = ::testing::TempDir() + "cairn-scratch-test-XXXXXX";
+    EXPECT_NE(::mkdtemp(path.data()), nullptr);
     root_ = path;
     fs::create_directory(root_ / "target");
     fs::create_directory(root_ / "other");
