@@ -35,13 +35,11 @@ LogFile& ExtentCopy::file_of(const RecordPlace& record) const {
   return *segment->file;
 }
 
-// Files that were written at the same time lie between each other in the log: the kernel's own
-// reading ahead would fetch all of them for one.
-void ExtentCopy::read_ahead(const PendingFile& file) {
-  for (; ahead_ != file.extents.end() && ahead_bytes_ < kAheadBytes; ++ahead_) {
-    const RecordPlace& record = file.records[ahead_->second.record];
+void ExtentCopy::read_ahead(const std::vector<Piece>& pieces) {
+  for (; ahead_ < pieces.size() && ahead_bytes_ < kAheadBytes; ++ahead_) {
+    const RecordPlace& record = pieces[ahead_].record();
     file_of(record).read_ahead(record.at, record.bytes);
-    ahead_bytes_ += ahead_->second.end - ahead_->first;
+    ahead_bytes_ += pieces[ahead_].extent.end - pieces[ahead_].begin;
   }
 }
 
@@ -54,11 +52,30 @@ bool ExtentCopy::read_record(const RecordPlace& record, std::span<std::byte> out
          payload_checksum(log_, out) == record.sum;
 }
 
-// Puts the extent's bytes at the end of the chunk; false if they are damaged.
-bool ExtentCopy::append(const PendingFile& file, std::uint64_t begin, const Extent& extent,
-                        Chunk& chunk, CopyResult& result) {
-  const RecordPlace& record = file.records[extent.record];
-  const std::size_t bytes = static_cast<std::size_t>(extent.end - begin);
+std::vector<ExtentCopy::Piece> ExtentCopy::pieces_of(std::span<CopyTask> tasks) {
+  std::vector<Piece> pieces;
+  for (CopyTask& task : tasks) {
+    for (const auto& [begin, extent] : task.file->extents) {
+      if (begin >= task.file->state.size) break;
+      pieces.push_back({&task, begin, extent});
+      Extent& piece = pieces.back().extent;
+      piece.end = std::min(piece.end, task.file->state.size);
+    }
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& left, const Piece& right) {
+    const Lsn first = left.record().lsn;
+    const Lsn second = right.record().lsn;
+    return first != second ? first < second : left.begin < right.begin;
+  });
+  return pieces;
+}
+
+// Puts the piece's bytes at the end of the chunk; false if they are damaged.
+bool ExtentCopy::append(const Piece& piece, Chunk& chunk) {
+  const RecordPlace& record = piece.record();
+  const Extent& extent = piece.extent;
+  CopyResult& result = piece.task->result;
+  const std::size_t bytes = static_cast<std::size_t>(extent.end - piece.begin);
   CAIRN_CHECK(extent.skip + bytes <= record.bytes);
   const std::size_t at = chunk.bytes.size();
   chunk.bytes.resize(at + bytes);
@@ -78,29 +95,29 @@ bool ExtentCopy::append(const PendingFile& file, std::uint64_t begin, const Exte
   return is_whole;
 }
 
-void ExtentCopy::produce(const PendingFile& file, std::uint64_t limit, CopyResult& result,
-                         const ChunkSink& sink) {
+void ExtentCopy::produce(const std::vector<Piece>& pieces, const ChunkSink& sink) {
   Chunk chunk;
-  ahead_ = file.extents.begin();
+  const auto pass_on = [&](CopyTask* task, std::uint64_t begin) {
+    if (!chunk.bytes.empty()) sink(std::move(chunk));
+    chunk = Chunk{task, begin, {}};
+  };
+  ahead_ = 0;
   ahead_bytes_ = 0;
-  for (const auto& [begin, whole] : file.extents) {
-    if (begin >= limit) break;
-    if (ahead_bytes_ <= kAheadBytes / 2) read_ahead(file);
-    ahead_bytes_ -= std::min(ahead_bytes_, whole.end - begin);
-    Extent extent = whole;
-    extent.end = std::min(extent.end, limit);
-    const bool follows = !chunk.bytes.empty() && chunk.offset + chunk.bytes.size() == begin;
-    if (!follows || chunk.bytes.size() + (extent.end - begin) > kCopyChunkBytes) {
-      if (!chunk.bytes.empty() && !sink(std::move(chunk))) return;
-      chunk = Chunk{begin, {}};
-      chunk.bytes.reserve(kCopyChunkBytes);
+  kept_lsn_ = Lsn::kNone;
+  for (const Piece& piece : pieces) {
+    const std::uint64_t bytes = piece.extent.end - piece.begin;
+    if (ahead_bytes_ <= kAheadBytes / 2) read_ahead(pieces);
+    ahead_bytes_ -= std::min(ahead_bytes_, bytes);
+    const bool follows =
+        chunk.task == piece.task && chunk.offset + chunk.bytes.size() == piece.begin;
+    if (!follows || chunk.bytes.size() + bytes > kCopyChunkBytes) {
+      pass_on(piece.task, piece.begin);
     }
-    if (append(file, begin, extent, chunk, result)) continue;
-    result.damaged.emplace_back(begin, extent.end);
-    if (!chunk.bytes.empty() && !sink(std::move(chunk))) return;
-    chunk = Chunk{};
+    if (append(piece, chunk)) continue;
+    piece.task->result.damaged.emplace_back(piece.begin, piece.extent.end);
+    pass_on(nullptr, 0);
   }
-  if (!chunk.bytes.empty()) (void)sink(std::move(chunk));
+  pass_on(nullptr, 0);
 }
 
 int ExtentCopy::write_chunk(int fd, const Chunk& chunk) {
@@ -118,63 +135,63 @@ int ExtentCopy::write_chunk(int fd, const Chunk& chunk) {
   return 0;
 }
 
-CopyResult ExtentCopy::run(const PendingFile& file, int fd, std::uint64_t limit) {
-  CopyResult result;
-  kept_lsn_ = Lsn::kNone;
-  if (file.bytes() > kCopyChunkBytes) {
-    run_threads(file, fd, limit, result);
-    return result;
-  }
-  produce(file, limit, result, [&](const Chunk& chunk) {
-    result.error = write_chunk(fd, chunk);
-    if (result.error == 0) result.bytes += chunk.bytes.size();
-    if (result.error == 0) progress_(chunk.bytes.size());
-    return result.error == 0;
-  });
-  return result;
+// Results of a file are written by two threads: damage by the reader, all else here.
+void ExtentCopy::consume(const Chunk& chunk) {
+  CAIRN_CHECK(chunk.task != nullptr && chunk.task->fd >= 0);
+  CopyResult& result = chunk.task->result;
+  if (result.error != 0) return;
+  result.error = write_chunk(chunk.task->fd, chunk);
+  if (result.error != 0) return;
+  result.bytes += chunk.bytes.size();
+  progress_(chunk.bytes.size());
 }
 
-void ExtentCopy::run_threads(const PendingFile& file, int fd, std::uint64_t limit,
-                             CopyResult& result) {
+CopyResult ExtentCopy::run(const PendingFile& file, int fd) {
+  CopyTask task{&file, fd, {}};
+  run(std::span(&task, 1));
+  return std::move(task.result);
+}
+
+void ExtentCopy::run(std::span<CopyTask> tasks) {
+  const std::vector<Piece> pieces = pieces_of(tasks);
+  std::uint64_t bytes = 0;
+  for (const CopyTask& task : tasks) bytes += task.file->bytes();
+  if (bytes > kCopyChunkBytes) return run_threads(pieces);
+  produce(pieces, [this](const Chunk& chunk) { consume(chunk); });
+}
+
+void ExtentCopy::run_threads(const std::vector<Piece>& pieces) {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Chunk> chunks;
+  std::uint64_t waiting_bytes = 0;
   bool is_read = false;
-  int error = 0;
-  CopyResult reading;
   std::thread reader([&] {
-    produce(file, limit, reading, [&](Chunk chunk) {
+    produce(pieces, [&](Chunk chunk) {
       std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return chunks.size() < kChunksAhead || error != 0; });
-      if (error != 0) return false;
+      changed.wait(lock, [&] { return waiting_bytes < kChunksAhead * kCopyChunkBytes; });
+      waiting_bytes += chunk.bytes.size();
       chunks.push_back(std::move(chunk));
       changed.notify_all();
-      return true;
     });
     const std::lock_guard lock(mutex);
     is_read = true;
     changed.notify_all();
   });
   std::unique_lock lock(mutex);
-  while (error == 0) {
+  while (true) {
     changed.wait(lock, [&] { return !chunks.empty() || is_read; });
     if (chunks.empty()) break;
     const Chunk chunk = std::move(chunks.front());
     chunks.pop_front();
+    waiting_bytes -= chunk.bytes.size();
     changed.notify_all();
     lock.unlock();
-    const int failed = write_chunk(fd, chunk);
-    if (failed == 0) result.bytes += chunk.bytes.size();
-    if (failed == 0) progress_(chunk.bytes.size());
+    consume(chunk);
     lock.lock();
-    error = failed;
   }
-  changed.notify_all();
   lock.unlock();
   reader.join();
-  result.error = error;
-  result.log_error = reading.log_error;
-  result.damaged = std::move(reading.damaged);
 }
 
 }  // namespace cairn::durable

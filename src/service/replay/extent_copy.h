@@ -8,7 +8,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,32 +26,48 @@ struct CopyResult {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> damaged;
 };
 
+// A file to write, and what became of it.
+struct CopyTask {
+  const PendingFile* file = nullptr;
+  int fd = -1;
+  CopyResult result;
+};
+
 class ExtentCopy {
  public:
   // `progress` hears of bytes as they are written.
   ExtentCopy(std::uint64_t log, const std::vector<LogSegment>& segments,
              std::function<void(std::uint64_t)> progress);
 
-  // Writes all extents below `limit` to `fd`.
-  CopyResult run(const PendingFile& file, int fd, std::uint64_t limit);
+  // Writes all extents of the files, up to their sizes, in the order in which they lie in the log:
+  // files that were written at the same time lie between each other there, and one pass reads all.
+  void run(std::span<CopyTask> tasks);
+  CopyResult run(const PendingFile& file, int fd);
 
  private:
+  struct Piece {
+    CopyTask* task = nullptr;
+    std::uint64_t begin = 0;
+    Extent extent;
+    const RecordPlace& record() const { return task->file->records[extent.record]; }
+  };
   struct Chunk {
+    CopyTask* task = nullptr;
     std::uint64_t offset = 0;
     std::vector<std::byte> bytes;
   };
-  // Takes a chunk; false: no more are wanted.
-  using ChunkSink = std::function<bool(Chunk)>;
+  // Takes a chunk.
+  using ChunkSink = std::function<void(Chunk)>;
 
-  void produce(const PendingFile& file, std::uint64_t limit, CopyResult& result,
-               const ChunkSink& sink);
+  static std::vector<Piece> pieces_of(std::span<CopyTask> tasks);
+  void produce(const std::vector<Piece>& pieces, const ChunkSink& sink);
   LogFile& file_of(const RecordPlace& record) const;
-  void read_ahead(const PendingFile& file);
+  void read_ahead(const std::vector<Piece>& pieces);
   bool read_record(const RecordPlace& record, std::span<std::byte> out, CopyResult& result);
-  bool append(const PendingFile& file, std::uint64_t begin, const Extent& extent, Chunk& chunk,
-              CopyResult& result);
+  bool append(const Piece& piece, Chunk& chunk);
+  void consume(const Chunk& chunk);
   static int write_chunk(int fd, const Chunk& chunk);
-  void run_threads(const PendingFile& file, int fd, std::uint64_t limit, CopyResult& result);
+  void run_threads(const std::vector<Piece>& pieces);
 
   std::uint64_t log_;
   const std::vector<LogSegment>& segments_;
@@ -59,8 +75,8 @@ class ExtentCopy {
   // The last record of which only a part was wanted.
   std::vector<std::byte> kept_;
   Lsn kept_lsn_ = Lsn::kNone;
-  // How far the log has been asked to read ahead, and how much of that is not read yet.
-  std::map<std::uint64_t, Extent>::const_iterator ahead_;
+  // How many pieces the kernel has been asked to read ahead, and how many bytes are not read yet.
+  std::size_t ahead_ = 0;
   std::uint64_t ahead_bytes_ = 0;
 };
 

@@ -46,8 +46,9 @@ class Recovery {
   Status open_log(const std::string& tier);
   Status batch(std::span<PendingFile> files);
   Status announce(std::vector<Work>& works);
-  void restore(Work& work);
-  int write_in_place(Work& work);
+  void restore(std::vector<Work>& works);
+  int cut(const Work& work) const;
+  int set_shape(const Work& work) const;
   void put_elsewhere(Work& work);
   void rescue(Work& work);
   void take(Work& work, Outcome outcome, const SavedCopy& saved);
@@ -127,9 +128,7 @@ Status Recovery::batch(std::span<PendingFile> files) {
     for (Work& work : works) foretell(work);
   } else {
     status = announce(works);
-    for (Work& work : works) {
-      if (status.is_ok()) restore(work);
-    }
+    if (status.is_ok()) restore(works);
     if (status.is_ok()) status = settle(works);
   }
   for (Work& work : works) {
@@ -175,25 +174,23 @@ Status Recovery::announce(std::vector<Work>& works) {
   return log_->commit(last);
 }
 
-int Recovery::write_in_place(Work& work) {
+int Recovery::cut(const Work& work) const {
+  const PendingFile& file = *work.file;
+  CAIRN_CHECK(work.found.fd >= 0 && file.is_pending());
+  struct stat status{};
+  if (::fstat(work.found.fd, &status) != 0) return errno;
+  step("cut");
+  const bool is_longer = static_cast<std::uint64_t>(status.st_size) > file.cut_to;
+  return is_longer && ::ftruncate(work.found.fd, static_cast<off_t>(file.cut_to)) != 0 ? errno : 0;
+}
+
+int Recovery::set_shape(const Work& work) const {
   const PendingFile& file = *work.file;
   const int fd = work.found.fd;
-  CAIRN_CHECK(fd >= 0 && file.is_pending());
   struct stat status{};
-  if (::fstat(fd, &status) != 0) return errno;
-  const bool is_cut = file.cut_to != ~std::uint64_t{0};
-  step("cut");
-  if (is_cut && static_cast<std::uint64_t>(status.st_size) > file.cut_to &&
-      ::ftruncate(fd, static_cast<off_t>(file.cut_to)) != 0) {
-    return errno;
-  }
-  step("write");
-  CopyResult copy = extents_->run(file, fd, file.state.size);
-  work.result.bytes = copy.bytes;
-  work.result.damaged = std::move(copy.damaged);
-  if (copy.error != 0) return copy.error;
   step("size");
   if (::fstat(fd, &status) != 0) return errno;
+  const bool is_cut = file.cut_to != ~std::uint64_t{0};
   const bool is_short = static_cast<std::uint64_t>(status.st_size) < file.state.size;
   if ((is_short || is_cut) && ::ftruncate(fd, static_cast<off_t>(file.state.size)) != 0) {
     return errno;
@@ -202,16 +199,37 @@ int Recovery::write_in_place(Work& work) {
   return set_mtime(fd, file.state.mtime_ns);
 }
 
-void Recovery::restore(Work& work) {
-  if (work.found.verdict != FileVerdict::kFound) return put_elsewhere(work);
-  const int error = write_in_place(work);
-  work.result.outcome = Outcome::kRestored;
-  work.result.written = work.found.path;
-  if (error == 0) return;
-  work.result.error = error;
-  work.result.written.clear();
-  work.found.verdict = FileVerdict::kTrouble;
-  put_elsewhere(work);
+void Recovery::restore(std::vector<Work>& works) {
+  std::vector<CopyTask> tasks;
+  std::vector<Work*> owners;
+  for (Work& work : works) {
+    if (work.found.verdict != FileVerdict::kFound) continue;
+    work.result.error = cut(work);
+    if (work.result.error != 0) continue;
+    tasks.push_back({work.file, work.found.fd, {}});
+    owners.push_back(&work);
+  }
+  step("write");
+  extents_->run(tasks);
+  for (std::size_t at = 0; at < tasks.size(); ++at) {
+    RecoveredFile& result = owners[at]->result;
+    result.bytes = tasks[at].result.bytes;
+    result.damaged = std::move(tasks[at].result.damaged);
+    // A tier that does not answer is no damage: the file stays in the log.
+    result.error = std::max(tasks[at].result.error, tasks[at].result.log_error);
+    if (result.error == 0) result.error = set_shape(*owners[at]);
+    result.outcome = Outcome::kRestored;
+    result.written = owners[at]->found.path;
+  }
+  for (Work& work : works) {
+    const bool was_found = work.found.verdict == FileVerdict::kFound;
+    if (was_found && work.result.error == 0) continue;
+    if (was_found) {
+      work.result.written.clear();
+      work.found.verdict = FileVerdict::kTrouble;
+    }
+    put_elsewhere(work);
+  }
 }
 
 void Recovery::take(Work& work, Outcome outcome, const SavedCopy& saved) {

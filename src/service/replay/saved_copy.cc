@@ -72,8 +72,8 @@ int fill(ExtentCopy& extents, const PendingFile& file, const CopyOrder& order, i
   const std::uint64_t size = file.state.size;
   int error = order.base < 0 ? 0 : copy_base(order.base, fd, std::min(size, file.cut_to));
   if (error != 0) return error;
-  *result = extents.run(file, fd, size);
-  error = result->error;
+  *result = extents.run(file, fd);
+  error = std::max(result->error, result->log_error);
   if (error == 0 && ::ftruncate(fd, static_cast<off_t>(size)) != 0) error = errno;
   if (error == 0) error = set_mtime(fd, file.state.mtime_ns);
   if (error == 0 && ::fsync(fd) != 0) error = errno;
