@@ -8,8 +8,8 @@
 //     copy when the word is unlocked and unchanged; any other change of the descriptor, or of
 //     the bucket's bytes, needs the lock.
 //  2. The sequence advances on every unlock that changed something.
-//  3. A page's valid bit is set after its bytes are in the bucket; a dirty bit is only ever set on
-//     a valid page.
+//  3. A page's valid bit is set after its bytes are in the bucket, and after its dirty bit; a dirty
+//     bit of a page that is not valid counts for nothing.
 //  4. While `claim` names a living claimant the bucket's memory stays where it is and nobody else
 //     evicts, moves, truncates or flushes the block: the claimant's device reads the memory without
 //     the lock. While `claim` counts a pin nobody evicts, moves or truncates it; a flush may go on.
@@ -229,8 +229,10 @@ class BlockDescriptor {
   void clear_identity() { identity_.store(0, std::memory_order_release); }
   void set_pages(std::uint16_t valid, std::uint16_t dirty) {
     CAIRN_DCHECK((dirty & ~valid) == 0);
-    valid_pages_.store(valid, std::memory_order_release);
+    // In this order: a death between the two would leave new bytes in a page that is valid and not
+    // dirty. A page that is dirty and not valid counts for nothing.
     dirty_pages_.store(dirty, std::memory_order_release);
+    valid_pages_.store(valid, std::memory_order_release);
   }
   void set_state(BlockState next) {
     CAIRN_DCHECK(is_legal_transition(state(), next));

@@ -290,12 +290,8 @@ class WritableBlock {
     const std::uint16_t valid = descriptor.valid_pages();
     const std::uint16_t dirty = descriptor.dirty_pages_.load(std::memory_order_relaxed);
     CAIRN_DCHECK(counts_as_dirty(descriptor.state()));
-    // Dirty first: a death between the two would leave new bytes in a page that is valid and not
-    // dirty. A page that is dirty and not valid counts for nothing.
-    descriptor.dirty_pages_.store(static_cast<std::uint16_t>(dirty | pages_),
-                                  std::memory_order_release);
-    descriptor.valid_pages_.store(static_cast<std::uint16_t>(valid | pages_),
-                                  std::memory_order_release);
+    descriptor.set_pages(static_cast<std::uint16_t>(valid | pages_),
+                         static_cast<std::uint16_t>(dirty | pages_));
     pass(BlockStep::kWritten, BlockState::kDirty, BlockState::kDirty);
     lock_->set_changed();
     lock_ = nullptr;
