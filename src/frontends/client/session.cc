@@ -350,7 +350,7 @@ int Session::request_flush(ObjectIndex object, bool durable) {
   question.object = object;
   question.durable = durable;
   int error = 0;
-  return ask(question, &error) ? error : -EIO;
+  return ask(question, &error) ? error : flushed_without_service(memory_.objects().at(object));
 }
 
 bool Session::request_sync(std::uint64_t device, int* error) const {
