@@ -7,6 +7,7 @@
 //   cairn_crash_worker --map FILE SIZE                        fills a file through a mapping
 //
 // A log has lines: `b OPERATION AT LENGTH VALUE` before, `e` after each step.
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ namespace {
 constexpr std::size_t kFileBytes = std::size_t{1} << 20;
 
 [[noreturn]] void fail(const char* what, long at) {
-  ::fprintf(stderr, "crash worker: %s at %ld\n", what, at);
+  ::fprintf(stderr, "crash worker: %s at %ld: %s\n", what, at, ::strerror(errno));
   ::exit(1);
 }
 

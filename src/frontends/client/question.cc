@@ -92,6 +92,16 @@ void tell_of_long_wait(int socket, std::uint32_t run) {
   if (sys::call(SYS_ppoll, sys::word(&entry), 1, sys::word(&most), 0, 0) == 0) tell_of_wait(run);
 }
 
+int flushed_without_service(const Object& object) {
+  constexpr int kLooksMax = 100;
+  constexpr timespec kPause{0, 1'000'000};
+  for (int looks = 0; looks < kLooksMax; ++looks) {
+    if (object.dirty_blocks.load(std::memory_order_acquire) == 0) return 0;
+    sys::call(SYS_nanosleep, sys::word(&kPause), 0);
+  }
+  return -EIO;
+}
+
 bool ask_in_ring(const AttachedProcess& process, const protocol::Question& question, int* error) {
   CAIRN_DCHECK(static_cast<bool>(process.self));
   const RequestRing& ring = process.memory.requests();

@@ -26,6 +26,10 @@ void tell_of_wait(std::uint32_t run);
 // goes on to wait then.
 void tell_of_long_wait(int socket, std::uint32_t run);
 
+// The answer to a flush that no service gives any more: 0 when the writers have stored everything
+// themselves, else -EIO. Waits for a write that is under way, a moment at most.
+int flushed_without_service(const Object& object);
+
 // False when no answer came: the ring is full or closed, or the service is dead, or the process has
 // forked meanwhile. Else `*error` is 0 or -errno.
 bool ask_in_ring(const AttachedProcess& process, const protocol::Question& question, int* error);

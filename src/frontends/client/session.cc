@@ -350,11 +350,13 @@ int Session::ask_about(const protocol::Question& question) const {
 }
 
 int Session::request_flush(ObjectIndex object, bool durable) {
+  if (is_test_ || !is_attached()) return -EIO;
   protocol::Question question;
   question.type = protocol::Type::kFlush;
   question.object = object;
   question.durable = durable;
-  return ask_about(question);
+  int error = 0;
+  return ask(question, &error) ? error : flushed_without_service(memory_.objects().at(object));
 }
 
 int Session::request_durable(ObjectIndex object) {

@@ -448,7 +448,11 @@ int file_sync(OpenFile& file, bool durable) {
   Actor* actor = session.actor_if_any();
   if (actor == nullptr) return -EIO;
   look_after_node();
-  return sync_object(access_of(*actor, file), durable, &file.description->error_seen);
+  const ObjectAccess access = access_of(*actor, file);
+  const int error = sync_object(access, durable, &file.description->error_seen);
+  const bool is_without_service = error == -EIO && !file.may_write;
+  if (!is_without_service || !store_by_own_writer(*actor, file.object)) return error;
+  return sync_object(access, durable, &file.description->error_seen);
 }
 
 }  // namespace cairn

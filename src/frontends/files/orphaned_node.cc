@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "frontends/client/session.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/files/live_objects.h"
@@ -41,6 +40,15 @@ void store_own_files(Actor& actor) {
 }
 
 }  // namespace
+
+bool store_by_own_writer(Actor& actor, ObjectIndex object) {
+  bool is_stored = false;
+  DescriptorTable::for_each([&](int, OpenFile& file) {
+    if (is_stored || !file.may_write || file.object != object) return;
+    is_stored = sync_object(access_of(actor, file), false, nullptr) == 0;
+  });
+  return is_stored;
+}
 
 void look_after_node() {
   const std::uint32_t now = monotonic_coarse_ms() | 1;

@@ -13,10 +13,16 @@
 #include <atomic>
 #include <cstdint>
 
+#include "frontends/client/session.h"
+
 namespace cairn {
 
 // By calls that take their time anyway.
 void look_after_node();
+
+// Stores the object through a descriptor of this process that may write, for one that may only read
+// and that has no service to ask. Returns whether that was possible.
+bool store_by_own_writer(Actor& actor, ObjectIndex object);
 
 // By a write that may be a hit: one in many looks.
 inline void look_after_node_at_write() {

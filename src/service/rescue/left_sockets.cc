@@ -63,7 +63,10 @@ void LeftSockets::answer_questions() {
     const ClientQuestion question = decode(taken.question, memory_.objects());
     std::int32_t result = -EIO;
     if (const auto* flush = std::get_if<message::Flush>(&question)) {
-      if (memory_.objects().at(flush->object).dirty_blocks.load() == 0) result = 0;
+      // A writer that lives may be storing its last write: the asker looks itself when nobody is
+      // there any more.
+      if (memory_.objects().at(flush->object).dirty_blocks.load() != 0) return;
+      result = 0;
     } else if (std::holds_alternative<message::Sync>(question)) {
       result = memory_.flusher_board().dirty_bytes.load() == 0 ? 0 : -EIO;
     }
