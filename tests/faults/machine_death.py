@@ -245,8 +245,14 @@ def lines_of(output):
 
 
 def await_ready(child):
-    line = child.stdout.readline()
-    if line.strip() != "ready":
+    """Reads past the buffer of the stream: what that had read ahead, communicate() would not see."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(child.stdout.fileno(), 1)
+        if not byte:
+            break
+        line += byte
+    if line != b"ready\n":
         child.kill()
         raise AssertionError(f"the program did not begin: {line} {child.stderr.read()[-800:]}")
 
@@ -263,7 +269,8 @@ def round_of_files(work, draw):
     done = lines_of(output)
     how = machine.recover()
     model = Model(seed)
-    for number, mtime in done:
+    assert [int(number) for number, _ in done] == list(range(len(done))), "the program's words are incomplete"
+    for _, mtime in done:
         model.apply(model.next(), int(mtime))
     under_way = model.next()
     after = [list(file.versions) for file in model.files]
