@@ -46,7 +46,7 @@ cairn_module(frontends/files    NO_EXCEPTIONS
                   frontends/client frontends/libc frontends/paths frontends/descriptors)
 cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/libc frontends/descriptors frontends/files)
 cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
-             DEPS memory/backing memory/flush memory/buffer
+             DEPS memory/backing memory/flush memory/buffer frontends/protocol
                   frontends/client frontends/libc frontends/paths frontends/descriptors frontends/processes
                   frontends/files frontends/stdio)
 
@@ -66,13 +66,13 @@ cairn_module(service/organizer
              DEPS memory/pool memory/tiers policy/placement policy/replacement
              LIBRARIES cairn_liburing)
 cairn_module(service/logged_files
-             DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush service/durable_log)
+             DEPS memory/catalog memory/tiers memory/backing memory/flush service/durable_log)
 cairn_module(service/write_back
              DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush memory/buffer
                   frontends/protocol service/logged_files service/process service/keeping service/profiler
              LIBRARIES spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/durability
-             DEPS memory/tiers frontends/protocol service/durable_log service/logged_files service/write_back
+             DEPS frontends/protocol service/logged_files service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/attachment
              DEPS memory/arena memory/catalog memory/tiers memory/buffer frontends/protocol
@@ -104,7 +104,7 @@ cairn_module(service/control
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/rescue
-                  service/plugins service/replay service/logged_files service/durability service/write_back
+                  service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
                   service/control
              LIBRARIES spdlog::spdlog_header_only)

@@ -234,8 +234,7 @@ TEST_F(ConfigurationTest, ADurableTierHasALogAndMakesTheLevelNode) {
   EXPECT_TRUE(node.tiers[0].is_durable);
   EXPECT_EQ(node.durable_log_bytes, uint64_t{64} << 20);
   EXPECT_EQ(node.durability, Durability::kNode);
-  const NodeConfig store =
-      resolve({.flags = {{"tiers", {tier}}, {"durability.level", {"store"}}}});
+  const NodeConfig store = resolve({.flags = {{"tiers", {tier}}, {"durability.level", {"store"}}}});
   EXPECT_EQ(store.durability, Durability::kStore);
   EXPECT_EQ(store.durable_log_bytes, node.durable_log_bytes);
 }

@@ -43,9 +43,9 @@ struct Draft {
   std::optional<SettingItem> remember;
   std::vector<SettingItem> buffer;
   std::vector<SettingItem> scratch;
-  std::optional<uint64_t> ram_bytes;   // nothing: as much as suits the machine
-  std::optional<uint64_t> swap_bytes;  // the same
-  std::optional<uint64_t> log_bytes;   // nothing: as much as suits the durable tier
+  std::optional<uint64_t> ram_bytes;     // nothing: as much as suits the machine
+  std::optional<uint64_t> swap_bytes;    // the same
+  std::optional<uint64_t> log_bytes;     // nothing: as much as suits the durable tier
   std::optional<Durability> durability;  // nothing: the best that the node has
   TierSettings tiers;
 

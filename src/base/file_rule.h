@@ -36,10 +36,10 @@ struct FileRule {
   std::optional<BufferingMode> mode;
   std::optional<FlushTrigger> trigger;
   std::optional<Durability> durability;  // node: only where the node has a durable tier
-  std::optional<std::string> tier;    // name of a tier of the node: new blocks go there first
-  std::optional<std::string> policy;  // name of a placement policy
-  std::optional<bool> pinned;         // never evicted from its tier
-  std::optional<unsigned> priority;   // 0 (leaves first) to 7, 4 is what others have
+  std::optional<std::string> tier;       // name of a tier of the node: new blocks go there first
+  std::optional<std::string> policy;     // name of a placement policy
+  std::optional<bool> pinned;            // never evicted from its tier
+  std::optional<unsigned> priority;      // 0 (leaves first) to 7, 4 is what others have
   std::optional<PrefetchHint> prefetch;
   std::optional<Reservation> reserve;  // of a tier, for all files of the rule together; 0: nothing
   std::optional<unsigned> keep;        // lifetime: generations of `{n}` in the pattern that stay

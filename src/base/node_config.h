@@ -54,7 +54,7 @@ struct NodeConfig {
 
   // The log of the durable tier, which has so much of the tier's capacity. 0: there is none.
   uint64_t durable_log_bytes = 0;
-  // What is dirty gets to the log at the latest after so long without any fsync; 0: never.
+  // Dirty data gets to the log at the latest after so long without any fsync; 0: never.
   uint32_t checkpoint_seconds = 0;
 
   // Scratch: these directories are private to the node, nothing in them is stored. Where the other
@@ -77,7 +77,7 @@ struct NodeConfig {
   std::vector<FileRule> rules;
   BufferingMode mode = BufferingMode::kAsync;
   FlushTrigger trigger = FlushTrigger::kPeriodic;
-  Durability durability = Durability::kStore;  // kNode: there is a durable tier
+  Durability durability = Durability::kStore;       // kNode: there is a durable tier
   uint64_t flush_amount_bytes = uint64_t{4} << 20;  // dirty bytes that make a file due at once
   std::string placement_policy = "max-bandwidth";   // or the absolute path of a plugin
 

@@ -53,14 +53,14 @@ class File:
 
     def complaint(self, found):
         if self.whole:
-            return None if found == self.now() else f"{len(found)} bytes instead of the {len(self.now())} that it was replaced by"
+            return None if found == self.now() else f"{len(found)} bytes, not the {len(self.now())} that replaced it"
         sizes = {len(version) for version in self.versions}
         if len(found) not in sizes:
             return f"a size of {len(found)}, not one of {sorted(sizes)}"
         for at in range(0, len(found), SLOT):
             piece = found[at:at + SLOT]
             if not any(version[at:at + SLOT].ljust(len(piece), b"\0") == piece for version in self.versions):
-                return f"slot {at // SLOT} of {len(found) // SLOT} is none of {len(self.versions)} versions: {piece[:16]!r}"
+                return f"slot {at // SLOT} of {len(found) // SLOT} is none of {len(self.versions)} versions: {piece[:8]!r}"
         return None
 
 
@@ -190,8 +190,9 @@ class Machine:
 
     def cairn(self, *words):
         outcome = under_cairn.execute([under_cairn.CAIRN, *words], self.work, LONG_SECONDS, self.environment())
-        assert outcome.status == 0, f"cairn {' '.join(map(str, words))}: {outcome} {outcome.output} {outcome.errors[-800:]}"
-        return outcome.output
+        told = f"cairn {' '.join(map(str, words))}: {outcome} {outcome.output} {outcome.errors[-800:]}"
+        assert outcome.status == 0, told
+        return outcome.output + outcome.errors
 
     def up(self):
         self.lives += 1
@@ -235,7 +236,7 @@ class Machine:
 
     def expect_empty_log(self):
         text = self.cairn("recover", "--dry-run", self.tier)
-        assert "nothing" in text.lower(), f"a clean end leaves a log: {text}"
+        assert "everything is stored already" in text, f"a clean end leaves a log: {text}"
 
 
 def lines_of(output):
@@ -244,8 +245,14 @@ def lines_of(output):
 
 
 def await_ready(child):
-    line = child.stdout.readline()
-    if line.strip() != "ready":
+    """Reads past the buffer of the stream: what that had read ahead, communicate() would not see."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(child.stdout.fileno(), 1)
+        if not byte:
+            break
+        line += byte
+    if line != b"ready\n":
         child.kill()
         raise AssertionError(f"the program did not begin: {line} {child.stderr.read()[-800:]}")
 
@@ -262,7 +269,8 @@ def round_of_files(work, draw):
     done = lines_of(output)
     how = machine.recover()
     model = Model(seed)
-    for number, mtime in done:
+    assert [int(number) for number, _ in done] == list(range(len(done))), "the program's words are incomplete"
+    for _, mtime in done:
         model.apply(model.next(), int(mtime))
     under_way = model.next()
     after = [list(file.versions) for file in model.files]

@@ -111,7 +111,8 @@ bool describe(Actor& actor, OpenFile& file, std::uint32_t flags) {
   return false;
 }
 
-// What is in the file by now was written past the log, and nobody knows whether it is safe.
+// The bytes that the file has by now were written past the log, and nobody knows whether they are
+// safe.
 void take_durability(Object& object, Durability level) {
   object.durability.store(level, std::memory_order_relaxed);
   if (object.store_size.load(std::memory_order_relaxed) != 0) object.note_store_owed();

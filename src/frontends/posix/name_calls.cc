@@ -99,7 +99,8 @@ class Renaming {
     object_ = has_first_ ? object_of(first_) : ObjectIndex::kNone;
     if (object_ == ObjectIndex::kNone) return;
     Session& session = Session::instance();
-    if (has_second_ && session.memory().objects().at(object_).is_durable_before_replacing())
+    const Object& object = session.memory().objects().at(object_);
+    if (has_second_ && object.is_made_durable_by_log() && may_be_lost(object))
       (void)session.request_durable(object_);
   }
   void note_done() const {
@@ -109,6 +110,12 @@ class Renaming {
   }
 
  private:
+  // Stored is not enough: the store's device may not have it, nor has the log for certain.
+  static bool may_be_lost(const Object& object) {
+    return object.dirty_blocks.load(std::memory_order_acquire) != 0 || object.is_in_log() ||
+           object.is_marked(kMarkStoreOwed);
+  }
+
   struct ::statx first_;
   struct ::statx second_;
   bool has_first_ = false;

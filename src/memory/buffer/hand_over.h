@@ -23,10 +23,10 @@ class HandOver {
   virtual int request_flush(ObjectIndex object, bool durable) = 0;
   // Has the service make an object durable, in its log where it has one. 0 or -errno.
   virtual int request_durable(ObjectIndex object) { return request_flush(object, true); }
-  // Of an object that the durable log may have records of: it is about to be cut to `size`, which
-  // the caller does once this returns 0. Requires: a change of shape under way.
+  // The durable log may have records of the object, which is about to be cut to `size`: the caller
+  // does that once this returns 0. Requires: a change of shape under way.
   virtual int note_cut(ObjectIndex, std::uint64_t) { return 0; }
-  // The same of one that has got another name.
+  // The same, and the object has got another name.
   virtual void note_renamed(ObjectIndex) {}
   // The object was made while files of unserved processes had none: it is in through mode for as
   // long as they have it open when this returns 0. Otherwise it cannot be buffered.

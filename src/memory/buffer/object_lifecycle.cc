@@ -187,7 +187,7 @@ int close_object(const ObjectAccess& access, bool may_write) {
   // the two.
   if (may_write && !unlinked && __builtin_expect(object.is_marked(kMarkRewritten), 0)) {
     object.mark(kMarkRewritten, false);
-    if (object.is_durable_before_replacing()) (void)sync_object(access, true, nullptr);
+    if (object.is_made_durable_by_log()) (void)sync_object(access, true, nullptr);
   }
   if (may_write && !unlinked) {
     const bool is_dirty = object.dirty_blocks.load(std::memory_order_acquire) != 0;

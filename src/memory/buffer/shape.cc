@@ -144,7 +144,7 @@ int grow_store(const ObjectAccess& access, std::uint64_t size) {
   return has_size ? access.backing.truncate_as_called(size) : access.backing.truncate(size);
 }
 
-// Neither the log nor an fsync has the new size. What was cut to nothing is to be replaced.
+// Neither the log nor an fsync has the new size. A file that was cut to nothing gets new bytes.
 void note_rewritten(Object& object, std::uint64_t size) {
   object.note_store_owed();
   if (size == 0 && object.durability.load(std::memory_order_relaxed) == Durability::kNode)

@@ -179,8 +179,7 @@ struct Object {
   }
   // All but its durability.
   ObjectHandling handling() const {
-    return ObjectHandling::from_bits(flags.load(std::memory_order_relaxed) &
-                                     ObjectHandling::kMask);
+    return ObjectHandling::from_bits(flags.load(std::memory_order_relaxed) & ObjectHandling::kMask);
   }
   // Leaves a record alone that names no object any more: its flags say that it is free.
   void set_handling(const ObjectHandling& handling) {
@@ -194,11 +193,6 @@ struct Object {
   // Whether the durable log may have records of it, which a crash would replay: what changes the
   // file past the log is to be told to the service.
   bool is_in_log() const { return log_position.load(std::memory_order_seq_cst) != 0; }
-  // Whether its data has to be durable before a name or a close says that it replaces another's.
-  bool is_durable_before_replacing() const {
-    return durability.load(std::memory_order_relaxed) == Durability::kNode &&
-           dirty_blocks.load(std::memory_order_acquire) != 0;
-  }
   // Whether an fsync of it is the log's business.
   bool is_made_durable_by_log() const {
     const bool is_of_node = durability.load(std::memory_order_relaxed) == Durability::kNode &&

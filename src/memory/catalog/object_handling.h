@@ -51,9 +51,9 @@ struct ObjectHandling {
     return handling;
   }
   constexpr std::uint32_t bits() const {
-    return static_cast<std::uint32_t>(durability) | static_cast<std::uint32_t>(mode) << 8 | static_cast<std::uint32_t>(trigger) << 10 |
-           std::uint32_t{policy} << 12 | (home ? raw(*home) + 1 : 0) << 16 |
-           std::uint32_t{pinned} << 20 |
+    return static_cast<std::uint32_t>(durability) | static_cast<std::uint32_t>(mode) << 8 |
+           static_cast<std::uint32_t>(trigger) << 10 | std::uint32_t{policy} << 12 |
+           (home ? raw(*home) + 1 : 0) << 16 | std::uint32_t{pinned} << 20 |
            static_cast<std::uint32_t>(priority ^ kPriorityNormal) << 21 |
            static_cast<std::uint32_t>(prefetch) << 24 | std::uint32_t{parts} << 27;
   }

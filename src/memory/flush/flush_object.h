@@ -20,7 +20,7 @@
 
 namespace cairn {
 
-// Who knows what of an object the durable log has. Thread safe.
+// Knows which blocks the durable log has. Thread safe.
 class StoreWitness {
  public:
   // Whether the log has the block as it was in this bucket at this sequence.

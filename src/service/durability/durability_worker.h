@@ -32,7 +32,7 @@ struct DurabilityParts {
   StoreFiles& files;
   Flusher& flusher;
   RequestWorker& storing;  // its threads store
-  Retirement& retirement;  // is told of files in the log
+  Retirement& retirement;  // frees the log of them
   DurabilityCounts& counts;
 };
 

@@ -43,8 +43,8 @@ class DurabilityWorkerTest : public ::testing::Test {
     flusher_->use_log(*logged_);
     storing_.start();
     retirement_.emplace(memory_, *logged_, *files_, *flusher_, counts_, RetirementOptions{});
-    worker_.emplace(DurabilityParts{memory_, *logged_, *files_, *flusher_, storing_, *retirement_,
-                                    counts_});
+    worker_.emplace(
+        DurabilityParts{memory_, *logged_, *files_, *flusher_, storing_, *retirement_, counts_});
     worker_->start();
   }
   void TearDown() override {
@@ -77,8 +77,7 @@ class DurabilityWorkerTest : public ::testing::Test {
     const UniqueFd mine(ends[0]);
     worker_->submit(Asker(std::make_shared<const UniqueFd>(UniqueFd(ends[1]))), object_);
     protocol::Flushed answer;
-    EXPECT_EQ(::recv(mine.get(), &answer, sizeof answer, 0),
-              static_cast<ssize_t>(sizeof answer));
+    EXPECT_EQ(::recv(mine.get(), &answer, sizeof answer, 0), static_cast<ssize_t>(sizeof answer));
     return -answer.error;
   }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kFewMax = 8;
 // While something is in the log, the files that rest are looked for so often.
 constexpr auto kLookPause = std::chrono::milliseconds(500);
 constexpr auto kIdlePause = std::chrono::hours(1);
-// A store that takes nothing is not asked without a pause.
+// Between two attempts on a store that takes nothing.
 constexpr auto kFailedPause = std::chrono::seconds(1);
 constexpr std::size_t kPressingMax = 64;
 
@@ -172,8 +172,7 @@ void Retirement::remove_gone() {
   }
 }
 
-// What is dirty goes to the log, file by file, and not more of it than leaves room for programs
-// that ask.
+// Dirty data goes to the log, file by file, as long as that has room.
 void Retirement::checkpoint() {
   if (options_.checkpoint_seconds == 0) return;
   const std::int64_t now_ns = monotonic_ns();

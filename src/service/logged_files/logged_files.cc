@@ -30,7 +30,7 @@ constexpr auto kShapePause = std::chrono::microseconds(50);
 // A sparse file has few dirty blocks in a long range of numbers.
 constexpr std::uint32_t kNumbersToTry = 256;
 constexpr int kMapLooksMax = 4;
-// Who has to wait for the log's device this long is told that the log has failed.
+// The log counts as failed when its device has not answered for so long.
 constexpr auto kCommitMax = std::chrono::seconds(30);
 // A file that was made durable so short a time ago will be again: what is stored of it is logged
 // first, so that its next fsync need not wait for the store. Not where that is much.
@@ -373,8 +373,7 @@ LogAttempt LoggedFiles::log_cut(ObjectIndex index, std::uint64_t size) {
   if (file->is_gone || file->number == durable::LogObject::kNone)
     return {Outcome::kLogged, Lsn::kNone};
   const durable::FileState state{size, wall_clock_ns()};
-  if (const Status status = open_window(*file); !status)
-    return {outcome_of(status), Lsn::kNone};
+  if (const Status status = open_window(*file); !status) return {outcome_of(status), Lsn::kNone};
   const auto lsn = log_.append_size(file->number, state);
   if (!lsn) return {outcome_of(lsn.status()), Lsn::kNone};
   file->state = state;
@@ -451,7 +450,7 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
       const durable::FileState store = store_state_of(memory_.objects().at(index));
       done = log_.retire(file->number, mark.upto, store);
     }
-    // What was logged before is no reason to leave a page out.
+    // Those records are void: the next pass logs a page although they had it.
     file->blocks.clear();
     retired = log_.appended();
   }
@@ -464,7 +463,7 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
   return 0;
 }
 
-// The records of before count as one; what is dirty is logged again when it is asked for.
+// The records of before count as one; the next pass logs all dirty pages again.
 void LoggedFiles::inherit(ObjectIndex index) {
   Object& object = memory_.objects().at(index);
   if (!object.is_in_log()) return;

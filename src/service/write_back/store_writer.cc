@@ -223,7 +223,7 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     // It is stored, through a descriptor that is gone.
     result = -files_.sync_store(static_cast<dev_t>(raw(object.store())));
   } else if (logged_ != nullptr && durable) {
-    result = -ENODEV;  // whoever asks has the file open, and can do it
+    result = -ENODEV;  // the asking process has the file open, and can do it
   }
   if (logged_ == nullptr || !durable) return result;
   if (result == 0) result = logged_->end_storing(index, mark);

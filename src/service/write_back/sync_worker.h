@@ -28,7 +28,7 @@ class SyncWorker {
  public:
   static constexpr unsigned kThreads = 2;
 
-  // What is to follow when the files of a file system (0: of all) are stored. 0 or -errno.
+  // Called when the files of a file system (0: of all) are stored. 0 or -errno.
   using Afterwards = std::function<int(std::uint64_t device)>;
 
   SyncWorker(const NodeMemory& memory, StoreFiles& files, Flusher& flusher, Afterwards afterwards)
