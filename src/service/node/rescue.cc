@@ -201,9 +201,8 @@ int run_rescue(const NodeConfig& config, Succession& succession) {
   heritage.labels.note(directory->lock(), {KeptKind::kNodeLock});
   open_log(directory->log());
   (void)raise_descriptor_limit();
-  auto memory = inherit_memory(config, *heritage.left);
+  auto memory = inherit_memory(config, *heritage.left, heritage.labels);
   if (!memory) return fail_rescue(memory.status());
-  label_memory(*memory, heritage.labels);
   Rescue rescue(config, *memory, heritage, *succession.life, std::move(directory.value()));
   const int status = rescue.run(heritage);
   close_log();

@@ -520,7 +520,7 @@ int run_kept_service(const NodeConfig& config) {
 
 int run_succeeding_service(const NodeConfig& config, int kept_memory) {
   auto succession = Succession::of_dead(kept_memory);
-  if (!succession) return fail(UniqueFd(), succession.status());
+  if (!succession) return fail(-1, succession.status());
   return keep_successor(keeper_limits(), std::move(succession.value()), work_of(config));
 }
 
