@@ -48,7 +48,8 @@ def main():
     options = parser.parse_args()
     work = insert if options.sqlite else append
     counts = multiprocessing.SimpleQueue()
-    writers = [multiprocessing.Process(target=work, args=(f"{options.directory}/commits{number}", options.seconds, counts))
+    writers = [multiprocessing.Process(target=work,
+                                       args=(f"{options.directory}/commits{number}", options.seconds, counts))
                for number in range(options.writers)]
     for writer in writers:
         writer.start()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a file is treated: buffering mode, flush trigger, durability, placement policy, preferred tier. Decided
-// when it is opened, by the rules of the run and the node (base/file_rule.h); kept with the object.
+// How a file is treated: buffering mode, flush trigger, durability, placement policy, preferred
+// tier. Decided when it is opened, by the rules of the run and the node (base/file_rule.h); kept
+// with the object.
 //
 // Thread safety: values.
 #pragma once

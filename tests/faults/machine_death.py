@@ -60,7 +60,8 @@ class File:
         for at in range(0, len(found), SLOT):
             piece = found[at:at + SLOT]
             if not any(version[at:at + SLOT].ljust(len(piece), b"\0") == piece for version in self.versions):
-                return f"slot {at // SLOT} of {len(found) // SLOT} is none of {len(self.versions)} versions: {piece[:8]!r}"
+                return (f"slot {at // SLOT} of {len(found) // SLOT} is none of {len(self.versions)} versions: "
+                        f"{piece[:8]!r}")
         return None
 
 

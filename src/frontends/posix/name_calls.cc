@@ -60,8 +60,8 @@ class Victim {
     const ObjectIndex object = session.memory().objects().find(key_of(status));
     if (object == ObjectIndex::kNone) return;
     const Object& record = actor->object(object);
-    // A crash from here on must not bring the file back: a database's journal that is gone says that
-    // its transaction is done.
+    // A crash from here on must not bring the file back: a database's journal that is gone says
+    // that its transaction is done.
     if (record.is_in_log()) (void)session.note_cut(object, protocol::kCutAway);
     const bool is_held = record.is_held_by_service();  // the record may not outlive the name
     unlink_object(*actor, object);

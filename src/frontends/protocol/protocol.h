@@ -7,9 +7,10 @@
 // takes an offered slot in it (memory/arena/slot_offer.h) gets no answer. After that the connection
 // is one-way, client to service. The service knows the peer by SO_PEERCRED and watches its pidfd.
 //
-// An attached process asks (kFlush, kSync, kMeetUnserved, kMakeDurable, kNoteCut, kNoteRenamed) in the request ring of the node's memory;
-// see frontends/protocol/question.h. A process that finds no slot there, or has not attached, asks
-// on a connection of its own, and the service answers kFlushed.
+// An attached process asks (kFlush, kSync, kMeetUnserved, kMakeDurable, kNoteCut, kNoteRenamed) in
+// the request ring of the node's memory; see frontends/protocol/question.h. A process that finds no
+// slot there, or has not attached, asks on a connection of its own, and the service answers
+// kFlushed.
 //
 // A process tells of files that it uses past the buffers on a *ledger connection* (kUnserved,
 // kKeepThrough), without a greeting and without a slot. It stays open, in children and through

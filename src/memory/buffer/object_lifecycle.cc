@@ -183,8 +183,8 @@ int close_object(const ObjectAccess& access, bool may_write) {
   CAIRN_CRASH_POINT("object.closing");
   const bool is_last_writer =
       may_write && object.writers.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  // A program that has replaced the content of a file by other content means the file to have one of
-  // the two.
+  // A program that has replaced the content of a file by other content means the file to have one
+  // of the two.
   if (may_write && !unlinked && __builtin_expect(object.is_marked(kMarkRewritten), 0)) {
     object.mark(kMarkRewritten, false);
     if (object.is_made_durable_by_log()) (void)sync_object(access, true, nullptr);

@@ -5,8 +5,8 @@
 // node's memory.
 //
 // Invariants
-//  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0, no error is
-//     pending, and the durable log has nothing of it.
+//  1. An object is reclaimed only when opens, blocks, dirty_blocks and through are all 0, no error
+//     is pending, and the durable log has nothing of it.
 //  2. `size` is the application's size. Bytes at or past `store_size` read as zeros from the
 //     backing store, so a gap there needs no read.
 //  3. While `through` > 0, or a change of shape is under way, no block of the object comes: each

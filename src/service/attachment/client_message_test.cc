@@ -258,6 +258,9 @@ struct IsSound {
   }
   bool operator()(const message::TakenOver&) const { return true; }
   bool operator()(const message::MeetUnserved& it) const { return is_live(it.object); }
+  bool operator()(const message::MakeDurable& it) const { return is_live(it.object); }
+  bool operator()(const message::NoteCut& it) const { return is_live(it.object); }
+  bool operator()(const message::NoteRenamed& it) const { return is_live(it.object); }
 };
 
 TEST_F(ClientMessages, RandomDamageYieldsSoundMessagesOrNone) {

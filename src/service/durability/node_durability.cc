@@ -15,8 +15,8 @@ void NodeDurability::start(const NodeConfig& config) {
   RetirementOptions options;
   options.checkpoint_seconds = config.checkpoint_seconds;
   options.log_bytes = config.durable_log_bytes;
-  retirement_ =
-      std::make_unique<Retirement>(memory_, log_.files(), files_, flusher_, counts_, options);
+  retirement_ = std::make_unique<Retirement>(
+      RetirementParts{memory_, log_.files(), files_, flusher_, counts_}, options);
   retirement_->start();
   worker_ = std::make_unique<DurabilityWorker>(
       DurabilityParts{memory_, log_.files(), files_, flusher_, storing_, *retirement_, counts_});

@@ -25,13 +25,12 @@ constexpr std::size_t kPressingMax = 64;
 
 }  // namespace
 
-Retirement::Retirement(const NodeMemory& memory, LoggedFiles& logged, StoreFiles& files,
-                       Flusher& flusher, DurabilityCounts& counts, const RetirementOptions& options)
-    : memory_(memory),
-      logged_(logged),
-      files_(files),
-      flusher_(flusher),
-      counts_(counts),
+Retirement::Retirement(const RetirementParts& parts, const RetirementOptions& options)
+    : memory_(parts.memory),
+      logged_(parts.logged),
+      files_(parts.files),
+      flusher_(parts.flusher),
+      counts_(parts.counts),
       options_(options) {}
 
 void Retirement::start() {

@@ -25,13 +25,21 @@ struct RetirementOptions {
   std::uint64_t log_bytes = 0;
 };
 
+// Borrowed.
+struct RetirementParts {
+  const NodeMemory& memory;
+  LoggedFiles& logged;
+  StoreFiles& files;
+  Flusher& flusher;
+  DurabilityCounts& counts;
+};
+
 class Retirement {
  public:
   // How long a file rests in the log before it is stored to free it.
   static constexpr std::int64_t kRestNs = 3'000'000'000;
 
-  Retirement(const NodeMemory& memory, LoggedFiles& logged, StoreFiles& files, Flusher& flusher,
-             DurabilityCounts& counts, const RetirementOptions& options);
+  Retirement(const RetirementParts& parts, const RetirementOptions& options);
   ~Retirement() { stop(); }
   Retirement(const Retirement&) = delete;
   Retirement& operator=(const Retirement&) = delete;

@@ -3,19 +3,16 @@
 
 #include <errno.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "memory/backing/store_name.h"
 #include "memory/catalog/block_life.h"
-#include "service/durable_log/file_handle.h"
+#include "service/logged_files/file_identity.h"
 #include "service/logged_files/page_digest.h"
 
 namespace cairn::node {
@@ -52,19 +49,6 @@ durable::FileState state_of(const Object& object) {
 durable::FileState store_state_of(const Object& object) {
   return {object.store_size.load(std::memory_order_acquire),
           object.store_mtime_ns.load(std::memory_order_acquire)};
-}
-
-std::string path_of(int fd) {
-  char path[PATH_MAX];
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t length = ::readlink(link.c_str(), path, sizeof path);
-  return length <= 0 ? std::string() : std::string(path, static_cast<std::size_t>(length));
-}
-
-StoreName store_name_of(int fd) {
-  StoreFacts facts;
-  if (read_store_facts(fd, &facts) < 0 || is_named_by_source(facts)) return StoreName::kUnknown;
-  return name_of(facts, "", "");
 }
 
 Outcome outcome_of(const Status& status) {
@@ -297,12 +281,7 @@ bool LoggedFiles::introduce(ObjectIndex object, LoggedFile& file, int fd) {
   if (file.number != durable::LogObject::kNone) return true;
   if (fd < 0) return false;
   Object& record = memory_.objects().at(object);
-  durable::FileIdentity identity;
-  identity.key = record.key();
-  identity.store = store_name_of(fd);
-  identity.path = path_of(fd);
-  identity.handle = durable::handle_of(fd);
-  const auto number = log_.add_object(identity, store_state_of(record));
+  const auto number = log_.add_object(identity_of(fd, record.key()), store_state_of(record));
   if (!number) return false;
   file.number = *number;
   file.state = durable::FileState{};

@@ -2,8 +2,8 @@
 // What the durable log has of the node's files, and the way of their dirty pages into it.
 //
 // A file is in the log from its first record until all of its records are on its store, and durable
-// there. As long, Object::log_position is not 0, the object's record stays (ObjectTable::reclaim()),
-// and a process that changes the file past the log tells the service.
+// there. As long, Object::log_position is not 0, the object's record stays
+// (ObjectTable::reclaim()), and a process that changes the file past the log tells the service.
 //
 // Invariants
 //  1. Before anything of a file in the log is written to the store, the log has durably that the

@@ -2,6 +2,7 @@
 #include "service/node/end_signals.h"
 
 #include <spdlog/spdlog.h>
+#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -10,6 +11,19 @@
 #include "base/check.h"
 
 namespace cairn::node {
+
+UniqueFd EndSignals::watch() {
+  ::signal(SIGHUP, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  // A file size limit is an error of one file, to be reported, and no reason to die.
+  ::signal(SIGXFSZ, SIG_IGN);
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  ::sigaddset(&watched, SIGTERM);
+  ::sigaddset(&watched, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+  return UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+}
 
 void EndSignals::read_all() {
   signalfd_siginfo info{};

@@ -18,6 +18,9 @@ namespace cairn::node {
 
 class EndSignals {
  public:
+  // All threads leave the signals to the one that reads them; SIGHUP and SIGPIPE mean nothing to a
+  // service. Empty when the system refuses.
+  static UniqueFd watch();
   // `source` is what signalfd(2) returns, not blocking; `keeper` is 0 where there is none.
   EndSignals(UniqueFd source, pid_t keeper) : source_(std::move(source)), keeper_(keeper) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node that starts on a durable tier does first: what an earlier one has left in the log goes
-// to the store, before any program reads files there.
+// What a node that starts on a durable tier does first: what an earlier one has left in the log
+// goes to the store, before any program reads files there.
 //
 // Thread safety: none. Ownership: nothing is kept.
 #pragma once

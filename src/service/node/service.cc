@@ -393,25 +393,6 @@ int fail(int ready, const Status& status) {
   std::abort();
 }
 
-// All threads leave signals to the one that reads them; SIGHUP and SIGPIPE mean nothing to a
-// service.
-UniqueFd watch_signals() {
-  ::signal(SIGHUP, SIG_IGN);
-  ::signal(SIGPIPE, SIG_IGN);
-  // A file size limit is an error of one file, to be reported, and no reason to die.
-  ::signal(SIGXFSZ, SIG_IGN);
-  sigset_t watched;
-  ::sigemptyset(&watched);
-  ::sigaddset(&watched, SIGTERM);
-  ::sigaddset(&watched, SIGINT);
-  ::pthread_sigmask(SIG_BLOCK, &watched, nullptr);
-  return UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-}  // namespace
-
-namespace {
-
 void log_takeover(const Takeover& taken) {
   spdlog::info(
       "taken over: {} blocks unlocked, {} buckets and {} slabs returned, {} locks, {} requests",
@@ -444,7 +425,7 @@ int serve(const NodeConfig& config, Succession& succession) {
     if (left != nullptr) leave_to_another(status);
     return fail(ready.get(), status);
   };
-  EndSignals signals(watch_signals(), succession.keeper);
+  EndSignals signals(EndSignals::watch(), succession.keeper);
   if (signals.descriptor() < 0) return give_up(Status::from_errno(errno, "cannot watch signals"));
   ::umask(077);
   auto directory = left != nullptr ? NodeDirectory::adopt(config.node_directory, config.name,

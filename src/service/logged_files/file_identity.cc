@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/logged_files/file_identity.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <string>
+
+#include "base/descriptor_path.h"
+#include "memory/backing/store_name.h"
+#include "service/durable_log/file_handle.h"
+
+namespace cairn::node {
+namespace {
+
+std::string path_of(int fd) {
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink(DescriptorPath(fd).text, path, sizeof path);
+  return length <= 0 ? std::string() : std::string(path, static_cast<std::size_t>(length));
+}
+
+StoreName store_name_of(int fd) {
+  StoreFacts facts;
+  if (read_store_facts(fd, &facts) < 0 || is_named_by_source(facts)) return StoreName::kUnknown;
+  return name_of(facts, "", "");
+}
+
+}  // namespace
+
+durable::FileIdentity identity_of(int fd, const ObjectKey& key) {
+  durable::FileIdentity identity;
+  identity.key = key;
+  identity.store = store_name_of(fd);
+  identity.path = path_of(fd);
+  identity.handle = durable::handle_of(fd);
+  return identity;
+}
+
+}  // namespace cairn::node
