@@ -20,10 +20,9 @@
 //
 // Every transition checks the state before and after, and passes BlockCatalog::pass().
 //
-// Thread safety: a handle belongs to one thread. Ownership: move-only; the destructor unlocks. What
-// a process that is killed leaves behind: a lock that the next one takes over, a claim that counts
-// for none. A pin names no owner: a pin for longer than a call needs a record where the service
-// finds it after a death.
+// Thread safety: a handle belongs to one thread. Ownership: move-only; the destructor unlocks. A
+// killed process leaves a lock that the next one takes over, and a claim that counts for none. A pin
+// names no owner: one for longer than a call needs a record where the service finds it.
 #pragma once
 
 #include <utility>
@@ -353,10 +352,9 @@ class ClaimedBlock {
 
   explicit operator bool() const { return catalog_ != nullptr; }
   BucketIndex bucket() const { return bucket_; }
-  // The pages that begin_flush() was given.
+  // Those that begin_flush() was given.
   std::uint16_t pages() const { return pages_; }
-  // The bucket's when the claim began.
-  std::uint32_t sequence() const { return sequence_; }
+  std::uint32_t sequence() const { return sequence_; }  // the bucket's when the claim began
 
   // `is_stored`: the store has the pages as they were when the flush began. False when something of
   // the block is left dirty that this flush was to store.

@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -391,17 +389,6 @@ int fail(int ready, const Status& status) {
   spdlog::error("{}", status.message());
   std::this_thread::sleep_for(std::chrono::seconds(1));
   std::abort();
-}
-
-void log_takeover(const Takeover& taken) {
-  spdlog::info(
-      "taken over: {} blocks unlocked, {} buckets and {} slabs returned, {} locks, {} requests",
-      taken.swept.blocks_unlocked, taken.swept.buckets_freed, taken.swept.slabs, taken.locks,
-      taken.requests);
-  if (taken.mended + taken.corrected + taken.unsettled != 0) {
-    spdlog::info("put in order: {} words, {} counts, {} files being settled", taken.mended,
-                 taken.corrected, taken.unsettled);
-  }
 }
 
 // What a keeper of a new image is started with; the number of the kept memory follows.
