@@ -21,8 +21,8 @@
 // Every transition checks the state before and after, and passes BlockCatalog::pass().
 //
 // Thread safety: a handle belongs to one thread. Ownership: move-only; the destructor unlocks. A
-// killed process leaves a lock that the next one takes over, and a claim that counts for none. A pin
-// names no owner: one for longer than a call needs a record where the service finds it.
+// killed process leaves a lock that the next one takes over, and a claim that counts for none. A
+// pin names no owner: one for longer than a call needs a record where the service finds it.
 #pragma once
 
 #include <utility>

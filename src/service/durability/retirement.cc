@@ -35,6 +35,7 @@ Retirement::Retirement(const RetirementParts& parts, const RetirementOptions& op
 
 void Retirement::start() {
   CAIRN_CHECK(!thread_.joinable());
+  CAIRN_CHECK(!stopping_);
   logged_.log().on_pressure([this] { kick(); });
   thread_ = std::thread([this] { work(); });
 }

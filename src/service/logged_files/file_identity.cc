@@ -6,6 +6,7 @@
 #include <climits>
 #include <string>
 
+#include "base/check.h"
 #include "base/descriptor_path.h"
 #include "memory/backing/store_name.h"
 #include "service/durable_log/file_handle.h"
@@ -28,6 +29,7 @@ StoreName store_name_of(int fd) {
 }  // namespace
 
 durable::FileIdentity identity_of(int fd, const ObjectKey& key) {
+  CAIRN_CHECK(fd >= 0);
   durable::FileIdentity identity;
   identity.key = key;
   identity.store = store_name_of(fd);
