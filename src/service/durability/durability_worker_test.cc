@@ -42,7 +42,8 @@ class DurabilityWorkerTest : public ::testing::Test {
     logged_.emplace(memory_, self, *log_);
     flusher_->use_log(*logged_);
     storing_.start();
-    retirement_.emplace(memory_, *logged_, *files_, *flusher_, counts_, RetirementOptions{});
+    retirement_.emplace(RetirementParts{memory_, *logged_, *files_, *flusher_, counts_},
+                        RetirementOptions{});
     worker_.emplace(
         DurabilityParts{memory_, *logged_, *files_, *flusher_, storing_, *retirement_, counts_});
     worker_->start();

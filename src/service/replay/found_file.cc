@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "memory/flush/unfinished_time.h"
 #include "service/durable_log/file_handle.h"
 
 namespace cairn::durable {
@@ -126,8 +127,14 @@ int reopen(int looked, int access) {
   return fd;
 }
 
+// While data of a file is on its way, the store bears the time of memory/flush/unfinished_time.h.
+bool is_unfinished_of(const std::set<std::int64_t>& times, std::int64_t now) {
+  return std::any_of(times.begin(), times.end(),
+                     [now](std::int64_t time) { return unfinished_time(time) == now; });
+}
+
 bool is_known_time(const std::set<std::int64_t>& times, std::int64_t now) {
-  if (times.contains(now)) return true;
+  if (times.contains(now) || is_unfinished_of(times, now)) return true;
   for (const std::int64_t step : kTimeSteps) {
     if (now % step != 0) return false;
     const auto next = times.lower_bound(now);
@@ -151,12 +158,11 @@ bool is_explained(const PendingFile& file, const FileState& now, std::uint64_t b
   const bool is_known_size = file.sizes.contains(now.size);
   if (is_known_size && is_known_time(file.times, now.mtime_ns)) return true;
   if (!file.window.is_open()) return false;
-  // The service was writing the file, so its size is between those known, and its time that of the
-  // write: after the beginning, and before the machine started again.
-  CAIRN_CHECK(!file.sizes.empty());
-  if (now.size > std::max(*file.sizes.rbegin(), file.state.size)) return false;
+  // The service was writing the file, so its time is that of the write, or of data that was on its
+  // way: after the beginning, and before the machine started again. Its size may be any: the
+  // service stores what the log has never heard of, too.
   if (is_known_time(file.times, now.mtime_ns)) return true;
-  if (now.mtime_ns < file.window.since_ns - kClockSlackNs) return false;
+  if (now.mtime_ns < file.window.since_ns - kClockSlackNs - kUnfinishedLagNs) return false;
   const bool has_restarted = file.window.boot != 0 && boot != 0 && file.window.boot != boot;
   return !has_restarted || now.mtime_ns < booted_ns + kClockSlackNs;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/replay/recovery.h"
+#include "memory/flush/unfinished_time.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -164,6 +165,36 @@ TEST_F(Recover, TheServicesOwnTracesAreNoChange) {
   ASSERT_EQ(report.files.size(), 1U);
   EXPECT_EQ(report.files[0].outcome, Outcome::kRestored);
   EXPECT_EQ(get(store("a")), "abc3456789de");
+}
+
+// Data that no fsync has asked for is stored as well, and need not be in the log.
+TEST_F(Recover, WhatTheServiceHasStoredPastTheLogStays) {
+  put(store("a"), "0123456789");
+  open();
+  const LogObject a = add(store("a"));
+  write(a, 0, "abc", 10);
+  ASSERT_TRUE(log_->begin_storing(a).is_ok());
+  die();
+  std::ofstream(store("a"), std::ios::binary | std::ios::app) << "appended";
+  RecoveryReport report = run();
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_EQ(report.files[0].outcome, Outcome::kRestored);
+  EXPECT_EQ(get(store("a")), "abc3456789appended");
+}
+
+TEST_F(Recover, TheTimeOfDataOnItsWayIsNoChange) {
+  put(store("a"), "0123456789");
+  open();
+  const LogObject a = add(store("a"));
+  write(a, 0, "abc", 10);
+  die();
+  const std::int64_t marked = unfinished_time(kTime);
+  const timespec times[2] = {{0, UTIME_OMIT}, {marked / kSecondNs, marked % kSecondNs}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, store("a").c_str(), times, 0), 0);
+  RecoveryReport report = run();
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_EQ(report.files[0].outcome, Outcome::kRestored);
+  EXPECT_EQ(get(store("a")), "abc3456789");
 }
 
 TEST_F(Recover, AChangeOfSomebodyElseStaysAndTheRestLiesBeside) {
