@@ -185,7 +185,8 @@ std::string read_ready_line(int descriptor) {
     text.append(buffer.data(), static_cast<size_t>(size));
   }
   // The successor of a service that has died at this point says the same again.
-  return text.substr(0, text.find('\n') + 1);
+  constexpr std::string_view kReady = "ready\n";
+  return text.starts_with(kReady) ? std::string(kReady) : text;
 }
 
 // For a service that is not a child of this process. A container whose first process reaps nobody

@@ -152,7 +152,7 @@ constexpr Option kOptionTable[] = {
      .advice = "A full log makes fsync as slow as the store until there is room again: give it "
                "what programs fsync in the time that the store takes to have it.",
      .advanced = true,
-     .access = fields::kSizeOrAuto<&Draft::log_bytes, &NodeConfig::durable_log_bytes>},
+     .access = fields::kSizeIfAny<&Draft::log_bytes, &NodeConfig::durable_log_bytes>},
     {.name = "checkpoint.interval",
      .type = OptionType::kCount,
      .default_text = "0",
