@@ -175,6 +175,39 @@ def stored_by_a_rescue(work):
     assert not (run.state / "cairn/rescue").exists(), "there was nothing to save"
 
 
+# The durable log has the first content; the second is newer, and in memory alone.
+LOGGED = textwrap.dedent("""
+    import os, sys
+    file = os.open('logged', os.O_RDWR | os.O_CREAT, 0o644)
+    os.pwrite(file, b'old' * 30000, 0)
+    os.fsync(file)
+    os.pwrite(file, b'new' * 30000, 0)
+    print('written', flush=True)
+    sys.stdin.readline()
+    os.fsync(file)
+    print('done', flush=True)
+    """)
+
+
+def rescued_past_a_log(work):
+    """A rescue has stored what is newer than the durable log: recovery does not bring the old bytes back."""
+    tier, store = work / "tier", work / "store"
+    tier.mkdir(mode=0o700)
+    store.mkdir()
+    run = Run(work, store, program=LOGGED, options=["--tier", f"{tier}:128M:durable"])
+    run.expect("written")
+    node = run.node()
+    run.kill_services(3)
+    wait_until(lambda: (node / "stored").exists() or not node.exists(), f"no rescue; {work}")
+    run.say()
+    run.expect("done")
+    status, errors = run.end()
+    assert status == 0, f"status {status}: {errors[-1500:]}"
+    recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True, text=True)
+    assert recovered.returncode == 0, recovered.stderr
+    assert (store / "logged").read_bytes() == b"new" * 30000, f"recovery brought old bytes back; {work}"
+
+
 def waited_for(work):
     """A program that starts while the rescue is at work sees no file before it is stored."""
     store = work / "store"
@@ -372,7 +405,7 @@ def a_wait_is_told(work):
     assert (store / "f").read_text() == "f"
 
 
-SCENES = [stored_by_a_rescue, waited_for, saved_by_a_rescue, rescues_that_die, the_keeper_dies, both_die,
+SCENES = [stored_by_a_rescue, rescued_past_a_log, waited_for, saved_by_a_rescue, rescues_that_die, the_keeper_dies, both_die,
           a_wait_is_told]
 
 

@@ -280,9 +280,11 @@ int sync_object(const ObjectAccess& access, bool durable, std::atomic<std::uint3
   if (!is_for_log || !has_service_made_durable(access)) {
     result = store_object(access, durable);
     // What the log has of it is older than what the store has made safe: a crash must not bring it
-    // back. A service that is dead for good has no log to do that from.
-    if (result == 0 && durable && object.is_in_log() && access.actor.memory->is_served())
-      result = access.service.request_flush(access.index, true);
+    // back. When the service is dead for good nobody can see to that.
+    if (result == 0 && durable && object.is_in_log()) {
+      result = access.actor.memory->is_served() ? access.service.request_flush(access.index, true)
+                                                : -EIO;
+    }
   }
   if (result < 0) record_store_error(object, -result);
   if (error_seen != nullptr)

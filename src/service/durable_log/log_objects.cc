@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 LoggedObject* LogObjects::find(LogObject number) {

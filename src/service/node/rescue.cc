@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "service/process/descriptor_limit.h"
 #include "service/process/log_file.h"
 #include "service/recovery/takeover.h"
+#include "service/replay/recovery.h"
 #include "service/rescue/left_sockets.h"
 #include "service/rescue/process_look.h"
 #include "service/rescue/rescue_directory.h"
@@ -145,7 +147,30 @@ class Rescue {
     }
   }
 
+  // A durable log would bring older bytes back when a node next starts on it.
+  void void_log(const RescueStore& store) {
+    if (config_.durable_log_bytes == 0) return;
+    ObjectTable& objects = memory_.objects();
+    std::set<FileId> left;
+    for (const UnrescuedFile& file : store.unstored())
+      left.insert(objects.at(file.object).key().id);
+    const std::string& directory = config_.tiers[durable_tier_of(config_)].directory;
+    const Status done = durable::forget_stored(
+        directory,
+        [&left](const durable::FileIdentity& file) { return !left.contains(file.key.id); });
+    if (!done) {
+      spdlog::error("the durable log in {} still has older data of stored files: {}", directory,
+                    done.message());
+      return;
+    }
+    for (std::uint32_t index = 1; index < objects.used(); ++index) {
+      Object& object = objects.at(static_cast<ObjectIndex>(index));
+      if (!left.contains(object.key().id)) object.log_position.store(0);
+    }
+  }
+
   int finish(const RescueStore& store) {
+    void_log(store);
     RescueDirectory saved(memory_, config_.name, rescue_places(config_.node_directory));
     save(store, &saved);
     const bool is_durable = saved.finish();

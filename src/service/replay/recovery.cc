@@ -40,10 +40,12 @@ class Recovery {
                                               : options.rescue_folder) {}
 
   Status run(const std::string& tier);
+  Status forget(const std::string& tier, const IsStored& is_stored);
   RecoveryReport take_report() { return std::move(report_); }
 
  private:
   Status open_log(const std::string& tier);
+  Result<std::vector<PendingFile>> look();
   Status batch(std::span<PendingFile> files);
   Status announce(std::vector<Work>& works);
   void restore(std::vector<Work>& works);
@@ -90,15 +92,35 @@ Status Recovery::open_log(const std::string& tier) {
   return Status::ok();
 }
 
-Status Recovery::run(const std::string& tier) {
-  CAIRN_RETURN_IF_ERROR(open_log(tier));
+// What there is to restore.
+Result<std::vector<PendingFile>> Recovery::look() {
   LogIndex index;
   auto scanned = scan_->run(
       options_.dry_run ? Payloads::kVerified : Payloads::kWhereCheap,
       [&](const FoundRecord& record, const LogSegment& segment) { index.add(record, segment); });
   if (!scanned) return scanned.status();
   report_.scan = std::move(*scanned);
-  std::vector<PendingFile> files = index.take_pending();
+  return index.take_pending();
+}
+
+Status Recovery::forget(const std::string& tier, const IsStored& is_stored) {
+  CAIRN_CHECK(!options_.dry_run);
+  CAIRN_RETURN_IF_ERROR(open_log(tier));
+  const auto files = look();
+  if (!files) return files.status();
+  for (const PendingFile& file : *files) {
+    if (is_stored(file.identity))
+      CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
+  }
+  CAIRN_RETURN_IF_ERROR(log_->commit(log_->appended()));
+  return log_->close();
+}
+
+Status Recovery::run(const std::string& tier) {
+  CAIRN_RETURN_IF_ERROR(open_log(tier));
+  auto found = look();
+  if (!found) return found.status();
+  std::vector<PendingFile>& files = *found;
   for (const PendingFile& file : files) all_bytes_ += file.bytes();
   extents_ = std::make_unique<ExtentCopy>(superblock_.content.log(), scan_->segments(),
                                           [this](std::uint64_t bytes) {
@@ -341,6 +363,11 @@ Result<RecoveryReport> recover(const std::string& tier_directory, const Recovery
   Recovery recovery(tier_directory, options);
   CAIRN_RETURN_IF_ERROR(recovery.run(tier_directory));
   return recovery.take_report();
+}
+
+Status forget_stored(const std::string& tier_directory, const IsStored& is_stored) {
+  const RecoveryOptions options;
+  return Recovery(tier_directory, options).forget(tier_directory, is_stored);
 }
 
 }  // namespace cairn::durable

@@ -360,6 +360,23 @@ TEST_F(Recover, DamagedBytesAreNamedAndTheRestComesBack) {
   EXPECT_EQ(get(store("a")).substr(0, 10), "ab234c6789");
 }
 
+TEST_F(Recover, WhatWasStoredWithoutTheLogIsForgotten) {
+  put(store("a"), "0123456789");
+  put(store("b"), "0123456789");
+  open();
+  write(add(store("a")), 0, "old", 10);
+  write(add(store("b")), 0, "log", 10);
+  die();
+  ASSERT_TRUE(forget_stored(tier(), [&](const FileIdentity& file) {
+                return file.path == store("a");
+              }).is_ok());
+  put(store("a"), "newer of a rescue");
+  RecoveryReport report = run();
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_EQ(get(store("a")), "newer of a rescue");
+  EXPECT_EQ(get(store("b")), "log3456789");
+}
+
 TEST_F(Recover, ATierInUseIsLeftAlone) {
   open();
   EXPECT_EQ(recover(tier(), {}).status().code(), StatusCode::kUnavailable);
