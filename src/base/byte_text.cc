@@ -8,7 +8,7 @@
 namespace cairn {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::string_view kByteDigits = "0123456789abcdef";
 
 bool is_between(unsigned char byte, unsigned low, unsigned high) {
   return byte >= low && byte <= high;
@@ -52,7 +52,7 @@ std::string text_of_bytes(std::string_view bytes) {
       text.append(bytes.substr(0, length));
     } else {
       const auto byte = static_cast<unsigned char>(bytes.front());
-      text.append({'\0', kDigits[byte >> 4], kDigits[byte & 15]});
+      text.append({'\0', kByteDigits[byte >> 4], kByteDigits[byte & 15]});
     }
     bytes.remove_prefix(length != 0 ? length : 1);
   }
@@ -64,8 +64,8 @@ std::string bytes_of_text(std::string_view text) {
   bytes.reserve(text.size());
   for (std::size_t at = 0; at < text.size(); ++at) {
     const bool is_escape = text[at] == '\0' && at + 2 < text.size();
-    const std::size_t high = is_escape ? kDigits.find(text[at + 1]) : std::string_view::npos;
-    const std::size_t low = is_escape ? kDigits.find(text[at + 2]) : std::string_view::npos;
+    const std::size_t high = is_escape ? kByteDigits.find(text[at + 1]) : std::string_view::npos;
+    const std::size_t low = is_escape ? kByteDigits.find(text[at + 2]) : std::string_view::npos;
     if (high == std::string_view::npos || low == std::string_view::npos) {
       bytes.push_back(text[at]);
     } else {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/log_core.h"
 #include "service/durable_log/log_scan.h"

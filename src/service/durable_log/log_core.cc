@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 namespace {

@@ -8,6 +8,8 @@
 
 #include "service/durable_log/log_core.h"
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 namespace {

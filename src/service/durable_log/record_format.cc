@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): the library's name for it
 #include <xxhash.h>
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");

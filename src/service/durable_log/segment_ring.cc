@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/check.h"
 #include "service/durable_log/log_scan.h"
 
 namespace cairn::durable {

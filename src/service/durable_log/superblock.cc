@@ -11,6 +11,8 @@
 #define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): the library's name for it
 #include <xxhash.h>
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 namespace {

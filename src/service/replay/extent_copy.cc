@@ -12,6 +12,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 namespace {

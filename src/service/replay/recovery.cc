@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "base/check.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
 #include "service/replay/found_file.h"

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 namespace {

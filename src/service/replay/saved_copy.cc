@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace cairn::durable {
 
 namespace {
