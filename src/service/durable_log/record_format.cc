@@ -68,8 +68,6 @@ std::uint64_t header_checksum(std::uint64_t log, std::uint64_t segment, Bytes by
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), log ^ (segment * 0x9e3779b97f4a7c15ULL));
 }
 
-std::uint64_t as_word(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-
 }  // namespace
 
 std::uint64_t payload_checksum(std::uint64_t log, Bytes payload) {
@@ -207,8 +205,6 @@ std::optional<ObjectStatement> decode_object(const RecordHeader& header, Bytes p
   identity.path.assign(reinterpret_cast<const char*>(path.data()), path.size());
   identity.handle.assign(handle.begin(), handle.end());
   object.store = {header.words[1], static_cast<std::int64_t>(header.words[2])};
-  static_assert(sizeof(std::uint64_t) == sizeof(std::int64_t));
-  CAIRN_DCHECK(as_word(object.store.mtime_ns) == header.words[2]);
   return object;
 }
 

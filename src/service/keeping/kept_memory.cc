@@ -2,6 +2,7 @@
 #include "service/keeping/kept_memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +15,10 @@ KeptMemory::~KeptMemory() {
 }
 
 Result<KeptMemory> KeptMemory::create() {
-  const int fd = ::memfd_create("cairn-kept", MFD_CLOEXEC);
-  if (fd < 0 || ::ftruncate(fd, kBytes) != 0) {
+  const int fd = ::memfd_create("cairn-kept", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  // Nobody who finds the file under /proc can take the pages from under the service.
+  if (fd < 0 || ::ftruncate(fd, kBytes) != 0 ||
+      ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     const int error = errno;
     if (fd >= 0) ::close(fd);
     return Status::from_errno(error, "no memory for what a service leaves");

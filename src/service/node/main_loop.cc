@@ -54,7 +54,8 @@ MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
                          {stop_event_.get(), POLLIN, 0},
                          {launcher.get(), 0, 0},
                          {with_.directory.watch(), POLLIN, 0}};
-    const int count = ::poll(entries, 4, wait_ms());
+    // A drain reads the signals that come while it stores: those wake no poll.
+    const int count = ::poll(entries, 4, signals.is_asking() ? 0 : wait_ms());
     if (count < 0 && errno != EINTR) return Ending::kFailed;
     if (count < 0) continue;
     if (entries[2].revents != 0) {

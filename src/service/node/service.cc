@@ -264,13 +264,15 @@ class Service {
 
   int leave(bool at_once) {
     CAIRN_CRASH_POINT("service.leaving");
+    // A user who has asked twice for the end waits for nobody: neither for requests under way nor
+    // for a thread that looks after the clients.
+    std::optional<EndBound> bound;
+    if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), kExitUnstored);
     clients_.end_offers();
     // No new dirty data from here on: clients that are still there write through.
     detach_clients(memory_);
     int status = last_drain_.finish(at_once) ? kExitStarted : kExitUnstored;
     if (status == kExitStarted) directory_.note_stored();
-    // A user who has asked twice for the end does not wait for requests under way either.
-    std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     CAIRN_CRASH_POINT("service.drained");
     attach_.stop();

@@ -43,7 +43,8 @@ class Drain {
     }
     look();
     name_files(memory_, files_, kPathsNamedMax, left_);
-    outcome.stored = left_.empty() && outcome.sync_error == 0;
+    const bool is_settled_so_far = !is_given_up_ || is_settled();
+    outcome.stored = left_.empty() && is_settled_so_far && outcome.sync_error == 0;
     outcome.left = std::move(left_);
     outcome.seconds = static_cast<double>(monotonic_ns() - began_) / 1e9;
     return outcome;
@@ -81,14 +82,17 @@ class Drain {
   bool is_over() {
     look();
     // A stream that has just written the last block of a file still settles its size and times.
-    if (left_.empty()) return is_settled();
-    if (std::all_of(left_.begin(), left_.end(),
-                    [this](const UnstoredFile& f) { return is_hopeless(f); }))
+    if (left_.empty() && is_settled()) return true;
+    if (!left_.empty() && std::all_of(left_.begin(), left_.end(),
+                                      [this](const UnstoredFile& f) { return is_hopeless(f); }))
       return true;
     const std::int64_t now = monotonic_ns();
     const double seconds = static_cast<double>(now - began_) / 1e9;
-    if (options_.timeout_seconds && seconds > *options_.timeout_seconds) return true;
-    return now - reported_ >= std::int64_t{kProgressMs} * 1'000'000 && !report(now);
+    if (options_.timeout_seconds && seconds > *options_.timeout_seconds)
+      is_given_up_ = true;
+    else if (now - reported_ >= std::int64_t{kProgressMs} * 1'000'000)
+      is_given_up_ = !report(now);
+    return is_given_up_;
   }
 
   bool is_settled() const {
@@ -126,6 +130,7 @@ class Drain {
   std::unordered_set<std::uint32_t> stored_;  // of them
   std::vector<UnstoredFile> left_;
   std::uint64_t bytes_ = 0;
+  bool is_given_up_ = false;  // no time left, or nobody waits any more
   const std::int64_t began_ = monotonic_ns();
   std::int64_t reported_ = began_;
   std::int64_t moved_ = began_;  // at that report fewer bytes were left, or more, than before
