@@ -19,6 +19,7 @@
 #include "service/attachment/audit.h"
 #include "service/control/control_commands.h"
 #include "service/control/testing/test_registries.h"
+#include "service/durability/node_durability.h"
 #include "service/node/learners.h"
 
 namespace {
@@ -57,9 +58,10 @@ struct Scene {
         drain(memory, registries.files, registries.flusher),
         learners(registries.config, memory, clients, registries.placement),
         report(registries.config, memory, learners.events(), nullptr, nullptr),
+        durability(memory, registries.files, registries.flusher, log),
         status(StatusSources{registries.config, memory, clients, registries.runs,
                              registries.accounts, registries.files, registries.flusher, unserved,
-                             reaper, report, 0}),
+                             reaper, report, 0, durability}),
         directories(registries.config, registries.runs),
         explanation(registries.config, memory, registries.placement, registries.rules, directories),
         stager(memory, clients.service(), registries.flusher, directories),
@@ -91,6 +93,8 @@ struct Scene {
   DrainRequest drain;
   Learners learners;
   LearningReport report;
+  NodeLog log;
+  NodeDurability durability;
   StatusReport status;
   BufferedDirectories directories;
   Explanation explanation;
