@@ -29,6 +29,8 @@ namespace {
 
 // The service has stored everything before it ends, but may have gigabytes of memory to give back.
 constexpr double kServiceEndSeconds = 30;
+// Without having stored anything: somewhat more than it gives its threads.
+constexpr double kAtOnceSeconds = 7;
 
 // One run up to its beginning: the checks, the node, and what it asks of the node. The steps are in
 // the order in which they happen.
@@ -157,13 +159,17 @@ class Run {
     run.exclude = configuration_.node.buffer_exclude;
     run.allow_io_uring = options_.allow_io_uring;
     run.report = configuration_.report;
+    run.grace_seconds = configuration_.grace_seconds;
     run.report_json = options_.report_json;
     run.report_descriptor = report_descriptor_;
     run.wishes = wishes();
     run.begins_first = run.wishes.contains("settings") || run.wishes.contains("rules") ||
                        run.wishes.contains("reserve") || run.wishes.contains("scratch") ||
                        node_has_scratch_ || !configuration_.node.scratch_directories.empty();
-    if (launched_) run.end_node = [this] { end_private_node(); };
+    if (launched_) {
+      run.end_node = [this] { end_private_node(); };
+      run.end_node_at_once = [this] { end_private_node_at_once(); };
+    }
     return run;
   }
 
@@ -181,16 +187,31 @@ class Run {
 
   void end_private_node() {
     if (!launched_) return;
-    try {
-      ControlClient(paths_).request({{"command", "shutdown"}, {"drain", true}});
-    } catch (const Failure&) {
-      // The connection closes when the service ends, as it should.
-    }
+    ask_to_end({{"command", "shutdown"}, {"drain", true}});
     if (!wait_for_end(*launched_, kServiceEndSeconds)) {
       say(fmt::format("node {} has not ended after {} s (process {}, log {})", paths_.name,
                       kServiceEndSeconds, launched_->service, paths_.log_file));
     }
     launched_.reset();
+  }
+
+  // What is not stored, the durable tier has. A service that is in the middle of a call to a store
+  // that hangs cannot end before that answers.
+  void end_private_node_at_once() {
+    ask_to_end({{"command", "shutdown"}, {"discard", true}, {"at_once", true}});
+    if (!wait_for_end(*launched_, kAtOnceSeconds)) {
+      say(fmt::format("node {} ends when the backing store answers (process {}, log {})",
+                      paths_.name, launched_->service, paths_.log_file));
+    }
+    launched_.reset();
+  }
+
+  void ask_to_end(const Json& request) const {
+    try {
+      ControlClient(paths_).request(request);
+    } catch (const Failure&) {
+      // The connection closes when the service ends, as it should.
+    }
   }
 
   const RunOptions& options_;

@@ -376,6 +376,21 @@ constexpr Option kOptionTable[] = {
      .advice = "Raise it for millions of tiny files; each costs about 200 bytes.",
      .advanced = true,
      .access = fields::kNumberOrAuto<&NodeConfig::objects_max>},
+    {.name = "grace",
+     .type = OptionType::kCount,
+     .default_text = "0",
+     .value_max = 86'400,
+     .unit = "seconds; 0: as long as it takes",
+     .flag = {"--grace", "SECONDS", "Time to store what is left at the end", FlagOffer::kByRun},
+     .description =
+         "How long `cairn run` goes on storing after the program has ended, or after the first "
+         "SIGTERM or SIGINT if that was earlier. What is not stored then goes to the durable tier, "
+         "and the run names the command that brings it to the store. Without a durable tier the "
+         "node keeps it and goes on storing by itself.",
+     .advice = "In a batch job, some seconds less than the system gives between SIGTERM and "
+               "SIGKILL (Slurm: KillWait, or --signal).",
+     .hot_changeable = true,
+     .access = fields::kNumber<&Configuration::grace_seconds>},
     {.name = "report",
      .type = OptionType::kSwitch,
      .default_text = "on",

@@ -41,6 +41,7 @@ struct Configuration {
   std::optional<std::string> run_policy;
   std::vector<std::string> run_scratch;
   bool report = true;
+  uint32_t grace_seconds = 0;  // 0: as long as it takes
   std::vector<std::string> warnings;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -30,6 +31,10 @@ void say_tiers(const Json& status) {
                     printable(text_field(tier, "name")),
                     path.empty() ? "" : " (" + printable(path) + ")"));
   }
+}
+
+void say_goes_on(const std::string& node) {
+  say(fmt::format("node {} goes on storing, and ends when it holds nothing more", node));
 }
 
 void say_lines(const std::vector<std::string>& lines) {
@@ -104,6 +109,7 @@ int ProgramRun::start_and_wait() {
   hear_of_begin();
   const int status = wait_for_program(program.process);
   outcome_.wall_seconds = monotonic_seconds() - started;
+  begin_grace(true);
   outcome_.killed_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   outcome_.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return 0;
@@ -133,9 +139,36 @@ int ProgramRun::wait_for_program(pid_t process) {
                       options_.node.name));
     }
     if (signal.number == SIGCHLD || signal.number == SIGWINCH) continue;
-    if (signal.number == SIGINT || signal.number == SIGTERM) ++interrupts_;
+    if (signal.number == SIGINT || signal.number == SIGTERM) {
+      ++interrupts_;
+      begin_grace(false);
+    }
     if (!signal.from_terminal) ::kill(process, signal.number);
   }
+}
+
+// The time runs from here on, unless it does already. A batch system kills everything when it is
+// over: so what is dirty is stored while the program still ends.
+void ProgramRun::begin_grace(bool has_ended) {
+  if (has_ended) early_drain_.reset();
+  if (options_.grace_seconds == 0 || grace_began_ != 0) return;
+  grace_began_ = monotonic_seconds();
+  if (has_ended || !outcome_.private_node) return;
+  try {
+    early_drain_.emplace(options_.node);
+    early_drain_->send({{"command", "drain"}, {"timeout_seconds", options_.grace_seconds}});
+  } catch (const Failure&) {
+    early_drain_.reset();  // run-end tries again, and says why not
+  }
+}
+
+Json ProgramRun::end_request() const {
+  Json request = {{"command", "run-end"}, {"run", outcome_.run_id}};
+  if (grace_began_ == 0) return request;
+  request["timeout_seconds"] =
+      std::max(0.0, grace_began_ + options_.grace_seconds - monotonic_seconds());
+  request["keep"] = outcome_.private_node;
+  return request;
 }
 
 // True when the user has asked a second time to end. The first request was for the program.
@@ -164,8 +197,7 @@ int ProgramRun::finish() {
     };
     // The answer to run-begin comes first; null: the user would not wait even for that.
     Json reply = began_ ? *began_ : control_->receive(on_event);
-    if (!reply.is_null())
-      reply = control_->request({{"command", "run-end"}, {"run", outcome_.run_id}}, on_event);
+    if (!reply.is_null()) reply = control_->request(end_request(), on_event);
     view_.clear();
     if (reply.is_null()) return finish_interrupted();
     outcome_.end = std::move(reply);
@@ -178,6 +210,8 @@ int ProgramRun::finish() {
 }
 
 int ProgramRun::finish_stored_or_not(bool stored) {
+  const Json& kept = member(outcome_.end, "kept");
+  if (!stored && bool_field(kept, "complete", false)) return finish_kept(kept);
   const int exit_status = stored ? outcome_.exit_status : kExitNotStored;
   if (options_.report && !(stored && is_trivial(outcome_))) say_lines(report_lines(outcome_));
   if (stored) {
@@ -185,9 +219,20 @@ int ProgramRun::finish_stored_or_not(bool stored) {
   } else {
     say_lines(unstored_lines(options_.node.name, member(outcome_.end, "unstored"),
                              unsigned_field(outcome_.end, "unstored_total")));
+    if (grace_began_ != 0 && outcome_.private_node) say_goes_on(options_.node.name);
   }
   write_report(exit_status);
   return exit_status;
+}
+
+// The time is over, and the durable tier has the rest: the node is not needed for it.
+int ProgramRun::finish_kept(const Json& kept) {
+  if (options_.report) say_lines(report_lines(outcome_));
+  options_.end_node_at_once();
+  say_lines(kept_lines(text_field(kept, "directory"), member(outcome_.end, "unstored"),
+                       unsigned_field(outcome_.end, "unstored_total")));
+  write_report(kExitNotStored);
+  return kExitNotStored;
 }
 
 // The user has no more time. The node goes on storing by itself; here is what it still holds.
@@ -206,9 +251,7 @@ int ProgramRun::finish_interrupted() {
   }
   outcome_.end = {{"stored", false}, {"unstored", unstored}};
   say_lines(unstored_lines(options_.node.name, unstored, total));
-  if (outcome_.private_node)
-    say(fmt::format("node {} goes on storing, and ends when it holds nothing more",
-                    options_.node.name));
+  if (outcome_.private_node) say_goes_on(options_.node.name);
   write_report(kExitNotStored);
   return kExitNotStored;
 }

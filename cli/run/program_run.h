@@ -28,8 +28,9 @@ struct ProgramRunOptions {
   std::vector<std::string> buffer_directories;  // empty: the working directory
   std::vector<std::string> exclude;
   bool allow_io_uring = false;
-  bool report = true;       // lines for people at the end
-  std::string report_json;  // the name of the file that report_descriptor is, for messages
+  bool report = true;          // lines for people at the end
+  unsigned grace_seconds = 0;  // for what is left to be stored; 0: as long as it takes
+  std::string report_json;     // the name of the file that report_descriptor is, for messages
   int report_descriptor = -1;
   // Fields of run-begin beside those that every run has.
   Json wishes = Json::object();
@@ -37,6 +38,8 @@ struct ProgramRunOptions {
   bool begins_first = false;
   // For a private node: ends it. Empty: the node stays.
   std::function<void()> end_node;
+  // The same for a node whose durable tier has what is not stored.
+  std::function<void()> end_node_at_once;
 };
 
 class ProgramRun {
@@ -58,8 +61,11 @@ class ProgramRun {
   void hear_of_begin();
   int wait_for_program(pid_t process);
   bool interrupted_again();
+  void begin_grace(bool has_ended);
+  Json end_request() const;
   int finish();
   int finish_stored_or_not(bool stored);
+  int finish_kept(const Json& kept);
   int finish_interrupted();
   int finish_unconfirmed(const Failure& failure);
   int finish_rescued(const RescueNews& news);
@@ -77,6 +83,9 @@ class ProgramRun {
   RunOutcome outcome_;
   DrainView view_;
   int interrupts_ = 0;
+  double grace_began_ = 0;  // 0: not yet
+  // Drains from the first signal on, while the program comes to its end.
+  std::optional<ControlClient> early_drain_;
   bool has_told_of_wait_ = false;
 };
 

@@ -112,6 +112,24 @@ void add_foreign_line(const Json& report, std::vector<std::string>* lines) {
       fmt::format("  programs that worked on the backing store, unbuffered: {}", names));
 }
 
+// What is not stored, where it is, and where all of it is listed.
+void add_unstored(std::vector<std::string>& lines, const Json& unstored, uint64_t unstored_total,
+                  const std::string& place, const std::string& list) {
+  const uint64_t total = std::max<uint64_t>(unstored_total, unstored.size());
+  lines.push_back(fmt::format("NOT STORED: {} {} on the backing store yet; {}", total,
+                              total == 1 ? "file is not wholly" : "files are not wholly", place));
+  for (const Json& file : unstored) {
+    if (lines.size() > kUnstoredLinesMax) break;
+    std::string error = text_field(file, "error");
+    if (error.empty()) error = "waiting to be written";
+    lines.push_back(fmt::format("  {}: {} left, {}", printable(text_field(file, "path")),
+                                format_size(unsigned_field(file, "dirty_bytes")),
+                                printable(error)));
+  }
+  const uint64_t listed = lines.size() - 1;
+  if (total > listed) lines.push_back(fmt::format("  and {} more; {}", total - listed, list));
+}
+
 }  // namespace
 
 bool is_trivial(const RunOutcome& outcome) {
@@ -161,24 +179,20 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
 std::vector<std::string> unstored_lines(const std::string& node, const Json& unstored,
                                         uint64_t unstored_total) {
   std::vector<std::string> lines;
-  const uint64_t total = std::max<uint64_t>(unstored_total, unstored.size());
-  lines.push_back(fmt::format("NOT STORED: {} {} on the backing store yet; node {} keeps the data",
-                              total, total == 1 ? "file is not wholly" : "files are not wholly",
-                              node));
-  for (const Json& file : unstored) {
-    if (lines.size() > kUnstoredLinesMax) break;
-    std::string error = text_field(file, "error");
-    if (error.empty()) error = "waiting to be written";
-    lines.push_back(fmt::format("  {}: {} left, {}", printable(text_field(file, "path")),
-                                format_size(unsigned_field(file, "dirty_bytes")),
-                                printable(error)));
-  }
-  const uint64_t listed = lines.size() - 1;
-  if (total > listed) {
-    lines.push_back(
-        fmt::format("  and {} more; `cairn status --node {}` lists them", total - listed, node));
-  }
+  add_unstored(lines, unstored, unstored_total, fmt::format("node {} keeps the data", node),
+               fmt::format("`cairn status --node {}` lists them", node));
   lines.push_back(fmt::format("retry: cairn drain --node {}", node));
+  return lines;
+}
+
+std::vector<std::string> kept_lines(const std::string& directory, const Json& unstored,
+                                    uint64_t unstored_total) {
+  const std::string place = printable(directory);
+  std::vector<std::string> lines;
+  add_unstored(lines, unstored, unstored_total,
+               fmt::format("the durable tier in {} keeps the data", place),
+               fmt::format("`cairn recover --dry-run {}` lists them", place));
+  lines.push_back(fmt::format("finish: cairn recover {}", place));
   return lines;
 }
 

@@ -76,7 +76,7 @@ class FaultyStore:
         self.server.wait(20)
 
 
-def start_run(work, store, program, options=()):
+def start_run(work, store, program, options=(), flush="retry_ms: 200"):
     """`cairn run` of a Python program in the store, its standard error in a file."""
     script = work / "program.py"
     script.write_text("import errno, os, sys, time\n"
@@ -91,7 +91,7 @@ def start_run(work, store, program, options=()):
     command = under_cairn.cairn_command([sys.executable, script], store, options=options)
     # Retries soon, so that the scenes are quick; in other respects as it comes.
     configuration = work / "cairn.yaml"
-    configuration.write_text("flush: {retry_ms: 200}\n")
+    configuration.write_text(f"flush: {{{flush}}}\n")
     command[2:2] = ["--config", str(configuration)]
     with open(work / "errors", "wb") as errors, open(work / "output", "wb") as output:
         return subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdin=subprocess.DEVNULL,
@@ -132,13 +132,13 @@ def finish_later(work, file):
 # ---- the store hangs ---------------------------------------------------------------------------------------
 
 
-def run_into_a_hang(work, store):
+def run_into_a_hang(work, store, options=()):
     """A program that has closed its file, and ends when the store hangs."""
     run = start_run(work, store.path, f"""
         fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd); os.close(fd)
         open({str(work / 'written')!r}, 'w').close()
         wait_for('hangs')
-        """, options=["--trigger", "on-exit"])
+        """, options=["--trigger", "on-exit", *options])
     wait_until((work / "written").exists, "the program has written")
     store.obey("write hang")
     (work / "hangs").touch()
@@ -311,6 +311,78 @@ def scene_a_second_signal_while_the_store_hangs(work, store):
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         ask("down", "--name", node, "--discard", timeout=60)
+
+
+# ---- the time of a job is over -----------------------------------------------------------------------------
+
+
+def is_running(node):
+    return ask("status", "--node", node, timeout=20).status == 0
+
+
+def need_recovered(work, store, tier, files):
+    """The command that the run has named brings everything to the store."""
+    match = re.search(r"finish: cairn recover (\S+)", messages(work))
+    need(match and match.group(1) == str(tier), f"`cairn recover {tier}` is not named: {messages(work)}")
+    recovered = ask("recover", str(tier), timeout=120)
+    need(recovered.status == 0, f"cairn recover: {recovered} {recovered.output} {recovered.errors}")
+    for name, content in files.items():
+        need((store.behind / name).read_bytes() == content, f"{name} differs after cairn recover")
+
+
+def scene_no_time_is_left_and_a_tier_is_durable(work, store):
+    """The store hangs: after --grace the durable tier has the rest, the node ends, and `cairn recover` finishes."""
+    tier = work / "tier"
+    tier.mkdir()
+    run = run_into_a_hang(work, store, ["--grace", "2", "--tier", f"{tier}:256M:durable"])
+    began = time.monotonic()
+    need_status(run, EXIT_NOT_STORED, work)
+    need(time.monotonic() - began < 15, "the run took longer than its grace")
+    need("store/f:" in messages(work), f"the file is not named: {messages(work)}")
+    store.obey()
+    wait_until(lambda: not is_running(f"run-{run.pid}"), "the node ends")
+    need_recovered(work, store, tier, {"f": pattern()})
+
+
+def scene_no_time_is_left(work, store):
+    """Without a durable tier the run ends after --grace; the node keeps the data, and ends when it is stored."""
+    run = run_into_a_hang(work, store, ["--grace", "2"])
+    began = time.monotonic()
+    need_status(run, EXIT_NOT_STORED, work)
+    need(time.monotonic() - began < 15, "the run took longer than its grace")
+    need("goes on storing" in messages(work), f"the run does not say who stores the data: {messages(work)}")
+    store.obey()
+    wait_until(lambda: not is_running(f"run-{run.pid}"), "the node ends when everything is stored")
+    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
+
+
+def scene_a_batch_system_ends_the_job(work, store):
+    """SIGTERM, a slow store: most files are whole when the time is over, and the durable tier has the rest."""
+    tier = work / "tier"
+    tier.mkdir()
+    store.obey("write slow")
+    files = {"large": pattern() * 10} | {f"small-{n}": pattern()[: 4096 * (n + 1)] for n in range(4)}
+    run = start_run(work, store.path, f"""
+        data = block * ({SIZE} // 4096)
+        with open('large', 'wb', 0) as file:
+            for _ in range(10): file.write(data)
+        for n in range(4):
+            with open(f'small-{{n}}', 'wb', 0) as file: file.write(data[: 4096 * (n + 1)])
+        open({str(work / 'written')!r}, 'w').close()
+        time.sleep(600)
+        """, options=["--trigger", "on-exit", "--grace", "3", "--tier", f"{tier}:256M:durable"],
+                    flush="retry_ms: 200, streams: 1")
+    wait_until((work / "written").exists, "the program has written")
+    began = time.monotonic()
+    run.send_signal(signal.SIGTERM)
+    need_status(run, EXIT_NOT_STORED, work)
+    need(time.monotonic() - began < 15, "the run took longer than its grace")
+    store.obey()
+    wait_until(lambda: not is_running(f"run-{run.pid}"), "the node ends")
+    for name in files:
+        stored = (store.behind / name).read_bytes() == files[name]
+        need(stored == (name != "large"), f"{name} is {'' if stored else 'not '}whole when the time is over")
+    need_recovered(work, store, tier, files)
 
 
 # ---- somebody outside --------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ using namespace cairn::node;
 class NoStop final : public StopRequest {
  public:
   void request_stop() override {}
+  void request_stop_at_once() override {}
   void request_stop_when_unused() override {}
   void note_run_ended() override {}
 };
@@ -67,7 +68,7 @@ struct Scene {
         stager(memory, clients.service(), registries.flusher, directories),
         runs(RunKeepers{registries.config, memory, registries.runs, clients, registries.accounts,
                         registries.rules, registries.scratch, registries.flusher, reaper, drain,
-                        status, stop, registries.kept}),
+                        status, stop, registries.kept, durability}),
         files(memory, registries.accounts, registries.rules, stager, registries.kept),
         learning(LearningParts{memory, learners.events(), learners.declarations(), learners.heat(),
                                learners.recorder(), registries.kept}),

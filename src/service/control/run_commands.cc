@@ -195,6 +195,7 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   }
   Json reply = {{"kind", "done"}};
   add_outcome(reply, outcome);
+  if (!outcome.stored && flag_of(request, "keep", false)) reply["kept"] = keep();
   reply["report"] = with_.report.run(*run, outcome.seconds);
   with_.runs.end(id);
   // From here on a successor answers the same, and forgets what this service has not forgotten yet.
@@ -202,6 +203,20 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   with_.kept.save();
   forget(run->number());
   peer.send(reply);
+}
+
+// The launcher ends the node when the durable tier has what is not stored.
+Json RunCommands::keep() const {
+  if (!with_.durability.has_log()) return {{"complete", false}};
+  const DirtyLogging kept = with_.durability.keep_dirty();
+  spdlog::info(
+      "what is not stored goes to the durable tier: {} files; {} cannot be there, for {} there "
+      "is no room",
+      kept.logged, kept.refused, kept.skipped);
+  const NodeConfig& config = with_.config;
+  return {{"complete", kept.is_complete()},
+          {"files", kept.logged},
+          {"directory", config.tiers[durable_tier_of(config)].directory}};
 }
 
 void RunCommands::forget(std::uint32_t run) const {

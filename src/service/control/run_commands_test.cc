@@ -24,6 +24,7 @@ using testing::kMiB;
 class NoStop final : public StopRequest {
  public:
   void request_stop() override {}
+  void request_stop_at_once() override {}
   void request_stop_when_unused() override {}
   void note_run_ended() override {}
 };
@@ -48,7 +49,8 @@ struct RunService {
                              reaper, learning, 0, durability}),
         commands(RunKeepers{registries.config, memory, registries.runs, clients,
                             registries.accounts, registries.rules, registries.scratch,
-                            registries.flusher, reaper, drain, status, stop, registries.kept}) {
+                            registries.flusher, reaper, drain, status, stop, registries.kept,
+                            durability}) {
     registries.flusher.start();
     reaper.start();
   }

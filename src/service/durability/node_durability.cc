@@ -68,6 +68,11 @@ int NodeDurability::retire_all(std::uint64_t device) {
   return retirement_ == nullptr ? 0 : retirement_->retire_all(device);
 }
 
+DirtyLogging NodeDurability::keep_dirty() {
+  CAIRN_CHECK(has_log());
+  return log_dirty(memory_, log_.files(), files_, LoggedFiles::Why::kLeaving);
+}
+
 DurabilityFigures NodeDurability::figures() const {
   DurabilityFigures figures;
   figures.counts = &counts_;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/node_config.h"
+#include "service/durability/dirty_logging.h"
 #include "service/durability/durability_counts.h"
 #include "service/durability/durability_worker.h"
 #include "service/durability/retirement.h"
@@ -49,6 +50,10 @@ class NodeDurability {
   void note_removed(ObjectIndex object);
   // Everything of the file system (0: of all) has just been stored, and is to be durable there.
   int retire_all(std::uint64_t device);
+  bool has_log() const { return log_.is_open(); }
+  // The node is about to end with dirty data: the log has it from here on, as far as that says.
+  // Requires: has_log().
+  DirtyLogging keep_dirty();
   DurabilityFigures figures() const;
 
  private:

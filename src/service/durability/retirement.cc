@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "service/durability/dirty_logging.h"
 
 namespace cairn::node {
 namespace {
@@ -172,27 +173,15 @@ void Retirement::remove_gone() {
   }
 }
 
-// Dirty data goes to the log, file by file, as long as that has room.
+// As long as the log has room.
 void Retirement::checkpoint() {
   if (options_.checkpoint_seconds == 0) return;
   const std::int64_t now_ns = monotonic_ns();
   if (now_ns < next_checkpoint_ns_) return;
   next_checkpoint_ns_ = now_ns + std::int64_t{options_.checkpoint_seconds} * kNanosPerSecond;
   const std::uint64_t before = logged_.log().figures().appended_bytes;
-  durable::Lsn last = durable::Lsn::kNone;
-  for (const StoreFilePtr& file : files_.snapshot()) {
-    const Object& object = memory_.objects().at(file->object);
-    if (object.dirty_blocks.load() == 0 || object.handling().mode != BufferingMode::kAsync)
-      continue;
-    const LogAttempt attempt =
-        logged_.log_changes(file->object, file->fd.get(), LoggedFiles::Why::kUnasked);
-    if (attempt.outcome == LogAttempt::Outcome::kLogged) {
-      last = std::max(last, attempt.upto);
-    } else if (attempt.outcome == LogAttempt::Outcome::kFull) {
-      counts_.checkpoint_skipped.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-  if (last != durable::Lsn::kNone) (void)logged_.log().commit(last);
+  const DirtyLogging round = log_dirty(memory_, logged_, files_, LoggedFiles::Why::kUnasked);
+  counts_.checkpoint_skipped.fetch_add(round.skipped, std::memory_order_relaxed);
   counts_.checkpoints.fetch_add(1, std::memory_order_relaxed);
   counts_.checkpoint_bytes.fetch_add(logged_.log().figures().appended_bytes - before,
                                      std::memory_order_relaxed);

@@ -302,7 +302,8 @@ Status LoggedFiles::open_window(LoggedFile& file) const {
 LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
   Object& object = memory_.objects().at(index);
   if (object.through.load() != 0 || object.has(kObjectUnlinked)) return {};
-  if (object.is_marked(kMarkStoreOwed)) return {};
+  const auto is_owed = [&] { return why != Why::kLeaving && object.is_marked(kMarkStoreOwed); };
+  if (is_owed()) return {};
   for (;;) {
     const LoggedFilePtr file = find_or_make(index);
     const std::lock_guard lock(file->mutex);
@@ -321,8 +322,8 @@ LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
     if (status) status = pass.run();
     if (!status) return {outcome_of(status), Lsn::kNone};
     // What has turned clean before the pass came to it has marked the object by now.
-    if (pass.was_disturbed() || object.is_marked(kMarkStoreOwed) || object.through.load() != 0)
-      return {};
+    const bool is_disturbed = why != Why::kLeaving && pass.was_disturbed();
+    if (is_disturbed || is_owed() || object.through.load() != 0) return {};
     if (why == Why::kAsked) file->asked_ns = monotonic_ns();
     return {Outcome::kLogged, file->upto};
   }

@@ -58,7 +58,9 @@ class LoggedFiles final : public StoreWitness {
   LoggedFiles(const LoggedFiles&) = delete;
   LoggedFiles& operator=(const LoggedFiles&) = delete;
 
-  enum class Why : std::uint8_t { kAsked, kUnasked };
+  // kLeaving: the service is about to end, and the machine lives on. So what the kernel has of the
+  // file counts as stored, and the log gets the rest.
+  enum class Why : std::uint8_t { kAsked, kUnasked, kLeaving };
   // Appends what has changed of the object since the log has last had it. `fd` is of its backing
   // file; -1 where the service has none.
   LogAttempt log_changes(ObjectIndex object, int fd, Why why);

@@ -359,7 +359,8 @@ class Service {
                                      &heritage_.life}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
-                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_}};
+                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_,
+                                       durability_}};
   FileCommands file_commands_{memory_, accounts_, rules_, stager_, kept_};
   LearningCommands learning_commands_{LearningParts{memory_, learners_.events(),
                                                     learners_.declarations(), learners_.heat(),

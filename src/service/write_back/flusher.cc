@@ -156,7 +156,8 @@ Flusher::Plan Flusher::look() const {
     if (!all_due && !abandoned && StoreWriter::waits_for_event(object)) continue;
     plan.any_dirty = true;
     if (temporary && !abandoned && !all_due) continue;
-    if (all_due || abandoned || is_due(object, age_ms)) plan.due.emplace_back(age_ms, file);
+    if (all_due || abandoned || is_due(object, age_ms))
+      plan.due.push_back(Due{age_ms, object.dirty_blocks.load(), file});
   }
   if (files_.keeps_closed()) plan.look_again(next_release_ns_);
   return plan;
@@ -179,12 +180,19 @@ bool Flusher::is_due(const Object& object, std::uint32_t age_ms) const {
 }
 
 void Flusher::enqueue(Plan& plan) {
-  std::sort(plan.due.begin(), plan.due.end(),
-            [](const auto& left, const auto& right) { return left.first > right.first; });
+  // The oldest first. In a drain, which may run out of time: of those that are equally old to the
+  // second, the ones of which least is left, so that as many as possible are whole at its end.
+  const std::uint32_t unit_ms = plan.reason == PlacementReason::kDrained ? 1000 : 1;
+  std::sort(plan.due.begin(), plan.due.end(), [unit_ms](const Due& left, const Due& right) {
+    const std::uint32_t left_age = left.age_ms / unit_ms;
+    const std::uint32_t right_age = right.age_ms / unit_ms;
+    return left_age != right_age ? left_age > right_age : left.dirty_blocks < right.dirty_blocks;
+  });
   plan.any_dirty = plan.any_dirty || !plan.due.empty();
   {
     const std::lock_guard lock(mutex_);
-    for (auto& [age, file] : plan.due) {
+    for (Due& due : plan.due) {
+      StoreFilePtr& file = due.file;
       CAIRN_CHECK(!file->queued.load());  // invariant 3
       file->queued.store(true);
       file->why.store(plan.reason);

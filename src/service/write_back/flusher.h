@@ -100,9 +100,14 @@ class Flusher {
   std::string current_path() const;
 
  private:
+  struct Due {
+    std::uint32_t age_ms = 0;
+    std::uint32_t dirty_blocks = 0;
+    StoreFilePtr file;
+  };
   struct Plan {
-    std::vector<std::pair<std::uint32_t, StoreFilePtr>> due;  // age, file
-    PlacementReason reason = PlacementReason::kDue;           // of all of them
+    std::vector<Due> due;
+    PlacementReason reason = PlacementReason::kDue;  // of all of them
     bool any_dirty = false;            // something that can be stored is dirty, due or not
     std::int64_t next_ns = 0;          // when to look at what rests or failed again; 0 = never
     std::vector<StoreFilePtr> rested;  // whose descriptors are to be dropped

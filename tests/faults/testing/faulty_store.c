@@ -8,6 +8,7 @@
 //
 //   a number   the operation fails with that error
 //   hang       it does not return for as long as the rule stands
+//   slow       it takes 300 ms
 //   short      half of what is to be written is
 //   stale      a file that was opened before RULES was written answers ESTALE, as after the restart
 //              of a server
@@ -31,7 +32,7 @@
 static const char* rules_path;
 static const char* root;
 
-enum what { kNothing = 0, kHang = -1, kShort = -2, kStale = -3 };
+enum what { kNothing = 0, kHang = -1, kShort = -2, kStale = -3, kSlow = -4 };
 
 // An open file, in fuse_file_info.fh.
 struct open_file {
@@ -74,6 +75,8 @@ static int find_rule(const char* operation, const char* path) {
     if (name[0] != '\0' && !ends_with(path, name)) continue;
     if (strcmp(what, "hang") == 0)
       found = kHang;
+    else if (strcmp(what, "slow") == 0)
+      found = kSlow;
     else if (strcmp(what, "short") == 0)
       found = kShort;
     else if (strcmp(what, "stale") == 0)
@@ -93,6 +96,11 @@ static int misbehave(const char* operation, const char* path, const struct open_
     if (rule == kStale) return is_older_than_rules(file) ? -ESTALE : 0;
     if (rule == kShort && is_short != NULL) *is_short = 1;
     if (rule == kShort) return 0;
+    if (rule == kSlow) {
+      const struct timespec pause = {.tv_sec = 0, .tv_nsec = 300L * 1000 * 1000};
+      nanosleep(&pause, NULL);
+      return 0;
+    }
     if (rule != kHang) return -rule;
     const struct timespec pause = {.tv_sec = 0, .tv_nsec = 20L * 1000 * 1000};
     nanosleep(&pause, NULL);
