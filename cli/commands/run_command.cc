@@ -195,8 +195,8 @@ class Run {
     launched_.reset();
   }
 
-  // What is not stored, the durable tier has. A service that is in the middle of a call to a store
-  // that hangs cannot end before that answers.
+  // The durable tier has what is not stored. A service in the middle of a call to a store that
+  // hangs cannot end before that answers.
   void end_private_node_at_once() {
     ask_to_end({{"command", "shutdown"}, {"discard", true}, {"at_once", true}});
     if (!wait_for_end(*launched_, kAtOnceSeconds)) {

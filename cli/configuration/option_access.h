@@ -88,7 +88,7 @@ void set_size_or_auto(const Setting& setting, Draft& draft) {
 }
 template <auto Waiting, auto Member>
 inline constexpr OptionAccess kSizeOrAuto = {set_size_or_auto<Waiting>, get_number<Member>};
-// Of which 0 says that the machine has nothing that it could be the size of.
+// Here 0 says that the machine has nothing of that kind.
 template <auto Waiting, auto Member>
 inline constexpr OptionAccess kSizeIfAny = {set_size_or_auto<Waiting>, get_number_or_auto<Member>};
 

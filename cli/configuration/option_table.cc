@@ -384,8 +384,9 @@ constexpr Option kOptionTable[] = {
      .flag = {"--grace", "SECONDS", "Time to store what is left at the end", FlagOffer::kByRun},
      .description =
          "How long `cairn run` goes on storing after the program has ended, or after the first "
-         "SIGTERM or SIGINT if that was earlier. What is not stored then goes to the durable tier, "
-         "and the run names the command that brings it to the store. Without a durable tier the "
+         "SIGTERM or SIGINT if that was earlier. The rest then goes to the durable tier, and the "
+         "run "
+         "names the command that brings it to the store. Without a durable tier the "
          "node keeps it and goes on storing by itself.",
      .advice = "In a batch job, some seconds less than the system gives between SIGTERM and "
                "SIGKILL (Slurm: KillWait, or --signal).",

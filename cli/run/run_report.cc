@@ -112,7 +112,7 @@ void add_foreign_line(const Json& report, std::vector<std::string>* lines) {
       fmt::format("  programs that worked on the backing store, unbuffered: {}", names));
 }
 
-// What is not stored, where it is, and where all of it is listed.
+// Names the files that are not stored, the place that keeps their data, and the full list.
 void add_unstored(std::vector<std::string>& lines, const Json& unstored, uint64_t unstored_total,
                   const std::string& place, const std::string& list) {
   const uint64_t total = std::max<uint64_t>(unstored_total, unstored.size());

@@ -203,7 +203,8 @@ def rescued_past_a_log(work):
     run.expect("done")
     status, errors = run.end()
     assert status == 0, f"status {status}: {errors[-1500:]}"
-    recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True, text=True)
+    recovered = subprocess.run([under_cairn.CAIRN, "recover", tier], env=run.environment, capture_output=True,
+                               text=True)
     assert recovered.returncode == 0, recovered.stderr
     assert (store / "logged").read_bytes() == b"new" * 30000, f"recovery brought old bytes back; {work}"
 
@@ -405,8 +406,8 @@ def a_wait_is_told(work):
     assert (store / "f").read_text() == "f"
 
 
-SCENES = [stored_by_a_rescue, rescued_past_a_log, waited_for, saved_by_a_rescue, rescues_that_die, the_keeper_dies, both_die,
-          a_wait_is_told]
+SCENES = [stored_by_a_rescue, rescued_past_a_log, waited_for, saved_by_a_rescue, rescues_that_die,
+          the_keeper_dies, both_die, a_wait_is_told]
 
 
 def main():
