@@ -33,9 +33,9 @@ constinit RealCall<int(int, char* const*, char* const*)> fexecve{"fexecve"};
 
 namespace {
 
-// The service gives a just written program up in a moment; a program that somebody really writes to
-// stays refused.
-constexpr int kBusyTries = 20;
+// The service gives a just written program up in a moment, on a busy machine in some more; a program
+// that somebody really writes to stays refused.
+constexpr int kBusyTries = 250;
 constexpr long kBusyWaitNs = 2'000'000;
 
 void wait_for_service() {
