@@ -20,6 +20,8 @@ constexpr std::int64_t kLingerNanos = 2'000'000'000;
 constexpr std::int64_t kReleaseNanos = 2'000'000'000;
 // An idle node wakes this often; nothing depends on it.
 constexpr int kIdleMs = 3'600'000;
+// What a drain takes for one age: no periodic flush has come between.
+constexpr std::uint32_t kAboutAsOldMs = 5'000;
 
 }  // namespace
 
@@ -179,15 +181,26 @@ bool Flusher::is_due(const Object& object, std::uint32_t age_ms) const {
   return age_ms >= options_.delay_ms || writer_.is_large(object);
 }
 
+// A drain may run out of time, and as many files as possible are to be whole then: of those that
+// are about as old as the oldest left, the ones of which least is left come first.
+void Flusher::order_for_drain(std::vector<Due>& oldest_first) {
+  auto begin = oldest_first.begin();
+  while (begin != oldest_first.end()) {
+    const std::uint32_t oldest_ms = begin->age_ms;
+    const auto end = std::find_if(begin, oldest_first.end(), [oldest_ms](const Due& due) {
+      return oldest_ms - due.age_ms > kAboutAsOldMs;
+    });
+    std::sort(begin, end, [](const Due& left, const Due& right) {
+      return left.dirty_blocks < right.dirty_blocks;
+    });
+    begin = end;
+  }
+}
+
 void Flusher::enqueue(Plan& plan) {
-  // The oldest first. In a drain, which may run out of time: of those that are equally old to the
-  // second, the ones of which least is left, so that as many as possible are whole at its end.
-  const std::uint32_t unit_ms = plan.reason == PlacementReason::kDrained ? 1000 : 1;
-  std::sort(plan.due.begin(), plan.due.end(), [unit_ms](const Due& left, const Due& right) {
-    const std::uint32_t left_age = left.age_ms / unit_ms;
-    const std::uint32_t right_age = right.age_ms / unit_ms;
-    return left_age != right_age ? left_age > right_age : left.dirty_blocks < right.dirty_blocks;
-  });
+  std::sort(plan.due.begin(), plan.due.end(),
+            [](const Due& left, const Due& right) { return left.age_ms > right.age_ms; });
+  if (plan.reason == PlacementReason::kDrained) order_for_drain(plan.due);
   plan.any_dirty = plan.any_dirty || !plan.due.empty();
   {
     const std::lock_guard lock(mutex_);

@@ -127,6 +127,7 @@ class Flusher {
   bool is_pressed() const;
   static bool is_wished(const std::vector<Wish>& wishes, const StoreFile& file);
   bool is_due(const Object& object, std::uint32_t age_ms) const;
+  static void order_for_drain(std::vector<Due>& oldest_first);
   void work(unsigned stream);
   StoreFilePtr take_locked();
 
