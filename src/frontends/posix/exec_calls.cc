@@ -33,8 +33,8 @@ constinit RealCall<int(int, char* const*, char* const*)> fexecve{"fexecve"};
 
 namespace {
 
-// The service gives a just written program up in a moment, on a busy machine in some more; a program
-// that somebody really writes to stays refused.
+// The service gives a just written program up in a moment, on a busy machine in some more; one that
+// somebody really writes to stays refused.
 constexpr int kBusyTries = 250;
 constexpr long kBusyWaitNs = 2'000'000;
 
