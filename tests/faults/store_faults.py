@@ -282,35 +282,51 @@ def scene_a_drain_while_the_store_hangs(work, store):
     need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
 
 
-def scene_a_second_signal_while_the_store_hangs(work, store):
-    """SIGTERM stores first; a second one, while the node stores, ends it as soon as the store answers."""
-    store.obey("write hang")
+def two_signals(work, store, tier_options, size, meanwhile):
+    """A node of `cairn up` with a dirty file f gets SIGTERM twice, and ends."""
     node = f"faults-{os.getpid()}"
-    started = ask("up", "--name", node, "--ram", "64M", timeout=60)
+    started = ask("up", "--name", node, "--ram", "64M", *tier_options, timeout=60)
     need(started.status == 0, f"cairn up: {started} {started.errors}")
     script = work / "write.py"
     script.write_text("import pathlib, time\n"
-                      f"file = open('f', 'wb', 0)\nfile.write({pattern()[:4096]!r} * {SIZE // 4096})\n"
+                      f"file = open('f', 'wb', 0)\nfile.write({pattern()[:4096]!r} * {size // 4096})\n"
                       f"pathlib.Path({str(work / 'written')!r}).touch()\ntime.sleep(200)\n")
     run = subprocess.Popen([str(under_cairn.CAIRN), "run", "--no-report", "--node", node, "--buffer",
-                            str(store.path), "--", sys.executable, str(script)], cwd=store.path,
-                           env=under_cairn.clean_environment(), stdin=subprocess.DEVNULL,
+                            str(store.path), "--trigger", "on-exit", "--", sys.executable, str(script)],
+                           cwd=store.path, env=under_cairn.clean_environment(), stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         wait_until((work / "written").exists, "the program has written")
         status = json.loads(ask("status", "--node", node, "--json").output)
         service = Path(f"/proc/{status['service_pid']}")
-        os.kill(status["service_pid"], signal.SIGTERM)
-        time.sleep(1)
-        os.kill(status["service_pid"], signal.SIGTERM)
-        time.sleep(1)
-        store.obey()
+        for _ in range(2):
+            os.kill(status["service_pid"], signal.SIGTERM)
+            time.sleep(1)
+        meanwhile()
         wait_until(lambda: not service.exists(), "the node ends after the second signal", 20)
     finally:
         store.obey()
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         ask("down", "--name", node, "--discard", timeout=60)
+
+
+def scene_a_second_signal_while_the_store_hangs(work, store):
+    """SIGTERM stores first; a second one, while the node stores, ends it as soon as the store answers."""
+    store.obey("write hang")
+    two_signals(work, store, [], SIZE, meanwhile=store.obey)
+
+
+def scene_a_second_signal_and_a_tier_is_durable(work, store):
+    """The durable tier has what is not stored when the second signal ends the node."""
+    tier = work / "tier"
+    tier.mkdir()
+    store.obey("write slow")
+    two_signals(work, store, ["--tier", f"{tier}:256M:durable"], 10 * SIZE, meanwhile=lambda: None)
+    need((store.behind / "f").read_bytes() != pattern() * 10, "all is stored: the scene shows nothing")
+    recovered = ask("recover", str(tier), timeout=120)
+    need(recovered.status == 0, f"cairn recover: {recovered} {recovered.output} {recovered.errors}")
+    need((store.behind / "f").read_bytes() == pattern() * 10, "f differs after cairn recover")
 
 
 # ---- the time of a job is over -----------------------------------------------------------------------------

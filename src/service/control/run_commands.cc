@@ -15,6 +15,7 @@
 #include "service/control/request_fields.h"
 #include "service/control/reservation_wait.h"
 #include "service/treatment/rule_json.h"
+#include "service/write_back/detachment.h"
 
 namespace cairn::node {
 namespace {
@@ -208,6 +209,8 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
 // The launcher ends the node when the durable tier has what is not stored.
 Json RunCommands::keep() const {
   if (!with_.durability.has_log()) return {{"complete", false}};
+  // Nothing turns dirty any more: what programs that outlive the run write goes to the store.
+  detach_clients(with_.memory);
   const DirtyLogging kept = with_.durability.keep_dirty();
   spdlog::info(
       "what is not stored goes to the durable tier: {} files; {} cannot be there, for {} there "

@@ -279,6 +279,8 @@ class Service {
     // What a client was about to write or to hand over has come by now.
     detach_clients(memory_);
     if (status == kExitStarted && !last_drain_.finish(at_once)) status = kExitUnstored;
+    // The durable tier may have it for the next node.
+    if (at_once && status == kExitUnstored && durability_.has_log()) (void)durability_.keep_dirty();
     reader_.stop();
     control_.stop();
     requests_.stop();
