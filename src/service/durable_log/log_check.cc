@@ -102,8 +102,10 @@ Result<CheckReport> check_log(LogStorage& storage, CheckWhat what) {
   if (!report.scan.is_torn) return report;
   const std::string torn =
       "the end is torn, " + std::to_string(report.scan.torn) + " records behind it do not count";
-  if (what == CheckWhat::kLook) {
-    report.problems.push_back(torn);
+  // A record behind the end may be the only one that says that those behind the damage are durable.
+  const bool is_needed = !report.scan.damage.empty();
+  if (what == CheckWhat::kLook || is_needed) {
+    report.problems.push_back(torn + (is_needed ? "; left as it is because of the damage" : ""));
     return report;
   }
   for (LogSegment& segment : scan->segments()) {

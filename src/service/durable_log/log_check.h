@@ -24,7 +24,8 @@ struct CheckReport {
 };
 
 // kRepair: makes a missing or damaged superblock again when all segments name the same log, and
-// clears what is behind a torn end. Damage in the middle is reported, and stays.
+// clears what is behind a torn end. Damage in the middle is reported, and stays, and so does a torn
+// end beside it.
 // Errors: kNotFound; kUnavailable: in use; kIncompatible; of the storage.
 Result<CheckReport> check_log(LogStorage& storage, CheckWhat what);
 

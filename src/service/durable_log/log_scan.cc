@@ -61,6 +61,8 @@ Status LogScan::drop_dead_segments() {
     if (ends || record.header.kind == RecordKind::kFreed) oldest = std::max(oldest, first);
   }
   if (found == Found::kError) return Status::from_errno(reader.error(), newest.name);
+  // No node writes that the log begins behind its newest segment.
+  oldest = std::min(oldest, newest_);
   const auto is_dead = [oldest](const LogSegment& segment) {
     return segment.header.segment < oldest;
   };

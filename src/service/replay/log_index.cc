@@ -66,6 +66,7 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       set_state(file, header);
       break;
     case RecordKind::kRenamed:
+      if (record.payload.size() > kPathBytesMax) break;
       file.identity.path.assign(reinterpret_cast<const char*>(record.payload.data()),
                                 record.payload.size());
       if (!file.is_pending()) break;
@@ -107,7 +108,7 @@ void LogIndex::add_data(PendingFile& file, const FoundRecord& record, const LogS
   const std::uint64_t end = begin + header.payload_bytes;
   set_state(file, header);
   // Offsets of a file end well below this; anything else was written by no node.
-  if (begin >= kOffsetMax || end > kOffsetMax) return;
+  if (begin >= kOffsetMax || end > kOffsetMax || begin == end) return;
   file.records.push_back({segment.header.segment, record.payload_at, header.payload_bytes,
                           header.payload_sum, header.lsn});
   cut_out(file.extents, begin, end);
