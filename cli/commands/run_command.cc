@@ -29,8 +29,6 @@ namespace {
 
 // The service has stored everything before it ends, but may have gigabytes of memory to give back.
 constexpr double kServiceEndSeconds = 30;
-// Without having stored anything: somewhat more than it gives its threads.
-constexpr double kAtOnceSeconds = 7;
 
 // One run up to its beginning: the checks, the node, and what it asks of the node. The steps are in
 // the order in which they happen.
@@ -166,10 +164,7 @@ class Run {
     run.begins_first = run.wishes.contains("settings") || run.wishes.contains("rules") ||
                        run.wishes.contains("reserve") || run.wishes.contains("scratch") ||
                        node_has_scratch_ || !configuration_.node.scratch_directories.empty();
-    if (launched_) {
-      run.end_node = [this] { end_private_node(); };
-      run.end_node_at_once = [this] { end_private_node_at_once(); };
-    }
+    if (launched_) run.end_node = [this] { end_private_node(); };
     return run;
   }
 
@@ -187,31 +182,16 @@ class Run {
 
   void end_private_node() {
     if (!launched_) return;
-    ask_to_end({{"command", "shutdown"}, {"drain", true}});
+    try {
+      ControlClient(paths_).request({{"command", "shutdown"}, {"drain", true}});
+    } catch (const Failure&) {
+      // The connection closes when the service ends, as it should.
+    }
     if (!wait_for_end(*launched_, kServiceEndSeconds)) {
       say(fmt::format("node {} has not ended after {} s (process {}, log {})", paths_.name,
                       kServiceEndSeconds, launched_->service, paths_.log_file));
     }
     launched_.reset();
-  }
-
-  // The durable tier has what is not stored. A service in the middle of a call to a store that
-  // hangs cannot end before that answers.
-  void end_private_node_at_once() {
-    ask_to_end({{"command", "shutdown"}, {"discard", true}, {"at_once", true}});
-    if (!wait_for_end(*launched_, kAtOnceSeconds)) {
-      say(fmt::format("node {} ends when the backing store answers (process {}, log {})",
-                      paths_.name, launched_->service, paths_.log_file));
-    }
-    launched_.reset();
-  }
-
-  void ask_to_end(const Json& request) const {
-    try {
-      ControlClient(paths_).request(request);
-    } catch (const Failure&) {
-      // The connection closes when the service ends, as it should.
-    }
   }
 
   const RunOptions& options_;

@@ -384,10 +384,10 @@ constexpr Option kOptionTable[] = {
      .flag = {"--grace", "SECONDS", "Time to store what is left at the end", FlagOffer::kByRun},
      .description =
          "How long `cairn run` goes on storing after the program has ended, or after the first "
-         "SIGTERM or SIGINT if that was earlier. The rest then goes to the durable tier, and the "
-         "run "
-         "names the command that brings it to the store. Without a durable tier the "
-         "node keeps it and goes on storing by itself.",
+         "SIGTERM or SIGINT if that was earlier. The node keeps the rest, goes on storing by "
+         "itself, and ends then. A durable tier gets what is dirty first: if the node is killed "
+         "too, `cairn recover` finishes the job. A store that hangs while it flushes its own "
+         "cache (fsync) is waited for.",
      .advice = "In a batch job, some seconds less than the system gives between SIGTERM and "
                "SIGKILL (Slurm: KillWait, or --signal).",
      .hot_changeable = true,

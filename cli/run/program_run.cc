@@ -156,7 +156,8 @@ void ProgramRun::begin_grace(bool has_ended) {
   if (has_ended || !outcome_.private_node) return;
   try {
     early_drain_.emplace(options_.node);
-    early_drain_->send({{"command", "drain"}, {"timeout_seconds", options_.grace_seconds}});
+    early_drain_->send(
+        {{"command", "drain"}, {"timeout_seconds", options_.grace_seconds}, {"keep", true}});
   } catch (const Failure&) {
     early_drain_.reset();  // run-end tries again, and says why not
   }
@@ -167,6 +168,7 @@ Json ProgramRun::end_request() const {
   if (grace_began_ == 0) return request;
   request["timeout_seconds"] =
       std::max(0.0, grace_began_ + options_.grace_seconds - monotonic_seconds());
+  // A node of many runs outlives the job.
   request["keep"] = outcome_.private_node;
   return request;
 }
@@ -210,8 +212,6 @@ int ProgramRun::finish() {
 }
 
 int ProgramRun::finish_stored_or_not(bool stored) {
-  const Json& kept = member(outcome_.end, "kept");
-  if (!stored && bool_field(kept, "complete", false)) return finish_kept(kept);
   const int exit_status = stored ? outcome_.exit_status : kExitNotStored;
   if (options_.report && !(stored && is_trivial(outcome_))) say_lines(report_lines(outcome_));
   if (stored) {
@@ -220,19 +220,11 @@ int ProgramRun::finish_stored_or_not(bool stored) {
     say_lines(unstored_lines(options_.node.name, member(outcome_.end, "unstored"),
                              unsigned_field(outcome_.end, "unstored_total")));
     if (grace_began_ != 0 && outcome_.private_node) say_goes_on(options_.node.name);
+    const auto kept = kept_lines(options_.node.name, member(outcome_.end, "kept"));
+    if (!kept.empty()) say_lines(kept);
   }
   write_report(exit_status);
   return exit_status;
-}
-
-// The time is over, and the durable tier has the rest: the node is not needed for it.
-int ProgramRun::finish_kept(const Json& kept) {
-  if (options_.report) say_lines(report_lines(outcome_));
-  options_.end_node_at_once();
-  say_lines(kept_lines(text_field(kept, "directory"), member(outcome_.end, "unstored"),
-                       unsigned_field(outcome_.end, "unstored_total")));
-  write_report(kExitNotStored);
-  return kExitNotStored;
 }
 
 // The user has no more time. The node goes on storing by itself; here is what it still holds.

@@ -38,8 +38,6 @@ struct ProgramRunOptions {
   bool begins_first = false;
   // For a private node: ends it. Empty: the node stays.
   std::function<void()> end_node;
-  // The same for a node whose durable tier has what is not stored.
-  std::function<void()> end_node_at_once;
 };
 
 class ProgramRun {
@@ -65,7 +63,6 @@ class ProgramRun {
   Json end_request() const;
   int finish();
   int finish_stored_or_not(bool stored);
-  int finish_kept(const Json& kept);
   int finish_interrupted();
   int finish_unconfirmed(const Failure& failure);
   int finish_rescued(const RescueNews& news);

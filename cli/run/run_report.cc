@@ -112,24 +112,6 @@ void add_foreign_line(const Json& report, std::vector<std::string>* lines) {
       fmt::format("  programs that worked on the backing store, unbuffered: {}", names));
 }
 
-// Names the files that are not stored, the place that keeps their data, and the full list.
-void add_unstored(std::vector<std::string>& lines, const Json& unstored, uint64_t unstored_total,
-                  const std::string& place, const std::string& list) {
-  const uint64_t total = std::max<uint64_t>(unstored_total, unstored.size());
-  lines.push_back(fmt::format("NOT STORED: {} {} on the backing store yet; {}", total,
-                              total == 1 ? "file is not wholly" : "files are not wholly", place));
-  for (const Json& file : unstored) {
-    if (lines.size() > kUnstoredLinesMax) break;
-    std::string error = text_field(file, "error");
-    if (error.empty()) error = "waiting to be written";
-    lines.push_back(fmt::format("  {}: {} left, {}", printable(text_field(file, "path")),
-                                format_size(unsigned_field(file, "dirty_bytes")),
-                                printable(error)));
-  }
-  const uint64_t listed = lines.size() - 1;
-  if (total > listed) lines.push_back(fmt::format("  and {} more; {}", total - listed, list));
-}
-
 }  // namespace
 
 bool is_trivial(const RunOutcome& outcome) {
@@ -179,21 +161,37 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
 std::vector<std::string> unstored_lines(const std::string& node, const Json& unstored,
                                         uint64_t unstored_total) {
   std::vector<std::string> lines;
-  add_unstored(lines, unstored, unstored_total, fmt::format("node {} keeps the data", node),
-               fmt::format("`cairn status --node {}` lists them", node));
+  const uint64_t total = std::max<uint64_t>(unstored_total, unstored.size());
+  lines.push_back(fmt::format("NOT STORED: {} {} on the backing store yet; node {} keeps the data",
+                              total, total == 1 ? "file is not wholly" : "files are not wholly",
+                              node));
+  for (const Json& file : unstored) {
+    if (lines.size() > kUnstoredLinesMax) break;
+    std::string error = text_field(file, "error");
+    if (error.empty()) error = "waiting to be written";
+    lines.push_back(fmt::format("  {}: {} left, {}", printable(text_field(file, "path")),
+                                format_size(unsigned_field(file, "dirty_bytes")),
+                                printable(error)));
+  }
+  const uint64_t listed = lines.size() - 1;
+  if (total > listed) {
+    lines.push_back(
+        fmt::format("  and {} more; `cairn status --node {}` lists them", total - listed, node));
+  }
   lines.push_back(fmt::format("retry: cairn drain --node {}", node));
   return lines;
 }
 
-std::vector<std::string> kept_lines(const std::string& directory, const Json& unstored,
-                                    uint64_t unstored_total) {
-  const std::string place = printable(directory);
-  std::vector<std::string> lines;
-  add_unstored(lines, unstored, unstored_total,
-               fmt::format("the durable tier in {} keeps the data", place),
-               fmt::format("`cairn recover --dry-run {}` lists them", place));
-  lines.push_back(fmt::format("finish: cairn recover {}", place));
-  return lines;
+std::vector<std::string> kept_lines(const std::string& node, const Json& kept) {
+  if (!kept.is_object() || kept.empty()) return {};
+  const std::string place = printable(text_field(kept, "directory"));
+  const uint64_t refused = unsigned_field(kept, "refused");
+  const std::string most =
+      refused == 0 ? "all of it" : fmt::format("all but {} of the files", refused);
+  return {
+      fmt::format("the durable tier in {} has {}: should node {} be killed first, "
+                  "`cairn recover {}` stores it",
+                  place, most, node, place)};
 }
 
 Json report_json(const RunOutcome& outcome, int final_exit_status) {

@@ -35,9 +35,8 @@ std::vector<std::string> report_lines(const RunOutcome& outcome);
 // as in the control protocol.
 std::vector<std::string> unstored_lines(const std::string& node, const Json& unstored,
                                         uint64_t unstored_total);
-// The same for data that the durable tier of `directory` keeps, and the command that stores it.
-std::vector<std::string> kept_lines(const std::string& directory, const Json& unstored,
-                                    uint64_t unstored_total);
+// What a durable tier has of those files besides. Nothing without one.
+std::vector<std::string> kept_lines(const std::string& node, const Json& kept);
 
 // For --report-json.
 Json report_json(const RunOutcome& outcome, int final_exit_status);

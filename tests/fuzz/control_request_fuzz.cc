@@ -30,7 +30,6 @@ using namespace cairn::node;
 class NoStop final : public StopRequest {
  public:
   void request_stop() override {}
-  void request_stop_at_once() override {}
   void request_stop_when_unused() override {}
   void note_run_ended() override {}
 };
@@ -56,10 +55,10 @@ struct Scene {
             memory, clients, unserved, [] { return true; },
             [this] { return Audit::Stillness(no_fetches); }),
         reaper(memory, clients, audit, [](const SweepCounts&) {}),
-        drain(memory, registries.files, registries.flusher),
         learners(registries.config, memory, clients, registries.placement),
         report(registries.config, memory, learners.events(), nullptr, nullptr),
         durability(memory, registries.files, registries.flusher, log),
+        drain(memory, registries.files, registries.flusher, durability),
         status(StatusSources{registries.config, memory, clients, registries.runs,
                              registries.accounts, registries.files, registries.flusher, unserved,
                              reaper, report, 0, durability}),
@@ -68,7 +67,7 @@ struct Scene {
         stager(memory, clients.service(), registries.flusher, directories),
         runs(RunKeepers{registries.config, memory, registries.runs, clients, registries.accounts,
                         registries.rules, registries.scratch, registries.flusher, reaper, drain,
-                        status, stop, registries.kept, durability}),
+                        status, stop, registries.kept}),
         files(memory, registries.accounts, registries.rules, stager, registries.kept),
         learning(LearningParts{memory, learners.events(), learners.declarations(), learners.heat(),
                                learners.recorder(), registries.kept}),
@@ -91,11 +90,11 @@ struct Scene {
   std::shared_mutex no_fetches;
   Audit audit;
   Reaper reaper;
-  DrainRequest drain;
   Learners learners;
   LearningReport report;
   NodeLog log;
   NodeDurability durability;
+  DrainRequest drain;
   StatusReport status;
   BufferedDirectories directories;
   Explanation explanation;

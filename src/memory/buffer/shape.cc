@@ -252,9 +252,11 @@ int truncate_object(const ObjectAccess& access, std::uint64_t size) {
   if (size >= before) {
     // Growing can fail (file size limit), so the store grows first. Dirty data past the store's
     // end is unharmed.
+    // An empty file that stays empty, as an open with O_TRUNC makes it, owes the store nothing.
+    const bool is_empty = size == 0 && object.store_size.load(std::memory_order_acquire) == 0;
     if (const int error = grow_store(access, size); error < 0) return error;
     object.extend_to(size);
-    object.note_store_owed();
+    if (!is_empty) object.note_store_owed();
     adopt_store(access);
     return 0;
   }

@@ -89,11 +89,7 @@ void ControlCommands::shutdown(ControlPeer& peer, const Json& request) const {
   // No new dirty data from here on; what a client still has in hand goes to the backing store.
   detach_clients(parts_.memory);
   peer.send(reply);
-  if (flag_of(request, "at_once", false)) {
-    parts_.stop.request_stop_at_once();
-  } else {
-    parts_.stop.request_stop();
-  }
+  parts_.stop.request_stop();
 }
 
 void ControlCommands::on_close(std::uint64_t session) {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/control/drain_request.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cstring>
 
 #include "base/check.h"
+#include "service/control/request_fields.h"
 
 namespace cairn::node {
 
 DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
+  if (flag_of(request, "keep", false)) (void)kept();
   DrainOptions options;
   const auto timeout = request.find("timeout_seconds");
   if (timeout != request.end() && timeout->is_number())
@@ -22,6 +26,16 @@ DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
            !peer.is_gone();
   };
   return drain(memory_, files_, flusher_, options);
+}
+
+// Logs again what has turned dirty since the drain began: little, if anything.
+Json DrainRequest::kept() const {
+  if (!durability_.has_log()) return nullptr;
+  const DirtyLogging kept = durability_.keep_dirty();
+  spdlog::info(
+      "dirty files in the durable tier: {}; that cannot be there: {}, for want of room: {}",
+      kept.logged, kept.refused, kept.skipped);
+  return {{"files", kept.logged}, {"refused", kept.refused + kept.skipped}};
 }
 
 Json unstored_json(const std::vector<UnstoredFile>& unstored) {

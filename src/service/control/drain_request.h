@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "service/control/control_server.h"
+#include "service/durability/node_durability.h"
 #include "service/write_back/drain.h"
 
 namespace cairn::node {
@@ -18,11 +19,15 @@ inline constexpr std::size_t kUnstoredMax = 100;
 
 class DrainRequest {
  public:
-  DrainRequest(const NodeMemory& memory, StoreFiles& files, Flusher& flusher)
-      : memory_(memory), files_(files), flusher_(flusher) {}
+  DrainRequest(const NodeMemory& memory, StoreFiles& files, Flusher& flusher,
+               NodeDurability& durability)
+      : memory_(memory), files_(files), flusher_(flusher), durability_(durability) {}
 
-  // `request` may limit the time.
+  // `request` may limit the time, and may want what is dirty to get to the durable tier first
+  // (`keep`).
   DrainOutcome run(ControlPeer& peer, const Json& request) const;
+  // What a durable tier has of the files that such a drain has not stored; null without one.
+  Json kept() const;
   // The files that are dirty now, without a drain.
   DirtyView dirty(std::size_t files_max) const { return view_dirty(memory_, files_, files_max); }
 
@@ -30,6 +35,7 @@ class DrainRequest {
   const NodeMemory& memory_;
   StoreFiles& files_;
   Flusher& flusher_;
+  NodeDurability& durability_;
 };
 
 // The files of a drain or status that are not stored.

@@ -15,7 +15,6 @@
 #include "service/control/request_fields.h"
 #include "service/control/reservation_wait.h"
 #include "service/treatment/rule_json.h"
-#include "service/write_back/detachment.h"
 
 namespace cairn::node {
 namespace {
@@ -196,7 +195,7 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   }
   Json reply = {{"kind", "done"}};
   add_outcome(reply, outcome);
-  if (!outcome.stored && flag_of(request, "keep", false)) reply["kept"] = keep();
+  if (!outcome.stored && flag_of(request, "keep", false)) add_kept(reply);
   reply["report"] = with_.report.run(*run, outcome.seconds);
   with_.runs.end(id);
   // From here on a successor answers the same, and forgets what this service has not forgotten yet.
@@ -206,20 +205,12 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   peer.send(reply);
 }
 
-// The launcher ends the node when the durable tier has what is not stored.
-Json RunCommands::keep() const {
-  if (!with_.durability.has_log()) return {{"complete", false}};
-  // Nothing turns dirty any more: what programs that outlive the run write goes to the store.
-  detach_clients(with_.memory);
-  const DirtyLogging kept = with_.durability.keep_dirty();
-  spdlog::info(
-      "what is not stored goes to the durable tier: {} files; {} cannot be there, for {} there "
-      "is no room",
-      kept.logged, kept.refused, kept.skipped);
+void RunCommands::add_kept(Json& reply) const {
+  Json kept = with_.drain.kept();
+  if (kept.is_null()) return;
   const NodeConfig& config = with_.config;
-  return {{"complete", kept.is_complete()},
-          {"files", kept.logged},
-          {"directory", config.tiers[durable_tier_of(config)].directory}};
+  kept["directory"] = config.tiers[durable_tier_of(config)].directory;
+  reply["kept"] = std::move(kept);
 }
 
 void RunCommands::forget(std::uint32_t run) const {

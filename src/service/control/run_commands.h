@@ -19,7 +19,6 @@
 #include "service/control/kept_state.h"
 #include "service/control/status_report.h"
 #include "service/control/stop_request.h"
-#include "service/durability/node_durability.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
@@ -41,7 +40,6 @@ struct RunKeepers {
   const StatusReport& report;
   StopRequest& stop;
   KeptState& kept;
-  NodeDurability& durability;
 };
 
 class RunCommands {
@@ -62,7 +60,7 @@ class RunCommands {
   void begin(ControlPeer& peer, std::uint64_t session, const Json& request);
   void note_begun(std::uint64_t session, const Run& run, const RunSessions::Answer& answer) const;
   void end(ControlPeer& peer, std::uint64_t session, const Json& request);
-  Json keep() const;
+  void add_kept(Json& reply) const;
   Run run_of(const Json& request) const;
   void forget(std::uint32_t run) const;
   // Opens the run's account in the tiers.

@@ -24,7 +24,6 @@ using testing::kMiB;
 class NoStop final : public StopRequest {
  public:
   void request_stop() override {}
-  void request_stop_at_once() override {}
   void request_stop_when_unused() override {}
   void note_run_ended() override {}
 };
@@ -39,18 +38,17 @@ struct RunService {
             memory, clients, unserved, [] { return true; },
             [this] { return Audit::Stillness(no_fetches); }),
         reaper(memory, clients, audit, [](const SweepCounts&) {}),
-        drain(memory, registries.files, registries.flusher),
         streams(memory),
         events(memory, streams),
         durability(memory, registries.files, registries.flusher, log),
+        drain(memory, registries.files, registries.flusher, durability),
         learning(registries.config, memory, events, nullptr, nullptr),
         status(StatusSources{registries.config, memory, clients, registries.runs,
                              registries.accounts, registries.files, registries.flusher, unserved,
                              reaper, learning, 0, durability}),
         commands(RunKeepers{registries.config, memory, registries.runs, clients,
                             registries.accounts, registries.rules, registries.scratch,
-                            registries.flusher, reaper, drain, status, stop, registries.kept,
-                            durability}) {
+                            registries.flusher, reaper, drain, status, stop, registries.kept}) {
     registries.flusher.start();
     reaper.start();
   }
@@ -65,11 +63,11 @@ struct RunService {
   std::shared_mutex no_fetches;
   Audit audit;
   Reaper reaper;
-  DrainRequest drain;
   StreamTable streams;
   EventReader events;
   NodeLog log;
   NodeDurability durability;
+  DrainRequest drain;
   LearningReport learning;
   StatusReport status;
   NoStop stop;

@@ -10,8 +10,6 @@ class StopRequest {
  public:
   // Returns at once; the service ends after the answer was sent.
   virtual void request_stop() = 0;
-  // The same, and what is not stored is not waited for.
-  virtual void request_stop_at_once() = 0;
   // The service ends when no client and no run is left and all is stored.
   virtual void request_stop_when_unused() = 0;
   // A run has ended: the last, perhaps, that such an end waits for.

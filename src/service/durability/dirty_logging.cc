@@ -14,13 +14,13 @@ bool is_to_be_logged(const Object& object) {
 
 }  // namespace
 
-DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const StoreFiles& files,
-                       LoggedFiles::Why why) {
+DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const StoreFiles& files) {
   DirtyLogging result;
   durable::Lsn last = durable::Lsn::kNone;
   for (const StoreFilePtr& file : files.snapshot()) {
     if (!is_to_be_logged(memory.objects().at(file->object))) continue;
-    const LogAttempt attempt = logged.log_changes(file->object, file->fd.get(), why);
+    const LogAttempt attempt =
+        logged.log_changes(file->object, file->fd.get(), LoggedFiles::Why::kUnasked);
     switch (attempt.outcome) {
       case LogAttempt::Outcome::kLogged:
         last = std::max(last, attempt.upto);

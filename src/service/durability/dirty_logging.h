@@ -16,11 +16,9 @@ struct DirtyLogging {
   std::uint64_t refused = 0;  // files that only the store can have
   // files that the log has no room for, or that it could not make durable
   std::uint64_t skipped = 0;
-  bool is_complete() const { return refused == 0 && skipped == 0; }
 };
 
 // Data of scratch files and of files without a name is nobody's after the node, and is left out.
-DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const StoreFiles& files,
-                       LoggedFiles::Why why);
+DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const StoreFiles& files);
 
 }  // namespace cairn::node

@@ -70,7 +70,8 @@ int NodeDurability::retire_all(std::uint64_t device) {
 
 DirtyLogging NodeDurability::keep_dirty() {
   CAIRN_CHECK(has_log());
-  return log_dirty(memory_, log_.files(), files_, LoggedFiles::Why::kLeaving);
+  log_.files().log_before_storing();
+  return log_dirty(memory_, log_.files(), files_);
 }
 
 DurabilityFigures NodeDurability::figures() const {

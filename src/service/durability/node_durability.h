@@ -51,8 +51,8 @@ class NodeDurability {
   // Everything of the file system (0: of all) has just been stored, and is to be durable there.
   int retire_all(std::uint64_t device);
   bool has_log() const { return log_.is_open(); }
-  // The node is about to end with dirty data: the log has it from here on, as far as that says.
-  // Requires: has_log().
+  // The node may be killed from here on: the log gets what is dirty now, and what turns dirty later
+  // before it is stored. Requires: has_log().
   DirtyLogging keep_dirty();
   DurabilityFigures figures() const;
 

@@ -180,7 +180,7 @@ void Retirement::checkpoint() {
   if (now_ns < next_checkpoint_ns_) return;
   next_checkpoint_ns_ = now_ns + std::int64_t{options_.checkpoint_seconds} * kNanosPerSecond;
   const std::uint64_t before = logged_.log().figures().appended_bytes;
-  const DirtyLogging round = log_dirty(memory_, logged_, files_, LoggedFiles::Why::kUnasked);
+  const DirtyLogging round = log_dirty(memory_, logged_, files_);
   counts_.checkpoint_skipped.fetch_add(round.skipped, std::memory_order_relaxed);
   counts_.checkpoints.fetch_add(1, std::memory_order_relaxed);
   counts_.checkpoint_bytes.fetch_add(logged_.log().figures().appended_bytes - before,

@@ -302,8 +302,7 @@ Status LoggedFiles::open_window(LoggedFile& file) const {
 LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
   Object& object = memory_.objects().at(index);
   if (object.through.load() != 0 || object.has(kObjectUnlinked)) return {};
-  const auto is_owed = [&] { return why != Why::kLeaving && object.is_marked(kMarkStoreOwed); };
-  if (is_owed()) return {};
+  if (object.is_marked(kMarkStoreOwed)) return {};
   for (;;) {
     const LoggedFilePtr file = find_or_make(index);
     const std::lock_guard lock(file->mutex);
@@ -322,8 +321,8 @@ LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
     if (status) status = pass.run();
     if (!status) return {outcome_of(status), Lsn::kNone};
     // What has turned clean before the pass came to it has marked the object by now.
-    const bool is_disturbed = why != Why::kLeaving && pass.was_disturbed();
-    if (is_disturbed || is_owed() || object.through.load() != 0) return {};
+    if (pass.was_disturbed() || object.is_marked(kMarkStoreOwed) || object.through.load() != 0)
+      return {};
     if (why == Why::kAsked) file->asked_ns = monotonic_ns();
     return {Outcome::kLogged, file->upto};
   }
@@ -331,6 +330,8 @@ LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
 
 void LoggedFiles::prepare_store(ObjectIndex index, int fd) {
   const Object& object = memory_.objects().at(index);
+  const bool logs_first = logs_first_.load();
+  if (logs_first) (void)log_changes(index, fd, Why::kUnasked);
   if (!object.is_in_log()) return;
   const LoggedFilePtr file = find(index);
   if (file == nullptr) return;
@@ -342,7 +343,8 @@ void LoggedFiles::prepare_store(ObjectIndex index, int fd) {
     window = file->window;
   }
   const std::uint64_t dirty = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
-  if (is_followed && dirty <= kFollowedBytesMax) (void)log_changes(index, fd, Why::kUnasked);
+  if (!logs_first && is_followed && dirty <= kFollowedBytesMax)
+    (void)log_changes(index, fd, Why::kUnasked);
   if (window != Lsn::kNone) (void)log_.commit_within(window, kCommitMax);
 }
 

@@ -58,14 +58,14 @@ class LoggedFiles final : public StoreWitness {
   LoggedFiles(const LoggedFiles&) = delete;
   LoggedFiles& operator=(const LoggedFiles&) = delete;
 
-  // kLeaving: the service is about to end, and the machine lives on. So what the kernel has of the
-  // file counts as stored, and the log gets the rest.
-  enum class Why : std::uint8_t { kAsked, kUnasked, kLeaving };
+  enum class Why : std::uint8_t { kAsked, kUnasked };
   // Appends what has changed of the object since the log has last had it. `fd` is of its backing
   // file; -1 where the service has none.
   LogAttempt log_changes(ObjectIndex object, int fd, Why why);
   // Before something of the file is stored that need not be durable.
   void prepare_store(ObjectIndex object, int fd);
+  // From here on all of it is logged before: the node may be killed at any moment.
+  void log_before_storing() { logs_first_.store(true); }
   // A client is about to cut the file.
   LogAttempt log_cut(ObjectIndex object, std::uint64_t size);
   void log_renamed(ObjectIndex object, const std::string& path);
@@ -132,6 +132,7 @@ class LoggedFiles final : public StoreWitness {
   const std::uint64_t seed_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, LoggedFilePtr> files_;
+  std::atomic<bool> logs_first_{false};
 };
 
 }  // namespace cairn::node

@@ -17,8 +17,8 @@ DrainOutcome LastDrain::run(EndSignals& signals, const std::function<bool()>& is
   return drain(memory_, files_, flusher_, options);
 }
 
-bool LastDrain::run_and_tell(EndSignals& signals, const std::function<bool()>& is_given_up) const {
-  const DrainOutcome outcome = run(signals, is_given_up);
+bool LastDrain::run_and_tell(EndSignals& signals) const {
+  const DrainOutcome outcome = run(signals, {});
   log_unstored(outcome.left);
   return outcome.stored;
 }

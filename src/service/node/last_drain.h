@@ -21,7 +21,7 @@ class LastDrain {
   // A signal that comes meanwhile ends the wait, and so does `is_given_up`, which may be empty.
   DrainOutcome run(EndSignals& signals, const std::function<bool()>& is_given_up) const;
   // Returns whether all is stored; names what is not.
-  bool run_and_tell(EndSignals& signals, const std::function<bool()>& is_given_up) const;
+  bool run_and_tell(EndSignals& signals) const;
   // The last of all, unless the user does not want to wait. Returns whether all is stored.
   bool finish(bool at_once) const;
   static void log_unstored(const std::vector<UnstoredFile>& left);

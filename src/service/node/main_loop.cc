@@ -22,11 +22,6 @@ void MainLoop::request_stop() {
   wake();
 }
 
-void MainLoop::request_stop_at_once() {
-  at_once_ = true;
-  request_stop();
-}
-
 void MainLoop::request_stop_when_unused() {
   unwanted_ = true;
   wake();
@@ -70,7 +65,7 @@ MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
     }
     if ((entries[1].revents & POLLIN) != 0) {
       take_wakes();
-      if (stopping_) return at_once_ ? Ending::kAtOnce : Ending::kDrained;
+      if (stopping_) return Ending::kDrained;
     }
     if (entries[3].revents != 0 || unreachable_looks_ != 0 || with_.directory.watch() < 0)
       keep_reachable();
@@ -78,8 +73,7 @@ MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
     if (!signals.take()) continue;
     if (asked_before) return Ending::kAtOnce;
     asked_before = true;
-    if (with_.drain.run_and_tell(signals, [this] { return at_once_.load(); }))
-      return Ending::kDrained;
+    if (with_.drain.run_and_tell(signals)) return Ending::kDrained;
     spdlog::error(
         "not everything is stored: the node stays; a second signal ends it and loses the data");
   }

@@ -49,7 +49,6 @@ class MainLoop final : public StopRequest {
   Ending serve(EndSignals& signals, KeptFd launcher);
 
   void request_stop() override;
-  void request_stop_at_once() override;
   void request_stop_when_unused() override;
   void note_run_ended() override;
   // A client is gone: the last, perhaps, that an end waits for.
@@ -67,7 +66,6 @@ class MainLoop final : public StopRequest {
   const MainLoopParts with_;
   UniqueFd stop_event_;
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> at_once_{false};   // with it
   std::atomic<bool> unwanted_{false};  // the launcher of a private node is gone
   DeferredEnd end_;
   // Looks at its directory, one after the other, that have found it incomplete.

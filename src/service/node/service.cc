@@ -279,8 +279,6 @@ class Service {
     // What a client was about to write or to hand over has come by now.
     detach_clients(memory_);
     if (status == kExitStarted && !last_drain_.finish(at_once)) status = kExitUnstored;
-    // The durable tier may have it for the next node.
-    if (at_once && status == kExitUnstored && durability_.has_log()) (void)durability_.keep_dirty();
     reader_.stop();
     control_.stop();
     requests_.stop();
@@ -353,7 +351,7 @@ class Service {
                   &heritage_.state};
   // The commands.
   Stager stager_{memory_, clients_.service(), flusher_, directories_};
-  DrainRequest drain_{memory_, files_, flusher_};
+  DrainRequest drain_{memory_, files_, flusher_, durability_};
   LearningReport learning_report_{config_, memory_, learners_.events(), prefetcher_.get(),
                                   learners_.learned()};
   StatusReport status_{StatusSources{config_, memory_, clients_, runs_, accounts_, files_, flusher_,
@@ -361,8 +359,7 @@ class Service {
                                      &heritage_.life}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
-                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_,
-                                       durability_}};
+                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_}};
   FileCommands file_commands_{memory_, accounts_, rules_, stager_, kept_};
   LearningCommands learning_commands_{LearningParts{memory_, learners_.events(),
                                                     learners_.declarations(), learners_.heat(),

@@ -37,14 +37,14 @@ class Drain {
       for (int round = 0; !is_over(); ++round) std::this_thread::sleep_for(pause_after(round));
     }
     DrainOutcome outcome;
-    if (!options_.is_sync) {
+    // A store that has not answered in time would not answer this in time either.
+    if (!options_.is_sync && !is_given_up_) {
       outcome.sync_error = files_.make_durable();
       files_.drop_idle();
     }
     look();
     name_files(memory_, files_, kPathsNamedMax, left_);
-    const bool is_settled_so_far = !is_given_up_ || is_settled();
-    outcome.stored = left_.empty() && is_settled_so_far && outcome.sync_error == 0;
+    outcome.stored = left_.empty() && !is_given_up_ && outcome.sync_error == 0;
     outcome.left = std::move(left_);
     outcome.seconds = static_cast<double>(monotonic_ns() - began_) / 1e9;
     return outcome;
