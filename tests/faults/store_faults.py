@@ -118,9 +118,13 @@ def processes(node):
 
 def is_alive(process):
     """Also while a thread of it is in a call of the store."""
+    def state(thread):
+        try:
+            return (thread / "stat").read_text().rsplit(")")[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return "Z"  # it has just gone; others may be there
     try:
-        threads = list(Path(f"/proc/{process}/task").iterdir())
-        return any((thread / "stat").read_text().rsplit(")")[1].split()[0] != "Z" for thread in threads)
+        return any(state(thread) != "Z" for thread in list(Path(f"/proc/{process}/task").iterdir()))
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -344,7 +348,12 @@ def need_recovered(work, store, tier, files):
             os.kill(process, number)
     store.obey()
     wait_until(lambda: not any(map(is_alive, node)), "the node is gone")
+    until = time.monotonic() + 20
+    # The kernel closes the tier's files a moment after the last thread has gone.
     recovered = ask("recover", str(tier), timeout=120)
+    while "is in use" in recovered.errors and time.monotonic() < until:
+        time.sleep(0.1)
+        recovered = ask("recover", str(tier), timeout=120)
     need(recovered.status == 0, f"cairn recover: {recovered} {recovered.output} {recovered.errors}")
     for name, content in files.items():
         need((store.behind / name).read_bytes() == content, f"{name} differs after cairn recover")
