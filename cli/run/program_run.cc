@@ -148,7 +148,7 @@ int ProgramRun::wait_for_program(pid_t process) {
 }
 
 // The time runs from here on, unless it does already. A batch system kills everything when it is
-// over: so what is dirty is stored while the program still ends.
+// over, so the node stores dirty data while the program still ends.
 void ProgramRun::begin_grace(bool has_ended) {
   if (has_ended) early_drain_.reset();
   if (options_.grace_seconds == 0 || grace_began_ != 0) return;

@@ -166,6 +166,11 @@ class Pass {
     }
     claim->block = static_cast<LockedBlock&&>(block).begin_flush(pages);
     CAIRN_CRASH_POINT("flush.claimed");
+    // Not under the block's lock: the log takes that while it holds its own.
+    if (request_.only_logged && !is_logged(*claim)) {
+      complete(*claim, false);
+      return ClaimOutcome::kBusy;
+    }
     if (const int error = locate_bytes(claim); error < 0) {
       result_.error = error;
       complete(*claim, false);
@@ -251,6 +256,11 @@ class Pass {
     batch_bytes_ = 0;
   }
 
+  bool is_logged(const Claim& claim) const {
+    return request_.witness->is_logged(request_.object, claim.number, claim.block.bucket(),
+                                       claim.block.sequence());
+  }
+
   // What turns clean now is in the store alone, unless the log has it: an fsync of the file has to
   // see to it.
   void note_unlogged() {
@@ -258,10 +268,7 @@ class Pass {
     if (object.durability.load() == Durability::kStore && !object.is_in_log()) return;
     for (unsigned at = 0; at < claim_count_; ++at) {
       const Claim& claim = claims_[at];
-      if (request_.witness != nullptr &&
-          request_.witness->is_logged(request_.object, claim.number, claim.block.bucket(),
-                                      claim.block.sequence()))
-        continue;
+      if (request_.witness != nullptr && is_logged(claim)) continue;
       object.note_store_owed();
       return;
     }

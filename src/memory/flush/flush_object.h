@@ -42,6 +42,8 @@ struct FlushRequest {
   bool wait_for_others = true;           // fsync must; the background need not
   PlacementReason reason = PlacementReason::kAsked;  // for the journal of moves
   StoreWitness* witness = nullptr;  // null: whatever is stored, the log may not have
+  // Blocks that the log does not have stay dirty. Requires: a witness, not wait_for_others.
+  bool only_logged = false;
 };
 
 struct FlushResult {

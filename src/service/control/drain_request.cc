@@ -11,7 +11,7 @@
 namespace cairn::node {
 
 DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
-  if (flag_of(request, "keep", false)) (void)kept();
+  if (flag_of(request, "keep", false)) (void)keep();
   DrainOptions options;
   const auto timeout = request.find("timeout_seconds");
   if (timeout != request.end() && timeout->is_number())
@@ -28,8 +28,7 @@ DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
   return drain(memory_, files_, flusher_, options);
 }
 
-// Logs again what has turned dirty since the drain began: little, if anything.
-Json DrainRequest::kept() const {
+Json DrainRequest::keep() const {
   if (!durability_.has_log()) return nullptr;
   const DirtyLogging kept = durability_.keep_dirty();
   spdlog::info(

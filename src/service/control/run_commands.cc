@@ -205,8 +205,9 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   peer.send(reply);
 }
 
+// What turned dirty since the drain began goes there as well.
 void RunCommands::add_kept(Json& reply) const {
-  Json kept = with_.drain.kept();
+  Json kept = with_.drain.keep();
   if (kept.is_null()) return;
   const NodeConfig& config = with_.config;
   kept["directory"] = config.tiers[durable_tier_of(config)].directory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes what is dirty to the durable log, file by file, without anybody having asked.
+// A checkpoint: the dirty data of all files goes to the durable log, file by file.
 //
 // Thread safety: any thread. Ownership: borrows everything.
 #pragma once
@@ -14,8 +14,7 @@ namespace cairn::node {
 struct DirtyLogging {
   std::uint64_t logged = 0;   // files that the log has wholly, and durably
   std::uint64_t refused = 0;  // files that only the store can have
-  // files that the log has no room for, or that it could not make durable
-  std::uint64_t skipped = 0;
+  std::uint64_t skipped = 0;  // files that a full log has no room for, or a failed log lost
 };
 
 // Data of scratch files and of files without a name is nobody's after the node, and is left out.

@@ -16,7 +16,7 @@ KeptMemory::~KeptMemory() {
 
 Result<KeptMemory> KeptMemory::create() {
   const int fd = ::memfd_create("cairn-kept", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  // Nobody who finds the file under /proc can take the pages from under the service.
+  // A process that finds the file under /proc cannot shrink it under the service.
   if (fd < 0 || ::ftruncate(fd, kBytes) != 0 ||
       ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     const int error = errno;

@@ -328,13 +328,13 @@ LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
   }
 }
 
-void LoggedFiles::prepare_store(ObjectIndex index, int fd) {
+bool LoggedFiles::prepare_store(ObjectIndex index, int fd) {
   const Object& object = memory_.objects().at(index);
-  const bool logs_first = logs_first_.load();
-  if (logs_first) (void)log_changes(index, fd, Why::kUnasked);
-  if (!object.is_in_log()) return;
+  const bool is_first_logged =
+      logs_first_.load() && log_changes(index, fd, Why::kUnasked).outcome == Outcome::kLogged;
+  if (!object.is_in_log()) return is_first_logged;
   const LoggedFilePtr file = find(index);
-  if (file == nullptr) return;
+  if (file == nullptr) return is_first_logged;
   bool is_followed = false;
   Lsn window = Lsn::kNone;
   {
@@ -343,9 +343,10 @@ void LoggedFiles::prepare_store(ObjectIndex index, int fd) {
     window = file->window;
   }
   const std::uint64_t dirty = std::uint64_t{object.dirty_blocks.load()} * kBlockBytes;
-  if (!logs_first && is_followed && dirty <= kFollowedBytesMax)
+  if (is_followed && !is_first_logged && dirty <= kFollowedBytesMax)
     (void)log_changes(index, fd, Why::kUnasked);
   if (window != Lsn::kNone) (void)log_.commit_within(window, kCommitMax);
+  return is_first_logged;
 }
 
 LogAttempt LoggedFiles::log_cut(ObjectIndex index, std::uint64_t size) {

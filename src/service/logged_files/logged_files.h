@@ -62,8 +62,9 @@ class LoggedFiles final : public StoreWitness {
   // Appends what has changed of the object since the log has last had it. `fd` is of its backing
   // file; -1 where the service has none.
   LogAttempt log_changes(ObjectIndex object, int fd, Why why);
-  // Before something of the file is stored that need not be durable.
-  void prepare_store(ObjectIndex object, int fd);
+  // Before something of the file is stored that need not be durable. Returns: whether only blocks
+  // that the log has may be stored now.
+  bool prepare_store(ObjectIndex object, int fd);
   // From here on all of it is logged before: the node may be killed at any moment.
   void log_before_storing() { logs_first_.store(true); }
   // A client is about to cut the file.

@@ -264,8 +264,8 @@ class Service {
 
   int leave(bool at_once) {
     CAIRN_CRASH_POINT("service.leaving");
-    // A user who has asked twice for the end waits for nobody: neither for requests under way nor
-    // for a thread that looks after the clients.
+    // An end at once waits neither for requests under way nor for the thread that looks after the
+    // clients.
     std::optional<EndBound> bound;
     if (at_once) bound.emplace(std::chrono::seconds(kEndSeconds), kExitUnstored);
     clients_.end_offers();

@@ -181,8 +181,8 @@ bool Flusher::is_due(const Object& object, std::uint32_t age_ms) const {
   return age_ms >= options_.delay_ms || writer_.is_large(object);
 }
 
-// A drain may run out of time, and as many files as possible are to be whole then: of those that
-// are about as old as the oldest left, the ones of which least is left come first.
+// A drain may run out of time. So among files of about one age those with the least left come
+// first: then most files are whole when it ends.
 void Flusher::order_for_drain(std::vector<Due>& oldest_first) {
   auto begin = oldest_first.begin();
   while (begin != oldest_first.end()) {

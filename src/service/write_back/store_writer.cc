@@ -101,11 +101,13 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   renew_if_forgotten(*file);
   Object& object = memory_.objects().at(file->object);
   const std::int64_t began = monotonic_ns();
-  if (logged_ != nullptr) logged_->prepare_store(file->object, file->fd.get());
+  const bool only_logged =
+      logged_ != nullptr && logged_->prepare_store(file->object, file->fd.get());
   object.mark(kMarkBeingFlushed, true);
   CAIRN_CRASH_POINT("writer.begun");
   FlushRequest request(file->object, file->backing);
   request.witness = logged_;
+  request.only_logged = only_logged;
   request.bytes_max = kTurnBytes;
   request.wait_for_others = false;
   request.reason = file->why.load();
@@ -234,7 +236,7 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
 int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool durable) {
   Object& object = memory_.objects().at(index);
   renew_if_forgotten(*file);
-  if (logged_ != nullptr && !durable) logged_->prepare_store(index, file->fd.get());
+  if (logged_ != nullptr && !durable) (void)logged_->prepare_store(index, file->fd.get());
   Actor actor = make_actor(0);
   // Before the flush: what another thread stores meanwhile is not durable with it.
   const bool was_owed = durable && file->sync_owed.exchange(false);
