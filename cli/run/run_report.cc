@@ -162,6 +162,13 @@ std::vector<std::string> unstored_lines(const std::string& node, const Json& uns
                                         uint64_t unstored_total) {
   std::vector<std::string> lines;
   const uint64_t total = std::max<uint64_t>(unstored_total, unstored.size());
+  if (total == 0) {
+    return {
+        fmt::format("NOT STORED for certain: the backing store has not confirmed (fsync) what it "
+                    "got from node {}",
+                    node),
+        fmt::format("retry: cairn drain --node {}", node)};
+  }
   lines.push_back(fmt::format("NOT STORED: {} {} on the backing store yet; node {} keeps the data",
                               total, total == 1 ? "file is not wholly" : "files are not wholly",
                               node));
@@ -185,6 +192,13 @@ std::vector<std::string> unstored_lines(const std::string& node, const Json& uns
 std::vector<std::string> kept_lines(const std::string& node, const Json& kept) {
   if (!kept.is_object() || kept.empty()) return {};
   const std::string place = printable(text_field(kept, "directory"));
+  if (!bool_field(kept, "is_known", false)) {
+    return {
+        fmt::format("whether the durable tier in {} has it is not known, as the backing store does "
+                    "not answer: should node {} be killed first, `cairn recover {}` stores what is "
+                    "there",
+                    place, node, place)};
+  }
   const uint64_t refused = unsigned_field(kept, "refused");
   const std::string most =
       refused == 0 ? "all of it" : fmt::format("all but {} of the files", refused);

@@ -151,7 +151,7 @@ def finish_later(work, file):
 # ---- the store hangs ---------------------------------------------------------------------------------------
 
 
-def run_into_a_hang(work, store, options=()):
+def run_into_a_hang(work, store, options=(), rule="write hang"):
     """A program that has closed its file, and ends when the store hangs."""
     run = start_run(work, store.path, f"""
         fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd); os.close(fd)
@@ -159,7 +159,7 @@ def run_into_a_hang(work, store, options=()):
         wait_for('hangs')
         """, options=["--trigger", "on-exit", *options])
     wait_until((work / "written").exists, "the program has written")
-    store.obey("write hang")
+    store.obey(rule)
     (work / "hangs").touch()
     return run
 
@@ -376,7 +376,7 @@ def scene_no_time_is_left_and_a_tier_is_durable(work, store):
     """The durable tier has what is not stored when the node is killed as well."""
     tier = work / "tier"
     tier.mkdir()
-    run = run_into_a_hang(work, store, ["--grace", "2", "--tier", f"{tier}:256M:durable"])
+    run = run_into_a_hang(work, store, ["--grace", "2", "--tier", f"{tier}:256M:durable"], "any hang")
     need_status(run, EXIT_NOT_STORED, work)
     need_recovered(work, store, tier, {"f": pattern()})
 

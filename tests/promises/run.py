@@ -398,6 +398,10 @@ def files_open_before_they_are_managed():
     same_twice("opened_before", Folder, around=around, options=["--exclude", "*.log"])
 
 
+def programs_just_written_run():
+    same_twice("just_written", Folder)
+
+
 PARTS = {
     "stores": [sync_stores_what_others_wrote, sync_of_one_file_stores_it, syncfs_reports_what_cannot_be_stored,
                syncfs_of_a_dead_node_fails_with_what_others_wrote],
@@ -408,7 +412,7 @@ PARTS = {
               set_id_bits_from_outside_end_with_a_users_write,
               capabilities_end_with_a_write, append_only_files_grow, immutable_files_refuse,
               offsets_beyond_all_block_numbers],
-    "names": [files_open_before_they_are_managed],
+    "names": [files_open_before_they_are_managed, programs_just_written_run],
 }
 
 

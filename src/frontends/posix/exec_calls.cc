@@ -17,6 +17,7 @@
 #include "frontends/libc/real_calls.h"
 #include "frontends/posix/exec_plan.h"
 #include "frontends/posix/program_search.h"
+#include "frontends/processes/busy_program.h"
 #include "frontends/processes/exec_memory.h"
 #include "frontends/processes/launch_environment.h"
 #include "frontends/processes/vfork_shadow.h"
@@ -32,16 +33,6 @@ constinit RealCall<int(int, char* const*, char* const*)> fexecve{"fexecve"};
 }  // namespace real
 
 namespace {
-
-// The service gives a just written program up in a moment, on a busy machine in some more; one that
-// somebody really writes to stays refused.
-constexpr int kBusyTries = 250;
-constexpr long kBusyWaitNs = 2'000'000;
-
-void wait_for_service() {
-  const timespec pause{0, kBusyWaitNs};
-  sys::call(SYS_nanosleep, sys::word(&pause), 0);
-}
 
 struct Program {
   int directory = AT_FDCWD;
@@ -87,17 +78,13 @@ int start_planned(const ExecTarget& target, const StartMemory& sizes, std::byte*
   }
   if (is_child) VforkShadow::suspend();
   if (!is_child) set_locked_readers_survive_exec(true);
-  int result = start(prepared);
-  for (int tries = 0; errno == ETXTBSY && tries < kBusyTries; ++tries) {
-    wait_for_service();
-    result = start(prepared);
-  }
+  start(prepared);
   const int error = errno;
   if (!is_child) set_locked_readers_survive_exec(false);
   if (is_child) VforkShadow::resume();
   plan.undo();
   errno = error;
-  return result;
+  return -1;
 }
 
 template <typename Start>
@@ -110,19 +97,27 @@ int start_program(const Program& program, char* const* environment, Start&& star
   const bool is_child = is_vfork_child();
   ExecTarget target{.command = program.path};
   target.leaves_run = LaunchEnvironment::leaves_run(environment);
-  target.foreign =
-      probe_program(program.directory, program.path, program.flags, store_before_use).foreign;
+  const auto probe = [&program] {
+    return probe_program(program.directory, program.path, program.flags, store_before_use);
+  };
+  target.foreign = probe().foreign;
   if (target.foreign == ForeignReason::kNone) target.foreign = reason_of_process();
   const StartMemory sizes(is_child, count_inheritable(), environment);
+  const auto start_in = [&](std::byte* memory) {
+    const auto attempt = [&] {
+      return start_planned(target, sizes, memory, environment, start) == 0 ? 0 : errno;
+    };
+    errno = start_when_free(attempt, probe);
+    return -1;
+  };
   if (sizes.total() <= kStackBytesMax)
-    return start_planned(target, sizes, static_cast<std::byte*>(alloca(sizes.total())), environment,
-                         start);
+    return start_in(static_cast<std::byte*>(alloca(sizes.total())));
   ExecMemory memory(sizes.total(), is_child);
   if (memory.begin() == nullptr) {
     errno = ENOMEM;
     return -1;
   }
-  return start_planned(target, sizes, memory.begin(), environment, start);
+  return start_in(memory.begin());
 }
 int start_path(const char* path, char* const* arguments, char* const* environment) {
   return start_program({.path = path}, environment, [&](char* const* prepared) {

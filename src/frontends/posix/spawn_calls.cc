@@ -27,6 +27,7 @@
 #include "frontends/paths/buffer_candidate.h"
 #include "frontends/posix/exec_plan.h"
 #include "frontends/posix/program_search.h"
+#include "frontends/processes/busy_program.h"
 #include "frontends/processes/launch_environment.h"
 #include "frontends/processes/spawn_actions.h"
 
@@ -352,7 +353,8 @@ int spawn(const SpawnCall& call, bool is_searched) {
   const char* path = is_searched ? search_program(call.file, found, sizeof found) : call.file;
   ExecTarget target{.command = path != nullptr ? path : call.file};
   target.leaves_run = LaunchEnvironment::leaves_run(call.environment);
-  if (path != nullptr) target.foreign = probe_program(AT_FDCWD, path, 0, store_before_use).foreign;
+  const auto probe = [path] { return probe_program(AT_FDCWD, path, 0, store_before_use); };
+  if (path != nullptr) target.foreign = probe().foreign;
   if (target.foreign == ForeignReason::kNone) target.foreign = reason_of_process();
   if (target.needs_real_files()) {
     store_everything();
@@ -377,8 +379,11 @@ int spawn(const SpawnCall& call, bool is_searched) {
   if (error == 0) {
     char** environment =
         LaunchEnvironment::build(call.environment, passed.value, target.cannot_load(), scratch);
-    error = start(&child, call.file, is_planned ? plan.actions() : call.actions, call.attributes,
-                  call.arguments, environment);
+    const Actions* actions = is_planned ? plan.actions() : call.actions;
+    const auto attempt = [&] {
+      return start(&child, call.file, actions, call.attributes, call.arguments, environment);
+    };
+    error = path != nullptr ? start_when_free(attempt, probe) : attempt();
     if (error == 0 && call.pid != nullptr) *call.pid = child;
   }
   if (error != 0 && is_planned) plan.give_up_holds();

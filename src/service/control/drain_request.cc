@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <cstring>
 
 #include "base/check.h"
@@ -11,7 +12,7 @@
 namespace cairn::node {
 
 DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
-  if (flag_of(request, "keep", false)) (void)keep();
+  if (flag_of(request, "keep", false) && durability_.has_log()) durability_.begin_keeping();
   DrainOptions options;
   const auto timeout = request.find("timeout_seconds");
   if (timeout != request.end() && timeout->is_number())
@@ -28,13 +29,15 @@ DrainOutcome DrainRequest::run(ControlPeer& peer, const Json& request) const {
   return drain(memory_, files_, flusher_, options);
 }
 
-Json DrainRequest::keep() const {
+Json DrainRequest::kept() const {
+  constexpr std::chrono::seconds kPatience(2);
   if (!durability_.has_log()) return nullptr;
-  const DirtyLogging kept = durability_.keep_dirty();
+  const auto kept = durability_.keep_dirty(kPatience);
+  if (!kept) return {{"is_known", false}};
   spdlog::info(
       "dirty files in the durable tier: {}; that cannot be there: {}, for want of room: {}",
-      kept.logged, kept.refused, kept.skipped);
-  return {{"files", kept.logged}, {"refused", kept.refused + kept.skipped}};
+      kept->logged, kept->refused, kept->skipped);
+  return {{"is_known", true}, {"files", kept->logged}, {"refused", kept->refused + kept->skipped}};
 }
 
 Json unstored_json(const std::vector<UnstoredFile>& unstored) {

@@ -26,9 +26,9 @@ class DrainRequest {
   // `request` may limit the time, and may want what is dirty to get to the durable tier first
   // (`keep`).
   DrainOutcome run(ControlPeer& peer, const Json& request) const;
-  // Takes what is dirty to the durable tier. Returns: how many files are there, and how many cannot
-  // be; null without such a tier.
-  Json keep() const;
+  // What a durable tier has of the files that are dirty: how many `files`, how many it cannot have
+  // (`refused`), or that it is not known. Null without such a tier.
+  Json kept() const;
   // The files that are dirty now, without a drain.
   DirtyView dirty(std::size_t files_max) const { return view_dirty(memory_, files_, files_max); }
 

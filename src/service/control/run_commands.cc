@@ -195,7 +195,7 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   }
   Json reply = {{"kind", "done"}};
   add_outcome(reply, outcome);
-  if (!outcome.stored && flag_of(request, "keep", false)) add_kept(reply);
+  if (!outcome.left.empty() && flag_of(request, "keep", false)) add_kept(reply);
   reply["report"] = with_.report.run(*run, outcome.seconds);
   with_.runs.end(id);
   // From here on a successor answers the same, and forgets what this service has not forgotten yet.
@@ -205,9 +205,8 @@ void RunCommands::end(ControlPeer& peer, std::uint64_t session, const Json& requ
   peer.send(reply);
 }
 
-// What turned dirty since the drain began goes there as well.
 void RunCommands::add_kept(Json& reply) const {
-  Json kept = with_.drain.keep();
+  Json kept = with_.drain.kept();
   if (kept.is_null()) return;
   const NodeConfig& config = with_.config;
   kept["directory"] = config.tiers[durable_tier_of(config)].directory;

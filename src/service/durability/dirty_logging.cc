@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+
 namespace cairn::node {
 namespace {
 
@@ -12,19 +14,46 @@ bool is_to_be_logged(const Object& object) {
   return is_lasting && (object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty));
 }
 
+// One for many files; but a file whose store does not answer keeps those before it waiting for no
+// more than the pause.
+class Commits {
+ public:
+  Commits(durable::DurableLog& log, DirtyLogging* result) : log_(log), result_(result) {}
+
+  void add(durable::Lsn upto) {
+    last_ = std::max(last_, upto);
+    ++files_;
+    if (monotonic_ns() - committed_ns_ > kPauseNs) finish();
+  }
+  void finish() {
+    if (files_ == 0) return;
+    (log_.commit(last_) ? result_->logged : result_->skipped) += files_;
+    files_ = 0;
+    committed_ns_ = monotonic_ns();
+  }
+
+ private:
+  static constexpr std::int64_t kPauseNs = 50'000'000;
+
+  durable::DurableLog& log_;
+  DirtyLogging* const result_;
+  durable::Lsn last_ = durable::Lsn::kNone;
+  std::uint64_t files_ = 0;
+  std::int64_t committed_ns_ = 0;  // the first file is committed at once
+};
+
 }  // namespace
 
 DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const StoreFiles& files) {
   DirtyLogging result;
-  durable::Lsn last = durable::Lsn::kNone;
+  Commits commits(logged.log(), &result);
   for (const StoreFilePtr& file : files.snapshot()) {
     if (!is_to_be_logged(memory.objects().at(file->object))) continue;
     const LogAttempt attempt =
         logged.log_changes(file->object, file->fd.get(), LoggedFiles::Why::kUnasked);
     switch (attempt.outcome) {
       case LogAttempt::Outcome::kLogged:
-        last = std::max(last, attempt.upto);
-        ++result.logged;
+        commits.add(attempt.upto);
         break;
       case LogAttempt::Outcome::kNeedsStore:
         ++result.refused;
@@ -35,10 +64,7 @@ DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const Stor
         break;
     }
   }
-  if (last != durable::Lsn::kNone && !logged.log().commit(last)) {
-    result.skipped += result.logged;
-    result.logged = 0;
-  }
+  commits.finish();
   return result;
 }
 

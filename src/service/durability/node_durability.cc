@@ -21,6 +21,7 @@ void NodeDurability::start(const NodeConfig& config) {
   worker_ = std::make_unique<DurabilityWorker>(
       DurabilityParts{memory_, log_.files(), files_, flusher_, storing_, *retirement_, counts_});
   worker_->start();
+  keeper_ = std::make_unique<DirtyKeeper>(memory_, log_.files(), files_);
 }
 
 void NodeDurability::inherit() {
@@ -38,6 +39,7 @@ int NodeDurability::finish() {
 }
 
 void NodeDurability::stop() {
+  if (keeper_ != nullptr) keeper_->stop();
   if (worker_ != nullptr) worker_->stop();
   if (retirement_ != nullptr) retirement_->stop();
   storing_.stop();
@@ -47,6 +49,12 @@ void NodeDurability::stop() {
 void NodeDurability::make_durable(Asker asker, ObjectIndex object) {
   if (worker_ != nullptr) return worker_->submit(std::move(asker), object);
   storing_.submit(std::move(asker), [this, object] { return flusher_.flush_now(object, true); });
+}
+
+void NodeDurability::note_descriptor(ObjectIndex object) {
+  if (!log_.is_open()) return;
+  if (const StoreFilePtr file = files_.find(object); file != nullptr)
+    log_.files().note_store(object, file->fd.get());
 }
 
 void NodeDurability::note_cut(Asker asker, ObjectIndex object, std::uint64_t size) {
@@ -68,10 +76,15 @@ int NodeDurability::retire_all(std::uint64_t device) {
   return retirement_ == nullptr ? 0 : retirement_->retire_all(device);
 }
 
-DirtyLogging NodeDurability::keep_dirty() {
-  CAIRN_CHECK(has_log());
+void NodeDurability::begin_keeping() {
+  CAIRN_CHECK(keeper_ != nullptr);
   log_.files().log_before_storing();
-  return log_dirty(memory_, log_.files(), files_);
+  keeper_->begin();
+}
+
+std::optional<DirtyLogging> NodeDurability::keep_dirty(std::chrono::milliseconds patience) {
+  CAIRN_CHECK(keeper_ != nullptr);
+  return keeper_->round(patience);
 }
 
 DurabilityFigures NodeDurability::figures() const {

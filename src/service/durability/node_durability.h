@@ -6,12 +6,14 @@
 // Ownership: owns its threads; borrows the rest.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/node_config.h"
-#include "service/durability/dirty_logging.h"
+#include "service/durability/dirty_keeper.h"
 #include "service/durability/durability_counts.h"
 #include "service/durability/durability_worker.h"
 #include "service/durability/retirement.h"
@@ -45,15 +47,19 @@ class NodeDurability {
   void stop();
 
   void make_durable(Asker asker, ObjectIndex object);
+  void note_descriptor(ObjectIndex object);
   void note_cut(Asker asker, ObjectIndex object, std::uint64_t size);
   void note_renamed(ObjectIndex object);
   void note_removed(ObjectIndex object);
   // Everything of the file system (0: of all) has just been stored, and is to be durable there.
   int retire_all(std::uint64_t device);
-  bool has_log() const { return log_.is_open(); }
+  bool has_log() const { return keeper_ != nullptr; }
   // The node may be killed from here on: the log gets what is dirty now, and what turns dirty later
-  // before it is stored. Requires: has_log().
-  DirtyLogging keep_dirty();
+  // before it is stored. Does not wait. Requires: has_log().
+  void begin_keeping();
+  // What the log has of the files that are dirty now; none if the store does not answer in
+  // `patience`. Requires: the same.
+  std::optional<DirtyLogging> keep_dirty(std::chrono::milliseconds patience);
   DurabilityFigures figures() const;
 
  private:
@@ -65,6 +71,7 @@ class NodeDurability {
   RequestWorker storing_;
   std::unique_ptr<Retirement> retirement_;    // null: there is no log
   std::unique_ptr<DurabilityWorker> worker_;  // the same
+  std::unique_ptr<DirtyKeeper> keeper_;       // the same
 };
 
 }  // namespace cairn::node

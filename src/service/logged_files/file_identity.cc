@@ -20,19 +20,19 @@ std::string path_of(int fd) {
   return length <= 0 ? std::string() : std::string(path, static_cast<std::size_t>(length));
 }
 
+}  // namespace
+
 StoreName store_name_of(int fd) {
   StoreFacts facts;
   if (read_store_facts(fd, &facts) < 0 || is_named_by_source(facts)) return StoreName::kUnknown;
   return name_of(facts, "", "");
 }
 
-}  // namespace
-
-durable::FileIdentity identity_of(int fd, const ObjectKey& key) {
+durable::FileIdentity identity_of(int fd, const ObjectKey& key, StoreName store) {
   CAIRN_CHECK(fd >= 0);
   durable::FileIdentity identity;
   identity.key = key;
-  identity.store = store_name_of(fd);
+  identity.store = store;
   identity.path = path_of(fd);
   identity.handle = durable::handle_of(fd);
   return identity;

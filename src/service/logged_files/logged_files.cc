@@ -281,7 +281,8 @@ bool LoggedFiles::introduce(ObjectIndex object, LoggedFile& file, int fd) {
   if (file.number != durable::LogObject::kNone) return true;
   if (fd < 0) return false;
   Object& record = memory_.objects().at(object);
-  const auto number = log_.add_object(identity_of(fd, record.key()), store_state_of(record));
+  const StoreName store = store_names_.name_of(record.store(), fd);
+  const auto number = log_.add_object(identity_of(fd, record.key(), store), store_state_of(record));
   if (!number) return false;
   file.number = *number;
   file.state = durable::FileState{};

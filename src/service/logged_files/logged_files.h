@@ -32,6 +32,7 @@
 #include "memory/flush/flush_object.h"
 #include "memory/tiers/node_memory.h"
 #include "service/durable_log/durable_log.h"
+#include "service/logged_files/store_names.h"
 
 namespace cairn::node {
 
@@ -65,6 +66,10 @@ class LoggedFiles final : public StoreWitness {
   // Before something of the file is stored that need not be durable. Returns: whether only blocks
   // that the log has may be stored now.
   bool prepare_store(ObjectIndex object, int fd);
+  // A file's descriptor has come, and its store answers now.
+  void note_store(ObjectIndex object, int fd) {
+    (void)store_names_.name_of(memory_.objects().at(object).store(), fd);
+  }
   // From here on all of it is logged before: the node may be killed at any moment.
   void log_before_storing() { logs_first_.store(true); }
   // A client is about to cut the file.
@@ -133,6 +138,7 @@ class LoggedFiles final : public StoreWitness {
   const std::uint64_t seed_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, LoggedFilePtr> files_;
+  StoreNames store_names_;
   std::atomic<bool> logs_first_{false};
 };
 

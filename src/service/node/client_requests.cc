@@ -33,9 +33,11 @@ void ClientRequests::on_departure(Owner dead, Departure how) { to_.reaper.depart
 void ClientRequests::on_inherited(Owner old) { to_.reaper.inherited(old); }
 
 void ClientRequests::on_descriptor(ObjectIndex object) {
+  to_.durability.note_descriptor(object);
   // The object may be dirty already; a scheduler that looked before the descriptor came would
-  // sleep on it.
-  if (to_.memory.objects().at(object).dirty_blocks.load() != 0) to_.flusher.kick(false);
+  // sleep on it. Or it was stored before, and the descriptor is not needed.
+  const Object& record = to_.memory.objects().at(object);
+  if (record.dirty_blocks.load() != 0 || record.opens.load() == 0) to_.flusher.kick(false);
   end_generations(object);
 }
 

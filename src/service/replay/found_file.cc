@@ -153,6 +153,10 @@ std::int64_t booted_at_ns() {
   return (real.tv_sec - boot.tv_sec) * kSecondNs + (real.tv_nsec - boot.tv_nsec);
 }
 
+bool has_restarted(const PendingFile& file, std::uint64_t boot) {
+  return file.window.boot != 0 && boot != 0 && file.window.boot != boot;
+}
+
 bool is_explained(const PendingFile& file, const FileState& now, std::uint64_t boot,
                   std::int64_t booted_ns) {
   const bool is_known_size = file.sizes.contains(now.size);
@@ -163,8 +167,7 @@ bool is_explained(const PendingFile& file, const FileState& now, std::uint64_t b
   // service stores what the log has never heard of, too.
   if (is_known_time(file.times, now.mtime_ns)) return true;
   if (now.mtime_ns < file.window.since_ns - kClockSlackNs - kUnfinishedLagNs) return false;
-  const bool has_restarted = file.window.boot != 0 && boot != 0 && file.window.boot != boot;
-  return !has_restarted || now.mtime_ns < booted_ns + kClockSlackNs;
+  return !has_restarted(file, boot) || now.mtime_ns < booted_ns + kClockSlackNs;
 }
 
 FoundFile find_file(const PendingFile& file) {

@@ -33,6 +33,10 @@ FoundFile find_file(const PendingFile& file);
 bool is_explained(const PendingFile& file, const FileState& now, std::uint64_t boot,
                   std::int64_t booted_ns);
 
+// Whether the machine has been started anew since the service wrote the file to its store. `boot`:
+// this start; 0 where the kernel does not tell.
+bool has_restarted(const PendingFile& file, std::uint64_t boot);
+
 // When this machine was started, CLOCK_REALTIME.
 std::int64_t booted_at_ns();
 

@@ -141,6 +141,10 @@ Status Recovery::run(const std::string& tier) {
 Status Recovery::batch(std::span<PendingFile> files) {
   std::vector<Work> works;
   for (PendingFile& file : files) {
+    // The file was empty when the log got to know it, and nobody has made it durable in the store
+    // since: whatever is there now, an older content that came back with the power, or a part of
+    // this one, is void.
+    if (file.store.size == 0 && has_restarted(file, boot_mark())) file.cut_to = 0;
     Work work{&file, find_file(file), {}};
     work.result.path = file.identity.path;
     work.result.error = work.found.error;

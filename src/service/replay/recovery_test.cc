@@ -20,6 +20,7 @@
 #include "service/durable_log/durable_log.h"
 #include "service/durable_log/file_handle.h"
 #include "service/replay/found_file.h"
+#include "service/replay/testing/other_start.h"
 
 namespace cairn::durable {
 namespace {
@@ -279,6 +280,24 @@ TEST_F(Recover, AFileThatNeverReachedTheStoreIsMadeAnew) {
   EXPECT_EQ(report.files[0].outcome, Outcome::kMadeAnew);
   EXPECT_EQ(get(store("a")), "all of it");
   EXPECT_EQ(mtime(store("a")), kTime);
+}
+
+// It was cut to nothing and written anew; the power went before the store had either.
+TEST_F(Recover, AContentThatCameBackWithThePowerIsVoid) {
+  put(store("a"), "");
+  open();
+  const LogObject a = add(store("a"));
+  write(a, 2, "new", 5);
+  ASSERT_TRUE(log_->begin_storing(a).is_ok());
+  die();
+  start_anew(tier());
+  std::ofstream(store("a"), std::ios::binary | std::ios::app) << "an older content";
+  const timespec times[2] = {{0, UTIME_OMIT}, {kTime / kSecondNs, kTime % kSecondNs}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, store("a").c_str(), times, 0), 0);
+  RecoveryReport report = run();
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_EQ(report.files[0].outcome, Outcome::kRestored);
+  EXPECT_EQ(get(store("a")), std::string("\0\0new", 5));
 }
 
 TEST_F(Recover, AFileWithoutAFolderIsRescuedWithItsHostileName) {

@@ -141,7 +141,13 @@ Flusher::Plan Flusher::look() const {
     if (file->queued.load()) continue;
     const bool all_due = is_urgent || is_wished(wishes, *file);
     if (!StoreWriter::needs_store(object)) {
-      if (file->traits.lingers) plan.note_resting(file, now_ns);
+      if (file->traits.lingers) {
+        plan.note_resting(file, now_ns);
+      } else if (object.opens.load() == 0) {
+        // Its descriptor has come after the last flush. Dropped now, or at the next look.
+        plan.rested.push_back(file);
+        plan.look_again(now_ns + kTickNanos);
+      }
       continue;
     }
     const std::int64_t not_before = file->not_before_ns.load();
@@ -236,6 +242,8 @@ void Flusher::schedule() {
     const std::int64_t began = monotonic_ns();
     Plan plan = look();
     for (const StoreFilePtr& file : plan.rested) writer_.drop(file);
+    // A program does not run before its last writable descriptor is closed.
+    plan.rested.clear();
     const std::int64_t took = monotonic_ns() - began;
     enqueue(plan);
     sleep(plan, took);
@@ -262,7 +270,8 @@ void Flusher::sleep(const Plan& plan, std::int64_t look_ns) {
   Bell& bell = memory_.flusher_board().bell;
   const std::uint32_t heard = bell.listen();
   bell.announce();
-  const Plan again = look();
+  Plan again = look();
+  again.rested.clear();
   bool sleeps = !again.any_dirty;
   {
     const std::lock_guard lock(mutex_);
