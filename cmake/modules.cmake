@@ -21,8 +21,12 @@ cairn_module(memory/arena   NO_EXCEPTIONS)
 cairn_module(memory/catalog NO_EXCEPTIONS DEPS memory/arena)
 cairn_module(memory/pool    NO_EXCEPTIONS DEPS memory/arena memory/catalog)
 cairn_module(memory/tiers   NO_EXCEPTIONS DEPS memory/arena memory/catalog memory/pool)
+# The one file for processors with AVX2, which it asks for (page_sums.cc). xxhash is a header.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/memory/tiers/page_hash_avx2.cc PROPERTIES COMPILE_OPTIONS -mavx2)
+endif()
 cairn_module(memory/backing NO_EXCEPTIONS)
-cairn_module(memory/flush   NO_EXCEPTIONS DEPS memory/tiers memory/backing)
+cairn_module(memory/flush   NO_EXCEPTIONS DEPS memory/catalog memory/tiers memory/backing)
 cairn_module(memory/buffer  NO_EXCEPTIONS DEPS memory/catalog memory/tiers memory/backing memory/flush)
 
 cairn_module(policy/placement   NO_EXCEPTIONS)

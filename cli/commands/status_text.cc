@@ -53,6 +53,18 @@ std::string huge_pages_text(const Json& tier) {
   return "";
 }
 
+// Tiers that did not give back what they had been given.
+std::string broken_pages(const Json& status) {
+  std::string text;
+  for (const Json& tier : member(status, "tiers")) {
+    const uint64_t pages = unsigned_field(tier, "broken_pages");
+    if (pages == 0) continue;
+    text += fmt::format("tier {}: {} pages were not what they had been, as their checksums show\n",
+                        printable(text_field(tier, "name")), pages);
+  }
+  return text;
+}
+
 std::string tier_table(const Json& status) {
   Rows rows = {{"tier", "capacity", "used", "", "dirty", "place"}};
   for (const Json& tier : member(status, "tiers")) {
@@ -64,7 +76,7 @@ std::string tier_table(const Json& status) {
                     text_field(tier, "kind") == "ram" ? huge_pages_text(tier) : path});
   }
   if (rows.size() == 1) return "no tiers: programs work on the backing store directly\n";
-  return format_table(rows, "lrrrrl");
+  return format_table(rows, "lrrrrl") + broken_pages(status);
 }
 
 std::string activity(const Json& status) {

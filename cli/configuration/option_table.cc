@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, Count> names_of_all() {
 constexpr auto kModes = names_of_all<BufferingMode, kBufferingModes>();
 constexpr auto kTriggers = names_of_all<FlushTrigger, kFlushTriggers>();
 constexpr auto kLevels = names_of_all<Durability, kDurabilities>();
+constexpr std::array<std::string_view, 3> kChecksums = {"movement", "all", "off"};
 constexpr std::array<std::string_view, 3> kHugePages = {"never", "auto", "hugetlb"};
 static_assert(static_cast<int>(HugePages::kNever) == 0 && static_cast<int>(HugePages::kAuto) == 1 &&
               static_cast<int>(HugePages::kHugetlb) == 2);
@@ -75,6 +76,20 @@ constexpr Option kOptionTable[] = {
      .advice = "Each tier is one preallocated file in its directory. Never on tmpfs, and not on "
                "the disk whose files are buffered.",
      .access = {fields::set_tiers, fields::get_tiers}},
+    {.name = "checksums",
+     .type = OptionType::kChoice,
+     .default_text = "movement",
+     .choices = kChecksums,
+     .flag = {"--checksums", "WHEN", "movement, all or off: when bytes meet their checksums"},
+     .description =
+         "When the bytes of a page are compared with the checksum that they had: `movement` "
+         "whenever they leave for another tier or come from a file tier, `all` also "
+         "before the first read of what has come from the store. A page that is not what "
+         "it was is read from the store again; where it has not been stored yet, the "
+         "read fails with EIO.",
+     .advice = "Leave it: a hit in RAM costs nothing, and a file tier that forgets or mixes up "
+               "bytes is found out. `all` where the memory itself is in doubt.",
+     .access = fields::kChoice<&NodeConfig::checksums>},
     {.name = "flush.delay_ms",
      .type = OptionType::kMilliseconds,
      .default_text = "500",

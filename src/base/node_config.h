@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checksums.h"
 #include "base/file_rule.h"
 #include "base/handling.h"
 #include "base/huge_pages.h"
@@ -51,6 +52,9 @@ struct NodeConfig {
 
   // File tiers, fastest first; empty where the user named none and no suitable disk was found.
   std::vector<FileTierConfig> tiers;
+
+  // What becomes of a page whose bytes are not what they were.
+  Checksums checksums = Checksums::kMovement;
 
   // The log of the durable tier, which has so much of the tier's capacity. 0: there is none.
   uint64_t durable_log_bytes = 0;

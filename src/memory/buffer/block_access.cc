@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/buffer/block_access.h"
 
-#include <errno.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/signal_gate.h"
 #include "base/system_call.h"
 #include "memory/buffer/tier_choice.h"
+#include "memory/tiers/page_seals.h"
 #include "memory/tiers/promotion_bar.h"
-#include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 namespace {
@@ -198,8 +194,12 @@ LockedBlock move_to_memory(Actor& actor, UnclaimedBlock from, FreshBlock to,
     release_bucket(actor, static_cast<FreshBlock&&>(to));
     return static_cast<UnclaimedBlock&&>(from).locked();
   }
+  const BucketIndex below = from.bucket();
   Relocated moved =
       static_cast<UnclaimedBlock&&>(from).relocate(static_cast<FreshBlock&&>(to), reason);
+  // One that is about to be written would break the seal under this lock.
+  if (reason != PlacementReason::kRewritten && reason != PlacementReason::kRestored)
+    seal_carried(*actor.memory, moved.block, below);
   release_bucket(actor, static_cast<FreshBlock&&>(moved.emptied));
   // It moves because it is used.
   actor.memory->block(moved.block.bucket()).note_use(monotonic_coarse_ms(), 0);
@@ -227,14 +227,6 @@ PlacementReason reason_to_move(const NodeMemory& memory, const BlockLock& block,
     return PlacementReason::kRestored;
   return use == PlacementReason::kWritten ? PlacementReason::kRewritten
                                           : PlacementReason::kPromoted;
-}
-
-// Counts what a fresh block got from the backing store.
-void note_filled(const NodeMemory& memory, const LockedBlock& block, std::size_t bytes) {
-  if (bytes == 0) return;
-  const bool staged = block.descriptor().reason() == PlacementReason::kStaged;
-  memory.journal().note(MoveJournal::kStore, raw(memory.tier_of(block.bucket())),
-                        staged ? PlacementReason::kStaged : PlacementReason::kRead, bytes);
 }
 
 enum class Placed : std::uint8_t { kReady, kRetry, kNoRoom };
@@ -318,6 +310,30 @@ Placed place(const ObjectAccess& access, const BlockRequest& request, Patience p
   return true;
 }
 
+// A marked block is used for the first time. False when the caller has to look for it again.
+[[gnu::cold]] bool settle_marks(Actor& actor, LockedBlock& block) {
+  const BlockDescriptor& descriptor = block.descriptor();
+  if (descriptor.is_unread()) note_first_use(actor, block);
+  if (!descriptor.is_unproven()) return true;
+  const NodeMemory& memory = *actor.memory;
+  const std::uint16_t broken = memory.in_memory(block.bucket())
+                                   ? broken_pages(memory, block.bucket(), descriptor.sequence())
+                                   : std::uint16_t{0};
+  if (broken == 0) {
+    block.take_unproven();
+    return true;
+  }
+  UnclaimedBlock unclaimed(block);
+  if (!unclaimed) {
+    static_cast<LockedBlock&&>(block).unlock_and_wait();
+    return false;
+  }
+  forget_broken(memory, unclaimed, broken);
+  block = static_cast<UnclaimedBlock&&>(unclaimed).locked();
+  block.take_unproven();
+  return true;
+}
+
 }  // namespace
 
 LockedBlock lock_resident(Actor& actor, ObjectIndex object, BlockNumber number) {
@@ -390,7 +406,7 @@ LockedBlock lock_or_place(const ObjectAccess& access, const BlockRequest& reques
     if (access.object().through.load(std::memory_order_seq_cst) != 0) return {};
     const BlockDescriptor& descriptor = block.descriptor();
     CAIRN_DCHECK(descriptor.holds(access.index, number));
-    if (__builtin_expect(descriptor.is_unread(), 0)) note_first_use(actor, block);
+    if (__builtin_expect(descriptor.is_marked(), 0) && !settle_marks(actor, block)) continue;
     const bool in_memory = actor.memory->in_memory(block.bucket());
     const bool is_small = request.end > descriptor.bucket_bytes();
     if (in_memory && !is_small) return block;
@@ -398,67 +414,6 @@ LockedBlock lock_or_place(const ObjectAccess& access, const BlockRequest& reques
       return block;
     if (bring_to_memory(access, request, &block)) return block;
   }
-}
-
-ssize_t read_store(const ObjectAccess& access, std::uint64_t offset, std::byte* out,
-                   std::size_t length) {
-  ssize_t got = 0;
-  const std::uint64_t stored = access.object().store_size.load(std::memory_order_acquire);
-  if (offset < stored) {
-    // Fetching ahead gives way to a program that waits.
-    std::atomic<std::uint32_t>& demands =
-        access.actor.memory->events(access.actor.self.slot()).demands;
-    const SignalGateGuard gate;  // a handler that jumps out would leave the demand behind
-    demands.fetch_add(1, std::memory_order_relaxed);
-    got = access.backing.read(offset, out, std::min<std::uint64_t>(length, stored - offset));
-    demands.fetch_sub(1, std::memory_order_relaxed);
-  }
-  if (got < 0) return got;
-  const auto had = static_cast<std::size_t>(got);
-  CAIRN_DCHECK(had <= length);
-  if (had < length && zero_shared(out + had, length - had) > 0) return -EFAULT;
-  return got;
-}
-
-int fill_missing_pages(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
-                       std::uint16_t pages) {
-  const auto missing = static_cast<std::uint16_t>(pages & ~block.descriptor().valid_pages());
-  std::byte* const bytes = access.actor.memory->bytes(block.bucket());
-  CAIRN_DCHECK(missing != 0 && missing >> pages_in(block.descriptor().size_class()) == 0);
-  CAIRN_DCHECK(block.descriptor().block_number() == number);
-  std::size_t from_store = 0;
-  unsigned page = 0;
-  while (page < kPagesPerBlock) {
-    if ((missing >> page & 1) == 0) {
-      ++page;
-      continue;
-    }
-    unsigned past = page;
-    while (past < kPagesPerBlock && (missing >> past & 1) != 0) ++past;
-    const std::uint64_t begin = offset_of(number) + page * kPageBytes;
-    const ssize_t got =
-        read_store(access, begin, bytes + page * kPageBytes, (past - page) * kPageBytes);
-    if (got < 0) return static_cast<int>(got);
-    from_store += static_cast<std::size_t>(got);
-    page = past;
-  }
-  block.fill(missing);
-  note_filled(*access.actor.memory, block, from_store);
-  return 0;
-}
-
-int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number) {
-  Actor& actor = access.actor;
-  const NodeMemory& memory = *actor.memory;
-  CAIRN_DCHECK(!memory.in_memory(block.bucket()) && block.descriptor().valid_pages() == 0);
-  std::byte* bounce = actor.bounce_blocks();
-  if (bounce == nullptr) return -ENOMEM;
-  const ssize_t got = read_store(access, offset_of(number), bounce, kBlockBytes);
-  if (got < 0) return static_cast<int>(got);
-  if (const int error = memory.place_of(block.bucket()).write(bounce); error < 0) return error;
-  block.fill(kAllPages);
-  note_filled(memory, block, static_cast<std::size_t>(got));
-  return 0;
 }
 
 void discard_block(Actor& actor, UnclaimedBlock block, PlacementReason reason) {

@@ -78,6 +78,11 @@ inline int fill_pages(const ObjectAccess& access, LockedBlock& block, BlockNumbe
   return fill_missing_pages(access, block, number, pages);
 }
 
+// The same for a caller that changes no byte of the block before the lock ends: the pages are
+// sealed (memory/tiers/page_seals.h).
+int fill_and_seal(const ObjectAccess& access, LockedBlock& block, BlockNumber number,
+                  std::uint16_t pages);
+
 // The same for a fresh block of a file tier: all of it, from the store. Requires: the lock, no page
 // valid.
 int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number);

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "memory/buffer/block_access.h"
+#include "memory/tiers/page_seals.h"
 #include "memory/tiers/shared_copy.h"
 
 namespace cairn {
@@ -51,6 +52,7 @@ class FetchRun {
     const NodeMemory& memory = *access_.actor.memory;
     for (unsigned at = 0; at < count_; ++at) {
       blocks_[at].fill(pages_touched(0, bytes_of(at)));
+      seal_filled(memory, blocks_[at], pages_touched(0, bytes_of(at)));
       blocks_[at].set_unread(predictor);
       memory.fetches().note_fetched(predictor, blocks_[at].descriptor().bucket_bytes());
       memory.journal().note(MoveJournal::kStore, raw(TierId::kMemory), PlacementReason::kFetched,

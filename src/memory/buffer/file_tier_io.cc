@@ -44,7 +44,7 @@ bool is_readable_below(const ObjectAccess& access, BlockNumber number, BucketInd
 // Requires: the bytes have been copied.
 bool is_unchanged(const BlockDescriptor& descriptor, std::uint64_t word) {
   const std::uint64_t now = descriptor.word();
-  return ((word ^ now) & ~(BlockDescriptor::kWaiters | BlockDescriptor::kUnread)) == 0;
+  return ((word ^ now) & ~(BlockDescriptor::kWaiters | BlockDescriptor::kMarks)) == 0;
 }
 
 // It has been read where it is.
@@ -212,7 +212,7 @@ bool is_copy_of(const BounceCopy& copy, ObjectIndex object, BlockNumber number, 
                 std::uint64_t word) {
   if (!copy.has(object, number)) return false;
   const std::uint32_t at = raw(number) - raw(copy.first);
-  const std::uint64_t changes = (copy.words[at] ^ word) & ~BlockDescriptor::kUnread;
+  const std::uint64_t changes = (copy.words[at] ^ word) & ~BlockDescriptor::kMarks;
   return raw(bucket) == raw(copy.bucket) + at && changes == 0;
 }
 

@@ -162,7 +162,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     return -EAGAIN;
   }
   if (!resident) {
-    const int error = fill_pages(access, block, part.number, pages_to_fill(access, block, part));
+    const int error = fill_and_seal(access, block, part.number, pages_to_fill(access, block, part));
     if (error < 0) {
       if (block.descriptor().valid_pages() == 0) discard_unfilled(actor, block);
       return error;

@@ -107,6 +107,8 @@ bool BlockDescriptor::release_dead_claim(const OwnerTable& owners) {
 // The dead owner may have been anywhere between two stores; the masks speak only of bytes that are
 // there.
 void BlockDescriptor::repair_after_steal() {
+  // The seal may be for the sequence that this lock ends with, and bytes may change before that.
+  sealed_pages_.store(0, std::memory_order_relaxed);
   const BlockState now = state_.load(std::memory_order_relaxed);
   if (now == BlockState::kFree) return;
   const std::uint16_t dirty = dirty_pages() & valid_pages();

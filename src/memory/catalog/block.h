@@ -14,16 +14,18 @@
 //     evicts, moves, truncates or flushes the block: the claimant's device reads the memory without
 //     the lock. While `claim` counts a pin nobody evicts, moves or truncates it; a flush may go on.
 //
-//   word:      | sequence : 32 | spare : 6 | unread : 1 | waiters : 1 | owner : 24 |
+//   word:      | sequence : 32 | spare : 5 | unproven : 1 | unread : 1 | waiters : 1 | owner : 24 |
 //   identity:  | number : 32 | object : 32 |   in one word so that a reader compares once; 0: none
 //   claim:     | pins : 8 | claimant : 24 |    a futex word for those who must wait
 //
 //   bytes:     0 word, 8 identity, 16 valid, 18 dirty, 20 state, 21 size class, 22 reason,
 //              23 fetched by, 24 claim, 28 recency, 32 frequency, 36 dirty since, 40 placed,
-//              44 spare (a checksum and a log position will stand there)
+//              44 sealed at, 48 sealed pages, 50 spare
 //
 // `unread`: fetched ahead of its use, and nobody has read it yet. Such a block is no plain hit, so
-// that its first use is seen; that use takes the mark away (take_unread()).
+// that its first use is seen; that use takes the mark away (take_unread()). `unproven`: the same
+// for a block whose bytes are to be compared with their checksums before anybody reads them.
+// `sealed`: at that sequence these pages were as their checksums say (memory/tiers/page_seals.h).
 //
 // Thread safety: as above. Death safety: the lock can be taken over from a dead owner; every
 // intermediate state is legal because bits are published after the bytes they speak of.
@@ -49,18 +51,21 @@ class BlockDescriptor {
   // The lock word.
   static constexpr std::uint64_t kWaiters = std::uint64_t{1} << Owner::kBits;
   static constexpr std::uint64_t kUnread = kWaiters << 1;
+  static constexpr std::uint64_t kUnproven = kUnread << 1;
+  // What an owner leaves in the word, and what may change beside him.
+  static constexpr std::uint64_t kMarks = kUnread | kUnproven;
   static constexpr unsigned kSequenceShift = 32;
   static constexpr std::uint64_t kSequenceStep = std::uint64_t{1} << kSequenceShift;
   // The bits that an unlock clears: owner, waiters and the spare ones.
-  static constexpr std::uint64_t kLockMask = (kSequenceStep - 1) & ~kUnread;
+  static constexpr std::uint64_t kLockMask = (kSequenceStep - 1) & ~kMarks;
 
   static constexpr Owner owner_in(std::uint64_t word) {
     return Owner::from_bits(static_cast<std::uint32_t>(word));
   }
   static constexpr bool is_locked(std::uint64_t word) { return (word & Owner::kMask) != 0; }
-  // Neither locked nor unread: what a plain hit asks.
+  // Neither locked nor marked: what a plain hit asks.
   static constexpr bool is_at_rest(std::uint64_t word) {
-    return (word & (std::uint64_t{Owner::kMask} | kUnread)) == 0;
+    return (word & (std::uint64_t{Owner::kMask} | kMarks)) == 0;
   }
   static constexpr std::uint32_t sequence_in(std::uint64_t word) {
     return static_cast<std::uint32_t>(word >> kSequenceShift);
@@ -105,7 +110,7 @@ class BlockDescriptor {
     if (!is_place || dirty_pages() != 0) return false;
     pause.at_step();
     const std::uint64_t after = word_.load(std::memory_order_relaxed);
-    return ((before ^ after) & ~(kWaiters | kUnread)) == 0;
+    return ((before ^ after) & ~(kWaiters | kMarks)) == 0;
   }
 
   std::uint16_t valid_pages() const { return valid_pages_.load(std::memory_order_relaxed); }
@@ -159,12 +164,21 @@ class BlockDescriptor {
   }
 
   bool is_unread() const { return (word() & kUnread) != 0; }
+  bool is_unproven() const { return (word() & kUnproven) != 0; }
+  bool is_marked() const { return (word() & kMarks) != 0; }
   // While it is unread: the number of the predictor that had it fetched.
   std::uint8_t fetched_by() const { return fetched_by_.load(std::memory_order_relaxed); }
   // Takes the mark, with or without the lock; false when it was not there, or somebody else has
   // just taken it.
   bool take_unread() {
     return (word_.fetch_and(~kUnread, std::memory_order_relaxed) & kUnread) != 0;
+  }
+  void take_unproven() { word_.fetch_and(~kUnproven, std::memory_order_relaxed); }
+
+  // The pages that are as their checksums say if the sequence is `sequence`.
+  std::uint16_t sealed_pages(std::uint32_t sequence) const {
+    const bool is_sealed = sealed_at_.load(std::memory_order_acquire) == sequence;
+    return is_sealed ? sealed_pages_.load(std::memory_order_relaxed) : std::uint16_t{0};
   }
 
  private:
@@ -242,6 +256,13 @@ class BlockDescriptor {
     fetched_by_.store(predictor, std::memory_order_relaxed);
     word_.fetch_or(kUnread, std::memory_order_relaxed);
   }
+  void set_unproven() { word_.fetch_or(kUnproven, std::memory_order_relaxed); }
+  // The seal holds from the sequence `at` on. A death in between leaves fewer pages.
+  void set_sealed(std::uint32_t at, std::uint16_t pages) {
+    sealed_pages_.store(0, std::memory_order_relaxed);
+    sealed_at_.store(at, std::memory_order_release);
+    sealed_pages_.store(pages, std::memory_order_release);
+  }
   void set_claimant(Owner owner) {
     // Pins come and go beside it.
     std::uint32_t seen = claim_.load(std::memory_order_relaxed);
@@ -263,7 +284,9 @@ class BlockDescriptor {
   std::atomic<std::uint32_t> frequency_{0};
   std::atomic<std::uint32_t> dirty_since_ms_{0};
   std::atomic<std::uint32_t> placed_ms_{0};
-  std::uint8_t spare_[20] = {};
+  std::atomic<std::uint32_t> sealed_at_{0};
+  std::atomic<std::uint16_t> sealed_pages_{0};
+  std::uint8_t spare_[14] = {};
 };
 
 // The layout that every process of a node agrees upon.
@@ -283,12 +306,15 @@ struct BlockLayout {
   static_assert(offsetof(Descriptor, frequency_) == 32);
   static_assert(offsetof(Descriptor, dirty_since_ms_) == 36);
   static_assert(offsetof(Descriptor, placed_ms_) == 40);
-  static_assert(offsetof(Descriptor, spare_) == 44);
+  static_assert(offsetof(Descriptor, sealed_at_) == 44);
+  static_assert(offsetof(Descriptor, sealed_pages_) == 48);
+  static_assert(offsetof(Descriptor, spare_) == 50);
   // The words: owner, waiters, unread and sequence; claimant and pins.
   static_assert(Owner::kMask == 0x00ff'ffff);
   static_assert(Descriptor::kWaiters == 0x0100'0000);
   static_assert(Descriptor::kUnread == 0x0200'0000);
-  static_assert(Descriptor::kLockMask == 0xfdff'ffff, "an unlock keeps `unread`");
+  static_assert(Descriptor::kUnproven == 0x0400'0000);
+  static_assert(Descriptor::kLockMask == 0xf9ff'ffff, "an unlock keeps the marks");
   static_assert(Descriptor::sequence_in(Descriptor::kSequenceStep) == 1);
   static_assert(Descriptor::pins_in(Descriptor::kPin * Descriptor::kPinsMax) == 255);
   static_assert((Descriptor::kPin * Descriptor::kPinsMax & Owner::kMask) == 0);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "memory/catalog/block_life.h"
+#include "memory/catalog/flush_lookup.h"
 #include "memory/catalog/testing/interleaver.h"
 #include "memory/catalog/testing/small_catalog.h"
 

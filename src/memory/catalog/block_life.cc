@@ -50,6 +50,7 @@ void BlockLock::empty(Counts counts) {
   if (counts == Counts::kEnd) pass(BlockStep::kVacated, from, BlockState::kFree, pages);
   CAIRN_CRASH_POINT("block.vacated");
   block_->clear_identity();
+  if (block_->is_unproven()) block_->take_unproven();
   set_changed();
   check();
 }
@@ -129,6 +130,17 @@ void LockedBlock::fill(std::uint16_t pages) {
   CAIRN_CRASH_POINT("block.filled");
   set_changed();
   check();
+}
+
+void LockedBlock::seal(std::uint16_t pages) {
+  check();
+  CAIRN_DCHECK((pages & ~block_->valid_pages()) == 0);
+  CAIRN_DCHECK(sequence_after_unlock() != block_->sequence());
+  // Some pages were sealed before this lock, others under it.
+  const std::uint16_t before = block_->sealed_pages(block_->sequence());
+  const std::uint16_t just_now = block_->sealed_pages(sequence_after_unlock());
+  block_->set_sealed(sequence_after_unlock(),
+                     static_cast<std::uint16_t>(before | just_now | pages));
 }
 
 void LockedBlock::turn_dirty() {

@@ -147,7 +147,7 @@ class FreshBlock : public BlockLock {
   FreshBlock(FreshBlock&&) noexcept = default;
   FreshBlock& operator=(FreshBlock&&) noexcept = default;
 
-  // For a pool: locks the descriptor of a bucket that is about to be taken.
+  // For a pool: the bucket is about to be taken.
   static FreshBlock lock(const BlockWorker& worker, BucketIndex bucket) {
     FreshBlock block(worker, bucket);
     CAIRN_DCHECK(block.block_->state() == BlockState::kFree);
@@ -170,9 +170,8 @@ class FreshBlock : public BlockLock {
     block_->size_class_ = static_cast<std::uint8_t>(size_class);
   }
 
-  // Becomes the place of a block, unless that has one already: then `*block` stays empty, the
-  // bucket remains fresh, and what is returned is the place, or kNone when the directory is full.
-  // No page is valid yet.
+  // Becomes the place of a block, no page of it valid yet, unless that has one already: then
+  // `*block` stays empty, and that place is returned, or kNone when the directory is full.
   BucketIndex publish(ObjectIndex object, BlockNumber number, PlacementReason reason,
                       LockedBlock* block);
 
@@ -221,6 +220,12 @@ class LockedBlock : public BlockLock {
   void turn_dirty();
   // It was fetched ahead of its use, for a reason that the predictor's number tells.
   void set_unread(std::uint8_t predictor) { block_->set_unread(predictor); }
+  // The checksums of these pages hold. Requires: something has changed under this lock, and nothing
+  // does any more.
+  void seal(std::uint16_t pages);
+  // Before the first read the sealed pages are compared with their checksums.
+  void set_unproven() { block_->set_unproven(); }
+  void take_unproven() { block_->take_unproven(); }
   // Claims the block for a device that is going to read `pages` of it, which are dirty, and
   // unlocks. Requires: nobody else has claimed it.
   ClaimedBlock begin_flush(std::uint16_t pages) &&;
@@ -229,9 +234,8 @@ class LockedBlock : public BlockLock {
   ClaimedBlock begin_move() &&;
   // Unlocks. Empty, and still locked, when there are kPinsMax already.
   PinnedBlock pin() &&;
-  // For a successor of a dead service, which believes no word: state and pages agree afterwards,
-  // also with the bucket's size, which the pool knows. Returns whether they did not. A count of
-  // what is dirty may be too high then.
+  // For a successor of a dead service: state and pages agree afterwards, also with the bucket's
+  // size. Returns whether they did not. A count of what is dirty may be too high then.
   bool mend(SizeClass size_class);
   // The same for a bucket that the directory does not know as the block's place: it holds none any
   // more.
@@ -248,16 +252,16 @@ class LockedBlock : public BlockLock {
   explicit LockedBlock(BlockLock&& lock) : BlockLock(static_cast<BlockLock&&>(lock)) {}
 };
 
-// Some pages of a locked block whose bytes are about to change. Pages that are valid already turn
-// dirty before that, new ones turn valid in commit(): a death at any instruction leaves no changed
-// byte clean and no garbage valid. Without commit() what was valid stays so, and is dirty as it may
-// have changed.
+// Pages of a locked block whose bytes are about to change. Those that are valid turn dirty before
+// that, new ones turn valid in commit(): a death at any instruction leaves no changed byte clean
+// and no garbage valid. Without commit() what was valid is dirty, as it may have changed.
 class WritableBlock {
  public:
   WritableBlock() = default;
   WritableBlock(LockedBlock& block, std::uint16_t pages) : lock_(&block), pages_(pages) {
     BlockDescriptor& descriptor = *block.block_;
     CAIRN_DCHECK(descriptor.object_index() != ObjectIndex::kNone);
+    CAIRN_DCHECK(descriptor.sealed_pages(descriptor.sequence() + 1) == 0);
     const BlockState state = descriptor.state();
     CAIRN_DCHECK(state != BlockState::kFree);
     if (__builtin_expect(!counts_as_dirty(state), 0)) {
@@ -333,8 +337,7 @@ class UnclaimedBlock : public BlockLock {
   Relocated relocate(FreshBlock fresh, PlacementReason reason, const Pause& pause = Pause()) &&;
 };
 
-// Without the lock: the bytes of a block that a device or a mover is reading. The claim ends with
-// one of its methods.
+// Without the lock: a device or a mover reads the bytes. The claim ends with one of its methods.
 class ClaimedBlock {
  public:
   ClaimedBlock() = default;
@@ -360,8 +363,7 @@ class ClaimedBlock {
   // the block is left dirty that this flush was to store.
   template <typename Pause = NoPause>
   bool end_flush(bool is_stored, const Pause& pause = Pause()) &&;
-  // Locks the block again. Empty when it has changed since, so that what was copied is worth
-  // nothing.
+  // Locks the block again. Empty when it has changed since the claim.
   UnclaimedBlock end_move() &&;
 
  private:
@@ -414,23 +416,6 @@ struct Relocated {
   LockedBlock block;
   FreshBlock emptied;
 };
-
-// The flush's way to a block: locks it if anything of it may be dirty. Empty when the block is not
-// in the tiers, or was clean at some moment of the call.
-template <typename Pause = NoPause>
-LockedBlock lock_unless_clean(const BlockWorker& worker, ObjectIndex object, BlockNumber number,
-                              const Pause& pause = Pause()) {
-  LockedBlock block;
-  for (;;) {
-    const BucketIndex bucket = worker.catalog->directory().find(object, number, pause);
-    if (bucket == BucketIndex::kNone) return block;
-    const BlockDescriptor& descriptor = worker.catalog->block(bucket);
-    pause.at_step();
-    if (descriptor.is_clean_place_of(object, number, pause)) return block;
-    pause.before_lock(descriptor);
-    if (block.lock_place(worker, bucket, object, number)) return block;
-  }
-}
 
 template <typename Pause>
 FreshBlock UnclaimedBlock::vacate(const Pause& pause) && {

@@ -14,6 +14,7 @@
 #include "base/io_parts.h"
 #include "base/signal_gate.h"
 #include "base/system_call.h"
+#include "memory/catalog/flush_lookup.h"
 #include "memory/flush/unfinished_time.h"
 
 namespace cairn {

@@ -79,11 +79,14 @@ Status check_pool(int fd, const PoolIdentity& expected) {
 }  // namespace
 
 FileTier::FileTier(FileTier&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), capacity_bytes_(std::exchange(other.capacity_bytes_, 0)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      capacity_bytes_(std::exchange(other.capacity_bytes_, 0)),
+      sums_(std::exchange(other.sums_, PageSums())) {}
 
 FileTier& FileTier::operator=(FileTier&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(capacity_bytes_, other.capacity_bytes_);
+  std::swap(sums_, other.sums_);
   return *this;
 }
 
@@ -122,7 +125,7 @@ Result<FileTier> FileTier::open_existing(const std::string& path, const PoolIden
 
 // A request that one call does not do wholly is rare, and done part by part: it is the same bytes
 // again.
-int FileTier::do_read(TierExtent extent, std::span<const iovec> parts) const {
+int FileTier::read_device(TierExtent extent, std::span<const iovec> parts) const {
   std::uint64_t offset = on_device(extent).offset;
   const ssize_t got =
       sys::preadv(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
@@ -135,7 +138,7 @@ int FileTier::do_read(TierExtent extent, std::span<const iovec> parts) const {
   return 0;
 }
 
-int FileTier::do_write(TierExtent extent, std::span<const iovec> parts) const {
+int FileTier::write_device(TierExtent extent, std::span<const iovec> parts) const {
   std::uint64_t offset = on_device(extent).offset;
   const ssize_t put =
       sys::pwritev(fd_, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
@@ -146,6 +149,18 @@ int FileTier::do_write(TierExtent extent, std::span<const iovec> parts) const {
     if (error < 0) return error;
     offset += part.iov_len;
   }
+  return 0;
+}
+
+int FileTier::do_read(TierExtent extent, std::span<const iovec> parts) const {
+  if (const int error = read_device(extent, parts); error < 0) return error;
+  return sums_.agree(extent, parts) ? 0 : -EBADMSG;
+}
+
+int FileTier::do_write(TierExtent extent, std::span<const iovec> parts) const {
+  sums_.forget(extent);
+  if (const int error = write_device(extent, parts); error < 0) return error;
+  sums_.note(extent, parts);
   return 0;
 }
 

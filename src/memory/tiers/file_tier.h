@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tier in one preallocated pool file on a local device, read and written with direct I/O. The
-// file begins with a superblock that says whose it is (memory/tiers/pool_format.h).
+// file begins with a superblock that says whose it is (memory/tiers/pool_format.h). What it gives
+// back is compared with the checksums of what it was given (memory/tiers/page_sums.h).
 //
 // Clients and the service use the same file by their own descriptors; a bucket's descriptor lock
 // orders writes, and readers validate the bucket's sequence after their read, as in memory.
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "memory/tiers/page_sums.h"
 #include "memory/tiers/pool_format.h"
 #include "memory/tiers/tier.h"
 
@@ -49,14 +51,23 @@ class FileTier final : public Tier {
   DevicePlace on_device(TierExtent extent) const override {
     return DevicePlace{fd_, kPoolDataOffset + extent.offset};
   }
+  void forget_sums(TierExtent extent) const override { sums_.forget(extent); }
+  void note_sums(TierExtent extent, std::span<const iovec> parts) const override {
+    sums_.note(extent, parts);
+  }
+  // Where the checksums of its pages are; without them nothing is compared.
+  void set_sums(const PageSums& sums) { sums_ = sums; }
   int fd() const { return fd_; }
 
  private:
   int do_read(TierExtent extent, std::span<const iovec> parts) const override;
   int do_write(TierExtent extent, std::span<const iovec> parts) const override;
+  int read_device(TierExtent extent, std::span<const iovec> parts) const;
+  int write_device(TierExtent extent, std::span<const iovec> parts) const;
 
   int fd_ = -1;
   std::uint64_t capacity_bytes_ = 0;
+  PageSums sums_;
 };
 
 }  // namespace cairn

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "base/checksums.h"
 #include "base/stamp_clock.h"
 #include "memory/arena/client_slot.h"
 #include "memory/arena/event_board.h"
@@ -23,6 +24,7 @@
 #include "memory/tiers/fetch_journal.h"
 #include "memory/tiers/move_journal.h"
 #include "memory/tiers/organizer_board.h"
+#include "memory/tiers/page_sums.h"
 #include "memory/tiers/placement_board.h"
 #include "memory/tiers/warmer_board.h"
 
@@ -116,6 +118,12 @@ MemoryMap::MemoryMap(const MemoryShape& shape) {
   for (unsigned tier = 0; tier < kTiersMax; ++tier) {
     rows_[filled++] = pages<Word>(of_tier(Table::kFreeHints, tier), "free slabs",
                                   words_for_bits(shape.slabs(tier)));
+  }
+  const bool are_summed = static_cast<Checksums>(shape.checksums) != Checksums::kOff;
+  for (unsigned tier = 0; tier < kTiersMax; ++tier) {
+    const std::uint64_t pages_of_tier = std::uint64_t{shape.slabs(tier)} * kPagesPerBlock;
+    rows_[filled++] = pages<PageSums::Word>(of_tier(Table::kPageSums, tier), "checksums",
+                                            are_summed ? pages_of_tier : 0);
   }
   CAIRN_CHECK(filled == kTables);
   lay_out();

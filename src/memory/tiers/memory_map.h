@@ -23,7 +23,7 @@
 namespace cairn {
 
 inline constexpr std::uint64_t kControlMagic = 0x31304e5249414343;  // "CCAIRN01", little endian
-inline constexpr std::uint32_t kLayoutVersion = 17;
+inline constexpr std::uint32_t kLayoutVersion = 18;
 
 // The begin of the control segment. The service writes it once, before anybody attaches; each
 // client compares it when it attaches.
@@ -75,7 +75,8 @@ enum class Table : std::uint8_t {
   // One for each tier: of_tier().
   kSlabs,
   kFreeHints = kSlabs + kTiersMax,
-  kCount = kFreeHints + kTiersMax
+  kPageSums = kFreeHints + kTiersMax,
+  kCount = kPageSums + kTiersMax
 };
 inline constexpr unsigned kTables = static_cast<unsigned>(Table::kCount);
 static_assert(static_cast<unsigned>(Table::kMiddleHints) + 1 ==

@@ -33,7 +33,7 @@ struct MemoryShape {
   std::uint32_t huge_pages = 0;  // a HugePages value
   // The last tier, where scratch data goes that the others have no room for; 0: there is none.
   std::uint32_t swap_tier = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t checksums = 0;  // a Checksums value
 
   std::uint32_t slabs(unsigned tier) const {
     return static_cast<std::uint32_t>(tier_bytes[tier] / kBlockBytes);

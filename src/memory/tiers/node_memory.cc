@@ -44,6 +44,7 @@ void NodeMemory::bind(const MemoryShape& shape, const MemoryMap& map) {
   bind_boards(map);
   bind_catalog(map);
   bind_pools(map);
+  bind_sums(map);
 }
 
 void NodeMemory::bind_boards(const MemoryMap& map) {
@@ -118,6 +119,15 @@ void NodeMemory::bind_pools(const MemoryMap& map) {
   }
   CAIRN_CHECK(first_bucket == bucket_count_);
   CAIRN_CHECK(memory_buckets_end_ != 0 && memory_buckets_end_ <= bucket_count_);
+}
+
+void NodeMemory::bind_sums(const MemoryMap& map) {
+  for (unsigned tier = 0; tier < kTiersMax; ++tier) {
+    const Table table = of_tier(Table::kPageSums, tier);
+    if (map.count_of(table) == 0) continue;
+    sums_[tier] = PageSums(map.find<PageSums::Word>(control_.base(), table), map.count_of(table));
+    if (tier != 0) file_tiers_[tier].set_sums(sums_[tier]);
+  }
 }
 
 Result<NodeMemory> NodeMemory::create(const MemoryShape& shape,

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/checksums.h"
 #include "base/stamp_clock.h"
 #include "memory/arena/client_slot.h"
 #include "memory/arena/event_board.h"
@@ -39,6 +40,7 @@
 #include "memory/tiers/memory_tier.h"
 #include "memory/tiers/move_journal.h"
 #include "memory/tiers/organizer_board.h"
+#include "memory/tiers/page_sums.h"
 #include "memory/tiers/placement_board.h"
 #include "memory/tiers/warmer_board.h"
 
@@ -133,6 +135,10 @@ class NodeMemory {
     if (id == TierId::kMemory) return memory_tier_;
     return file_tiers_[raw(id) % kTiersMax];
   }
+  // The checksums of a tier's pages; in RAM those of sealed pages count
+  // (memory/tiers/page_seals.h).
+  const PageSums& sums(TierId id) const { return sums_[raw(id) % kTiersMax]; }
+  Checksums checksums() const { return static_cast<Checksums>(shape_.checksums); }
   // The tier of a bucket: descriptors of one tier are contiguous.
   TierId tier_of(BucketIndex index) const {
     CAIRN_DCHECK(index != BucketIndex::kNone && raw(index) < bucket_count_);
@@ -196,6 +202,7 @@ class NodeMemory {
   void bind_boards(const MemoryMap& map);
   void bind_catalog(const MemoryMap& map);
   void bind_pools(const MemoryMap& map);
+  void bind_sums(const MemoryMap& map);
   std::size_t take_mark(BucketIndex bucket) const;
 
   MemoryShape shape_;
@@ -215,6 +222,7 @@ class NodeMemory {
   mutable std::array<BucketPool, kTiersMax> pools_;
   MemoryTier memory_tier_;
   std::array<FileTier, kTiersMax> file_tiers_;
+  std::array<PageSums, kTiersMax> sums_;
   unsigned tier_count_ = 0;
   std::uint32_t bucket_count_ = 0;
   std::uint32_t memory_buckets_end_ = 0;

@@ -48,7 +48,8 @@ class Tier {
   virtual std::byte* address_of(TierExtent extent) const = 0;
 
   // Whole pages from or to a buffer that is aligned to them. Returns 0 or -errno; a short transfer
-  // is -EIO. Requires: the extent lies in the tier.
+  // is -EIO, and a page that is not what was written -EBADMSG. Requires: the extent lies in the
+  // tier.
   int read_pages(TierExtent extent, void* out) const;
   int write_pages(TierExtent extent, const void* in) const;
   // The same with the bytes in several places, which together are as long as the extent.
@@ -61,6 +62,10 @@ class Tier {
     std::uint64_t offset = 0;
   };
   virtual DevicePlace on_device(TierExtent extent) const = 0;
+  // Such a caller of a file tier says before an operation that these pages will change, and what
+  // they are when it has ended.
+  virtual void forget_sums(TierExtent) const {}
+  virtual void note_sums(TierExtent, std::span<const iovec>) const {}
 
  protected:
   ~Tier() = default;

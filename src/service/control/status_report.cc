@@ -228,6 +228,7 @@ Json StatusReport::tiers(const DirtyView& dirty) const {
                      {"capacity_bytes", std::uint64_t{pool.slab_count()} * kBlockBytes},
                      {"used_bytes", used_bytes(pool)},
                      {"dirty_bytes", dirty.bytes_per_tier[index]},
+                     {"broken_pages", memory.device_board().broken[index].load()},
                      {"huge_pages", ram ? huge_pages_got(memory) : std::string("-")}});
   }
   return tiers;

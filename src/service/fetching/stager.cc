@@ -139,7 +139,7 @@ class Stager::Staging {
     }
     int error = 0;
     if (memory_.in_memory(block.bucket())) {
-      error = fill_pages(access, block, number, wanted);
+      error = fill_and_seal(access, block, number, wanted);
     } else if (valid == 0) {
       error = fill_in_file_tier(access, block, number);
     }

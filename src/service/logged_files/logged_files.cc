@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "memory/catalog/block_life.h"
+#include "memory/catalog/flush_lookup.h"
 #include "service/logged_files/file_identity.h"
 #include "service/logged_files/page_digest.h"
 

@@ -36,6 +36,7 @@ MemoryShape shape_of(const NodeConfig& config) {
   shape.objects_max =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(config.objects_max, UINT32_MAX));
   shape.huge_pages = static_cast<std::uint32_t>(config.huge_pages);
+  shape.checksums = static_cast<std::uint32_t>(config.checksums);
   shape.clients_max = capacity_of("clients", shape.clients_max);
   // 0 stands for what the tiers make of it: any number is less.
   const std::uint32_t objects = capacity_of("objects", UINT32_MAX);

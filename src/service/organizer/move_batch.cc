@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/system_call.h"
+#include "memory/tiers/page_seals.h"
 
 namespace cairn {
 namespace {
@@ -118,7 +119,12 @@ void MoveBatch::fetch(Flight& flight) const {
   for (std::size_t at = 0; at < moves.size(); ++at) {
     Move& move = moves[at];
     move.bytes = memory_.place_of(move.from(), 0, move.length).address();
-    if (move.bytes == nullptr) move.bytes = memory_.place_of(move.to(), 0, move.length).address();
+    if (move.bytes != nullptr) {
+      move.broken = broken_pages(memory_, move.from(), move.claim.sequence());
+      if (move.broken != 0) move.bytes = nullptr;
+      continue;
+    }
+    move.bytes = memory_.place_of(move.to(), 0, move.length).address();
     if (move.bytes == nullptr) move.bytes = staged(flight, at);
   }
   std::size_t begin = 0;
@@ -215,6 +221,7 @@ bool MoveBatch::commit(Actor& actor, Move& move) {
   const TierId to = memory_.tier_of(move.to());
   UnclaimedBlock old = static_cast<ClaimedBlock&&>(move.claim).end_move();
   if (move.bytes == nullptr || !old) {
+    if (old && move.broken != 0) forget_broken(memory_, old, move.broken);
     old.unlock();
     memory_.pool(to).release(static_cast<FreshBlock&&>(move.fresh));
     return false;
@@ -222,6 +229,7 @@ bool MoveBatch::commit(Actor& actor, Move& move) {
   Relocated moved = static_cast<UnclaimedBlock&&>(old).relocate(
       static_cast<FreshBlock&&>(move.fresh), move.reason);
   carry_mark(move, from_bucket, moved.block);
+  seal_carried(memory_, moved.block, from_bucket);
   moved.block.unlock();
   memory_.pool(from).release(static_cast<FreshBlock&&>(moved.emptied));
   if (from == TierId::kMemory)

@@ -67,6 +67,7 @@ class MoveBatch {
     std::size_t length = 0;
     PlacementReason reason = PlacementReason::kDemoted;
     std::byte* bytes = nullptr;  // where they are in memory; null when they could not be carried
+    std::uint16_t broken = 0;    // sealed pages in RAM that are not what they were
 
     BucketIndex from() const { return claim.bucket(); }
     BucketIndex to() const { return fresh.bucket(); }

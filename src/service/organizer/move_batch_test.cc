@@ -8,7 +8,9 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "memory/tiers/page_seals.h"
 #include "service/organizer/testing/organized_tiers.h"
+#include "service/organizer/uring_writer.h"
 
 namespace cairn {
 namespace {
@@ -93,6 +95,43 @@ TEST_F(MoveBatchTest, WhatLeavesForAnotherReasonWasFetchedInVain) {
   EXPECT_FALSE(memory_.block(find(1)).is_unread());
   EXPECT_EQ(fetches.of(kPredictor).evicted_unused_bytes.load(), kBlockBytes);
   EXPECT_EQ(fetches.below_bytes(), 0u);
+}
+
+TEST_F(MoveBatchTest, ABlockThatBrokeInMemoryDoesNotLeaveIt) {
+  create(true);
+  const BucketIndex bucket = place(1, 5, false);
+  {
+    LockedBlock block(actor_.worker(), bucket);
+    block.set_changed();
+    seal_filled(memory_, block, kAllPages);
+  }
+  memory_.bytes(bucket)[5 * kPageBytes + 100] ^= std::byte{1};
+  MoveBatch batch(memory_, plain_);
+  ASSERT_TRUE(batch.add(actor_, bucket, TierId{1}, PlacementReason::kDemoted));
+  EXPECT_EQ(batch.finish(actor_), 0u);
+  EXPECT_EQ(tier_of(1), TierId::kMemory);
+  EXPECT_EQ(memory_.block(bucket).valid_pages(), kAllPages & ~(1U << 5));
+  EXPECT_EQ(memory_.device_board().broken[0].load(), 1u);
+  actor_.drop_leases();
+}
+
+TEST_F(MoveBatchTest, ChecksumsTravelWithTheBlock) {
+  create(true);
+  place(1, 5, false);
+  actor_.drop_leases();
+  UringWriter uring;
+  MoveBatch batch(memory_, uring);
+  ASSERT_TRUE(batch.add(actor_, find(1), TierId{1}, PlacementReason::kDemoted));
+  ASSERT_EQ(batch.finish(actor_), 1u);
+  const std::vector<std::byte> page(kPageBytes, std::byte{1});
+  const std::uint64_t begin = memory_.pool(TierId{1}).offset_of_bucket(find(1));
+  EXPECT_EQ(memory_.sums(TierId{1}).of(begin), page_sum(page.data()));
+  expect_content(1);
+  move(1, TierId::kMemory, PlacementReason::kPromoted);
+  const BlockDescriptor& block = memory_.block(find(1));
+  EXPECT_EQ(block.sealed_pages(block.sequence()), kAllPages);
+  EXPECT_EQ(broken_pages(memory_, find(1), block.sequence()), 0);
+  actor_.drop_leases();
 }
 
 TEST_F(MoveBatchTest, AFailedWriteLeavesTheBlockWhereItWas) {

@@ -41,11 +41,18 @@ void UringWriter::start(std::span<BatchWrite> writes) {
     io_uring_prep_writev(entry, at.descriptor, write.parts.data(),
                          static_cast<unsigned>(write.parts.size()), at.offset);
     io_uring_sqe_set_data(entry, &write);
+    write.place.tier->forget_sums(write.place.extent);
     write.result = BatchWrite::kInFlight;
     ring_->queued[ring_->queued_count++] = &write;
     ++ring_->in_flight;
   }
   if (has_ring()) submit();
+  // While the devices are at work. A write that fails leaves checksums of bytes that are not there,
+  // in a bucket that nobody gets to see.
+  for (const BatchWrite& write : writes) {
+    if (write.result == BatchWrite::kInFlight)
+      write.place.tier->note_sums(write.place.extent, write.parts);
+  }
 }
 
 void UringWriter::submit() {

@@ -27,6 +27,7 @@ namespace cairn::testing {
 struct Tiers {
   unsigned memory_slabs;
   unsigned file_slabs;
+  Checksums checksums = Checksums::kMovement;
 };
 
 class ObjectOnTiers : public ::testing::TestWithParam<Tiers> {
@@ -38,6 +39,7 @@ class ObjectOnTiers : public ::testing::TestWithParam<Tiers> {
     shape.tier_bytes[0] = GetParam().memory_slabs * kBlockBytes;
     shape.tier_bytes[1] = GetParam().file_slabs * kBlockBytes;
     shape.clients_max = 8;
+    shape.checksums = static_cast<std::uint32_t>(GetParam().checksums);
     auto memory = NodeMemory::create(shape, {"", "/var/tmp"});
     ASSERT_TRUE(memory.is_ok()) << memory.status().message();
     memory_ = std::move(memory.value());
