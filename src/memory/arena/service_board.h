@@ -5,6 +5,9 @@
 //   detached  service, when it leaves    clients: they write through from then on
 //   keeper    service                    clients: while this process lives, a service that dies is
 //                                        followed by another one; 0: it is not
+//   has_log   service                    clients: there is a durable log, which knows of names too
+//   named_directories  service           clients: so many directories have names that the log alone
+//                                        has for certain
 //   openings  clients, in open()         threads that must be alone with an unlinked file
 //   offers    service                    processes that start: slots to take; 0: none
 //
@@ -22,6 +25,8 @@ namespace cairn {
 struct alignas(64) ServiceBoard {
   std::atomic<std::uint32_t> detached;
   std::atomic<std::int32_t> keeper;
+  std::atomic<std::uint32_t> has_log;
+  std::atomic<std::uint32_t> named_directories;
   // Every open() of a managed path writes it: a line of its own.
   alignas(64) std::atomic<std::uint32_t> openings;
   static constexpr unsigned kOffersMax = 8;

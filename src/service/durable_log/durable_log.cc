@@ -45,6 +45,13 @@ Result<std::unique_ptr<DurableLog>> DurableLog::open(std::unique_ptr<LogStorage>
     superblock = open_superblock(*storage, SuperblockLock::kTaken);
   }
   if (!superblock) return superblock.status();
+  if (superblock->content.version != kLogVersion) {
+    CAIRN_RETURN_IF_ERROR(write_superblock(*storage, superblock->content));
+    // The older file stays locked until the new one is.
+    auto renewed = open_superblock(*storage, SuperblockLock::kTaken);
+    if (!renewed) return renewed.status();
+    superblock = std::move(renewed);
+  }
   auto core = std::make_unique<LogCore>(std::move(storage), std::move(*superblock), options);
   CAIRN_RETURN_IF_ERROR(core->start());
   return std::unique_ptr<DurableLog>(new DurableLog(std::move(core)));
@@ -86,6 +93,16 @@ Result<Lsn> DurableLog::append_removed(LogObject object) {
   CAIRN_CHECK(object != LogObject::kNone);
   return core_->append_removed(object);
 }
+
+Result<Lsn> DurableLog::append_names(LogObject directory, std::span<const NameChange> changes) {
+  CAIRN_CHECK(directory != LogObject::kNone && !changes.empty());
+  const std::vector<std::byte> names = encode_names(changes);
+  if (names.size() > kNamesBytesMax)
+    return Status(StatusCode::kInvalid, "too many names for one record of the durable log", EINVAL);
+  return core_->append({RecordKind::kNames, 0, directory, {}, names});
+}
+
+std::vector<LoggedDirectory> DurableLog::directories() const { return core_->directories(); }
 
 Result<Lsn> DurableLog::begin_storing(LogObject object) {
   CAIRN_CHECK(object != LogObject::kNone);

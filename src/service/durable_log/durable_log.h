@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@
 #include "service/durable_log/log_figures.h"
 #include "service/durable_log/log_record.h"
 #include "service/durable_log/log_storage.h"
+#include "service/durable_log/name_change.h"
 
 namespace cairn::durable {
 
@@ -80,6 +82,12 @@ class DurableLog {
   Result<Lsn> append_renamed(LogObject object, const std::string& path);
   // The file's last name is gone, and nobody can reach it: its records so far are void.
   Result<Lsn> append_removed(LogObject object);
+
+  // What the names of a directory mean, all of it or none after a crash. The directory is an object
+  // as files are: add_object() gives it its number, and retire() says that its store has the names.
+  Result<Lsn> append_names(LogObject directory, std::span<const NameChange> changes);
+  // The directories with names that their store does not have for certain.
+  std::vector<LoggedDirectory> directories() const;
 
   // Says that the service begins to write the file to its store. Commit it before the first write
   // there: without it recovery would take the service's own traces for somebody else's change. The

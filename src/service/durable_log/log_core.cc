@@ -28,7 +28,8 @@ std::int64_t now_ns() {
 }
 
 bool makes_live(RecordKind kind) {
-  return kind == RecordKind::kData || kind == RecordKind::kSize || kind == RecordKind::kRenamed;
+  return kind == RecordKind::kData || kind == RecordKind::kSize || kind == RecordKind::kRenamed ||
+         kind == RecordKind::kNames;
 }
 
 // What frees the log, or closes it, has room in the last segment, where nothing else may go.
@@ -71,6 +72,9 @@ void LogCore::apply(const RecordHeader& header, Bytes payload) {
   switch (header.kind) {
     case RecordKind::kRenamed:
       object.identity.path.assign(reinterpret_cast<const char*>(payload.data()), payload.size());
+      break;
+    case RecordKind::kNames:
+      object.is_directory = true;
       break;
     case RecordKind::kRemoved:
       objects_.retire(header.object, header.lsn, header.lsn, release, this);
@@ -385,6 +389,16 @@ std::vector<PressingObject> LogCore::oldest(std::size_t count, bool only_under_p
       found.push_back({static_cast<LogObject>(number), place->second});
     }
     return found;
+  }
+  return found;
+}
+
+std::vector<LoggedDirectory> LogCore::directories() const {
+  const Lock lock(mutex_);
+  std::vector<LoggedDirectory> found;
+  for (const auto& [number, object] : objects_.all()) {
+    if (object.is_directory && !object.live.empty())
+      found.push_back({static_cast<LogObject>(number), object.identity});
   }
   return found;
 }

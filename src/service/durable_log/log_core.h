@@ -62,6 +62,7 @@ class LogCore {
   Lsn durable() const;
   Status health() const;
   std::vector<PressingObject> oldest(std::size_t count, bool only_under_pressure) const;
+  std::vector<LoggedDirectory> directories() const;
   void on_pressure(std::function<void()> call);
   std::uint64_t leftovers() const;
   LogFigures figures() const;

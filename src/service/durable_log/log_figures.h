@@ -32,6 +32,12 @@ struct PressingObject {
   Lsn upto = Lsn::kNone;
 };
 
+// A directory with live records of its names.
+struct LoggedDirectory {
+  LogObject object = LogObject::kNone;
+  FileIdentity identity;
+};
+
 struct LogFigures {
   std::uint64_t capacity_bytes = 0;
   std::uint64_t used_bytes = 0;  // of segments in use

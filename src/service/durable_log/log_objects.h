@@ -21,7 +21,8 @@ struct LoggedObject {
   unsigned storing = 0;  // begin_storing() without a retire() yet
   // The segment that has the object's statement as it is now; 0: none has.
   std::uint64_t introduced_in = 0;
-  bool is_held = true;  // somebody may use the number
+  bool is_held = true;        // somebody may use the number
+  bool is_directory = false;  // its records are of names
   // Segments with live records, and the last of them there.
   std::map<std::uint64_t, Lsn> live;
 

@@ -36,8 +36,10 @@ enum class RecordKind : std::uint16_t {
   kStored = 8,    // everything up to an Lsn is on the backing store, and durable there
   kCleanEnd = 9,  // the log was closed in order
   kFreed = 10,    // the segments before one are no part of the log any more
+  // what some names of a directory mean (name_change.h); the object is the directory
+  kNames = 11,
 };
-inline constexpr RecordKind kRecordKindLast = RecordKind::kFreed;
+inline constexpr RecordKind kRecordKindLast = RecordKind::kNames;
 
 // Size and time of modification of a file: as the program sees them, or as the store has them.
 struct FileState {

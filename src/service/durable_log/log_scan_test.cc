@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
+
+#define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): the library's name for it
+#include <xxhash.h>
 
 #include "service/durable_log/durable_log.h"
 #include "service/durable_log/log_check.h"
@@ -147,12 +151,28 @@ TEST(LogCheck, AnotherVersionIsRefusedWithWhatToDo) {
   PowerCutDisk disk;
   write_small_log(disk);
   auto superblock = disk.contents().at("superblock");
-  superblock[8] = std::byte{2};
+  superblock[8] = std::byte{kLogVersion + 1};
   disk.set_content("superblock", superblock);
   auto opened = DurableLog::open(disk.storage(), {});
   ASSERT_FALSE(opened.is_ok());
   EXPECT_EQ(opened.status().code(), StatusCode::kIncompatible);
   EXPECT_NE(opened.status().message().find("cairn recover"), std::string::npos);
+}
+
+TEST(LogCheck, AnEarlierVersionIsReadAndWrittenAnew) {
+  PowerCutDisk disk;
+  write_small_log(disk);
+  const auto records = scan(disk).records;
+  auto superblock = disk.contents().at("superblock");
+  superblock[8] = std::byte{kLogVersionFirst};
+  const std::size_t summed = superblock.size() - sizeof(std::uint64_t);
+  const std::uint64_t sum = XXH3_64bits(superblock.data(), summed);
+  std::memcpy(superblock.data() + summed, &sum, sizeof sum);
+  disk.set_content("superblock", superblock);
+  EXPECT_EQ(scan(disk).records, records);
+  ASSERT_TRUE(DurableLog::open(disk.storage(), {}).is_ok());
+  EXPECT_EQ(disk.contents().at("superblock")[8], std::byte{kLogVersion});
+  EXPECT_GE(scan(disk).records.size(), records.size());
 }
 
 TEST(LogCheck, CutsATornEndAndLeavesWhatCounts) {

@@ -1,68 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/durable_log/record_format.h"
 
-#include <bit>
 #include <cstring>
 
 #define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): the library's name for it
 #include <xxhash.h>
 
 #include "base/check.h"
+#include "service/durable_log/byte_stream.h"
 
 namespace cairn::durable {
-
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
 namespace {
 
 constexpr std::size_t kSummedBytes = kRecordHeaderBytes - sizeof(std::uint64_t);
-
-class ByteSink {
- public:
-  explicit ByteSink(std::span<std::byte> out) : out_(out) {}
-  template <typename T>
-  void put(T value) {
-    CAIRN_DCHECK(used_ + sizeof value <= out_.size());
-    std::memcpy(out_.data() + used_, &value, sizeof value);
-    used_ += sizeof value;
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  std::span<std::byte> out_;
-  std::size_t used_ = 0;
-};
-
-class ByteSource {
- public:
-  explicit ByteSource(Bytes bytes) : bytes_(bytes) {}
-  template <typename T>
-  T take() {
-    T value{};
-    if (bytes_.size() - used_ < sizeof value) {
-      is_short_ = true;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data() + used_, sizeof value);
-    used_ += sizeof value;
-    return value;
-  }
-  Bytes take_bytes(std::size_t count) {
-    if (bytes_.size() - used_ < count) {
-      is_short_ = true;
-      return {};
-    }
-    const Bytes taken = bytes_.subspan(used_, count);
-    used_ += count;
-    return taken;
-  }
-  bool is_at_end() const { return !is_short_ && used_ == bytes_.size(); }
-
- private:
-  Bytes bytes_;
-  std::size_t used_ = 0;
-  bool is_short_ = false;
-};
 
 std::uint64_t header_checksum(std::uint64_t log, std::uint64_t segment, Bytes bytes) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), log ^ (segment * 0x9e3779b97f4a7c15ULL));

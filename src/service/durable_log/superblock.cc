@@ -47,7 +47,7 @@ Result<Superblock> decode(const std::string& where, const Image& image) {
                                             ": the superblock is damaged; `cairn check --repair`"
                                             " makes a new one from the segments");
   }
-  if (image.version != kLogVersion) {
+  if (image.version < kLogVersionFirst || image.version > kLogVersion) {
     return Status(StatusCode::kIncompatible,
                   where + " was written by another version of Cairn (its format is " +
                       std::to_string(image.version) + ", this version's is " +
@@ -65,6 +65,7 @@ Result<Superblock> decode(const std::string& where, const Image& image) {
   found.uuid[1] = image.uuid[1];
   found.created_ns = image.created_ns;
   found.segment_bytes = image.segment_bytes;
+  found.version = image.version;
   return found;
 }
 

@@ -19,7 +19,10 @@
 namespace cairn::durable {
 
 inline constexpr const char* kSuperblockName = "superblock";
-inline constexpr std::uint32_t kLogVersion = 1;
+// Version 1 has no records of names. Readers take it as it is, and a writer first replaces its
+// superblock by one of this version.
+inline constexpr std::uint32_t kLogVersion = 2;
+inline constexpr std::uint32_t kLogVersionFirst = 1;
 inline constexpr std::size_t kSuperblockBytes = 64;
 
 inline constexpr std::uint64_t kSegmentBytesDefault = std::uint64_t{64} << 20;
@@ -30,6 +33,7 @@ struct Superblock {
   std::uint64_t uuid[2] = {};
   std::int64_t created_ns = 0;
   std::uint64_t segment_bytes = kSegmentBytesDefault;
+  std::uint32_t version = kLogVersion;  // as it was found; what is written is kLogVersion
 
   // What the checksums of all records are seeded with.
   std::uint64_t log() const { return uuid[0] ^ uuid[1]; }
