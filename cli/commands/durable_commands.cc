@@ -96,6 +96,11 @@ void report_recovery(const std::string& directory, const RecoveryReport& report,
                     "nobody was told that they are safe",
                     directory, report.scan.torn));
   }
+  if (report.names > 0) {
+    say(fmt::format("{}: {} {} names", directory, dry_run ? "would set right" : "set right",
+                    report.names));
+  }
+  if (report.files.empty() && report.names > 0) return;
   if (report.files.empty()) {
     say(fmt::format("{}: everything is stored already", directory));
   } else {

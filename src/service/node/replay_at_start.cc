@@ -38,6 +38,8 @@ Status replay_at_start(const NodeConfig& config) {
   if (!report && report.status().code() == StatusCode::kNotFound) return Status::ok();
   if (!report) return report.status();
   for (const durable::RecoveredFile& file : report->files) log_file(file);
+  if (report->names > 0)
+    spdlog::warn("the machine died before the store had {} names: set right", report->names);
   if (!report->files.empty()) {
     spdlog::warn("the machine died with {} in the durable log: {} files recovered{}",
                  format_size(report->bytes), report->files.size(),

@@ -72,6 +72,10 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       if (!file.is_pending()) break;
       file.last = header.lsn;
       break;
+    case RecordKind::kNames:
+      if (auto changes = decode_names(record.payload))
+        names_[raw(header.object)].push_back({header.lsn, std::move(*changes)});
+      break;
     case RecordKind::kRemoved:
       files_.erase(found);
       break;
@@ -132,6 +136,20 @@ void LogIndex::stored(PendingFile& file, const RecordHeader& header) {
   if (file.cut_by <= upto) file.cut_to = ~std::uint64_t{0};
   if (file.extents.empty()) file.records.clear();
   if (file.last <= upto) file.last = Lsn::kNone;
+  const auto named = names_.find(raw(header.object));
+  if (named == names_.end()) return;
+  std::erase_if(named->second, [upto](const auto& names) { return names.lsn <= upto; });
+}
+
+std::vector<PendingDirectory> LogIndex::take_directories() {
+  std::vector<PendingDirectory> pending;
+  for (auto& [number, records] : names_) {
+    const auto found = files_.find(number);
+    if (records.empty() || found == files_.end()) continue;
+    pending.push_back({static_cast<LogObject>(number), found->second.identity, std::move(records)});
+  }
+  names_.clear();
+  return pending;
 }
 
 std::vector<PendingFile> LogIndex::take_pending() {

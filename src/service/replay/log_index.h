@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "service/durable_log/log_scan.h"
+#include "service/durable_log/name_change.h"
 
 namespace cairn::durable {
 
@@ -33,6 +35,13 @@ struct Extent {
   std::uint64_t skip = 0;
 };
 
+// How a file that is made again is to be, besides its bytes.
+struct FileOwner {
+  std::uint32_t mode = 0600;
+  std::uint32_t user = 0;
+  std::uint32_t group = 0;
+};
+
 struct PendingFile {
   LogObject object = LogObject::kNone;
   FileIdentity identity;
@@ -46,6 +55,11 @@ struct PendingFile {
   // The file was cut to this size and grew again: what is beyond on the store is void.
   std::uint64_t cut_to = ~std::uint64_t{0};
   Lsn cut_by = Lsn::kNone;
+  // As the log's names have it; else it is made again as nobody's but the caller's.
+  std::optional<FileOwner> owner;
+  // The log's names have it under none any more: where it is not found, it is gone.
+  bool is_unnamed = false;
+  bool is_kept = false;  // by recovery, in the log
   std::vector<RecordPlace> records;
   std::map<std::uint64_t, Extent> extents;  // by their first offset; disjoint
 
@@ -56,6 +70,17 @@ struct PendingFile {
   bool is_complete() const;
 };
 
+// A directory of whose names the store may have older ones than the log.
+struct PendingDirectory {
+  struct Record {
+    Lsn lsn = Lsn::kNone;
+    std::vector<NameChange> changes;
+  };
+  LogObject object = LogObject::kNone;
+  FileIdentity identity;
+  std::vector<Record> records;  // in their order; at least one
+};
+
 class LogIndex {
  public:
   // A visitor of LogScan::run().
@@ -63,13 +88,16 @@ class LogIndex {
 
   // Files with something left to do, by the number of their objects.
   std::vector<PendingFile> take_pending();
+  // The same of directories. Before take_pending().
+  std::vector<PendingDirectory> take_directories();
 
  private:
   void add_data(PendingFile& file, const FoundRecord& record, const LogSegment& segment);
   static void set_state(PendingFile& file, const RecordHeader& header);
-  static void stored(PendingFile& file, const RecordHeader& header);
+  void stored(PendingFile& file, const RecordHeader& header);
 
   std::map<std::uint64_t, PendingFile> files_;
+  std::map<std::uint64_t, std::vector<PendingDirectory::Record>> names_;
 };
 
 }  // namespace cairn::durable

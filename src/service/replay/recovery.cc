@@ -16,6 +16,7 @@
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
 #include "service/replay/found_file.h"
+#include "service/replay/name_replay.h"
 #include "service/replay/rescue_folder.h"
 #include "service/replay/saved_copy.h"
 
@@ -48,6 +49,9 @@ class Recovery {
   Status open_log(const std::string& tier);
   Result<std::vector<PendingFile>> look();
   Status batch(std::span<PendingFile> files);
+  void plan_names(std::vector<PendingFile>& files);
+  void keep(const PendingDirectory& directory, int error);
+  Status finish_names();
   Status announce(std::vector<Work>& works);
   void restore(std::vector<Work>& works);
   int cut(const Work& work) const;
@@ -70,6 +74,9 @@ class Recovery {
   std::unique_ptr<LogScan> scan_;
   std::unique_ptr<ExtentCopy> extents_;
   std::uint64_t all_bytes_ = 0;
+  // Directories, each with what is to be done to it; null: it stays in the log.
+  std::vector<PendingDirectory> directories_;
+  std::vector<std::unique_ptr<NameReplay>> names_;
 };
 
 // The log is opened for writing first: that takes the lock, and begins a segment for what recovery
@@ -101,6 +108,7 @@ Result<std::vector<PendingFile>> Recovery::look() {
       [&](const FoundRecord& record, const LogSegment& segment) { index.add(record, segment); });
   if (!scanned) return scanned.status();
   report_.scan = std::move(*scanned);
+  directories_ = index.take_directories();
   return index.take_pending();
 }
 
@@ -113,6 +121,11 @@ Status Recovery::forget(const std::string& tier, const IsStored& is_stored) {
     if (is_stored(file.identity))
       CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
   }
+  // Names that programs have changed since are the store's.
+  for (const PendingDirectory& directory : directories_) {
+    if (sync_folder_of(directory.identity.path) == 0)
+      CAIRN_RETURN_IF_ERROR(log_->retire(directory.object, directory.records.back().lsn, {}));
+  }
   CAIRN_RETURN_IF_ERROR(log_->commit(log_->appended()));
   return log_->close();
 }
@@ -123,6 +136,7 @@ Status Recovery::run(const std::string& tier) {
   if (!found) return found.status();
   std::vector<PendingFile>& files = *found;
   for (const PendingFile& file : files) all_bytes_ += file.bytes();
+  plan_names(files);
   extents_ = std::make_unique<ExtentCopy>(superblock_.content.log(), scan_->segments(),
                                           [this](std::uint64_t bytes) {
                                             report_.bytes += bytes;
@@ -134,8 +148,51 @@ Status Recovery::run(const std::string& tier) {
     const std::size_t count = std::min(kBatchFiles, files.size() - at);
     CAIRN_RETURN_IF_ERROR(batch(std::span(files).subspan(at, count)));
   }
+  CAIRN_RETURN_IF_ERROR(finish_names());
   step("close");
   return log_ == nullptr ? Status::ok() : log_->close();
+}
+
+void Recovery::keep(const PendingDirectory& directory, int error) {
+  RecoveredFile kept;
+  kept.path = directory.identity.path;
+  kept.outcome = Outcome::kKept;
+  kept.error = error;
+  report_.files.push_back(std::move(kept));
+}
+
+// Names first: they say where files are, and which are gone.
+void Recovery::plan_names(std::vector<PendingFile>& files) {
+  for (const PendingDirectory& directory : directories_) {
+    auto names = std::make_unique<NameReplay>(directory, files, [this](const char* s) { step(s); });
+    int error = names->plan();
+    report_.names += names->count();
+    if (error == 0) names->instruct();
+    if (error == 0 && !options_.dry_run) error = names->move_and_remove();
+    if (error != 0) {
+      keep(directory, error);
+      names.reset();
+    }
+    names_.push_back(std::move(names));
+  }
+}
+
+// A directory whose file waits in the log waits for it.
+Status Recovery::finish_names() {
+  if (options_.dry_run) return Status::ok();
+  for (std::size_t at = 0; at < names_.size(); ++at) {
+    NameReplay* const names = names_[at].get();
+    if (names == nullptr || names->waits()) continue;
+    if (const int error = names->finish(); error != 0) {
+      keep(directories_[at], error);
+      continue;
+    }
+    step("say names stored");
+    const Lsn last = directories_[at].records.back().lsn;
+    CAIRN_RETURN_IF_ERROR(log_->retire(directories_[at].object, last, {}));
+  }
+  step("commit names stored");
+  return log_->commit(log_->appended());
 }
 
 Status Recovery::batch(std::span<PendingFile> files) {
@@ -146,6 +203,13 @@ Status Recovery::batch(std::span<PendingFile> files) {
     // this one, is void.
     if (file.store.size == 0 && has_restarted(file, boot_mark())) file.cut_to = 0;
     Work work{&file, find_file(file), {}};
+    const bool is_nowhere =
+        work.found.verdict == FileVerdict::kNew || work.found.verdict == FileVerdict::kGone;
+    if (file.is_unnamed && is_nowhere) {
+      if (!options_.dry_run)
+        CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
+      continue;
+    }
     work.result.path = file.identity.path;
     work.result.error = work.found.error;
     works.push_back(std::move(work));
@@ -273,7 +337,8 @@ void Recovery::put_elsewhere(Work& work) {
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   if (work.found.verdict == FileVerdict::kNew) {
     step("make anew");
-    const SavedCopy saved = save_copy(*extents_, *work.file, {folder, name, -1, WhenTaken::kFail});
+    const SavedCopy saved =
+        save_copy(*extents_, *work.file, {folder, name, -1, WhenTaken::kFail, work.file->owner});
     if (saved.error == 0) return take(work, Outcome::kMadeAnew, saved);
     work.result.error = saved.error;
   }
@@ -322,6 +387,7 @@ Status Recovery::settle(std::vector<Work>& works) {
   }
   for (Work& work : works) {
     const bool is_kept = work.result.outcome == Outcome::kKept;
+    work.file->is_kept = is_kept;
     if (is_kept && work.found.fd < 0) continue;
     struct stat status{};
     FileState now = work.file->store;

@@ -2,7 +2,8 @@
 // Brings what a durable log has to the backing store: after a machine's death, before a node uses
 // the tier again, or by command.
 //
-// For each file, in the order of the log:
+// First names get the files that the log says they mean (name_replay.h). Then, for each file, in
+// the order of the log:
 //   it is where the log says, or found by its handle or in the   its bytes, size and time are set
 //   same folder, and nobody else has changed it
 //   somebody else has changed it                                 NAME.cairn-recovered beside it
@@ -55,6 +56,7 @@ struct RecoveryReport {
   std::vector<RecoveredFile> files;
   ScanReport scan;
   std::uint64_t bytes = 0;
+  std::uint64_t names = 0;  // that meant something else on the store than in the log
   // Everything is at its place or beside it, and nothing of the log is damaged.
   bool is_complete() const;
 };

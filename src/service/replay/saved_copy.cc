@@ -78,6 +78,7 @@ int fill(ExtentCopy& extents, const PendingFile& file, const CopyOrder& order, i
   error = std::max(result->error, result->log_error);
   if (error == 0 && ::ftruncate(fd, static_cast<off_t>(size)) != 0) error = errno;
   if (error == 0) error = set_mtime(fd, file.state.mtime_ns);
+  if (error == 0 && order.owner) give_to(fd, *order.owner);
   if (error == 0 && ::fsync(fd) != 0) error = errno;
   return error;
 }
@@ -109,6 +110,14 @@ int set_mtime(int fd, std::int64_t mtime_ns) {
   times[1].tv_nsec = mtime_ns - times[1].tv_sec * kSecondNs;
   CAIRN_CHECK(times[1].tv_nsec >= 0 && times[1].tv_nsec < kSecondNs);
   return ::futimens(fd, times.data()) == 0 ? 0 : errno;
+}
+
+void give_to(int fd, const FileOwner& owner) {
+  struct stat status{};
+  const bool is_known = ::fstat(fd, &status) == 0;
+  const bool is_theirs = is_known && status.st_uid == owner.user && status.st_gid == owner.group;
+  if (!is_theirs && ::fchown(fd, owner.user, owner.group) != 0) return;
+  (void)::fchmod(fd, owner.mode);
 }
 
 int sync_folder_of(const std::string& folder) {

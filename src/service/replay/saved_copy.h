@@ -5,6 +5,7 @@
 // Thread safety: system calls. Ownership: closes what it opens.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "service/replay/extent_copy.h"
@@ -20,6 +21,8 @@ struct CopyOrder {
   int base = -1;
   // The name is taken by a file with other content: go on to NAME.2, NAME.3 and so on, or give up.
   WhenTaken when_taken = WhenTaken::kOtherName;
+  // The file gets it, as far as the caller may give it; none: 0600.
+  std::optional<FileOwner> owner = std::nullopt;
 };
 
 struct SavedCopy {
@@ -28,7 +31,7 @@ struct SavedCopy {
   CopyResult copy;
 };
 
-// Makes the file, 0600, with the size and time of the log. A file of the name with the same content
+// Makes the file with the size and time of the log. A file of the name with the same content
 // is taken for the one of an earlier attempt.
 SavedCopy save_copy(ExtentCopy& extents, const PendingFile& file, const CopyOrder& order);
 
@@ -37,6 +40,8 @@ bool has_same_bytes(int left, int right);
 
 // Sets the time of modification. Returns: 0 or errno.
 int set_mtime(int fd, std::int64_t mtime_ns);
+// Mode and owner, as far as the caller may set them: to another user only root can give a file.
+void give_to(int fd, const FileOwner& owner);
 int sync_folder_of(const std::string& folder);
 
 }  // namespace cairn::durable

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/replay/name_replay.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+#include "base/check.h"
+#include "service/durable_log/file_handle.h"
+#include "service/replay/saved_copy.h"
+
+namespace cairn::durable {
+
+namespace {
+
+constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+constexpr const char* kRenamingEnding = ".cairn-renaming";
+
+bool is_nowhere(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE;
+}
+
+bool is_directory(int fd, const FileId& id) {
+  FileLook look;
+  return look_at(fd, ".", &look) == 0 && look.file.id == id && look.status.stx_nlink != 0;
+}
+
+// Where the path has it, or where its handle finds it.
+int open_directory(const FileIdentity& identity, int* error) {
+  int fd = ::open(identity.path.c_str(), kDirectoryFlags);
+  *error = fd < 0 ? errno : ENOENT;
+  if (fd >= 0 && is_directory(fd, identity.key.id)) return fd;
+  if (fd >= 0) ::close(fd);
+  const std::string above = identity.path.substr(0, identity.path.rfind('/') + 1);
+  const int place =
+      is_nowhere(*error) ? ::open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (place < 0) return -1;
+  fd = open_by_handle(place, identity.handle, kDirectoryFlags);
+  ::close(place);
+  if (fd >= 0 && is_directory(fd, identity.key.id)) return fd;
+  if (fd >= 0) ::close(fd);
+  return -1;
+}
+
+}  // namespace
+
+NameReplay::NameReplay(const PendingDirectory& directory, std::span<PendingFile> files, Step step)
+    : directory_(directory), files_(files), step_(std::move(step)) {
+  for (const PendingDirectory::Record& record : directory_.records) {
+    for (const NameChange& change : record.changes) {
+      meanings_[change.name] = change;
+      if (change.before) mentioned_.insert(*change.before);
+      if (change.after) mentioned_.insert(*change.after);
+      if (change.after && change.may_be_empty) may_be_empty_.insert(*change.after);
+    }
+  }
+}
+
+NameReplay::~NameReplay() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+NamedFile NameReplay::named(const PendingFile& file) {
+  return {file.identity.key.id, file.identity.handle};
+}
+
+bool NameReplay::wants(const PendingFile& file) const {
+  return std::ranges::any_of(meanings_,
+                             [&](const auto& entry) { return entry.second.after == named(file); });
+}
+
+bool NameReplay::waits() const {
+  return std::ranges::any_of(
+      files_, [this](const PendingFile& file) { return file.is_kept && wants(file); });
+}
+
+std::optional<NamedFile> NameReplay::look(const std::string& name, int* error) const {
+  FileLook found;
+  const int failed = look_at(fd_, name, &found);
+  if (failed == 0) return found.file;
+  if (failed != ENOENT) *error = failed;
+  return std::nullopt;
+}
+
+std::string NameReplay::passing_name(const NamedFile& file) const {
+  return "." + std::to_string(file.id.inode) + "-" + std::to_string(file.id.birth_ns) +
+         kRenamingEnding;
+}
+
+// Under a name that the log has never heard of, or in another directory.
+bool NameReplay::is_elsewhere(const NamedFile& file) const {
+  if (file.handle.empty()) return false;
+  const int fd = open_by_handle(fd_, file.handle, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct stat status{};
+  const bool is_named = ::fstat(fd, &status) == 0 && status.st_nlink != 0;
+  ::close(fd);
+  return is_named;
+}
+
+// What it takes that the name means the file.
+void NameReplay::place(const std::string& name, const NameChange& wanted) {
+  CAIRN_CHECK(wanted.after.has_value());
+  const auto now = there_.find(name);
+  if (now != there_.end() && now->second == *wanted.after) return;
+  const bool is_taken = now != there_.end();
+  if (is_taken && !mentioned_.contains(now->second)) {
+    replaced_.insert(*wanted.after);
+    return;
+  }
+  const auto source = std::ranges::find_if(
+      there_, [&](const auto& entry) { return entry.second == *wanted.after; });
+  if (source != there_.end()) {
+    moves_.push_back({source->first, name, *wanted.after});
+    return;
+  }
+  const auto file = std::ranges::find_if(files_, [&](const PendingFile& pending) {
+    return named(pending) == *wanted.after && pending.is_complete();
+  });
+  const bool is_in_log = file != files_.end();
+  if (!is_in_log && !may_be_empty_.contains(*wanted.after)) return;
+  if (is_elsewhere(*wanted.after)) return;
+  making_.push_back({name, wanted, is_in_log ? &*file : nullptr, is_taken});
+}
+
+int NameReplay::plan() {
+  int error = 0;
+  fd_ = open_directory(directory_.identity, &error);
+  if (fd_ < 0) return is_nowhere(error) ? 0 : error;
+  char path[PATH_MAX];
+  const ssize_t length =
+      ::readlink(("/proc/self/fd/" + std::to_string(fd_)).c_str(), path, sizeof path);
+  path_ =
+      length <= 0 ? directory_.identity.path : std::string(path, static_cast<std::size_t>(length));
+  error = 0;
+  for (const auto& [name, wanted] : meanings_) {
+    if (const auto file = look(name, &error)) there_[name] = *file;
+    // A recovery that was killed has left it so.
+    const std::string passing = wanted.after ? passing_name(*wanted.after) : std::string();
+    const auto moved = passing.empty() ? std::nullopt : look(passing, &error);
+    if (moved && moved == wanted.after) there_[passing] = *moved;
+  }
+  if (error != 0) return error;
+  for (const auto& [name, wanted] : meanings_) {
+    if (wanted.after) place(name, wanted);
+  }
+  for (const auto& [name, file] : there_) {
+    const auto meaning = meanings_.find(name);
+    if (meaning == meanings_.end() || meaning->second.after) continue;
+    const bool moves =
+        std::ranges::any_of(moves_, [&name = name](const Move& move) { return move.from == name; });
+    if (mentioned_.contains(file) && !moves) removals_.push_back(name);
+  }
+  return 0;
+}
+
+void NameReplay::instruct() {
+  for (PendingFile& file : files_) {
+    const bool is_known = fd_ >= 0 && mentioned_.contains(named(file));
+    if (is_known && (!wants(file) || replaced_.contains(named(file)))) file.is_unnamed = true;
+  }
+  for (const Making& making : making_) {
+    if (making.file == nullptr) continue;
+    making.file->identity.path = path_ + "/" + making.name;
+    making.file->owner = {making.wanted.mode, making.wanted.user, making.wanted.group};
+  }
+}
+
+// A name that a file still has to leave is waited for; in a circle, a passing name helps.
+int NameReplay::move_all() {
+  std::vector<Move> left = moves_;
+  while (!left.empty()) {
+    const auto is_free = [&left](const Move& move) {
+      return std::ranges::none_of(left, [&](const Move& other) { return other.from == move.to; });
+    };
+    const auto next = std::ranges::find_if(left, is_free);
+    Move& move = next == left.end() ? left.front() : *next;
+    const std::string to = next == left.end() ? passing_name(move.file) : move.to;
+    step_("rename");
+    if (::renameat(fd_, move.from.c_str(), fd_, to.c_str()) != 0) return errno;
+    if (next == left.end()) {
+      move.from = to;
+    } else {
+      left.erase(next);
+    }
+  }
+  return 0;
+}
+
+int NameReplay::make_empty(const Making& making) {
+  step_("make empty");
+  constexpr int kMake = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  const int fd = ::openat(fd_, making.name.c_str(), kMake, 0600);
+  if (fd < 0) return errno;
+  give_to(fd, {making.wanted.mode, making.wanted.user, making.wanted.group});
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return error;
+}
+
+int NameReplay::move_and_remove() {
+  if (fd_ < 0) return 0;
+  if (const int error = move_all(); error != 0) return error;
+  for (const Making& making : making_) {
+    if (making.is_taken) removals_.push_back(making.name);
+  }
+  for (const std::string& name : removals_) {
+    // A file that was moved away has left it already.
+    int error = 0;
+    const auto now = look(name, &error);
+    const bool goes = now && mentioned_.contains(*now) && meanings_.at(name).after != now;
+    step_("remove");
+    if (goes && ::unlinkat(fd_, name.c_str(), 0) != 0) error = errno;
+    if (error != 0) return error;
+  }
+  for (const Making& making : making_) {
+    if (making.file != nullptr) continue;
+    if (const int error = make_empty(making); error != 0) return error;
+  }
+  return 0;
+}
+
+int NameReplay::finish() {
+  if (fd_ < 0) return 0;
+  step_("flush directory");
+  return ::fsync(fd_) == 0 ? 0 : errno;
+}
+
+}  // namespace cairn::durable
