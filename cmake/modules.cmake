@@ -70,7 +70,7 @@ cairn_module(service/organizer
              DEPS memory/pool memory/tiers policy/placement policy/replacement
              LIBRARIES cairn_liburing)
 cairn_module(service/logged_files
-             DEPS memory/catalog memory/tiers memory/backing memory/flush service/durable_log)
+             DEPS memory/catalog memory/tiers memory/backing memory/flush service/process service/durable_log)
 cairn_module(service/write_back
              DEPS memory/arena memory/catalog memory/tiers memory/backing memory/flush memory/buffer
                   frontends/protocol service/logged_files service/process service/keeping service/profiler

@@ -63,11 +63,11 @@ bool receive_answer(int socket, int* error) {
 }
 
 template <typename Message>
-bool ask_with(const char* socket_path, const Message& message, int* error) {
+bool ask_with(const char* socket_path, const Message& message, int* error, int fd = -1) {
   const int socket = connect_seqpacket(socket_path, descriptor_floor(), 0);
   if (socket < 0) return false;
   const bool is_answered =
-      send_message(socket, &message, sizeof message, -1) == 0 && receive_answer(socket, error);
+      send_message(socket, &message, sizeof message, fd) == 0 && receive_answer(socket, error);
   sys::close(socket);
   return is_answered;
 }
@@ -144,6 +144,13 @@ bool ask_over_socket(const char* socket_path, const protocol::Question& question
   about.durable = question.durable ? 1 : 0;
   about.size = question.size;
   return ask_with(socket_path, about, error);
+}
+
+bool ask_about_names(const char* socket_path, int directory, bool in_store, int* error) {
+  protocol::ObjectMessage about;
+  about.header.type = protocol::Type::kMakeNamesDurable;
+  about.durable = in_store ? 1 : 0;
+  return ask_with(socket_path, about, error, directory);
 }
 
 }  // namespace cairn

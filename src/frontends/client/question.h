@@ -36,5 +36,7 @@ bool ask_in_ring(const AttachedProcess& process, const protocol::Question& quest
 
 // False when no answer (protocol::Flushed) came; else `*error` is 0 or -errno.
 bool ask_over_socket(const char* socket_path, const protocol::Question& question, int* error);
+// The same about the names of a directory (kMakeNamesDurable).
+bool ask_about_names(const char* socket_path, int directory, bool in_store, int* error);
 
 }  // namespace cairn

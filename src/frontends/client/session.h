@@ -103,6 +103,10 @@ class Session final : public HandOver, public OwnerWatch {
   int request_durable(ObjectIndex object) override;
   int note_cut(ObjectIndex object, std::uint64_t size) override;
   void note_renamed(ObjectIndex object) override;
+  // Has the names of a directory made durable; `in_store`: in the store, whatever the log could
+  // say. 0 or -errno; none when the kernel has to do it, and no log says otherwise.
+  // Requires: attached.
+  std::optional<int> request_names_durable(int directory, bool in_store) const;
   // Has the service store all that is dirty now of a file system (st_dev; 0: of all). False when
   // there is no service; else `*error` is 0 or -errno.
   bool request_sync(std::uint64_t device, int* error) const;

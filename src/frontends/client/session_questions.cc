@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the session of a process asks its service.
+#include <errno.h>
+
 #include "frontends/client/question.h"
 #include "frontends/client/session.h"
 
@@ -57,6 +59,22 @@ void Session::note_renamed(ObjectIndex object) {
   question.type = protocol::Type::kNoteRenamed;
   question.object = object;
   (void)ask_about(question);
+}
+
+std::optional<int> Session::request_names_durable(int directory, bool in_store) const {
+  const ServiceBoard& board = memory_.service_board();
+  if (is_test_ || board.has_log.load(std::memory_order_acquire) == 0) return std::nullopt;
+  constexpr int kAsksMax = 200;
+  constexpr timespec kPause{0, 5'000'000};
+  for (int asks = 0; asks < kAsksMax; ++asks) {
+    int error = 0;
+    if (!ask_about_names(socket_path_, directory, in_store, &error)) break;
+    if (error != -EAGAIN) return error;
+    sys::call(SYS_nanosleep, sys::word(&kPause), 0);
+  }
+  // What the log has of names would be brought back by a crash, though it is older.
+  if (board.named_directories.load(std::memory_order_acquire) != 0) return -EIO;
+  return std::nullopt;
 }
 
 bool Session::request_sync(std::uint64_t device, int* error) const {

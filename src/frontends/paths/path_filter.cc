@@ -150,6 +150,19 @@ bool PathFilter::manages(int fd) {
   return length > 0 && path[0] == '/' && manages_path(path);
 }
 
+bool PathFilter::may_manage_in(int directory) {
+  char path[PATH_MAX];
+  const long length = path_of(directory, path, sizeof path - 1);
+  if (length <= 0 || path[0] != '/') return false;
+  // As a file in it would be judged.
+  path[length] = '/';
+  path[length + 1] = '\0';
+  for (unsigned index = 0; index < filter.directory_count; ++index) {
+    if (part_below(filter.directories[index], path) != nullptr) return true;
+  }
+  return false;
+}
+
 bool PathFilter::manages_path(const char* path) {
   for (unsigned index = 0; index < filter.directory_count; ++index) {
     const char* below = part_below(filter.directories[index], path);

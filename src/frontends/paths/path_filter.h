@@ -28,6 +28,8 @@ class PathFilter {
   // Writes the canonical path of an open file to `path` and returns the part of it that lies below
   // its managed directory; null when it lies below none, or has no path.
   static const char* place_of(int fd, char* path, std::size_t size);
+  // Whether files in the open directory may be managed: it is a managed directory, or below one.
+  static bool may_manage_in(int directory);
   // The judgement itself. Requires: a canonical absolute path.
   static bool manages_path(const char* path);
 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// fsync() and its relatives: a success means that the backing store has the data.
+// fsync() and its relatives: a success means that the data is as durable as its level says.
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <optional>
 
 #include "base/system_call.h"
 #include "frontends/descriptors/descriptor_table.h"
@@ -13,6 +16,8 @@
 #include "frontends/libc/cancellation.h"
 #include "frontends/libc/hook.h"
 #include "frontends/libc/real_calls.h"
+#include "frontends/paths/file_handling.h"
+#include "frontends/paths/path_filter.h"
 
 namespace cairn {
 namespace real {
@@ -70,6 +75,26 @@ std::uint64_t file_system_of(int fd) {
   return makedev(status.stx_dev_major, status.stx_dev_minor);
 }
 
+// fsync() of a descriptor that is none of ours. The names of a managed directory are the service's
+// business where it has a durable log.
+int sync_unbuffered(int fd, int (*otherwise)(int)) {
+  Session& session = Session::instance();
+  struct ::statx status;
+  const bool is_directory =
+      sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) == 0 && S_ISDIR(status.stx_mode);
+  if (!is_directory || (sys::fcntl(fd, F_GETFL) & O_PATH) != 0) return otherwise(fd);
+  PathFilter::resolve();
+  if (!PathFilter::may_manage_in(fd) || !session.attach()) return otherwise(fd);
+  cancellation_point();
+  const NodeMemory& memory = session.memory();
+  const ObjectHandling handling = FileHandling::of(memory, fd, 0, O_RDWR);
+  const bool in_store = handling.durability != Durability::kNode;
+  const std::optional<int> answer = session.request_names_durable(fd, in_store);
+  if (!answer) return otherwise(fd);
+  if (*answer == -EIO) (void)otherwise(fd);
+  return with_errno(*answer);
+}
+
 void advise(OpenFile& file, off_t offset, off_t length, int advice) {
   Actor* actor = Session::instance().actor_if_any();
   if (actor == nullptr) return;
@@ -89,14 +114,20 @@ using cairn::with_errno;
 
 CAIRN_HOOK(int, fsync, (int fd)) {
   OpenFile* file = DescriptorTable::find(fd);
-  if (file == nullptr) return cairn::real::fsync(fd);
+  if (file == nullptr) {
+    if (!Session::instance().is_configured()) return cairn::real::fsync(fd);
+    return cairn::sync_unbuffered(fd, [](int plain) { return cairn::real::fsync(plain); });
+  }
   cancellation_point();
   return with_errno(cairn::file_sync(*file, true));
 }
 
 CAIRN_HOOK(int, fdatasync, (int fd)) {
   OpenFile* file = DescriptorTable::find(fd);
-  if (file == nullptr) return cairn::real::fdatasync(fd);
+  if (file == nullptr) {
+    if (!Session::instance().is_configured()) return cairn::real::fdatasync(fd);
+    return cairn::sync_unbuffered(fd, [](int plain) { return cairn::real::fdatasync(plain); });
+  }
   cancellation_point();
   return with_errno(cairn::file_sync(*file, true));
 }

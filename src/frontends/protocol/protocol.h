@@ -56,6 +56,9 @@ enum class Type : std::uint16_t {
   kMakeDurable,   // the same: the object is to be durable at its own level
   kNoteCut,       // the same: the object is about to be cut to `size`
   kNoteRenamed,   // the same: the object has another name
+  // ObjectMessage with one descriptor, of a directory, on a new connection -> Flushed: its names
+  // are durable; `durable`: in the store
+  kMakeNamesDurable,
 };
 
 struct Header {
@@ -125,8 +128,8 @@ struct Refused {
 
 struct ObjectMessage {
   Header header;
-  std::uint32_t object = 0;   // ObjectIndex
-  std::uint32_t durable = 0;  // kFlush: fsync the backing file too
+  std::uint32_t object = 0;   // ObjectIndex; kMakeNamesDurable: 0
+  std::uint32_t durable = 0;  // kFlush: fsync the backing file too; kMakeNamesDurable
   // kObjectDescriptor: the client's own description, whose locks must not outlive its closes.
   std::uint32_t is_lent = 0;
   // kObjectDescriptor: the client's own number of the file, in case that the descriptor is lost.

@@ -34,6 +34,7 @@ class AttachEvents {
   virtual void on_question(Asker asker, const message::MakeDurable& durable) = 0;
   virtual void on_question(Asker asker, const message::NoteCut& cut) = 0;
   virtual void on_question(Asker asker, const message::NoteRenamed& renamed) = 0;
+  virtual void on_question(Asker asker, message::MakeNamesDurable names) = 0;
   virtual void on_unserved(Asker asker) = 0;
   virtual void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                                const protocol::UnservedMessage& told) = 0;

@@ -127,8 +127,9 @@ class AttachServer {
   bool act(std::uint64_t id, Connection& connection, message::MakeDurable durable);
   bool act(std::uint64_t id, Connection& connection, message::NoteCut cut);
   bool act(std::uint64_t id, Connection& connection, message::NoteRenamed renamed);
+  bool act(std::uint64_t id, Connection& connection, message::MakeNamesDurable names);
   template <typename Message>
-  bool pass_on(std::uint64_t id, Connection& connection, const Message& question);
+  bool pass_on(std::uint64_t id, Connection& connection, Message&& question);
   void try_lost_again();
   bool welcome(Connection& connection, const message::Hello& hello);
   bool welcome_again(Connection& connection, const message::Hello& hello);

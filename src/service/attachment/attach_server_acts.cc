@@ -62,9 +62,10 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Foreig
 
 // A question has a connection of its own.
 template <typename Message>
-bool AttachServer::pass_on(std::uint64_t id, Connection& connection, const Message& question) {
+bool AttachServer::pass_on(std::uint64_t id, Connection& connection, Message&& question) {
   if (connection.owner || connection.is_ledger) return act(id, connection, kOneWay);
-  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket), question);
+  events_.on_question(Asker(give_away(id, connection), Asker::Question::kInSocket),
+                      std::forward<Message>(question));
   return false;
 }
 
@@ -90,6 +91,10 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteCu
 
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::NoteRenamed renamed) {
   return pass_on(id, connection, renamed);
+}
+
+bool AttachServer::act(std::uint64_t id, Connection& connection, message::MakeNamesDurable names) {
+  return pass_on(id, connection, std::move(names));
 }
 
 bool AttachServer::act(std::uint64_t, Connection& connection, message::Declined) {

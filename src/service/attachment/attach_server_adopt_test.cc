@@ -44,6 +44,7 @@ class Told final : public AttachEvents {
   void on_question(Asker asker, const message::MakeDurable&) override { asker.answer(0); }
   void on_question(Asker asker, const message::NoteCut&) override { asker.answer(0); }
   void on_question(Asker asker, const message::NoteRenamed&) override { asker.answer(0); }
+  void on_question(Asker asker, message::MakeNamesDurable) override { asker.answer(0); }
   void on_unserved(Asker asker) override { hear(std::move(asker)); }
   void on_keep_through(Asker asker, LedgerId, UniqueFd, const protocol::UnservedMessage&) override {
     asker.answer(0);

@@ -102,6 +102,8 @@ ClientMessage decode_object(Type type, Datagram& datagram, const ObjectTable& ob
   if (!read_whole(datagram, &about)) return Malformed{"an object's message of another length"};
   if (!is_flag(about.durable) || !is_flag(about.is_lent))
     return Malformed{"a flag that is neither 0 nor 1"};
+  if (type == Type::kMakeNamesDurable)
+    return message::MakeNamesDurable{about.durable != 0, descriptor_of(datagram)};
   const auto object = static_cast<ObjectIndex>(about.object);
   const char* fault = fault_of(about.object, objects);
   if (type == Type::kDiscarded && objects.is_index(object)) return message::Discarded{object};
@@ -126,7 +128,9 @@ ClientMessage decode_header(Type type, const Datagram& datagram) {
 
 // How many descriptors the message carries: exactly so many, no fewer and no more.
 std::size_t descriptors_of(Type type) {
-  return type == Type::kObjectDescriptor || type == Type::kKeepThrough ? 1 : 0;
+  const bool has_one = type == Type::kObjectDescriptor || type == Type::kKeepThrough ||
+                       type == Type::kMakeNamesDurable;
+  return has_one ? 1 : 0;
 }
 
 std::optional<Type> type_of(const Datagram& datagram) {
@@ -149,7 +153,7 @@ bool is_greeting(const Datagram& datagram) { return type_of(datagram) == Type::k
 bool is_question(const Datagram& datagram) {
   const std::optional<Type> type = type_of(datagram);
   return type == Type::kFlush || type == Type::kSync || type == Type::kMeetUnserved ||
-         (type && is_about_log(*type));
+         type == Type::kMakeNamesDurable || (type && is_about_log(*type));
 }
 
 bool asks_ledger(const Datagram& datagram) {
@@ -212,6 +216,7 @@ ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_
     case Type::kMakeDurable:
     case Type::kNoteCut:
     case Type::kNoteRenamed:
+    case Type::kMakeNamesDurable:
       return decode_object(header.type, datagram, objects);
     case Type::kInherited:
     case Type::kDeclined:

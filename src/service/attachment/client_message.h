@@ -118,6 +118,10 @@ struct NoteCut {
 struct NoteRenamed {
   ObjectIndex object;  // live when the message was decoded
 };
+struct MakeNamesDurable {
+  bool in_store;
+  UniqueFd directory;  // of any kind; none when it was lost on its way
+};
 
 }  // namespace message
 
@@ -126,7 +130,7 @@ using ClientMessage =
                  message::Inherited, message::Foreign, message::Flush, message::Sync,
                  message::Declined, message::Unserved, message::KeepThrough, message::TakenOver,
                  message::MeetUnserved, message::MakeDurable, message::NoteCut,
-                 message::NoteRenamed>;
+                 message::NoteRenamed, message::MakeNamesDurable>;
 
 // `descriptions`: how many open descriptions the node's table has.
 ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions);

@@ -261,6 +261,9 @@ struct IsSound {
   bool operator()(const message::MakeDurable& it) const { return is_live(it.object); }
   bool operator()(const message::NoteCut& it) const { return is_live(it.object); }
   bool operator()(const message::NoteRenamed& it) const { return is_live(it.object); }
+  bool operator()(const message::MakeNamesDurable& it) const {
+    return static_cast<bool>(it.directory);
+  }
 };
 
 TEST_F(ClientMessages, RandomDamageYieldsSoundMessagesOrNone) {

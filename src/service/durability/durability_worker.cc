@@ -57,6 +57,14 @@ void DurabilityWorker::submit_cut(Asker asker, ObjectIndex object, std::uint64_t
   enqueue(std::move(request));
 }
 
+void DurabilityWorker::submit_names(Asker asker, UniqueFd directory, bool in_store) {
+  Request request;
+  request.asker.emplace(std::move(asker));
+  request.directory = std::make_shared<const UniqueFd>(std::move(directory));
+  if (in_store) return store(std::move(request), Outcome::kNeedsStore);
+  enqueue(std::move(request));
+}
+
 void DurabilityWorker::enqueue(Request request) {
   request.asked_ns = monotonic_ns();
   {
@@ -93,26 +101,32 @@ bool DurabilityWorker::is_on_its_way(const Request& request, const StoreFilePtr&
          monotonic_ns() - request.asked_ns < kArrivalNs;
 }
 
+LogAttempt DurabilityWorker::attempt(const Request& request, const StoreFilePtr& file) {
+  if (request.directory != nullptr) return with_.names.log(request.directory->get());
+  if (request.cut == protocol::kCutAway) return with_.logged.log_removed(request.object);
+  if (request.cut) return with_.logged.log_cut(request.object, *request.cut);
+  return with_.logged.log_changes(request.object, file ? file->fd.get() : -1,
+                                  LoggedFiles::Why::kAsked);
+}
+
 std::vector<DurabilityWorker::Request> DurabilityWorker::serve(std::vector<Request> requests) {
   std::vector<Request> early;
   std::vector<Request> logged;
   for (Request& request : requests) {
-    const StoreFilePtr file = with_.files.find(request.object);
-    if (!request.cut && is_on_its_way(request, file)) {
+    const bool is_of_names = request.directory != nullptr;
+    const StoreFilePtr file = is_of_names ? nullptr : with_.files.find(request.object);
+    if (!request.cut && !is_of_names && is_on_its_way(request, file)) {
       early.push_back(std::move(request));
       continue;
     }
-    const bool is_much = with_.memory.objects().at(request.object).dirty_blocks.load() > kBlocksMax;
+    const bool is_much =
+        !is_of_names && with_.memory.objects().at(request.object).dirty_blocks.load() > kBlocksMax;
     if (!request.cut && is_much) {
       const ObjectIndex object = request.object;
       with_.storing.submit(std::move(*request.asker), [this, object] { return log_much(object); });
       continue;
     }
-    const LogAttempt attempt =
-        request.cut == protocol::kCutAway ? with_.logged.log_removed(request.object)
-        : request.cut                     ? with_.logged.log_cut(request.object, *request.cut)
-                      : with_.logged.log_changes(request.object, file ? file->fd.get() : -1,
-                                                 LoggedFiles::Why::kAsked);
+    const LogAttempt attempt = this->attempt(request, file);
     if (attempt.outcome == Outcome::kLogged) {
       request.upto = attempt.upto;
       logged.push_back(std::move(request));
@@ -120,10 +134,8 @@ std::vector<DurabilityWorker::Request> DurabilityWorker::serve(std::vector<Reque
       store(std::move(request), attempt.outcome);
     }
   }
-  if (!logged.empty()) {
-    commit(logged);
-    with_.retirement.watch();
-  }
+  if (!logged.empty()) commit(logged);
+  with_.retirement.watch();
   return early;
 }
 
@@ -149,10 +161,30 @@ void DurabilityWorker::store(Request request, Outcome why) {
   with_.counts.stored.fetch_add(1, std::memory_order_relaxed);
   if (why == Outcome::kFull) with_.counts.stored_full.fetch_add(1, std::memory_order_relaxed);
   if (why == Outcome::kFailed) with_.counts.stored_failed.fetch_add(1, std::memory_order_relaxed);
+  if (request.directory != nullptr) return store_names(std::move(request));
+  if (request.cut == protocol::kCutAway && why == Outcome::kNeedsStore)
+    return store_and_remove(std::move(request));
   if (request.cut) return request.asker->answer(why == Outcome::kFull ? -ENOSPC : -EIO);
   const ObjectIndex object = request.object;
   with_.storing.submit(std::move(*request.asker),
                        [this, object] { return with_.flusher.flush_now(object, true); });
+}
+
+void DurabilityWorker::store_names(Request request) {
+  const SharedFd directory = request.directory;
+  with_.storing.submit(std::move(*request.asker),
+                       [this, directory] { return with_.names.store(directory->get()); });
+}
+
+void DurabilityWorker::store_and_remove(Request request) {
+  const ObjectIndex object = request.object;
+  with_.storing.submit(std::move(*request.asker), [this, object] {
+    const int error = with_.names.store_names_of(with_.memory.objects().at(object).key());
+    if (error < 0) return error;
+    const LogAttempt removed = with_.logged.log_removed(object);
+    if (removed.outcome != Outcome::kLogged) return -EIO;
+    return with_.logged.log().commit_within(removed.upto, kCommitMax) ? 0 : -EIO;
+  });
 }
 
 int DurabilityWorker::log_much(ObjectIndex object) {

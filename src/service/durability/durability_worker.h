@@ -18,7 +18,7 @@
 
 #include "service/durability/durability_counts.h"
 #include "service/durability/retirement.h"
-#include "service/logged_files/logged_files.h"
+#include "service/logged_files/logged_names.h"
 #include "service/write_back/asker.h"
 #include "service/write_back/flusher.h"
 #include "service/write_back/request_worker.h"
@@ -29,6 +29,7 @@ namespace cairn::node {
 struct DurabilityParts {
   const NodeMemory& memory;
   LoggedFiles& logged;
+  LoggedNames& names;
   StoreFiles& files;
   Flusher& flusher;
   RequestWorker& storing;  // its threads store
@@ -50,12 +51,15 @@ class DurabilityWorker {
   void submit(Asker asker, ObjectIndex object);
   // The object is about to be cut to `size`: the answer comes when the log says so durably.
   void submit_cut(Asker asker, ObjectIndex object, std::uint64_t size);
+  // The names of the directory are to be durable; `in_store`: whatever the log could say.
+  void submit_names(Asker asker, UniqueFd directory, bool in_store);
 
  private:
   struct Request {
     std::optional<Asker> asker;
     ObjectIndex object = ObjectIndex::kNone;
     std::optional<std::uint64_t> cut;
+    SharedFd directory;
     std::int64_t asked_ns = 0;
     durable::Lsn upto = durable::Lsn::kNone;
   };
@@ -64,7 +68,11 @@ class DurabilityWorker {
   // The requests that wait for a descriptor on its way.
   std::vector<Request> serve(std::vector<Request> requests);
   bool is_on_its_way(const Request& request, const StoreFilePtr& file) const;
+  LogAttempt attempt(const Request& request, const StoreFilePtr& file);
   void commit(std::vector<Request>& logged);
+  // The log cannot say it: the store gets the directory.
+  void store_names(Request request);
+  void store_and_remove(Request request);
   void store(Request request, LogAttempt::Outcome why);
   // In a storing thread: what would keep the others waiting for long. Returns 0 or -errno.
   int log_much(ObjectIndex object);

@@ -40,12 +40,14 @@ class DurabilityWorkerTest : public ::testing::Test {
     flusher_.emplace(memory_, *files_, self, FlushOptions{}, [](const std::string&) {});
     open_log();
     logged_.emplace(memory_, self, *log_);
+    names_.emplace(memory_, *logged_, *log_);
+    logged_->use_names(*names_);
     flusher_->use_log(*logged_);
     storing_.start();
-    retirement_.emplace(RetirementParts{memory_, *logged_, *files_, *flusher_, counts_},
+    retirement_.emplace(RetirementParts{memory_, *logged_, *names_, *files_, *flusher_, counts_},
                         RetirementOptions{});
-    worker_.emplace(
-        DurabilityParts{memory_, *logged_, *files_, *flusher_, storing_, *retirement_, counts_});
+    worker_.emplace(DurabilityParts{memory_, *logged_, *names_, *files_, *flusher_, storing_,
+                                    *retirement_, counts_});
     worker_->start();
   }
   void TearDown() override {
@@ -107,6 +109,7 @@ class DurabilityWorkerTest : public ::testing::Test {
   std::optional<PosixBacking> backing_;
   std::optional<StoreFiles> files_;
   std::optional<LoggedFiles> logged_;
+  std::optional<LoggedNames> names_;
   std::optional<Flusher> flusher_;
   DurabilityCounts counts_;
   RequestWorker storing_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/durability/node_durability.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "base/check.h"
@@ -16,16 +19,17 @@ void NodeDurability::start(const NodeConfig& config) {
   options.checkpoint_seconds = config.checkpoint_seconds;
   options.log_bytes = config.durable_log_bytes;
   retirement_ = std::make_unique<Retirement>(
-      RetirementParts{memory_, log_.files(), files_, flusher_, counts_}, options);
+      RetirementParts{memory_, log_.files(), log_.names(), files_, flusher_, counts_}, options);
   retirement_->start();
-  worker_ = std::make_unique<DurabilityWorker>(
-      DurabilityParts{memory_, log_.files(), files_, flusher_, storing_, *retirement_, counts_});
+  worker_ = std::make_unique<DurabilityWorker>(DurabilityParts{
+      memory_, log_.files(), log_.names(), files_, flusher_, storing_, *retirement_, counts_});
   worker_->start();
   keeper_ = std::make_unique<DirtyKeeper>(memory_, log_.files(), files_);
 }
 
 void NodeDurability::inherit() {
   if (!log_.is_open()) return;
+  log_.names().inherit();
   const ObjectTable& objects = memory_.objects();
   for (std::uint32_t number = 1; number < objects.used(); ++number) {
     const auto object = static_cast<ObjectIndex>(number);
@@ -66,6 +70,13 @@ void NodeDurability::note_renamed(ObjectIndex object) {
   if (worker_ == nullptr) return;
   const StoreFilePtr file = files_.find(object);
   if (file != nullptr) log_.files().log_renamed(object, path_of_descriptor(file->fd.get()));
+}
+
+void NodeDurability::make_names_durable(Asker asker, UniqueFd directory, bool in_store) {
+  if (worker_ != nullptr)
+    return worker_->submit_names(std::move(asker), std::move(directory), in_store);
+  const auto shared = std::make_shared<const UniqueFd>(std::move(directory));
+  storing_.submit(std::move(asker), [shared] { return ::fsync(shared->get()) == 0 ? 0 : -errno; });
 }
 
 void NodeDurability::note_removed(ObjectIndex object) {

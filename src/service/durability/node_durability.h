@@ -51,6 +51,8 @@ class NodeDurability {
   void note_cut(Asker asker, ObjectIndex object, std::uint64_t size);
   void note_renamed(ObjectIndex object);
   void note_removed(ObjectIndex object);
+  // The names of a directory are to be durable; `in_store`: in the store, not in the log.
+  void make_names_durable(Asker asker, UniqueFd directory, bool in_store);
   // Everything of the file system (0: of all) has just been stored, and is to be durable there.
   int retire_all(std::uint64_t device);
   bool has_log() const { return keeper_ != nullptr; }

@@ -15,6 +15,8 @@
 namespace cairn::node {
 namespace {
 
+using Outcome = LogAttempt::Outcome;
+
 // As many files get an fsync each; more of a file system, one for all of it.
 constexpr std::size_t kFewMax = 8;
 // While something is in the log, the files that rest are looked for so often.
@@ -29,6 +31,7 @@ constexpr std::size_t kPressingMax = 64;
 Retirement::Retirement(const RetirementParts& parts, const RetirementOptions& options)
     : memory_(parts.memory),
       logged_(parts.logged),
+      names_(parts.names),
       files_(parts.files),
       flusher_(parts.flusher),
       counts_(parts.counts),
@@ -74,10 +77,13 @@ void Retirement::work() {
     Files due = pressing();
     const bool is_pressed = !due.empty();
     if (!is_pressed) due = rested();
-    const int error = due.empty() ? 0 : retire(due);
+    // A name first: the file's data stays in the log until its store has the name.
+    int error = names_.retire_pressing(logged_.log().pressure());
+    if (error == 0) error = names_.retire_rested(kRestNs);
+    if (error == 0 && !due.empty()) error = retire(due);
     // Before the look: what comes into the log after it wakes this thread.
     is_idle_.store(true);
-    const bool is_idle = logged_.all().empty();
+    const bool is_idle = logged_.all().empty() && names_.is_idle();
     is_idle_.store(is_idle);
     pause = is_idle ? std::chrono::nanoseconds(kIdlePause) : std::chrono::nanoseconds(kLookPause);
     if (options_.checkpoint_seconds != 0)
@@ -117,7 +123,9 @@ int Retirement::retire_all(std::uint64_t device) {
     if (device == 0 || raw(memory_.objects().at(file.object).store()) == device)
       due.push_back(file);
   }
-  return due.empty() ? 0 : retire(due);
+  const int error = names_.retire_all(device);
+  const int retired = due.empty() ? 0 : retire(due);
+  return error < 0 ? error : retired;
 }
 
 int Retirement::retire(const Files& files) {
@@ -168,7 +176,9 @@ int Retirement::retire_together(const Files& files) {
 void Retirement::remove_gone() {
   for (const LoggedFiles::InLog& file : logged_.all()) {
     const Object& object = memory_.objects().at(file.object);
-    if (object.has(kObjectRetired) && object.opens.load() == 0)
+    if (!object.has(kObjectRetired) || object.opens.load() != 0) continue;
+    const bool is_named = logged_.log_removed(file.object).outcome == Outcome::kNeedsStore;
+    if (is_named && names_.store_names_of(object.key()) == 0)
       (void)logged_.log_removed(file.object);
   }
 }

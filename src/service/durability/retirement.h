@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frees the durable log: files that it has and nobody has made durable for some seconds are stored
-// and made durable in the store; under pressure, those first that hold the oldest part of the log.
+// Frees the durable log: files and names that it has and nobody has made durable for some seconds
+// are stored and made durable in the store; under pressure, those first that hold the oldest part
+// of the log.
 //
 // Thread safety: all functions from any thread but start() and stop(), which are the composing
 // thread's. Ownership: owns its thread; borrows the rest.
@@ -14,7 +15,7 @@
 #include <vector>
 
 #include "service/durability/durability_counts.h"
-#include "service/logged_files/logged_files.h"
+#include "service/logged_files/logged_names.h"
 #include "service/write_back/flusher.h"
 #include "service/write_back/store_files.h"
 
@@ -29,6 +30,7 @@ struct RetirementOptions {
 struct RetirementParts {
   const NodeMemory& memory;
   LoggedFiles& logged;
+  LoggedNames& names;
   StoreFiles& files;
   Flusher& flusher;
   DurabilityCounts& counts;
@@ -67,6 +69,7 @@ class Retirement {
 
   const NodeMemory& memory_;
   LoggedFiles& logged_;
+  LoggedNames& names_;
   StoreFiles& files_;
   Flusher& flusher_;
   DurabilityCounts& counts_;

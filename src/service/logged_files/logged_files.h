@@ -32,20 +32,11 @@
 #include "memory/flush/flush_object.h"
 #include "memory/tiers/node_memory.h"
 #include "service/durable_log/durable_log.h"
+#include "service/logged_files/logged_file.h"
+#include "service/logged_files/name_keeper.h"
 #include "service/logged_files/store_names.h"
 
 namespace cairn::node {
-
-struct LogAttempt {
-  enum class Outcome : std::uint8_t {
-    kLogged,      // all of it is in the log once `upto` is durable
-    kNeedsStore,  // only the store can make it durable
-    kFull,        // the log has no room
-    kFailed,      // the log is out of order
-  };
-  Outcome outcome = Outcome::kNeedsStore;
-  durable::Lsn upto = durable::Lsn::kNone;
-};
 
 // What the log had of a file when somebody began to store it.
 struct LogMark {
@@ -58,6 +49,8 @@ class LoggedFiles final : public StoreWitness {
   LoggedFiles(const NodeMemory& memory, Owner self, durable::DurableLog& log);
   LoggedFiles(const LoggedFiles&) = delete;
   LoggedFiles& operator=(const LoggedFiles&) = delete;
+  // Before the first file is logged.
+  void use_names(NameKeeper& names) { names_ = &names; }
 
   enum class Why : std::uint8_t { kAsked, kUnasked };
   // Appends what has changed of the object since the log has last had it. `fd` is of its backing
@@ -75,7 +68,8 @@ class LoggedFiles final : public StoreWitness {
   // A client is about to cut the file.
   LogAttempt log_cut(ObjectIndex object, std::uint64_t size);
   void log_renamed(ObjectIndex object, const std::string& path);
-  // Nobody can reach the file any more. Its record may be another file's by now.
+  // Nobody can reach the file any more. Its record may be another file's by now. kNeedsStore: the
+  // directory of its last name has to be made durable first.
   LogAttempt log_removed(ObjectIndex object);
 
   // Before anything of the file is stored by somebody who wants all of it to be durable in the
@@ -93,6 +87,9 @@ class LoggedFiles final : public StoreWitness {
   // By a successor: what the dead service's log has of files that are still known.
   void inherit(ObjectIndex object);
 
+  // Whether recovery could make the file from the log alone.
+  bool has_whole(ObjectIndex object) const;
+
   struct InLog {
     ObjectIndex object = ObjectIndex::kNone;
     durable::LogObject number = durable::LogObject::kNone;
@@ -102,39 +99,19 @@ class LoggedFiles final : public StoreWitness {
   durable::DurableLog& log() { return log_; }
 
  private:
-  struct LoggedBlock {
-    BucketIndex bucket{};
-    std::uint32_t sequence = 0;
-    std::uint16_t pages = 0;  // which have a digest
-    std::array<std::uint64_t, kPagesPerBlock> digests{};
-  };
-  struct LoggedFile {
-    std::mutex mutex;
-    durable::LogObject number = durable::LogObject::kNone;
-    bool is_storing = false;                    // since its first record
-    durable::Lsn window = durable::Lsn::kNone;  // durable with this one: that it is being stored
-    durable::Lsn upto = durable::Lsn::kNone;    // its last record
-    durable::FileState state;                   // as its last record says
-    std::int64_t logged_ns = 0;
-    std::int64_t asked_ns = 0;
-    bool is_gone = false;  // all retired: another record is to be made
-    std::unordered_map<std::uint32_t, LoggedBlock> blocks;
-  };
   using LoggedFilePtr = std::shared_ptr<LoggedFile>;
-  class Pass;
-
   LoggedFilePtr find(ObjectIndex object) const;
   LoggedFilePtr find_or_make(ObjectIndex object);
   // All that follow require the file's lock.
   bool introduce(ObjectIndex object, LoggedFile& file, int fd);
   Status open_window(LoggedFile& file) const;
-  void note_appended(ObjectIndex object, LoggedFile& file, durable::Lsn lsn) const;
   void end(ObjectIndex object, LoggedFile& file);
   void forget(ObjectIndex object, const LoggedFilePtr& file);
 
   const NodeMemory& memory_;
   const Owner self_;
   durable::DurableLog& log_;
+  NameKeeper* names_ = nullptr;
   const std::uint64_t seed_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, LoggedFilePtr> files_;

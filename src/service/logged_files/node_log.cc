@@ -24,6 +24,9 @@ Status NodeLog::open(const NodeConfig& config, const NodeMemory& memory, Owner s
   if (!log) return log.status();
   log_ = std::move(log.value());
   files_ = std::make_unique<LoggedFiles>(memory, self, *log_);
+  names_ = std::make_unique<LoggedNames>(memory, *files_, *log_);
+  files_->use_names(*names_);
+  memory.service_board().has_log.store(1);
   return Status::ok();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The durable log of a node, where it has a durable tier, and what the log has of its files.
+// The durable log of a node, where it has a durable tier, and what the log has of its files and of
+// their names.
 //
-// Thread safety: open() and close() by the composing thread. Ownership: owns both.
+// Thread safety: open() and close() by the composing thread. Ownership: owns all three.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include "base/node_config.h"
 #include "base/status.h"
 #include "service/logged_files/logged_files.h"
+#include "service/logged_files/logged_names.h"
 
 namespace cairn::node {
 
@@ -20,11 +22,13 @@ class NodeLog {
   Status open(const NodeConfig& config, const NodeMemory& memory, Owner self);
   bool is_open() const { return log_ != nullptr; }
   LoggedFiles& files() const { return *files_; }
+  LoggedNames& names() const { return *names_; }
   durable::DurableLog& log() const { return *log_; }
 
  private:
   std::unique_ptr<durable::DurableLog> log_;
   std::unique_ptr<LoggedFiles> files_;
+  std::unique_ptr<LoggedNames> names_;
 };
 
 }  // namespace cairn::node

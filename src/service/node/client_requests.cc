@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/node/client_requests.h"
 
+#include <errno.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -73,6 +74,12 @@ void ClientRequests::on_question(Asker asker, const message::NoteCut& cut) {
 void ClientRequests::on_question(Asker asker, const message::NoteRenamed& renamed) {
   to_.durability.note_renamed(renamed.object);
   asker.answer(0);
+}
+
+void ClientRequests::on_question(Asker asker, message::MakeNamesDurable names) {
+  // Lost on its way, for want of a number: there is one soon.
+  if (!names.directory) return asker.answer(-EAGAIN);
+  to_.durability.make_names_durable(std::move(asker), std::move(names.directory), names.in_store);
 }
 
 void ClientRequests::on_unserved(Asker asker) {

@@ -54,6 +54,7 @@ class ClientRequests final : public AttachEvents {
   void on_question(Asker asker, const message::MakeDurable& durable) override;
   void on_question(Asker asker, const message::NoteCut& cut) override;
   void on_question(Asker asker, const message::NoteRenamed& renamed) override;
+  void on_question(Asker asker, message::MakeNamesDurable names) override;
   void on_unserved(Asker asker) override;
   void on_keep_through(Asker asker, LedgerId ledger, UniqueFd file,
                        const protocol::UnservedMessage& told) override;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the log has of one file of the node, and of each of its blocks.
+//
+// Thread safety: the file's lock. Ownership: values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "memory/catalog/object.h"
+#include "service/durable_log/log_figures.h"
+
+namespace cairn::node {
+
+struct LoggedBlock {
+  BucketIndex bucket{};
+  std::uint32_t sequence = 0;
+  std::uint16_t pages = 0;  // which have a digest
+  std::array<std::uint64_t, kPagesPerBlock> digests{};
+};
+struct LoggedFile {
+  std::mutex mutex;
+  durable::LogObject number = durable::LogObject::kNone;
+  bool is_storing = false;                    // since its first record
+  durable::Lsn window = durable::Lsn::kNone;  // durable with this one: that it is being stored
+  durable::Lsn upto = durable::Lsn::kNone;    // its last record
+  durable::FileState state;                   // as its last record says
+  std::int64_t logged_ns = 0;
+  std::int64_t asked_ns = 0;
+  bool is_whole = false;  // nothing of it was on the store before
+  bool is_gone = false;   // all retired: another record is to be made
+  std::unordered_map<std::uint32_t, LoggedBlock> blocks;
+};
+
+// Requires: the file's lock.
+inline void note_appended(Object& object, LoggedFile& file, durable::Lsn lsn) {
+  CAIRN_CHECK(lsn > file.upto);
+  file.upto = lsn;
+  // The first record brings the log's word that the file is being stored with it.
+  if (file.window == durable::Lsn::kNone) file.window = lsn;
+  file.logged_ns = monotonic_ns();
+  object.log_position.store(durable::raw(lsn), std::memory_order_seq_cst);
+}
+
+}  // namespace cairn::node

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over the dirty blocks of a file: what has changed since the log has last had it is
+// appended.
+//
+// Thread safety: the file's lock. Ownership: borrows everything.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "memory/catalog/flush_lookup.h"
+#include "memory/tiers/node_memory.h"
+#include "service/durable_log/durable_log.h"
+#include "service/logged_files/logged_file.h"
+#include "service/logged_files/page_digest.h"
+
+namespace cairn::node {
+
+// How long a pass waits for a cut of the file to end, and how often it looks.
+inline constexpr int kShapeLooksMax = 200;
+inline constexpr auto kShapePause = std::chrono::microseconds(50);
+// A sparse file has few dirty blocks in a long range of numbers.
+inline constexpr std::uint32_t kNumbersToTry = 256;
+inline constexpr int kMapLooksMax = 4;
+
+// One pass over the dirty blocks of a file. Requires: the file's lock.
+class LoggingPass {
+ public:
+  // Borrowed. `seed`: of the pages' digests.
+  struct Parts {
+    const NodeMemory& memory;
+    Owner self;
+    durable::DurableLog& log;
+    std::uint64_t seed;
+  };
+  LoggingPass(const Parts& parts, ObjectIndex index, LoggedFile& file)
+      : with_(parts), index_(index), file_(file), object_(parts.memory.objects().at(index)) {}
+
+  Status run() {
+    for (const std::uint32_t number : dirty_numbers()) {
+      if (Status status = log_block(number); !status) return status;
+    }
+    return log_state();
+  }
+
+  durable::Lsn last() const { return last_; }
+  // The file was cut under the pass for too long.
+  bool was_disturbed() const { return was_disturbed_; }
+
+ private:
+  std::vector<std::uint32_t> dirty_numbers() const {
+    std::vector<std::uint32_t> numbers;
+    const std::uint32_t low = object_.dirty_low.load(std::memory_order_acquire);
+    const std::uint32_t high = object_.dirty_high.load(std::memory_order_acquire);
+    if (object_.dirty_blocks.load(std::memory_order_acquire) == 0 || low >= high) return numbers;
+    if (high - low <= kNumbersToTry) {
+      for (std::uint32_t number = low; number < high; ++number) numbers.push_back(number);
+      return numbers;
+    }
+    // A block that moves may slip from a part of the map that is still to be looked at to one that
+    // has been.
+    for (int look = 0; look < kMapLooksMax; ++look) {
+      const std::uint32_t wanted = object_.dirty_blocks.load(std::memory_order_seq_cst);
+      numbers.clear();
+      with_.memory.for_each_maybe_dirty([&](BucketIndex bucket) {
+        const BlockDescriptor& block = with_.memory.block(bucket);
+        if (block.object_index() == index_) numbers.push_back(raw(block.block_number()));
+      });
+      if (numbers.size() >= wanted) break;
+      if (look + 1 == kMapLooksMax) {
+        with_.memory.directory().for_each_block([&](ObjectIndex of, BlockNumber number) {
+          if (of == index_) numbers.push_back(raw(number));
+        });
+      }
+    }
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    return numbers;
+  }
+
+  // Without the lock: nobody has written to the block since it was logged.
+  bool is_unchanged(BlockNumber number) const {
+    const auto known = file_.blocks.find(raw(number));
+    if (known == file_.blocks.end()) return false;
+    const BlockDescriptor& block = with_.memory.block(known->second.bucket);
+    const std::uint64_t word = block.word(std::memory_order_acquire);
+    return !BlockDescriptor::is_locked(word) &&
+           BlockDescriptor::sequence_in(word) == known->second.sequence &&
+           block.holds(index_, number);
+  }
+
+  struct Copy {
+    std::uint16_t pages = 0;
+    std::size_t inside = 0;  // bytes of the block that are inside the file
+    BucketIndex bucket{};
+    std::uint32_t sequence = 0;
+  };
+
+  // Takes the dirty pages of the block, as they are at one moment. 0 or -errno.
+  int copy_block(BlockNumber number, Copy* copy) {
+    const BlockWorker worker{&with_.memory.catalog(), with_.self};
+    LockedBlock block = lock_unless_clean(worker, index_, number);
+    if (!block) return 0;
+    const std::uint64_t size = object_.size.load(std::memory_order_acquire);
+    const std::uint64_t start = offset_of(number);
+    copy->inside = size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
+    if (copy->inside == 0) return 0;
+    copy->pages = static_cast<std::uint16_t>(block.descriptor().dirty_pages() &
+                                             pages_touched(0, copy->inside));
+    copy->bucket = block.bucket();
+    copy->sequence = block.descriptor().sequence();
+    if (copy->pages == 0) return 0;
+    const TierPlace place = with_.memory.place_of(block.bucket());
+    const std::byte* bytes = place.address();
+    if (bytes == nullptr) return place.read(bytes_.data());
+    for (unsigned page = 0; page < kPagesPerBlock; ++page) {
+      if ((copy->pages >> page & 1) != 0)
+        std::copy_n(bytes + page * kPageBytes, kPageBytes, bytes_.data() + page * kPageBytes);
+    }
+    return 0;
+  }
+
+  // The copy is of one shape of the file: a cut is logged after this, or was before. False when the
+  // file is being cut for too long.
+  bool copy_in_peace(BlockNumber number, Copy* copy, int* error) {
+    for (int look = 0; look < kShapeLooksMax; ++look) {
+      const std::uint32_t shape = object_.shape_sequence.load(std::memory_order_seq_cst);
+      if (!Object::is_odd(shape)) {
+        *copy = Copy();
+        *error = copy_block(number, copy);
+        if (object_.shape_sequence.load(std::memory_order_seq_cst) == shape) return true;
+        continue;
+      }
+      std::this_thread::sleep_for(kShapePause);
+    }
+    return false;
+  }
+
+  Status log_block(std::uint32_t raw_number) {
+    const auto number = static_cast<BlockNumber>(raw_number);
+    if (is_unchanged(number)) return Status::ok();
+    Copy copy;
+    int error = 0;
+    if (!copy_in_peace(number, &copy, &error)) {
+      was_disturbed_ = true;
+      return Status::ok();
+    }
+    if (error < 0) return Status::from_errno(-error, "cannot read a block for the log");
+    if (copy.pages == 0) return Status::ok();
+    LoggedBlock& known = file_.blocks[raw_number];
+    std::uint16_t changed = 0;
+    for (unsigned page = 0; page < kPagesPerBlock; ++page) {
+      const auto bit = static_cast<std::uint16_t>(1U << page);
+      if ((copy.pages & bit) == 0) continue;
+      const std::uint64_t digest =
+          page_digest(bytes_.data() + page * kPageBytes, bytes_of_page(copy, page), with_.seed);
+      if ((known.pages & bit) != 0 && known.digests[page] == digest) continue;
+      known.digests[page] = digest;
+      changed |= bit;
+    }
+    // Until they are in the log, nothing is known of them.
+    known.pages = static_cast<std::uint16_t>(known.pages & ~changed);
+    known.sequence = copy.sequence - 1;
+    if (Status status = append_pages(number, copy, changed); !status) return status;
+    known.pages |= changed;
+    known.bucket = copy.bucket;
+    known.sequence = copy.sequence;
+    return Status::ok();
+  }
+
+  static std::size_t bytes_of_page(const Copy& copy, unsigned page) {
+    return std::min<std::size_t>(kPageBytes, copy.inside - page * kPageBytes);
+  }
+
+  Status append_pages(BlockNumber number, const Copy& copy, std::uint16_t changed) {
+    for (unsigned page = 0; page < kPagesPerBlock;) {
+      if ((changed >> page & 1) == 0) {
+        ++page;
+        continue;
+      }
+      unsigned past = page;
+      while (past < kPagesPerBlock && (changed >> past & 1) != 0) ++past;
+      const std::size_t end = std::min<std::size_t>(past * kPageBytes, copy.inside);
+      const std::span<const std::byte> bytes(bytes_.data() + page * kPageBytes,
+                                             end - page * kPageBytes);
+      const durable::FileState state = state_now();
+      const auto lsn = with_.log.append_data(file_.number,
+                                             {offset_of(number) + page * kPageBytes, bytes}, state);
+      if (!lsn) return lsn.status();
+      note(*lsn, state);
+      page = past;
+    }
+    return Status::ok();
+  }
+
+  // Size and time, where no data says them.
+  Status log_state() {
+    const durable::FileState state = state_now();
+    if (state == file_.state) return Status::ok();
+    const auto lsn = with_.log.append_size(file_.number, state);
+    if (!lsn) return lsn.status();
+    note(*lsn, state);
+    return Status::ok();
+  }
+
+  durable::FileState state_now() const {
+    return {object_.size.load(std::memory_order_acquire),
+            object_.mtime_ns.load(std::memory_order_acquire)};
+  }
+
+  void note(durable::Lsn lsn, const durable::FileState& state) {
+    last_ = lsn;
+    file_.state = state;
+    note_appended(object_, file_, lsn);
+  }
+
+  const Parts with_;
+  const ObjectIndex index_;
+  LoggedFile& file_;
+  Object& object_;
+  durable::Lsn last_ = durable::Lsn::kNone;
+  bool was_disturbed_ = false;
+  alignas(kPageBytes) std::array<std::byte, kBlockBytes> bytes_;
+};
+
+}  // namespace cairn::node

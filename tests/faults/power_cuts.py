@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The power fails under a node with a durable tier: of the store, an ext4 file system, only what it had written to its
+device is left, and names that no fsync has made durable are gone; of the node, its durable tier. After recovery,
+everything that was acknowledged is there, names too.
+
+    power_cuts.py [--cuts 4] [--seed S] [--scene sqlite|names|all]
+
+The store's device is a file. Its copy at the instant of the cut is what a disk would have, and is mounted in the place
+of the first one. The file system commits its journal by itself only once in an hour, so that what the log answers for
+is really lost. Needs root; in a mount namespace of its own nothing of it outlives the test.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import machine_death  # noqa: E402
+from machine_death import Machine, await_ready, lines_of, under_cairn  # noqa: E402
+
+IMAGE_BYTES = 64 << 20
+
+
+def system(*words):
+    return subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
+
+
+class Powered(Machine):
+    """A machine whose store loses with the power what its file system had not written."""
+
+    def __init__(self, work, draw):
+        super().__init__(work, draw)
+        self.images = 0
+        self.image = work / "image0"
+        with open(self.image, "wb") as file:
+            file.truncate(IMAGE_BYTES)
+        system("mkfs.ext4", "-q", "-I", "256", "-E", "lazy_itable_init=0", self.image)
+        self.mount()
+        shutil.rmtree(self.store / "lost+found")
+        os.sync()
+
+    def mount(self):
+        system("mount", "-o", "loop,commit=3600", self.image, self.store)
+
+    def cut(self, child):
+        output, errors = self.die(child)
+        assert "Traceback" not in errors, errors[-800:]
+        self.images += 1
+        left = self.work / f"image{self.images}"
+        system("cp", "--sparse=always", self.image, left)
+        self.off()
+        self.image.unlink()
+        self.image = left
+        self.mount()
+        return lines_of(output)
+
+    def off(self):
+        for _ in range(100):
+            if subprocess.run(["umount", self.store], capture_output=True).returncode == 0:
+                return
+            time.sleep(0.05)
+        system("umount", "-l", self.store)
+
+
+def cut_sqlite(machine, state):
+    """Rows that were acknowledged are there, and the base is whole."""
+    base_path = machine.store / "base.sqlite"
+    machine.up()
+    child = machine.start(sys.executable, "-c", machine_death.SQLITE_PROGRAM, base_path, "DELETE")
+    await_ready(child)
+    time.sleep(0.05 + machine.draw.random() * 0.6)
+    told = [int(number) for number, _ in machine.cut(child)]
+    last = max([state.get("rows", 0)] + told)
+    lost = sorted(os.listdir(machine.store))
+    how = machine.recover()
+    base = sqlite3.connect(base_path)
+    assert base.execute("PRAGMA integrity_check").fetchall() == [("ok",)], f"the base is broken (by {how})"
+    rows = base.execute("SELECT number, text FROM numbers ORDER BY number").fetchall()
+    base.close()
+    assert [number for number, _ in rows] == list(range(1, len(rows) + 1)), "rows are missing"
+    assert all(text == str(number) * 200 for number, text in rows)
+    assert len(rows) in (last, last + 1), f"{len(rows)} rows, acknowledged {last} (by {how}); the store had {lost}"
+    state["rows"] = len(rows)
+    return f"{len(told)} commits, {len(rows)} rows, by {how}"
+
+
+# Replaces one file, and moves a chain of others on: log.0 becomes log.1, and that log.2.
+NAMES_PROGRAM = """
+import os, sys
+directory = os.open('.', os.O_RDONLY)
+def write(name, number):
+    file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)
+    os.write(file, b'%08d' % number * 700)
+    os.fsync(file)
+    os.close(file)
+number = int(sys.argv[1])
+os.fsync(directory)
+print('ready', flush=True)
+while True:
+    number += 1
+    for name in ('value.new', 'log.new'):
+        if os.path.exists(name):
+            os.unlink(name)
+    write('value.new', number)
+    os.rename('value.new', 'value')
+    write('log.new', number)
+    for old, new in (('log.1', 'log.2'), ('log.0', 'log.1'), ('log.new', 'log.0')):
+        if os.path.exists(old):
+            os.rename(old, new)
+    os.fsync(directory)
+    print(number, 0, flush=True)
+"""
+
+
+def cut_names(machine, state):
+    """The names mean what they meant at the last fsync of the directory, or at the next one, or in between."""
+    first = state.get("number", 0)
+    machine.up()
+    child = machine.start(sys.executable, "-c", NAMES_PROGRAM, str(first))
+    await_ready(child)
+    time.sleep(0.05 + machine.draw.random() * 0.5)
+    rounds = [int(number) for number, _ in machine.cut(child)]
+    last = max([first] + rounds)
+    before = sorted(os.listdir(machine.store))
+    how = machine.recover()
+    found = {}
+    for name in os.listdir(machine.store):
+        text = (machine.store / name).read_bytes()
+        if not name.endswith(".new"):
+            assert len(text) == 5600 and text == text[:8] * 700, f"{name} is no whole file: {len(text)}, {text[:16]}"
+            found[name] = int(text[:8])
+            assert (machine.store / name).stat().st_mode & 0o777 == 0o640, f"{name} has another mode (by {how})"
+    told = f"{found} (after {last}, by {how}; the store had {before})"
+    if rounds:
+        assert found["value"] in (last, last + 1), f"value: {told}"
+        # A rename that was under way may have left one name of the chain empty.
+        numbers = [found[name] for name in ("log.0", "log.1", "log.2") if name in found]
+        whole = [number for number in (last, last - 1, last - 2) if number > first]
+        assert numbers in (whole, [last + 1, *whole[:2]], whole[:2]), f"the chain: {told}"
+    strange = [name for name in found if name not in ("value", "log.0", "log.1", "log.2")]
+    assert not strange, f"files that nobody made: {strange}"
+    # The chain may have a gap: the next life begins a new one.
+    for name in os.listdir(machine.store):
+        os.unlink(machine.store / name)
+    os.sync()
+    state["number"] = last + 10
+    return f"{len(rounds)} rounds, by {how}"
+
+
+SCENES = {"sqlite": cut_sqlite, "names": cut_names}
+
+
+def may_mount():
+    words = ["unshare", "-m", "--propagation", "private", "true"]
+    has_tools = all(shutil.which(tool) for tool in ("mkfs.ext4", "unshare", "mount"))
+    return os.geteuid() == 0 and has_tools and subprocess.run(words, capture_output=True).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cuts", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--scene", choices=["all", *SCENES], default="all")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not under_cairn.have_cairn() or not may_mount():
+        print("no build, or no right to mount")
+        return under_cairn.SKIPPED
+    if not options.inside:
+        words = ["unshare", "-m", "--propagation", "private", sys.executable, __file__, *sys.argv[1:], "--inside"]
+        return subprocess.run(words).returncode
+    for scene in list(SCENES) if options.scene == "all" else [options.scene]:
+        work = under_cairn.work_directory("power-cuts")
+        machine = Powered(work, random.Random(options.seed))
+        state = {}
+        for cut in range(options.cuts):
+            try:
+                told = SCENES[scene](machine, state)
+            except BaseException:
+                print(f"{scene}, cut {cut}: --scene {scene} --cuts {cut + 1} --seed {options.seed}; left in {work}",
+                      flush=True)
+                raise
+            print(f"{scene}, cut {cut}: {told}", flush=True)
+        machine.off()
+        under_cairn.remove(work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
