@@ -127,11 +127,14 @@ std::string durability(const Json& status) {
   }
   const Json& checkpoint = member(found, "checkpoint");
   if (!checkpoint.is_object() || checkpoint.empty()) return text;
-  return text + fmt::format("checkpoints: every {} s; {} so far, {} logged, the last one {} ago\n",
-                            unsigned_field(checkpoint, "interval_seconds"),
-                            unsigned_field(checkpoint, "count"),
-                            format_size(unsigned_field(checkpoint, "bytes")),
-                            format_duration(number_field(checkpoint, "age_seconds")));
+  text += fmt::format(
+      "checkpoints: every {} s, in at most {} % of the log device's time; {} so far, {} logged\n",
+      unsigned_field(checkpoint, "interval_seconds"), unsigned_field(checkpoint, "share_percent"),
+      unsigned_field(checkpoint, "count"), format_size(unsigned_field(checkpoint, "bytes")));
+  if (unsigned_field(checkpoint, "count") == 0) return text;
+  return text + fmt::format("the last checkpoint began {} ago and took {}\n",
+                            format_duration(number_field(checkpoint, "age_seconds")),
+                            format_duration(number_field(checkpoint, "took_seconds")));
 }
 
 // A titled table of the first rows, and how many were left out.

@@ -36,8 +36,10 @@ Json DrainRequest::kept() const {
   if (!kept) return {{"is_known", false}};
   spdlog::info(
       "dirty files in the durable tier: {}; that cannot be there: {}, for want of room: {}",
-      kept->logged, kept->refused, kept->skipped);
-  return {{"is_known", true}, {"files", kept->logged}, {"refused", kept->refused + kept->skipped}};
+      kept->logged, kept->refused.size(), kept->skipped);
+  return {{"is_known", true},
+          {"files", kept->logged},
+          {"refused", kept->refused.size() + kept->skipped}};
 }
 
 Json unstored_json(const std::vector<UnstoredFile>& unstored) {

@@ -278,11 +278,15 @@ Json durability_json(const NodeConfig& config, const DurabilityFigures& figures)
   json["retired_files"] = counts.retired.load();
   json["trouble"] = figures.trouble;
   if (config.checkpoint_seconds == 0) return json;
-  json["checkpoint"] = {{"interval_seconds", config.checkpoint_seconds},
-                        {"count", counts.checkpoints.load()},
-                        {"bytes", counts.checkpoint_bytes.load()},
-                        {"files_without_room", counts.checkpoint_skipped.load()},
-                        {"age_seconds", figures.checkpoint_age_seconds}};
+  json["checkpoint"] = {
+      {"interval_seconds", config.checkpoint_seconds},
+      {"count", counts.checkpoints.load()},
+      {"bytes", counts.checkpoint_bytes.load()},
+      {"files_without_room", counts.checkpoint_skipped.load()},
+      {"files_stored", counts.checkpoint_stored.load()},
+      {"share_percent", Checkpoints::kSharePercent},
+      {"took_seconds", static_cast<double>(counts.checkpoint_took_ns.load()) / 1e9},
+      {"age_seconds", figures.checkpoint_age_seconds}};
   return json;
 }
 

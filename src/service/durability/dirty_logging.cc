@@ -2,16 +2,18 @@
 #include "service/durability/dirty_logging.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 
 namespace cairn::node {
 namespace {
 
-bool is_to_be_logged(const Object& object) {
+bool is_to_be_logged(const Object& object, bool takes_owed) {
   const bool is_lasting =
       object.handling().mode != BufferingMode::kScratch && !object.has(kObjectUnlinked);
-  return is_lasting && (object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty));
+  return is_lasting && (object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty) ||
+                        (takes_owed && object.is_marked(kMarkStoreOwed)));
 }
 
 // One for many files; but a file whose store does not answer keeps those before it waiting for no
@@ -20,15 +22,16 @@ class Commits {
  public:
   Commits(durable::DurableLog& log, DirtyLogging* result) : log_(log), result_(result) {}
 
-  void add(durable::Lsn upto) {
+  void add(durable::Lsn upto, bool is_whole) {
     last_ = std::max(last_, upto);
-    ++files_;
+    if (is_whole) ++files_;
     if (monotonic_ns() - committed_ns_ > kPauseNs) finish();
   }
   void finish() {
-    if (files_ == 0) return;
+    if (last_ == durable::Lsn::kNone) return;
     (log_.commit(last_) ? result_->logged : result_->skipped) += files_;
     files_ = 0;
+    last_ = durable::Lsn::kNone;
     committed_ns_ = monotonic_ns();
   }
 
@@ -42,30 +45,58 @@ class Commits {
   std::int64_t committed_ns_ = 0;  // the first file is committed at once
 };
 
-}  // namespace
+// One round over all files.
+class Round {
+ public:
+  Round(LoggedFiles& logged, const LoggingPace& pace)
+      : logged_(logged), pace_(pace), commits_(logged.log(), &result_) {}
 
-DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const StoreFiles& files) {
-  DirtyLogging result;
-  Commits commits(logged.log(), &result);
-  for (const StoreFilePtr& file : files.snapshot()) {
-    if (!is_to_be_logged(memory.objects().at(file->object))) continue;
-    const LogAttempt attempt =
-        logged.log_changes(file->object, file->fd.get(), LoggedFiles::Why::kUnasked);
-    switch (attempt.outcome) {
-      case LogAttempt::Outcome::kLogged:
-        commits.add(attempt.upto);
-        break;
-      case LogAttempt::Outcome::kNeedsStore:
-        ++result.refused;
-        break;
-      case LogAttempt::Outcome::kFull:
-      case LogAttempt::Outcome::kFailed:
-        ++result.skipped;
-        break;
+  // False when the round is to end.
+  bool log(const StoreFile& file) {
+    LogPortion portion{.bytes_max = pace_.bytes_at_once};
+    while (!portion.is_last) {
+      const std::int64_t began_ns = monotonic_ns();
+      const LogAttempt attempt =
+          logged_.log_portion(file.object, file.fd.get(), LoggedFiles::Why::kUnasked, &portion);
+      if (attempt.outcome != LogAttempt::Outcome::kLogged) {
+        count_failure(file.object, attempt.outcome);
+        return true;
+      }
+      commits_.add(attempt.upto, portion.is_last);
+      if (pace_.rest && !pace_.rest(monotonic_ns() - began_ns)) return false;
+    }
+    return true;
+  }
+  DirtyLogging finish() {
+    commits_.finish();
+    return std::move(result_);
+  }
+
+ private:
+  void count_failure(ObjectIndex object, LogAttempt::Outcome outcome) {
+    if (outcome == LogAttempt::Outcome::kNeedsStore) {
+      result_.refused.push_back(object);
+    } else {
+      ++result_.skipped;
     }
   }
-  commits.finish();
-  return result;
+
+  LoggedFiles& logged_;
+  const LoggingPace& pace_;
+  DirtyLogging result_;
+  Commits commits_;
+};
+
+}  // namespace
+
+DirtyLogging log_dirty(const NodeMemory& memory, LoggedFiles& logged, const StoreFiles& files,
+                       const LoggingPace& pace) {
+  Round round(logged, pace);
+  for (const StoreFilePtr& file : files.snapshot()) {
+    const Object& object = memory.objects().at(file->object);
+    if (is_to_be_logged(object, pace.takes_owed) && !round.log(*file)) break;
+  }
+  return round.finish();
 }
 
 }  // namespace cairn::node

@@ -17,9 +17,11 @@ struct DurabilityCounts {
   std::atomic<std::uint64_t> rounds{0};         // commits, each for all who waited
   std::atomic<std::uint64_t> retired{0};        // files that were stored to free the log
   std::atomic<std::uint64_t> checkpoints{0};
-  std::atomic<std::int64_t> checkpoint_ns{0};        // monotonic, the last one
+  std::atomic<std::int64_t> checkpoint_ns{0};        // monotonic, when the last one began
+  std::atomic<std::int64_t> checkpoint_took_ns{0};   // the last one
   std::atomic<std::uint64_t> checkpoint_bytes{0};    // logged by all of them
   std::atomic<std::uint64_t> checkpoint_skipped{0};  // files that the log had no room for
+  std::atomic<std::uint64_t> checkpoint_stored{0};   // files that only the store could have
 };
 
 }  // namespace cairn::node

@@ -44,8 +44,7 @@ class DurabilityWorkerTest : public ::testing::Test {
     logged_->use_names(*names_);
     flusher_->use_log(*logged_);
     storing_.start();
-    retirement_.emplace(RetirementParts{memory_, *logged_, *names_, *files_, *flusher_, counts_},
-                        RetirementOptions{});
+    retirement_.emplace(RetirementParts{memory_, *logged_, *names_, *files_, *flusher_, counts_});
     worker_.emplace(DurabilityParts{memory_, *logged_, *names_, *files_, *flusher_, storing_,
                                     *retirement_, counts_});
     worker_->start();

@@ -15,16 +15,17 @@ void NodeDurability::start(const NodeConfig& config) {
   CAIRN_CHECK(worker_ == nullptr);
   storing_.start();
   if (!log_.is_open()) return;
-  RetirementOptions options;
-  options.checkpoint_seconds = config.checkpoint_seconds;
-  options.log_bytes = config.durable_log_bytes;
   retirement_ = std::make_unique<Retirement>(
-      RetirementParts{memory_, log_.files(), log_.names(), files_, flusher_, counts_}, options);
+      RetirementParts{memory_, log_.files(), log_.names(), files_, flusher_, counts_});
   retirement_->start();
   worker_ = std::make_unique<DurabilityWorker>(DurabilityParts{
       memory_, log_.files(), log_.names(), files_, flusher_, storing_, *retirement_, counts_});
   worker_->start();
   keeper_ = std::make_unique<DirtyKeeper>(memory_, log_.files(), files_);
+  if (config.checkpoint_seconds == 0) return;
+  checkpoints_ = std::make_unique<Checkpoints>(
+      CheckpointParts{memory_, log_.files(), files_, flusher_, counts_});
+  checkpoints_->start(std::chrono::seconds(config.checkpoint_seconds));
 }
 
 void NodeDurability::inherit() {
@@ -43,6 +44,7 @@ int NodeDurability::finish() {
 }
 
 void NodeDurability::stop() {
+  if (checkpoints_ != nullptr) checkpoints_->stop();
   if (keeper_ != nullptr) keeper_->stop();
   if (worker_ != nullptr) worker_->stop();
   if (retirement_ != nullptr) retirement_->stop();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/node_config.h"
+#include "service/durability/checkpoints.h"
 #include "service/durability/dirty_keeper.h"
 #include "service/durability/durability_counts.h"
 #include "service/durability/durability_worker.h"
@@ -74,6 +75,7 @@ class NodeDurability {
   std::unique_ptr<Retirement> retirement_;    // null: there is no log
   std::unique_ptr<DurabilityWorker> worker_;  // the same
   std::unique_ptr<DirtyKeeper> keeper_;       // the same
+  std::unique_ptr<Checkpoints> checkpoints_;  // null: there are none
 };
 
 }  // namespace cairn::node

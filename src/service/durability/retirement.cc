@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "service/durability/dirty_logging.h"
 
 namespace cairn::node {
 namespace {
@@ -28,14 +27,13 @@ constexpr std::size_t kPressingMax = 64;
 
 }  // namespace
 
-Retirement::Retirement(const RetirementParts& parts, const RetirementOptions& options)
+Retirement::Retirement(const RetirementParts& parts)
     : memory_(parts.memory),
       logged_(parts.logged),
       names_(parts.names),
       files_(parts.files),
       flusher_(parts.flusher),
-      counts_(parts.counts),
-      options_(options) {}
+      counts_(parts.counts) {}
 
 void Retirement::start() {
   CAIRN_CHECK(!thread_.joinable());
@@ -72,7 +70,6 @@ void Retirement::work() {
     if (stopping_) return;
     is_kicked_ = false;
     lock.unlock();
-    checkpoint();
     remove_gone();
     Files due = pressing();
     const bool is_pressed = !due.empty();
@@ -86,8 +83,6 @@ void Retirement::work() {
     const bool is_idle = logged_.all().empty() && names_.is_idle();
     is_idle_.store(is_idle);
     pause = is_idle ? std::chrono::nanoseconds(kIdlePause) : std::chrono::nanoseconds(kLookPause);
-    if (options_.checkpoint_seconds != 0)
-      pause = std::min<std::chrono::nanoseconds>(pause, kLookPause);
     if (error < 0) pause = kFailedPause;
     lock.lock();
     if (is_pressed && error == 0) is_kicked_ = true;
@@ -181,21 +176,6 @@ void Retirement::remove_gone() {
     if (is_named && names_.store_names_of(object.key()) == 0)
       (void)logged_.log_removed(file.object);
   }
-}
-
-// As long as the log has room.
-void Retirement::checkpoint() {
-  if (options_.checkpoint_seconds == 0) return;
-  const std::int64_t now_ns = monotonic_ns();
-  if (now_ns < next_checkpoint_ns_) return;
-  next_checkpoint_ns_ = now_ns + std::int64_t{options_.checkpoint_seconds} * kNanosPerSecond;
-  const std::uint64_t before = logged_.log().figures().appended_bytes;
-  const DirtyLogging round = log_dirty(memory_, logged_, files_);
-  counts_.checkpoint_skipped.fetch_add(round.skipped, std::memory_order_relaxed);
-  counts_.checkpoints.fetch_add(1, std::memory_order_relaxed);
-  counts_.checkpoint_bytes.fetch_add(logged_.log().figures().appended_bytes - before,
-                                     std::memory_order_relaxed);
-  counts_.checkpoint_ns.store(now_ns);
 }
 
 }  // namespace cairn::node

@@ -21,11 +21,6 @@
 
 namespace cairn::node {
 
-struct RetirementOptions {
-  std::uint32_t checkpoint_seconds = 0;
-  std::uint64_t log_bytes = 0;
-};
-
 // Borrowed.
 struct RetirementParts {
   const NodeMemory& memory;
@@ -41,7 +36,7 @@ class Retirement {
   // How long a file rests in the log before it is stored to free it.
   static constexpr std::int64_t kRestNs = 3'000'000'000;
 
-  Retirement(const RetirementParts& parts, const RetirementOptions& options);
+  explicit Retirement(const RetirementParts& parts);
   ~Retirement() { stop(); }
   Retirement(const Retirement&) = delete;
   Retirement& operator=(const Retirement&) = delete;
@@ -65,7 +60,6 @@ class Retirement {
   int retire(const Files& files);
   int retire_together(const Files& files);
   void remove_gone();
-  void checkpoint();
 
   const NodeMemory& memory_;
   LoggedFiles& logged_;
@@ -73,14 +67,12 @@ class Retirement {
   StoreFiles& files_;
   Flusher& flusher_;
   DurabilityCounts& counts_;
-  const RetirementOptions options_;
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> is_idle_{false};  // it sleeps until something comes into the log
   bool is_kicked_ = false;
   bool stopping_ = false;
-  std::int64_t next_checkpoint_ns_ = 0;
 };
 
 }  // namespace cairn::node

@@ -16,6 +16,14 @@
 
 namespace cairn::node {
 
+// A part of a file's dirty blocks, for one who logs them piece by piece: those from `first` on,
+// until more than `bytes_max` are in the log. Afterwards `first` is where the next part begins.
+struct LogPortion {
+  std::uint32_t first = 0;
+  std::uint64_t bytes_max = 0;
+  bool is_last = false;
+};
+
 struct LoggedBlock {
   BucketIndex bucket{};
   std::uint32_t sequence = 0;

@@ -93,6 +93,11 @@ Status LoggedFiles::open_window(LoggedFile& file) const {
 }
 
 LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
+  LogPortion all{.bytes_max = UINT64_MAX};
+  return log_portion(index, fd, why, &all);
+}
+
+LogAttempt LoggedFiles::log_portion(ObjectIndex index, int fd, Why why, LogPortion* portion) {
   Object& object = memory_.objects().at(index);
   if (object.through.load() != 0 || object.has(kObjectUnlinked)) return {};
   if (object.is_marked(kMarkStoreOwed)) return {};
@@ -111,7 +116,7 @@ LogAttempt LoggedFiles::log_changes(ObjectIndex index, int fd, Why why) {
     }
     LoggingPass pass({memory_, self_, log_, seed_}, index, *file);
     Status status = open_window(*file);
-    if (status) status = pass.run();
+    if (status) status = pass.run(portion);
     if (!status) return {outcome_of(status), Lsn::kNone};
     // What has turned clean before the pass came to it has marked the object by now.
     if (pass.was_disturbed() || object.is_marked(kMarkStoreOwed) || object.through.load() != 0)

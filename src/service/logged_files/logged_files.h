@@ -56,6 +56,8 @@ class LoggedFiles final : public StoreWitness {
   // Appends what has changed of the object since the log has last had it. `fd` is of its backing
   // file; -1 where the service has none.
   LogAttempt log_changes(ObjectIndex object, int fd, Why why);
+  // The same for a part of it: kLogged speaks of that.
+  LogAttempt log_portion(ObjectIndex object, int fd, Why why, LogPortion* portion);
   // Before something of the file is stored that need not be durable. Returns: whether only blocks
   // that the log has may be stored now.
   bool prepare_store(ObjectIndex object, int fd);

@@ -42,9 +42,20 @@ class LoggingPass {
       : with_(parts), index_(index), file_(file), object_(parts.memory.objects().at(index)) {}
 
   Status run() {
+    LogPortion all{.bytes_max = UINT64_MAX};
+    return run(&all);
+  }
+  Status run(LogPortion* portion) {
+    portion->is_last = false;
     for (const std::uint32_t number : dirty_numbers()) {
+      if (number < portion->first) continue;
+      if (logged_bytes_ > portion->bytes_max) {
+        portion->first = number;
+        return Status::ok();
+      }
       if (Status status = log_block(number); !status) return status;
     }
+    portion->is_last = true;
     return log_state();
   }
 
@@ -193,6 +204,7 @@ class LoggingPass {
                                              {offset_of(number) + page * kPageBytes, bytes}, state);
       if (!lsn) return lsn.status();
       note(*lsn, state);
+      logged_bytes_ += bytes.size();
       page = past;
     }
     return Status::ok();
@@ -224,6 +236,7 @@ class LoggingPass {
   LoggedFile& file_;
   Object& object_;
   durable::Lsn last_ = durable::Lsn::kNone;
+  std::uint64_t logged_bytes_ = 0;
   bool was_disturbed_ = false;
   alignas(kPageBytes) std::array<std::byte, kBlockBytes> bytes_;
 };
