@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -123,7 +125,7 @@ int LoggedNames::store(const DirectoryPtr& directory) {
     const std::lock_guard lock(directory->mutex);
     // Whatever it is: the store gets it.
     if (const auto changes = changes_of(directory)) learn(directory, *changes);
-    if (!directory->known.has_all) scan(directory);
+    if (!directory->known.has_all && directory->watch >= 0) scan(directory);
     debt = ++directory->debts;
     upto = directory->upto;
     attributes = attributes_of(directory->fd.get());
@@ -164,12 +166,18 @@ LogAttempt LoggedNames::before_removal(const ObjectKey& file) {
   for (const auto& [name, known] : home.directory->known.names) {
     if (known == home.file) gone.name = name;
   }
-  const LogAttempt attempt = log_changes(home.directory);
-  if (attempt.outcome == Outcome::kLogged || gone.name.empty()) return attempt;
-  if (attempt.outcome != Outcome::kNeedsStore) return {};
-  // Other changes need words that the log does not have; this one can be said.
-  gone.before = home.file;
-  return append(home.directory, {gone});
+  LogAttempt attempt = log_changes(home.directory);
+  const bool is_watched = home.directory->watch >= 0 && !gone.name.empty();
+  if (attempt.outcome == Outcome::kNeedsStore && is_watched) {
+    // Other changes need words that the log does not have; this one can be said.
+    gone.before = home.file;
+    attempt = append(home.directory, {gone});
+  }
+  if (attempt.outcome == Outcome::kLogged) return attempt;
+  // What no record names, no record brings back.
+  const std::lock_guard lock_of_table(mutex_);
+  if (!named_.contains({file.store, file.id})) return {Outcome::kLogged, Lsn::kNone};
+  return {};
 }
 
 int LoggedNames::store_names_of(const ObjectKey& file) {
@@ -199,11 +207,15 @@ void LoggedNames::inherit() {
 }
 
 int LoggedNames::retire_pressing(const std::vector<durable::PressingObject>& pressing) {
+  if (pressing.empty()) return 0;
+  std::set<durable::LogObject> numbers;
+  for (const durable::PressingObject& object : pressing) numbers.insert(object.object);
   int result = 0;
   for (const DirectoryPtr& directory : in_log()) {
-    const bool presses = std::any_of(
-        pressing.begin(), pressing.end(),
-        [&](const durable::PressingObject& object) { return object.object == directory->number; });
+    const bool presses = [&] {
+      const std::lock_guard lock(directory->mutex);
+      return numbers.contains(directory->number);
+    }();
     const int error = presses ? store(directory) : 0;
     if (result == 0) result = error;
   }
@@ -263,7 +275,7 @@ void LoggedNames::unwatch_rested() {
       ++entry;
       continue;
     }
-    watch_.remove(directory->watch);
+    watch_.remove(std::exchange(directory->watch, -1));
     std::erase_if(homes_, [&](const auto& home) { return home.second.directory == directory; });
     entry = directories_.erase(entry);
   }
@@ -297,6 +309,7 @@ std::optional<LoggedNames::Changes> LoggedNames::changes_of(const DirectoryPtr& 
                        });
   if (is_told) return changes;
   ++directory->debts;
+  if (directory->watch < 0) return std::nullopt;
   if (is_all_unknown) forget_names(directory);
   look_again(directory, story.touched());
   return std::nullopt;

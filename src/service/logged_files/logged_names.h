@@ -70,7 +70,7 @@ class LoggedNames final : public NameKeeper {
     ObjectKey key;
     StoreName store = StoreName::kUnknown;
     UniqueFd fd;
-    int watch = -1;
+    int watch = -1;  // -1: no more
     KnownNames known;
     struct ::statx attributes{};  // when the store was last asked
     // It owes the store an fsync while the two differ.
