@@ -23,7 +23,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-import machine_death  # noqa: E402
 from machine_death import Machine, await_ready, lines_of, under_cairn  # noqa: E402
 
 IMAGE_BYTES = 64 << 20
@@ -50,6 +49,15 @@ class Powered(Machine):
     def mount(self):
         system("mount", "-o", "loop,commit=3600", self.image, self.store)
 
+    def live(self, seconds):
+        """The store commits its journal by itself, in half of the lives: with whatever it has at that instant."""
+        commits = self.draw.random() < 0.5
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, self.draw.random() * 0.2))
+            if commits:
+                system("sync", "-f", self.store)
+
     def cut(self, child):
         output, errors = self.die(child)
         assert "Traceback" not in errors, errors[-800:]
@@ -70,13 +78,40 @@ class Powered(Machine):
         system("umount", "-l", self.store)
 
 
+# Some transactions outgrow the cache and last: then the base and the journal are stored while they are under way.
+SQLITE_PROGRAM = """
+import sqlite3, sys, time
+base = sqlite3.connect(sys.argv[1], isolation_level=None)
+base.execute('PRAGMA journal_mode=DELETE')
+base.execute('PRAGMA synchronous=FULL')
+base.execute('PRAGMA cache_size=5')
+base.execute('CREATE TABLE IF NOT EXISTS numbers (number INTEGER PRIMARY KEY, text TEXT)')
+base.execute('CREATE TABLE IF NOT EXISTS pages (number INTEGER PRIMARY KEY, text TEXT)')
+if not base.execute('SELECT count(*) FROM pages').fetchone()[0]:
+    base.execute('BEGIN')
+    base.executemany('INSERT INTO pages VALUES (?, ?)', ((page, '0' * 3000) for page in range(30)))
+    base.execute('COMMIT')
+print('ready', flush=True)
+number = base.execute('SELECT coalesce(max(number), 0) FROM numbers').fetchone()[0]
+while True:
+    number += 1
+    base.execute('BEGIN')
+    base.execute('INSERT INTO numbers VALUES (?, ?)', (number, str(number) * 200))
+    if number % 5 == 0:
+        base.execute('UPDATE pages SET text = ?', (str(number % 10) * 3000,))
+        time.sleep(0.06)
+    base.execute('COMMIT')
+    print(number, 0, flush=True)
+"""
+
+
 def cut_sqlite(machine, state):
     """Rows that were acknowledged are there, and the base is whole."""
     base_path = machine.store / "base.sqlite"
     machine.up()
-    child = machine.start(sys.executable, "-c", machine_death.SQLITE_PROGRAM, base_path, "DELETE")
+    child = machine.start(sys.executable, "-c", SQLITE_PROGRAM, base_path)
     await_ready(child)
-    time.sleep(0.05 + machine.draw.random() * 0.6)
+    machine.live(0.05 + machine.draw.random() * 0.8)
     told = [int(number) for number, _ in machine.cut(child)]
     last = max([state.get("rows", 0)] + told)
     lost = sorted(os.listdir(machine.store))
@@ -84,7 +119,10 @@ def cut_sqlite(machine, state):
     base = sqlite3.connect(base_path)
     assert base.execute("PRAGMA integrity_check").fetchall() == [("ok",)], f"the base is broken (by {how})"
     rows = base.execute("SELECT number, text FROM numbers ORDER BY number").fetchall()
+    pages = base.execute("SELECT DISTINCT text FROM pages").fetchall()
     base.close()
+    last_pages = len(rows) // 5 * 5
+    assert pages == [(str(last_pages % 10) * 3000,)], f"pages of {len(pages)} transactions (by {how})"
     assert [number for number, _ in rows] == list(range(1, len(rows) + 1)), "rows are missing"
     assert all(text == str(number) * 200 for number, text in rows)
     assert len(rows) in (last, last + 1), f"{len(rows)} rows, acknowledged {last} (by {how}); the store had {lost}"
@@ -126,7 +164,7 @@ def cut_names(machine, state):
     machine.up()
     child = machine.start(sys.executable, "-c", NAMES_PROGRAM, str(first))
     await_ready(child)
-    time.sleep(0.05 + machine.draw.random() * 0.5)
+    machine.live(0.05 + machine.draw.random() * 0.5)
     rounds = [int(number) for number, _ in machine.cut(child)]
     last = max([first] + rounds)
     before = sorted(os.listdir(machine.store))
