@@ -12,7 +12,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
+#include "base/clock.h"
 #include "memory/backing/no_backing.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/testing/faulty_backing.h"
@@ -268,6 +270,60 @@ TEST_F(PosixBackings, FaultsComeAtTheCallsThatWereNamed) {
   EXPECT_STREQ(stored, "xyc");
   faulty.heal();
   EXPECT_EQ(faulty.write(0, "xyz", 3), 3);
+}
+
+TEST_F(PosixBackings, AFaultMayTearAWrite) {
+  PosixBacking file(fd_, O_RDWR);
+  FaultyBacking faulty(file);
+  ASSERT_EQ(faulty.write(0, "aaaa", 4), 4);
+  faulty.tear(BackingCall::kWrite, 2, EIO, 2, 1);
+  EXPECT_EQ(faulty.write(0, "bbbb", 4), -EIO);
+  char stored[5] = {};
+  EXPECT_EQ(faulty.read(0, stored, 4), 4);
+  EXPECT_STREQ(stored, "bbaa");
+}
+
+TEST_F(PosixBackings, AFaultMayTakeItsTime) {
+  PosixBacking file(fd_, O_RDWR);
+  FaultyBacking faulty(file);
+  faulty.delay(BackingCall::kSync, 20);
+  const std::int64_t before = monotonic_ns();
+  EXPECT_EQ(faulty.sync(SyncDepth::kAll), 0);
+  EXPECT_GE(monotonic_ns() - before, 20'000'000);
+  faulty.hang(BackingCall::kWrite);
+  std::thread writer([&] { EXPECT_EQ(faulty.write(0, "abc", 3), 3); });
+  faulty.await_hanging(1);
+  char byte = 0;
+  EXPECT_EQ(faulty.read(0, &byte, 1), 0) << "nothing is written yet";
+  faulty.heal();
+  writer.join();
+  EXPECT_EQ(faulty.read(0, &byte, 1), 1);
+}
+
+TEST_F(PosixBackings, APowerCutLosesWhatNoSyncHasCovered) {
+  PosixBacking file(fd_, O_RDWR);
+  std::array<bool, 3> seen{};
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    RandomSource random(seed);
+    FaultyBacking faulty(file);
+    const std::string old(12'000, 'a');
+    const std::string fresh(4000, 'b');
+    ASSERT_EQ(faulty.write(0, old.data(), old.size()), 12'000);
+    faulty.begin_forgetting();
+    ASSERT_EQ(faulty.write(0, fresh.data(), 4000), 4000);
+    faulty.fail(BackingCall::kSync, EIO, 2, 1);
+    ASSERT_EQ(faulty.sync(SyncDepth::kData), 0);
+    ASSERT_EQ(faulty.write(4000, fresh.data(), 4000), 4000);
+    ASSERT_EQ(faulty.sync(SyncDepth::kData), -EIO) << "a sync that fails promises nothing";
+    faulty.cut_power(random);
+    std::string left(12'000, 'x');
+    ASSERT_EQ(file.read(0, left.data(), left.size()), 12'000);
+    EXPECT_TRUE(left.substr(0, 4000) == fresh);
+    EXPECT_TRUE(left.substr(8000) == old.substr(8000));
+    const std::string middle = left.substr(4000, 4000);
+    seen[middle == fresh ? 0 : middle == old.substr(0, 4000) ? 1 : 2] = true;
+  }
+  EXPECT_TRUE(seen[0] && seen[1] && seen[2]) << "survived, vanished and torn";
 }
 
 }  // namespace

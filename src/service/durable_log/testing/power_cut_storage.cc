@@ -9,8 +9,6 @@ namespace cairn::durable {
 
 namespace {
 
-constexpr std::size_t kSectorBytes = 512;
-
 void put(std::vector<std::byte>& to, std::uint64_t offset, std::span<const std::byte> bytes) {
   if (to.size() < offset + bytes.size()) to.resize(offset + bytes.size());
   if (!bytes.empty()) std::memcpy(to.data() + offset, bytes.data(), bytes.size());
@@ -40,15 +38,20 @@ class PowerCutFile final : public LogFile {
     return static_cast<std::int64_t>(bytes);
   }
   int write(std::span<const std::byte> bytes, std::uint64_t offset) override {
+    const testing::FaultScript::Fate fate = disk_.script_.next(PowerCutDisk::kWrite);
+    if (fate.error != 0 && fate.bytes_max == 0) return fate.error;
+    if (fate.bytes_max < bytes.size()) bytes = bytes.first(fate.bytes_max);
     const std::lock_guard lock(disk_.mutex_);
     if (is_dead()) return -EIO;
     const int error = disk_.operate();
     // A write that meets the end of the power may survive in part.
     put(content_->now, offset, bytes);
     content_->unflushed.push_back({offset, {bytes.begin(), bytes.end()}});
-    return error;
+    return error != 0 ? error : fate.error;
   }
   int flush() override {
+    const testing::FaultScript::Fate fate = disk_.script_.next(PowerCutDisk::kFlush);
+    if (fate.error != 0) return fate.error;
     const std::lock_guard lock(disk_.mutex_);
     if (is_dead()) return -EIO;
     if (const int error = disk_.operate(); error != 0) return error;
@@ -152,29 +155,10 @@ int PowerCutDisk::operate() {
   return operations_ > cut_at_ ? -EIO : 0;
 }
 
-// Each sector of each write is there, or not, or its first bytes are; some writes overtake others.
 void PowerCutDisk::survive(Content& content, RandomSource& random) {
-  std::vector<Write> writes = std::move(content.unflushed);
+  content.now = testing::survivors(content.durable, std::move(content.unflushed), random);
+  content.durable = content.now;
   content.unflushed.clear();
-  std::vector<std::byte> after = content.durable;
-  if (random.below(4) == 0 && !writes.empty()) {
-    for (std::size_t at = writes.size() - 1; at > 0; --at) {
-      std::swap(writes[at], writes[random.below(static_cast<std::uint32_t>(at + 1))]);
-    }
-  }
-  const std::uint32_t kept_of_ten = random.below(11);
-  for (const Write& write : writes) {
-    for (std::size_t from = 0; from < write.bytes.size();) {
-      const std::size_t in_sector = kSectorBytes - (write.offset + from) % kSectorBytes;
-      std::size_t bytes = std::min(in_sector, write.bytes.size() - from);
-      const std::size_t whole = bytes;
-      if (random.below(10) >= kept_of_ten) bytes = 0;
-      if (random.below(20) == 0) bytes = random.below(static_cast<std::uint32_t>(bytes + 1));
-      put(after, write.offset + from, std::span(write.bytes).subspan(from, bytes));
-      from += whole;
-    }
-  }
-  content.durable = content.now = std::move(after);
   content.is_locked = false;
 }
 

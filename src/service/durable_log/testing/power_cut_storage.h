@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/random_source.h"
+#include "base/testing/fault_script.h"
+#include "base/testing/unflushed_writes.h"
 #include "service/durable_log/log_storage.h"
 
 namespace cairn::durable {
@@ -25,6 +27,10 @@ class PowerCutDisk {
   void cut_after(std::uint64_t operations);
   bool is_off() const;
   std::uint64_t operations() const;
+  // Writes and flushes do what it says.
+  testing::FaultScript& script() { return script_; }
+  static constexpr unsigned kWrite = 0;
+  static constexpr unsigned kFlush = 1;
   // Every flush from now on fails with this errno; 0: none does.
   void fail_flushes(int error_number);
 
@@ -42,14 +48,10 @@ class PowerCutDisk {
   friend class PowerCutFile;
   friend class PowerCutStorage;
 
-  struct Write {
-    std::uint64_t offset = 0;
-    std::vector<std::byte> bytes;
-  };
   struct Content {
     std::vector<std::byte> now;
     std::vector<std::byte> durable;
-    std::vector<Write> unflushed;
+    std::vector<testing::UnflushedWrite> unflushed;
     bool is_locked = false;
   };
   using ContentPointer = std::shared_ptr<Content>;
@@ -71,6 +73,7 @@ class PowerCutDisk {
   std::uint64_t cut_at_ = kNever;
   std::uint64_t power_ = 1;  // counts restorations
   int flush_error_ = 0;
+  testing::FaultScript script_;
 };
 
 }  // namespace cairn::durable
