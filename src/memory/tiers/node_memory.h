@@ -46,6 +46,10 @@
 
 namespace cairn {
 
+namespace testing {
+class TierStandIn;
+}
+
 class NodeMemory {
  public:
   NodeMemory() = default;
@@ -133,6 +137,7 @@ class NodeMemory {
   BucketPool& pool(TierId tier) const { return pools_[raw(tier) % kTiersMax]; }
   const Tier& tier(TierId id) const {
     if (id == TierId::kMemory) return memory_tier_;
+    if (__builtin_expect(stand_in_ != nullptr, 0)) return *stand_in_;
     return file_tiers_[raw(id) % kTiersMax];
   }
   // The checksums of a tier's pages; in RAM those of sealed pages count
@@ -181,6 +186,8 @@ class NodeMemory {
   }
 
  private:
+  friend class testing::TierStandIn;  // memory/tiers/testing/faulty_tier.h
+
   // Where they lie in the control segment.
   struct Boards {
     NodeIdentity* identity;
@@ -223,6 +230,7 @@ class NodeMemory {
   MemoryTier memory_tier_;
   std::array<FileTier, kTiersMax> file_tiers_;
   std::array<PageSums, kTiersMax> sums_;
+  const Tier* stand_in_ = nullptr;  // a test's, for the file tiers
   unsigned tier_count_ = 0;
   std::uint32_t bucket_count_ = 0;
   std::uint32_t memory_buckets_end_ = 0;

@@ -5,6 +5,7 @@
 //   medium   member        where the bytes are
 //   memory   MemoryTier    at an address in every process
 //   file     FileTier      in a pool file on a local device, read and written with direct I/O
+//   either   FaultyTier    another tier that fails as a test says: testing/faulty_tier.h
 //
 // A TierExtent names bytes of a tier; the pool of the tier says which extent is whose bucket
 // (NodeMemory::place_of()). A caller that needs the bytes for a while asks for their address first,

@@ -15,6 +15,7 @@
 
 #include "memory/tiers/file_tier.h"
 #include "memory/tiers/memory_tier.h"
+#include "memory/tiers/testing/faulty_tier.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn {
@@ -32,6 +33,7 @@ struct Made {
   Blocks memory;
   MemoryTier memory_tier;
   FileTier file_tier;
+  std::unique_ptr<testing::FaultyTier> faulty_tier;
   const Tier* tier = nullptr;
 };
 
@@ -59,9 +61,19 @@ std::unique_ptr<Made> make_file(FileTier::Room room) {
 std::unique_ptr<Made> make_file_tier() { return make_file(FileTier::Room::kTaken); }
 std::unique_ptr<Made> make_swap_area() { return make_file(FileTier::Room::kWhenNeeded); }
 
+std::unique_ptr<Made> without_faults(std::unique_ptr<Made> made) {
+  made->faulty_tier = std::make_unique<testing::FaultyTier>(*made->tier);
+  made->tier = made->faulty_tier.get();
+  return made;
+}
+std::unique_ptr<Made> make_faulty_memory() { return without_faults(make_memory_tier()); }
+std::unique_ptr<Made> make_faulty_file() { return without_faults(make_file_tier()); }
+
 const Member kMembers[] = {{"Memory", TierMedium::kMemory, make_memory_tier},
                            {"File", TierMedium::kFile, make_file_tier},
-                           {"SwapArea", TierMedium::kFile, make_swap_area}};
+                           {"SwapArea", TierMedium::kFile, make_swap_area},
+                           {"MemoryWithoutFaults", TierMedium::kMemory, make_faulty_memory},
+                           {"FileWithoutFaults", TierMedium::kFile, make_faulty_file}};
 
 class TierTest : public ::testing::TestWithParam<Member> {
  protected:
@@ -199,6 +211,57 @@ TEST(TierPlaces, EveryBucketHasAPlaceOfItsOwn) {
       0);
   EXPECT_EQ(block.bytes[0], static_cast<std::byte>(first_file));
   EXPECT_EQ(block.bytes[kBlockBytes - 1], static_cast<std::byte>(first_file + 1));
+}
+
+class FaultyTiers : public ::testing::Test {
+ protected:
+  void write(std::uint64_t page, char byte) {
+    std::memset(page_.bytes.data(), byte, kPageBytes);
+    ASSERT_EQ(faulty_.write_pages(TierExtent{page * kPageBytes, kPageBytes}, page_.bytes.data()),
+              0);
+  }
+  // What stands at the beginning and at the end of the page.
+  std::string ends(std::uint64_t page) {
+    EXPECT_EQ(tier_.read_pages(TierExtent{page * kPageBytes, kPageBytes}, page_.bytes.data()), 0);
+    return {static_cast<char>(page_.bytes[0]), static_cast<char>(page_.bytes[kPageBytes - 1])};
+  }
+
+  std::unique_ptr<Blocks> memory_ = std::make_unique<Blocks>();
+  MemoryTier tier_{memory_->bytes.data(), kBytes};
+  testing::FaultyTier faulty_{tier_};
+  Blocks page_;
+};
+
+TEST_F(FaultyTiers, FailAtTheCallsThatWereNamed) {
+  faulty_.fail(testing::TierCall::kRead, ENXIO, {2, 1});
+  faulty_.shorten(testing::TierCall::kWrite, 100, {2, 1});
+  const TierExtent first{0, kPageBytes};
+  write(0, 'a');
+  EXPECT_EQ(faulty_.read_pages(first, page_.bytes.data()), 0);
+  EXPECT_EQ(faulty_.read_pages(first, page_.bytes.data()), -ENXIO);
+  std::memset(page_.bytes.data(), 'b', kPageBytes);
+  EXPECT_EQ(faulty_.write_pages(first, page_.bytes.data()), -EIO);
+  EXPECT_EQ(ends(0), "ba") << "torn";
+  write(0, 'b');
+  EXPECT_EQ(ends(0), "bb");
+}
+
+TEST_F(FaultyTiers, LoseWhatNoFlushHasCovered) {
+  std::array<bool, 3> seen{};
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    RandomSource random(seed);
+    for (std::uint64_t page = 0; page < 3; ++page) write(page, 'a');
+    faulty_.begin_forgetting();
+    write(0, 'b');
+    faulty_.flush();
+    write(1, 'b');
+    faulty_.cut_power(random);
+    EXPECT_EQ(ends(0), "bb");
+    EXPECT_EQ(ends(2), "aa");
+    const std::string left = ends(1);
+    seen[left == "aa" ? 0 : left == "bb" ? 1 : 2] = true;
+  }
+  EXPECT_TRUE(seen[0] && seen[1] && seen[2]) << "vanished, survived and torn";
 }
 
 TEST(FileTiers, AreNotMadeWhereStrangersMayWrite) {
