@@ -30,7 +30,7 @@ class RequestScene final : public Scene {
       case 's':
         return serve();
       case 'x':
-        return void(ring().release_dead(owners()));
+        return sweep();
       case 'c':
         return ring().close();
       default:
@@ -38,14 +38,18 @@ class RequestScene final : public Scene {
     }
   }
   void finish(unsigned actor) override { shared_.is_over |= actor == 0; }
-  void bury(unsigned actor) override { owners().advance(slot_of(actor)); }
+  void bury(unsigned actor) override {
+    ++shared_.deaths;
+    owners().advance(slot_of(actor));
+  }
   void settle() override {
     if (!owners().has_owner(kService)) {
       (void)owners().succeed(kService);
       (void)ring().return_taken();
     }
+    // Once after a death: what the dead leave later is not its business.
+    if (shared_.deaths_swept != shared_.deaths) sweep();
     serve();
-    (void)ring().release_dead(owners());
     require(ring().used_slots() == 0, "a slot is left to nobody");
   }
 
@@ -56,13 +60,20 @@ class RequestScene final : public Scene {
     Generations generations;
     std::array<std::uint8_t, kQuestions> answers{};
     std::uint32_t asked = 0;
-    bool is_over = false;        // no service works any more
+    bool is_over = false;  // no service works any more
+    std::uint32_t deaths = 0;
+    std::uint32_t deaths_swept = 0;
     RequestRing::Table table{};  // last: most of its slots are not used
   };
   OwnerTable owners() { return shared_.generations.table(); }
   RequestRing ring() { return RequestRing(&shared_.table, kSlots, kService); }
   static std::uint64_t check_of(std::uint64_t question) { return question * 7 + 3; }
 
+  void sweep() {
+    const std::uint32_t deaths = shared_.deaths;
+    (void)ring().release_dead(owners());
+    shared_.deaths_swept = deaths;
+  }
   void serve() {
     ring().take(owners(), [this](const RequestRing::Taken& taken) {
       const auto [question, check] = taken.question;
@@ -192,6 +203,7 @@ class EventScene final : public Scene {
  public:
   EventScene() {
     head().poke(kFirst);
+    CAIRN_CHECK(shared_->ring.head() == kFirst);
     shared_->cursor = kFirst;
   }
   std::span<std::byte> memory() override {
@@ -233,9 +245,9 @@ class EventScene final : public Scene {
     std::array<std::uint8_t, 32> heard{};
     EventRing ring{};  // last: most of its places are not used
   };
-  // The ring begins with it.
+  // The ring's second word.
   std::atomic<std::uint32_t>& head() {
-    return *reinterpret_cast<std::atomic<std::uint32_t>*>(&shared_->ring);
+    return *(reinterpret_cast<std::atomic<std::uint32_t>*>(&shared_->ring) + 1);
   }
   static AccessEvent event_of(std::uint32_t number, unsigned actor) {
     AccessEvent event;
@@ -250,7 +262,7 @@ class EventScene final : public Scene {
     return event;
   }
   void read(bool is_last) {
-    std::uint32_t place = shared_->cursor;
+    std::uint32_t& place = shared_->cursor;
     for (const std::uint32_t end = shared_->ring.head(); place != end; ++place) {
       if (end - place > EventRing::kEntries) place = end - EventRing::kEntries;
       if (place % EventRing::kEntries >= kPlaces) {  // those of threads that are not in the scene
@@ -262,7 +274,6 @@ class EventScene final : public Scene {
       if (got == EventRing::Got::kUnfinished && !is_last) break;
       if (got == EventRing::Got::kEvent) hear(event);
     }
-    shared_->cursor = place;
   }
   void hear(const AccessEvent& event) {
     const auto number = static_cast<std::uint32_t>(event.offset);
