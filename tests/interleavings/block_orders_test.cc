@@ -14,8 +14,9 @@ constexpr auto kNumber = BlockNumber{3};
 constexpr std::uint16_t kPage = 1;
 
 // Operations: `r` reads and `w` writes the block, which is placed if it is nowhere; `h` reads it as
-// a hit, without a lock; `f` flushes it; `m` moves it under its lock and `o` as the organizer does,
-// by a claim; `e` evicts it if it is clean, `d` discards it; `x` is the service's sweep.
+// a hit, without a lock, and `p` while it is pinned; `f` flushes it; `m` moves it under its lock
+// and `o` as the organizer does, by a claim; `e` evicts it if it is clean, `d` discards it; `x` is
+// the service's sweep.
 //
 // The model of the block's one page: each write has a number of its own.
 class BlockScene final : public Scene {
@@ -126,6 +127,7 @@ class BlockScene final : public Scene {
   void operate(unsigned actor, char operation);
   void read(unsigned actor);
   void read_hit(const Before& began);
+  void look_while_pinned(unsigned actor);
   void write(unsigned actor);
   void flush(const BlockWorker& by, const Before& began);
   void move(unsigned actor, bool by_claim);
@@ -212,6 +214,8 @@ void BlockScene::operate(unsigned actor, char operation) {
       return move(actor, false);
     case 'o':
       return move(actor, true);
+    case 'p':
+      return look_while_pinned(actor);
     case 'e':
       return leave(actor, false);
     case 'd':
@@ -242,6 +246,15 @@ void BlockScene::read_hit(const Before& began) {
   if (!may_be) return;
   const std::uint32_t value = bytes(bucket).load();
   if (block.word() == word) expect_seen(value, began, "a hit sees old bytes");
+}
+
+void BlockScene::look_while_pinned(unsigned actor) {
+  LockedBlock block = lock(actor);
+  if (!block || (block.descriptor().valid_pages() & kPage) == 0) return;
+  PinnedBlock pinned = std::move(block).pin();
+  forget_all_but({__LINE__, raw(pinned.bucket())});
+  expect_seen(bytes(pinned.bucket()).load(), shared_.begun[actor], "a pinned block has old bytes");
+  require(place() == raw(pinned.bucket()), "a pinned block has moved");
 }
 
 void BlockScene::write(unsigned actor) {
@@ -396,12 +409,22 @@ TEST(BlockOrders, MoversMeetAFlusher) {
   expect_each<BlockScene>({{"wo", "fm"}, {"wmf", "wo"}}, kOneDies);
 }
 
+// A block that moves twice meets a flusher who looks for it.
+TEST(BlockOrders, AFlusherMeetsAMoverWhoComesBack) {
+  expect_each<BlockScene>({{"wf", "mm"}}, kOneDies);
+}
+
+// A pin names no owner, so nobody dies.
+TEST(BlockOrders, APinnedBlockStays) {
+  expect_each<BlockScene>({{"wpw", "mo"}, {"wpp", "fed"}}, {.deaths_max = 0});
+}
+
 TEST(BlockOrders, ADiscardMeetsAFlusher) {
   expect_each<BlockScene>({{"wd", "wf"}, {"wdr", "fr"}}, kOneDies);
 }
 
 TEST(BlockOrders, TheSweepMeetsThemAll) {
-  expect_each<BlockScene>({{"wme", "xx"}, {"wo", "x"}}, kOneDies);
+  expect_each<BlockScene>({{"wm", "xx"}, {"wo", "x"}}, kOneDies);
 }
 
 TEST(BlockOrders, MoreByChance) {

@@ -131,7 +131,7 @@ class PoolScene final : public Scene {
 };
 
 TEST(PoolOrders, TwoThreadsOfWhomOneMayDie) {
-  expect_all<PoolScene>({"trd", "ttr", "srt"}, {.deaths_max = 1});
+  expect_all<PoolScene>({"trd", "ttr", "srt", "trt"}, {.deaths_max = 1});
 }
 
 // A slab that one thread has shared out is another's, while the first still has a bucket of it.
