@@ -365,8 +365,8 @@ void BlockScene::settle() {
     require(!owners().is_alive(holder), "somebody has left a lock");
     (void)shared_.line.lock.release_if_held_by(holder);
   }
-  sweep(pool_, service, [](BucketIndex) {});
-  sweep(pool_, service, [](BucketIndex) {});
+  // Which would find what is lost without a death, too.
+  if (shared_.somebody_died) sweep(pool_, service, [](BucketIndex) {});
   for (std::uint32_t bucket = 1; bucket <= kSlabs; ++bucket)
     (void)shared_.descriptors[bucket].release_dead_claim(owners());
   for (unsigned actor = 0; actor < kThreads; ++actor) {

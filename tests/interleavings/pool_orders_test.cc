@@ -47,7 +47,8 @@ class PoolScene final : public Scene {
   }
   void settle() override {
     const BlockWorker service{&catalog_, Owner(1, 0)};
-    sweep_up(service);
+    // Which would find what is lost without a death, too.
+    if (shared_.somebody_died) sweep_up(service);
     for (unsigned actor = 0; actor < kThreads; ++actor) {
       Thread& thread = shared_.threads[actor];
       if (catalog_.owners().is_alive(worker(actor).self)) thread.lease.drop(pool_);
