@@ -15,8 +15,8 @@ std::uint16_t slot_of(unsigned actor) {
   return static_cast<std::uint16_t>(actor == 0 ? kService : owner_slot(actor));
 }
 
-// Operations: the service answers all that waits (`s`), frees what the dead have asked (`x`), and
-// closes the ring (`c`); a client asks and waits (`q`).
+// Operations: the service answers all that waits (`s`), frees what the dead have asked (`x`, also
+// in another thread of it), and closes the ring (`c`); a client asks and waits (`q`).
 class RequestScene final : public Scene {
  public:
   std::span<std::byte> memory() override {
@@ -113,8 +113,12 @@ TEST(RequestOrders, AServiceAndTwoClients) {
                             {.deaths_max = 1});
 }
 
+TEST(RequestOrders, AServiceThatSweepsMeanwhile) {
+  expect_each<RequestScene>({{"ss", "q", "x"}, {"ss", "qq", "x"}}, {.deaths_max = 1});
+}
+
 TEST(RequestOrders, MoreByChance) {
-  expect_some<RequestScene>({"sssxc", "q", "q", "q"}, 6, 20'000, 3);
+  expect_some<RequestScene>({"sssxc", "q", "q", "qqx"}, 6, 20'000, 3);
 }
 
 // Operations: the service offers the slot (`o`), withdraws the offer (`w`) and reads what clients
