@@ -250,7 +250,7 @@ bool copy_pieces(const ObjectAccess& access, const PieceOf& piece) {
   const std::size_t past = blocks == 0 ? pages_end(piece.begin + piece.length)
                                        : kBlockBytes + (is_alone ? 0 : rest.bytes());
   memory.device_board().note_read(memory.tier_of(piece.bucket), monotonic_coarse_ms());
-  if (memory.place_of(piece.bucket, first, past - first).read(bounce + first) < 0) return false;
+  if (memory.place_of(piece.bucket, first, past - first).peek(bounce + first) < 0) return false;
   end_shared_copy();
   if (!is_unchanged(memory.block(piece.bucket), piece.word)) return false;
   BounceCopy& copy = actor.copy;
@@ -306,7 +306,7 @@ std::size_t read_file_tier_run(const ObjectAccess& access, std::uint64_t offset,
   const SignalGateGuard gate;  // a handler that reads would use the same bounce memory
   std::byte* target = is_direct ? out : actor.bounce_blocks();
   if (target == nullptr) return 0;
-  if (pages.read(target) < 0) return 0;
+  if (pages.peek(target) < 0) return 0;
   std::size_t good = run.unchanged_bytes();
   if (!is_direct) good -= user_copy(out, target + offset % kPageBytes, good);
   actor.count(hit_bytes_counter(run.tier()), good);

@@ -79,11 +79,13 @@ Status check_pool(int fd, const PoolIdentity& expected) {
 }  // namespace
 
 FileTier::FileTier(FileTier&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
+    : Tier(other),
+      fd_(std::exchange(other.fd_, -1)),
       capacity_bytes_(std::exchange(other.capacity_bytes_, 0)),
       sums_(std::exchange(other.sums_, PageSums())) {}
 
 FileTier& FileTier::operator=(FileTier&& other) noexcept {
+  Tier::operator=(other);
   std::swap(fd_, other.fd_);
   std::swap(capacity_bytes_, other.capacity_bytes_);
   std::swap(sums_, other.sums_);

@@ -21,6 +21,7 @@
 #include "memory/pool/capacity_accounts.h"
 #include "memory/tiers/descriptor_room.h"
 #include "memory/tiers/device_board.h"
+#include "memory/tiers/failure_board.h"
 #include "memory/tiers/fetch_journal.h"
 #include "memory/tiers/move_journal.h"
 #include "memory/tiers/organizer_board.h"
@@ -82,6 +83,7 @@ MemoryMap::MemoryMap(const MemoryShape& shape) {
       board<StampClock>(Table::kStamps, "stamp clock"),
       board<PlacementBoard>(Table::kPlacement, "placement board"),
       board<DeviceBoard>(Table::kDevices, "device board"),
+      board<FailureBoard>(Table::kFailures, "failure board"),
       board<FlusherBoard>(Table::kFlusher, "flusher board"),
       board<OrganizerBoard>(Table::kOrganizer, "organizer board"),
       board<EventBoard>(Table::kEvents, "event board"),

@@ -44,6 +44,7 @@ enum class Table : std::uint8_t {
   kStamps,
   kPlacement,
   kDevices,
+  kFailures,
   kFlusher,
   kOrganizer,
   kEvents,

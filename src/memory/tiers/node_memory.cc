@@ -45,6 +45,10 @@ void NodeMemory::bind(const MemoryShape& shape, const MemoryMap& map) {
   bind_catalog(map);
   bind_pools(map);
   bind_sums(map);
+  for (unsigned tier = 1; tier < tier_count_; ++tier) {
+    file_tiers_[tier].count_failures(
+        {boards_.failures, static_cast<TierId>(tier), tier == shape.swap_tier});
+  }
 }
 
 void NodeMemory::bind_boards(const MemoryMap& map) {
@@ -56,6 +60,7 @@ void NodeMemory::bind_boards(const MemoryMap& map) {
       .stamps = map.find<StampClock>(base, Table::kStamps),
       .placement = map.find<PlacementBoard>(base, Table::kPlacement),
       .devices = map.find<DeviceBoard>(base, Table::kDevices),
+      .failures = map.find<FailureBoard>(base, Table::kFailures),
       .flusher = map.find<FlusherBoard>(base, Table::kFlusher),
       .organizer = map.find<OrganizerBoard>(base, Table::kOrganizer),
       .events = map.find<EventBoard>(base, Table::kEvents),

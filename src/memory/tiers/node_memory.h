@@ -34,6 +34,7 @@
 #include "memory/pool/capacity_accounts.h"
 #include "memory/tiers/descriptor_room.h"
 #include "memory/tiers/device_board.h"
+#include "memory/tiers/failure_board.h"
 #include "memory/tiers/fetch_journal.h"
 #include "memory/tiers/file_tier.h"
 #include "memory/tiers/memory_map.h"
@@ -73,6 +74,7 @@ class NodeMemory {
   StampClock& stamp_clock() const { return *boards_.stamps; }
   PlacementBoard& placement_board() const { return *boards_.placement; }
   DeviceBoard& device_board() const { return *boards_.devices; }
+  FailureBoard& failure_board() const { return *boards_.failures; }
   FlusherBoard& flusher_board() const { return *boards_.flusher; }
   OrganizerBoard& organizer_board() const { return *boards_.organizer; }
   EventBoard& event_board() const { return *boards_.events; }
@@ -129,6 +131,8 @@ class NodeMemory {
   BlockDescriptor& block(BucketIndex index) const { return catalog_.block(index); }
 
   unsigned tier_count() const { return tier_count_; }
+  // Whether blocks may come to the tier: it is not out of service.
+  bool takes_blocks(TierId tier) const { return !failure_board().is_out(tier); }
   // The tiers that a block of this mode may be in: the swap area is scratch's alone.
   unsigned tiers_for(BufferingMode mode) const {
     return mode == BufferingMode::kScratch || shape_.swap_tier == 0 ? tier_count_
@@ -196,6 +200,7 @@ class NodeMemory {
     StampClock* stamps;
     PlacementBoard* placement;
     DeviceBoard* devices;
+    FailureBoard* failures;
     FlusherBoard* flusher;
     OrganizerBoard* organizer;
     EventBoard* events;

@@ -28,6 +28,9 @@
 
 namespace cairn {
 
+struct FailureBoard;
+
+enum class TierOperation : std::uint8_t { kRead, kWrite };
 enum class TierMedium : std::uint8_t { kNone, kMemory, kFile };
 
 // Bytes of a tier: those of a bucket, of a part of one, or of buckets that lie side by side.
@@ -49,10 +52,12 @@ class Tier {
   virtual std::byte* address_of(TierExtent extent) const = 0;
 
   // Whole pages from or to a buffer that is aligned to them. Returns 0 or -errno; a short transfer
-  // is -EIO, and a page that is not what was written -EBADMSG. Requires: the extent lies in the
-  // tier.
+  // is -EIO, and a page that is not what was written -EBADMSG; -ETIMEDOUT comes at once from a device
+  // that is known to hang. Requires: the extent lies in the tier.
   int read_pages(TierExtent extent, void* out) const;
   int write_pages(TierExtent extent, const void* in) const;
+  // For a reader without the lock of the block: -EBADMSG may only say that somebody is writing it.
+  int peek_pages(TierExtent extent, void* out) const;
   // The same with the bytes in several places, which together are as long as the extent.
   int read_parts(TierExtent extent, std::span<const iovec> parts) const;
   int write_parts(TierExtent extent, std::span<const iovec> parts) const;
@@ -68,6 +73,19 @@ class Tier {
   virtual void forget_sums(TierExtent) const {}
   virtual void note_sums(TierExtent, std::span<const iovec>) const {}
 
+  // Where failed operations of this tier are counted from now on.
+  struct FailureRecord {
+    FailureBoard* board = nullptr;  // null: nowhere
+    TierId tier{};
+    bool may_lack_room = false;  // that its device has none is no failure
+  };
+  void count_failures(const FailureRecord& record) { record_ = record; }
+  // For a caller that gave an operation to the device itself, or that has read bytes which are not
+  // those that were written. Returns `error`, which is 0 or -errno.
+  int note_result(TierOperation operation, TierExtent extent, int error) const;
+  // The device does not answer, and is not to be asked.
+  bool hangs() const;
+
  protected:
   ~Tier() = default;
   bool has(TierExtent extent) const { return extent.end() <= capacity_bytes(); }
@@ -75,6 +93,8 @@ class Tier {
  private:
   virtual int do_read(TierExtent extent, std::span<const iovec> parts) const = 0;
   virtual int do_write(TierExtent extent, std::span<const iovec> parts) const = 0;
+
+  FailureRecord record_;
 };
 
 // An extent together with its tier: where the bytes of a bucket are.
@@ -84,6 +104,7 @@ struct TierPlace {
 
   std::byte* address() const { return tier->address_of(extent); }
   int read(void* out) const { return tier->read_pages(extent, out); }
+  int peek(void* out) const { return tier->peek_pages(extent, out); }
   int write(const void* in) const { return tier->write_pages(extent, in); }
 };
 
