@@ -271,6 +271,11 @@ void UnclaimedBlock::cut(std::uint16_t kept) {
   check();
 }
 
+void ClaimedBlock::narrow(std::uint16_t pages) {
+  CAIRN_DCHECK(pages != 0 && (pages & ~pages_) == 0);
+  pages_ = pages;
+}
+
 UnclaimedBlock ClaimedBlock::end_move() && {
   LockedBlock block = lock();
   BlockDescriptor& descriptor = *block.block_;

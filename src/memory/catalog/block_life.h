@@ -355,9 +355,9 @@ class ClaimedBlock {
 
   explicit operator bool() const { return catalog_ != nullptr; }
   BucketIndex bucket() const { return bucket_; }
-  // Those that begin_flush() was given.
-  std::uint16_t pages() const { return pages_; }
+  std::uint16_t pages() const { return pages_; }        // those that begin_flush() was given
   std::uint32_t sequence() const { return sequence_; }  // the bucket's when the claim began
+  void narrow(std::uint16_t pages);  // the flush is of these alone: the others cannot be read
 
   // `is_stored`: the store has the pages as they were when the flush began. False when something of
   // the block is left dirty that this flush was to store.

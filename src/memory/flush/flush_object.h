@@ -31,6 +31,15 @@ class StoreWitness {
   ~StoreWitness() = default;
 };
 
+// Hears which dirty pages their tier does not give. Thread safe.
+class LossWitness {
+ public:
+  virtual void note_unreadable(ObjectIndex object, BlockNumber number, std::uint16_t pages) = 0;
+
+ protected:
+  ~LossWitness() = default;
+};
+
 struct FlushRequest {
   FlushRequest(ObjectIndex of, Backing& to) : object(of), backing(to) {}
 
@@ -42,12 +51,16 @@ struct FlushRequest {
   bool wait_for_others = true;           // fsync must; the background need not
   PlacementReason reason = PlacementReason::kAsked;  // for the journal of moves
   StoreWitness* witness = nullptr;  // null: whatever is stored, the log may not have
+  LossWitness* losses = nullptr;    // null: nobody wants to know
   // Blocks that the log does not have stay dirty. Requires: a witness, not wait_for_others.
   bool only_logged = false;
 };
 
 struct FlushResult {
-  int error = 0;  // 0 or -errno of the first failed write; what failed stays dirty
+  // 0 or -errno of the first failed write; what failed stays dirty. Without one, -EIO when a tier
+  // has not given all dirty pages: those stay dirty, and everything else is stored.
+  int error = 0;
+  bool is_of_tier = false;  // that it is an error of the second kind
   std::uint64_t bytes = 0;
   std::uint64_t blocks_left = 0;  // dirty blocks that were passed over or re-dirtied
   bool has_found = false;         // there was a dirty block
