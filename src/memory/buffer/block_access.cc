@@ -45,7 +45,7 @@ Lease::Request memory_bucket(const Actor& actor, const BlockRequest& request,
 FreshBlock take_bucket(Actor& actor, TierId tier, const Lease::Request& request) {
   const NodeMemory& memory = *actor.memory;
   BucketPool& pool = memory.pool(tier);
-  if (pool.slab_count() == 0) return {};
+  if (pool.slab_count() == 0 || !memory.takes_blocks(tier)) return {};
   Lease::Fresh fresh;
   FreshBlock block = actor.leases[raw(tier)].take(pool, request, actor.worker(), &fresh);
   if (fresh.count > 0) {
@@ -381,6 +381,7 @@ bool stays_in_file_tier(const ObjectAccess& access, BlockNumber number, BucketIn
                         Promotion promotion) {
   const NodeMemory& memory = *access.actor.memory;
   CAIRN_DCHECK(!memory.in_memory(bucket));
+  if (!memory.takes_blocks(memory.tier_of(bucket))) return false;
   if (belongs_below(access.actor, access.index, number, bucket)) return true;
   if (promotion == Promotion::kAlways) return false;
   const BucketPool& above = memory.pool(TierId::kMemory);
@@ -414,6 +415,19 @@ LockedBlock lock_or_place(const ObjectAccess& access, const BlockRequest& reques
       return block;
     if (bring_to_memory(access, request, &block)) return block;
   }
+}
+
+bool give_up_clean_pages(Actor& actor, LockedBlock& block) {
+  CAIRN_DCHECK(!actor.memory->in_memory(block.bucket()));
+  UnclaimedBlock unclaimed(block);
+  if (!unclaimed) return false;
+  const std::uint16_t dirty = unclaimed.descriptor().dirty_pages();
+  if (dirty != 0) {
+    unclaimed.cut(dirty);
+    return false;
+  }
+  discard_block(actor, static_cast<UnclaimedBlock&&>(unclaimed), PlacementReason::kTierFailed);
+  return true;
 }
 
 void discard_block(Actor& actor, UnclaimedBlock block, PlacementReason reason) {

@@ -5,6 +5,9 @@
 // Thread safety: any thread; lock order as in memory/catalog/object.h.
 #pragma once
 
+#include <errno.h>
+#include <sys/types.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -86,6 +89,16 @@ int fill_and_seal(const ObjectAccess& access, LockedBlock& block, BlockNumber nu
 // The same for a fresh block of a file tier: all of it, from the store. Requires: the lock, no page
 // valid.
 int fill_in_file_tier(const ObjectAccess& access, LockedBlock& block, BlockNumber number);
+
+// Whether the result of reading or writing a bucket says that its tier has failed: the error is
+// neither of the program's memory nor of this process's.
+inline bool is_failure_of_tier(ssize_t result) {
+  return result < 0 && result != -EFAULT && result != -ENOMEM;
+}
+
+// The tier does not give the block's bytes: the pages that the store has leave the block. Returns
+// whether nothing of the block is left. Nothing happens while somebody has claimed it.
+bool give_up_clean_pages(Actor& actor, LockedBlock& block);
 
 // Takes the block out of its tier; dirty pages are lost.
 void discard_block(Actor& actor, UnclaimedBlock block, PlacementReason reason);

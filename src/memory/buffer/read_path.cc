@@ -95,6 +95,13 @@ ssize_t read_through(const ObjectAccess& access, const ReadPart& part) {
   return static_cast<ssize_t>(part.length());
 }
 
+// The tier does not give the part's bytes: they come from the store if it has all of them, and else
+// page by page (-EAGAIN).
+[[gnu::noinline]] ssize_t read_despite_tier(const ObjectAccess& access, LockedBlock& block,
+                                            const ReadPart& part) {
+  return give_up_clean_pages(access.actor, block) ? read_through(access, part) : -EAGAIN;
+}
+
 // A fresh block in a file tier, because the tiers above are full: it is filled there for the next
 // reader, and read at once.
 ssize_t read_into_file_tier(const ObjectAccess& access, LockedBlock& block, const ReadPart& part) {
@@ -152,6 +159,7 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
     // Some of the pages may be here and newer than the store's: each comes from where it is.
     if (!resident) return (valid & needed) == 0 ? read_through(access, part) : -EAGAIN;
     const ssize_t got = read_in_place(access, block, part);
+    if (is_failure_of_tier(got)) return read_despite_tier(access, block, part);
     if (got > 0) note_access(*actor.memory, block.bucket());
     return got;
   }
@@ -179,15 +187,20 @@ std::uint16_t pages_to_fill(const ObjectAccess& access, const LockedBlock& block
       copy_from_shared(part.out, actor.memory->bytes(block.bucket()) + part.begin, part.length()));
 }
 
-// A page of a block from wherever it is.
+// A page of a block from wherever it is. One that its tier does not give, and that is newer than
+// the store's, is lost for this read.
 ssize_t read_page(const ObjectAccess& access, const ReadPart& page) {
   LockedBlock block = lock_resident(access.actor, access.index, page.number);
   const std::uint16_t needed = pages_touched(page.begin, page.end);
   if (!block || (block.descriptor().valid_pages() & needed) == 0) return read_through(access, page);
-  return read_in_place(access, block, page);
+  const ssize_t got = read_in_place(access, block, page);
+  if (!is_failure_of_tier(got)) return got;
+  const bool is_lost = (block.descriptor().dirty_pages() & needed) != 0;
+  return is_lost ? -EIO : read_through(access, page);
 }
 
-// A small bucket that could not grow: read its bytes and the store's page by page.
+// A small bucket that could not grow, or a tier that does not give all of the block: page by page,
+// from the bucket or from the store.
 [[gnu::noinline]] ssize_t read_by_pages(const ObjectAccess& access, const ReadPart& part) {
   for (std::size_t at = part.begin; at < part.end;) {
     const std::size_t next = std::min(part.end, (at / kPageBytes + 1) * kPageBytes);

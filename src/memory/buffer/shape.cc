@@ -59,8 +59,14 @@ int cut_block(const ObjectAccess& access, std::uint64_t size) {
     const int error = zero_tail(access, unclaimed, keep);
     if (error == 0) return 0;
     // The device of the tier may have failed; of what is clean the store has everything.
-    if (unclaimed.descriptor().dirty_pages() != 0) return error;
-    discard_block(actor, static_cast<UnclaimedBlock&&>(unclaimed), PlacementReason::kCut);
+    const BlockDescriptor& descriptor = unclaimed.descriptor();
+    const bool is_lost = (descriptor.dirty_pages() & tail_page) != 0;
+    if (is_lost) return is_failure_of_tier(error) ? -EIO : error;
+    if (descriptor.dirty_pages() != 0) {
+      unclaimed.cut(static_cast<std::uint16_t>(descriptor.valid_pages() & ~tail_page));
+    } else {
+      discard_block(actor, static_cast<UnclaimedBlock&&>(unclaimed), PlacementReason::kCut);
+    }
     return 0;
   }
 }

@@ -14,32 +14,11 @@
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/write_part.h"
 #include "memory/tiers/shared_copy.h"
 
 namespace cairn {
 namespace {
-
-// One block's part of a write.
-struct WritePart {
-  BlockNumber number;
-  std::size_t begin;
-  std::size_t end;
-  const std::byte* in;
-
-  std::size_t length() const { return end - begin; }
-  std::uint64_t offset() const { return offset_of(number) + begin; }
-  std::uint64_t file_end() const { return offset_of(number) + end; }
-};
-
-// Pages of which the part covers only a piece: their other bytes must be there first.
-std::uint16_t partial_pages(const WritePart& part) {
-  std::uint16_t pages = 0;
-  if (part.begin % kPageBytes != 0) pages |= pages_touched(part.begin, part.begin + 1);
-  // A tail that ends at or past the end of the file has nothing behind it, but its page must not
-  // keep old bytes.
-  if (part.end % kPageBytes != 0) pages |= pages_touched(part.end - 1, part.end);
-  return pages;
-}
 
 // Writes past the end of the backing file exclude those who set its size
 // (ExtendLocks).
@@ -64,8 +43,8 @@ ssize_t append_to_store(const ObjectAccess& access, const void* bytes, std::size
   return put;
 }
 
-// Puts the part into the store. Requires: its pages are not valid in any bucket, or the caller goes
-// on to put the bytes there as well.
+}  // namespace
+
 ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
   Object& object = access.object();
   // the kernel stamps the write itself; the application's time is settled later
@@ -79,6 +58,8 @@ ssize_t store_part(const ObjectAccess& access, const WritePart& part) {
   access.actor.count(Counter::kWriteThroughBytes, static_cast<std::uint64_t>(put));
   return put;
 }
+
+namespace {
 
 // Copies the part into a locked block of the RAM tier and makes it dirty. -EFAULT when a byte of it
 // could not be copied: then nothing has become valid.
@@ -105,39 +86,6 @@ ssize_t put_readable(const ObjectAccess& access, LockedBlock& block, WritePart p
     part.end = part.begin + there;
   }
   return static_cast<ssize_t>(part.length());
-}
-
-// A block that stays in its file tier: read, change and write its pages there. Requires: no flush
-// in flight.
-int put_into_file_tier(const ObjectAccess& access, LockedBlock& block, const WritePart& part) {
-  Actor& actor = access.actor;
-  const NodeMemory& memory = *actor.memory;
-  CAIRN_DCHECK(part.begin < part.end && part.end <= kBlockBytes);
-  CAIRN_DCHECK(!block.is_claimed() && !memory.in_memory(block.bucket()));
-  std::byte* bounce = actor.bounce_blocks();
-  if (bounce == nullptr) return -ENOMEM;
-  const std::uint16_t valid = block.descriptor().valid_pages();
-  const std::size_t first = part.begin / kPageBytes * kPageBytes;
-  const std::size_t past = (part.end + kPageBytes - 1) / kPageBytes * kPageBytes;
-  for (std::size_t page = first; page < past; page += kPageBytes) {
-    const std::uint16_t bit = pages_touched(page, page + 1);
-    if ((bit & partial_pages(part)) == 0) continue;
-    if ((bit & valid) != 0) {
-      const int error = memory.place_of(block.bucket(), page, kPageBytes).read(bounce + page);
-      if (error < 0) return error;
-      continue;
-    }
-    const ssize_t got =
-        read_store(access, offset_of(part.number) + page, bounce + page, kPageBytes);
-    if (got < 0) return static_cast<int>(got);
-  }
-  if (user_copy(bounce + part.begin, part.in, part.length()) > 0) return -EFAULT;
-  WritableBlock writable(block, pages_touched(part.begin, part.end));
-  const int error = memory.place_of(block.bucket(), first, past - first).write(bounce + first);
-  if (error != 0) return error;
-  writable.commit();
-  access.object().extend_to(part.file_end());
-  return 0;
 }
 
 // The piece of the block that cannot be resident goes to the store under the block's lock, the rest
@@ -216,7 +164,8 @@ LockedBlock lock_to_follow(const ObjectAccess& access, BlockNumber number) {
         return again;
       }
     }
-    return follow_store(access, block, stored);
+    const ssize_t followed = follow_store(access, block, stored);
+    if (followed != -EAGAIN) return followed;
   }
 }
 
@@ -235,9 +184,10 @@ LockedBlock lock_to_follow(const ObjectAccess& access, BlockNumber number) {
     descriptor.wait_for_claimant(access.actor.owners());
     return -EAGAIN;
   }
+  const bool is_fresh = descriptor.valid_pages() == 0;
   const int error = put_into_file_tier(access, block, part);
   if (error == 0) return static_cast<ssize_t>(part.length());
-  if (descriptor.valid_pages() != 0) return error;
+  if (!is_fresh) return error;
   // A device that does not take a fresh block is passed over.
   discard_unfilled(access.actor, block);
   return error == -EFAULT ? error : write_around(access, part);

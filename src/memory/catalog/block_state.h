@@ -67,19 +67,20 @@ constexpr const char* name_of(BlockState state) {
 // counts it.
 enum class PlacementReason : std::uint8_t {
   kNone = 0,
-  kWritten,    // placed by a write, where the placement policy put it
-  kRead,       // filled from the backing store by a read
-  kGrown,      // moved to a larger size class
-  kPromoted,   // moved up: read again while in a lower tier
-  kDemoted,    // left its tier, or was stored, because room ran short there
-  kNoRoom,     // placed by a write or a read, but not where it was to be: that tier was full
-  kRewritten,  // moved up: written again while in a lower tier
-  kRestored,   // moved up out of the swap area, because it was used again
-  kHot,        // moved up: its file became hot
-  kAboveHome,  // left a tier above the one where its file belongs
-  kHeadroom,   // left its tier ahead of the program's next burst of writing
-  kStaged,     // brought in by stage-in or a pin
-  kFetched,    // brought into RAM before it was asked for
+  kWritten,     // placed by a write, where the placement policy put it
+  kRead,        // filled from the backing store by a read
+  kGrown,       // moved to a larger size class
+  kPromoted,    // moved up: read again while in a lower tier
+  kDemoted,     // left its tier, or was stored, because room ran short there
+  kNoRoom,      // placed by a write or a read, but not where it was to be: that tier was full
+  kRewritten,   // moved up: written again while in a lower tier
+  kRestored,    // moved up out of the swap area, because it was used again
+  kHot,         // moved up: its file became hot
+  kAboveHome,   // left a tier above the one where its file belongs
+  kHeadroom,    // left its tier ahead of the program's next burst of writing
+  kStaged,      // brought in by stage-in or a pin
+  kFetched,     // brought into RAM before it was asked for
+  kTierFailed,  // its tier fails: moved off, or dropped because the store has it
   // Only moves have these: blocks that leave the tiers.
   kStagedOut,
   kThrough,      // the kernel works on the file: it is mapped, or executed
@@ -110,7 +111,8 @@ constexpr const char* name_of(PlacementReason reason) {
                                     "its file does not belong in the tier above",
                                     "room for the next burst of writing was made above",
                                     "staged in",
-                                    "fetched ahead of its use"};
+                                    "fetched ahead of its use",
+                                    "the tier where it was fails"};
   constexpr unsigned kPlaces = sizeof kNames / sizeof kNames[0];
   return static_cast<unsigned>(reason) < kPlaces ? kNames[static_cast<unsigned>(reason)] : "-";
 }
@@ -131,6 +133,7 @@ constexpr const char* word_for(PlacementReason reason) {
                                                      "room ahead",
                                                      "staged in",
                                                      "ahead of use",
+                                                     "tier failed",
                                                      "staged out",
                                                      "left to the kernel",
                                                      "changed outside",
