@@ -66,6 +66,7 @@ bool MoveBatch::add(Actor& actor, BucketIndex from, TierId target, PlacementReas
                        memory_.directory().find(object, descriptor.block_number()) == from;
   if (!movable) return false;
   CAIRN_CHECK(raw(target) < memory_.tier_count());
+  if (!memory_.takes_blocks(target)) return false;
   Lease::Fresh fresh;
   // It stays on the account where it is.
   const AccountId account = memory_.pool(memory_.tier_of(from)).account_of(from);
@@ -106,7 +107,12 @@ void MoveBatch::read_run(std::span<Move> run) const {
   const TierPlace place = memory_.place_of(run[0].from(), 0, run.size() * kBlockBytes);
   const int error = place.tier->read_parts(place.extent, std::span(parts.data(), run.size()));
   if (error == 0) return;
-  for (Move& move : run) move.bytes = nullptr;
+  if (run.size() == 1) {
+    run[0].bytes = nullptr;
+    return;
+  }
+  // What can be had of it.
+  for (std::size_t at = 0; at < run.size(); ++at) read_run(run.subspan(at, 1));
 }
 
 // Step 2, first half: what lies in file tiers comes into memory, in as few reads as possible. A

@@ -149,6 +149,17 @@ TEST_F(MoveBatchTest, AFailedWriteLeavesTheBlockWhereItWas) {
   expect_nothing_leaks();
 }
 
+TEST_F(MoveBatchTest, NothingMovesToATierThatIsOutOfService) {
+  create(true, true);
+  fill(true);
+  memory_.failure_board().out_of_service.store(1U << 1);
+  MoveBatch batch(memory_, plain_);
+  EXPECT_FALSE(batch.add(actor_, find(0), static_cast<TierId>(1), PlacementReason::kDemoted));
+  EXPECT_GT(make_room(plain_).demoted, 0u) << "there is another tier";
+  EXPECT_EQ(memory_.pool(static_cast<TierId>(1)).free_slabs(), 2 * kSlabs);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
+}
+
 TEST_F(MoveBatchTest, ABlockWrittenMeanwhileStaysWhereItWas) {
   create(true);
   fill(false);

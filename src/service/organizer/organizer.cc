@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "memory/tiers/promotion_bar.h"
+#include "service/organizer/drop_clean.h"
 
 namespace cairn {
 namespace {
@@ -93,7 +94,8 @@ void Organizer::announce(TierId tier, const TierUse& use, const TierLimits& limi
 
 RoomMade Organizer::make_room(Actor& actor, TierId tier, std::uint32_t wanted) {
   const BucketPool& pool = memory_.pool(tier);
-  if (pool.slab_count() == 0) return {};
+  // service/capacity/tier_watch.h empties a tier that is out of service.
+  if (pool.slab_count() == 0 || !memory_.takes_blocks(tier)) return {};
   const TierLimits limits = limits_of(tier);
   announce(tier, use_of(memory_.accounts(), tier), limits);
   if (pool.common_slabs() >= limits.low_slabs) return {};
@@ -338,14 +340,14 @@ bool Organizer::handle_victim(Actor& actor, const BlockView& victim, const Goal&
                                                  : PlacementReason::kHeadroom;
   const auto target = is_empty ? std::nullopt : target_for(victim, mode, goal);
   if (target && is_turned_away(victim, *target, goal)) {
-    const bool is_gone = drop(actor, victim.bucket, PlacementReason::kNotAdmitted);
+    const bool is_gone = drop_clean(actor, victim.bucket, PlacementReason::kNotAdmitted);
     if (is_gone) ++made->dropped;
     return is_gone;
   }
   if (target && batch_.add(actor, victim.bucket, *target, reason)) return true;
   if (memory_.block(victim.bucket).dirty_pages() != 0) {
     ++made->dirty_in_the_way;
-  } else if (goal.may_drop && !target && drop(actor, victim.bucket, reason)) {
+  } else if (goal.may_drop && !target && drop_clean(actor, victim.bucket, reason)) {
     ++made->dropped;
     return true;
   }
@@ -384,6 +386,10 @@ std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account, bo
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
     TierView view;
     view.id = static_cast<TierId>(index);
+    if (!memory_.takes_blocks(view.id)) {
+      tiers.push_back(view);  // as one without room
+      continue;
+    }
     view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
     const std::uint32_t free = pool.accounts().grant(account, pool.slab_count(), pool.free_slabs());
     view.free_bytes = std::uint64_t{free} * kBlockBytes;
@@ -395,25 +401,6 @@ std::vector<TierView> Organizer::views(BufferingMode mode, AccountId account, bo
     tiers.push_back(view);
   }
   return tiers;
-}
-
-bool Organizer::drop(Actor& actor, BucketIndex bucket, PlacementReason reason) {
-  LockedBlock block = LockedBlock::try_lock(actor.worker(), bucket);
-  if (!block) return false;
-  const BlockDescriptor& descriptor = block.descriptor();
-  const bool droppable =
-      descriptor.object_index() != ObjectIndex::kNone && descriptor.state() != BlockState::kFree &&
-      descriptor.dirty_pages() == 0 &&
-      memory_.directory().find(descriptor.object_index(), descriptor.block_number()) == bucket;
-  if (!droppable) return false;
-  UnclaimedBlock unclaimed(block);
-  if (!unclaimed) return false;
-  memory_.journal().note(raw(memory_.tier_of(bucket)), MoveJournal::kDropped, reason,
-                         memory_.bucket_bytes(bucket));
-  memory_.note_unused(bucket);
-  memory_.pool(memory_.tier_of(bucket)).release(static_cast<UnclaimedBlock&&>(unclaimed).vacate());
-  actor.count(Counter::kEvictedBlocks, 1);
-  return true;
 }
 
 }  // namespace cairn

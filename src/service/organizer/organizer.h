@@ -103,7 +103,6 @@ class Organizer {
   void collect_rising(std::span<const RisingFile> files);
   void lower(Actor& actor, TierId tier, std::size_t blocks);
   bool is_above_home(const BlockDescriptor& block, TierId tier) const;
-  bool drop(Actor& actor, BucketIndex bucket, PlacementReason reason);
   std::optional<TierId> target_for(const BlockView& victim, BufferingMode mode, const Goal& goal);
   std::vector<TierView> views(BufferingMode mode, AccountId account, bool at_once) const;
 

@@ -5,14 +5,20 @@
 #include <liburing.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/test_capacities.h"
 
 namespace cairn {
 
 struct UringWriter::Ring {
   io_uring ring{};
   bool ready = false;
-  unsigned in_flight = 0;  // with those that are queued only
+  unsigned in_flight = 0;                    // with those that are queued only
+  std::array<BatchWrite*, kDepth> writes{};  // those in flight, in no order
   std::array<BatchWrite*, kDepth> queued{};
   unsigned queued_count = 0;
 
@@ -20,9 +26,20 @@ struct UringWriter::Ring {
   ~Ring() {
     if (ready) io_uring_queue_exit(&ring);
   }
+  void forget(const BatchWrite* write) {
+    const auto end = writes.begin() + in_flight;
+    const auto found = std::find(writes.begin(), end, write);
+    CAIRN_CHECK(found != end);
+    *found = writes[--in_flight];
+  }
 };
 
-UringWriter::UringWriter() : ring_(std::make_unique<Ring>()) {
+UringWriter::UringWriter()
+    : UringWriter(std::chrono::milliseconds(
+          capacity_of("tier_patience_ms", static_cast<std::uint32_t>(kPatience.count())))) {}
+
+UringWriter::UringWriter(std::chrono::milliseconds patience)
+    : patience_(patience), ring_(std::make_unique<Ring>()) {
   if (!ring_->ready) ring_.reset();
 }
 
@@ -31,7 +48,8 @@ UringWriter::~UringWriter() = default;
 void UringWriter::start(std::span<BatchWrite> writes) {
   for (BatchWrite& write : writes) {
     // To be done by wait(), one by one, if there is no ring or none any more.
-    write.result = -EAGAIN;
+    write.result = write.place.tier->hangs() ? -ETIMEDOUT : -EAGAIN;
+    if (write.result == -ETIMEDOUT) continue;
     if (has_ring() && ring_->in_flight == kDepth) submit();
     if (has_ring() && ring_->in_flight == kDepth) reap_one();
     const Tier::DevicePlace at = write.place.tier->on_device(write.place.extent);
@@ -44,7 +62,7 @@ void UringWriter::start(std::span<BatchWrite> writes) {
     write.place.tier->forget_sums(write.place.extent);
     write.result = BatchWrite::kInFlight;
     ring_->queued[ring_->queued_count++] = &write;
-    ++ring_->in_flight;
+    ring_->writes[ring_->in_flight++] = &write;
   }
   if (has_ring()) submit();
   // While the devices are at work. A write that fails leaves checksums of bytes that are not there,
@@ -60,8 +78,10 @@ void UringWriter::submit() {
   const int submitted = ring.queued_count != 0 ? io_uring_submit(&ring.ring) : 0;
   const unsigned taken = submitted > 0 ? static_cast<unsigned>(submitted) : 0;
   const unsigned left = ring.queued_count - taken;
-  for (unsigned at = taken; at < ring.queued_count; ++at) ring.queued[at]->result = -EAGAIN;
-  ring.in_flight -= left;
+  for (unsigned at = taken; at < ring.queued_count; ++at) {
+    ring.queued[at]->result = -EAGAIN;
+    ring.forget(ring.queued[at]);
+  }
   ring.queued_count = 0;
   if (left == 0) return;
   // Entries that the kernel did not take would go out with the next batch and read memory that is
@@ -72,22 +92,40 @@ void UringWriter::submit() {
 
 void UringWriter::reap_one() {
   io_uring_cqe* completion = nullptr;
-  // Fails for a signal only; should it ever be for something else, the kernel goes on all the same,
-  // and what it has done is found in the ring's memory.
+  // Fails for a signal, or because nothing has ended; should it ever be for something else, the
+  // kernel goes on all the same, and what it has done is found in the ring's memory.
   constexpr timespec kNap{0, 1'000'000};
+  const std::int64_t end_ns = monotonic_ns() + std::chrono::nanoseconds(patience_).count();
   for (int error = -EINTR; error < 0;) {
-    error = io_uring_wait_cqe(&ring_->ring, &completion);
-    if (error < 0 && error != -EINTR) ::nanosleep(&kNap, nullptr);
+    const std::int64_t left_ns = end_ns - monotonic_ns();
+    if (left_ns <= 0) return abandon();
+    __kernel_timespec time{left_ns / kNanosPerSecond, left_ns % kNanosPerSecond};
+    error = io_uring_wait_cqe_timeout(&ring_->ring, &completion, &time);
+    if (error < 0 && error != -EINTR && error != -ETIME) ::nanosleep(&kNap, nullptr);
   }
   auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
+  ring_->forget(write);
   write->result = completion->res < 0 ? completion->res : 0;
+  (void)write->place.tier->note_result(TierOperation::kWrite, write->place.extent, write->result);
   // A short direct write is rare; the plain writer then does the whole again, which is the same
   // bytes.
   if (completion->res >= 0 &&
       static_cast<std::size_t>(completion->res) != write->place.extent.length)
     write->result = -EAGAIN;
   io_uring_cqe_seen(&ring_->ring, completion);
-  --ring_->in_flight;
+}
+
+// Nobody looks at the ring again: what ends in it would be told of writes that are no more.
+void UringWriter::abandon() {
+  Ring& ring = *ring_.release();
+  while (ring.in_flight > 0) {
+    BatchWrite* write = ring.writes[ring.in_flight - 1];
+    write->result =
+        write->place.tier->note_result(TierOperation::kWrite, write->place.extent, -ETIMEDOUT);
+    ring.forget(write);
+  }
+  ring_ = std::make_unique<Ring>();
+  if (!ring_->ready) ring_.reset();
 }
 
 void UringWriter::wait(std::span<BatchWrite> writes) {

@@ -2,9 +2,14 @@
 // Batched direct writes to pool files by io_uring: whole batches are in flight at once, one system
 // call submits each.
 //
+// A device hangs that ends no write within the writer's patience: its writes have failed
+// (-ETIMEDOUT), and nobody asks its tier again. The kernel keeps their ring and may still read the
+// bytes; it would put them into buckets of a tier that leaves service.
+//
 // Thread safety: one thread at a time. Ownership: owns the ring.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "memory/tiers/batch_writer.h"
@@ -15,7 +20,10 @@ class UringWriter final : public BatchWriter {
  public:
   static constexpr unsigned kDepth = 64;  // writes in flight; more wait for the first of them
 
+  static constexpr std::chrono::milliseconds kPatience{15'000};
+
   UringWriter();
+  explicit UringWriter(std::chrono::milliseconds patience);
   ~UringWriter();
   UringWriter(const UringWriter&) = delete;
   UringWriter& operator=(const UringWriter&) = delete;
@@ -29,7 +37,9 @@ class UringWriter final : public BatchWriter {
   struct Ring;
   void submit();
   void reap_one();
+  void abandon();
 
+  const std::chrono::milliseconds patience_;
   std::unique_ptr<Ring> ring_;
   PlainBatchWriter plain_;
 };

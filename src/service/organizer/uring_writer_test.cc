@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +13,9 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "memory/tiers/failure_board.h"
 #include "memory/tiers/file_tier.h"
+#include "service/organizer/device_probe.h"
 
 namespace cairn {
 namespace {
@@ -95,6 +99,70 @@ TEST_F(UringWriterTest, ReportsTheErrorOfOneWriteAndDoesTheOthers) {
   writer.write_all(writes);
   EXPECT_EQ(writes[0].result, -EBADF);
   EXPECT_EQ(writes[1].result, 0);
+}
+
+// A full pipe takes nothing, and a write to it waits.
+class HangingTier {
+ public:
+  HangingTier() {
+    ::signal(SIGPIPE, SIG_IGN);  // for the write that is left to the kernel
+    EXPECT_EQ(::pipe2(ends_, O_CLOEXEC | O_NONBLOCK), 0);
+    const std::array<char, kPageBytes> page{};
+    while (::write(ends_[1], page.data(), page.size()) > 0) {
+    }
+    EXPECT_EQ(::fcntl(ends_[1], F_SETFL, 0), 0);
+    tier_ = FileTier(ends_[1], kBlockBytes);
+    tier_.count_failures({&board_, TierId{1}});
+  }
+  ~HangingTier() { ::close(ends_[0]); }
+
+  const FileTier& tier() const { return tier_; }
+  const FailureBoard& board() const { return board_; }
+
+ private:
+  int ends_[2] = {-1, -1};
+  FailureBoard board_{};
+  FileTier tier_;
+};
+
+TEST_F(UringWriterTest, ADeviceThatHangsIsWaitedForAWhileAndAskedNoMore) {
+  const HangingTier hanging;
+  UringWriter writer(std::chrono::milliseconds(100));
+  if (!writer.has_ring()) GTEST_SKIP() << "no io_uring";
+  std::memset(memory_, 1, 2 * kBlockBytes);
+  const iovec part{memory_, kBlockBytes};
+  std::vector<BatchWrite> writes = {
+      BatchWrite{TierPlace{&hanging.tier(), {0, kBlockBytes}}, std::span(&part, 1), 0},
+      BatchWrite{blocks_from(0, 1), std::span(&part, 1), -1}};
+  writer.write_all(writes);
+  EXPECT_EQ(writes[0].result, -ETIMEDOUT);
+  EXPECT_EQ(writes[1].result, 0);
+  EXPECT_TRUE(hanging.board().hangs(TierId{1}));
+  EXPECT_TRUE(hanging.board().tiers[1].is_failing(0));
+  EXPECT_EQ(hanging.board().tiers[1].count.load(), 1U);
+  writer.write_all(writes);
+  EXPECT_EQ(writes[0].result, -ETIMEDOUT);
+  EXPECT_EQ(writes[1].result, 0) << "by a ring of its own";
+  EXPECT_EQ(hanging.board().tiers[1].count.load(), 1U) << "it was not asked again";
+}
+
+TEST(DeviceProbe, HearsWhenTheDeviceAnswersAndWaitsForNobody) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const FileTier tier(ends[0], kBlockBytes);
+  if (!UringWriter().has_ring()) GTEST_SKIP() << "no io_uring";
+  DeviceProbe probe(tier);
+  EXPECT_FALSE(probe.has_answered());
+  EXPECT_FALSE(probe.has_answered());
+  const std::array<char, kPageBytes> page{};
+  ASSERT_EQ(::write(ends[1], page.data(), page.size()), static_cast<ssize_t>(page.size()));
+  bool has_answered = false;
+  for (int look = 0; look < 5000 && !has_answered; ++look) {
+    ::usleep(1000);
+    has_answered = probe.has_answered();
+  }
+  EXPECT_TRUE(has_answered);
+  ::close(ends[1]);
 }
 
 }  // namespace

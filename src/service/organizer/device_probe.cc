@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/organizer/device_probe.h"
+
+#include <liburing.h>
+
+#include <array>
+
+#include "base/ids.h"
+
+namespace cairn {
+
+// The tier's first page.
+struct DeviceProbe::Question {
+  io_uring ring{};
+  alignas(kPageBytes) std::array<std::byte, kPageBytes> page;
+
+  static std::unique_ptr<Question> ask(const Tier& tier) {
+    const Tier::DevicePlace at = tier.on_device(TierExtent{0, kPageBytes});
+    auto question = std::make_unique<Question>();
+    if (at.descriptor < 0 || io_uring_queue_init(1, &question->ring, 0) != 0) return nullptr;
+    io_uring_sqe* entry = io_uring_get_sqe(&question->ring);
+    io_uring_prep_read(entry, at.descriptor, question->page.data(), kPageBytes, at.offset);
+    if (io_uring_submit(&question->ring) == 1) return question;
+    io_uring_queue_exit(&question->ring);
+    return nullptr;
+  }
+};
+
+DeviceProbe::DeviceProbe(const Tier& tier) : tier_(tier) {}
+
+DeviceProbe::~DeviceProbe() { (void)question_.release(); }
+
+bool DeviceProbe::has_answered() {
+  if (question_ == nullptr) question_ = Question::ask(tier_);
+  io_uring_cqe* completion = nullptr;
+  if (question_ == nullptr || io_uring_peek_cqe(&question_->ring, &completion) != 0) return false;
+  io_uring_queue_exit(&question_->ring);
+  question_.reset();
+  return true;
+}
+
+}  // namespace cairn
