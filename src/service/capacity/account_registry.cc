@@ -39,6 +39,10 @@ Result<unsigned> AccountRegistry::tier_named(const std::string& name) const {
   std::string known;
   for (unsigned tier = 0; tier < memory_.tiers_for(BufferingMode::kAsync); ++tier) {
     if (memory_.pool(static_cast<TierId>(tier)).slab_count() == 0) continue;
+    if (!memory_.takes_blocks(static_cast<TierId>(tier))) {
+      if (name != tier_name(config_, tier)) continue;
+      return Status(StatusCode::kExhausted, "tier " + name + " is out of service");
+    }
     if (name.empty() || name == tier_name(config_, tier)) return tier;
     known += (known.empty() ? "" : ", ") + tier_name(config_, tier);
   }
@@ -62,16 +66,23 @@ std::string AccountRegistry::who_reserves(unsigned tier) const {
   return text.empty() ? "nothing is reserved yet" : "reserved are " + text;
 }
 
-// Whether the account may have so many slabs of the tier instead of what it has. Requires: the
-// mutex.
-Status AccountRegistry::check(unsigned tier, std::uint64_t slabs, AccountId account) const {
+// What the account may have of the tier, instead of what it has. Requires: the mutex.
+std::uint32_t AccountRegistry::left_to_reserve(unsigned tier, AccountId account) const {
   const std::uint32_t all = memory_.pool(static_cast<TierId>(tier)).slab_count();
   const std::uint32_t most = all - margin_of(all);
   CAIRN_CHECK(most <= all);
   const TierAccounts& of_tier = memory_.accounts().tiers[tier];
   const std::uint32_t taken = of_tier.reserved_slabs() - of_tier.reserved(account);
-  const std::uint32_t left = most > taken ? most - taken : 0;
+  return most > taken ? most - taken : 0;
+}
+
+// Whether the account may have so many slabs of the tier instead of what it has. Requires: the
+// mutex.
+Status AccountRegistry::check(unsigned tier, std::uint64_t slabs, AccountId account) const {
+  const std::uint32_t left = left_to_reserve(tier, account);
   if (slabs <= left) return Status::ok();
+  const std::uint32_t all = memory_.pool(static_cast<TierId>(tier)).slab_count();
+  const std::uint32_t most = all - margin_of(all);
   return Status(StatusCode::kExhausted,
                 size_of(slabs) + " of tier " + tier_name(config_, tier) +
                     " cannot be reserved, only " + size_of(left) + " can: of its " + size_of(all) +
@@ -201,6 +212,34 @@ void AccountRegistry::close_for_rule(const RuleKey& rule) {
   free_for_rules_.emplace_back(account, rule.pattern);
   CAIRN_CHECK(free_for_rules_.size() <= kAccountsMax - kRuleAccountsFirst);
   memory_.organizer_board().bell.ring();
+}
+
+std::uint64_t AccountRegistry::leave_tier(unsigned tier) {
+  const std::lock_guard lock(mutex_);
+  AccountTable& table = memory_.accounts();
+  std::vector<unsigned> others;
+  for (unsigned other = tier + 1; other < memory_.tiers_for(BufferingMode::kAsync); ++other)
+    others.push_back(other);
+  for (unsigned other = tier; other-- > 0;) others.push_back(other);
+  std::uint64_t lost = 0;
+  for (unsigned index = 0; index < kAccountsMax; ++index) {
+    const auto account = static_cast<AccountId>(index);
+    const std::uint32_t slabs = table.tiers[tier].reserved(account);
+    if (slabs == 0) continue;
+    const auto taker = std::find_if(others.begin(), others.end(), [&](unsigned other) {
+      const std::uint32_t wanted = slabs + table.tiers[other].reserved(account);
+      return memory_.takes_blocks(static_cast<TierId>(other)) &&
+             wanted <= left_to_reserve(other, account);
+    });
+    if (taker == others.end()) {
+      lost += slabs;
+    } else {
+      open(account, {{*taker, slabs + table.tiers[*taker].reserved(account)}});
+    }
+    table.tiers[tier].reserve(account, 0);
+  }
+  table.reserved_tiers.fetch_and(~(1U << tier), std::memory_order_release);
+  return lost;
 }
 
 // Requires: the mutex.

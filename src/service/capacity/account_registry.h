@@ -90,6 +90,10 @@ class AccountRegistry {
   // Closes it, if there is one.
   void close_for_rule(const RuleKey& rule);
 
+  // The tier has left service: what is reserved of it is reserved of the next slower tier that has
+  // as much left, else of the next faster one. Returns the slabs for which none has.
+  std::uint64_t leave_tier(unsigned tier);
+
   // Slabs of the reservations of the run and of its rules that others still have; of run 0, of
   // those of the node's rules.
   std::uint64_t missing_slabs(std::uint32_t run) const;
@@ -111,6 +115,7 @@ class AccountRegistry {
   void reopen(AccountId account, std::uint32_t weight, const AccountsSnapshot::Slabs& reserved);
   AccountsSnapshot::Slabs reserved_by(AccountId account) const;
   Result<unsigned> tier_named(const std::string& name) const;
+  std::uint32_t left_to_reserve(unsigned tier, AccountId account) const;
   Status check(unsigned tier, std::uint64_t slabs, AccountId account) const;
   std::string who_reserves(unsigned tier) const;
   Result<AccountId> free_for_rule(const RuleKey& rule);

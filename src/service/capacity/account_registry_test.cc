@@ -149,5 +149,64 @@ TEST_F(AccountRegistryTest, RulesOfOnePatternComeBackToOneNumber) {
   EXPECT_FALSE(registry_->holdings_of(1).empty());
 }
 
+// RAM of 8 MiB, and three file tiers: the middle one has room for little.
+class ReservationsOfTiers : public ::testing::Test {
+ protected:
+  ReservationsOfTiers() {
+    MemoryShape shape = testing::memory_only(8 * kMiB);
+    for (const unsigned tier : {1, 3}) shape.tier_bytes[tier] = 16 * kMiB;
+    shape.tier_bytes[2] = 2 * kMiB;
+    memory_ = testing::make_memory(shape);
+    for (const char* name : {"first", "middle", "last"}) config_.tiers.push_back({name, ""});
+    descriptors_.emplace(memory_);
+    descriptors_->measure();
+    clients_.emplace(memory_, *descriptors_, kept_);
+    registry_.emplace(memory_, *clients_, config_);
+  }
+  std::uint64_t reserved(std::uint32_t run, unsigned tier) const {
+    return registry_->holdings_of(run).at(tier).reserved;
+  }
+  // What the watch does.
+  std::uint64_t take_out(unsigned tier) {
+    memory_.failure_board().out_of_service.fetch_or(1U << tier);
+    return registry_->leave_tier(tier);
+  }
+
+  NodeConfig config_;
+  NodeMemory memory_;
+  std::optional<DescriptorBudget> descriptors_;
+  KeptMemory kept_ = std::move(KeptMemory::create().value());
+  std::optional<ClientTable> clients_;
+  std::optional<AccountRegistry> registry_;
+};
+
+TEST_F(ReservationsOfTiers, GoToTheNextTierThatHasAsMuchLeft) {
+  const std::string first = tier_name(config_, 1);
+  ASSERT_TRUE(registry_->begin_run(1, 100, {Reservation{first, 4 * kMiB}}).is_ok());
+  ASSERT_TRUE(registry_->begin_run(2, 100, {Reservation{first, kMiB / 2}}).is_ok());
+  EXPECT_EQ(take_out(1), 0U);
+  EXPECT_EQ(reserved(1, 1) + reserved(2, 1), 0U);
+  EXPECT_EQ(reserved(1, 3), 4 * kMiB) << "more than the tier between has";
+  EXPECT_EQ(reserved(2, 2), kMiB / 2);
+  EXPECT_EQ(memory_.accounts().reserved_tiers.load(), 1U << 2 | 1U << 3);
+  const Status refused = registry_->begin_run(3, 100, {Reservation{first, kMiB}});
+  EXPECT_NE(refused.message().find("out of service"), std::string::npos) << refused.message();
+}
+
+TEST_F(ReservationsOfTiers, GoUpWhereNothingIsBelow) {
+  ASSERT_TRUE(registry_->begin_run(1, 100, {Reservation{tier_name(config_, 3), 5 * kMiB}}).is_ok());
+  EXPECT_EQ(take_out(3), 0U);
+  EXPECT_EQ(reserved(1, 1), 5 * kMiB);
+  EXPECT_EQ(take_out(1), 0U);
+  EXPECT_EQ(reserved(1, 0), 5 * kMiB);
+}
+
+TEST_F(ReservationsOfTiers, AreLostWhereNoTierHasAsMuch) {
+  ASSERT_TRUE(
+      registry_->begin_run(1, 100, {Reservation{tier_name(config_, 3), 12 * kMiB}}).is_ok());
+  EXPECT_EQ(take_out(3), 0U);
+  EXPECT_EQ(take_out(1), 12 * kMiB / kBlockBytes);
+}
+
 }  // namespace
 }  // namespace cairn::node

@@ -98,6 +98,7 @@ void IdleProfiler::run() {
 }
 
 IdleProfiler::Outcome IdleProfiler::measure(unsigned tier) {
+  if (!memory_.takes_blocks(static_cast<TierId>(tier))) return Outcome::kDone;
   const std::string directory = tier == 0 ? std::string() : config_.tiers[tier - 1].directory;
   std::atomic<bool> cancelled{false};
   auto measurement =

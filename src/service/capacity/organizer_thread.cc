@@ -49,7 +49,8 @@ OrganizerThread::OrganizerThread(const NodeMemory& memory, Owner self, const Nod
       free_slabs_before_(memory.pool(TierId::kMemory).free_slabs()) {
   const auto limits = watermarks_of(memory, config);
   for (unsigned tier = 0; tier < memory.tier_count(); ++tier) {
-    memory.organizer_board().low_slabs[tier].store(limits[tier].low_slabs,
+    const bool is_used = memory.takes_blocks(static_cast<TierId>(tier));
+    memory.organizer_board().low_slabs[tier].store(is_used ? limits[tier].low_slabs : 0,
                                                    std::memory_order_relaxed);
   }
   memory.organizer_board().roomy_slabs.store(limits[0].high_slabs, std::memory_order_relaxed);

@@ -157,8 +157,10 @@ std::vector<TierView> PlacementEngine::views() const {
     const BucketPool& pool = memory_.pool(static_cast<TierId>(index));
     TierView view;
     view.id = static_cast<TierId>(index);
-    view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
-    view.free_bytes = std::uint64_t{pool.common_slabs()} * kBlockBytes;
+    if (memory_.takes_blocks(view.id)) {  // else as one without room
+      view.capacity_bytes = std::uint64_t{pool.slab_count()} * kBlockBytes;
+      view.free_bytes = std::uint64_t{pool.common_slabs()} * kBlockBytes;
+    }
     CAIRN_CHECK(index < figures_.size());
     view.bandwidth = figures_[index].write_bandwidth;
     view.latency = figures_[index].write_latency;

@@ -75,5 +75,20 @@ TEST_F(PlacementEngineTest, ClientsAndMoversAreToldWhatWasMeasured) {
   EXPECT_EQ(memory_.device_board().bandwidth[2].load(), 3e8);
 }
 
+TEST_F(PlacementEngineTest, ATierThatIsOutOfServiceHasNoPlaceInAPlan) {
+  ASSERT_EQ(engine_->number_of("round-robin").value(), 0);
+  const PublishedPlan& plan = memory_.placement_board().plans[0];
+  const auto elements = [&plan](unsigned tier) {
+    unsigned count = 0;
+    for (unsigned at = 0; at < PublishedPlan::kElements; ++at) count += raw(plan.at(at)) == tier;
+    return count;
+  };
+  ASSERT_GT(elements(1), 0u);
+  memory_.failure_board().out_of_service.store(1U << 1);
+  engine_->refresh();
+  EXPECT_EQ(elements(1), 0u);
+  EXPECT_GT(elements(2), 0u);
+}
+
 }  // namespace
 }  // namespace cairn::node

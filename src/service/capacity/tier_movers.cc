@@ -36,12 +36,14 @@ bool TierMovers::is_short(unsigned tier) const {
   CAIRN_CHECK(tier < kTiersMax);
   const auto id = static_cast<TierId>(tier);
   const BucketPool& pool = memory_.pool(id);
-  return pool.slab_count() != 0 && memory_.organizer_board().is_short(id, pool.common_slabs());
+  return pool.slab_count() != 0 && memory_.takes_blocks(id) &&
+         memory_.organizer_board().is_short(id, pool.common_slabs());
 }
 
 // The organizer announces to clients what each run may take while runs compete or something is
 // reserved, and once more when that is over.
 bool TierMovers::must_share(unsigned tier) const {
+  if (!memory_.takes_blocks(static_cast<TierId>(tier))) return false;
   const TierAccounts& accounts = memory_.accounts().tiers[tier];
   return accounts.share_floor.load(std::memory_order_relaxed) != 0 ||
          accounts.reserved_slabs() != 0 ||
@@ -87,7 +89,7 @@ RoomMade TierMovers::make_room(const Wanted& wanted) {
 
 bool TierMovers::has_room_below(unsigned tier) const {
   for (unsigned below = tier + 1; below < tiers_; ++below) {
-    if (!is_short(below)) return true;
+    if (memory_.takes_blocks(static_cast<TierId>(below)) && !is_short(below)) return true;
   }
   return false;
 }

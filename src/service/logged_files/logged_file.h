@@ -22,6 +22,7 @@ struct LogPortion {
   std::uint32_t first = 0;
   std::uint64_t bytes_max = 0;
   bool is_last = false;
+  int unreadable = 0;  // -errno of the last block that its tier did not give
 };
 
 struct LoggedBlock {

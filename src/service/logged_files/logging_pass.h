@@ -53,10 +53,12 @@ class LoggingPass {
         portion->first = number;
         return Status::ok();
       }
-      if (Status status = log_block(number); !status) return status;
+      if (Status status = log_block(number, portion); !status) return status;
     }
     portion->is_last = true;
-    return log_state();
+    Status status = log_state();
+    if (!status || portion->unreadable == 0) return status;
+    return Status::from_errno(-portion->unreadable, "cannot read a block for the log");
   }
 
   durable::Lsn last() const { return last_; }
@@ -152,7 +154,7 @@ class LoggingPass {
     return false;
   }
 
-  Status log_block(std::uint32_t raw_number) {
+  Status log_block(std::uint32_t raw_number, LogPortion* portion) {
     const auto number = static_cast<BlockNumber>(raw_number);
     if (is_unchanged(number)) return Status::ok();
     Copy copy;
@@ -161,7 +163,11 @@ class LoggingPass {
       was_disturbed_ = true;
       return Status::ok();
     }
-    if (error < 0) return Status::from_errno(-error, "cannot read a block for the log");
+    if (error < 0) {
+      // Its tier fails. The log has at least all the others.
+      portion->unreadable = error;
+      return Status::ok();
+    }
     if (copy.pages == 0) return Status::ok();
     LoggedBlock& known = file_.blocks[raw_number];
     std::uint16_t changed = 0;

@@ -29,6 +29,7 @@
 #include "service/capacity/organizer_thread.h"
 #include "service/capacity/page_warmer.h"
 #include "service/capacity/placement_engine.h"
+#include "service/capacity/tier_watch.h"
 #include "service/control/control_commands.h"
 #include "service/durability/node_durability.h"
 #include "service/fetching/prefetcher.h"
@@ -113,6 +114,7 @@ class Service {
     flusher_.start();
     reaper_.start();
     organizer_.start();
+    tiers_.start();
     warmer_.start();
     profiler_.start();
     learners_.start(prefetcher_.get());
@@ -294,6 +296,7 @@ class Service {
     if (prefetcher_) prefetcher_->stop();
     profiler_.stop();
     warmer_.stop();
+    tiers_.stop();
     organizer_.stop();
     reaper_.stop();
     flusher_.stop();
@@ -335,6 +338,7 @@ class Service {
   Learners learners_{config_, memory_, clients_, placement_};
   OrganizerThread organizer_{memory_, clients_.service(), config_, flusher_,
                              Deciders{placement_, learners_.replacement()}};
+  TierWatch tiers_{{memory_, clients_.service(), config_, flusher_, accounts_, log_warning}};
   PageWarmer warmer_{memory_};
   IdleProfiler profiler_{memory_, config_, placement_,
                          [](const std::string& text) { spdlog::info("{}", text); }};
@@ -468,7 +472,6 @@ int run_service(const NodeConfig& config) {
 }
 
 namespace {
-
 KeeperLimits keeper_limits() {
   KeeperLimits limits;
   // Tests kill a service more often than any machine does.

@@ -14,6 +14,7 @@ void rest_bells(const NodeMemory& memory) {
   memory.organizer_board().bell.retire();
   memory.event_board().bell.retire();
   memory.warmer_board().bell.retire();
+  memory.failure_board().bell.retire();
 }
 
 // Lowers the word to `most`. Returns whether it was higher.
@@ -36,6 +37,13 @@ std::uint32_t mend_plans(const NodeMemory& memory) {
     ++mended;
   }
   return mended;
+}
+
+// RAM never leaves service, nor does a tier that there is not.
+std::uint32_t mend_failures(const NodeMemory& memory) {
+  const std::uint32_t file_tiers = ((1U << memory.tier_count()) - 1) & ~1U;
+  std::atomic<std::uint32_t>& out = memory.failure_board().out_of_service;
+  return (out.fetch_and(file_tiers) & ~file_tiers) != 0 ? 1 : 0;
 }
 
 // A death between a reservation and the bits that sum it up.
@@ -73,7 +81,7 @@ std::uint32_t mend_boards(const NodeMemory& memory) {
   memory.organizer_board().rank_wanted.store(0);
   memory.organizer_board().reads_stay_above.store(0);
   for (auto& share : memory.device_board().read_around) share.store(0);
-  std::uint32_t mended = mend_plans(memory) + mend_accounts(memory);
+  std::uint32_t mended = mend_plans(memory) + mend_accounts(memory) + mend_failures(memory);
   const std::uint32_t slabs = memory.pool(TierId::kMemory).slab_count();
   WarmerBoard& warmer = memory.warmer_board();
   if (lower_to(warmer.used_slabs, slabs)) ++mended;

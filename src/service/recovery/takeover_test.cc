@@ -337,6 +337,7 @@ TEST_F(TakeoverTest, BoardsSayWhatNoServiceHasSaidYet) {
   memory_.event_board().wanted.store(EventLevel::kWrites);
   memory_.event_board().opens_are_urgent.store(1);
   memory_.device_board().read_around[1].store(255);
+  memory_.failure_board().out_of_service.store(0xff);
   memory_.organizer_board().reads_stay_above.store(1);
   memory_.warmer_board().warm_slabs.store(kSlabs + 7);
   TierAccounts& accounts = memory_.accounts().tiers[0];
@@ -346,6 +347,7 @@ TEST_F(TakeoverTest, BoardsSayWhatNoServiceHasSaidYet) {
   EXPECT_FALSE(memory_.event_board().wants(EventLevel::kReads));
   EXPECT_EQ(memory_.event_board().opens_are_urgent.load(), 0U);
   EXPECT_EQ(memory_.device_board().read_around[1].load(), 0U);
+  EXPECT_EQ(memory_.failure_board().out_of_service.load(), (1U << memory_.tier_count()) - 2);
   EXPECT_EQ(memory_.organizer_board().reads_stay_above.load(), 0U);
   EXPECT_EQ(memory_.warmer_board().warm_slabs.load(), kSlabs);
   EXPECT_EQ(accounts.held_back(), 3U);
