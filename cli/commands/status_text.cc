@@ -9,6 +9,7 @@
 #include "base/size_text.h"
 #include "cli/commands/node_commands.h"
 #include "cli/node/json_fields.h"
+#include "cli/run/run_report.h"
 #include "cli/terminal/output.h"
 
 namespace cairn::cli {
@@ -65,6 +66,20 @@ std::string broken_pages(const Json& status) {
   return text;
 }
 
+// Those whose operations have failed.
+std::string failing_tiers(const Json& status) {
+  std::string text;
+  for (const Json& tier : member(status, "tiers")) {
+    const uint64_t failures = unsigned_field(tier, "failures");
+    const std::string state = printable(text_field(tier, "state"));
+    if (failures == 0 && (state.empty() || state == "in service")) continue;
+    text += fmt::format("tier {} is {}: {} operations failed, the last one with: {}\n",
+                        printable(text_field(tier, "name")), state, failures,
+                        printable(text_field(tier, "last_error")));
+  }
+  return text;
+}
+
 std::string tier_table(const Json& status) {
   Rows rows = {{"tier", "capacity", "used", "", "dirty", "place"}};
   for (const Json& tier : member(status, "tiers")) {
@@ -76,7 +91,7 @@ std::string tier_table(const Json& status) {
                     text_field(tier, "kind") == "ram" ? huge_pages_text(tier) : path});
   }
   if (rows.size() == 1) return "no tiers: programs work on the backing store directly\n";
-  return format_table(rows, "lrrrrl") + broken_pages(status);
+  return format_table(rows, "lrrrrl") + failing_tiers(status) + broken_pages(status);
 }
 
 std::string activity(const Json& status) {
@@ -258,7 +273,8 @@ std::string unstored_section(const Json& status) {
   for (const Json& file : files) {
     rows.push_back({format_size(unsigned_field(file, "dirty_bytes")),
                     format_duration(number_field(file, "since_seconds")),
-                    printable(text_field(file, "path")), printable(text_field(file, "error"))});
+                    printable(text_field(file, "path")),
+                    text_field(file, "error").empty() ? "" : unstored_reason(file)});
   }
   const uint64_t total = std::max<uint64_t>(unsigned_field(status, "unstored_total"), files.size());
   return section("files not yet stored", std::move(rows), "rrll", total);

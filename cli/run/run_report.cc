@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kUnstoredLinesMax = 20;
 constexpr size_t kForeignNamesMax = 3;
+constexpr size_t kReasonLengthMax = 200;
 // A shorter program that did no I/O through Cairn gets no report.
 constexpr double kTrivialSeconds = 1;
 
@@ -158,6 +159,22 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
   return lines;
 }
 
+std::string unstored_reason(const Json& file) {
+  std::string text = printable(text_field(file, "error"));
+  if (text.empty()) return "waiting to be written";
+  const Json& ranges = member(file, "unreadable");
+  if (ranges.empty()) return text;
+  text += "; its tier does not give bytes";
+  const char* separator = " ";
+  for (const Json& range : ranges) {
+    const uint64_t offset = unsigned_field(range, "offset");
+    text += fmt::format("{}{}-{}", separator, offset, offset + unsigned_field(range, "length") - 1);
+    separator = ", ";
+    if (text.size() > kReasonLengthMax) return text + ", ...";
+  }
+  return text;
+}
+
 std::vector<std::string> unstored_lines(const std::string& node, const Json& unstored,
                                         uint64_t unstored_total) {
   std::vector<std::string> lines;
@@ -174,11 +191,9 @@ std::vector<std::string> unstored_lines(const std::string& node, const Json& uns
                               node));
   for (const Json& file : unstored) {
     if (lines.size() > kUnstoredLinesMax) break;
-    std::string error = text_field(file, "error");
-    if (error.empty()) error = "waiting to be written";
     lines.push_back(fmt::format("  {}: {} left, {}", printable(text_field(file, "path")),
                                 format_size(unsigned_field(file, "dirty_bytes")),
-                                printable(error)));
+                                unstored_reason(file)));
   }
   const uint64_t listed = lines.size() - 1;
   if (total > listed) {

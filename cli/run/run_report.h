@@ -31,6 +31,9 @@ bool is_trivial(const RunOutcome& outcome);
 // The lines, without the "cairn: " prefix; files that are not stored are not among them.
 std::vector<std::string> report_lines(const RunOutcome& outcome);
 
+// Why a file of the list of unstored ones is not stored, with the ranges that its tier has lost.
+std::string unstored_reason(const Json& file);
+
 // Names the files that are not stored and the command that retries. `unstored` and `unstored_total`
 // as in the control protocol.
 std::vector<std::string> unstored_lines(const std::string& node, const Json& unstored,

@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -42,16 +43,32 @@ Json DrainRequest::kept() const {
           {"refused", kept->refused.size() + kept->skipped}};
 }
 
+namespace {
+
+// A file of many small ones is named by the first of them.
+constexpr std::size_t kLostRangesMax = 100;
+
+Json ranges_json(const std::vector<LostRange>& ranges) {
+  Json list = Json::array();
+  for (std::size_t at = 0; at < std::min(ranges.size(), kLostRangesMax); ++at)
+    list.push_back({{"offset", ranges[at].offset}, {"length", ranges[at].length}});
+  return list;
+}
+
+}  // namespace
+
 Json unstored_json(const std::vector<UnstoredFile>& unstored) {
   Json files = Json::array();
   for (const UnstoredFile& file : unstored) {
     CAIRN_CHECK(files.size() <= kUnstoredMax);
     if (files.size() == kUnstoredMax) break;
-    files.push_back({{"path", file.path},
-                     {"dirty_bytes", file.dirty_bytes},
-                     {"error", file.error == 0 ? "" : std::strerror(file.error)},
-                     {"errno", file.error},
-                     {"since_seconds", file.since_seconds}});
+    Json entry = {{"path", file.path},
+                  {"dirty_bytes", file.dirty_bytes},
+                  {"error", file.error == 0 ? "" : std::strerror(file.error)},
+                  {"errno", file.error},
+                  {"since_seconds", file.since_seconds}};
+    if (!file.lost.empty()) entry["unreadable"] = ranges_json(file.lost);
+    files.push_back(std::move(entry));
   }
   return files;
 }

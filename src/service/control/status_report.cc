@@ -163,6 +163,26 @@ Json holdings_json(const NodeConfig& config, const AccountRegistry& accounts, st
   return list;
 }
 
+// What the operations of a tier have met.
+struct TierFailures {
+  TierFailures(const NodeMemory& memory, TierId tier)
+      : is_out(!memory.takes_blocks(tier)),
+        hangs(memory.failure_board().hangs(tier)),
+        count(memory.failure_board().tiers[raw(tier)].count.load()),
+        error(static_cast<int>(memory.failure_board().tiers[raw(tier)].error.load())) {}
+
+  const char* state() const {
+    if (is_out) return hangs ? "out of service, does not answer" : "out of service";
+    return count != 0 ? "failing" : "in service";
+  }
+  std::string last_error() const { return count == 0 ? "" : std::strerror(error); }
+
+  const bool is_out;
+  const bool hangs;
+  const std::uint64_t count;
+  const int error;
+};
+
 std::uint32_t restarts_of(const KeptLife* life) {
   return life == nullptr ? 0 : life->restarts.load();
 }
@@ -218,6 +238,7 @@ Json StatusReport::tiers(const DirtyView& dirty) const {
     const bool ram = index == 0;
     const bool is_swap = index > from_.config.tiers.size();
     CAIRN_CHECK(!is_swap || index == from_.config.tiers.size() + 1);  // one, and the last
+    const TierFailures failures(memory, tier);
     tiers.push_back({{"name", tier_name(from_.config, index)},
                      {"kind", ram       ? "ram"
                               : is_swap ? "swap"
@@ -228,8 +249,11 @@ Json StatusReport::tiers(const DirtyView& dirty) const {
                      {"capacity_bytes", std::uint64_t{pool.slab_count()} * kBlockBytes},
                      {"used_bytes", used_bytes(pool)},
                      {"dirty_bytes", dirty.bytes_per_tier[index]},
-                     {"broken_pages", memory.device_board().broken[index].load()},
-                     {"huge_pages", ram ? huge_pages_got(memory) : std::string("-")}});
+                     {"broken_pages", memory.failure_board().tiers[index].broken.load()},
+                     {"huge_pages", ram ? huge_pages_got(memory) : std::string("-")},
+                     {"state", failures.state()},
+                     {"failures", failures.count},
+                     {"last_error", failures.last_error()}});
   }
   return tiers;
 }

@@ -57,6 +57,7 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
       unstored.failures = file->failures.load();
       unstored.last_failure_ns = file->last_failure_ns.load();
       unstored.passed_ns = file->passed_ns.load();
+      unstored.lost = file->lost.get();
       if (unstored.failures != 0) {
         unstored.since_seconds = static_cast<double>(now_ns - file->failing_since_ns.load()) / 1e9;
       }

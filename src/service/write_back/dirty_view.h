@@ -23,6 +23,7 @@ struct UnstoredFile {
   std::int64_t last_failure_ns = 0;
   std::int64_t passed_ns = 0;  // StoreFile::passed_ns
   double since_seconds = 0;
+  std::vector<LostRange> lost;  // of what is dirty, that which its tier does not give
 };
 
 struct DirtyView {

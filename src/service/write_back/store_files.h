@@ -30,6 +30,7 @@
 #include "memory/tiers/node_memory.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/descriptor_budget.h"
+#include "service/write_back/lost_pages.h"
 
 namespace cairn::node {
 
@@ -65,6 +66,7 @@ struct StoreFile {
   std::atomic<bool> sync_owed{false};                       // stored since it was last made durable
   std::atomic<std::uint32_t> failures{0};                   // in a row
   std::atomic<int> error{0};                                // errno of the last failure
+  LostRanges lost;                                          // by its tiers, and not stored
   std::atomic<std::int64_t> failing_since_ns{0};
   std::atomic<std::int64_t> last_failure_ns{0};
   std::atomic<std::int64_t> passed_ns{

@@ -83,6 +83,7 @@ void StoreWriter::drop(const StoreFilePtr& file) {
 void StoreWriter::renew_if_forgotten(const StoreFile& file) const {
   const int error = file.error.load();
   if (error != ESTALE && error != ENOTCONN && error != ENODEV && error != EIO) return;
+  if (!file.lost.get().empty()) return;  // that was its tier's
   if (renew_descriptor(file, memory_.objects().at(file.object).key()))
     log_("opened " + path_of_descriptor(file.fd.get()) + " again after: " + std::strerror(error));
 }
@@ -106,6 +107,8 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   object.mark(kMarkBeingFlushed, true);
   CAIRN_CRASH_POINT("writer.begun");
   FlushRequest request(file->object, file->backing);
+  LossCollector losses;
+  request.losses = &losses;
   request.witness = logged_;
   request.only_logged = only_logged;
   request.bytes_max = kTurnBytes;
@@ -116,7 +119,10 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   const FlushResult result = file->traits.is_sent_early && is_in_use
                                  ? flush_and_send(actor, *file, request)
                                  : flush(actor, request);
-  int error = result.error;
+  note_losses(*file, losses.take(object.size.load()));
+  // What a tier does not give is a failure of the turn in which nothing else is left.
+  const bool is_going_on = result.is_of_tier && result.bytes >= kTurnBytes;
+  int error = is_going_on ? 0 : result.error;
   if (const int settled = settle_store(actor, file->object, file->backing); error == 0)
     error = settled;
   object.mark(kMarkBeingFlushed, false);
@@ -156,8 +162,14 @@ FlushResult StoreWriter::flush_and_send(Actor& actor, StoreFile& file, FlushRequ
     sum.bytes += part.bytes;
     sum.blocks_left = part.blocks_left;
     sum.error = part.error;
-    if (sum.error == 0 && part.bytes != 0) sum.error = send(actor, file);
-    if (sum.error != 0 || part.bytes < request.bytes_max) break;
+    sum.is_of_tier = part.is_of_tier;
+    const int sent = part.bytes != 0 ? send(actor, file) : 0;
+    if (sent != 0 && (sum.error == 0 || sum.is_of_tier)) {
+      sum.error = sent;
+      sum.is_of_tier = false;
+    }
+    const bool is_over = sum.error != 0 && !part.is_of_tier;
+    if (is_over || part.bytes < request.bytes_max) break;
   }
   return sum;
 }
@@ -168,6 +180,16 @@ int StoreWriter::send(Actor& actor, StoreFile& file) {
   if (error == 0 || error == -EINVAL || error == -EROFS) return 0;
   redirty_object(actor, file.object);
   return error;
+}
+
+void StoreWriter::note_losses(StoreFile& file, std::vector<LostRange> lost) {
+  const bool is_news = !lost.empty() && file.lost.get().empty();
+  if (is_news) {
+    log_("a tier does not give all of " + path_of_descriptor(file.fd.get()) + ": not stored are " +
+         std::to_string(lost.front().length) + " bytes from " +
+         std::to_string(lost.front().offset) + (lost.size() > 1 ? " on, and more" : " on"));
+  }
+  file.lost.replace(std::move(lost));
 }
 
 void StoreWriter::note_failure(StoreFile& file, Object& object, int error) {
@@ -242,7 +264,10 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   const bool was_owed = durable && file->sync_owed.exchange(false);
   FlushRequest request(index, file->backing);
   request.witness = logged_;
+  LossCollector losses;
+  request.losses = &losses;
   int error = flush(actor, request).error;
+  note_losses(*file, losses.take(object.size.load()));
   if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
   if (error == 0 && durable) {
     error = file->backing.sync(SyncDepth::kAll);

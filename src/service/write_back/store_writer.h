@@ -79,6 +79,7 @@ class StoreWriter {
   int send(Actor& actor, StoreFile& file);
   // The last error was one of those after which the file may have to be opened again.
   void renew_if_forgotten(const StoreFile& file) const;
+  void note_losses(StoreFile& file, std::vector<LostRange> lost);
   void note_failure(StoreFile& file, Object& object, int error);
   void note_success(StoreFile& file, Object& object);
 
