@@ -3,8 +3,9 @@
 //
 //   faulty_store RULES DIRECTORY MOUNT_POINT       (in the foreground; ends with the mount)
 //
-// The file RULES is read at each operation. A line "OPERATION WHAT [NAME]" concerns one of the
-// operations below, or "any", of all files or of those whose name ends in NAME. WHAT is
+// The file RULES is read at each operation. A line "OPERATION WHAT [NAME [BEGIN END]]" concerns one
+// of the operations below, or "any", of all files ("*") or of those whose name ends in NAME; with
+// BEGIN and END, those reads and writes alone that touch bytes of that range. WHAT is
 //
 //   a number   the operation fails with that error
 //   hang       it does not return for as long as the rule stands
@@ -60,8 +61,15 @@ static int ends_with(const char* text, const char* end) {
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+// The bytes that an operation touches; of one that touches none, nothing.
+struct range {
+  long long begin;
+  long long end;
+};
+static const struct range kNoBytes = {0, 0};
+
 // The number of an error, or a `what`.
-static int find_rule(const char* operation, const char* path) {
+static int find_rule(const char* operation, const char* path, struct range bytes) {
   FILE* rules = fopen(rules_path, "re");
   if (rules == NULL) return kNothing;
   char line[512];
@@ -70,9 +78,13 @@ static int find_rule(const char* operation, const char* path) {
     char which[64];
     char what[64];
     char name[256] = "";
-    if (sscanf(line, "%63s %63s %255s", which, what, name) < 2) continue;
+    struct range rule = {0, 0};
+    if (sscanf(line, "%63s %63s %255s %lld %lld", which, what, name, &rule.begin, &rule.end) < 2)
+      continue;
+    const int touches = bytes.begin < rule.end && rule.begin < bytes.end;
+    if (rule.end != 0 && !touches) continue;
     if (strcmp(which, operation) != 0 && strcmp(which, "any") != 0) continue;
-    if (name[0] != '\0' && !ends_with(path, name)) continue;
+    if (name[0] != '\0' && strcmp(name, "*") != 0 && !ends_with(path, name)) continue;
     if (strcmp(what, "hang") == 0)
       found = kHang;
     else if (strcmp(what, "slow") == 0)
@@ -90,9 +102,9 @@ static int find_rule(const char* operation, const char* path) {
 
 // 0 or -errno; `*is_short` is set where half is enough. `file` may be null.
 static int misbehave(const char* operation, const char* path, const struct open_file* file,
-                     int* is_short) {
+                     struct range bytes, int* is_short) {
   for (;;) {
-    const int rule = find_rule(operation, path != NULL ? path : "");
+    const int rule = find_rule(operation, path != NULL ? path : "", bytes);
     if (rule == kStale) return is_older_than_rules(file) ? -ESTALE : 0;
     if (rule == kShort && is_short != NULL) *is_short = 1;
     if (rule == kShort) return 0;
@@ -107,10 +119,11 @@ static int misbehave(const char* operation, const char* path, const struct open_
   }
 }
 
-#define MISBEHAVE(operation, path, info)                                                       \
-  do {                                                                                         \
-    const int fault = misbehave(operation, path, (info) != NULL ? file_of(info) : NULL, NULL); \
-    if (fault < 0) return fault;                                                               \
+#define MISBEHAVE(operation, path, info)                                                   \
+  do {                                                                                     \
+    const int fault =                                                                      \
+        misbehave(operation, path, (info) != NULL ? file_of(info) : NULL, kNoBytes, NULL); \
+    if (fault < 0) return fault;                                                           \
   } while (0)
 #define NO_FILE ((const struct fuse_file_info*)NULL)
 
@@ -182,7 +195,8 @@ static int do_utimens(const char* path, const struct timespec times[2],
 }
 
 static int open_real(const char* path, struct fuse_file_info* file, mode_t mode) {
-  const int fd = open(real(path), (file->flags & ~O_APPEND) | O_CLOEXEC, mode);
+  // Where the caller's pages go without a copy of the kernel's, ours have no alignment.
+  const int fd = open(real(path), (file->flags & ~(O_APPEND | O_DIRECT)) | O_CLOEXEC, mode);
   if (fd < 0) return -errno;
   struct open_file* opened = malloc(sizeof *opened);
   if (opened == NULL) abort();
@@ -204,7 +218,9 @@ static int do_create(const char* path, mode_t mode, struct fuse_file_info* file)
 
 static int do_read(const char* path, char* out, size_t size, off_t offset,
                    struct fuse_file_info* file) {
-  MISBEHAVE("read", path, file);
+  const struct range bytes = {offset, offset + (long long)size};
+  const int fault = misbehave("read", path, file_of(file), bytes, NULL);
+  if (fault < 0) return fault;
   const ssize_t count = pread(fd_of(file), out, size, offset);
   return count < 0 ? -errno : (int)count;
 }
@@ -212,7 +228,8 @@ static int do_read(const char* path, char* out, size_t size, off_t offset,
 static int do_write(const char* path, const char* data, size_t size, off_t offset,
                     struct fuse_file_info* file) {
   int is_short = 0;
-  const int fault = misbehave("write", path, file_of(file), &is_short);
+  const struct range bytes = {offset, offset + (long long)size};
+  const int fault = misbehave("write", path, file_of(file), bytes, &is_short);
   if (fault < 0) return fault;
   if (is_short && size > 1) size /= 2;
   const ssize_t count = pwrite(fd_of(file), data, size, offset);

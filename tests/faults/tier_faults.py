@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of data when the device of a file tier misbehaves.
+
+    tier_faults.py --store PROGRAM [SCENE ...]
+
+The scenes have the names of the rows of the table "A tier, row by row" in docs/semantics.md. The tier's pool file lies
+in the file system of faulty_store.c (PROGRAM), which obeys a file of rules; the backing store is sound. Where FUSE may
+not be mounted the test is skipped.
+"""
+
+import argparse
+import errno
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE))
+import under_cairn  # noqa: E402
+from store_faults import (  # noqa: E402
+    EXIT_NOT_STORED, Failure, FaultyStore, ask, kept_node, messages, need, need_status, output, wait_until)
+
+PAGE = 4096
+BLOCK = 65536
+
+
+def page(number):
+    """No two pages of a file are alike, nor like those of a pool's superblock."""
+    return (b"cairn page %8d " % number * 205)[:PAGE]
+
+
+def pages(first, past):
+    return b"".join(page(number) for number in range(first, past))
+
+
+class Machine:
+    """A store, a device that obeys, and the run of a program between them."""
+
+    def __init__(self, work, program):
+        self.work, self.store = work, work / "sound"
+        self.store.mkdir()
+        (work / "device").mkdir()
+        self.device = FaultyStore(work / "device", program)
+        self.run = None
+
+    def start(self, program, tiers=(), ram="0", options=(), environment=None):
+        """`cairn run` of a Python program in the store. Its wait_for('NAME') ends when the scene says go('NAME')."""
+        script = self.work / "program.py"
+        script.write_text("import errno, os, time\n"
+                          f"PAGE = {PAGE}\n"
+                          "def page(n): return (b'cairn page %8d ' % n * 205)[:PAGE]\n"
+                          "def write(fd, first, past):\n"
+                          "    for n in range(first, past): os.pwrite(fd, page(n), n * PAGE)\n"
+                          "def is_there(fd, first, past):\n"
+                          "    return all(os.pread(fd, PAGE, n * PAGE) == page(n) for n in range(first, past))\n"
+                          "def told(call, *arguments):\n"
+                          "    try: call(*arguments); return 'ok'\n"
+                          "    except OSError as error: return errno.errorcode[error.errno]\n"
+                          f"def reached(name): open({str(self.work)!r} + '/' + name, 'w').close()\n"
+                          "def wait_for(name):\n"
+                          "    reached('before-' + name)\n"
+                          f"    while not os.path.exists({str(self.work)!r} + '/' + name): time.sleep(0.02)\n"
+                          + textwrap.dedent(program))
+        configuration = self.work / "cairn.yaml"
+        configuration.write_text("flush: {retry_ms: 200}\n")
+        command = under_cairn.cairn_command([sys.executable, "-u", script], self.store, ram=ram,
+                                            tiers=tiers or [f"{self.device.path}:16M"], options=options)
+        command[2:2] = ["--config", str(configuration)]
+        variables = under_cairn.clean_environment() | (environment or {})
+        with open(self.work / "errors", "wb") as errors, open(self.work / "output", "wb") as out:
+            self.run = subprocess.Popen(command, cwd=self.store, env=variables, stdin=subprocess.DEVNULL, stdout=out,
+                                        stderr=errors, start_new_session=True)
+
+    def wait_until_before(self, name):
+        """The program waits there."""
+        wait_until(lambda: (self.work / f"before-{name}").exists() or self.run.poll() is not None, name)
+        need(self.run.poll() is None, f"the program ended before {name}: {messages(self.work)[-1500:]}")
+
+    def go(self, name):
+        (self.work / name).touch()
+
+    def status(self):
+        answer = ask("status", "--node", f"run-{self.run.pid}", "--json", timeout=20)
+        need(answer.status == 0, f"cairn status: {answer} {answer.errors}")
+        reply = json.loads(answer.output)
+        return reply.get("status", reply)
+
+    def tier(self, at=1):
+        return self.status()["tiers"][at]
+
+    def wait_until_out_of_service(self):
+        wait_until(lambda: self.tier()["state"].startswith("out of service"), "the tier leaves service", 30)
+
+    def place_of(self, number):
+        """Where the pool file has that page."""
+        for file in self.device.behind.iterdir():
+            data = file.read_bytes()
+            at = data.find(page(number))
+            if at >= 0:
+                need(at % PAGE == 0, f"page {number} lies at {at}")
+                return at
+        raise Failure(f"page {number} is not in the tier")
+
+    def need_stored(self, first, past, name="f"):
+        stored = (self.store / name).read_bytes()[first * PAGE:past * PAGE]
+        need(stored == pages(first, past), f"pages {first} to {past} of {name} are stored otherwise")
+
+    def close(self):
+        self.device.close()
+
+
+# ---- reading -----------------------------------------------------------------------------------------------
+
+
+def scene_clean_data_of_a_failing_tier(machine):
+    """It is read again from the store, and the program sees nothing."""
+    (machine.store / "f").write_bytes(pages(0, 256))
+    machine.start("""
+        fd = os.open('f', os.O_RDONLY)
+        print(is_there(fd, 0, 256))
+        wait_for('failure')
+        print(is_there(fd, 0, 256), os.pread(fd, 1 << 20, 0) == b''.join(page(n) for n in range(256)))
+        wait_for('end')
+        """)
+    machine.wait_until_before("failure")
+    need(machine.tier()["used_bytes"] >= 256 * PAGE, "the file is not in the tier")
+    machine.device.obey("read 5")
+    machine.go("failure")
+    machine.wait_until_before("end")
+    need(machine.tier()["failures"] > 0, f"no failure is counted: {machine.tier()}")
+    machine.go("end")
+    need_status(machine.run, 0, machine.work)
+    need(output(machine.work) == ["True"] * 3, f"the program saw {output(machine.work)}")
+
+
+def scene_dirty_data_of_a_failing_tier(machine):
+    """EIO for exactly the pages that are lost; they are named, the rest is stored, and the tier's return mends it."""
+    lost = 37
+    machine.start(f"""
+        fd = os.open('f', os.O_RDWR | os.O_CREAT); write(fd, 0, 256)
+        wait_for('failure')
+        print(told(os.pread, fd, PAGE, {lost} * PAGE), told(os.pread, fd, 1, {lost} * PAGE + 100),
+              is_there(fd, 0, {lost}), is_there(fd, {lost} + 1, 256), len(os.pread(fd, 16 * PAGE, 32 * PAGE)) // PAGE)
+        print(told(os.fsync, fd), told(os.close, fd))
+        """, options=["--trigger", "on-exit"])
+    machine.wait_until_before("failure")
+    begin = machine.place_of(lost)
+    machine.device.obey(f"read 5 * {begin} {begin + PAGE}")
+    machine.go("failure")
+    need_status(machine.run, EXIT_NOT_STORED, machine.work)
+    need(output(machine.work)[:5] == ["EIO", "EIO", "True", "True", "5"], f"the program saw {output(machine.work)}")
+    need(output(machine.work)[5] == "EIO", f"fsync and close said {output(machine.work)[5:]}")
+    named = f"bytes {lost * PAGE}-{(lost + 1) * PAGE - 1}"
+    need("/f:" in messages(machine.work) and named in messages(machine.work),
+         f"{named} are not named: {messages(machine.work)[-1500:]}")
+    machine.need_stored(0, lost)
+    machine.need_stored(lost + 1, 256)
+    unstored = machine.status()["unstored"]
+    need([(entry["errno"], entry["unreadable"]) for entry in unstored] ==
+         [(errno.EIO, [{"offset": lost * PAGE, "length": PAGE}])], f"cairn status lists {unstored}")
+    need(named in ask("status", "--node", f"run-{machine.run.pid}").output, "the text of cairn status")
+    machine.device.obey()
+    drained = ask("drain", "--node", kept_node(machine.work))
+    need(drained.status == 0, f"drain after the repair: {drained} {drained.errors[-800:]}")
+    machine.need_stored(0, 256)
+
+
+# ---- writing -----------------------------------------------------------------------------------------------
+
+
+def writes_fall_back(machine, number):
+    """The program is told nothing; what it writes is elsewhere, and right."""
+    machine.start("""
+        fd = os.open('f', os.O_RDWR | os.O_CREAT); write(fd, 0, 128)
+        wait_for('failure')
+        for n in range(64, 320): os.pwrite(fd, page(n), n * PAGE)
+        os.pwrite(fd, b'changed', 3 * PAGE + 7)
+        print(is_there(fd, 0, 3), os.pread(fd, 7, 3 * PAGE + 7), is_there(fd, 4, 320))
+        wait_for('end')
+        print(told(os.fsync, fd), told(os.close, fd))
+        """, options=["--trigger", "on-exit"])
+    machine.wait_until_before("failure")
+    machine.device.obey(f"write {number}")
+    machine.go("failure")
+    machine.wait_until_before("end")
+    need(machine.tier()["last_error"] == os.strerror(number), f"not counted: {machine.tier()}")
+    machine.go("end")
+    need_status(machine.run, 0, machine.work)
+    need(output(machine.work) == ["True", "b'changed'", "True", "ok", "ok"], f"it saw {output(machine.work)}")
+    machine.need_stored(0, 3)
+    machine.need_stored(4, 320)
+
+
+def scene_a_tier_fails_at_a_write(machine):
+    writes_fall_back(machine, errno.EIO)
+
+
+def scene_a_tier_has_no_room(machine):
+    writes_fall_back(machine, errno.ENOSPC)
+
+
+def scene_moves_into_a_failing_tier(machine):
+    """What the tier does not take stays in RAM, or is stored; the program writes on."""
+    machine.start("""
+        fd = os.open('f', os.O_RDWR | os.O_CREAT); write(fd, 0, 64)
+        wait_for('failure')
+        write(fd, 64, 4096)
+        print(is_there(fd, 0, 4096))
+        """, ram="4M")
+    machine.wait_until_before("failure")
+    machine.device.obey("write 5")
+    machine.go("failure")
+    need_status(machine.run, 0, machine.work)
+    need(output(machine.work) == ["True"], f"the program saw {output(machine.work)}")
+    machine.need_stored(0, 4096)
+
+
+# ---- leaving service ---------------------------------------------------------------------------------------
+
+
+def scene_a_tier_leaves_service(machine):
+    """Its data moves to the next tier, and what is reserved of it; placement passes it over; the user is told."""
+    other = machine.work / "other"
+    other.mkdir(mode=0o700)
+    machine.start("""
+        fd = os.open('f', os.O_RDWR | os.O_CREAT); write(fd, 0, 512)
+        wait_for('failure')
+        write(fd, 500, 600)
+        wait_for('more')
+        write(fd, 600, 1000)
+        print(is_there(fd, 0, 1000))
+        wait_for('end')
+        """, tiers=[f"{machine.device.path}:16M", f"{other}:16M"],
+                  options=["--trigger", "on-exit", "--reserve", "2M"])
+    machine.wait_until_before("failure")
+    before = machine.status()
+    name, next_name = before["tiers"][1]["name"], before["tiers"][2]["name"]
+    need(before["tiers"][1]["dirty_bytes"] == 512 * PAGE, f"the data is not in the tier: {before['tiers']}")
+    need(before["tiers"][1]["state"] == "in service", f"{before['tiers'][1]}")
+    machine.device.obey("write 5")
+    machine.go("failure")
+    machine.wait_until_before("more")
+    machine.wait_until_out_of_service()
+    wait_until(lambda: machine.tier()["used_bytes"] == 0, "the tier is empty", 30)
+    after = machine.status()
+    moved = [move for move in after["moves"] if move["from"] == name and move["to"] == next_name]
+    need([move["reason"] for move in moved] == ["tier failed"], f"moves: {after['moves']}")
+    reserved = {tier["name"]: tier["reserved_bytes"] for tier in after["runs"][0]["tiers"]}
+    need((reserved[name], reserved[next_name]) == (0, 2 << 20), f"reserved: {reserved}")
+    warnings = " ".join(after["warnings"])
+    need("out of service" in warnings and str(machine.device.path) in warnings, f"warnings: {after['warnings']}")
+    told = ask("status", "--node", f"run-{machine.run.pid}").output
+    need(f"tier {name} is out of service" in told and os.strerror(errno.EIO) in told, told)
+    machine.device.obey()  # what has failed is not trusted again
+    machine.go("more")
+    machine.wait_until_before("end")
+    need(machine.tier()["used_bytes"] == 0, "placement does not pass the tier over")
+    need(machine.tier(2)["used_bytes"] > 900 * PAGE, f"{machine.tier(2)}")
+    machine.go("end")
+    need_status(machine.run, 0, machine.work)
+    need(output(machine.work) == ["True"], f"the program saw {output(machine.work)}")
+    machine.need_stored(0, 1000)
+
+
+def scene_a_tier_is_gone(machine):
+    """One operation is enough. What was dirty there alone is EIO and named; the node answers and ends."""
+    machine.start("""
+        fd = os.open('f', os.O_RDWR | os.O_CREAT); write(fd, 0, 64)
+        wait_for('failure')
+        print(told(os.pread, fd, PAGE, 0))
+        write(fd, 64, 128)
+        print(is_there(fd, 64, 128))
+        """, options=["--trigger", "on-exit"])
+    machine.wait_until_before("failure")
+    machine.device.obey(f"any {errno.ENODEV}")
+    machine.go("failure")
+    need_status(machine.run, EXIT_NOT_STORED, machine.work)
+    need(output(machine.work) == ["EIO", "True"], f"the program saw {output(machine.work)}")
+    need(machine.tier()["state"] == "out of service", f"{machine.tier()}")
+    need(f"bytes 0-{64 * PAGE - 1}" in messages(machine.work), messages(machine.work)[-1500:])
+    machine.need_stored(64, 128)
+    ended = ask("down", "--node", f"run-{machine.run.pid}", "--discard")
+    need(ended.status == 0, f"cairn down --discard: {ended} {ended.errors}")
+
+
+def scene_a_tier_hangs(machine):
+    """The service waits for its patience, and then no longer: the node works on without the tier."""
+    machine.start("""
+        fd = os.open('f', os.O_RDWR | os.O_CREAT)
+        wait_for('failure')
+        write(fd, 0, 970)  # so that RAM is short of room, and nothing has to go below at once
+        wait_for('more')
+        print(is_there(fd, 0, 970), told(os.fsync, fd))
+        write(fd, 970, 3000)
+        print(is_there(fd, 0, 3000), told(os.fsync, fd))
+        wait_for('end')
+        """, ram="4M", options=["--trigger", "on-exit"],
+                  environment={"CAIRN_TEST_CAPACITIES": "tier_patience_ms=1000"})
+    machine.wait_until_before("failure")
+    machine.device.obey("write hang", "read hang")
+    machine.go("failure")
+    machine.wait_until_before("more")
+    machine.wait_until_out_of_service()
+    need(machine.tier()["last_error"] == os.strerror(errno.ETIMEDOUT), f"{machine.tier()}")
+    need("does not answer" in machine.tier()["state"], f"{machine.tier()}")
+    machine.go("more")
+    machine.wait_until_before("end")
+    need(output(machine.work) == ["True", "ok"] * 2, f"the program saw {output(machine.work)}")
+    machine.need_stored(0, 3000)
+    machine.device.obey()
+    wait_until(lambda: machine.tier()["state"] == "out of service", "the service finds that it answers", 30)
+    machine.go("end")
+    need_status(machine.run, 0, machine.work)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", required=True)
+    parser.add_argument("scenes", nargs="*")
+    options = parser.parse_args()
+    if not under_cairn.have_cairn():
+        print(f"skipped: {under_cairn.CAIRN} is not built")
+        return under_cairn.SKIPPED
+    known = {name.removeprefix("scene_"): scene for name, scene in globals().items() if name.startswith("scene_")}
+    failed = []
+    for name in options.scenes or known:
+        work = under_cairn.work_directory(f"faults-{name}")
+        machine = Machine(work, options.store)
+        if not machine.device.is_mounted():
+            reason = machine.device.server.stderr.read().decode().strip()
+            print(f"skipped: FUSE cannot be mounted here: {reason}")
+            under_cairn.remove(work)
+            return under_cairn.SKIPPED
+        began = time.monotonic()
+        try:
+            known[name](machine)
+            print(f"passed {name} ({time.monotonic() - began:.1f} s)", flush=True)
+            machine.close()
+            under_cairn.remove(work)
+        except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as problem:
+            print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
+            machine.close()
+            failed.append(name)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
