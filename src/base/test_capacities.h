@@ -4,7 +4,8 @@
 //
 // For tests alone: no user needs it, and a node says in its log that the variable is set.
 // service/node/service_memory.cc names the tables of a node, frontends/posix/startup.cc those of a
-// process; cli/commands/node_service_command.cc reads the percentage of events that are kept.
+// process; cli/commands/node_service_command.cc reads the percentage of events that are kept,
+// service/organizer/uring_writer.cc how long a device may take.
 //
 // Thread safety: any thread, as long as nobody changes the environment.
 #pragma once

@@ -4,6 +4,7 @@
 #include <liburing.h>
 
 #include <array>
+#include <atomic>
 
 #include "base/ids.h"
 
@@ -13,6 +14,7 @@ namespace cairn {
 struct DeviceProbe::Question {
   io_uring ring{};
   alignas(kPageBytes) std::array<std::byte, kPageBytes> page;
+  Question* abandoned_before = nullptr;
 
   static std::unique_ptr<Question> ask(const Tier& tier) {
     const Tier::DevicePlace at = tier.on_device(TierExtent{0, kPageBytes});
@@ -28,7 +30,12 @@ struct DeviceProbe::Question {
 
 DeviceProbe::DeviceProbe(const Tier& tier) : tier_(tier) {}
 
-DeviceProbe::~DeviceProbe() { (void)question_.release(); }
+DeviceProbe::~DeviceProbe() {
+  static std::atomic<Question*> abandoned{nullptr};
+  if (question_ == nullptr) return;
+  Question* question = question_.release();
+  question->abandoned_before = abandoned.exchange(question);
+}
 
 bool DeviceProbe::has_answered() {
   if (question_ == nullptr) question_ = Question::ask(tier_);

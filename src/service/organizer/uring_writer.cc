@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -21,6 +22,7 @@ struct UringWriter::Ring {
   std::array<BatchWrite*, kDepth> writes{};  // those in flight, in no order
   std::array<BatchWrite*, kDepth> queued{};
   unsigned queued_count = 0;
+  Ring* abandoned_before = nullptr;
 
   Ring() { ready = io_uring_queue_init(kDepth, &ring, IORING_SETUP_CLAMP) == 0; }
   ~Ring() {
@@ -115,9 +117,12 @@ void UringWriter::reap_one() {
   io_uring_cqe_seen(&ring_->ring, completion);
 }
 
-// Nobody looks at the ring again: what ends in it would be told of writes that are no more.
+// Nobody looks at the ring again: what ends in it would be told of writes that are no more. A list
+// keeps it, because the kernel may still write to it.
 void UringWriter::abandon() {
+  static std::atomic<Ring*> abandoned{nullptr};
   Ring& ring = *ring_.release();
+  ring.abandoned_before = abandoned.exchange(&ring);
   while (ring.in_flight > 0) {
     BatchWrite* write = ring.writes[ring.in_flight - 1];
     write->result =
