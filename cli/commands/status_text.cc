@@ -60,8 +60,9 @@ std::string broken_pages(const Json& status) {
   for (const Json& tier : member(status, "tiers")) {
     const uint64_t pages = unsigned_field(tier, "broken_pages");
     if (pages == 0) continue;
-    text += fmt::format("tier {}: {} pages were not what they had been, as their checksums show\n",
-                        printable(text_field(tier, "name")), pages);
+    text += fmt::format(
+        "tier {}: {} times bytes were not what they had been, as their checksums show\n",
+        printable(text_field(tier, "name")), pages);
   }
   return text;
 }

@@ -69,7 +69,7 @@ TEST_P(PageSeals, TheFirstReadComparesWhereAllIsCompared) {
   EXPECT_TRUE(descriptor().is_unproven()) << "a page has come from the store again";
   expect_stored();
   EXPECT_FALSE(descriptor().is_unproven());
-  EXPECT_EQ(memory_.device_board().broken[0].load(), 1u);
+  EXPECT_EQ(memory_.failure_board().tiers[0].broken.load(), 1u);
 }
 
 TEST_P(PageSeals, AWriterOfAMarkedBlockKeepsWhatIsSound) {

@@ -5,7 +5,6 @@
 //   read_ms      clients that read from the device       movers: they give way to readers
 //   read_around  service (capacity/read_balancer.h)      clients, at a read of a file tier
 //   bandwidth    service (capacity/placement_engine.h)   movers, organizer
-//   broken       clients and service                     status
 //
 // Thread safety: atomics. Ownership: lives in the control segment.
 #pragma once
@@ -27,13 +26,6 @@ struct alignas(64) DeviceBoard {
   // Bytes per second that the device of a tier takes, measured; 0: nobody has measured it.
   alignas(64) std::atomic<double> bandwidth[kTiersMax];
 
-  // Pages of a tier that were not what their checksums say, and were not used.
-  alignas(64) std::atomic<std::uint64_t> broken[kTiersMax];
-
-  void note_broken(TierId tier, std::uint64_t pages) {
-    CAIRN_DCHECK(raw(tier) < kTiersMax);
-    broken[raw(tier)].fetch_add(pages, std::memory_order_relaxed);
-  }
   // At most one store a millisecond: readers share the line.
   void note_read(TierId tier, std::uint32_t now_ms) {
     CAIRN_DCHECK(raw(tier) < kTiersMax);
@@ -43,7 +35,7 @@ struct alignas(64) DeviceBoard {
   }
 };
 static_assert(offsetof(DeviceBoard, bandwidth) == 64, "readers do not disturb movers");
-static_assert(sizeof(DeviceBoard) == 3 * 64);
+static_assert(sizeof(DeviceBoard) == 2 * 64);
 static_assert(std::atomic<double>::is_always_lock_free, "a lock of one process excludes no other");
 
 }  // namespace cairn

@@ -33,6 +33,8 @@ struct alignas(64) FailureBoard {
 
   struct alignas(64) OfTier {
     std::atomic<std::uint64_t> count;  // operations that have failed
+    // Times that bytes were not what their checksums say, and were not used.
+    std::atomic<std::uint64_t> broken;
     std::atomic<std::uint32_t> error;  // errno of the last of them
     std::atomic<std::uint32_t> gone;   // errno that said that the device is gone, or 0
     // Not 0: the device does not answer, and nobody asks it until the service finds that it does.
@@ -66,7 +68,13 @@ struct alignas(64) FailureBoard {
   }
   // `error`: -errno. A read of bytes from `offset` on has failed.
   void note_read(TierId tier, std::uint64_t offset, int error, std::uint32_t now_ms) {
+    if (error == -EBADMSG) note_broken(tier, 1);
     note(tier, static_cast<std::uint32_t>(offset / kBlockBytes + 1), error, now_ms);
+  }
+  // Pages were not what their checksums say. Also for RAM.
+  void note_broken(TierId tier, std::uint64_t pages) {
+    CAIRN_DCHECK(raw(tier) < kTiersMax);
+    tiers[raw(tier)].broken.fetch_add(pages, std::memory_order_relaxed);
   }
   void note_write(TierId tier, int error, std::uint32_t now_ms) {
     const std::uint64_t count = tiers[raw(tier)].count.load(std::memory_order_relaxed);

@@ -71,8 +71,8 @@ void forget_broken(const NodeMemory& memory, UnclaimedBlock& block, std::uint16_
   const BlockDescriptor& descriptor = block.descriptor();
   const auto gone = static_cast<std::uint16_t>(broken & ~descriptor.dirty_pages());
   if (gone == 0) return;
-  memory.device_board().note_broken(TierId::kMemory,
-                                    static_cast<unsigned>(__builtin_popcount(gone)));
+  memory.failure_board().note_broken(TierId::kMemory,
+                                     static_cast<unsigned>(__builtin_popcount(gone)));
   block.cut(static_cast<std::uint16_t>(~gone));
 }
 

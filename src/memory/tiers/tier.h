@@ -52,8 +52,8 @@ class Tier {
   virtual std::byte* address_of(TierExtent extent) const = 0;
 
   // Whole pages from or to a buffer that is aligned to them. Returns 0 or -errno; a short transfer
-  // is -EIO, and a page that is not what was written -EBADMSG; -ETIMEDOUT comes at once from a device
-  // that is known to hang. Requires: the extent lies in the tier.
+  // is -EIO, and a page that is not what was written -EBADMSG; -ETIMEDOUT comes at once from a
+  // device that is known to hang. Requires: the extent lies in the tier.
   int read_pages(TierExtent extent, void* out) const;
   int write_pages(TierExtent extent, const void* in) const;
   // For a reader without the lock of the block: -EBADMSG may only say that somebody is writing it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/capacity/tier_watch.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -22,6 +24,11 @@ constexpr int kAgainMsMax = 5'000;
 constexpr int kLateMs = 2'000;
 
 }  // namespace
+
+std::string device_error_text(int error) {
+  return error == EBADMSG ? "bytes are not those that were written (checksum)"
+                          : std::strerror(error);
+}
 
 void TierWatch::start() {
   CAIRN_CHECK(!thread_.joinable());
@@ -111,7 +118,7 @@ void TierWatch::tell(unsigned tier, std::uint64_t lost_slabs) const {
   const int error = static_cast<int>(failures.error.load());
   std::string text = "tier " + tier_name(of_.config, tier) + " in " + directory +
                      " is out of service: " + std::to_string(failures.count.load()) +
-                     " operations failed, the last one with: " + std::strerror(error) +
+                     " operations failed, the last one with: " + device_error_text(error) +
                      ". Its data is moved off. Mend the device, or leave the tier out of the "
                      "configuration, before the next node";
   if (lost_slabs != 0) {

@@ -29,6 +29,9 @@
 
 namespace cairn::node {
 
+// What an operation of a tier's device has failed with, for the user.
+std::string device_error_text(int error);
+
 class TierWatch {
  public:
   struct Parts {

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "service/attachment/sweep.h"
+#include "service/capacity/tier_watch.h"
 #include "service/control/drain_request.h"
 #include "service/process/log_file.h"
 
@@ -175,7 +176,7 @@ struct TierFailures {
     if (is_out) return hangs ? "out of service, does not answer" : "out of service";
     return count != 0 ? "failing" : "in service";
   }
-  std::string last_error() const { return count == 0 ? "" : std::strerror(error); }
+  std::string last_error() const { return count == 0 ? "" : device_error_text(error); }
 
   const bool is_out;
   const bool hangs;

@@ -111,7 +111,7 @@ TEST_F(MoveBatchTest, ABlockThatBrokeInMemoryDoesNotLeaveIt) {
   EXPECT_EQ(batch.finish(actor_), 0u);
   EXPECT_EQ(tier_of(1), TierId::kMemory);
   EXPECT_EQ(memory_.block(bucket).valid_pages(), kAllPages & ~(1U << 5));
-  EXPECT_EQ(memory_.device_board().broken[0].load(), 1u);
+  EXPECT_EQ(memory_.failure_board().tiers[0].broken.load(), 1u);
   actor_.drop_leases();
 }
 
