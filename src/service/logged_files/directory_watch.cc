@@ -14,7 +14,8 @@
 namespace cairn::node {
 namespace {
 
-constexpr std::uint32_t kDeeds = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
+// The kernel names the file whose attribute has changed; without a name it is the directory itself.
+constexpr std::uint32_t kDeeds = IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                                  IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 // A directory that changes more between two looks has its events lost.
 constexpr std::size_t kWaitingMax = 4096;
@@ -23,6 +24,7 @@ NameEvent event_of(const inotify_event& told) {
   NameEvent event;
   event.move = told.cookie;
   if (told.len != 0) event.name = told.name;
+  if ((told.mask & IN_ATTRIB) != 0) event.name = ".";
   const bool is_file = told.len != 0 && (told.mask & IN_ISDIR) == 0;
   if (!is_file) return event;
   if ((told.mask & IN_CREATE) != 0) event.deed = NameDeed::kMade;
@@ -80,7 +82,9 @@ void DirectoryWatch::read_all() {
       inotify_event told;
       std::memcpy(&told, bytes + at, sizeof told);
       if ((told.mask & IN_Q_OVERFLOW) != 0) lose_all();
-      if (const auto found = waiting_.find(told.wd); found != waiting_.end()) {
+      const bool is_of_file = (told.mask & IN_ATTRIB) != 0 && told.len != 0;
+      const auto found = is_of_file ? waiting_.end() : waiting_.find(told.wd);
+      if (found != waiting_.end()) {
         if (found->second.size() >= kWaitingMax) found->second.assign(1, NameEvent());
         found->second.push_back(event_of(reinterpret_cast<const inotify_event&>(bytes[at])));
       }

@@ -35,7 +35,7 @@ class DirectoryWatch {
   int add(int directory);
   void remove(int number);
   // What has happened since the last call, in order. A change that has no words here, or events
-  // that were lost, are kBeyondWords.
+  // that were lost, are kBeyondWords: without a name when any name may have changed.
   std::vector<NameEvent> take(int number);
 
  private:

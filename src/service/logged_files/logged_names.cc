@@ -40,24 +40,6 @@ Outcome outcome_of(const Status& status) {
   return status.code() == StatusCode::kExhausted ? Outcome::kFull : Outcome::kFailed;
 }
 
-struct ::statx attributes_of(int fd) {
-  struct ::statx attributes{};
-  (void)::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &attributes);
-  return attributes;
-}
-
-bool is_same_time(const statx_timestamp& one, const statx_timestamp& other) {
-  return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
-}
-
-// A change of a name leaves both times of the directory alike. Others are no business of names.
-bool has_other_changes(const struct ::statx& before, const struct ::statx& now) {
-  const bool has_owner = before.stx_uid == now.stx_uid && before.stx_gid == now.stx_gid;
-  const bool is_named =
-      is_same_time(now.stx_ctime, now.stx_mtime) || is_same_time(now.stx_ctime, before.stx_ctime);
-  return !has_owner || before.stx_mode != now.stx_mode || !is_named || now.stx_nlink == 0;
-}
-
 // A file whose only name this is, and that no other file can be taken for.
 bool is_plain(const FileLook& look) {
   return look.is_regular() && look.status.stx_nlink == 1 && look.file.id.birth_ns != 0;
@@ -111,8 +93,9 @@ LogAttempt LoggedNames::log(int fd) {
 
 int LoggedNames::store(int fd) {
   const auto key = key_of(fd);
-  DirectoryPtr directory = key ? find(*key) : nullptr;
-  if (key && directory == nullptr) directory = watch(fd, *key);
+  if (!key) return -ENOTDIR;
+  DirectoryPtr directory = find(*key);
+  if (directory == nullptr) directory = watch(fd, *key);
   if (directory != nullptr) return store(directory);
   return ::fsync(fd) == 0 ? 0 : -errno;
 }
@@ -120,7 +103,6 @@ int LoggedNames::store(int fd) {
 int LoggedNames::store(const DirectoryPtr& directory) {
   std::uint64_t debt = 0;
   Lsn upto = Lsn::kNone;
-  struct ::statx attributes{};
   {
     const std::lock_guard lock(directory->mutex);
     // Whatever it is: the store gets it.
@@ -128,14 +110,12 @@ int LoggedNames::store(const DirectoryPtr& directory) {
     if (!directory->known.has_all && directory->watch >= 0) scan(directory);
     debt = ++directory->debts;
     upto = directory->upto;
-    attributes = attributes_of(directory->fd.get());
   }
   if (::fsync(directory->fd.get()) != 0) return -errno;
   Status done;
   {
     const std::lock_guard lock(directory->mutex);
     directory->paid = std::max(directory->paid, debt);
-    directory->attributes = attributes;
     if (upto == Lsn::kNone) return 0;
     if (directory->number != durable::LogObject::kNone)
       done = log_.retire(directory->number, upto, {});
@@ -291,8 +271,7 @@ std::optional<LoggedNames::Changes> LoggedNames::changes_of(const DirectoryPtr& 
     is_all_unknown |= event.name.empty();
     (void)story.hear(event);
   }
-  const bool owes = directory->debts != directory->paid ||
-                    has_other_changes(directory->attributes, attributes_of(directory->fd.get()));
+  const bool owes = directory->debts != directory->paid;
   std::map<std::string, FileLook> looks;
   auto changes =
       owes ? std::nullopt

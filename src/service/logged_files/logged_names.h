@@ -20,8 +20,6 @@
 // log's; none of them during an fsync. Ownership: borrows memory, files and log.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +70,6 @@ class LoggedNames final : public NameKeeper {
     UniqueFd fd;
     int watch = -1;  // -1: no more
     KnownNames known;
-    struct ::statx attributes{};  // when the store was last asked
     // It owes the store an fsync while the two differ.
     std::uint64_t debts = 0;
     std::uint64_t paid = 0;

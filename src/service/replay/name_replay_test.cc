@@ -15,6 +15,7 @@
 
 #include "service/durable_log/durable_log.h"
 #include "service/durable_log/file_handle.h"
+#include "service/durable_log/superblock.h"
 #include "service/replay/recovery.h"
 
 namespace cairn::durable {
@@ -49,7 +50,7 @@ class RecoverNames : public ::testing::Test {
     fs::remove_all(store());
     fs::create_directory(tier());
     fs::create_directory(store());
-    auto log = DurableLog::open(tier(), {.capacity_bytes = 0, .segment_bytes = 1U << 20});
+    auto log = DurableLog::open(tier(), {.capacity_bytes = 0, .segment_bytes = kSegmentBytesMin});
     ASSERT_TRUE(log.is_ok()) << log.status().message();
     log_ = std::move(*log);
     directory_ = *log_->add_object(identity(store()), {});
