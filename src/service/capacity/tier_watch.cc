@@ -67,6 +67,9 @@ void TierWatch::run() {
       const std::uint32_t left_before = std::exchange(left, empty_all(actor, batch));
       again_ms = is_news || left != left_before ? kAgainMsMin : std::min(2 * again_ms, kAgainMsMax);
       next_ms = now_ms + again_ms;
+      // The store takes what the other tiers have no room for. Once: all that is due is stored
+      // then, and what cannot be read stays.
+      if (left != 0 && (is_news || left != left_before)) of_.flusher.kick(true);
     }
     const int pause_ms =
         goes_on() ? static_cast<int>(std::max<std::int64_t>(next_ms - now_ms, 1)) : kIdleMs;
@@ -128,10 +131,11 @@ void TierWatch::tell(unsigned tier, std::uint64_t lost_slabs) const {
   of_.warn(text);
 }
 
-// A block that somebody is at comes at the next try.
+// A block that somebody is at comes at the next try. A tier that does not answer counts as more
+// than full.
 std::uint32_t TierWatch::empty(Actor& actor, MoveBatch& batch, unsigned tier) {
-  if (!answers(tier)) return 1;
   const NodeMemory& memory = of_.memory;
+  if (!answers(tier)) return memory.pool(static_cast<TierId>(tier)).slab_count() + 1;
   std::uint32_t left = 0;
   memory.pool(static_cast<TierId>(tier)).for_each_bucket([&](BucketIndex bucket) {
     const BlockDescriptor& block = memory.block(bucket);
@@ -141,10 +145,7 @@ std::uint32_t TierWatch::empty(Actor& actor, MoveBatch& batch, unsigned tier) {
     if (stopping_.load() || !move(actor, batch, bucket)) return;
     if (batch.is_full()) left -= batch.advance(actor);
   });
-  left -= batch.finish(actor);
-  // What the other tiers have no room for, the store takes.
-  if (left != 0) of_.flusher.kick(true);
-  return left;
+  return left - batch.finish(actor);
 }
 
 // Requires: the tier is out of service.
