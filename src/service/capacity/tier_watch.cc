@@ -16,10 +16,10 @@
 namespace cairn::node {
 namespace {
 
-constexpr int kIdleMs = 3'600'000;
+constexpr int kNothingLeftMs = 3'600'000;
 // While something is left in a tier that is out of service: the next try, rarer and rarer.
-constexpr int kAgainMsMin = 50;
-constexpr int kAgainMsMax = 5'000;
+constexpr int kTryMsMin = 50;
+constexpr int kTryMsMax = 5'000;
 // So long after a tier has left service, a client may still place a block there that looked before.
 constexpr int kLateMs = 2'000;
 
@@ -50,7 +50,7 @@ void TierWatch::run() {
   UringWriter writer;
   MoveBatch batch(of_.memory, writer);
   Bell& bell = of_.memory.failure_board().bell;
-  int again_ms = kAgainMsMin;
+  int again_ms = kTryMsMin;
   std::uint32_t left = 0;
   std::int64_t next_ms = 0;  // failures ring also while it waits for the next try
   std::int64_t late_until_ms = 0;
@@ -65,14 +65,14 @@ void TierWatch::run() {
     const auto goes_on = [&] { return left != 0 || now_ms < late_until_ms; };
     if (is_news || (goes_on() && now_ms >= next_ms)) {
       const std::uint32_t left_before = std::exchange(left, empty_all(actor, batch));
-      again_ms = is_news || left != left_before ? kAgainMsMin : std::min(2 * again_ms, kAgainMsMax);
+      again_ms = is_news || left != left_before ? kTryMsMin : std::min(2 * again_ms, kTryMsMax);
       next_ms = now_ms + again_ms;
       // The store takes what the other tiers have no room for. Once: all that is due is stored
       // then, and what cannot be read stays.
       if (left != 0 && (is_news || left != left_before)) of_.flusher.kick(true);
     }
     const int pause_ms =
-        goes_on() ? static_cast<int>(std::max<std::int64_t>(next_ms - now_ms, 1)) : kIdleMs;
+        goes_on() ? static_cast<int>(std::max<std::int64_t>(next_ms - now_ms, 1)) : kNothingLeftMs;
     bell.sleep(heard, pause_ms, [this] { return stopping_.load() || has_news(); });
   }
 }
