@@ -4,6 +4,7 @@
 // ever valid, and no bucket is lost.
 #include "interleavings/testing/expect_all.h"
 #include "interleavings/testing/sweep.h"
+#include "memory/catalog/flush_lookup.h"
 #include "memory/pool/lease.h"
 
 namespace cairn::stepping {

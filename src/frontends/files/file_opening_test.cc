@@ -27,7 +27,7 @@
 namespace cairn {
 namespace {
 
-class FileOpening : public testing::Test {
+class FileOpening : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     MemoryShape shape;
