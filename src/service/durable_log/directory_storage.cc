@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -58,7 +59,17 @@ class DirectoryFile final : public LogFile {
   }
 
   int flush() override { return ::fdatasync(fd_) == 0 ? 0 : -errno; }
-  int lock() override { return ::flock(fd_, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno; }
+  // The kernel closes the files of a killed process a little after its end, if an operation of its
+  // io_uring was under way.
+  int lock() override {
+    constexpr int kLooksMax = 200;
+    constexpr timespec kPause{0, 10'000'000};
+    for (int look = 1;; ++look) {
+      if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return 0;
+      if (errno != EWOULDBLOCK || look == kLooksMax) return -errno;
+      ::nanosleep(&kPause, nullptr);
+    }
+  }
 
  private:
   int fd_;
