@@ -11,7 +11,7 @@ import threading
 import time
 
 MIB = 1 << 20
-BETWEEN_DEATHS = 21  # three within a minute would end in a rescue
+BETWEEN_DEATHS = 31  # three within a minute would end in a rescue
 
 
 def run(bench):
