@@ -8,7 +8,8 @@ everything that was acknowledged is there, names too.
 
 The store's device is a file. Its copy at the instant of the cut is what a disk would have, and is mounted in the place
 of the first one. The file system commits its journal by itself only once in an hour, so that what the log answers for
-is really lost. Needs root; in a mount namespace of its own nothing of it outlives the test.
+is really lost. For the recovery the machine has been started anew: another boot id is mounted over the kernel's, and in a
+time namespace the boot was after the cut. Needs root; in a mount namespace of its own nothing of it outlives the test.
 """
 
 import argparse
@@ -26,6 +27,11 @@ sys.path.insert(0, str(HERE))
 from machine_death import Machine, await_ready, lines_of, under_cairn  # noqa: E402
 
 IMAGE_BYTES = 64 << 20
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def uptime():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def system(*words):
@@ -70,7 +76,23 @@ class Powered(Machine):
         self.image.unlink()
         self.image = left
         self.mount()
+        self.start_anew()
         return lines_of(output)
+
+    def start_anew(self):
+        identity = self.work / "boot_id"
+        if self.images > 1:
+            system("umount", BOOT_ID)
+        identity.write_text(f"{self.images:08}-0000-4000-8000-000000000000\n")
+        system("mount", "--bind", identity, BOOT_ID)
+        # The namespace's clock counts whole seconds from the boot.
+        time.sleep(1 - uptime() % 1)
+
+    def recover(self):
+        words = ["unshare", "--time", f"--boottime=-{int(uptime())}", under_cairn.CAIRN, "recover", self.tier]
+        outcome = under_cairn.execute(words, self.work, 60, self.environment())
+        assert outcome.status == 0, f"cairn recover: {outcome} {outcome.output} {outcome.errors[-800:]}"
+        return "cairn recover"
 
     def off(self):
         for _ in range(100):
@@ -239,6 +261,7 @@ def main():
                 raise
             print(f"{scene}, cut {cut}: {told}", flush=True)
         machine.off()
+        system("umount", BOOT_ID)
         under_cairn.remove(work)
     return 0
 

@@ -45,7 +45,8 @@ struct alignas(64) FailureBoard {
 
     // Whether the tier has failed often enough, or for good.
     bool is_failing(std::uint32_t now_ms) const {
-      if (gone.load(std::memory_order_relaxed) != 0) return true;
+      if (gone.load(std::memory_order_relaxed) != 0 || hangs.load(std::memory_order_relaxed) != 0)
+        return true;
       for (const std::atomic<std::uint64_t>& failure : last) {
         const std::uint64_t seen = failure.load(std::memory_order_relaxed);
         if (seen == 0 || now_ms - static_cast<std::uint32_t>(seen) > kWithinMs) return false;
@@ -84,8 +85,21 @@ struct alignas(64) FailureBoard {
   // Whether the error of an operation is the device's. The others are those of the calling process:
   // its memory, its descriptors, its limits.
   static bool is_of_device(int error) {
-    return error < 0 && error != -EFAULT && error != -ENOMEM && error != -EINTR &&
-           error != -EAGAIN && error != -EBADF && error != -EFBIG;
+    switch (-error) {
+      case EFAULT:
+      case ENOMEM:
+      case EINTR:
+      case EAGAIN:
+      case EBADF:
+      case EFBIG:
+      // A sandbox that the process has put itself into.
+      case EPERM:
+      case EACCES:
+      case ENOSYS:
+        return false;
+      default:
+        return error < 0;
+    }
   }
   // No second try mends it. ENOTCONN and ESTALE: of file systems that are programs or servers.
   // ETIMEDOUT: nobody has answered (service/organizer/uring_writer.h).

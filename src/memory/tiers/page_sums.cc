@@ -31,8 +31,8 @@ bool for_each_page(std::span<const iovec> parts, Visit&& visit) {
 }  // namespace
 
 std::uint32_t page_sum(const void* page) {
-  static const PageHash hash = fastest_hash();
-  const auto sum = static_cast<std::uint32_t>(hash(page));
+  static const PageHash kHash = fastest_hash();
+  const auto sum = static_cast<std::uint32_t>(kHash(page));
   return sum == PageSums::kUnknown ? ~PageSums::kUnknown : sum;
 }
 
@@ -52,8 +52,9 @@ void PageSums::forget(TierExtent extent) const {
   Word* const words = first_of(extent);
   for (std::size_t page = 0; page < extent.length / kPageBytes; ++page)
     words[page].store(kUnknown, std::memory_order_relaxed);
-  // The kernel reads the bytes after this.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // The kernel takes the bytes after this. A call of it is a fence for the compiler; a processor
+  // keeps the order of its stores, or orders them with the lock that a reader takes afterwards.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 void PageSums::note(TierExtent extent, std::span<const iovec> parts) const {

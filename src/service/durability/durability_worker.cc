@@ -22,8 +22,6 @@ constexpr std::uint32_t kBlocksMax = 64;
 // A descriptor that its client has just sent is waited for, and looked for so often.
 constexpr std::int64_t kArrivalNs = 50'000'000;
 constexpr auto kArrivalPause = std::chrono::microseconds(100);
-// Then the log's device counts as hanging.
-constexpr auto kCommitMax = std::chrono::seconds(30);
 
 }  // namespace
 

@@ -99,7 +99,7 @@ Result<Lsn> DurableLog::append_names(LogObject directory, std::span<const NameCh
   const std::vector<std::byte> names = encode_names(changes);
   if (names.size() > kNamesBytesMax)
     return Status(StatusCode::kInvalid, "too many names for one record of the durable log", EINVAL);
-  return core_->append({RecordKind::kNames, 0, directory, {}, names});
+  return core_->append({RecordKind::kNames, 0, directory, {0, core_->boot(), 0}, names});
 }
 
 std::vector<LoggedDirectory> DurableLog::directories() const { return core_->directories(); }

@@ -53,6 +53,8 @@ class LogCore {
   void forget(LogObject object);
   Result<Lsn> append(const RecordDraft& draft);
   Result<Lsn> append_renamed(LogObject object, const std::string& path);
+  // The mark of this start of the machine.
+  std::uint64_t boot() const { return boot_; }
   Result<Lsn> append_removed(LogObject object);
   Result<Lsn> begin_storing(LogObject object);
   Status retire(LogObject object, Lsn upto, const FileState& store);

@@ -22,7 +22,7 @@
 //   kCleanEnd  oldest segment with records that are not  -
 //              stored, 0: none; 0, 0
 //   kFreed     oldest segment in use, 0, 0               -
-//   kNames     0, 0, 0                                   name_change.h
+//   kNames     0, boot mark, 0                           name_change.h
 //
 // Checksums are XXH3 of 64 bits (Collet, xxhash.com), seeded with the log's own number and, for the
 // header, the segment's: what an earlier use of the same file has left never passes for a record.

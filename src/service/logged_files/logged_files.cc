@@ -19,8 +19,6 @@ namespace {
 using durable::Lsn;
 using Outcome = LogAttempt::Outcome;
 
-// The log counts as failed when its device has not answered for so long.
-constexpr auto kCommitMax = std::chrono::seconds(30);
 // A file that was made durable so short a time ago will be again: what is stored of it is logged
 // first, so that its next fsync need not wait for the store. Not where that is much.
 constexpr std::int64_t kFollowedNs = 2 * kNanosPerSecond;
@@ -36,10 +34,6 @@ std::uint64_t random_seed() {
 durable::FileState store_state_of(const Object& object) {
   return {object.store_size.load(std::memory_order_acquire),
           object.store_mtime_ns.load(std::memory_order_acquire)};
-}
-
-Outcome outcome_of(const Status& status) {
-  return status.code() == StatusCode::kExhausted ? Outcome::kFull : Outcome::kFailed;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/descriptor_path.h"
 #include "memory/backing/posix_backing.h"
+#include "service/durable_log/file_handle.h"
 #include "service/logged_files/file_identity.h"
 
 namespace cairn::node {
@@ -33,12 +34,6 @@ constexpr std::size_t kEntriesRead = 256;
 constexpr std::size_t kNamesKnown = 1024;
 // A directory that nobody has made durable for so long is watched no more.
 constexpr std::int64_t kWatchNs = 60 * kNanosPerSecond;
-constexpr auto kCommitMax = std::chrono::seconds(30);
-
-Outcome outcome_of(const Status& status) {
-  if (status.code() == StatusCode::kInvalid) return Outcome::kNeedsStore;
-  return status.code() == StatusCode::kExhausted ? Outcome::kFull : Outcome::kFailed;
-}
 
 // A file whose only name this is, and that no other file can be taken for.
 bool is_plain(const FileLook& look) {
@@ -49,6 +44,24 @@ std::optional<ObjectKey> key_of(int fd) {
   StoreStatus status;
   if (store_status(fd, &status) < 0 || !S_ISDIR(status.mode)) return std::nullopt;
   return status.key;
+}
+
+// The directory that a dead service has left in the log, wherever it is by now.
+UniqueFd open_left(const durable::FileIdentity& identity, bool* is_gone) {
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  UniqueFd fd(::open(identity.path.c_str(), kFlags));
+  const auto is_it = [&identity](const UniqueFd& found) {
+    const auto key = found ? key_of(found.get()) : std::nullopt;
+    return key && key->id == identity.key.id;
+  };
+  if (is_it(fd)) return fd;
+  const std::string above = identity.path.substr(0, identity.path.rfind('/') + 1);
+  const UniqueFd place(::open(above.c_str(), kFlags));
+  if (!place || identity.handle.empty()) return {};
+  const int opened = durable::open_by_handle(place.get(), identity.handle, kFlags);
+  fd = UniqueFd(std::max(opened, -1));
+  *is_gone = opened == -ESTALE;
+  return is_it(fd) ? std::move(fd) : UniqueFd();
 }
 
 }  // namespace
@@ -175,10 +188,9 @@ int LoggedNames::store_names_of(const ObjectKey& file) {
 
 void LoggedNames::inherit() {
   for (const durable::LoggedDirectory& left : log_.directories()) {
-    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    const UniqueFd fd(::open(left.identity.path.c_str(), kFlags));
-    const auto key = fd ? key_of(fd.get()) : std::nullopt;
-    if (!key || key->id != left.identity.key.id || ::fsync(fd.get()) != 0) continue;
+    bool is_gone = false;
+    const UniqueFd fd = open_left(left.identity, &is_gone);
+    if (!is_gone && (!fd || ::fsync(fd.get()) != 0)) continue;
     if (log_.retire(left.object, log_.appended(), {})) log_.forget(left.object);
   }
   memory_.service_board().named_directories.store(

@@ -130,12 +130,29 @@ class LoggingPass {
     if (copy->pages == 0) return 0;
     const TierPlace place = with_.memory.place_of(block.bucket());
     const std::byte* bytes = place.address();
-    if (bytes == nullptr) return place.read(bytes_.data());
+    if (bytes == nullptr) return place.read(bytes_.data()) == 0 ? 0 : read_page_by_page(copy);
     for (unsigned page = 0; page < kPagesPerBlock; ++page) {
       if ((copy->pages >> page & 1) != 0)
         std::copy_n(bytes + page * kPageBytes, kPageBytes, bytes_.data() + page * kPageBytes);
     }
     return 0;
+  }
+
+  // The tier has not given the block as a whole: the copy has the pages that it gives one by one.
+  // Returns -errno of the last of the others.
+  int read_page_by_page(Copy* copy) {
+    int error = 0;
+    for (unsigned page = 0; page < kPagesPerBlock; ++page) {
+      const auto bit = static_cast<std::uint16_t>(1U << page);
+      if ((copy->pages & bit) == 0) continue;
+      const std::size_t begin = page * kPageBytes;
+      const TierPlace place = with_.memory.place_of(copy->bucket, begin, kPageBytes);
+      const int failed = place.read(bytes_.data() + begin);
+      if (failed == 0) continue;
+      copy->pages = static_cast<std::uint16_t>(copy->pages & ~bit);
+      error = failed;
+    }
+    return error;
   }
 
   // The copy is of one shape of the file: a cut is logged after this, or was before. False when the
@@ -163,11 +180,8 @@ class LoggingPass {
       was_disturbed_ = true;
       return Status::ok();
     }
-    if (error < 0) {
-      // Its tier fails. The log has at least all the others.
-      portion->unreadable = error;
-      return Status::ok();
-    }
+    // Its tier fails. The log has at least all the others.
+    if (error < 0) portion->unreadable = error;
     if (copy.pages == 0) return Status::ok();
     LoggedBlock& known = file_.blocks[raw_number];
     std::uint16_t changed = 0;
@@ -186,7 +200,8 @@ class LoggingPass {
     if (Status status = append_pages(number, copy, changed); !status) return status;
     known.pages |= changed;
     known.bucket = copy.bucket;
-    known.sequence = copy.sequence;
+    // A block of which a page is missing is looked at again.
+    if (error == 0) known.sequence = copy.sequence;
     return Status::ok();
   }
 

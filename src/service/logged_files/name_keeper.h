@@ -4,9 +4,11 @@
 // Thread safety: any thread, without a file's lock.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "base/object_key.h"
+#include "base/status.h"
 #include "service/durable_log/log_record.h"
 
 namespace cairn::node {
@@ -21,6 +23,16 @@ struct LogAttempt {
   Outcome outcome = Outcome::kNeedsStore;
   durable::Lsn upto = durable::Lsn::kNone;
 };
+
+// The log counts as failed when its device has not answered for so long.
+inline constexpr auto kCommitMax = std::chrono::seconds(30);
+
+// An append has failed. kInvalid: the log has no record for it.
+inline LogAttempt::Outcome outcome_of(const Status& status) {
+  if (status.code() == StatusCode::kInvalid) return LogAttempt::Outcome::kNeedsStore;
+  return status.code() == StatusCode::kExhausted ? LogAttempt::Outcome::kFull
+                                                 : LogAttempt::Outcome::kFailed;
+}
 
 class NameKeeper {
  public:

@@ -41,7 +41,7 @@ Status replay_at_start(const NodeConfig& config) {
   if (report->names > 0)
     spdlog::warn("the machine died before the store had {} names: set right", report->names);
   if (!report->files.empty()) {
-    spdlog::warn("the machine died with {} in the durable log: {} files recovered{}",
+    spdlog::warn("a node died with {} in the durable log: {} files recovered{}",
                  format_size(report->bytes), report->files.size(),
                  report->is_complete() ? "" : ", not all of them whole");
   }

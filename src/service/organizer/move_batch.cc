@@ -229,6 +229,10 @@ bool MoveBatch::commit(Actor& actor, Move& move) {
   if (move.bytes == nullptr || !old) {
     if (old && move.broken != 0) forget_broken(memory_, old, move.broken);
     old.unlock();
+    // The device may have other bytes than the checksums say: those that a program has written
+    // meanwhile, or none.
+    const TierPlace place = memory_.place_of(move.to(), 0, kBlockBytes);
+    if (to != TierId::kMemory) place.tier->forget_sums(place.extent);
     memory_.pool(to).release(static_cast<FreshBlock&&>(move.fresh));
     return false;
   }

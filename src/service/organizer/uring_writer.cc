@@ -67,8 +67,8 @@ void UringWriter::start(std::span<BatchWrite> writes) {
     ring_->writes[ring_->in_flight++] = &write;
   }
   if (has_ring()) submit();
-  // While the devices are at work. A write that fails leaves checksums of bytes that are not there,
-  // in a bucket that nobody gets to see.
+  // While the devices are at work. The caller forgets the checksums of a bucket that it gives up,
+  // after a failure or because the bytes have changed since.
   for (const BatchWrite& write : writes) {
     if (write.result == BatchWrite::kInFlight)
       write.place.tier->note_sums(write.place.extent, write.parts);

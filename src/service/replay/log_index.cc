@@ -74,7 +74,7 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       break;
     case RecordKind::kNames:
       if (auto changes = decode_names(record.payload))
-        names_[raw(header.object)].push_back({header.lsn, std::move(*changes)});
+        names_[raw(header.object)].push_back({header.lsn, header.words[1], std::move(*changes)});
       break;
     case RecordKind::kRemoved:
       files_.erase(found);

@@ -74,6 +74,7 @@ struct PendingFile {
 struct PendingDirectory {
   struct Record {
     Lsn lsn = Lsn::kNone;
+    std::uint64_t boot = 0;  // of the machine when it was written; 0: not known
     std::vector<NameChange> changes;
   };
   LogObject object = LogObject::kNone;

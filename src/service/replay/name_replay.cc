@@ -103,13 +103,52 @@ bool NameReplay::is_elsewhere(const NamedFile& file) const {
   return is_named;
 }
 
+// What programs have moved since then is where they want it: a displaced file that lost the name
+// that it has would be lost itself.
+void NameReplay::find_displaced() {
+  // One that stays may displace another one.
+  for (std::size_t known = SIZE_MAX; known != displaced_.size();) {
+    known = displaced_.size();
+    for (const auto& [name, wanted] : meanings_) {
+      const auto now = there_.find(name);
+      if (wanted.after && now != there_.end() && now->second != *wanted.after &&
+          !may_go(now->second))
+        displaced_.insert(*wanted.after);
+    }
+  }
+}
+
+// Where only root may ask (CAP_DAC_READ_SEARCH), nothing is certain for others.
+bool NameReplay::is_certainly_gone(const NamedFile& file) const {
+  if (file.handle.empty()) return false;
+  const int fd = open_by_handle(fd_, file.handle, O_PATH | O_CLOEXEC);
+  if (fd < 0) return fd == -ESTALE;
+  struct stat status{};
+  const bool is_nameless = ::fstat(fd, &status) == 0 && status.st_nlink == 0;
+  ::close(fd);
+  return is_nameless;
+}
+
+// Whether the file has no claim to the name that it has.
+bool NameReplay::may_go(const NamedFile& file) const {
+  return mentioned_.contains(file) && !displaced_.contains(file);
+}
+
+bool NameReplay::has_restarted() const {
+  const std::uint64_t boot = boot_mark();
+  return boot == 0 ||
+         std::ranges::any_of(directory_.records, [boot](const PendingDirectory::Record& record) {
+           return record.boot != boot;
+         });
+}
+
 // What it takes that the name means the file.
 void NameReplay::place(const std::string& name, const NameChange& wanted) {
   CAIRN_CHECK(wanted.after.has_value());
   const auto now = there_.find(name);
   if (now != there_.end() && now->second == *wanted.after) return;
   const bool is_taken = now != there_.end();
-  if (is_taken && !mentioned_.contains(now->second)) {
+  if (is_taken && !may_go(now->second)) {
     replaced_.insert(*wanted.after);
     return;
   }
@@ -146,23 +185,28 @@ int NameReplay::plan() {
     if (moved && moved == wanted.after) there_[passing] = *moved;
   }
   if (error != 0) return error;
+  if (!has_restarted()) return 0;
+  find_displaced();
   for (const auto& [name, wanted] : meanings_) {
     if (wanted.after) place(name, wanted);
   }
-  for (const auto& [name, file] : there_) {
+  for (const auto& entry : there_) {
+    const std::string& name = entry.first;
     const auto meaning = meanings_.find(name);
     if (meaning == meanings_.end() || meaning->second.after) continue;
     const bool moves =
-        std::ranges::any_of(moves_, [&name = name](const Move& move) { return move.from == name; });
-    if (mentioned_.contains(file) && !moves) removals_.push_back(name);
+        std::ranges::any_of(moves_, [&name](const Move& move) { return move.from == name; });
+    if (may_go(entry.second) && !moves) removals_.push_back(name);
   }
   return 0;
 }
 
 void NameReplay::instruct() {
   for (PendingFile& file : files_) {
-    const bool is_known = fd_ >= 0 && mentioned_.contains(named(file));
-    if (is_known && (!wants(file) || replaced_.contains(named(file)))) file.is_unnamed = true;
+    const NamedFile name = named(file);
+    if (fd_ < 0 || !mentioned_.contains(name)) continue;
+    file.is_unnamed = file.is_unnamed || (has_restarted() ? !wants(file) || replaced_.contains(name)
+                                                          : is_certainly_gone(name));
   }
   for (const Making& making : making_) {
     if (making.file == nullptr) continue;

@@ -4,11 +4,15 @@
 // files to make one that never came.
 //
 //   the name means what the log says        nothing
-//   it means a file that the log knows      that file is gone: removed, replaced or moved
+//   it means a file that the log knows      that file is gone: removed, replaced or moved. It stays
+//                                           if it belongs where a file is that came later
 //   it means another file                   that came later, and stays
 //   it means nothing                        the file is moved here from another name of the
 //                                           directory, or made again; if it is nowhere, and not in
 //                                           the log, it went later
+//
+// Without a new start of the machine the store has lost no name: what is there came later, and a
+// file that is nowhere was removed.
 //
 // It may be killed at any moment and run again.
 //
@@ -68,8 +72,12 @@ class NameReplay {
 
   static NamedFile named(const PendingFile& file);
   bool wants(const PendingFile& file) const;
+  bool has_restarted() const;
+  void find_displaced();
+  bool may_go(const NamedFile& file) const;
   std::optional<NamedFile> look(const std::string& name, int* error) const;
   bool is_elsewhere(const NamedFile& file) const;
+  bool is_certainly_gone(const NamedFile& file) const;
   std::string passing_name(const NamedFile& file) const;
   void place(const std::string& name, const NameChange& wanted);
   int move_all();
@@ -84,6 +92,7 @@ class NameReplay {
   std::set<NamedFile> mentioned_;
   std::set<NamedFile> may_be_empty_;
   std::set<NamedFile> replaced_;            // by files that came later
+  std::set<NamedFile> displaced_;           // their place has a file that came later
   std::map<std::string, NamedFile> there_;  // what names mean on the store
   std::vector<Move> moves_;
   std::vector<std::string> removals_;

@@ -17,6 +17,7 @@
 #include "service/durable_log/file_handle.h"
 #include "service/durable_log/superblock.h"
 #include "service/replay/recovery.h"
+#include "service/replay/testing/other_start.h"
 
 namespace cairn::durable {
 namespace {
@@ -109,9 +110,14 @@ class RecoverNames : public ::testing::Test {
   void say(const std::vector<NameChange>& changes) {
     ASSERT_TRUE(log_->append_names(directory_, changes).is_ok());
   }
-  void die() {
+  // The node dies; the machine goes on.
+  void die_alone() {
     ASSERT_TRUE(log_->commit(log_->appended()).is_ok());
     log_.reset();
+  }
+  void die() {
+    die_alone();
+    start_anew(tier());
   }
 
   RecoveryReport run(const RecoveryOptions& options = {}) {
@@ -254,6 +260,35 @@ TEST_F(RecoverNames, AChainAndACircleOfRenamesAreMadeAgain) {
              change("a", named("a"), named("b")), change("b", named("b"), named("a"))});
       },
       {{"0", "new"}, {"1", "0"}, {"2", "1"}, {"a", "b"}, {"b", "a"}});
+}
+
+// A kernel that has lived on has had every change: what differs was done since.
+TEST_F(RecoverNames, WithoutANewStartNamesAreTheStores) {
+  put_in_log("journal", "old rows");
+  put("b", "kept");
+  say({change("journal", {}, named("journal")), change("b", {}, named("b")),
+       change("a", named("b"), {})});
+  die_alone();
+  fs::rename(store("b"), store("a"));
+  fs::remove(store("journal"));
+  EXPECT_EQ(run().names, 0u);
+  EXPECT_EQ(tree(), (std::map<std::string, std::string>{{"a", "kept"}}));
+}
+
+// Generations of a file that somebody has gone on to rotate before anybody recovered.
+TEST_F(RecoverNames, AFileThatWasMovedLaterStays) {
+  put_in_log("new", "second");
+  put_in_log("old", "first");
+  const NamedFile first = named("old");
+  const NamedFile second = named("new");
+  say({change("ckpt", first, second), change("ckpt.old", {}, first), change("new", second, {})});
+  die();
+  fs::remove(store("old"));
+  fs::rename(store("new"), store("ckpt.old"));
+  put("ckpt", "third");
+  run();
+  EXPECT_EQ(tree(),
+            (std::map<std::string, std::string>{{"ckpt", "third"}, {"ckpt.old", "second"}}));
 }
 
 TEST_F(RecoverNames, WhatCameLaterStays) {

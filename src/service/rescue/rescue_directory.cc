@@ -109,12 +109,15 @@ bool RescueDirectory::open() {
 RescueDirectory::Range RescueDirectory::write_range(BucketIndex bucket, std::uint64_t offset,
                                                     std::uint64_t length, int fd) {
   Range range{offset, length, 0};
-  const TierPlace place = memory_.place_of(bucket);
   const std::size_t begin = offset & (kBlockBytes - 1);
   if (begin + length > memory_.bucket_bytes(bucket)) {
     range.error = EFAULT;  // a damaged descriptor
     return range;
   }
+  // No more than these pages: of others the tier may have lost some.
+  const std::size_t first = begin / kPageBytes * kPageBytes;
+  const std::size_t past = (begin + length + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const TierPlace place = memory_.place_of(bucket, first, past - first);
   const std::byte* bytes = place.address();
   PageBuffer buffer;
   if (bytes == nullptr) {
@@ -122,7 +125,7 @@ RescueDirectory::Range RescueDirectory::write_range(BucketIndex bucket, std::uin
     if (range.error == 0) range.error = -place.read(buffer.bytes());
     bytes = buffer.bytes();
   }
-  if (range.error == 0) range.error = write_fully(fd, bytes + begin, length, offset);
+  if (range.error == 0) range.error = write_fully(fd, bytes + (begin - first), length, offset);
   return range;
 }
 

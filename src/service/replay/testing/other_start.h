@@ -27,6 +27,7 @@ inline void name_another_start(std::string& segment) {
     auto header = decode_header(named->log(), 1, bytes().subspan(at));
     if (!header) return;
     if (header->kind == RecordKind::kStoring) header->words[2] ^= 1;
+    if (header->kind == RecordKind::kNames) header->words[1] ^= 1;
     const HeaderImage image = encode_header(named->log(), *header);
     std::memcpy(segment.data() + at, image.data(), image.size());
     at += record_bytes(header->payload_bytes);
