@@ -8,8 +8,9 @@ everything that was acknowledged is there, names too.
 
 The store's device is a file. Its copy at the instant of the cut is what a disk would have, and is mounted in the place
 of the first one. The file system commits its journal by itself only once in an hour, so that what the log answers for
-is really lost. For the recovery the machine has been started anew: another boot id is mounted over the kernel's, and a time
-namespace puts the boot after the cut. Needs root; in a mount namespace of its own nothing of it outlives the test.
+is really lost. For the recovery the machine has been started anew: another boot id is mounted over the kernel's, and
+in a time namespace the boot was after the cut. Needs root; in a mount namespace of its own nothing of it outlives the
+test.
 """
 
 import argparse
