@@ -242,7 +242,14 @@ class Driver:
         return Stage(self.work, self.options, workload, self.number)
 
     def learn(self):
-        """Which points a workload visits, and how often; with a death of the service and without."""
+        """Which points a workload visits, and how often; with a death of the service and without. Some lie on a way that
+        a workload takes only if it meets another process in time: on a busy machine it has three tries."""
+        for _ in range(3):
+            self.learn_once()
+            if not self.unvisited():
+                break
+
+    def learn_once(self):
         for workload in self.workloads:
             native = self.stage(workload)
             self.natives[workload] = (native, native.native())
