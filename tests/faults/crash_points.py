@@ -242,8 +242,8 @@ class Driver:
         return Stage(self.work, self.options, workload, self.number)
 
     def learn(self):
-        """Which points a workload visits, and how often; with a death of the service and without. Some lie on a way that
-        a workload takes only if it meets another process in time: on a busy machine it has three tries."""
+        """Which points a workload visits, and how often; with a death of the service and without. Some lie on a way
+        that a workload takes only if it meets another process in time: on a busy machine it has three tries."""
         for _ in range(3):
             self.learn_once()
             if not self.unvisited():
