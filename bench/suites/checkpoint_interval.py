@@ -18,7 +18,7 @@ def run(bench):
     size, seconds, interval = (16, 1, 1) if bench.quick else (512, 25, 10)
     config = bench.scratch / "checkpoint.yaml"
     config.write_text(f"checkpoint:\n  interval: {interval}\n")
-    ram = ("--ram", 2 * size * MIB)
+    ram = ("--ram", 2 * size * MIB, "--trigger", "on-exit")  # the store would have them else, and not the log
     kept = bench.node(*ram, "--tier", f"{tier}:{4 * size * MIB}:durable", "--config", config, name="bench-kept")
     plain = bench.node(*ram, "--tier", f"{tier}:{2 * size * MIB}", name="bench-plain")
     command = bench.python_worker(sys.executable, "rewrites", store, "--megabytes", size, "--seconds", seconds)
