@@ -80,7 +80,7 @@ TEST_P(PageSeals, AWriterOfAMarkedBlockKeepsWhatIsSound) {
   if (GetParam().checksums == Checksums::kAll) expect_stored();
 }
 
-// A fill and a write under one lock: what is written is not what was filled.
+// The write fills the rest of its page first, under the same lock.
 TEST_P(PageSeals, AWriteOfAPieceSealsNothing) {
   read_file();
   LockedBlock block = lock_resident(actor_, index_, BlockNumber{0});

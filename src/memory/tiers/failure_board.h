@@ -116,7 +116,7 @@ struct alignas(64) FailureBoard {
     bell.ring();
   }
 };
-static_assert(offsetof(FailureBoard, tiers) == 64, "who places a block reads a line of its own");
+static_assert(offsetof(FailureBoard, tiers) == 64, "a placement reads a line of its own");
 static_assert(sizeof(FailureBoard) == 64 * (1 + kTiersMax));
 
 inline void FailureBoard::OfTier::note(std::uint32_t operation, int error_number,

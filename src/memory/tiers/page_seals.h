@@ -18,8 +18,8 @@ void seal_filled(const NodeMemory& memory, LockedBlock& block, std::uint16_t pag
 // The block has just come from `from` in a file tier, whose words say what its pages are. Requires:
 // relocate() was called under this lock, and `from` is not used again yet.
 void seal_carried(const NodeMemory& memory, LockedBlock& block, BucketIndex from);
-// The sealed pages of a bucket in RAM that are not what they were. True only if the bucket's
-// sequence is still `sequence` afterwards, and nobody has the lock who changes it.
+// The sealed pages of a bucket in RAM that are not what they were. The answer holds if
+// afterwards the bucket's sequence is still `sequence`, and no other process has the lock.
 std::uint16_t broken_pages(const NodeMemory& memory, BucketIndex bucket, std::uint32_t sequence);
 // Takes broken pages out of the block, as far as the store has them, and counts them.
 void forget_broken(const NodeMemory& memory, UnclaimedBlock& block, std::uint16_t broken);

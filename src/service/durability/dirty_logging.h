@@ -24,7 +24,7 @@ struct DirtyLogging {
 struct LoggingPace {
   // So much of a file is logged at a time.
   std::uint64_t bytes_at_once = UINT64_MAX;
-  // Also files of which nothing is dirty, and something is stored and not durable there.
+  // The round visits clean files as well, if their stored data is not durable in the store.
   bool takes_owed = false;
   // Called after each part, which took so many nanoseconds; false ends the round.
   std::function<bool(std::int64_t)> rest;

@@ -33,7 +33,7 @@ struct Superblock {
   std::uint64_t uuid[2] = {};
   std::int64_t created_ns = 0;
   std::uint64_t segment_bytes = kSegmentBytesDefault;
-  std::uint32_t version = kLogVersion;  // as it was found; what is written is kLogVersion
+  std::uint32_t version = kLogVersion;  // the file's; encoding writes kLogVersion
 
   // What the checksums of all records are seeded with.
   std::uint64_t log() const { return uuid[0] ^ uuid[1]; }

@@ -16,8 +16,8 @@
 
 namespace cairn::node {
 
-// A part of a file's dirty blocks, for one who logs them piece by piece: those from `first` on,
-// until more than `bytes_max` are in the log. Afterwards `first` is where the next part begins.
+// A part of a file's dirty blocks, for a caller that logs them piece by piece. A pass begins at
+// `first`, ends when it has logged more than `bytes_max`, and sets `first` to the next part.
 struct LogPortion {
   std::uint32_t first = 0;
   std::uint64_t bytes_max = 0;
