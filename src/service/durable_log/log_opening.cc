@@ -10,6 +10,19 @@
 
 namespace cairn::durable {
 
+namespace {
+
+// The upper half of a segment's number counts the openings of the log. When the power went, a
+// segment may have lost its header and kept whole records behind it: in a segment of the same
+// number they would count. The header of an opening's first segment is flushed before anything is
+// appended, so no opening has the count of another one that appended something.
+std::uint64_t first_segment_behind(std::uint64_t newest) {
+  constexpr unsigned kOpeningShift = 32;
+  return ((newest >> kOpeningShift) + 1) << kOpeningShift;
+}
+
+}  // namespace
+
 Status LogCore::start() {
   auto scan = LogScan::open(*storage_, superblock_.content);
   if (!scan) return scan.status();
@@ -22,7 +35,7 @@ Status LogCore::start() {
   }
   ring_.allow_one_more();
   UsedSegment first;
-  first.number = scan->newest() + 1;
+  first.number = first_segment_behind(scan->newest());
   first.place = ring_.take_ready();
   first.first = static_cast<Lsn>(raw(last_) + 1);
   first.last = last_;

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <span>
 
 #define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): the library's name for it
 #include <xxhash.h>
@@ -195,6 +197,57 @@ TEST(LogCheck, CutsATornEndAndLeavesWhatCounts) {
   ASSERT_TRUE(again.is_ok());
   EXPECT_TRUE(again->problems.empty());
   EXPECT_EQ(again->scan.records + 2, whole.report.records);
+}
+
+// Appends `count` records of one size that say `mark`; nothing is committed.
+void append_alike(DurableLog& log, unsigned count, std::uint64_t mark) {
+  FileIdentity identity;
+  identity.key = file_key(1, 2, 3);
+  identity.path = "/store/a";
+  auto object = log.add_object(identity, {});
+  const std::vector<std::byte> bytes(4000, std::byte{7});
+  for (unsigned turn = 0; turn < count; ++turn) {
+    ASSERT_TRUE(log.append_data(*object, {mark, bytes}, {}).is_ok());
+  }
+}
+
+// The power goes when a segment was begun and nothing was flushed: its first bytes are lost, the
+// records behind them are whole. The next node writes over the first of these, at the same places
+// and with the same LSNs, so the rest would follow as if it were its own.
+TEST(LogScan, RecordsOfASegmentWhoseHeaderWasLostDoNotComeBack) {
+  constexpr std::uint64_t kLost = 111, kNew = 222;
+  constexpr LogOptions kThree{.capacity_bytes = 3 * kSegmentBytesMin,
+                              .segment_bytes = kSegmentBytesMin};
+  PowerCutDisk disk;
+  RandomSource random(1);
+  auto log = DurableLog::open(disk.storage(), kThree);
+  ASSERT_TRUE(log.is_ok());
+  append_alike(**log, 28, kLost);
+  ASSERT_EQ((*log)->figures().segments, 2U);
+  auto contents = disk.contents();
+  disk.cut_after(0);
+  log->reset();
+  disk.restore_power(random);
+  ASSERT_TRUE(contents.contains("log.1") && contents.contains("log.2"));
+  std::ranges::fill(std::span(contents["log.2"]).first(kSegmentBegin), std::byte{0});
+  for (const auto& [name, bytes] : contents) disk.set_content(name, bytes);
+
+  log = DurableLog::open(disk.storage(), kThree);
+  ASSERT_TRUE(log.is_ok());
+  const Lsn before = (*log)->durable();
+  append_alike(**log, 3, kNew);
+  const Lsn last = (*log)->appended();
+  disk.cut_after(0);
+  contents = disk.contents();
+  log->reset();
+  disk.restore_power(random);
+  for (const auto& [name, bytes] : contents) disk.set_content(name, bytes);
+  const Scanned found = scan(disk);
+  EXPECT_EQ(found.records.rbegin()->first, raw(last));
+  for (const auto& [lsn, header] : found.records) {
+    if (header.kind != RecordKind::kData) continue;
+    EXPECT_EQ(header.words[0], lsn > raw(before) ? kNew : kLost) << "record " << lsn;
+  }
 }
 
 }  // namespace
