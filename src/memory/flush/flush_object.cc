@@ -154,14 +154,18 @@ class Pass {
     }
   }
 
+  // How much of the block is inside the file.
+  std::size_t bytes_inside(BlockNumber number) const {
+    const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
+    const std::uint64_t start = offset_of(number);
+    return size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
+  }
+
   ClaimOutcome claim_locked(LockedBlock block, Claim* claim) {
     const std::uint16_t dirty = block.descriptor().dirty_pages();
     if (dirty == 0) return ClaimOutcome::kClean;
     if (block.is_claimed()) return ClaimOutcome::kBusy;
-    const std::uint64_t size = actor_.object(request_.object).size.load(std::memory_order_acquire);
-    const std::uint64_t start = offset_of(claim->number);
-    const std::size_t inside =
-        size <= start ? 0 : std::min<std::uint64_t>(size - start, kBlockBytes);
+    const std::size_t inside = bytes_inside(claim->number);
     const auto pages =
         static_cast<std::uint16_t>(inside == 0 ? 0 : dirty & pages_touched(0, inside));
     if (pages == 0) {
@@ -295,6 +299,11 @@ class Pass {
                                        claim.block.sequence());
   }
 
+  bool are_bytes_logged(const Claim& claim) const {
+    return request_.witness->has_bytes(request_.object, {claim.number, claim.block.pages(),
+                                                         claim.bytes, bytes_inside(claim.number)});
+  }
+
   // What turns clean now is in the store alone, unless the log has it: an fsync of the file has to
   // see to it.
   void note_unlogged() {
@@ -302,7 +311,7 @@ class Pass {
     if (object.durability.load() == Durability::kStore && !object.is_in_log()) return;
     for (unsigned at = 0; at < claim_count_; ++at) {
       const Claim& claim = claims_[at];
-      if (request_.witness != nullptr && is_logged(claim)) continue;
+      if (request_.witness != nullptr && (is_logged(claim) || are_bytes_logged(claim))) continue;
       object.note_store_owed();
       return;
     }

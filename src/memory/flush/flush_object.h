@@ -20,12 +20,22 @@
 
 namespace cairn {
 
+// Pages of one block, as they are about to be stored.
+struct StoredPages {
+  BlockNumber number{};
+  std::uint16_t pages = 0;
+  const std::byte* bytes = nullptr;  // of the whole block; borrowed
+  std::size_t inside = 0;            // bytes of the block that are inside the file
+};
+
 // Knows which blocks the durable log has. Thread safe.
 class StoreWitness {
  public:
   // Whether the log has the block as it was in this bucket at this sequence.
   virtual bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                          std::uint32_t sequence) = 0;
+  // Whether these bytes are what the log has of the pages: also of a block that has moved since.
+  virtual bool has_bytes(ObjectIndex object, const StoredPages& pages) = 0;
 
  protected:
   ~StoreWitness() = default;

@@ -185,5 +185,20 @@ TEST_F(DurabilityWorkerTest, BytesThatTheStoreGotPastTheLogAreMadeDurableThere) 
   EXPECT_FALSE(record().is_in_log()) << "a crash would bring the older bytes back";
 }
 
+// The log knows it by its bytes, also when it was written again or has moved to another tier.
+TEST_F(DurabilityWorkerTest, ABlockThatTheLogHasIsNotOwedToTheStore) {
+  write(0, "logged");
+  ASSERT_EQ(make_durable(), 0);
+  write(0, "logged");
+  FlushRequest request(object_, *backing_);
+  request.witness = &*logged_;
+  ASSERT_EQ(flush_object(actor_, request).error, 0);
+  EXPECT_EQ(record().dirty_blocks.load(), 0u);
+  EXPECT_FALSE(record().is_marked(kMarkStoreOwed));
+  write(0, "stored");
+  ASSERT_EQ(flush_object(actor_, request).error, 0);
+  EXPECT_TRUE(record().is_marked(kMarkStoreOwed));
+}
+
 }  // namespace
 }  // namespace cairn::node

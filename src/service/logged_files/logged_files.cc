@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "service/logged_files/file_identity.h"
 #include "service/logged_files/logging_pass.h"
+#include "service/logged_files/page_digest.h"
 
 namespace cairn::node {
 namespace {
@@ -275,6 +276,24 @@ bool LoggedFiles::is_logged(ObjectIndex object, BlockNumber number, BucketIndex 
   const auto known = file->blocks.find(raw(number));
   return !file->is_gone && known != file->blocks.end() && known->second.bucket == bucket &&
          known->second.sequence == sequence;
+}
+
+bool LoggedFiles::has_bytes(ObjectIndex object, const StoredPages& stored) {
+  const LoggedFilePtr file = find(object);
+  if (file == nullptr) return false;
+  const std::lock_guard lock(file->mutex);
+  const auto known = file->blocks.find(raw(stored.number));
+  if (file->is_gone || known == file->blocks.end()) return false;
+  const LoggedBlock& logged = known->second;
+  if ((stored.pages & ~logged.pages) != 0) return false;
+  for (unsigned page = 0; page < kPagesPerBlock; ++page) {
+    if ((stored.pages >> page & 1) == 0) continue;
+    const std::size_t begin = page * kPageBytes;
+    if (begin >= stored.inside) continue;
+    const std::size_t length = std::min<std::size_t>(kPageBytes, stored.inside - begin);
+    if (page_digest(stored.bytes + begin, length, seed_) != logged.digests[page]) return false;
+  }
+  return true;
 }
 
 bool LoggedFiles::has_whole(ObjectIndex object) const {

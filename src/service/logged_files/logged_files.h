@@ -85,6 +85,7 @@ class LoggedFiles final : public StoreWitness {
 
   bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                  std::uint32_t sequence) override;
+  bool has_bytes(ObjectIndex object, const StoredPages& stored) override;
 
   // By a successor: what the dead service's log has of files that are still known.
   void inherit(ObjectIndex object);
