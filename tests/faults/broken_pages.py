@@ -10,39 +10,21 @@ broken page alone, and named at the end; without checksums nobody notices.
 """
 
 import argparse
-import json
+import contextlib
 import os
 import re
-import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import under_cairn  # noqa: E402
+sys.path.insert(0, str(HERE))
+from scenes import (  # noqa: E402
+    EXIT_NOT_STORED, ask, launch, messages, need, need_status, output, run_scenes, status_of, under_cairn, wait_until)
 
 PAGE = 4096
 PAGES = 256
 BROKEN = 77
-EXIT_NOT_STORED = 74
-
-
-class Failure(Exception):
-    pass
-
-
-def need(condition, what):
-    if not condition:
-        raise Failure(what)
-
-
-def wait_until(condition, what, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        need(time.monotonic() < end, f"{what}: not within {seconds} s")
-        time.sleep(0.02)
 
 
 def page(number):
@@ -72,10 +54,7 @@ class Run:
             """) + textwrap.dedent(program))
         command = under_cairn.cairn_command([sys.executable, script], self.store, ram="0", tiers=[f"{self.tier}:64M"],
                                             options=options)
-        with open(work / "errors", "wb") as errors, open(work / "output", "wb") as output:
-            self.process = subprocess.Popen(command, cwd=self.store, env=under_cairn.clean_environment(),
-                                            stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
-                                            start_new_session=True)
+        self.process = launch(command, work, self.store)
 
     def wait_for(self, name):
         wait_until(lambda: (self.work / name).exists() or self.process.poll() is not None, f"the program is at {name}")
@@ -85,8 +64,7 @@ class Run:
         (self.work / (name + "-on")).touch()
 
     def status(self):
-        words = [under_cairn.CAIRN, "status", "--node", f"run-{self.process.pid}", "--json"]
-        return json.loads(under_cairn.execute(words, "/", 60).output)
+        return status_of(f"run-{self.process.pid}")
 
     def break_page(self, number):
         """Wherever the pool file has the page, it has another one from here on."""
@@ -107,18 +85,17 @@ class Run:
         return found[0]
 
     def end(self, expected):
-        status = self.process.wait(120)
-        need(status == expected, f"exit status {status}, not {expected}: {self.output()} {self.messages()[-1500:]}")
+        need_status(self.process, expected, self.work)
 
     def discard(self):
         """Data that is lost keeps the node."""
-        under_cairn.execute([under_cairn.CAIRN, "down", "--discard", "--node", f"run-{self.process.pid}"], "/", 60)
+        ask("down", "--discard", "--node", f"run-{self.process.pid}")
 
     def output(self):
-        return (self.work / "output").read_text(errors="replace").strip()
+        return " ".join(output(self.work))
 
     def messages(self):
-        return (self.work / "errors").read_text(errors="replace")
+        return messages(self.work)
 
 
 def broken_pages(status):
@@ -184,19 +161,7 @@ def scene_a_dirty_page_breaks(work):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("scenes", nargs="*")
-    arguments = parser.parse_args()
-    scenes = {name[len("scene_"):]: scene for name, scene in globals().items() if name.startswith("scene_")}
-    failed = 0
-    for name in arguments.scenes or scenes:
-        work = under_cairn.work_directory("broken-pages")
-        try:
-            scenes[name](work)
-            print(f"ok    {name}", flush=True)
-            under_cairn.remove(work)
-        except Failure as failure:
-            failed += 1
-            print(f"FAILED {name}: {failure}", flush=True)
-    return 1 if failed else 0
+    return run_scenes(globals(), parser.parse_args().scenes, contextlib.nullcontext)
 
 
 if __name__ == "__main__":

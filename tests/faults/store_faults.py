@@ -9,8 +9,8 @@ file system of faulty_store.c, which obeys a file of rules. Where FUSE may not b
 """
 
 import argparse
+import contextlib
 import errno
-import json
 import os
 import re
 import signal
@@ -21,59 +21,16 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import under_cairn  # noqa: E402
+sys.path.insert(0, str(HERE))
+from scenes import (  # noqa: E402
+    EXIT_NOT_STORED, ask, is_alive, kept_node, launch, messages, mounted, need, need_status, output, processes,
+    run_scenes, status_of, under_cairn, wait_until)
 
-EXIT_NOT_STORED = 74
 SIZE = 3 << 20
-
-
-class Failure(Exception):
-    pass
-
-
-def need(condition, what):
-    if not condition:
-        raise Failure(what)
-
-
-def wait_until(condition, what, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        need(time.monotonic() < end, f"{what}: not within {seconds} s")
-        time.sleep(0.02)
 
 
 def pattern():
     return bytes((i * 7 + i // 253) & 0xFF for i in range(4096)) * (SIZE // 4096)
-
-
-class FaultyStore:
-    """A mounted faulty_store; `behind` is the directory that it shows."""
-
-    def __init__(self, work, program):
-        self.rules = work / "rules"
-        self.behind, self.path = work / "behind", work / "store"
-        self.behind.mkdir()
-        self.path.mkdir()
-        self.server = subprocess.Popen([program, self.rules, self.behind, self.path], stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        wait_until(lambda: self.is_mounted() or self.server.poll() is not None, "the store is mounted")
-
-    def is_mounted(self):
-        return os.path.ismount(self.path)
-
-    def obey(self, *lines):
-        """Atomically, so that no operation reads half of the rules."""
-        fresh = self.rules.with_suffix(".new")
-        fresh.write_text("".join(line + "\n" for line in lines))
-        fresh.rename(self.rules)
-
-    def close(self):
-        self.obey()
-        subprocess.run(["umount", "-l", self.path], check=False, capture_output=True)
-        self.server.terminate()
-        self.server.wait(20)
 
 
 def start_run(work, store, program, options=(), flush="retry_ms: 200"):
@@ -93,51 +50,7 @@ def start_run(work, store, program, options=(), flush="retry_ms: 200"):
     configuration = work / "cairn.yaml"
     configuration.write_text(f"flush: {{{flush}}}\n")
     command[2:2] = ["--config", str(configuration)]
-    with open(work / "errors", "wb") as errors, open(work / "output", "wb") as output:
-        return subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment(), stdin=subprocess.DEVNULL,
-                                stdout=output, stderr=errors, start_new_session=True)
-
-
-def messages(work):
-    return (work / "errors").read_text(errors="replace")
-
-
-def output(work):
-    return (work / "output").read_text(errors="replace").split()
-
-
-def ask(*words, timeout=60):
-    return under_cairn.execute([under_cairn.CAIRN, *words], "/", timeout)
-
-
-def processes(node):
-    """The service and its keeper."""
-    status = json.loads(ask("status", "--node", node, "--json").output)
-    return status["service_pid"], status["keeper_pid"]
-
-
-def is_alive(process):
-    """Also while a thread of it is in a call of the store."""
-    def state(thread):
-        try:
-            return (thread / "stat").read_text().rsplit(")")[1].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return "Z"  # it has just gone; others may be there
-    try:
-        return any(state(thread) != "Z" for thread in list(Path(f"/proc/{process}/task").iterdir()))
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def kept_node(work):
-    match = re.search(r"cairn drain --node (\S+)", messages(work))
-    need(match, f"no `cairn drain --node NAME` in the messages:\n{messages(work)[-1500:]}")
-    return match.group(1)
-
-
-def need_status(run, expected, work):
-    status = run.wait(120)
-    need(status == expected, f"exit status {status}, not {expected}: {output(work)} {messages(work)[-1500:]}")
+    return launch(command, work, store)
 
 
 def finish_later(work, file):
@@ -188,6 +101,39 @@ def scene_the_store_hangs_and_the_user_interrupts(work, store):
     finish_later(work, store.behind / "f")
 
 
+def scene_the_store_hangs_beside_another(work, store):
+    """An fsync of a directory waits for its store; those of another store's files do not."""
+    sound, tier = work / "sound", work / "tier"
+    sound.mkdir()
+    tier.mkdir()
+    run = start_run(work, store.path, f"""
+        import threading
+        folder = os.open('.', os.O_RDONLY | os.O_DIRECTORY)
+        def create(name): os.close(os.open(name, os.O_WRONLY | os.O_CREAT))
+        create('a'); os.fsync(folder)
+        fd = os.open({str(sound / 'f')!r}, os.O_RDWR | os.O_CREAT); write(fd); os.fsync(fd)
+        create('b')
+        open({str(work / 'written')!r}, 'w').close()
+        wait_for('hangs')
+        time.sleep(1.5)  # what the kernel remembers of the directory is old by then
+        waiting = threading.Thread(target=os.fsync, args=[folder]); waiting.start()
+        time.sleep(0.5)
+        os.pwrite(fd, b'x', 0); os.fsync(fd)
+        print('answered', waiting.is_alive())
+        open({str(work / 'answered')!r}, 'w').close()
+        waiting.join()
+        """, options=["--buffer", str(sound), "--tier", f"{tier}:64M:durable"])
+    wait_until((work / "written").exists, "the program has written")
+    store.obey("getattr hang")
+    (work / "hangs").touch()
+    try:
+        wait_until((work / "answered").exists, "an fsync of another store's file is answered", 15)
+    finally:
+        store.obey()
+    need_status(run, 0, work)
+    need(output(work) == ["answered", "True"], f"the program saw {output(work)}")
+
+
 # ---- the store answers with an error -----------------------------------------------------------------------
 
 
@@ -203,8 +149,7 @@ def errors_reach_the_program(work, store, number):
     need(output(work) == [name, "True", name], f"the program was told {output(work)}")
     need(os.strerror(number) in messages(work), f"the reason is not named: {messages(work)}")
     node = kept_node(work)
-    report = json.loads(ask("status", "--node", node, "--json").output)
-    unstored = report.get("status", report)["unstored"]
+    unstored = status_of(node)["unstored"]
     need([entry["errno"] for entry in unstored] == [number], f"cairn status lists {unstored}")
     failed = ask("drain", "--node", node)
     need(failed.status == EXIT_NOT_STORED, f"drain of a store that still fails: {failed}")
@@ -474,26 +419,18 @@ def main():
     if not under_cairn.have_cairn():
         print(f"skipped: {under_cairn.CAIRN} is not built")
         return under_cairn.SKIPPED
-    known = {name.removeprefix("scene_"): scene for name, scene in globals().items() if name.startswith("scene_")}
-    failed = []
-    for name in options.scenes or known:
-        work = under_cairn.work_directory(f"faults-{name}")
-        store = FaultyStore(work, options.store)
-        if not store.is_mounted():
-            print(f"skipped: FUSE cannot be mounted here: {store.server.stderr.read().decode().strip()}")
-            under_cairn.remove(work)
-            return under_cairn.SKIPPED
-        began = time.monotonic()
+
+    @contextlib.contextmanager
+    def prepare(work):
+        store = mounted(work, options.store)
         try:
-            known[name](work, store)
-            print(f"passed {name} ({time.monotonic() - began:.1f} s)", flush=True)
+            yield work, store
+        finally:
             store.close()
-            under_cairn.remove(work)
-        except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as problem:
-            print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
-            store.close()
-            failed.append(name)
-    return 1 if failed else 0
+
+    scenes = {name: lambda stage, scene=scene: scene(*stage) for name, scene in globals().items()
+              if name.startswith("scene_")}
+    return run_scenes(scenes, options.scenes, prepare)
 
 
 if __name__ == "__main__":

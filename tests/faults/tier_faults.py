@@ -10,21 +10,18 @@ not be mounted the test is skipped.
 """
 
 import argparse
+import contextlib
 import errno
-import json
 import os
-import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE))
-import under_cairn  # noqa: E402
-from store_faults import (  # noqa: E402
-    EXIT_NOT_STORED, Failure, FaultyStore, ask, kept_node, messages, need, need_status, output, wait_until)
+from scenes import (  # noqa: E402
+    EXIT_NOT_STORED, Failure, ask, kept_node, launch, messages, mounted, need, need_status, output, run_scenes,
+    status_of, under_cairn, wait_until)
 
 PAGE = 4096
 BLOCK = 65536
@@ -46,7 +43,7 @@ class Machine:
         self.work, self.store = work, work / "sound"
         self.store.mkdir()
         (work / "device").mkdir()
-        self.device = FaultyStore(work / "device", program)
+        self.device = mounted(work / "device", program)
         self.run = None
 
     def start(self, program, tiers=(), ram="0", options=(), environment=None):
@@ -72,10 +69,7 @@ class Machine:
         command = under_cairn.cairn_command([sys.executable, "-u", script], self.store, ram=ram,
                                             tiers=tiers or [f"{self.device.path}:16M"], options=options)
         command[2:2] = ["--config", str(configuration)]
-        variables = under_cairn.clean_environment() | (environment or {})
-        with open(self.work / "errors", "wb") as errors, open(self.work / "output", "wb") as out:
-            self.run = subprocess.Popen(command, cwd=self.store, env=variables, stdin=subprocess.DEVNULL, stdout=out,
-                                        stderr=errors, start_new_session=True)
+        self.run = launch(command, self.work, self.store, environment)
 
     def wait_until_before(self, name):
         """The program waits there."""
@@ -86,10 +80,7 @@ class Machine:
         (self.work / name).touch()
 
     def status(self):
-        answer = ask("status", "--node", f"run-{self.run.pid}", "--json", timeout=20)
-        need(answer.status == 0, f"cairn status: {answer} {answer.errors}")
-        reply = json.loads(answer.output)
-        return reply.get("status", reply)
+        return status_of(f"run-{self.run.pid}")
 
     def tier(self, at=1):
         return self.status()["tiers"][at]
@@ -327,27 +318,7 @@ def main():
     if not under_cairn.have_cairn():
         print(f"skipped: {under_cairn.CAIRN} is not built")
         return under_cairn.SKIPPED
-    known = {name.removeprefix("scene_"): scene for name, scene in globals().items() if name.startswith("scene_")}
-    failed = []
-    for name in options.scenes or known:
-        work = under_cairn.work_directory(f"faults-{name}")
-        machine = Machine(work, options.store)
-        if not machine.device.is_mounted():
-            reason = machine.device.server.stderr.read().decode().strip()
-            print(f"skipped: FUSE cannot be mounted here: {reason}")
-            under_cairn.remove(work)
-            return under_cairn.SKIPPED
-        began = time.monotonic()
-        try:
-            known[name](machine)
-            print(f"passed {name} ({time.monotonic() - began:.1f} s)", flush=True)
-            machine.close()
-            under_cairn.remove(work)
-        except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as problem:
-            print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
-            machine.close()
-            failed.append(name)
-    return 1 if failed else 0
+    return run_scenes(globals(), options.scenes, lambda work: contextlib.closing(Machine(work, options.store)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scenes of the fault tests share: failures, waits, the misbehaving file system, and how they are run."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import under_cairn  # noqa: E402
+
+EXIT_NOT_STORED = 74
+
+
+class Failure(Exception):
+    pass
+
+
+def need(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def wait_until(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        need(time.monotonic() < end, f"{what}: not within {seconds} s")
+        time.sleep(0.02)
+
+
+class FaultyStore:
+    """A mounted faulty_store; `behind` is the directory that it shows."""
+
+    def __init__(self, work, program):
+        self.rules = work / "rules"
+        self.behind, self.path = work / "behind", work / "store"
+        self.behind.mkdir()
+        self.path.mkdir()
+        self.server = subprocess.Popen([program, self.rules, self.behind, self.path], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_until(lambda: self.is_mounted() or self.server.poll() is not None, "the store is mounted")
+
+    def is_mounted(self):
+        return os.path.ismount(self.path)
+
+    def why_not(self):
+        return self.server.stderr.read().decode().strip()
+
+    def obey(self, *lines):
+        """Atomically, so that no operation reads half of the rules."""
+        fresh = self.rules.with_suffix(".new")
+        fresh.write_text("".join(line + "\n" for line in lines))
+        fresh.rename(self.rules)
+
+    def close(self):
+        self.obey()
+        subprocess.run(["umount", "-l", self.path], check=False, capture_output=True)
+        self.server.terminate()
+        self.server.wait(20)
+
+
+# ---- a run whose standard streams are the files `errors` and `output` of a directory ------------------------
+
+
+def launch(command, work, store, environment=None):
+    """In a session of its own, so that its processes are found by it."""
+    with open(work / "errors", "wb") as errors, open(work / "output", "wb") as out:
+        return subprocess.Popen(command, cwd=store, env=under_cairn.clean_environment() | (environment or {}),
+                                stdin=subprocess.DEVNULL, stdout=out, stderr=errors, start_new_session=True)
+
+
+def messages(work):
+    return (work / "errors").read_text(errors="replace")
+
+
+def output(work):
+    return (work / "output").read_text(errors="replace").split()
+
+
+def need_status(run, expected, work):
+    status = run.wait(120)
+    need(status == expected, f"exit status {status}, not {expected}: {output(work)} {messages(work)[-1500:]}")
+
+
+# ---- its node ----------------------------------------------------------------------------------------------
+
+
+def ask(*words, timeout=60):
+    return under_cairn.execute([under_cairn.CAIRN, *words], "/", timeout)
+
+
+def status_of(node):
+    answer = ask("status", "--node", node, "--json", timeout=20)
+    need(answer.status == 0, f"cairn status: {answer} {answer.errors}")
+    reply = json.loads(answer.output)
+    return reply.get("status", reply)
+
+
+def processes(node):
+    """The service and its keeper."""
+    status = status_of(node)
+    return status["service_pid"], status["keeper_pid"]
+
+
+def is_alive(process):
+    """Also while a thread of it is in a call of the store."""
+    def state(thread):
+        try:
+            return (thread / "stat").read_text().rsplit(")")[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return "Z"  # it has just gone; others may be there
+    try:
+        return any(state(thread) != "Z" for thread in list(Path(f"/proc/{process}/task").iterdir()))
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def kept_node(work):
+    match = re.search(r"cairn drain --node (\S+)", messages(work))
+    need(match, f"no `cairn drain --node NAME` in the messages:\n{messages(work)[-1500:]}")
+    return match.group(1)
+
+
+def kill_what_uses(work):
+    """What a scene that has failed leaves behind: the processes that name its directory, or work in it."""
+    def is_of_scene(entry):
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace")
+            return str(work) in words or os.readlink(entry / "cwd").startswith(str(work))
+        except OSError:
+            return False
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and is_of_scene(entry):
+            os.kill(int(entry.name), signal.SIGKILL)
+
+
+# ---- all of them -------------------------------------------------------------------------------------------
+
+
+def run_scenes(functions, wanted, prepare):
+    """Calls the functions called scene_NAME among `functions` (a module's globals()), or those that are wanted.
+
+    prepare(work) is a context manager of what a scene gets, in a directory of its own; it raises NotHere where the
+    machine cannot have it. Returns the exit status: 1 where a scene failed, 77 where none can run.
+    """
+    known = {name.removeprefix("scene_"): scene for name, scene in functions.items() if name.startswith("scene_")}
+    failed = []
+    for name in wanted or known:
+        work = under_cairn.work_directory(f"faults-{name}")
+        began = time.monotonic()
+        try:
+            with prepare(work) as stage:
+                known[name](stage)
+            print(f"passed {name} ({time.monotonic() - began:.1f} s)", flush=True)
+            under_cairn.remove(work)
+        except NotHere as reason:
+            print(f"skipped: {reason}")
+            under_cairn.remove(work)
+            return under_cairn.SKIPPED
+        except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as problem:
+            print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
+            kill_what_uses(work)
+            failed.append(name)
+    return 1 if failed else 0
+
+
+class NotHere(Exception):
+    pass
+
+
+def mounted(work, program):
+    """A FaultyStore, or NotHere where FUSE may not be mounted."""
+    store = FaultyStore(work, program)
+    if not store.is_mounted():
+        raise NotHere(f"FUSE cannot be mounted here: {store.why_not()}")
+    return store
