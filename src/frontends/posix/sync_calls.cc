@@ -80,8 +80,10 @@ std::uint64_t file_system_of(int fd) {
 int sync_unbuffered(int fd, int (*otherwise)(int)) {
   Session& session = Session::instance();
   struct ::statx status;
+  // What kind of file it is does not change: no store has to be asked.
   const bool is_directory =
-      sys::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) == 0 && S_ISDIR(status.stx_mode);
+      sys::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0 &&
+      S_ISDIR(status.stx_mode);
   if (!is_directory || (sys::fcntl(fd, F_GETFL) & O_PATH) != 0) return otherwise(fd);
   PathFilter::resolve();
   if (!PathFilter::may_manage_in(fd) || !session.attach()) return otherwise(fd);

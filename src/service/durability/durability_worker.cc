@@ -25,9 +25,9 @@ constexpr auto kArrivalPause = std::chrono::microseconds(100);
 
 }  // namespace
 
-void DurabilityWorker::start() {
+void DurabilityWorker::start(const char* name) {
   CAIRN_CHECK(!thread_.joinable());
-  thread_ = std::thread([this] { work(); });
+  thread_ = std::thread([this, name] { work(name); });
 }
 
 void DurabilityWorker::stop() {
@@ -72,8 +72,8 @@ void DurabilityWorker::enqueue(Request request) {
   changed_.notify_one();
 }
 
-void DurabilityWorker::work() {
-  pthread_setname_np(pthread_self(), "cairn-durable");
+void DurabilityWorker::work(const char* name) {
+  pthread_setname_np(pthread_self(), name);
   std::vector<Request> early;
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -44,7 +44,8 @@ class DurabilityWorker {
   DurabilityWorker(const DurabilityWorker&) = delete;
   DurabilityWorker& operator=(const DurabilityWorker&) = delete;
 
-  void start();
+  // `name`: the thread's, at most 15 bytes.
+  void start(const char* name);
   // Answers all who have asked. Requires: the storing threads still run.
   void stop();
 
@@ -64,7 +65,7 @@ class DurabilityWorker {
     durable::Lsn upto = durable::Lsn::kNone;
   };
   void enqueue(Request request);
-  void work();
+  void work(const char* name);
   // The requests that wait for a descriptor on its way.
   std::vector<Request> serve(std::vector<Request> requests);
   bool is_on_its_way(const Request& request, const StoreFilePtr& file) const;

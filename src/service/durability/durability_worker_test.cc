@@ -47,7 +47,7 @@ class DurabilityWorkerTest : public ::testing::Test {
     retirement_.emplace(RetirementParts{memory_, *logged_, *names_, *files_, *flusher_, counts_});
     worker_.emplace(DurabilityParts{memory_, *logged_, *names_, *files_, *flusher_, storing_,
                                     *retirement_, counts_});
-    worker_->start();
+    worker_->start("cairn-durable");
   }
   void TearDown() override {
     if (worker_) worker_->stop();

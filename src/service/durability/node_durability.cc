@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "frontends/protocol/question.h"
 
 namespace cairn::node {
 
@@ -18,9 +19,12 @@ void NodeDurability::start(const NodeConfig& config) {
   retirement_ = std::make_unique<Retirement>(
       RetirementParts{memory_, log_.files(), log_.names(), files_, flusher_, counts_});
   retirement_->start();
-  worker_ = std::make_unique<DurabilityWorker>(DurabilityParts{
-      memory_, log_.files(), log_.names(), files_, flusher_, storing_, *retirement_, counts_});
-  worker_->start();
+  const DurabilityParts parts{memory_,  log_.files(), log_.names(), files_,
+                              flusher_, storing_,     *retirement_, counts_};
+  worker_ = std::make_unique<DurabilityWorker>(parts);
+  worker_->start("cairn-durable");
+  name_worker_ = std::make_unique<DurabilityWorker>(parts);
+  name_worker_->start("cairn-names");
   keeper_ = std::make_unique<DirtyKeeper>(memory_, log_.files(), files_);
   if (config.checkpoint_seconds == 0) return;
   checkpoints_ = std::make_unique<Checkpoints>(
@@ -47,6 +51,7 @@ void NodeDurability::stop() {
   if (checkpoints_ != nullptr) checkpoints_->stop();
   if (keeper_ != nullptr) keeper_->stop();
   if (worker_ != nullptr) worker_->stop();
+  if (name_worker_ != nullptr) name_worker_->stop();
   if (retirement_ != nullptr) retirement_->stop();
   storing_.stop();
 }
@@ -64,8 +69,9 @@ void NodeDurability::note_descriptor(ObjectIndex object) {
 }
 
 void NodeDurability::note_cut(Asker asker, ObjectIndex object, std::uint64_t size) {
-  if (worker_ != nullptr) return worker_->submit_cut(std::move(asker), object, size);
-  asker.answer(0);
+  if (worker_ == nullptr) return asker.answer(0);
+  DurabilityWorker& worker = size == protocol::kCutAway ? *name_worker_ : *worker_;
+  worker.submit_cut(std::move(asker), object, size);
 }
 
 void NodeDurability::note_renamed(ObjectIndex object) {
@@ -75,8 +81,8 @@ void NodeDurability::note_renamed(ObjectIndex object) {
 }
 
 void NodeDurability::make_names_durable(Asker asker, UniqueFd directory, bool in_store) {
-  if (worker_ != nullptr)
-    return worker_->submit_names(std::move(asker), std::move(directory), in_store);
+  if (name_worker_ != nullptr)
+    return name_worker_->submit_names(std::move(asker), std::move(directory), in_store);
   const auto shared = std::make_shared<const UniqueFd>(std::move(directory));
   storing_.submit(std::move(asker), [shared] { return ::fsync(shared->get()) == 0 ? 0 : -errno; });
 }
