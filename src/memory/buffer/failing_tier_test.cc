@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/backing/testing/faulty_backing.h"
 #include "memory/buffer/testing/object_on_tiers.h"
 #include "memory/flush/flush_object.h"
 #include "memory/tiers/testing/failing_pool.h"
@@ -159,6 +160,23 @@ TEST_P(FailingTierIo, AWriteThatTheTierDoesNotTakeGoesToTheStore) {
   EXPECT_EQ(memory_.block(bucket_of(0)).dirty_pages(), 0xffe3);
   EXPECT_EQ(sync_object(access(), false, nullptr), 0);
   EXPECT_TRUE(stored(0, kBlockBytes) == bytes);
+}
+
+TEST_P(FailingTierIo, AStoreThatTakesThePagesBitByBitGetsAllOfThemOrSaysWhatIsWrong) {
+  Bytes bytes = pattern(kBlockBytes);
+  write(0, bytes);
+  pool_->refuse_writes();
+  testing::FaultyBacking store(*file_);
+  const ObjectAccess over(actor_, index_, store, service_);
+  const Bytes changed(2 * kPageBytes, 0x55);
+  store.shorten(testing::BackingCall::kWrite, 1000);
+  ASSERT_EQ(write_object(over, 2 * kPageBytes, changed.data(), changed.size()),
+            static_cast<ssize_t>(changed.size()));
+  std::copy(changed.begin(), changed.end(), bytes.begin() + 2 * kPageBytes);
+  EXPECT_TRUE(read(0, kBlockBytes).first == bytes);
+  store.fail(testing::BackingCall::kWrite, ENOSPC, store.count(testing::BackingCall::kWrite) + 3);
+  EXPECT_EQ(write_object(over, 5 * kPageBytes, changed.data(), changed.size()), -ENOSPC);
+  EXPECT_TRUE(read(0, kBlockBytes).first == bytes) << "nothing was written";
 }
 
 TEST_P(FailingTierIo, APieceOfALostPageCannotBeWritten) {

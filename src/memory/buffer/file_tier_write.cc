@@ -41,6 +41,18 @@ int merge_pages(const ObjectAccess& access, const LockedBlock& block, const Writ
   return user_copy(pages.block + part.begin, part.in, part.length()) > 0 ? -EFAULT : 0;
 }
 
+// Puts all of the part into the store, which may take it bit by bit: what it says of the rest is
+// what is wrong with it. 0 or -errno.
+int store_all(const ObjectAccess& access, WritePart part) {
+  while (part.length() > 0) {
+    const ssize_t put = store_part(access, part);
+    if (put <= 0) return put == 0 ? -EIO : static_cast<int>(put);
+    part.begin += static_cast<std::size_t>(put);
+    part.in += put;
+  }
+  return 0;
+}
+
 // The tier does not take the pages of a write: they go to the store and leave the block. 0 or
 // -errno; -EAGAIN when the block is to be looked for again. Requires: the lock.
 [[gnu::noinline]] int store_instead(const ObjectAccess& access, LockedBlock& block,
@@ -55,8 +67,7 @@ int merge_pages(const ObjectAccess& access, const LockedBlock& block, const Writ
       std::max(access.object().size.load(std::memory_order_acquire), part.file_end());
   const std::size_t end = std::min<std::uint64_t>(pages.past, size - start);
   const WritePart whole{part.number, pages.first, end, pages.block + pages.first};
-  const ssize_t put = store_part(access, whole);
-  if (put != static_cast<ssize_t>(whole.length())) return put < 0 ? static_cast<int>(put) : -EIO;
+  if (const int error = store_all(access, whole); error < 0) return error;
   const auto kept =
       static_cast<std::uint16_t>(unclaimed.descriptor().valid_pages() & ~pages.mask());
   if (kept != 0) {
