@@ -177,16 +177,20 @@ class FreshRun {
     }
     return past;
   }
+  // A tier that keeps checksums gets a copy: another thread of the program may change its buffer
+  // between the write and the look at the bytes, and bytes that are sound would never be read
+  // again; or it may take the buffer away.
   int write_neighbours(std::size_t begin, std::size_t past) const {
     const std::byte* bytes = in_ + begin * kBlockBytes;
     const std::size_t length = (past - begin) * kBlockBytes;
-    if (!is_page_aligned(reinterpret_cast<std::uintptr_t>(bytes))) {
+    const TierPlace place = memory_.place_of(blocks_[begin].bucket(), 0, length);
+    if (place.tier->keeps_sums() || !is_page_aligned(reinterpret_cast<std::uintptr_t>(bytes))) {
       std::byte* bounce = access_.actor.bounce_blocks();
       if (bounce == nullptr) return -ENOMEM;
       if (user_copy(bounce, bytes, length) > 0) return -EFAULT;
       bytes = bounce;
     }
-    return memory_.place_of(blocks_[begin].bucket(), 0, length).write(bytes);
+    return place.write(bytes);
   }
   void publish(std::size_t at) {
     writes_[at].commit();

@@ -28,6 +28,7 @@ std::size_t read_file_tier_piece(const ObjectAccess& access, std::uint64_t offse
 // Writes whole blocks from `number` on: into `first`, which was just placed in a file tier and has
 // no valid page, and into as many of the following as can be placed too. Returns the bytes written,
 // a multiple of the block size; 0 when the tier did not take them (then none of them is resident).
+// A tier that keeps checksums gets a copy of the bytes: `in` may change meanwhile.
 std::size_t write_file_tier_run(const ObjectAccess& access, LockedBlock first, BlockNumber number,
                                 const std::byte* in, std::size_t blocks);
 

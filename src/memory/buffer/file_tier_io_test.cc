@@ -3,18 +3,22 @@
 #include "memory/buffer/file_tier_io.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "memory/buffer/testing/object_on_tiers.h"
 #include "memory/tiers/promotion_bar.h"
+#include "memory/tiers/testing/faulty_tier.h"
 
 namespace cairn {
 namespace {
@@ -22,7 +26,10 @@ namespace {
 using testing::Tiers;
 using testing::Transfers;
 
-class FileTierIo : public testing::ObjectOnTiers {};
+class FileTierIo : public testing::ObjectOnTiers {
+ protected:
+  bool is_taken_away_ = false;  // a buffer, while it is written
+};
 
 TEST_P(FileTierIo, NewBlocksGoWhereTheFileBelongs) {
   if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
@@ -76,6 +83,69 @@ TEST_P(FileTierIo, LargeRequestsToAFileTierStayLarge) {
   EXPECT_EQ(std::memcmp(copy, pages + kAt, kBytes - kAt), 0);
   EXPECT_EQ(std::memcmp(copy + (kBytes - kAt), pages, 777), 0);
   std::free(pages);
+}
+
+// A file tier that something happens beside, between a write and the look at its bytes for their
+// checksums.
+class DisturbedTier final : public Tier {
+ public:
+  DisturbedTier(const Tier& other, std::function<void()> disturb)
+      : other_(other), disturb_(std::move(disturb)) {}
+
+  TierMedium medium() const override { return other_.medium(); }
+  std::uint64_t capacity_bytes() const override { return other_.capacity_bytes(); }
+  std::byte* address_of(TierExtent extent) const override { return other_.address_of(extent); }
+  DevicePlace on_device(TierExtent extent) const override { return other_.on_device(extent); }
+  bool keeps_sums() const override { return other_.keeps_sums(); }
+
+ private:
+  int do_read(TierExtent extent, std::span<const iovec> parts) const override {
+    return other_.read_parts(extent, parts);
+  }
+  int do_write(TierExtent extent, std::span<const iovec> parts) const override {
+    other_.forget_sums(extent);
+    const DevicePlace at = on_device(extent);
+    EXPECT_EQ(::pwritev(at.descriptor, parts.data(), static_cast<int>(parts.size()),
+                        static_cast<off_t>(at.offset)),
+              static_cast<ssize_t>(extent.length));
+    disturb_();
+    other_.note_sums(extent, parts);
+    return 0;
+  }
+
+  const Tier& other_;
+  const std::function<void()> disturb_;
+};
+
+// Another thread of the program that changes the buffer meanwhile gets the bytes of either moment,
+// and one that takes it away harms nobody but itself.
+TEST_P(FileTierIo, TheBufferOfAWriteIsTheProgramsAlsoWhileItIsWritten) {
+  if (GetParam().file_slabs == 0) GTEST_SKIP() << "one tier";
+  ObjectHandling handling;
+  handling.home = static_cast<TierId>(1);
+  access().object().set_handling(handling);
+  constexpr std::size_t kBytes = 4 * kBlockBytes;
+  void* const mapped =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto* const pages = static_cast<unsigned char*>(mapped);
+  std::memset(pages, 7, kBytes);
+  const DisturbedTier tier(memory_.tier(static_cast<TierId>(1)), [&] {
+    pages[kPageBytes + 5] = 8;
+    ::mprotect(mapped, kBytes, is_taken_away_ ? PROT_NONE : PROT_READ | PROT_WRITE);
+  });
+  const testing::TierStandIn stand_in(memory_, tier);
+  for (const bool is_taken_away : {false, true}) {
+    is_taken_away_ = is_taken_away;
+    const std::uint64_t offset = is_taken_away ? kBytes : 0;
+    ASSERT_EQ(write_object(access(), offset, pages, kBytes), static_cast<ssize_t>(kBytes));
+    std::vector<unsigned char> read(kBytes);
+    ASSERT_EQ(read_object(access(), offset, read.data(), kBytes), static_cast<ssize_t>(kBytes));
+    EXPECT_TRUE(read[kPageBytes + 5] == 7 || read[kPageBytes + 5] == 8);
+    EXPECT_EQ(std::count(read.begin(), read.end(), 7), kBytes - (read[kPageBytes + 5] == 8));
+  }
+  EXPECT_EQ(memory_.failure_board().tiers[1].broken.load(), 0U);
+  ::munmap(mapped, kBytes);
 }
 
 TEST_P(FileTierIo, AFileTierThatTakesNothingIsPassedOver) {

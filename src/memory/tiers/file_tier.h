@@ -55,6 +55,7 @@ class FileTier final : public Tier {
   void note_sums(TierExtent extent, std::span<const iovec> parts) const override {
     sums_.note(extent, parts);
   }
+  bool keeps_sums() const override { return sums_.are_kept(); }
   // Where the checksums of its pages are; without them nothing is compared.
   void set_sums(const PageSums& sums) { sums_ = sums; }
   int fd() const { return fd_; }

@@ -72,6 +72,9 @@ class Tier {
   // they are when it has ended.
   virtual void forget_sums(TierExtent) const {}
   virtual void note_sums(TierExtent, std::span<const iovec>) const {}
+  // Whether it looks at the bytes of a write once more when the device has them, for their
+  // checksums. Then they have to stay as they are until the write returns.
+  virtual bool keeps_sums() const { return false; }
 
   // Where failed operations of this tier are counted from now on.
   struct FailureRecord {

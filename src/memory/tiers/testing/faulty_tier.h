@@ -26,6 +26,7 @@ class FaultyTier final : public Tier {
   std::uint64_t capacity_bytes() const override { return other_.capacity_bytes(); }
   std::byte* address_of(TierExtent extent) const override { return other_.address_of(extent); }
   DevicePlace on_device(TierExtent extent) const override { return other_.on_device(extent); }
+  bool keeps_sums() const override { return other_.keeps_sums(); }
 
   // As those of FaultyBacking. A short transfer of a tier is an error, as of every tier.
   void fail(TierCall call, int error, Calls calls = {}) {
