@@ -67,10 +67,11 @@ void UringWriter::start(std::span<BatchWrite> writes) {
     ring_->writes[ring_->in_flight++] = &write;
   }
   if (has_ring()) submit();
-  // While the devices are at work. The caller forgets the checksums of a bucket that it gives up,
-  // after a failure or because the bytes have changed since.
+  // While the devices are at work, and also of what they have done by now, where there was more
+  // than the ring takes. The caller forgets the checksums of a bucket that it gives up, after a
+  // failure or because the bytes have changed since.
   for (const BatchWrite& write : writes) {
-    if (write.result == BatchWrite::kInFlight)
+    if (write.result == BatchWrite::kInFlight || write.result == 0)
       write.place.tier->note_sums(write.place.extent, write.parts);
   }
 }

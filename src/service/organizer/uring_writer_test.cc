@@ -15,6 +15,7 @@
 #include "base/ids.h"
 #include "memory/tiers/failure_board.h"
 #include "memory/tiers/file_tier.h"
+#include "memory/tiers/page_sums.h"
 #include "service/organizer/device_probe.h"
 
 namespace cairn {
@@ -86,6 +87,22 @@ TEST_F(UringWriterTest, BatchesAreWaitedForOneByOne) {
     for (const BatchWrite& write : batch) EXPECT_EQ(write.result, 0);
   }
   expect_all_written();
+}
+
+// More than a ring full: some have ended before the last of them is started.
+TEST_F(UringWriterTest, EveryPageOfALargeBatchHasItsChecksum) {
+  std::vector<PageSums::Word> words(kBlocks * kBlockBytes / kPageBytes);
+  const PageSums sums(words.data(), words.size());
+  tier_.set_sums(sums);
+  std::vector<BatchWrite> writes;
+  std::vector<iovec> parts = make_blocks();
+  for (std::size_t block = 0; block < kBlocks; ++block)
+    writes.push_back(BatchWrite{blocks_from(block, 1), std::span(&parts[block], 1), -1});
+  UringWriter writer;
+  writer.write_all(writes);
+  for (std::size_t at = 0; at < kBlocks * kBlockBytes; at += kPageBytes)
+    ASSERT_EQ(sums.of(at), page_sum(memory_ + at)) << "block " << at / kBlockBytes;
+  tier_.set_sums(PageSums());
 }
 
 TEST_F(UringWriterTest, ReportsTheErrorOfOneWriteAndDoesTheOthers) {
