@@ -15,6 +15,32 @@
 
 namespace cairn {
 
+namespace {
+
+// So much longer a device is waited for when the patience is over: if this process was stopped
+// meanwhile, the kernel's threads that work for it were as well.
+constexpr std::chrono::seconds kPatienceMore{1};
+
+// What has ended in the ring; null when nothing has in time.
+io_uring_cqe* await_completion(io_uring* ring, std::chrono::nanoseconds patience) {
+  constexpr timespec kNap{0, 1'000'000};
+  const std::int64_t end_ns = monotonic_ns() + patience.count();
+  io_uring_cqe* completion = nullptr;
+  // In this order: time that this process did not have is no reason not to look.
+  while (io_uring_peek_cqe(ring, &completion) != 0) {
+    const std::int64_t left_ns = end_ns - monotonic_ns();
+    if (left_ns <= 0) return nullptr;
+    __kernel_timespec time{left_ns / kNanosPerSecond, left_ns % kNanosPerSecond};
+    // Fails for a signal, or because nothing has ended; should it ever be for something else, the
+    // kernel goes on all the same, and what it has done is found in the ring's memory.
+    const int error = io_uring_wait_cqe_timeout(ring, &completion, &time);
+    if (error < 0 && error != -EINTR && error != -ETIME) ::nanosleep(&kNap, nullptr);
+  }
+  return completion;
+}
+
+}  // namespace
+
 struct UringWriter::Ring {
   io_uring ring{};
   bool ready = false;
@@ -94,18 +120,9 @@ void UringWriter::submit() {
 }
 
 void UringWriter::reap_one() {
-  io_uring_cqe* completion = nullptr;
-  // Fails for a signal, or because nothing has ended; should it ever be for something else, the
-  // kernel goes on all the same, and what it has done is found in the ring's memory.
-  constexpr timespec kNap{0, 1'000'000};
-  const std::int64_t end_ns = monotonic_ns() + std::chrono::nanoseconds(patience_).count();
-  for (int error = -EINTR; error < 0;) {
-    const std::int64_t left_ns = end_ns - monotonic_ns();
-    if (left_ns <= 0) return abandon();
-    __kernel_timespec time{left_ns / kNanosPerSecond, left_ns % kNanosPerSecond};
-    error = io_uring_wait_cqe_timeout(&ring_->ring, &completion, &time);
-    if (error < 0 && error != -EINTR && error != -ETIME) ::nanosleep(&kNap, nullptr);
-  }
+  io_uring_cqe* completion = await_completion(&ring_->ring, patience_);
+  if (completion == nullptr) completion = await_completion(&ring_->ring, kPatienceMore);
+  if (completion == nullptr) return abandon();
   auto* write = static_cast<BatchWrite*>(io_uring_cqe_get_data(completion));
   ring_->forget(write);
   write->result = completion->res < 0 ? completion->res : 0;

@@ -2,9 +2,10 @@
 // Batched direct writes to pool files by io_uring: whole batches are in flight at once, one system
 // call submits each.
 //
-// A device hangs that ends no write within the writer's patience: its writes have failed
-// (-ETIMEDOUT), and nobody asks its tier again. The kernel keeps their ring and may still read the
-// bytes; it would put them into buckets of a tier that leaves service.
+// A device hangs that ends no write within the writer's patience and a second more, which is for a
+// process that was stopped meanwhile: its writes have failed (-ETIMEDOUT), and nobody asks its tier
+// again. The kernel keeps their ring and may still read the bytes; it would put them into buckets
+// of a tier that leaves service.
 //
 // Thread safety: one thread at a time. Ownership: owns the ring.
 #pragma once

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "base/ids.h"
@@ -124,6 +125,7 @@ class HangingTier {
   HangingTier() {
     ::signal(SIGPIPE, SIG_IGN);  // for the write that is left to the kernel
     EXPECT_EQ(::pipe2(ends_, O_CLOEXEC | O_NONBLOCK), 0);
+    EXPECT_GE(::fcntl(ends_[1], F_SETPIPE_SZ, kWaiting), 0);
     const std::array<char, kPageBytes> page{};
     while (::write(ends_[1], page.data(), page.size()) > 0) {
     }
@@ -135,8 +137,20 @@ class HangingTier {
 
   const FileTier& tier() const { return tier_; }
   const FailureBoard& board() const { return board_; }
+  // It answers again: somebody reads what has been written.
+  void answer() const {
+    EXPECT_EQ(::fcntl(ends_[0], F_SETFL, 0), 0);
+    std::vector<char> bytes(kBlockBytes);
+    for (std::size_t left = kBlockBytes + kWaiting; left > 0;) {
+      const ssize_t got = ::read(ends_[0], bytes.data(), std::min(left, bytes.size()));
+      if (got <= 0) break;
+      left -= static_cast<std::size_t>(got);
+    }
+  }
 
  private:
+  static constexpr int kWaiting = 65536;  // bytes that the full pipe has
+
   int ends_[2] = {-1, -1};
   FailureBoard board_{};
   FileTier tier_;
@@ -161,6 +175,42 @@ TEST_F(UringWriterTest, ADeviceThatHangsIsWaitedForAWhileAndAskedNoMore) {
   EXPECT_EQ(writes[0].result, -ETIMEDOUT);
   EXPECT_EQ(writes[1].result, 0) << "by a ring of its own";
   EXPECT_EQ(hanging.board().tiers[1].count.load(), 1U) << "it was not asked again";
+}
+
+// A service that was stopped for longer than its patience finds the answers when it goes on. No
+// patience at all stands for that here.
+TEST_F(UringWriterTest, AnAnswerThatIsThereCountsAlsoWhenThePatienceIsOver) {
+  FailureBoard board{};
+  tier_.count_failures({&board, TierId{1}});
+  UringWriter writer(std::chrono::milliseconds(0));
+  if (!writer.has_ring()) GTEST_SKIP() << "no io_uring";
+  std::vector<iovec> parts = make_blocks();
+  std::vector<BatchWrite> writes = {
+      BatchWrite{blocks_from(0, kBlocks), std::span(parts.data(), kBlocks), -1}};
+  writer.write_all(writes);
+  EXPECT_EQ(writes[0].result, 0);
+  EXPECT_FALSE(board.hangs(TierId{1}));
+  expect_all_written();
+  tier_.count_failures({});
+}
+
+TEST_F(UringWriterTest, ADeviceThatAnswersSoonAfterThePatienceDoesNotHang) {
+  const HangingTier hanging;
+  UringWriter writer(std::chrono::milliseconds(0));
+  if (!writer.has_ring()) GTEST_SKIP() << "no io_uring";
+  std::memset(memory_, 1, kBlockBytes);
+  const iovec part{memory_, kBlockBytes};
+  std::vector<BatchWrite> writes = {
+      BatchWrite{TierPlace{&hanging.tier(), {0, kBlockBytes}}, std::span(&part, 1), 0}};
+  writer.start(writes);
+  std::thread device([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    hanging.answer();
+  });
+  writer.wait(writes);
+  device.join();
+  EXPECT_EQ(writes[0].result, 0);
+  EXPECT_FALSE(hanging.board().hangs(TierId{1}));
 }
 
 TEST(DeviceProbe, HearsWhenTheDeviceAnswersAndWaitsForNobody) {
