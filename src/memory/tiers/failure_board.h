@@ -37,7 +37,8 @@ struct alignas(64) FailureBoard {
     std::atomic<std::uint64_t> broken;
     std::atomic<std::uint32_t> error;  // errno of the last of them
     std::atomic<std::uint32_t> gone;   // errno that said that the device is gone, or 0
-    // Not 0: the device does not answer, and nobody asks it until the service finds that it does.
+    // Not 0: the service has waited for the device in vain, and nobody asks it until the service
+    // finds that it answers. A device that times out by itself has answered.
     std::atomic<std::uint32_t> hangs;
     // The last failures: | operation : 32 | coarse ms : 32 |. A read is named by its block, from 1,
     // and each write has a number of its own.
@@ -82,6 +83,13 @@ struct alignas(64) FailureBoard {
     note(tier, kWrite | static_cast<std::uint32_t>(count), error, now_ms);
   }
 
+  // A write has not ended within the service's patience.
+  void note_hang(TierId tier, std::uint32_t now_ms) {
+    CAIRN_DCHECK(raw(tier) < kTiersMax);
+    tiers[raw(tier)].hangs.store(1);  // before anybody hears of the failure and asks the device
+    note_write(tier, -ETIMEDOUT, now_ms);
+  }
+
   // Whether the error of an operation is the device's. The others are those of the calling process:
   // its memory, its descriptors, its limits.
   static bool is_of_device(int error) {
@@ -102,7 +110,7 @@ struct alignas(64) FailureBoard {
     }
   }
   // No second try mends it. ENOTCONN and ESTALE: of file systems that are programs or servers.
-  // ETIMEDOUT: nobody has answered (service/organizer/uring_writer.h).
+  // ETIMEDOUT: the kernel has given up, or the service has (service/organizer/uring_writer.h).
   static bool is_gone(int error_number) {
     return error_number == ENODEV || error_number == ENXIO || error_number == ENOTCONN ||
            error_number == ESTALE || error_number == ESHUTDOWN || error_number == ETIMEDOUT;
@@ -123,7 +131,6 @@ inline void FailureBoard::OfTier::note(std::uint32_t operation, int error_number
                                        std::uint32_t now_ms) {
   count.fetch_add(1, std::memory_order_relaxed);
   error.store(static_cast<std::uint32_t>(error_number), std::memory_order_relaxed);
-  if (error_number == ETIMEDOUT) hangs.store(1, std::memory_order_relaxed);
   if (is_gone(error_number))
     gone.store(static_cast<std::uint32_t>(error_number), std::memory_order_relaxed);
   // The place of the same, else that of the failure the longest ago.

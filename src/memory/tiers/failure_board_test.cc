@@ -65,6 +65,13 @@ TEST_F(FailureBoardTest, ADeviceThatIsGoneFailsAtOnce) {
   EXPECT_FALSE(board_.hangs(kTier));
 }
 
+// The kernel has given up and has said so. Only who waits in vain knows of a device that hangs.
+TEST_F(FailureBoardTest, ADeviceThatTimesOutIsGoneAndDoesNotHang) {
+  note(1, kNow, -ETIMEDOUT);
+  EXPECT_TRUE(is_failing());
+  EXPECT_FALSE(board_.hangs(kTier));
+}
+
 TEST_F(FailureBoardTest, TheErrorsOfTheCallingProcessAreNotTheDevices) {
   for (const int error : {EFAULT, ENOMEM, EINTR, EAGAIN, EBADF, EFBIG})
     EXPECT_FALSE(FailureBoard::is_of_device(-error)) << error;
@@ -98,7 +105,7 @@ TEST(FailingTier, ThatHangsIsNotAsked) {
   const NodeMemory memory = testing::make_memory(shape);
   const Tier& tier = memory.tier(kTier);
   alignas(kPageBytes) std::array<std::byte, kPageBytes> page{};
-  EXPECT_EQ(tier.note_result(TierOperation::kWrite, {0, kPageBytes}, -ETIMEDOUT), -ETIMEDOUT);
+  EXPECT_EQ(tier.note_hang(), -ETIMEDOUT);
   EXPECT_EQ(tier.read_pages({0, kPageBytes}, page.data()), -ETIMEDOUT);
   EXPECT_EQ(tier.write_pages({0, kPageBytes}, page.data()), -ETIMEDOUT);
   EXPECT_EQ(memory.failure_board().tiers[1].count.load(), 1U) << "the two were not tried";

@@ -39,6 +39,11 @@ int Tier::write_parts(TierExtent extent, std::span<const iovec> parts) const {
 
 bool Tier::hangs() const { return record_.board != nullptr && record_.board->hangs(record_.tier); }
 
+int Tier::note_hang() const {
+  if (record_.board != nullptr) record_.board->note_hang(record_.tier, monotonic_coarse_ms());
+  return -ETIMEDOUT;
+}
+
 int Tier::note_result(TierOperation operation, TierExtent extent, int error) const {
   if (__builtin_expect(error >= 0, 1) || record_.board == nullptr) return error;
   const bool is_expected = record_.may_lack_room && (error == -ENOSPC || error == -EDQUOT);

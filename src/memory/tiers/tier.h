@@ -86,6 +86,9 @@ class Tier {
   // For a caller that gave an operation to the device itself, or that has read bytes which are not
   // those that were written. Returns `error`, which is 0 or -errno.
   int note_result(TierOperation operation, TierExtent extent, int error) const;
+  // For a caller that has waited in vain for a write that it gave to the device. Returns
+  // -ETIMEDOUT, as all operations do from now on.
+  int note_hang() const;
   // The device does not answer, and is not to be asked.
   bool hangs() const;
 

@@ -147,7 +147,7 @@ TEST_F(TierWatchTest, WhatCannotBeReadStaysAndIsTriedAgain) {
 TEST_F(TierWatchTest, LeavesADeviceAloneThatDoesNotAnswerUntilItDoes) {
   fill(true);
   watch_->start();
-  fail(-ETIMEDOUT);
+  memory_.tier(kFailing).note_hang();
   // The device is sound in truth, so the first question is answered.
   EXPECT_TRUE(wait_until([this] { return is_empty(); }));
   EXPECT_FALSE(memory_.failure_board().hangs(kFailing));

@@ -19,8 +19,9 @@ class DeviceProbe {
   DeviceProbe(const DeviceProbe&) = delete;
   DeviceProbe& operator=(const DeviceProbe&) = delete;
 
-  // Whether the device has answered, be it with an error. Asks if no question is under way. Where
-  // the kernel has no io_uring nobody asks: false.
+  // Whether the device has answered, be it with an error. Asks if no question is under way. True
+  // where the kernel or a container's filter has no io_uring: hangs are not noticed there, and what
+  // an earlier service has noticed would stand for ever.
   bool has_answered();
 
  private:

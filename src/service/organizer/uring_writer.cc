@@ -143,8 +143,7 @@ void UringWriter::abandon() {
   ring.abandoned_before = abandoned.exchange(&ring);
   while (ring.in_flight > 0) {
     BatchWrite* write = ring.writes[ring.in_flight - 1];
-    write->result =
-        write->place.tier->note_result(TierOperation::kWrite, write->place.extent, -ETIMEDOUT);
+    write->result = write->place.tier->note_hang();
     ring.forget(write);
   }
   ring_ = std::make_unique<Ring>();

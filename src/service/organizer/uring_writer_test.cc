@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/organizer/uring_writer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -230,6 +235,29 @@ TEST(DeviceProbe, HearsWhenTheDeviceAnswersAndWaitsForNobody) {
   }
   EXPECT_TRUE(has_answered);
   ::close(ends[1]);
+}
+
+// From here on, for the calling thread, as in many containers.
+void have_no_io_uring() {
+  sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{static_cast<unsigned short>(std::size(steps)), steps};
+  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0), 0);
+}
+
+// Nobody could ever find that it answers, and what is dirty there would be out of reach.
+TEST(DeviceProbe, WhereNobodyCanAskTheDeviceCountsAsAnswering) {
+  const FileTier tier(::open("/dev/zero", O_RDONLY | O_CLOEXEC), kBlockBytes);
+  std::thread([&] {
+    have_no_io_uring();
+    DeviceProbe probe(tier);
+    EXPECT_TRUE(probe.has_answered());
+  }).join();
 }
 
 }  // namespace
