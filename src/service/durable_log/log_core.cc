@@ -464,6 +464,8 @@ Status LogCore::close() {
       }
     }
     auto lsn = append(end);
+    // Without a limit: the thread that flushes is waited for below in any case, because it works
+    // with this log.
     result = lsn ? commit_until(*lsn, nullptr) : lsn.status();
   }
   {
