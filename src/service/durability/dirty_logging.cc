@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/durability/dirty_logging.h"
 
+#include <errno.h>
+
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/clock.h"
@@ -20,7 +23,11 @@ bool is_to_be_logged(const Object& object, bool takes_owed) {
 // more than the pause.
 class Commits {
  public:
-  Commits(durable::DurableLog& log, DirtyLogging* result) : log_(log), result_(result) {}
+  Commits(durable::DurableLog& log, std::chrono::milliseconds limit, DirtyLogging* result)
+      : log_(log), limit_(limit), result_(result) {}
+
+  // The log's device has not answered in time. Even an append might wait for it without end.
+  bool is_in_vain() const { return is_in_vain_; }
 
   void add(durable::Lsn upto, bool is_whole) {
     last_ = std::max(last_, upto);
@@ -29,7 +36,9 @@ class Commits {
   }
   void finish() {
     if (last_ == durable::Lsn::kNone) return;
-    (log_.commit(last_) ? result_->logged : result_->skipped) += files_;
+    const Status done = log_.commit_within(last_, limit_);
+    (done ? result_->logged : result_->skipped) += files_;
+    is_in_vain_ = done.error_number() == ETIMEDOUT;
     files_ = 0;
     last_ = durable::Lsn::kNone;
     committed_ns_ = monotonic_ns();
@@ -39,9 +48,11 @@ class Commits {
   static constexpr std::int64_t kPauseNs = 50'000'000;
 
   durable::DurableLog& log_;
+  const std::chrono::milliseconds limit_;
   DirtyLogging* const result_;
   durable::Lsn last_ = durable::Lsn::kNone;
   std::uint64_t files_ = 0;
+  bool is_in_vain_ = false;
   std::int64_t committed_ns_ = 0;  // the first file is committed at once
 };
 
@@ -49,12 +60,16 @@ class Commits {
 class Round {
  public:
   Round(LoggedFiles& logged, const LoggingPace& pace)
-      : logged_(logged), pace_(pace), commits_(logged.log(), &result_) {}
+      : logged_(logged), pace_(pace), commits_(logged.log(), pace.commit_max, &result_) {}
 
   // False when the round is to end.
   bool log(const StoreFile& file) {
     LogPortion portion{.bytes_max = pace_.bytes_at_once};
     while (!portion.is_last) {
+      if (commits_.is_in_vain()) {
+        count_failure(file.object, LogAttempt::Outcome::kFailed);
+        return true;
+      }
       const std::int64_t began_ns = monotonic_ns();
       const LogAttempt attempt =
           logged_.log_portion(file.object, file.fd.get(), LoggedFiles::Why::kUnasked, &portion);

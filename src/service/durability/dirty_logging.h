@@ -5,6 +5,7 @@
 // Thread safety: any thread. Ownership: borrows everything.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -28,6 +29,8 @@ struct LoggingPace {
   bool takes_owed = false;
   // Called after each part, which took so many nanoseconds; false ends the round.
   std::function<bool(std::int64_t)> rest;
+  // The round waits so long for a flush of the log. After one in vain it skips all other files.
+  std::chrono::milliseconds commit_max = kCommitMax;
 };
 
 // Data of scratch files and of files without a name is nobody's after the node, and is left out.

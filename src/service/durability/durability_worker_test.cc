@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <optional>
 #include <string>
 
@@ -14,6 +16,7 @@
 #include "memory/buffer/object_io.h"
 #include "memory/buffer/testing/accepting_service.h"
 #include "memory/tiers/testing/test_memory.h"
+#include "service/durability/dirty_logging.h"
 #include "service/durable_log/testing/power_cut_storage.h"
 
 namespace cairn::node {
@@ -148,6 +151,26 @@ TEST_F(DurabilityWorkerTest, WhatALogThatFailsDoesNotTakeGoesToTheStore) {
   std::string stored(12, ' ');
   EXPECT_EQ(::pread(fd_.get(), stored.data(), stored.size(), 0), 12);
   EXPECT_EQ(stored, "to the store");
+}
+
+// The threads of checkpoints and of keeping must end with the service.
+TEST_F(DurabilityWorkerTest, ARoundDoesNotWaitForEverForTheDeviceOfTheLog) {
+  write(0, "dirty");
+  disk_.script().hang(durable::PowerCutDisk::kFlush);
+  LoggingPace pace;
+  pace.commit_max = std::chrono::milliseconds(50);
+  const auto begin_round = [&] {
+    return std::async(std::launch::async,
+                      [&] { return log_dirty(memory_, *logged_, *files_, pace); });
+  };
+  std::future<DirtyLogging> round = begin_round();
+  EXPECT_EQ(round.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  disk_.script().heal();
+  const DirtyLogging in_vain = round.get();
+  EXPECT_EQ(in_vain.logged, 0u);
+  EXPECT_EQ(in_vain.skipped, 1u);
+  pace.commit_max = kCommitMax;
+  EXPECT_EQ(begin_round().get().logged, 1u) << "the next one finds that it answers";
 }
 
 TEST_F(DurabilityWorkerTest, AStoredFileLeavesTheLog) {
