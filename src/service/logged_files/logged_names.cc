@@ -147,30 +147,42 @@ int LoggedNames::store(const DirectoryPtr& directory) {
 }
 
 LogAttempt LoggedNames::before_removal(const ObjectKey& file) {
+  const FilePlace place{file.store, file.id};
   Home home;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = homes_.find({file.store, file.id});
-    if (found == homes_.end()) return {Outcome::kLogged, Lsn::kNone};
-    home = found->second;
+    if (const auto found = homes_.find(place); found != homes_.end()) home = found->second;
   }
-  const std::lock_guard lock(home.directory->mutex);
+  const LogAttempt attempt = home.directory == nullptr ? LogAttempt{} : log_gone(home);
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = named_.equal_range(place);
+  // What no record names, no record brings back.
+  if (begin == end)
+    return {Outcome::kLogged, attempt.outcome == Outcome::kLogged ? attempt.upto : Lsn::kNone};
+  // Records of a directory that it has left name it as well.
+  const bool has_left_another = std::any_of(
+      begin, end, [&home](const auto& entry) { return entry.second != home.directory; });
+  return has_left_another || attempt.outcome != Outcome::kLogged ? LogAttempt{} : attempt;
+}
+
+// Where other changes need words that the log does not have, it can still say that one name is
+// gone: if its records have that name for the file, and it means nothing now.
+LogAttempt LoggedNames::log_gone(const Home& home) {
+  Directory& directory = *home.directory;
+  const std::lock_guard lock(directory.mutex);
   NameChange gone;
-  for (const auto& [name, known] : home.directory->known.names) {
+  gone.before = home.file;
+  for (const auto& [name, known] : directory.known.names) {
     if (known == home.file) gone.name = name;
   }
-  LogAttempt attempt = log_changes(home.directory);
-  const bool is_watched = home.directory->watch >= 0 && !gone.name.empty();
-  if (attempt.outcome == Outcome::kNeedsStore && is_watched) {
-    // Other changes need words that the log does not have; this one can be said.
-    gone.before = home.file;
-    attempt = append(home.directory, {gone});
-  }
-  if (attempt.outcome == Outcome::kLogged) return attempt;
-  // What no record names, no record brings back.
-  const std::lock_guard lock_of_table(mutex_);
-  if (!named_.contains({file.store, file.id})) return {Outcome::kLogged, Lsn::kNone};
-  return {};
+  // Else the log may not have heard of the file's last name.
+  const bool has_heard = directory.debts == directory.paid;
+  const LogAttempt attempt = log_changes(home.directory);
+  const bool is_watched = directory.watch >= 0 && !gone.name.empty();
+  if (attempt.outcome != Outcome::kNeedsStore || !has_heard || !is_watched) return attempt;
+  FileLook look;
+  if (look_at(directory.fd.get(), gone.name, &look) != ENOENT) return attempt;
+  return append(home.directory, {gone});
 }
 
 int LoggedNames::store_names_of(const ObjectKey& file) {

@@ -92,6 +92,7 @@ class LoggedNames final : public NameKeeper {
   std::vector<DirectoryPtr> in_log() const;
   int store(const DirectoryPtr& directory);
   void unwatch_rested();
+  LogAttempt log_gone(const Home& home);
   // All that follow require the directory's lock.
   LogAttempt log_changes(const DirectoryPtr& directory);
   std::optional<Changes> changes_of(const DirectoryPtr& directory);

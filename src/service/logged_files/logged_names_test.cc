@@ -76,6 +76,12 @@ class LoggedNamesTest : public ::testing::Test {
   }
   void remove(const char* name) const { ASSERT_EQ(::unlinkat(fd_.get(), name, 0), 0); }
 
+  // A file that is gone, and whose names the log cannot say to be: the store has to say it.
+  void expect_the_store_frees(ObjectIndex gone) {
+    EXPECT_EQ(names_->store_names_of(memory_.objects().at(gone).key()), 0);
+    EXPECT_EQ(files_->log_removed(gone).outcome, Outcome::kLogged);
+  }
+
   Outcome ask() { return names_->log(fd_.get()).outcome; }
   // What the log has not said to be stored: whether names mean a file, by the last record.
   std::map<std::string, bool> logged() {
@@ -174,6 +180,52 @@ TEST_F(LoggedNamesTest, ANameGoesBeforeTheDataOfItsFileThoughOtherNamesHaveNoWor
   EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kLogged);
   EXPECT_EQ(logged(), (std::map<std::string, bool>{{"journal", false}}));
   EXPECT_EQ(ask(), Outcome::kNeedsStore) << "of the folder nobody has said anything";
+}
+
+// The log may say that a name is gone only where a look finds nothing there.
+TEST_F(LoggedNamesTest, AReplacedNameIsNotGoneThoughOtherNamesHaveNoWords) {
+  const ObjectIndex old = make_managed("a", 4096);
+  ASSERT_EQ(ask(), Outcome::kLogged);
+  make_managed("b", 4096);
+  fs::create_directory(path_ + "/folder");
+  rename("b", "a");
+  EXPECT_EQ(files_->log_removed(old).outcome, Outcome::kNeedsStore);
+  EXPECT_EQ(logged(), (std::map<std::string, bool>{{"a", true}}));
+  expect_the_store_frees(old);
+}
+
+// The log has not heard of the name that is gone last, and still has the one of before.
+TEST_F(LoggedNamesTest, ANameThatTheLogHasNotHeardOfIsNotTheOneThatIsGone) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  ASSERT_EQ(ask(), Outcome::kLogged);
+  fs::create_directory(path_ + "/folder");
+  rename("journal", "other");
+  ASSERT_EQ(ask(), Outcome::kNeedsStore);
+  remove("other");
+  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
+  expect_the_store_frees(journal);
+}
+
+TEST_F(LoggedNamesTest, AFileThatWasRemovedElsewhereMayHaveItsNameInTheLog) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  ASSERT_EQ(ask(), Outcome::kLogged);
+  fs::create_directory(path_ + "/folder");
+  const UniqueFd folder(::open((path_ + "/folder").c_str(), O_RDONLY | O_DIRECTORY));
+  rename("journal", "folder/journal");
+  ASSERT_EQ(names_->store(folder.get()), 0);
+  remove("folder/journal");
+  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
+  expect_the_store_frees(journal);
+}
+
+TEST_F(LoggedNamesTest, AForgottenNameIsStillInTheLog) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  ASSERT_EQ(ask(), Outcome::kLogged);
+  for (int number = 0; number < 1100; ++number) make(std::to_string(number));
+  ASSERT_EQ(ask(), Outcome::kNeedsStore);
+  remove("journal");
+  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
+  expect_the_store_frees(journal);
 }
 
 // The store has to have the name durably before the log lets go of the bytes.
