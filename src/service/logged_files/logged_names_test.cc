@@ -228,6 +228,15 @@ TEST_F(LoggedNamesTest, AForgottenNameIsStillInTheLog) {
   expect_the_store_frees(journal);
 }
 
+// The word that all is stored is on its way to the device.
+TEST_F(LoggedNamesTest, AFileOfWhichTheLogNeedsNothingMoreIsRenamed) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  const durable::LogObject number = log_->find(memory_.objects().at(journal).key());
+  ASSERT_TRUE(log_->retire(number, log_->appended(), {}).is_ok());
+  files_->log_renamed(journal, path_ + "/other");
+  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kLogged);
+}
+
 // The store has to have the name durably before the log lets go of the bytes.
 TEST_F(LoggedNamesTest, DataThatLeavesTheLogTakesItsNameToTheStore) {
   const ObjectIndex journal = make_managed("journal", 4096);
