@@ -23,8 +23,10 @@ inline void name_another_start(std::string& segment) {
   const auto bytes = [&] { return std::as_bytes(std::span(segment)); };
   const auto named = decode_log_name(bytes());
   if (!named) return;
+  const auto first = decode_segment_header(named->log(), bytes());
+  if (!first) return;
   for (std::size_t at = 0; at + kRecordHeaderBytes <= segment.size();) {
-    auto header = decode_header(named->log(), 1, bytes().subspan(at));
+    auto header = decode_header(named->log(), first->segment, bytes().subspan(at));
     if (!header) return;
     if (header->kind == RecordKind::kStoring) header->words[2] ^= 1;
     if (header->kind == RecordKind::kNames) header->words[1] ^= 1;
