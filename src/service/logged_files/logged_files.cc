@@ -164,10 +164,12 @@ void LoggedFiles::log_renamed(ObjectIndex index, const std::string& path) {
   if (file == nullptr || path.empty()) return;
   const std::lock_guard lock(file->mutex);
   if (file->is_gone || file->number == durable::LogObject::kNone) return;
-  // Without this the file is still found by its identity.
+  // Without this root still finds the file by its identity.
   const auto lsn = log_.append_renamed(file->number, path);
   // None where all of its records are retired, and the word of that is on its way to the device.
   if (lsn && *lsn != Lsn::kNone) note_appended(memory_.objects().at(index), *file, *lsn);
+  const std::lock_guard table(mutex_);
+  last_rename_ = log_.appended();
 }
 
 LogAttempt LoggedFiles::log_removed(ObjectIndex index) {

@@ -70,6 +70,8 @@ class LoggedFiles final : public StoreWitness {
   // A client is about to cut the file.
   LogAttempt log_cut(ObjectIndex object, std::uint64_t size);
   void log_renamed(ObjectIndex object, const std::string& path);
+  // Once this is durable, the log knows where all files have gone.
+  durable::Lsn last_rename() const { return last_rename_.load(); }
   // Nobody can reach the file any more. Its record may be another file's by now. kNeedsStore: the
   // directory of its last name has to be made durable first.
   LogAttempt log_removed(ObjectIndex object);
@@ -120,6 +122,7 @@ class LoggedFiles final : public StoreWitness {
   std::unordered_map<std::uint32_t, LoggedFilePtr> files_;
   StoreNames store_names_;
   std::atomic<bool> logs_first_{false};
+  std::atomic<durable::Lsn> last_rename_{durable::Lsn::kNone};
 };
 
 }  // namespace cairn::node

@@ -104,7 +104,10 @@ LogAttempt LoggedNames::log(int fd) {
   return log_changes(directory);
 }
 
+// The directory may have a file that the log has under the name that it had in another one.
 int LoggedNames::store(int fd) {
+  if (const Lsn renamed = files_.last_rename(); renamed > log_.durable())
+    (void)log_.commit_within(renamed, kCommitMax);
   const auto key = key_of(fd);
   if (!key) return -ENOTDIR;
   DirectoryPtr directory = find(*key);

@@ -237,6 +237,19 @@ TEST_F(LoggedNamesTest, AFileOfWhichTheLogNeedsNothingMoreIsRenamed) {
   EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kLogged);
 }
 
+// The file is then found there, though not everybody may ask for it by its handle.
+TEST_F(LoggedNamesTest, TheStoreAnswersForADirectoryWhenTheLogHasTheRenamesDurably) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  fs::create_directory(path_ + "/folder");
+  const UniqueFd folder(::open((path_ + "/folder").c_str(), O_RDONLY | O_DIRECTORY));
+  rename("journal", "folder/journal");
+  files_->log_renamed(journal, path_ + "/folder/journal");
+  const durable::Lsn renamed = log_->appended();
+  ASSERT_LT(log_->durable(), renamed);
+  EXPECT_EQ(names_->store(folder.get()), 0);
+  EXPECT_GE(log_->durable(), renamed);
+}
+
 // The store has to have the name durably before the log lets go of the bytes.
 TEST_F(LoggedNamesTest, DataThatLeavesTheLogTakesItsNameToTheStore) {
   const ObjectIndex journal = make_managed("journal", 4096);

@@ -94,6 +94,13 @@ std::string NameReplay::passing_name(const NamedFile& file) const {
 
 // Under a name that the log has never heard of, or in another directory.
 bool NameReplay::is_elsewhere(const NamedFile& file) const {
+  // Where the log has last heard of it, everybody may look; by its handle, only root.
+  const bool is_found = std::ranges::any_of(files_, [&file](const PendingFile& pending) {
+    FileLook found;
+    return named(pending) == file && look_at(AT_FDCWD, pending.identity.path, &found) == 0 &&
+           found.file.id == file.id;
+  });
+  if (is_found) return true;
   if (file.handle.empty()) return false;
   const int fd = open_by_handle(fd_, file.handle, O_PATH | O_CLOEXEC);
   if (fd < 0) return false;

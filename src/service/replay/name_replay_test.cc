@@ -4,10 +4,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -25,6 +28,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kModified = 1'600'000'000'123'456'789;
+
+// As long as it lives, this thread has no more rights than a user to open a file by its handle.
+class NobodyMayAskForHandles {
+ public:
+  NobodyMayAskForHandles() {
+    EXPECT_EQ(::syscall(SYS_capget, &header_, all_.data()), 0);
+    auto fewer = all_;
+    for (const int right : {CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN})
+      fewer[CAP_TO_INDEX(right)].effective &= ~CAP_TO_MASK(right);
+    EXPECT_EQ(::syscall(SYS_capset, &header_, fewer.data()), 0);
+  }
+  ~NobodyMayAskForHandles() { EXPECT_EQ(::syscall(SYS_capset, &header_, all_.data()), 0); }
+
+ private:
+  __user_cap_header_struct header_{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> all_{};
+};
 
 class RecoverNames : public ::testing::Test {
  protected:
@@ -315,6 +335,26 @@ TEST_F(RecoverNames, AFileThatIsElsewhereByNowIsNotMadeAgain) {
         fs::rename(store("here"), store("there"));
       },
       {{"there", "bytes"}});
+}
+
+// The store had its new name durably, and the log still has the old one of its directory.
+TEST_F(RecoverNames, AFileThatWentToAnotherDirectoryIsFoundThereByAUser) {
+  const std::string other = root_ + "/other";
+  const NobodyMayAskForHandles user;
+  expect(
+      [&] {
+        fs::remove_all(other);
+        fs::create_directory(other);
+        put_in_log("new", "bytes");
+        say({change("new", std::nullopt, named("new"))});
+        const LogObject file = log_->find(identity(store("new")).key);
+        ASSERT_TRUE(log_->append_renamed(file, other + "/new").is_ok());
+        fs::rename(store("new"), other + "/new");
+      },
+      {});
+  std::ostringstream text;
+  text << std::ifstream(other + "/new", std::ios::binary).rdbuf();
+  EXPECT_EQ(text.str(), "bytes");
 }
 
 TEST_F(RecoverNames, NamesThatTheStoreHasDurablyAreLeftAlone) {
