@@ -70,6 +70,7 @@ void Retirement::work() {
     if (stopping_) return;
     is_kicked_ = false;
     lock.unlock();
+    const int left = names_.store_left();
     remove_gone();
     Files due = pressing();
     const bool is_pressed = !due.empty();
@@ -78,6 +79,7 @@ void Retirement::work() {
     int error = names_.retire_pressing(logged_.log().pressure());
     if (error == 0) error = names_.retire_rested(kRestNs);
     if (error == 0 && !due.empty()) error = retire(due);
+    if (error == 0) error = left;
     // Before the look: what comes into the log after it wakes this thread.
     is_idle_.store(true);
     const bool is_idle = logged_.all().empty() && names_.is_idle();

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/descriptor_path.h"
 #include "memory/backing/posix_backing.h"
-#include "service/durable_log/file_handle.h"
 #include "service/logged_files/file_identity.h"
 
 namespace cairn::node {
@@ -46,28 +45,10 @@ std::optional<ObjectKey> key_of(int fd) {
   return status.key;
 }
 
-// The directory that a dead service has left in the log, wherever it is by now.
-UniqueFd open_left(const durable::FileIdentity& identity, bool* is_gone) {
-  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  UniqueFd fd(::open(identity.path.c_str(), kFlags));
-  const auto is_it = [&identity](const UniqueFd& found) {
-    const auto key = found ? key_of(found.get()) : std::nullopt;
-    return key && key->id == identity.key.id;
-  };
-  if (is_it(fd)) return fd;
-  const std::string above = identity.path.substr(0, identity.path.rfind('/') + 1);
-  const UniqueFd place(::open(above.c_str(), kFlags));
-  if (!place || identity.handle.empty()) return {};
-  const int opened = durable::open_by_handle(place.get(), identity.handle, kFlags);
-  fd = UniqueFd(std::max(opened, -1));
-  *is_gone = opened == -ESTALE;
-  return is_it(fd) ? std::move(fd) : UniqueFd();
-}
-
 }  // namespace
 
 LoggedNames::LoggedNames(const NodeMemory& memory, LoggedFiles& files, durable::DurableLog& log)
-    : memory_(memory), files_(files), log_(log) {}
+    : memory_(memory), files_(files), log_(log), left_(memory, log) {}
 
 LoggedNames::DirectoryPtr LoggedNames::find(const ObjectKey& key) const {
   const std::lock_guard lock(mutex_);
@@ -90,7 +71,7 @@ std::vector<LoggedNames::DirectoryPtr> LoggedNames::in_log() const {
 
 bool LoggedNames::is_idle() const {
   const std::lock_guard lock(mutex_);
-  return directories_.empty();
+  return directories_.empty() && left_.is_empty();
 }
 
 // ---- questions
@@ -113,7 +94,8 @@ int LoggedNames::store(int fd) {
   DirectoryPtr directory = find(*key);
   if (directory == nullptr) directory = watch(fd, *key);
   if (directory != nullptr) return store(directory);
-  return ::fsync(fd) == 0 ? 0 : -errno;
+  if (::fsync(fd) != 0) return -errno;
+  return left_.note_stored(*key);
 }
 
 int LoggedNames::store(const DirectoryPtr& directory) {
@@ -128,6 +110,7 @@ int LoggedNames::store(const DirectoryPtr& directory) {
     upto = directory->upto;
   }
   if (::fsync(directory->fd.get()) != 0) return -errno;
+  if (const int error = left_.note_stored(directory->key); error < 0) return error;
   Status done;
   {
     const std::lock_guard lock(directory->mutex);
@@ -150,6 +133,7 @@ int LoggedNames::store(const DirectoryPtr& directory) {
 }
 
 LogAttempt LoggedNames::before_removal(const ObjectKey& file) {
+  if (left_.has_any_of(file.store)) return {};
   const FilePlace place{file.store, file.id};
   Home home;
   {
@@ -189,6 +173,7 @@ LogAttempt LoggedNames::log_gone(const Home& home) {
 }
 
 int LoggedNames::store_names_of(const ObjectKey& file) {
+  if (const int error = left_.store(file.store); error < 0) return error;
   std::vector<DirectoryPtr> owing;
   {
     const std::lock_guard lock(mutex_);
@@ -199,18 +184,6 @@ int LoggedNames::store_names_of(const ObjectKey& file) {
     if (const int error = store(directory); error < 0) return error;
   }
   return 0;
-}
-
-void LoggedNames::inherit() {
-  for (const durable::LoggedDirectory& left : log_.directories()) {
-    bool is_gone = false;
-    const UniqueFd fd = open_left(left.identity, &is_gone);
-    if (!is_gone && (!fd || ::fsync(fd.get()) != 0)) continue;
-    if (log_.retire(left.object, log_.appended(), {})) log_.forget(left.object);
-  }
-  memory_.service_board().named_directories.store(
-      static_cast<std::uint32_t>(log_.directories().size()));
-  (void)log_.commit_within(log_.appended(), kCommitMax);
 }
 
 int LoggedNames::retire_pressing(const std::vector<durable::PressingObject>& pressing) {
@@ -241,7 +214,7 @@ int LoggedNames::retire_rested(std::int64_t rest_ns) {
 }
 
 int LoggedNames::retire_all(std::uint64_t device) {
-  int result = 0;
+  int result = left_.store(device == 0 ? std::nullopt : std::optional(StoreId{device}));
   for (const DirectoryPtr& directory : in_log()) {
     const bool is_meant = device == 0 || raw(directory->key.store) == device;
     const int error = is_meant ? store(directory) : 0;

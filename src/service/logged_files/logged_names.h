@@ -34,6 +34,7 @@
 #include "memory/tiers/node_memory.h"
 #include "service/durable_log/durable_log.h"
 #include "service/durable_log/file_look.h"
+#include "service/logged_files/left_directories.h"
 #include "service/logged_files/logged_files.h"
 #include "service/logged_files/name_story.h"
 #include "service/process/unique_fd.h"
@@ -52,8 +53,10 @@ class LoggedNames final : public NameKeeper {
   LogAttempt before_removal(const ObjectKey& file) override;
   int store_names_of(const ObjectKey& file) override;
 
-  // By a successor: what the dead service's log has is made durable in the store.
-  void inherit();
+  // By a successor: what the dead service's log has. Asks no store.
+  void inherit() { left_.inherit(); }
+  // Has the store make that durable. Returns 0 or the first -errno: it is to be tried again.
+  int store_left() { return left_.store(std::nullopt); }
   // Frees the log of directories: of those that hold one of `pressing`, of those that rest, or of
   // all of a file system (0: of all). Return 0 or the first -errno.
   int retire_pressing(const std::vector<durable::PressingObject>& pressing);
@@ -110,6 +113,7 @@ class LoggedNames final : public NameKeeper {
   LoggedFiles& files_;
   durable::DurableLog& log_;
   DirectoryWatch watch_;
+  LeftDirectories left_;
   mutable std::mutex mutex_;
   std::map<ObjectKey, DirectoryPtr> directories_;
   std::map<FilePlace, Home> homes_;               // of the files of which a name is known

@@ -82,6 +82,17 @@ class LoggedNamesTest : public ::testing::Test {
     EXPECT_EQ(files_->log_removed(gone).outcome, Outcome::kLogged);
   }
 
+  // The service dies, and another one takes its log over.
+  void inherit() {
+    names_.emplace(memory_, *files_, *log_);
+    files_->use_names(*names_);
+    names_->inherit();
+  }
+  void expect_nothing_left() {
+    EXPECT_TRUE(log_->directories().empty());
+    EXPECT_EQ(memory_.service_board().named_directories.load(), 0U);
+  }
+
   Outcome ask() { return names_->log(fd_.get()).outcome; }
   // What the log has not said to be stored: whether names mean a file, by the last record.
   std::map<std::string, bool> logged() {
@@ -265,14 +276,62 @@ TEST_F(LoggedNamesTest, DataThatLeavesTheLogTakesItsNameToTheStore) {
   EXPECT_TRUE(log_->directories().empty());
 }
 
-TEST_F(LoggedNamesTest, ASuccessorEndsWhatItsPredecessorHasLogged) {
+// The store may not answer when it begins, and nobody is to wait for that.
+TEST_F(LoggedNamesTest, ASuccessorLeavesToTheStoreWhatItsPredecessorHasLogged) {
   make_managed("journal", 4096);
   ASSERT_EQ(ask(), Outcome::kLogged);
-  names_.emplace(memory_, *files_, *log_);
+  inherit();
   EXPECT_EQ(ask(), Outcome::kNeedsStore);
-  names_->inherit();
-  EXPECT_TRUE(log_->directories().empty());
-  EXPECT_EQ(memory_.service_board().named_directories.load(), 0U);
+  EXPECT_EQ(log_->directories().size(), 1U);
+  EXPECT_EQ(memory_.service_board().named_directories.load(), 1U);
+  EXPECT_FALSE(names_->is_idle());
+  EXPECT_EQ(names_->store_left(), 0);
+  expect_nothing_left();
+  EXPECT_TRUE(names_->is_idle());
+}
+
+TEST_F(LoggedNamesTest, DataThatLeavesTheLogTakesTheNamesToTheStoreThatADeadServiceHasLeft) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  ASSERT_EQ(ask(), Outcome::kLogged);
+  inherit();
+  files_->begin_storing(journal);
+  expect_nothing_left();
+}
+
+TEST_F(LoggedNamesTest, NoDataIsVoidWhileADeadServiceMayHaveNamedItsFile) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  ASSERT_EQ(ask(), Outcome::kLogged);
+  inherit();
+  remove("journal");
+  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
+  expect_the_store_frees(journal);
+  expect_nothing_left();
+}
+
+TEST_F(LoggedNamesTest, AnAnswerOfTheStoreEndsWhatADeadServiceHasLeftOfTheDirectory) {
+  make_managed("journal", 4096);
+  ASSERT_EQ(ask(), Outcome::kLogged);
+  inherit();
+  EXPECT_EQ(names_->store(fd_.get()), 0);
+  expect_nothing_left();
+  EXPECT_EQ(log_->durable(), log_->appended());
+  make_managed("next", 4096);
+  EXPECT_EQ(ask(), Outcome::kLogged);
+}
+
+TEST_F(LoggedNamesTest, OfADirectoryThatIsGoneNothingIsLeft) {
+  fs::create_directory(path_ + "/folder");
+  {
+    const UniqueFd folder(::open((path_ + "/folder").c_str(), O_RDONLY | O_DIRECTORY));
+    ASSERT_EQ(names_->store(folder.get()), 0);
+    make_managed("folder/journal", 4096);
+    ASSERT_EQ(names_->log(folder.get()).outcome, Outcome::kLogged);
+  }
+  inherit();
+  fs::remove_all(path_ + "/folder");
+  EXPECT_EQ(names_->store_left(), 0);
+  EXPECT_TRUE(names_->is_idle());
+  if (::geteuid() == 0) expect_nothing_left();
 }
 
 TEST_F(LoggedNamesTest, NamesThatRestLeaveTheLog) {

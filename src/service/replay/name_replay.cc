@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "service/durable_log/directory_search.h"
 #include "service/durable_log/file_handle.h"
 #include "service/replay/saved_copy.h"
 
@@ -18,34 +19,7 @@ namespace cairn::durable {
 
 namespace {
 
-constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 constexpr const char* kRenamingEnding = ".cairn-renaming";
-
-bool is_nowhere(int error) {
-  return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE;
-}
-
-bool is_directory(int fd, const FileId& id) {
-  FileLook look;
-  return look_at(fd, ".", &look) == 0 && look.file.id == id && look.status.stx_nlink != 0;
-}
-
-// Where the path has it, or where its handle finds it.
-int open_directory(const FileIdentity& identity, int* error) {
-  int fd = ::open(identity.path.c_str(), kDirectoryFlags);
-  *error = fd < 0 ? errno : ENOENT;
-  if (fd >= 0 && is_directory(fd, identity.key.id)) return fd;
-  if (fd >= 0) ::close(fd);
-  const std::string above = identity.path.substr(0, identity.path.rfind('/') + 1);
-  const int place =
-      is_nowhere(*error) ? ::open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  if (place < 0) return -1;
-  fd = open_by_handle(place, identity.handle, kDirectoryFlags);
-  ::close(place);
-  if (fd >= 0 && is_directory(fd, identity.key.id)) return fd;
-  if (fd >= 0) ::close(fd);
-  return -1;
-}
 
 }  // namespace
 
@@ -175,15 +149,14 @@ void NameReplay::place(const std::string& name, const NameChange& wanted) {
 }
 
 int NameReplay::plan() {
-  int error = 0;
-  fd_ = open_directory(directory_.identity, &error);
-  if (fd_ < 0) return is_nowhere(error) ? 0 : error;
+  fd_ = open_directory(directory_.identity);
+  if (fd_ < 0) return fd_ == -ENOENT || fd_ == -ESTALE ? 0 : -fd_;
   char path[PATH_MAX];
   const ssize_t length =
       ::readlink(("/proc/self/fd/" + std::to_string(fd_)).c_str(), path, sizeof path);
   path_ =
       length <= 0 ? directory_.identity.path : std::string(path, static_cast<std::size_t>(length));
-  error = 0;
+  int error = 0;
   for (const auto& [name, wanted] : meanings_) {
     if (const auto file = look(name, &error)) there_[name] = *file;
     // A recovery that was killed has left it so.
