@@ -115,7 +115,10 @@ int LoggedNames::store(const DirectoryPtr& directory) {
   {
     const std::lock_guard lock(directory->mutex);
     directory->paid = std::max(directory->paid, debt);
-    if (upto == Lsn::kNone) return 0;
+    if (upto == Lsn::kNone) {
+      if (directory->upto == Lsn::kNone) forget_named(directory);
+      return 0;
+    }
     if (directory->number != durable::LogObject::kNone)
       done = log_.retire(directory->number, upto, {});
     if (done && directory->upto == upto) {
@@ -123,13 +126,17 @@ int LoggedNames::store(const DirectoryPtr& directory) {
       log_.forget(directory->number);
       directory->number = durable::LogObject::kNone;
       directory->upto = Lsn::kNone;
-      const std::lock_guard table(mutex_);
-      std::erase_if(named_, [&](const auto& entry) { return entry.second == directory; });
+      forget_named(directory);
       memory_.service_board().named_directories.fetch_sub(1);
     }
   }
   if (done) done = log_.commit_within(log_.appended(), kCommitMax);
   return done ? 0 : done.error_number() != 0 ? -done.error_number() : -EIO;
+}
+
+void LoggedNames::forget_named(const DirectoryPtr& directory) {
+  const std::lock_guard table(mutex_);
+  std::erase_if(named_, [&](const auto& entry) { return entry.second == directory; });
 }
 
 LogAttempt LoggedNames::before_removal(const ObjectKey& file) {
@@ -140,16 +147,25 @@ LogAttempt LoggedNames::before_removal(const ObjectKey& file) {
     const std::lock_guard lock(mutex_);
     if (const auto found = homes_.find(place); found != homes_.end()) home = found->second;
   }
-  const LogAttempt attempt = home.directory == nullptr ? LogAttempt{} : log_gone(home);
+  const bool is_known = home.directory != nullptr;
+  const LogAttempt attempt = is_known ? log_gone(home) : LogAttempt{Outcome::kLogged, Lsn::kNone};
   const std::lock_guard lock(mutex_);
+  // A power cut would bring it back from the store, where a name of it was durable, without data.
+  if (attempt.outcome != Outcome::kLogged) note_named(place, home.directory);
   const auto [begin, end] = named_.equal_range(place);
-  // What no record names, no record brings back.
-  if (begin == end)
-    return {Outcome::kLogged, attempt.outcome == Outcome::kLogged ? attempt.upto : Lsn::kNone};
   // Records of a directory that it has left name it as well.
-  const bool has_left_another = std::any_of(
-      begin, end, [&home](const auto& entry) { return entry.second != home.directory; });
-  return has_left_another || attempt.outcome != Outcome::kLogged ? LogAttempt{} : attempt;
+  const bool is_said = is_known && attempt.outcome == Outcome::kLogged;
+  const bool is_named = std::any_of(
+      begin, end, [&](const auto& entry) { return !is_said || entry.second != home.directory; });
+  return is_named ? LogAttempt{} : attempt;
+}
+
+// Until its store has had the directory. Requires: the table's lock.
+void LoggedNames::note_named(const FilePlace& file, const DirectoryPtr& directory) {
+  const auto [begin, end] = named_.equal_range(file);
+  const bool is_there =
+      std::any_of(begin, end, [&](const auto& entry) { return entry.second == directory; });
+  if (!is_there) named_.emplace(file, directory);
 }
 
 // Where other changes need words that the log does not have, it can still say that one name is
@@ -345,14 +361,7 @@ LogAttempt LoggedNames::append(const DirectoryPtr& directory, const Changes& cha
   directory->upto = *lsn;
   directory->logged_ns = monotonic_ns();
   for (const NameChange& change : changes) {
-    const auto place = change.after
-                           ? std::optional<FilePlace>({directory->key.store, change.after->id})
-                           : std::nullopt;
-    if (!place) continue;
-    const auto [begin, end] = named_.equal_range(*place);
-    const bool is_there =
-        std::any_of(begin, end, [&](const auto& entry) { return entry.second == directory; });
-    if (!is_there) named_.emplace(*place, directory);
+    if (change.after) note_named({directory->key.store, change.after->id}, directory);
   }
   return {Outcome::kLogged, *lsn};
 }

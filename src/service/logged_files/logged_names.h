@@ -96,6 +96,8 @@ class LoggedNames final : public NameKeeper {
   int store(const DirectoryPtr& directory);
   void unwatch_rested();
   LogAttempt log_gone(const Home& home);
+  void note_named(const FilePlace& file, const DirectoryPtr& directory);
+  void forget_named(const DirectoryPtr& directory);
   // All that follow require the directory's lock.
   LogAttempt log_changes(const DirectoryPtr& directory);
   std::optional<Changes> changes_of(const DirectoryPtr& directory);
@@ -116,8 +118,9 @@ class LoggedNames final : public NameKeeper {
   LeftDirectories left_;
   mutable std::mutex mutex_;
   std::map<ObjectKey, DirectoryPtr> directories_;
-  std::map<FilePlace, Home> homes_;               // of the files of which a name is known
-  std::multimap<FilePlace, DirectoryPtr> named_;  // of the files that live records name
+  std::map<FilePlace, Home> homes_;  // of the files of which a name is known
+  // Of the files that live records name, or that the store would bring back though they are gone.
+  std::multimap<FilePlace, DirectoryPtr> named_;
 };
 
 }  // namespace cairn::node

@@ -229,6 +229,19 @@ TEST_F(LoggedNamesTest, AFileThatWasRemovedElsewhereMayHaveItsNameInTheLog) {
   expect_the_store_frees(journal);
 }
 
+// A power cut would bring the old file back without its data.
+TEST_F(LoggedNamesTest, NoDataIsVoidWhileTheStoreMayHaveTheName) {
+  const ObjectIndex old = make_managed("journal", 4096);
+  ASSERT_EQ(names_->store(fd_.get()), 0);
+  fs::create_directory(path_ + "/folder");
+  make_managed("folder/journal", 4096);
+  rename("folder/journal", "journal");
+  EXPECT_EQ(files_->log_removed(old).outcome, Outcome::kNeedsStore);
+  EXPECT_EQ(ask(), Outcome::kNeedsStore);
+  expect_the_store_frees(old);
+  EXPECT_EQ(ask(), Outcome::kLogged) << "the store has had it";
+}
+
 TEST_F(LoggedNamesTest, AForgottenNameIsStillInTheLog) {
   const ObjectIndex journal = make_managed("journal", 4096);
   ASSERT_EQ(ask(), Outcome::kLogged);
