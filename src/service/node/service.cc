@@ -103,11 +103,11 @@ class Service {
       CAIRN_RETURN_IF_ERROR(learners_.declarations().load(config_.orders_file));
       kept_.save();
     }
-    // The dead service's own descriptors of the log, which lock it, are closed with those that are
-    // of no buffered file.
+    // The dead service's descriptors of the log, which lock it, are closed with others of no file.
     if (heritage_.left) adopt_files(*heritage_.left);
     CAIRN_RETURN_IF_ERROR(open_durable_log());
-    durability_.inherit();
+    // What else the log has is of a machine that died, and is recovery's.
+    if (heritage_.left) durability_.inherit();
     durability_.start(config_);
     learners_.start_replacement(prefetcher_.get());
     CAIRN_CRASH_POINT("service.files-adopted");
