@@ -173,7 +173,9 @@ def read_elsewhere(directory, herd, ledger_path):
     herd.ledger.save(ledger_path)
     result = subprocess.run([sys.executable, __file__, "--read", directory, "--ledger", ledger_path],
                             capture_output=True, text=True, timeout=60)
-    return result.stdout.splitlines() if result.returncode else []
+    if result.returncode == 0:
+        return []
+    return result.stdout.splitlines() or [f"the reader failed: {result.stderr[-800:]}"]
 
 
 def node_status():

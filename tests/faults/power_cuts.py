@@ -94,7 +94,10 @@ class Powered(Machine):
         words = ["unshare", "--time", f"--boottime=-{int(uptime())}", under_cairn.CAIRN, "recover", self.tier]
         outcome = under_cairn.execute(words, self.work, 60, self.environment())
         # The store may know before the log that a file was replaced: recovery then saves what the log has of it.
-        is_saved = outcome.status == os.EX_IOERR and "has no place; saved as" in outcome.errors
+        said = outcome.output + outcome.errors
+        others = ("damaged", "not recovered", "by somebody else", "has no place (")
+        is_saved = (outcome.status == os.EX_IOERR and "has no place; saved as" in said and
+                    not any(other in said for other in others))
         assert outcome.status == 0 or is_saved, f"cairn recover: {outcome} {outcome.output} {outcome.errors[-800:]}"
         return "cairn recover"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scenes of the fault tests share: failures, waits, the misbehaving file system, and how they are run."""
 
+import contextlib
 import json
 import os
 import re
@@ -136,7 +137,8 @@ def kill_what_uses(work):
             return False
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid() and is_of_scene(entry):
-            os.kill(int(entry.name), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 # ---- all of them -------------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def run_scenes(functions, wanted, prepare):
         except NotHere as reason:
             print(f"skipped: {reason}")
             under_cairn.remove(work)
-            return under_cairn.SKIPPED
+            return 1 if failed else under_cairn.SKIPPED
         except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as problem:
             print(f"FAILED {name}, kept {work}\n  {problem}", flush=True)
             kill_what_uses(work)

@@ -29,7 +29,8 @@ class DirtyKeeper {
   std::uint64_t begin();
   // What a round came to that began after the call; none if it has not ended in `patience`.
   std::optional<DirtyLogging> round(std::chrono::milliseconds patience);
-  // Waits for the round under way, which waits no longer than kCommitMax for the log.
+  // Waits for the round under way. That waits no longer than kCommitMax for its commits, but as
+  // long as the log's device takes for a new segment.
   void stop();
 
  private:

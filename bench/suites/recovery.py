@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn recover` of 10 GiB that only a durable tier has, against reading that and writing the store.
+
+The tier is the testbed's nvme, the store its hdd, then its ssd. Node and program are killed when an fsync of the file
+has returned; what recovery has brought to the store is compared with what was written.
+"""
+import os
+import shutil
+import signal
+import sys
+import time
+
+MIB = 1 << 20
+REQUEST = 8 * MIB
+
+
+def run(bench):
+    megabytes = 64 if bench.quick else 10240
+    if not bench.quick:
+        bench.need_memory(14, "a RAM tier with 10 GiB of dirty data")
+        os.environ.setdefault("CAIRN_TESTBED_NVME_SIZE", "32G")
+        os.environ.setdefault("CAIRN_TESTBED_SSD_SIZE", "24G")
+        os.environ.setdefault("CAIRN_TESTBED_HDD_SIZE", "24G")
+    for name in ("hdd", "ssd"):
+        _recover(bench, name, megabytes)
+
+
+def _recover(bench, name, megabytes):
+    store = bench.directory(name) if bench.quick else bench.testbed(name)
+    tier = bench.directory(f"nvme-{name}") if bench.quick else bench.testbed("nvme") / name
+    tier.mkdir(exist_ok=True)
+    file = store / "logged"
+    words = ["logged_file", file, "--megabytes", megabytes, "--seed", os.getpid()]
+    # The log frees itself from three quarters on, and is at most half of its tier.
+    log = megabytes * 7 // 5
+    config = bench.scratch / "recovery.yaml"
+    config.write_text(f"durability: {{log_size: {log}M}}\n")
+    node = bench.node("--ram", (megabytes + 256) * MIB, "--trigger", "on-exit", "--config", config,
+                      "--tier", f"{tier}:{2 * log * MIB}:durable", name=f"bench-{name}")
+    status = node.status()
+    bench.output(bench.python_worker(sys.executable, *words, "--kill", status["service_pid"], status["keeper_pid"]),
+                 environment=node.preload_environment(store), accept=(-signal.SIGKILL,))
+    stored_before = file.stat().st_blocks * 512
+    reading = _seconds(bench, lambda: _read_all(tier / "cairn-durable"))
+    writing = _seconds(bench, lambda: _write(store / "plain", megabytes))
+    (store / "plain").unlink()
+    time.sleep(1)  # the kernel closes the files of the killed
+    recovering = _seconds(bench, lambda: bench.output([bench.cairn, "recover", tier]))
+    bench.output(bench.python_worker(sys.executable, *words, "--check"))
+    bench.at_least(f"recovery to the {name}", max(reading, writing) / recovering, 0.9,
+                   detail=f"{recovering:.1f} s; reading the tier {reading:.1f} s, writing the store {writing:.1f} s")
+    file.unlink()
+    shutil.rmtree(tier)
+    bench.note(f"{name}: {megabytes} MiB, of which the store had {stored_before // MIB} before")
+
+
+def _seconds(bench, work) -> float:
+    bench.drop_caches()
+    begin = time.monotonic()
+    work()
+    return time.monotonic() - begin
+
+
+def _read_all(folder) -> None:
+    buffer = bytearray(REQUEST)
+    for path in sorted(folder.iterdir()):
+        with open(path, "rb", buffering=0) as segment:
+            while segment.readinto(buffer):
+                pass
+
+
+def _write(path, megabytes) -> None:
+    content = os.urandom(REQUEST)
+    with open(path, "wb", buffering=0) as file:
+        for _ in range(max(1, megabytes * MIB // REQUEST)):
+            file.write(content)
+        os.fsync(file.fileno())
