@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the attach server does about each message.
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -227,8 +228,10 @@ bool AttachServer::welcome(Connection& connection, const message::Hello& hello) 
 // The service before this one died before it had taken the greeting off.
 bool AttachServer::welcome_again(Connection& connection, const message::Hello& hello) {
   connection.is_adopted = false;
-  if (hello.claim) return true;
-  return send_welcome(memory_, connection.owner, connection.socket->get());
+  if (hello.claim || send_welcome(memory_, connection.owner, connection.socket->get())) return true;
+  // A process that the dead service had welcomed may have ended since. What it has sent before, its
+  // descriptors of files that nobody has stored, is still to be read.
+  return errno == EPIPE;
 }
 
 void AttachServer::label_client(const Connection& connection) const {

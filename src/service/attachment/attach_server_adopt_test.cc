@@ -37,7 +37,11 @@ class Told final : public AttachEvents {
   }
   void on_inherited(Owner) override {}
   void on_descriptor(ObjectIndex) override {}
-  void on_discarded(ObjectIndex) override {}
+  void on_discarded(ObjectIndex) override {
+    const std::lock_guard lock(mutex_);
+    ++discarded_;
+    changed_.notify_all();
+  }
   void on_question(Asker asker, const message::Flush&) override { asker.answer(0); }
   void on_question(Asker asker, const message::Sync&) override { hear(std::move(asker)); }
   void on_question(Asker asker, const message::MeetUnserved&) override { asker.answer(0); }
@@ -57,6 +61,10 @@ class Told final : public AttachEvents {
   bool await_question() {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return questions_ != 0; });
+  }
+  bool await_discarded() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return discarded_ != 0; });
   }
   bool await_departure(Owner owner, Departure how) {
     std::unique_lock lock(mutex_);
@@ -79,6 +87,7 @@ class Told final : public AttachEvents {
   std::mutex mutex_;
   std::condition_variable changed_;
   unsigned questions_ = 0;
+  unsigned discarded_ = 0;
   std::vector<std::pair<Owner, Departure>> departures_;
 };
 
@@ -224,6 +233,24 @@ TEST_F(AttachServerAdoptTest, SoHasOneThatHadTakenItsSlotItself) {
   EXPECT_EQ(in_service([&](Parts& parts) {
               if (!adopt(parts)) return 1;
               return parts.told.await_departure(old, Departure::kExeced) ? 0 : 2;
+            }),
+            0);
+}
+
+// The dead service had welcomed it, and not taken its greeting off. It has said all that it had to
+// say since, and ended.
+TEST_F(AttachServerAdoptTest, WhatAnEndedProcessHasSentBehindItsGreetingIsRead) {
+  seat_client();
+  label_client(connect());
+  say(protocol::Hello());
+  protocol::ObjectMessage last;
+  last.header.type = protocol::Type::kDiscarded;
+  last.object = 1;
+  say(last);
+  client_ends_.back().reset();
+  EXPECT_EQ(in_service([&](Parts& parts) {
+              if (!adopt(parts)) return 1;
+              return parts.told.await_discarded() ? 0 : 2;
             }),
             0);
 }
