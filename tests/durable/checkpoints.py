@@ -57,7 +57,9 @@ class Run:
 
     def status(self):
         words = [under_cairn.CAIRN, "status", "--node", f"run-{self.process.pid}", "--json"]
-        return json.loads(under_cairn.execute(words, "/", 60).output)
+        answer = under_cairn.execute(words, "/", 60)
+        expect(answer.status == 0, f"cairn status: {answer} {answer.errors}")
+        return json.loads(answer.output)
 
     def checkpoint(self):
         return self.status()["durability"]["checkpoint"]
@@ -118,6 +120,7 @@ def main():
         except AssertionError as problem:
             failed += 1
             print(f"FAILED {name}: {problem}", flush=True)
+            subprocess.run(["pkill", "-KILL", "-f", str(work)], check=False)
         under_cairn.remove(work)
     return 1 if failed else 0
 
