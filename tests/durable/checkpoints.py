@@ -7,16 +7,15 @@ Without checkpoints the same data is lost, which shows that the test can see it.
 """
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import under_cairn  # noqa: E402
+from scenes import need, run_scenes, status_of, wait_until  # noqa: E402
 
 MEGABYTES = 24
 PROGRAM = f"""
@@ -27,18 +26,6 @@ print('written', flush=True)
 time.sleep(600)
 """
 CONTENT = b"".join(bytes([number + 1]) * (1 << 20) for number in range(MEGABYTES))
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def wait_until(condition, what, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        expect(time.monotonic() < end, f"{what}: not within {seconds} s")
-        time.sleep(0.05)
 
 
 class Run:
@@ -53,13 +40,10 @@ class Run:
         command[2:2] = ["--config", str(configuration)]
         self.process = subprocess.Popen(command, cwd=self.store, env=under_cairn.clean_environment(),
                                         stdout=subprocess.PIPE, text=True, start_new_session=True)
-        expect(self.process.stdout.readline() == "written\n", "the program has written")
+        need(self.process.stdout.readline() == "written\n", "the program has written")
 
     def status(self):
-        words = [under_cairn.CAIRN, "status", "--node", f"run-{self.process.pid}", "--json"]
-        answer = under_cairn.execute(words, "/", 60)
-        expect(answer.status == 0, f"cairn status: {answer} {answer.errors}")
-        return json.loads(answer.output)
+        return status_of(f"run-{self.process.pid}")
 
     def checkpoint(self):
         return self.status()["durability"]["checkpoint"]
@@ -76,7 +60,7 @@ class Run:
 
     def recover(self):
         done = under_cairn.execute([under_cairn.CAIRN, "recover", self.tier], "/", 60)
-        expect(done.status == 0, f"cairn recover: {done} {done.output} {done.errors}")
+        need(done.status == 0, f"cairn recover: {done} {done.output} {done.errors}")
         return (self.store / "data").read_bytes()
 
 
@@ -85,16 +69,16 @@ def scene_what_is_dirty_survives(work):
     wait_until(lambda: run.checkpoint()["bytes"] >= MEGABYTES << 20, "a checkpoint has all of the file")
     before = run.checkpoint()
     wait_until(lambda: run.checkpoint()["count"] > before["count"], "another checkpoint")
-    expect(run.checkpoint()["bytes"] < before["bytes"] + (1 << 20), "what has not changed is logged again")
+    need(run.checkpoint()["bytes"] < before["bytes"] + (1 << 20), "what has not changed is logged again")
     run.die()
-    expect((run.store / "data").stat().st_size == 0, "the store has it: nothing is shown")
-    expect(run.recover() == CONTENT, "what was in the checkpoint is lost")
+    need((run.store / "data").stat().st_size == 0, "the store has it: nothing is shown")
+    need(run.recover() == CONTENT, "what was in the checkpoint is lost")
 
 
 def scene_without_checkpoints_it_is_lost(work):
     run = Run(work, 0, ["--trigger", "on-exit"])
     run.die()
-    expect(run.recover() != CONTENT, "it survives without a checkpoint: the other scene shows nothing")
+    need(run.recover() != CONTENT, "it survives without a checkpoint: the other scene shows nothing")
 
 
 def scene_what_was_stored_past_the_log_is_made_durable(work):
@@ -104,26 +88,10 @@ def scene_what_was_stored_past_the_log_is_made_durable(work):
     wait_until(lambda: run.checkpoint()["files_stored"] == 1, "a checkpoint has made it durable")
     count = run.checkpoint()["count"]
     wait_until(lambda: run.checkpoint()["count"] > count + 1, "further checkpoints")
-    expect(run.checkpoint()["files_stored"] == 1, "a file that is durable is made so again")
+    need(run.checkpoint()["files_stored"] == 1, "a file that is durable is made so again")
     run.die()
-    expect(run.recover() == CONTENT, "what was stored is lost")
-
-
-def main():
-    failed = 0
-    scenes = {name[len("scene_"):]: scene for name, scene in globals().items() if name.startswith("scene_")}
-    for name in sys.argv[1:] or scenes:
-        work = under_cairn.work_directory("checkpoints")
-        try:
-            scenes[name](work)
-            print(f"ok    {name}", flush=True)
-        except AssertionError as problem:
-            failed += 1
-            print(f"FAILED {name}: {problem}", flush=True)
-            subprocess.run(["pkill", "-KILL", "-f", str(work)], check=False)
-        under_cairn.remove(work)
-    return 1 if failed else 0
+    need(run.recover() == CONTENT, "what was stored is lost")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_scenes(globals(), sys.argv[1:], contextlib.nullcontext))

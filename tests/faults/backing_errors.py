@@ -21,17 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import under_cairn  # noqa: E402
-
-EXIT_NOT_STORED = 74
-
-
-class Failure(Exception):
-    pass
-
-
-def need(condition, what):
-    if not condition:
-        raise Failure(what)
+from scenes import EXIT_NOT_STORED, Failure, need  # noqa: E402
 
 
 def shell(*words, check=True):

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
 from scenes import (  # noqa: E402
     EXIT_NOT_STORED, ask, is_alive, kept_node, launch, messages, mounted, need, need_status, output, processes,
     run_scenes, status_of, under_cairn, wait_until)

@@ -65,7 +65,7 @@ TEST_F(FailureBoardTest, ADeviceThatIsGoneFailsAtOnce) {
   EXPECT_FALSE(board_.hangs(kTier));
 }
 
-// The kernel has given up and has said so. Only who waits in vain knows of a device that hangs.
+// The kernel has given up and has said so. That a device hangs, only a wait in vain can show.
 TEST_F(FailureBoardTest, ADeviceThatTimesOutIsGoneAndDoesNotHang) {
   note(1, kNow, -ETIMEDOUT);
   EXPECT_TRUE(is_failing());

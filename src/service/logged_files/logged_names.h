@@ -118,7 +118,7 @@ class LoggedNames final : public NameKeeper {
   LeftDirectories left_;
   mutable std::mutex mutex_;
   std::map<ObjectKey, DirectoryPtr> directories_;
-  std::map<FilePlace, Home> homes_;  // of the files of which a name is known
+  std::map<FilePlace, Home> homes_;  // of files with a known name
   // Of the files that live records name, or that the store would bring back though they are gone.
   std::multimap<FilePlace, DirectoryPtr> named_;
 };

@@ -7,13 +7,10 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import under_cairn  # noqa: E402
+import under_cairn
 
 EXIT_NOT_STORED = 74
 
