@@ -29,6 +29,8 @@ namespace {
 
 // The service has stored everything before it ends, but may have gigabytes of memory to give back.
 constexpr double kServiceEndSeconds = 30;
+// How long a process that was killed may still be seen.
+constexpr double kDeathSeconds = 1;
 
 // One run up to its beginning: the checks, the node, and what it asks of the node. The steps are in
 // the order in which they happen.
@@ -49,6 +51,7 @@ class Run {
     try {
       run.begin();
     } catch (...) {
+      fail_if_node_is_gone();
       end_private_node();
       throw;
     }
@@ -178,6 +181,16 @@ class Run {
     rule.policy = configuration_.run_policy;
     if (!rule.mode && !rule.trigger && !rule.durability && !rule.policy) return std::nullopt;
     return rule;
+  }
+
+  // A node of this run alone cannot be started again by hand, which others advise.
+  void fail_if_node_is_gone() {
+    if (!launched_ || !wait_for_end(*launched_, kDeathSeconds)) return;
+    launched_.reset();
+    throw Failure(
+        fmt::format("node {} of this run died before the program started", paths_.name),
+        "something has killed its processes (`dmesg` names what the kernel killed for want of "
+        "memory); run it again");
   }
 
   void end_private_node() {

@@ -312,7 +312,8 @@ class Driver:
         said = f"{said}: status {stage.status}: {stage.errors[-1200:]}; {stage.work}"
         if is_alone:
             # True when it is 74, or when the node had ended with everything stored.
-            assert stage.status in (0, EXIT_NOT_STORED) or "did not start" in stage.errors, said
+            never_began = "did not start" in stage.errors or "died before the program started" in stage.errors
+            assert stage.status in (0, EXIT_NOT_STORED) or never_began, said
             return
         if is_rescue and stage.status == EXIT_NOT_STORED:
             assert "cairn rescue" in stage.errors, said
