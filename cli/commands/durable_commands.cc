@@ -52,7 +52,9 @@ std::string file_text(const RecoveredFile& file, bool dry_run) {
       break;
     case Outcome::kMadeAnew:
       text = dry_run ? fmt::format("{}: would be made anew", path)
-                     : fmt::format("{}: was not there; made anew, readable by you alone", path);
+                     : fmt::format("{}: was not there; made anew{}{}", path,
+                                   file.written == file.path ? "" : " as " + written,
+                                   file.is_private ? ", readable by you alone" : "");
       break;
     case Outcome::kBeside:
       text = dry_run ? fmt::format("{}: was changed by somebody else since", path)

@@ -160,8 +160,6 @@ void DurabilityWorker::store(Request request, Outcome why) {
   if (why == Outcome::kFull) with_.counts.stored_full.fetch_add(1, std::memory_order_relaxed);
   if (why == Outcome::kFailed) with_.counts.stored_failed.fetch_add(1, std::memory_order_relaxed);
   if (request.directory != nullptr) return store_names(std::move(request));
-  if (request.cut == protocol::kCutAway && why == Outcome::kNeedsStore)
-    return store_and_remove(std::move(request));
   if (request.cut) return request.asker->answer(why == Outcome::kFull ? -ENOSPC : -EIO);
   const ObjectIndex object = request.object;
   with_.storing.submit(std::move(*request.asker),
@@ -172,17 +170,6 @@ void DurabilityWorker::store_names(Request request) {
   const SharedFd directory = request.directory;
   with_.storing.submit(std::move(*request.asker),
                        [this, directory] { return with_.names.store(directory->get()); });
-}
-
-void DurabilityWorker::store_and_remove(Request request) {
-  const ObjectIndex object = request.object;
-  with_.storing.submit(std::move(*request.asker), [this, object] {
-    const int error = with_.names.store_names_of(with_.memory.objects().at(object).key());
-    if (error < 0) return error;
-    const LogAttempt removed = with_.logged.log_removed(object);
-    if (removed.outcome != Outcome::kLogged) return -EIO;
-    return with_.logged.log().commit_within(removed.upto, kCommitMax) ? 0 : -EIO;
-  });
 }
 
 int DurabilityWorker::log_much(ObjectIndex object) {

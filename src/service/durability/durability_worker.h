@@ -73,7 +73,6 @@ class DurabilityWorker {
   void commit(std::vector<Request>& logged);
   // The log cannot say it: the store gets the directory.
   void store_names(Request request);
-  void store_and_remove(Request request);
   void store(Request request, LogAttempt::Outcome why);
   // In a storing thread: what would keep the others waiting for long. Returns 0 or -errno.
   int log_much(ObjectIndex object);

@@ -183,6 +183,30 @@ TEST_F(DurabilityWorkerTest, AStoredFileLeavesTheLog) {
   EXPECT_EQ(log_->figures().objects, 0u);
 }
 
+TEST_F(DurabilityWorkerTest, ARemovedFileLeavesTheLogWhenItsStoreHasLostIt) {
+  write(0, "gone");
+  ASSERT_EQ(make_durable(), 0);
+  ASSERT_EQ(logged_->log_removed(object_).outcome, LogAttempt::Outcome::kLogged);
+  record().set(kObjectUnlinked);
+  EXPECT_EQ(log_->removed().size(), 1u);
+  EXPECT_EQ(log_->figures().objects, 1u);
+  EXPECT_EQ(retirement_->retire_all(0), 0);
+  EXPECT_EQ(log_->figures().objects, 0u);
+  EXPECT_TRUE(log_->removed().empty());
+}
+
+// The process that had said so could not remove it, or died before it did.
+TEST_F(DurabilityWorkerTest, AFileThatWasNotRemovedAfterAllIsStoredFirst) {
+  write(0, "here");
+  ASSERT_EQ(make_durable(), 0);
+  ASSERT_EQ(logged_->log_removed(object_).outcome, LogAttempt::Outcome::kLogged);
+  EXPECT_EQ(retirement_->retire_all(0), 0);
+  EXPECT_EQ(log_->figures().objects, 0u);
+  std::string stored(4, ' ');
+  EXPECT_EQ(::pread(fd_.get(), stored.data(), stored.size(), 0), 4);
+  EXPECT_EQ(stored, "here");
+}
+
 // A page that has its old bytes again is still to be logged: the records of before are void.
 TEST_F(DurabilityWorkerTest, WhatWasRetiredIsLoggedAgain) {
   write(0, "first");

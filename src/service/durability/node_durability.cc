@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "frontends/protocol/question.h"
 
 namespace cairn::node {
 
@@ -16,6 +15,8 @@ void NodeDurability::start(const NodeConfig& config) {
   CAIRN_CHECK(worker_ == nullptr);
   storing_.start();
   if (!log_.is_open()) return;
+  log_.names().use_store_sync(
+      [this](StoreId store) { return -files_.sync_store(static_cast<dev_t>(raw(store))); });
   retirement_ = std::make_unique<Retirement>(
       RetirementParts{memory_, log_.files(), log_.names(), files_, flusher_, counts_});
   retirement_->start();
@@ -69,9 +70,8 @@ void NodeDurability::note_descriptor(ObjectIndex object) {
 }
 
 void NodeDurability::note_cut(Asker asker, ObjectIndex object, std::uint64_t size) {
-  if (worker_ == nullptr) return asker.answer(0);
-  DurabilityWorker& worker = size == protocol::kCutAway ? *name_worker_ : *worker_;
-  worker.submit_cut(std::move(asker), object, size);
+  if (worker_ != nullptr) return worker_->submit_cut(std::move(asker), object, size);
+  asker.answer(0);
 }
 
 void NodeDurability::note_renamed(ObjectIndex object) {

@@ -74,8 +74,8 @@ class NodeDurability {
   RequestWorker storing_;
   std::unique_ptr<Retirement> retirement_;    // null: there is no log
   std::unique_ptr<DurabilityWorker> worker_;  // the same
-  // The same for names and removals, which look into the store: if that does not answer, the files
-  // of other stores are not kept waiting.
+  // The same for names, which look into the store: if that does not answer, the files of other
+  // stores are not kept waiting.
   std::unique_ptr<DurabilityWorker> name_worker_;
   std::unique_ptr<DirtyKeeper> keeper_;       // the same
   std::unique_ptr<Checkpoints> checkpoints_;  // null: there are none

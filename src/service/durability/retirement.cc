@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/durability/retirement.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +28,23 @@ constexpr auto kIdlePause = std::chrono::hours(1);
 // Between two attempts on a store that takes nothing.
 constexpr auto kFailedPause = std::chrono::seconds(1);
 constexpr std::size_t kPressingMax = 64;
+
+// What has gone from the folder is gone for good: also if the folder itself has, which the file
+// system says with all else. Returns 0 or -errno.
+int sync_folder(std::string path, dev_t device) {
+  const std::string wanted = path;
+  UniqueFd fd;
+  while (!fd) {
+    fd.reset(::open(path.empty() ? "/" : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd || path.empty()) break;
+    path.erase(std::min(path.rfind('/'), path.size()));
+  }
+  struct stat status{};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return -errno;
+  if (status.st_dev != device) return -ENODEV;
+  const int result = path == wanted ? ::fsync(fd.get()) : ::syncfs(fd.get());
+  return result == 0 ? 0 : -errno;
+}
 
 }  // namespace
 
@@ -73,16 +94,20 @@ void Retirement::work() {
     const int left = names_.store_left();
     remove_gone();
     Files due = pressing();
+    const std::vector<durable::RemovedObject> removed = logged_.log().removed();
+    const bool is_removed_due = this->is_removed_due(removed);
     const bool is_pressed = !due.empty();
     if (!is_pressed) due = rested();
     // A name first: the file's data stays in the log until its store has the name.
     int error = names_.retire_pressing(logged_.log().pressure());
     if (error == 0) error = names_.retire_rested(kRestNs);
     if (error == 0 && !due.empty()) error = retire(due);
+    if (error == 0 && is_removed_due) error = retire_removed(removed);
     if (error == 0) error = left;
     // Before the look: what comes into the log after it wakes this thread.
     is_idle_.store(true);
-    const bool is_idle = logged_.all().empty() && names_.is_idle();
+    const bool is_idle =
+        logged_.all().empty() && names_.is_idle() && logged_.log().removed().empty();
     is_idle_.store(is_idle);
     pause = is_idle ? std::chrono::nanoseconds(kIdlePause) : std::chrono::nanoseconds(kLookPause);
     if (error < 0) pause = kFailedPause;
@@ -120,9 +145,14 @@ int Retirement::retire_all(std::uint64_t device) {
     if (device == 0 || raw(memory_.objects().at(file.object).store()) == device)
       due.push_back(file);
   }
-  const int error = names_.retire_all(device);
-  const int retired = due.empty() ? 0 : retire(due);
-  return error < 0 ? error : retired;
+  int error = names_.retire_all(device);
+  if (const int retired = due.empty() ? 0 : retire(due); error == 0) error = retired;
+  std::vector<durable::RemovedObject> removed = logged_.log().removed();
+  std::erase_if(removed, [device](const durable::RemovedObject& object) {
+    return device != 0 && raw(object.identity.key.store) != device;
+  });
+  if (const int retired = retire_removed(removed); error == 0) error = retired;
+  return error;
 }
 
 int Retirement::retire(const Files& files) {
@@ -173,11 +203,54 @@ int Retirement::retire_together(const Files& files) {
 void Retirement::remove_gone() {
   for (const LoggedFiles::InLog& file : logged_.all()) {
     const Object& object = memory_.objects().at(file.object);
-    if (!object.has(kObjectRetired) || object.opens.load() != 0) continue;
-    const bool is_named = logged_.log_removed(file.object).outcome == Outcome::kNeedsStore;
-    if (is_named && names_.store_names_of(object.key()) == 0)
+    if (object.has(kObjectRetired) && object.opens.load() == 0)
       (void)logged_.log_removed(file.object);
   }
+}
+
+bool Retirement::is_removed_due(const std::vector<durable::RemovedObject>& removed) {
+  if (removed.empty()) removed_since_ns_ = 0;
+  if (removed.empty()) return false;
+  if (removed_since_ns_ == 0) removed_since_ns_ = monotonic_ns();
+  const bool rests = monotonic_ns() - removed_since_ns_ >= kRestNs;
+  if (rests) removed_since_ns_ = 0;
+  return rests || !logged_.log().pressure().empty();
+}
+
+int Retirement::retire_removed(const std::vector<durable::RemovedObject>& removed) {
+  int result = 0;
+  std::map<std::string, int> synced;
+  for (const durable::RemovedObject& object : removed) {
+    int error = lose(object, &synced);
+    if (error == 0) {
+      const Status done = logged_.log().retire(object.object, object.removed, {});
+      // Another thread may have said so.
+      const bool is_said = done || done.code() == StatusCode::kNotFound;
+      if (!is_said) error = done.error_number() != 0 ? -done.error_number() : -EIO;
+    }
+    if (result == 0) result = error;
+  }
+  if (removed.empty() || result < 0) return result;
+  durable::DurableLog& log = logged_.log();
+  return log.commit_within(log.appended(), kCommitMax) ? 0 : -EIO;
+}
+
+// The word comes before the deed: a file that is there after all, because its process has died in
+// between or may not remove it, is stored. Returns 0 or -errno.
+int Retirement::lose(const durable::RemovedObject& object, std::map<std::string, int>* synced) {
+  const ObjectKey& key = object.identity.key;
+  if (const int error = names_.store_names_of(key); error < 0) return error;
+  const ObjectIndex index = memory_.objects().find(key);
+  const bool is_there =
+      index != ObjectIndex::kNone && !memory_.objects().at(index).has(kObjectUnlinked);
+  if (is_there) {
+    const int error = flusher_.flush_now(index, true);
+    return error == -ENODEV ? -files_.sync_store(static_cast<dev_t>(raw(key.store))) : error;
+  }
+  const std::string& path = object.identity.path;
+  const auto [folder, is_new] = synced->try_emplace(path.substr(0, path.rfind('/')), 0);
+  if (is_new) folder->second = sync_folder(folder->first, static_cast<dev_t>(raw(key.store)));
+  return folder->second;
 }
 
 }  // namespace cairn::node

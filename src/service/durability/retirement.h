@@ -10,7 +10,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -60,6 +62,10 @@ class Retirement {
   int retire(const Files& files);
   int retire_together(const Files& files);
   void remove_gone();
+  // What the log has of files that nobody can reach: once their store has lost them for good.
+  int retire_removed(const std::vector<durable::RemovedObject>& removed);
+  int lose(const durable::RemovedObject& object, std::map<std::string, int>* synced);
+  bool is_removed_due(const std::vector<durable::RemovedObject>& removed);
 
   const NodeMemory& memory_;
   LoggedFiles& logged_;
@@ -70,7 +76,8 @@ class Retirement {
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<bool> is_idle_{false};  // it sleeps until something comes into the log
+  std::int64_t removed_since_ns_ = 0;  // the thread's; 0: the log has nothing of such files
+  std::atomic<bool> is_idle_{false};   // it sleeps until something comes into the log
   bool is_kicked_ = false;
   bool stopping_ = false;
 };

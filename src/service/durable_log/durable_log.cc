@@ -104,6 +104,8 @@ Result<Lsn> DurableLog::append_names(LogObject directory, std::span<const NameCh
 
 std::vector<LoggedDirectory> DurableLog::directories() const { return core_->directories(); }
 
+std::vector<RemovedObject> DurableLog::removed() const { return core_->removed(); }
+
 Result<Lsn> DurableLog::begin_storing(LogObject object) {
   CAIRN_CHECK(object != LogObject::kNone);
   return core_->begin_storing(object);

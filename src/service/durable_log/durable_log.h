@@ -80,8 +80,12 @@ class DurableLog {
   Result<Lsn> append_data(LogObject object, const DataRange& range, const FileState& state);
   Result<Lsn> append_size(LogObject object, const FileState& state);
   Result<Lsn> append_renamed(LogObject object, const std::string& path);
-  // The file's last name is gone, and nobody can reach it: its records so far are void.
+  // The file's last name is gone, and nobody can reach it. The store may have lost neither for good
+  // yet: where a crash brings the file back, recovery brings its data, and nothing elsewhere. So
+  // the records stay until retire() says that the store has lost it durably.
   Result<Lsn> append_removed(LogObject object);
+  // The files of which that is still to be said, removed since the machine was started.
+  std::vector<RemovedObject> removed() const;
 
   // What the names of a directory mean, all of it or none after a crash. The directory is an object
   // as files are: add_object() gives it its number, and retire() says that its store has the names.

@@ -77,7 +77,11 @@ void LogCore::apply(const RecordHeader& header, Bytes payload) {
       object.is_directory = true;
       break;
     case RecordKind::kRemoved:
-      objects_.retire(header.object, header.lsn, header.lsn, release, this);
+      // Its records count until the store has lost the file.
+      object.removed = header.lsn;
+      object.removed_in = header.words[2];
+      if (object.removed_in == 0)
+        objects_.retire(header.object, header.lsn, header.lsn, release, this);
       break;
     case RecordKind::kStoring:
       object.window = {static_cast<std::int64_t>(header.words[1]), header.words[2]};
@@ -135,7 +139,9 @@ Result<LogObject> LogCore::add_object(const FileIdentity& identity, const FileSt
   }
   Lock lock(mutex_);
   const LogObject known = objects_.find(identity.key);
-  if (known == LogObject::kNone) return objects_.add(identity, store);
+  // A file that is there after all is another one to the log: what it says of that is not void.
+  if (known == LogObject::kNone || objects_.find(known)->removed != Lsn::kNone)
+    return objects_.add(identity, store);
   LoggedObject& object = *objects_.find(known);
   object.is_held = true;
   object.introduced_in = 0;
@@ -301,7 +307,7 @@ Result<Lsn> LogCore::append_renamed(LogObject number, const std::string& path) {
       return Lsn::kNone;
     }
   }
-  return append({RecordKind::kRenamed, 0, number, {}, bytes_of(path)});
+  return append({RecordKind::kRenamed, 0, number, {0, 0, boot_}, bytes_of(path)});
 }
 
 Result<Lsn> LogCore::append_removed(LogObject number) {
@@ -311,7 +317,7 @@ Result<Lsn> LogCore::append_removed(LogObject number) {
     if (object == nullptr) return no_object();
     if (object->live.empty()) return Lsn::kNone;
   }
-  return append({RecordKind::kRemoved, 0, number, {}, {}});
+  return append({RecordKind::kRemoved, 0, number, {0, 0, boot_}, {}});
 }
 
 Result<Lsn> LogCore::begin_storing(LogObject number) {
@@ -376,33 +382,6 @@ void LogCore::tell_pressure(Lock& lock) {
   lock.lock();
 }
 
-std::vector<PressingObject> LogCore::oldest(std::size_t count, bool only_under_pressure) const {
-  const Lock lock(mutex_);
-  std::vector<PressingObject> found;
-  if (only_under_pressure && !is_pressed(lock)) return found;
-  for (const UsedSegment& segment : ring_.used()) {
-    if (segment.live == 0) continue;
-    for (const auto& [number, object] : objects_.all()) {
-      const auto place = object.live.find(segment.number);
-      if (place == object.live.end()) continue;
-      if (found.size() == count) return found;
-      found.push_back({static_cast<LogObject>(number), place->second});
-    }
-    return found;
-  }
-  return found;
-}
-
-std::vector<LoggedDirectory> LogCore::directories() const {
-  const Lock lock(mutex_);
-  std::vector<LoggedDirectory> found;
-  for (const auto& [number, object] : objects_.all()) {
-    if (object.is_directory && !object.live.empty())
-      found.push_back({static_cast<LogObject>(number), object.identity});
-  }
-  return found;
-}
-
 void LogCore::on_pressure(std::function<void()> call) {
   const Lock lock(mutex_);
   pressure_call_ = std::move(call);
@@ -421,21 +400,6 @@ Lsn LogCore::durable() const {
 Status LogCore::health() const {
   const Lock lock(mutex_);
   return failure_;
-}
-
-std::uint64_t LogCore::leftovers() const {
-  const Lock lock(mutex_);
-  return leftovers_;
-}
-
-LogFigures LogCore::figures() const {
-  const Lock lock(mutex_);
-  LogFigures now = figures_;
-  now.segments = ring_.used().size();
-  now.capacity_bytes = ring_.segments_max() * ring_.segment_bytes();
-  now.used_bytes = now.segments * ring_.segment_bytes();
-  now.objects = objects_.live_objects();
-  return now;
 }
 
 std::vector<std::byte> LogCore::take_buffer() {

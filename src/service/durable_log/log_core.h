@@ -65,6 +65,7 @@ class LogCore {
   Status health() const;
   std::vector<PressingObject> oldest(std::size_t count, bool only_under_pressure) const;
   std::vector<LoggedDirectory> directories() const;
+  std::vector<RemovedObject> removed() const;
   void on_pressure(std::function<void()> call);
   std::uint64_t leftovers() const;
   LogFigures figures() const;

@@ -38,6 +38,13 @@ struct LoggedDirectory {
   FileIdentity identity;
 };
 
+// A file that nobody can reach, with live records: its store may not have lost it for certain.
+struct RemovedObject {
+  LogObject object = LogObject::kNone;
+  Lsn removed = Lsn::kNone;
+  FileIdentity identity;
+};
+
 struct LogFigures {
   std::uint64_t capacity_bytes = 0;
   std::uint64_t used_bytes = 0;  // of segments in use

@@ -23,6 +23,9 @@ struct LoggedObject {
   std::uint64_t introduced_in = 0;
   bool is_held = true;        // somebody may use the number
   bool is_directory = false;  // its records are of names
+  // Since this record nobody can reach the file; kNone: somebody can.
+  Lsn removed = Lsn::kNone;
+  std::uint64_t removed_in = 0;  // the boot mark of that time
   // Segments with live records, and the last of them there.
   std::map<std::uint64_t, Lsn> live;
 

@@ -17,15 +17,18 @@ bool is_of(const durable::LoggedDirectory& directory, StoreId store) {
   return directory.identity.key.store == store;
 }
 
-// Returns 0 or -errno. One that is gone has no names.
-int sync_directory(const durable::FileIdentity& identity) {
+}  // namespace
+
+// Returns 0 or -errno. One that is gone has no names; one that cannot be found, or opened, is
+// durable with all of its store.
+int LeftDirectories::make_durable(const durable::FileIdentity& identity) const {
   const int found = durable::open_directory(identity);
-  if (found < 0) return found == -ESTALE ? 0 : found;
+  if (found == -ESTALE) return 0;
+  const bool may_be_there = found == -ENOENT || found == -EACCES || found == -EPERM;
+  if (found < 0) return may_be_there && sync_store_ ? sync_store_(identity.key.store) : found;
   const UniqueFd fd(found);
   return ::fsync(fd.get()) == 0 ? 0 : -errno;
 }
-
-}  // namespace
 
 void LeftDirectories::inherit() {
   const std::lock_guard lock(mutex_);
@@ -39,11 +42,6 @@ bool LeftDirectories::is_empty() const {
   return left_.empty();
 }
 
-bool LeftDirectories::has_any_of(StoreId store) const {
-  const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(left_, [store](const auto& left) { return is_of(left, store); });
-}
-
 int LeftDirectories::store(std::optional<StoreId> only) {
   std::vector<durable::LoggedDirectory> owing;
   {
@@ -54,11 +52,9 @@ int LeftDirectories::store(std::optional<StoreId> only) {
   if (owing.empty()) return 0;
   int result = 0;
   for (const durable::LoggedDirectory& left : owing) {
-    int error = sync_directory(left.identity);
-    if (error == -ENOENT) {
-      give_up(left.identity.key);
-      continue;
-    }
+    int error = make_durable(left.identity);
+    // Nothing of its store is in use, so nobody depends on it: its names stay for recovery.
+    if (error == -ENODEV) continue;
     if (error == 0) error = note_stored(left.identity.key);
     if (result == 0) result = error;
   }
@@ -66,6 +62,10 @@ int LeftDirectories::store(std::optional<StoreId> only) {
 }
 
 int LeftDirectories::note_stored(const ObjectKey& directory) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (left_.empty() && said_ == durable::Lsn::kNone) return 0;
+  }
   Status done = retire(directory);
   durable::Lsn said = durable::Lsn::kNone;
   {
@@ -78,22 +78,24 @@ int LeftDirectories::note_stored(const ObjectKey& directory) {
 }
 
 Status LeftDirectories::retire(const ObjectKey& directory) {
+  const std::lock_guard saying(saying_);
+  const auto is_meant = [&](const auto& left) { return left.identity.key == directory; };
+  durable::LogObject object = durable::LogObject::kNone;
+  durable::Lsn upto = durable::Lsn::kNone;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(left_, is_meant);
+    if (found == left_.end()) return Status::ok();
+    object = found->object;
+    upto = upto_;
+  }
+  CAIRN_RETURN_IF_ERROR(log_.retire(object, upto, {}));
+  log_.forget(object);
   const std::lock_guard lock(mutex_);
-  const auto found =
-      std::ranges::find_if(left_, [&](const auto& left) { return left.identity.key == directory; });
-  if (found == left_.end()) return Status::ok();
-  CAIRN_RETURN_IF_ERROR(log_.retire(found->object, upto_, {}));
-  log_.forget(found->object);
   said_ = log_.appended();
-  left_.erase(found);
+  std::erase_if(left_, is_meant);
   memory_.service_board().named_directories.fetch_sub(1);
   return Status::ok();
-}
-
-// Nobody here can find it: its names stay in the log, for recovery.
-void LeftDirectories::give_up(const ObjectKey& directory) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(left_, [&](const auto& left) { return left.identity.key == directory; });
 }
 
 }  // namespace cairn::node

@@ -175,10 +175,6 @@ void LoggedFiles::log_renamed(ObjectIndex index, const std::string& path) {
 LogAttempt LoggedFiles::log_removed(ObjectIndex index) {
   const LoggedFilePtr file = find(index);
   if (file == nullptr) return {Outcome::kLogged, Lsn::kNone};
-  if (names_ != nullptr) {
-    const LogAttempt named = names_->before_removal(memory_.objects().at(index).key());
-    if (named.outcome != Outcome::kLogged) return {};
-  }
   const std::lock_guard lock(file->mutex);
   if (file->is_gone || file->number == durable::LogObject::kNone)
     return {Outcome::kLogged, Lsn::kNone};

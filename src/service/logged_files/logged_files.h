@@ -72,8 +72,7 @@ class LoggedFiles final : public StoreWitness {
   void log_renamed(ObjectIndex object, const std::string& path);
   // Once this is durable, the log knows where all files have gone.
   durable::Lsn last_rename() const { return last_rename_.load(); }
-  // Nobody can reach the file any more. Its record may be another file's by now. kNeedsStore: the
-  // directory of its last name has to be made durable first.
+  // Nobody can reach the file any more. Its record may be another file's by now.
   LogAttempt log_removed(ObjectIndex object);
 
   // Before anything of the file is stored by somebody who wants all of it to be durable in the

@@ -56,11 +56,14 @@ LoggedNames::DirectoryPtr LoggedNames::find(const ObjectKey& key) const {
   return found == directories_.end() ? nullptr : found->second;
 }
 
-std::vector<LoggedNames::DirectoryPtr> LoggedNames::in_log() const {
+// The lock of another file system's directory may be held by one who waits for that.
+std::vector<LoggedNames::DirectoryPtr> LoggedNames::in_log(std::optional<StoreId> only) const {
   std::vector<DirectoryPtr> all;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& entry : directories_) all.push_back(entry.second);
+    for (const auto& [key, directory] : directories_) {
+      if (!only || key.store == *only) all.push_back(directory);
+    }
   }
   std::erase_if(all, [](const DirectoryPtr& directory) {
     const std::lock_guard lock(directory->mutex);
@@ -115,10 +118,7 @@ int LoggedNames::store(const DirectoryPtr& directory) {
   {
     const std::lock_guard lock(directory->mutex);
     directory->paid = std::max(directory->paid, debt);
-    if (upto == Lsn::kNone) {
-      if (directory->upto == Lsn::kNone) forget_named(directory);
-      return 0;
-    }
+    if (upto == Lsn::kNone) return 0;
     if (directory->number != durable::LogObject::kNone)
       done = log_.retire(directory->number, upto, {});
     if (done && directory->upto == upto) {
@@ -137,55 +137,6 @@ int LoggedNames::store(const DirectoryPtr& directory) {
 void LoggedNames::forget_named(const DirectoryPtr& directory) {
   const std::lock_guard table(mutex_);
   std::erase_if(named_, [&](const auto& entry) { return entry.second == directory; });
-}
-
-LogAttempt LoggedNames::before_removal(const ObjectKey& file) {
-  if (left_.has_any_of(file.store)) return {};
-  const FilePlace place{file.store, file.id};
-  Home home;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = homes_.find(place); found != homes_.end()) home = found->second;
-  }
-  const bool is_known = home.directory != nullptr;
-  const LogAttempt attempt = is_known ? log_gone(home) : LogAttempt{Outcome::kLogged, Lsn::kNone};
-  const std::lock_guard lock(mutex_);
-  // A power cut would bring it back from the store, where a name of it was durable, without data.
-  if (attempt.outcome != Outcome::kLogged) note_named(place, home.directory);
-  const auto [begin, end] = named_.equal_range(place);
-  // Records of a directory that it has left name it as well.
-  const bool is_said = is_known && attempt.outcome == Outcome::kLogged;
-  const bool is_named = std::any_of(
-      begin, end, [&](const auto& entry) { return !is_said || entry.second != home.directory; });
-  return is_named ? LogAttempt{} : attempt;
-}
-
-// Until its store has had the directory. Requires: the table's lock.
-void LoggedNames::note_named(const FilePlace& file, const DirectoryPtr& directory) {
-  const auto [begin, end] = named_.equal_range(file);
-  const bool is_there =
-      std::any_of(begin, end, [&](const auto& entry) { return entry.second == directory; });
-  if (!is_there) named_.emplace(file, directory);
-}
-
-// Where other changes need words that the log does not have, it can still say that one name is
-// gone: if its records have that name for the file, and it means nothing now.
-LogAttempt LoggedNames::log_gone(const Home& home) {
-  Directory& directory = *home.directory;
-  const std::lock_guard lock(directory.mutex);
-  NameChange gone;
-  gone.before = home.file;
-  for (const auto& [name, known] : directory.known.names) {
-    if (known == home.file) gone.name = name;
-  }
-  // Else the log may not have heard of the file's last name.
-  const bool has_heard = directory.debts == directory.paid;
-  const LogAttempt attempt = log_changes(home.directory);
-  const bool is_watched = directory.watch >= 0 && !gone.name.empty();
-  if (attempt.outcome != Outcome::kNeedsStore || !has_heard || !is_watched) return attempt;
-  FileLook look;
-  if (look_at(directory.fd.get(), gone.name, &look) != ENOENT) return attempt;
-  return append(home.directory, {gone});
 }
 
 int LoggedNames::store_names_of(const ObjectKey& file) {
@@ -230,10 +181,10 @@ int LoggedNames::retire_rested(std::int64_t rest_ns) {
 }
 
 int LoggedNames::retire_all(std::uint64_t device) {
-  int result = left_.store(device == 0 ? std::nullopt : std::optional(StoreId{device}));
-  for (const DirectoryPtr& directory : in_log()) {
-    const bool is_meant = device == 0 || raw(directory->key.store) == device;
-    const int error = is_meant ? store(directory) : 0;
+  const auto only = device == 0 ? std::nullopt : std::optional(StoreId{device});
+  int result = left_.store(only);
+  for (const DirectoryPtr& directory : in_log(only)) {
+    const int error = store(directory);
     if (result == 0) result = error;
   }
   return result;
@@ -361,7 +312,12 @@ LogAttempt LoggedNames::append(const DirectoryPtr& directory, const Changes& cha
   directory->upto = *lsn;
   directory->logged_ns = monotonic_ns();
   for (const NameChange& change : changes) {
-    if (change.after) note_named({directory->key.store, change.after->id}, directory);
+    if (!change.after) continue;
+    const FilePlace place{directory->key.store, change.after->id};
+    const auto [begin, end] = named_.equal_range(place);
+    const bool is_there =
+        std::any_of(begin, end, [&](const auto& entry) { return entry.second == directory; });
+    if (!is_there) named_.emplace(place, directory);
   }
   return {Outcome::kLogged, *lsn};
 }

@@ -50,9 +50,11 @@ class LoggedNames final : public NameKeeper {
   // The directory is made durable in the store, and watched from here on. Returns 0 or -errno.
   int store(int directory);
 
-  LogAttempt before_removal(const ObjectKey& file) override;
   int store_names_of(const ObjectKey& file) override;
 
+  // Makes all of a file system durable where one of its directories cannot be found. Returns 0 or
+  // -errno: -ENODEV if nothing of it is in use. Before the first name is stored.
+  void use_store_sync(SyncStore sync) { left_.use_store_sync(std::move(sync)); }
   // By a successor: what the dead service's log has. Asks no store.
   void inherit() { left_.inherit(); }
   // Has the store make that durable. Returns 0 or the first -errno: it is to be tried again.
@@ -92,11 +94,10 @@ class LoggedNames final : public NameKeeper {
 
   DirectoryPtr find(const ObjectKey& key) const;
   DirectoryPtr watch(int directory, const ObjectKey& key);
-  std::vector<DirectoryPtr> in_log() const;
+  // Those of one file system, or of all.
+  std::vector<DirectoryPtr> in_log(std::optional<StoreId> only = std::nullopt) const;
   int store(const DirectoryPtr& directory);
   void unwatch_rested();
-  LogAttempt log_gone(const Home& home);
-  void note_named(const FilePlace& file, const DirectoryPtr& directory);
   void forget_named(const DirectoryPtr& directory);
   // All that follow require the directory's lock.
   LogAttempt log_changes(const DirectoryPtr& directory);
@@ -118,9 +119,8 @@ class LoggedNames final : public NameKeeper {
   LeftDirectories left_;
   mutable std::mutex mutex_;
   std::map<ObjectKey, DirectoryPtr> directories_;
-  std::map<FilePlace, Home> homes_;  // of files with a known name
-  // Of the files that live records name, or that the store would bring back though they are gone.
-  std::multimap<FilePlace, DirectoryPtr> named_;
+  std::map<FilePlace, Home> homes_;               // of files with a known name
+  std::multimap<FilePlace, DirectoryPtr> named_;  // of the files that live records name
 };
 
 }  // namespace cairn::node

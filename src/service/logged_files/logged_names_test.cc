@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/testing/fewer_rights.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/tiers/testing/test_memory.h"
 #include "service/durable_log/log_scan.h"
@@ -75,12 +76,6 @@ class LoggedNamesTest : public ::testing::Test {
     ASSERT_EQ(::renameat(fd_.get(), from, fd_.get(), to), 0);
   }
   void remove(const char* name) const { ASSERT_EQ(::unlinkat(fd_.get(), name, 0), 0); }
-
-  // A file that is gone, and whose names the log cannot say to be: the store has to say it.
-  void expect_the_store_frees(ObjectIndex gone) {
-    EXPECT_EQ(names_->store_names_of(memory_.objects().at(gone).key()), 0);
-    EXPECT_EQ(files_->log_removed(gone).outcome, Outcome::kLogged);
-  }
 
   // The service dies, and another one takes its log over.
   void inherit() {
@@ -175,81 +170,38 @@ TEST_F(LoggedNamesTest, MoreNamesThanARecordHasRoomForAreTheStores) {
   EXPECT_EQ(ask(), Outcome::kLogged);
 }
 
-TEST_F(LoggedNamesTest, ANameGoesBeforeTheDataOfItsFile) {
+// A power cut may bring a removed file back, by the store or by a name in the log: its data waits
+// until the store has had both.
+TEST_F(LoggedNamesTest, TheDataOfARemovedFileStaysInTheLog) {
   const ObjectIndex journal = make_managed("journal", 4096);
+  const ObjectKey key = memory_.objects().at(journal).key();
   ASSERT_EQ(ask(), Outcome::kLogged);
-  remove("journal");
+  EXPECT_TRUE(log_->removed().empty());
   EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kLogged);
-  EXPECT_EQ(logged(), (std::map<std::string, bool>{{"journal", false}}));
+  remove("journal");
+  const auto removed = log_->removed();
+  ASSERT_EQ(removed.size(), 1U);
+  EXPECT_EQ(removed[0].identity.key, key);
+  EXPECT_EQ(names_->store_names_of(key), 0);
+  EXPECT_TRUE(log_->directories().empty());
+  ASSERT_TRUE(log_->retire(removed[0].object, removed[0].removed, {}).is_ok());
+  EXPECT_TRUE(log_->removed().empty());
+  EXPECT_EQ(log_->figures().objects, 0U);
 }
 
-TEST_F(LoggedNamesTest, ANameGoesBeforeTheDataOfItsFileThoughOtherNamesHaveNoWords) {
+// Its process has said that it removes it, and may not.
+TEST_F(LoggedNamesTest, AFileThatIsThereAfterAllIsAnotherOneToTheLog) {
   const ObjectIndex journal = make_managed("journal", 4096);
-  ASSERT_EQ(ask(), Outcome::kLogged);
-  fs::create_directory(path_ + "/folder");
-  remove("journal");
+  const ObjectKey key = memory_.objects().at(journal).key();
+  const durable::LogObject before = log_->find(key);
   EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kLogged);
-  EXPECT_EQ(logged(), (std::map<std::string, bool>{{"journal", false}}));
-  EXPECT_EQ(ask(), Outcome::kNeedsStore) << "of the folder nobody has said anything";
-}
-
-// The log may say that a name is gone only where a look finds nothing there.
-TEST_F(LoggedNamesTest, AReplacedNameIsNotGoneThoughOtherNamesHaveNoWords) {
-  const ObjectIndex old = make_managed("a", 4096);
-  ASSERT_EQ(ask(), Outcome::kLogged);
-  make_managed("b", 4096);
-  fs::create_directory(path_ + "/folder");
-  rename("b", "a");
-  EXPECT_EQ(files_->log_removed(old).outcome, Outcome::kNeedsStore);
-  EXPECT_EQ(logged(), (std::map<std::string, bool>{{"a", true}}));
-  expect_the_store_frees(old);
-}
-
-// The log has not heard of the name that is gone last, and still has the one of before.
-TEST_F(LoggedNamesTest, ANameThatTheLogHasNotHeardOfIsNotTheOneThatIsGone) {
-  const ObjectIndex journal = make_managed("journal", 4096);
-  ASSERT_EQ(ask(), Outcome::kLogged);
-  fs::create_directory(path_ + "/folder");
-  rename("journal", "other");
-  ASSERT_EQ(ask(), Outcome::kNeedsStore);
-  remove("other");
-  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
-  expect_the_store_frees(journal);
-}
-
-TEST_F(LoggedNamesTest, AFileThatWasRemovedElsewhereMayHaveItsNameInTheLog) {
-  const ObjectIndex journal = make_managed("journal", 4096);
-  ASSERT_EQ(ask(), Outcome::kLogged);
-  fs::create_directory(path_ + "/folder");
-  const UniqueFd folder(::open((path_ + "/folder").c_str(), O_RDONLY | O_DIRECTORY));
-  rename("journal", "folder/journal");
-  ASSERT_EQ(names_->store(folder.get()), 0);
-  remove("folder/journal");
-  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
-  expect_the_store_frees(journal);
-}
-
-// A power cut would bring the old file back without its data.
-TEST_F(LoggedNamesTest, NoDataIsVoidWhileTheStoreMayHaveTheName) {
-  const ObjectIndex old = make_managed("journal", 4096);
-  ASSERT_EQ(names_->store(fd_.get()), 0);
-  fs::create_directory(path_ + "/folder");
-  make_managed("folder/journal", 4096);
-  rename("folder/journal", "journal");
-  EXPECT_EQ(files_->log_removed(old).outcome, Outcome::kNeedsStore);
-  EXPECT_EQ(ask(), Outcome::kNeedsStore);
-  expect_the_store_frees(old);
-  EXPECT_EQ(ask(), Outcome::kLogged) << "the store has had it";
-}
-
-TEST_F(LoggedNamesTest, AForgottenNameIsStillInTheLog) {
-  const ObjectIndex journal = make_managed("journal", 4096);
-  ASSERT_EQ(ask(), Outcome::kLogged);
-  for (int number = 0; number < 1100; ++number) make(std::to_string(number));
-  ASSERT_EQ(ask(), Outcome::kNeedsStore);
-  remove("journal");
-  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
-  expect_the_store_frees(journal);
+  memory_.objects().at(journal).size.store(8192);
+  const UniqueFd again(::openat(fd_.get(), "journal", O_RDWR));
+  EXPECT_EQ(files_->log_changes(journal, again.get(), LoggedFiles::Why::kAsked).outcome,
+            Outcome::kLogged);
+  EXPECT_NE(log_->find(key), before);
+  EXPECT_EQ(log_->removed().size(), 1U);
+  EXPECT_EQ(log_->figures().objects, 2U);
 }
 
 // The word that all is stored is on its way to the device.
@@ -311,13 +263,26 @@ TEST_F(LoggedNamesTest, DataThatLeavesTheLogTakesTheNamesToTheStoreThatADeadServ
   expect_nothing_left();
 }
 
-TEST_F(LoggedNamesTest, NoDataIsVoidWhileADeadServiceMayHaveNamedItsFile) {
-  const ObjectIndex journal = make_managed("journal", 4096);
+// A user's service may not look, and the directory's store is durable as a whole then.
+TEST_F(LoggedNamesTest, WhereADirectoryCannotBeFoundItsStoreIsMadeDurable) {
+  make_managed("journal", 4096);
   ASSERT_EQ(ask(), Outcome::kLogged);
+  const StoreId store = memory_.objects().at(ObjectIndex{1}).store();
   inherit();
-  remove("journal");
-  EXPECT_EQ(files_->log_removed(journal).outcome, Outcome::kNeedsStore);
-  expect_the_store_frees(journal);
+  int syncs = 0, error = -ENODEV;
+  names_->use_store_sync([&](StoreId which) {
+    EXPECT_EQ(which, store);
+    ++syncs;
+    return error;
+  });
+  const testing::NobodyMayAskForHandles nobody;
+  fs::rename(path_, path_ + "-moved");
+  path_ += "-moved";
+  EXPECT_EQ(names_->store_left(), 0) << "nothing of the store is in use";
+  EXPECT_EQ(log_->directories().size(), 1U);
+  error = 0;
+  EXPECT_EQ(names_->store_left(), 0);
+  EXPECT_EQ(syncs, 2);
   expect_nothing_left();
 }
 

@@ -36,9 +36,6 @@ inline LogAttempt::Outcome outcome_of(const Status& status) {
 
 class NameKeeper {
  public:
-  // The file has lost its last name, and what the log has of its data is about to be void: its
-  // name has to be gone in the log before.
-  virtual LogAttempt before_removal(const ObjectKey& file) = 0;
   // The file's data is about to leave the log for the store: a name that the log alone has of it
   // has to be durable there. Returns 0 or -errno.
   virtual int store_names_of(const ObjectKey& file) = 0;

@@ -185,9 +185,9 @@ FoundFile find_file(const PendingFile& file) {
     struct stat status{};
     const bool has_folder = ::stat(folder_of(file.identity.path).c_str(), &status) == 0;
     found.path = file.identity.path;
-    if (found.error == ENOENT && has_folder && file.is_complete()) {
-      found.verdict = FileVerdict::kNew;
-    }
+    const bool may_be_made = has_folder && file.is_complete();
+    found.is_taken = may_be_made && found.error == 0;
+    if (may_be_made && found.error == ENOENT) found.verdict = FileVerdict::kNew;
     return found;
   }
   FileState now;

@@ -24,6 +24,7 @@ struct FoundFile {
   int fd = -1;
   std::string path;  // where it is now
   int error = 0;
+  bool is_taken = false;  // kGone, it never reached the store, and another file has its path
 };
 
 FoundFile find_file(const PendingFile& file);

@@ -53,6 +53,7 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
     file.window = statement->window;
     file.sizes.insert(statement->store.size);
     file.times.insert(statement->store.mtime_ns);
+    supersede(file.identity);
     return;
   }
   const auto found = files_.find(raw(header.object));
@@ -67,6 +68,7 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       break;
     case RecordKind::kRenamed:
       if (record.payload.size() > kPathBytesMax) break;
+      if (header.words[2] != 0 && header.words[2] != boot_) file.former_path = file.identity.path;
       file.identity.path.assign(reinterpret_cast<const char*>(record.payload.data()),
                                 record.payload.size());
       if (!file.is_pending()) break;
@@ -77,7 +79,11 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
         names_[raw(header.object)].push_back({header.lsn, header.words[1], std::move(*changes)});
       break;
     case RecordKind::kRemoved:
-      files_.erase(found);
+      // A log of before says no boot mark: what it had of the file was void at once.
+      if (header.words[2] == 0) files_.erase(found);
+      if (header.words[2] == 0) break;
+      file.is_removed = true;
+      if (header.words[2] != boot_) removed_.emplace(file.identity.path, raw(header.object));
       break;
     case RecordKind::kStoring:
       file.window = {static_cast<std::int64_t>(header.words[1]), header.words[2]};
@@ -88,6 +94,15 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
     default:
       break;
   }
+}
+
+void LogIndex::supersede(const FileIdentity& by) {
+  const auto [first, last] = removed_.equal_range(by.path);
+  for (auto entry = first; entry != last; ++entry) {
+    const auto old = files_.find(entry->second);
+    if (old != files_.end()) old->second.is_superseded = true;
+  }
+  removed_.erase(first, last);
 }
 
 void LogIndex::set_state(PendingFile& file, const RecordHeader& header) {

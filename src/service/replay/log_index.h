@@ -45,6 +45,9 @@ struct FileOwner {
 struct PendingFile {
   LogObject object = LogObject::kNone;
   FileIdentity identity;
+  // Before it was renamed, if the machine has been started anew since: the store may have lost the
+  // renaming. Else empty.
+  std::string former_path;
   Lsn last = Lsn::kNone;  // the last record that counts
   FileState state;        // after it
   FileState store;        // as last known on the store
@@ -55,10 +58,15 @@ struct PendingFile {
   // The file was cut to this size and grew again: what is beyond on the store is void.
   std::uint64_t cut_to = ~std::uint64_t{0};
   Lsn cut_by = Lsn::kNone;
-  // As the log's names have it; else it is made again as nobody's but the caller's.
+  // As names that somebody was told of have it; else it is made again as nobody's but the caller's.
   std::optional<FileOwner> owner;
-  // The log's names have it under none any more: where it is not found, it is gone.
+  // The log's names have it under one, or under none any more.
+  bool is_named = false;
   bool is_unnamed = false;
+  bool is_removed = false;  // its last name was gone when the log heard of it last
+  // Then another file was made under that name, which so means this one no more; and the machine
+  // has been started anew since.
+  bool is_superseded = false;
   bool is_kept = false;  // by recovery, in the log
   std::vector<RecordPlace> records;
   std::map<std::uint64_t, Extent> extents;  // by their first offset; disjoint
@@ -66,6 +74,8 @@ struct PendingFile {
   // Whether anything is left to do.
   bool is_pending() const { return last != Lsn::kNone; }
   std::uint64_t bytes() const;
+  // Where it is not found, it is gone, and was to be.
+  bool may_be_gone() const { return is_superseded || (!is_named && (is_unnamed || is_removed)); }
   // The log has every byte of the file: nothing of it was on the store before.
   bool is_complete() const;
 };
@@ -94,11 +104,15 @@ class LogIndex {
 
  private:
   void add_data(PendingFile& file, const FoundRecord& record, const LogSegment& segment);
+  void supersede(const FileIdentity& by);
   static void set_state(PendingFile& file, const RecordHeader& header);
   void stored(PendingFile& file, const RecordHeader& header);
 
+  const std::uint64_t boot_ = boot_mark();
   std::map<std::uint64_t, PendingFile> files_;
   std::map<std::uint64_t, std::vector<PendingDirectory::Record>> names_;
+  // Numbers of files that were removed before this start of the machine, by their last paths.
+  std::multimap<std::string, std::uint64_t> removed_;
 };
 
 }  // namespace cairn::durable

@@ -48,6 +48,14 @@ bool NameReplay::wants(const PendingFile& file) const {
                              [&](const auto& entry) { return entry.second.after == named(file); });
 }
 
+// Whether the last name of the file that anybody has heard of is one of these. The record of a
+// directory that it has left may be older than its removal from another one.
+bool NameReplay::had_last_name(const PendingFile& file) const {
+  return std::ranges::any_of(meanings_, [&](const auto& entry) {
+    return entry.second.after == named(file) && file.identity.path == path_ + "/" + entry.first;
+  });
+}
+
 bool NameReplay::waits() const {
   return std::ranges::any_of(
       files_, [this](const PendingFile& file) { return file.is_kept && wants(file); });
@@ -185,11 +193,12 @@ void NameReplay::instruct() {
   for (PendingFile& file : files_) {
     const NamedFile name = named(file);
     if (fd_ < 0 || !mentioned_.contains(name)) continue;
-    file.is_unnamed = file.is_unnamed || (has_restarted() ? !wants(file) || replaced_.contains(name)
-                                                          : is_certainly_gone(name));
+    const bool is_wanted = wants(file) && !replaced_.contains(name);
+    file.is_named = file.is_named || (has_restarted() && is_wanted && had_last_name(file));
+    file.is_unnamed = file.is_unnamed || (has_restarted() ? !is_wanted : is_certainly_gone(name));
   }
   for (const Making& making : making_) {
-    if (making.file == nullptr) continue;
+    if (making.file == nullptr || making.file->may_be_gone()) continue;
     making.file->identity.path = path_ + "/" + making.name;
     making.file->owner = {making.wanted.mode, making.wanted.user, making.wanted.group};
   }

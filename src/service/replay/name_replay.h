@@ -72,6 +72,7 @@ class NameReplay {
 
   static NamedFile named(const PendingFile& file);
   bool wants(const PendingFile& file) const;
+  bool had_last_name(const PendingFile& file) const;
   bool has_restarted() const;
   void find_displaced();
   bool may_go(const NamedFile& file) const;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What recovery makes of names that the store had lost with the power, wherever it is killed.
 #include "service/replay/name_replay.h"
+#include "base/testing/fewer_rights.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/capability.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,23 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kModified = 1'600'000'000'123'456'789;
-
-// As long as it lives, this thread has no more rights than a user to open a file by its handle.
-class NobodyMayAskForHandles {
- public:
-  NobodyMayAskForHandles() {
-    EXPECT_EQ(::syscall(SYS_capget, &header_, all_.data()), 0);
-    auto fewer = all_;
-    for (const int right : {CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN})
-      fewer[CAP_TO_INDEX(right)].effective &= ~CAP_TO_MASK(right);
-    EXPECT_EQ(::syscall(SYS_capset, &header_, fewer.data()), 0);
-  }
-  ~NobodyMayAskForHandles() { EXPECT_EQ(::syscall(SYS_capset, &header_, all_.data()), 0); }
-
- private:
-  __user_cap_header_struct header_{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> all_{};
-};
 
 class RecoverNames : public ::testing::Test {
  protected:
@@ -340,7 +322,7 @@ TEST_F(RecoverNames, AFileThatIsElsewhereByNowIsNotMadeAgain) {
 // The store had its new name durably, and the log still has the old one of its directory.
 TEST_F(RecoverNames, AFileThatWentToAnotherDirectoryIsFoundThereByAUser) {
   const std::string other = root_ + "/other";
-  const NobodyMayAskForHandles user;
+  const cairn::testing::NobodyMayAskForHandles user;
   expect(
       [&] {
         fs::remove_all(other);
@@ -387,6 +369,72 @@ TEST_F(RecoverNames, ADirectoryThatWasRenamedIsFoundByItsHandle) {
   fs::rename(store(), root_ + "/moved");
   run();
   EXPECT_TRUE(fs::is_empty(root_ + "/moved"));
+}
+
+// The last that anybody was told is that the name means the file. It was removed since, or
+// replaced; the store has heard of neither, and recovery brings back what was told.
+TEST_F(RecoverNames, ARemovalThatNobodyWasToldOfDoesNotTakeTheFile) {
+  expect(
+      [&] {
+        put_in_log("a", "told");
+        say({change("a", std::nullopt, named("a"))});
+        const LogObject a = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        fs::remove(store("a"));
+      },
+      {{"a", "told"}});
+}
+
+TEST_F(RecoverNames, TheFileThatHasReplacedItHasTheNameBefore) {
+  expect(
+      [&] {
+        put_in_log("a", "old");
+        say({change("a", std::nullopt, named("a"))});
+        const LogObject a = log_->find(identity(store("a")).key);
+        put_in_log("b", "new");
+        const LogObject b = log_->find(identity(store("b")).key);
+        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        ASSERT_TRUE(log_->append_renamed(b, store("a")).is_ok());
+        fs::remove(store("a"));
+        fs::remove(store("b"));
+      },
+      {{"a", "old"}, {"b", "new"}});
+}
+
+// An fsync of a new file tells of all that had happened to its name before.
+TEST_F(RecoverNames, AFileThatWasMadeUnderTheNameOfARemovedOneHasIt) {
+  const auto remove_and_make = [&] {
+    const LogObject a = log_->find(identity(store("a")).key);
+    ASSERT_TRUE(log_->append_removed(a).is_ok());
+    // Its inode's number is kept from the other one.
+    fs::rename(store("a"), root_ + "/kept");
+    put_in_log("a", "new");
+    fs::remove(store("a"));
+  };
+  for (const bool has_old : {false, true}) {
+    for (const bool was_told : {false, true}) {
+      expect(
+          [&] {
+            put_in_log("a", "old");
+            if (was_told) say({change("a", std::nullopt, named("a"))});
+            remove_and_make();
+            if (has_old) fs::rename(root_ + "/kept", store("a"));
+          },
+          {{"a", "new"}});
+    }
+  }
+}
+
+TEST_F(RecoverNames, ARemovalThatWasToldDoes) {
+  expect(
+      [&] {
+        put_in_log("a", "told");
+        say({change("a", std::nullopt, named("a"))});
+        const LogObject a = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        say({change("a", named("a"), std::nullopt)});
+      },
+      {});
 }
 
 }  // namespace

@@ -34,6 +34,13 @@ struct Work {
   RecoveredFile result;
 };
 
+// The folder and the name in it.
+std::pair<std::string, std::string> split(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  CAIRN_CHECK(slash != std::string::npos);
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
 class Recovery {
  public:
   Recovery(const std::string& tier, const RecoveryOptions& options)
@@ -48,7 +55,7 @@ class Recovery {
  private:
   Status open_log(const std::string& tier);
   Result<std::vector<PendingFile>> look();
-  Status batch(std::span<PendingFile> files);
+  Status batch(std::span<PendingFile* const> files);
   void plan_names(std::vector<PendingFile>& files);
   void keep(const PendingDirectory& directory, int error);
   Status finish_names();
@@ -56,6 +63,8 @@ class Recovery {
   void restore(std::vector<Work>& works);
   int cut(const Work& work) const;
   int set_shape(const Work& work) const;
+  void remove(Work& work) const;
+  bool make_anew(Work& work);
   void put_elsewhere(Work& work);
   void rescue(Work& work);
   void take(Work& work, Outcome outcome, const SavedCopy& saved);
@@ -144,9 +153,16 @@ Status Recovery::run(const std::string& tier) {
                                               options_.progress(report_.bytes, all_bytes_);
                                             }
                                           });
-  for (std::size_t at = 0; at < files.size(); at += kBatchFiles) {
-    const std::size_t count = std::min(kBatchFiles, files.size() - at);
-    CAIRN_RETURN_IF_ERROR(batch(std::span(files).subspan(at, count)));
+  // Files that have to go are gone first. Then the names that somebody was told of are taken.
+  std::vector<PendingFile*> order;
+  for (PendingFile& file : files) order.push_back(&file);
+  const auto rank = [](const PendingFile* file) {
+    return file->is_superseded ? 0 : file->owner ? 1 : 2;
+  };
+  std::ranges::stable_sort(order, {}, rank);
+  for (std::size_t at = 0; at < order.size(); at += kBatchFiles) {
+    const std::size_t count = std::min(kBatchFiles, order.size() - at);
+    CAIRN_RETURN_IF_ERROR(batch(std::span(order).subspan(at, count)));
   }
   CAIRN_RETURN_IF_ERROR(finish_names());
   step("close");
@@ -195,17 +211,19 @@ Status Recovery::finish_names() {
   return log_->commit(log_->appended());
 }
 
-Status Recovery::batch(std::span<PendingFile> files) {
+Status Recovery::batch(std::span<PendingFile* const> files) {
   std::vector<Work> works;
-  for (PendingFile& file : files) {
+  for (PendingFile* const pending : files) {
+    PendingFile& file = *pending;
     // The file was empty when the log got to know it, and nobody has made it durable in the store
     // since: whatever is there now, an older content that came back with the power, or a part of
     // this one, is void.
     if (file.store.size == 0 && has_restarted(file, boot_mark())) file.cut_to = 0;
     Work work{&file, find_file(file), {}};
+    if (file.is_superseded && !options_.dry_run) remove(work);
     const bool is_nowhere =
         work.found.verdict == FileVerdict::kNew || work.found.verdict == FileVerdict::kGone;
-    if (file.is_unnamed && is_nowhere) {
+    if (file.may_be_gone() && is_nowhere) {
       if (!options_.dry_run)
         CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
       continue;
@@ -330,18 +348,45 @@ void Recovery::take(Work& work, Outcome outcome, const SavedCopy& saved) {
   work.result.damaged = saved.copy.damaged;
 }
 
-void Recovery::put_elsewhere(Work& work) {
-  const std::string& path = work.found.path;
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == 0 ? "/" : path.substr(0, slash);
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  if (work.found.verdict == FileVerdict::kNew) {
+// The store has lost with the power that the file was removed.
+void Recovery::remove(Work& work) const {
+  struct stat status{};
+  const bool is_there = work.found.fd >= 0 && work.found.path == work.file->identity.path &&
+                        ::fstat(work.found.fd, &status) == 0 && status.st_nlink == 1;
+  if (!is_there) return;
+  step("remove");
+  if (::unlink(work.found.path.c_str()) != 0) return;
+  (void)sync_folder_of(split(work.found.path).first);
+  ::close(work.found.fd);
+  work.found = {};
+}
+
+// Under the name that it had last; where another file has that, by a name that somebody was told
+// of, under the one before: nobody was told of the renaming.
+bool Recovery::make_anew(Work& work) {
+  const PendingFile& file = *work.file;
+  std::vector<std::string> paths = {file.identity.path};
+  if (!file.former_path.empty()) paths.push_back(file.former_path);
+  for (const std::string& path : paths) {
+    const auto [folder, name] = split(path);
     step("make anew");
     const SavedCopy saved =
-        save_copy(*extents_, *work.file, {folder, name, -1, WhenTaken::kFail, work.file->owner});
-    if (saved.error == 0) return take(work, Outcome::kMadeAnew, saved);
+        save_copy(*extents_, file, {folder, name, -1, WhenTaken::kFail, file.owner});
+    if (saved.error == 0) {
+      work.result.is_private = !file.owner;
+      take(work, Outcome::kMadeAnew, saved);
+      return true;
+    }
     work.result.error = saved.error;
+    if (saved.error != EEXIST) return false;
   }
+  return false;
+}
+
+void Recovery::put_elsewhere(Work& work) {
+  const auto [folder, name] = split(work.found.path);
+  const bool may_be_made = work.found.verdict == FileVerdict::kNew || work.found.is_taken;
+  if (may_be_made && make_anew(work)) return;
   if (work.found.verdict == FileVerdict::kChanged) {
     step("write beside");
     const std::string ending = kBesideEnding;
@@ -366,8 +411,7 @@ void Recovery::rescue(Work& work) {
   step("rescue");
   const SavedCopy saved = rescue_.save(*extents_, *work.file);
   if (saved.error == 0) {
-    take(work, rescue_.was_in_place() ? Outcome::kRestored : Outcome::kRescued, saved);
-    return;
+    return take(work, Outcome::kRescued, saved);
   }
   if (work.result.error == 0) work.result.error = saved.error;
   work.result.outcome = Outcome::kKept;

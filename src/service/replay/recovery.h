@@ -47,6 +47,7 @@ struct RecoveredFile {
   Outcome outcome = Outcome::kRestored;
   int error = 0;  // why it is not in place; positive errno
   std::uint64_t bytes = 0;
+  bool is_private = false;         // kMadeAnew: its mode was not known
   bool has_foreign_parts = false;  // kBeside: some of it is from the file as it was found
   // Ranges [begin, end) that were damaged in the log.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> damaged;

@@ -256,7 +256,7 @@ TEST_F(Recover, AMovedFileIsFoundByItsHandle) {
   EXPECT_EQ(get(store("d/c")), "abc3456789");
 }
 
-TEST_F(Recover, ARemovedFileIsVoid) {
+TEST_F(Recover, ARemovedFileDoesNotComeBack) {
   put(store("a"), "0123456789");
   open();
   const LogObject a = add(store("a"));
@@ -266,6 +266,18 @@ TEST_F(Recover, ARemovedFileIsVoid) {
   fs::remove(store("a"));
   EXPECT_TRUE(run().files.empty());
   EXPECT_TRUE(fs::is_empty(store()));
+}
+
+// The power went before the store had lost it: what was told of its content holds.
+TEST_F(Recover, ARemovedFileThatTheStoreStillHasGetsItsData) {
+  put(store("a"), "0123456789");
+  open();
+  const LogObject a = add(store("a"));
+  write(a, 0, "abc", 10);
+  ASSERT_TRUE(log_->append_removed(a).is_ok());
+  die();
+  ASSERT_EQ(run().files.size(), 1U);
+  EXPECT_EQ(get(store("a")), "abc3456789");
 }
 
 TEST_F(Recover, AFileThatNeverReachedTheStoreIsMadeAnew) {

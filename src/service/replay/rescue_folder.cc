@@ -52,16 +52,6 @@ std::string content_of(int fd) {
   return text;
 }
 
-bool is_at_its_path(const std::string& saved, const PendingFile& file) {
-  const int there =
-      ::open(file.identity.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  const int mine = ::open(saved.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool is_same = there >= 0 && mine >= 0 && file.is_complete() && has_same_bytes(there, mine);
-  if (there >= 0) ::close(there);
-  if (mine >= 0) ::close(mine);
-  return is_same;
-}
-
 }  // namespace
 
 int RescueFolder::make() {
@@ -95,7 +85,6 @@ int RescueFolder::note(const std::string& name, const PendingFile& file,
 
 SavedCopy RescueFolder::save(ExtentCopy& extents, const PendingFile& file) {
   CAIRN_CHECK(file.is_pending() && !path_.empty());
-  was_in_place_ = false;
   SavedCopy saved;
   saved.error = make();
   if (saved.error != 0) return saved;
@@ -103,12 +92,6 @@ SavedCopy RescueFolder::save(ExtentCopy& extents, const PendingFile& file) {
                            std::to_string(raw(file.last)) + "-" + plain_name(file.identity.path);
   saved = save_copy(extents, file, {path_, name, -1, WhenTaken::kOtherName});
   if (saved.error != 0) return saved;
-  if (is_at_its_path(saved.path, file)) {
-    was_in_place_ = true;
-    ::unlink(saved.path.c_str());
-    saved.path = file.identity.path;
-    return saved;
-  }
   saved.error = note(saved.path.substr(saved.path.rfind('/') + 1), file, file.bytes());
   return saved;
 }

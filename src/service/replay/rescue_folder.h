@@ -21,17 +21,12 @@ class RescueFolder {
   // its bytes the log had, the path with control characters and backslashes written as \ooo.
   SavedCopy save(ExtentCopy& extents, const PendingFile& file);
 
-  // The file that was saved last needs no rescue: what has its name on the store has its bytes. It
-  // was not kept.
-  bool was_in_place() const { return was_in_place_; }
-
  private:
   int make();
   int note(const std::string& name, const PendingFile& file, std::uint64_t bytes) const;
 
   std::string path_;
   bool is_made_ = false;
-  bool was_in_place_ = false;
 };
 
 }  // namespace cairn::durable

@@ -28,7 +28,10 @@ inline void name_another_start(std::string& segment) {
   for (std::size_t at = 0; at + kRecordHeaderBytes <= segment.size();) {
     auto header = decode_header(named->log(), first->segment, bytes().subspan(at));
     if (!header) return;
-    if (header->kind == RecordKind::kStoring) header->words[2] ^= 1;
+    const bool has_boot_last = header->kind == RecordKind::kStoring ||
+                               header->kind == RecordKind::kRenamed ||
+                               header->kind == RecordKind::kRemoved;
+    if (has_boot_last) header->words[2] ^= 1;
     if (header->kind == RecordKind::kNames) header->words[1] ^= 1;
     const HeaderImage image = encode_header(named->log(), *header);
     std::memcpy(segment.data() + at, image.data(), image.size());
