@@ -63,6 +63,12 @@ class FileTier final : public Tier {
  private:
   int do_read(TierExtent extent, std::span<const iovec> parts) const override;
   int do_write(TierExtent extent, std::span<const iovec> parts) const override;
+  int do_fetch(TierExtent extent, std::span<const iovec> parts) const override {
+    return read_device(extent, parts);
+  }
+  bool do_agree(TierExtent extent, std::span<const iovec> parts) const override {
+    return sums_.agree(extent, parts);
+  }
   int read_device(TierExtent extent, std::span<const iovec> parts) const;
   int write_device(TierExtent extent, std::span<const iovec> parts) const;
 

@@ -30,6 +30,18 @@ int Tier::read_parts(TierExtent extent, std::span<const iovec> parts) const {
   return note_result(TierOperation::kRead, extent, do_read(extent, parts));
 }
 
+int Tier::fetch_parts(TierExtent extent, std::span<const iovec> parts) const {
+  CAIRN_DCHECK(has(extent));
+  CAIRN_DCHECK(are_aligned(extent, parts));
+  if (__builtin_expect(hangs(), 0)) return -ETIMEDOUT;
+  return note_result(TierOperation::kRead, extent, do_fetch(extent, parts));
+}
+
+int Tier::check_parts(TierExtent extent, std::span<const iovec> parts) const {
+  CAIRN_DCHECK(has(extent));
+  return note_result(TierOperation::kRead, extent, do_agree(extent, parts) ? 0 : -EBADMSG);
+}
+
 int Tier::write_parts(TierExtent extent, std::span<const iovec> parts) const {
   CAIRN_DCHECK(has(extent));
   CAIRN_DCHECK(are_aligned(extent, parts));

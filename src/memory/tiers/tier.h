@@ -61,6 +61,10 @@ class Tier {
   // The same with the bytes in several places, which together are as long as the extent.
   int read_parts(TierExtent extent, std::span<const iovec> parts) const;
   int write_parts(TierExtent extent, std::span<const iovec> parts) const;
+  // read_parts() in two steps, of which another thread may take the second: the bytes, and whether
+  // they are what was written, 0 or -EBADMSG. Nobody uses them before that.
+  int fetch_parts(TierExtent extent, std::span<const iovec> parts) const;
+  int check_parts(TierExtent extent, std::span<const iovec> parts) const;
 
   // For a caller that gives operations to the device itself. `descriptor` is -1 when there is none.
   struct DevicePlace {
@@ -99,6 +103,10 @@ class Tier {
  private:
   virtual int do_read(TierExtent extent, std::span<const iovec> parts) const = 0;
   virtual int do_write(TierExtent extent, std::span<const iovec> parts) const = 0;
+  virtual int do_fetch(TierExtent extent, std::span<const iovec> parts) const {
+    return do_read(extent, parts);
+  }
+  virtual bool do_agree(TierExtent, std::span<const iovec>) const { return true; }
 
   FailureRecord record_;
 };

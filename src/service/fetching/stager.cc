@@ -12,6 +12,7 @@
 #include "memory/buffer/block_access.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "service/organizer/move_batch.h"
+#include "service/organizer/uring_writer.h"
 #include "service/process/quiet_open.h"
 #include "service/process/unique_fd.h"
 #include "service/write_back/service_opens.h"
@@ -154,7 +155,7 @@ class Stager::Staging {
     if ((memory_.block(bucket).valid_pages() & wanted) != wanted) return false;
     if (memory_.tier_of(bucket) == *request_.tier) return true;
     if (!batch_.add(actor_, bucket, *request_.tier, PlacementReason::kStaged)) return false;
-    if (batch_.is_full()) (void)batch_.finish(actor_);
+    if (batch_.is_full()) (void)batch_.advance(actor_);
     return true;
   }
 
@@ -168,7 +169,7 @@ class Stager::Staging {
   const NodeMemory& memory_;
   const StageRequest& request_;
   Actor actor_;
-  PlainBatchWriter writer_;
+  UringWriter writer_;
   MoveBatch batch_;
   NoService nobody_;
   StageProgress progress_;

@@ -32,6 +32,7 @@ MoveBatch::MoveBatch(const NodeMemory& memory, BatchWriter& writer)
   for (Flight& flight : flights_) {
     flight.moves.reserve(kBlocksMax);
     flight.parts.resize(kBlocksMax);
+    flight.checked.reserve(kBlocksMax);
   }
 }
 
@@ -115,9 +116,45 @@ void MoveBatch::read_run(std::span<Move> run) const {
   for (std::size_t at = 0; at < run.size(); ++at) read_run(run.subspan(at, 1));
 }
 
+// The same for many that go into memory; their checksums are looked at later. False when it is to
+// be read otherwise.
+bool MoveBatch::fetch_run(Flight& flight, std::span<Move> run) const {
+  const bool is_up =
+      std::ranges::all_of(run, [this](const Move& move) { return memory_.in_memory(move.to()); });
+  const TierPlace place = memory_.place_of(run[0].from(), 0, run.size() * kBlockBytes);
+  if (!is_up || run.size() < kBlocksCheckedApart || !place.tier->keeps_sums()) return false;
+  CAIRN_CHECK(flight.checked.size() + run.size() <= kBlocksMax);
+  iovec* const parts = flight.checked.data() + flight.checked.size();
+  for (const Move& move : run) flight.checked.push_back({move.bytes, move.length});
+  const std::span<const iovec> fetched(parts, run.size());
+  if (place.tier->fetch_parts(place.extent, fetched) != 0) return false;
+  flight.checks.push_back({place, fetched, 0});
+  return true;
+}
+
+void MoveBatch::await_checks(const Flight& flight) {
+  if (checking_ != &flight) return;
+  checker_.wait();
+  checking_ = nullptr;
+}
+
+// Where bytes are other ones than were written, the blocks are read one by one.
+void MoveBatch::read_again(Flight& flight) const {
+  for (const SumCheck& check : flight.checks) {
+    if (check.result == 0) continue;
+    for (Move& move : flight.moves) {
+      const TierPlace place = memory_.place_of(move.from(), 0, move.length);
+      const bool is_of_it = place.tier == check.place.tier &&
+                            place.extent.offset >= check.place.extent.offset &&
+                            place.extent.end() <= check.place.extent.end();
+      if (is_of_it) read_run(std::span(&move, 1));
+    }
+  }
+}
+
 // Step 2, first half: what lies in file tiers comes into memory, in as few reads as possible. A
 // move whose bytes could not be had is left with none.
-void MoveBatch::fetch(Flight& flight) const {
+void MoveBatch::fetch(Flight& flight) {
   std::vector<Move>& moves = flight.moves;
   std::sort(moves.begin(), moves.end(), [](const Move& left, const Move& right) {
     return raw(left.from()) < raw(right.from());
@@ -143,10 +180,15 @@ void MoveBatch::fetch(Flight& flight) const {
              memory_.tier_of(moves[past].from()) == tier) {
         ++past;
       }
-      read_run(std::span(moves).subspan(begin, past - begin));
+      const std::span<Move> run = std::span(moves).subspan(begin, past - begin);
+      if (!fetch_run(flight, run)) read_run(run);
     }
     begin = past;
   }
+  await_checks(flights_[1 - filling_]);
+  if (flight.checks.empty()) return;
+  checking_ = &flight;
+  checker_.start(flight.checks);
 }
 
 // Step 2, second half: to the buckets in file tiers, again side by side where they lie so.
@@ -186,6 +228,8 @@ std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
     for (std::size_t at = 0; at < write.parts.size(); ++at)
       flight.moves[flight.begins[index] + at].bytes = nullptr;
   }
+  await_checks(flight);
+  read_again(flight);
   std::uint32_t moved = 0;
   for (Move& move : flight.moves) {
     if (commit(actor, move)) ++moved;
@@ -193,6 +237,8 @@ std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
   flight.moves.clear();
   flight.writes.clear();
   flight.begins.clear();
+  flight.checks.clear();
+  flight.checked.clear();
   return moved;
 }
 

@@ -9,7 +9,8 @@
 // A dirty block stays dirty where it arrives: it is marked there before the old mark goes (rule 3
 // of the design).
 //
-// Two batches take turns: while the devices write one, the blocks of the next are chosen.
+// Two batches take turns: while the devices write one, the blocks of the next are chosen; and while
+// one is looked at for its checksums on its way into memory, the next is read.
 //
 // The bytes in flight on a device are bounded by what it takes in kSecondsInFlight: enough to keep
 // it busy, and soon over for the next caller. While programs read from the device only
@@ -27,6 +28,7 @@
 
 #include "memory/tiers/actor.h"
 #include "memory/tiers/batch_writer.h"
+#include "service/organizer/sum_checker.h"
 
 namespace cairn {
 
@@ -37,6 +39,8 @@ class MoveBatch {
   static constexpr std::size_t kBlocksInFlightMin = 64;
   static constexpr std::size_t kBlocksBesideReads = 1;
   static constexpr int kRestsBesideReads = 5;
+  // Side by side; what is shorter is looked at where it was read.
+  static constexpr std::size_t kBlocksCheckedApart = 8;
 
   MoveBatch(const NodeMemory& memory, BatchWriter& writer);
   ~MoveBatch();
@@ -80,12 +84,17 @@ class MoveBatch {
     std::vector<iovec> parts;
     std::vector<BatchWrite> writes;
     std::vector<std::size_t> begins;  // of each write: its first move
+    std::vector<SumCheck> checks;     // of what was read for moves into memory
+    std::vector<iovec> checked;       // their parts
     std::byte* staging = nullptr;     // kBlocksMax blocks, for moves between file tiers
   };
 
   std::byte* staged(Flight& flight, std::size_t slot) const;
   void read_run(std::span<Move> run) const;
-  void fetch(Flight& flight) const;
+  bool fetch_run(Flight& flight, std::span<Move> run) const;
+  void fetch(Flight& flight);
+  void await_checks(const Flight& flight);
+  void read_again(Flight& flight) const;
   void put(Flight& flight);
   std::uint32_t land(Actor& actor, Flight& flight);
   bool commit(Actor& actor, Move& move);
@@ -94,6 +103,8 @@ class MoveBatch {
   const NodeMemory& memory_;
   BatchWriter& writer_;
   std::array<Flight, 2> flights_;
+  SumChecker checker_;
+  const Flight* checking_ = nullptr;  // whose checks are under way
   unsigned filling_ = 0;  // which of them takes blocks; the other one is on its way or empty
   std::array<std::size_t, kTiersMax> blocks_to_{};
   std::uint8_t fetched_by_ = 0;

@@ -2,8 +2,10 @@
 #include "service/organizer/move_batch.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 
@@ -239,6 +241,39 @@ TEST_F(MoveBatchTest, NeighboursAreWrittenInOneOperation) {
   EXPECT_EQ(most, limits_[0].high_slabs);
   EXPECT_EQ(counting.writes(), 1u);
   for (std::uint32_t number = 0; number < kSlabs; ++number) expect_content(number);
+}
+
+// Two batches on their way up, each with a block that its device has lost.
+TEST_F(MoveBatchTest, WhatBrokeBelowStaysThereWhileTheOthersComeUp) {
+  create(true);
+  fill(false);
+  MoveBatch batch(memory_, plain_);
+  for (std::uint32_t number = 0; number < kSlabs; ++number)
+    ASSERT_TRUE(batch.add(actor_, find(number), TierId{1}, PlacementReason::kDemoted));
+  ASSERT_EQ(batch.finish(actor_), kSlabs);
+  actor_.drop_leases();
+  constexpr std::uint32_t kHalf = kSlabs / 2;
+  static_assert(kHalf >= MoveBatch::kBlocksCheckedApart);
+  for (const std::uint32_t broken : {3U, kHalf + 5U}) {
+    const TierPlace place = memory_.place_of(find(broken), 2 * kPageBytes, kPageBytes);
+    const Tier::DevicePlace at = place.tier->on_device(place.extent);
+    alignas(kPageBytes) std::array<std::byte, kPageBytes> other;
+    other.fill(std::byte{0xEE});
+    ASSERT_EQ(::pwrite(at.descriptor, other.data(), other.size(), static_cast<off_t>(at.offset)),
+              static_cast<ssize_t>(other.size()));
+  }
+  std::uint32_t moved = 0;
+  for (std::uint32_t number = 0; number < kSlabs; ++number) {
+    ASSERT_TRUE(batch.add(actor_, find(number), TierId::kMemory, PlacementReason::kPromoted));
+    if (number % kHalf == kHalf - 1) moved += batch.advance(actor_);
+  }
+  moved += batch.finish(actor_);
+  EXPECT_EQ(moved, kSlabs - 2);
+  for (std::uint32_t number = 0; number < kSlabs; ++number) {
+    const bool is_broken = number == 3 || number == kHalf + 5;
+    EXPECT_EQ(raw(tier_of(number)), is_broken ? 1U : 0U) << number;
+    if (!is_broken) expect_content(number);
+  }
 }
 
 }  // namespace
