@@ -19,16 +19,16 @@ def run(bench):
     if not bench.quick:
         bench.need_memory(14, "a RAM tier with 10 GiB of dirty data")
         os.environ.setdefault("CAIRN_TESTBED_NVME_SIZE", "32G")
-        os.environ.setdefault("CAIRN_TESTBED_SSD_SIZE", "24G")
-        os.environ.setdefault("CAIRN_TESTBED_HDD_SIZE", "24G")
+        os.environ.setdefault("CAIRN_TESTBED_SSD_SIZE", "21G")
+        os.environ.setdefault("CAIRN_TESTBED_HDD_SIZE", "21G")
+    nvme = bench.directory("nvme") if bench.quick else bench.testbed("nvme")
     for name in ("hdd", "ssd"):
-        _recover(bench, name, megabytes)
+        _recover(bench, name, nvme / name, megabytes)
 
 
-def _recover(bench, name, megabytes):
+def _recover(bench, name, tier, megabytes):
     store = bench.directory(name) if bench.quick else bench.testbed(name)
-    tier = bench.directory(f"nvme-{name}") if bench.quick else bench.testbed("nvme") / name
-    tier.mkdir(exist_ok=True)
+    tier.mkdir()
     file = store / "logged"
     words = ["logged_file", file, "--megabytes", megabytes, "--seed", os.getpid()]
     # The log frees itself from three quarters on, and is at most half of its tier.
