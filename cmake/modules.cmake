@@ -32,6 +32,7 @@ cairn_module(memory/buffer  NO_EXCEPTIONS DEPS memory/catalog memory/tiers memor
 cairn_module(policy/placement   NO_EXCEPTIONS)
 cairn_module(policy/replacement NO_EXCEPTIONS)
 cairn_module(policy/prefetch    NO_EXCEPTIONS)
+cairn_module(policy/arrays      NO_EXCEPTIONS)
 cairn_module(policy/orders)
 cairn_module(policy/heat)
 # policy/rules/xml is a shared object of its own that links libxml2 (cmake/schema_xml.cmake).
@@ -68,7 +69,7 @@ cairn_module(service/plugins
              LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
 cairn_module(service/organizer
              DEPS memory/pool memory/tiers policy/placement policy/replacement
-             LIBRARIES cairn_liburing)
+             LIBRARIES cairn_liburing Threads::Threads)
 cairn_module(service/logged_files
              DEPS memory/catalog memory/tiers memory/backing memory/flush service/process service/durable_log)
 cairn_module(service/write_back
