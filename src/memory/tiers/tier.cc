@@ -39,7 +39,7 @@ int Tier::fetch_parts(TierExtent extent, std::span<const iovec> parts) const {
 
 int Tier::check_parts(TierExtent extent, std::span<const iovec> parts) const {
   CAIRN_DCHECK(has(extent));
-  return note_result(TierOperation::kRead, extent, do_agree(extent, parts) ? 0 : -EBADMSG);
+  return do_agree(extent, parts) ? 0 : -EBADMSG;
 }
 
 int Tier::write_parts(TierExtent extent, std::span<const iovec> parts) const {

@@ -29,21 +29,16 @@ constexpr auto kIdlePause = std::chrono::hours(1);
 constexpr auto kFailedPause = std::chrono::seconds(1);
 constexpr std::size_t kPressingMax = 64;
 
-// What has gone from the folder is gone for good: also if the folder itself has, which the file
-// system says with all else. Returns 0 or -errno.
-int sync_folder(std::string path, dev_t device) {
-  const std::string wanted = path;
+// Everything of the file system that the path leads to, if it is that device. Returns 0 or errno.
+int sync_around(std::string path, dev_t device) {
   UniqueFd fd;
-  while (!fd) {
+  while (!fd && path.starts_with('/')) {
+    path.erase(path.rfind('/'));
     fd.reset(::open(path.empty() ? "/" : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (fd || path.empty()) break;
-    path.erase(std::min(path.rfind('/'), path.size()));
   }
   struct stat status{};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return -errno;
-  if (status.st_dev != device) return -ENODEV;
-  const int result = path == wanted ? ::fsync(fd.get()) : ::syncfs(fd.get());
-  return result == 0 ? 0 : -errno;
+  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_dev != device) return ENODEV;
+  return ::syncfs(fd.get()) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -102,7 +97,8 @@ void Retirement::work() {
     int error = names_.retire_pressing(logged_.log().pressure());
     if (error == 0) error = names_.retire_rested(kRestNs);
     if (error == 0 && !due.empty()) error = retire(due);
-    if (error == 0 && is_removed_due) error = retire_removed(removed);
+    // Whatever became of the others: a full store keeps those of no other in the log.
+    if (const int lost = is_removed_due ? retire_removed(removed) : 0; error == 0) error = lost;
     if (error == 0) error = left;
     // Before the look: what comes into the log after it wakes this thread.
     is_idle_.store(true);
@@ -219,9 +215,11 @@ bool Retirement::is_removed_due(const std::vector<durable::RemovedObject>& remov
 
 int Retirement::retire_removed(const std::vector<durable::RemovedObject>& removed) {
   int result = 0;
-  std::map<std::string, int> synced;
+  std::map<dev_t, int> synced;
   for (const durable::RemovedObject& object : removed) {
     int error = lose(object, &synced);
+    // Nobody uses its store, nor leads its path there: recovery finds out.
+    if (error == -ENODEV) continue;
     if (error == 0) {
       const Status done = logged_.log().retire(object.object, object.removed, {});
       // Another thread may have said so.
@@ -237,7 +235,7 @@ int Retirement::retire_removed(const std::vector<durable::RemovedObject>& remove
 
 // The word comes before the deed: a file that is there after all, because its process has died in
 // between or may not remove it, is stored. Returns 0 or -errno.
-int Retirement::lose(const durable::RemovedObject& object, std::map<std::string, int>* synced) {
+int Retirement::lose(const durable::RemovedObject& object, std::map<dev_t, int>* synced) {
   const ObjectKey& key = object.identity.key;
   if (const int error = names_.store_names_of(key); error < 0) return error;
   const ObjectIndex index = memory_.objects().find(key);
@@ -245,12 +243,14 @@ int Retirement::lose(const durable::RemovedObject& object, std::map<std::string,
       index != ObjectIndex::kNone && !memory_.objects().at(index).has(kObjectUnlinked);
   if (is_there) {
     const int error = flusher_.flush_now(index, true);
-    return error == -ENODEV ? -files_.sync_store(static_cast<dev_t>(raw(key.store))) : error;
+    if (error != -ENODEV) return error;
   }
-  const std::string& path = object.identity.path;
-  const auto [folder, is_new] = synced->try_emplace(path.substr(0, path.rfind('/')), 0);
-  if (is_new) folder->second = sync_folder(folder->first, static_cast<dev_t>(raw(key.store)));
-  return folder->second;
+  // All of the store: an fsync of the folder would do if its path were sure to be the right one.
+  const auto device = static_cast<dev_t>(raw(key.store));
+  const auto [store, is_new] = synced->try_emplace(device, 0);
+  if (is_new) store->second = files_.sync_store(device);
+  if (is_new && store->second == ENODEV) store->second = sync_around(object.identity.path, device);
+  return -store->second;
 }
 
 }  // namespace cairn::node

@@ -64,7 +64,7 @@ class Retirement {
   void remove_gone();
   // What the log has of files that nobody can reach: once their store has lost them for good.
   int retire_removed(const std::vector<durable::RemovedObject>& removed);
-  int lose(const durable::RemovedObject& object, std::map<std::string, int>* synced);
+  int lose(const durable::RemovedObject& object, std::map<dev_t, int>* synced);
   bool is_removed_due(const std::vector<durable::RemovedObject>& removed);
 
   const NodeMemory& memory_;

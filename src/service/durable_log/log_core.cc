@@ -27,11 +27,6 @@ std::int64_t now_ns() {
   return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-bool makes_live(RecordKind kind) {
-  return kind == RecordKind::kData || kind == RecordKind::kSize || kind == RecordKind::kRenamed ||
-         kind == RecordKind::kNames;
-}
-
 // What frees the log, or closes it, has room in the last segment, where nothing else may go.
 bool is_statement(RecordKind kind) {
   return kind == RecordKind::kStoring || kind == RecordKind::kStored ||
@@ -65,6 +60,8 @@ void LogCore::apply(const RecordHeader& header, Bytes payload) {
     static_cast<LogCore*>(core)->release_segment(segment, by);
   };
   if (makes_live(header.kind)) {
+    // It is there after all: whoever was to remove it has not.
+    object.removed = Lsn::kNone;
     if (objects_.add_live(header.object, header.segment, header.lsn)) {
       ++ring_.find(header.segment)->live;
     }
@@ -139,9 +136,7 @@ Result<LogObject> LogCore::add_object(const FileIdentity& identity, const FileSt
   }
   Lock lock(mutex_);
   const LogObject known = objects_.find(identity.key);
-  // A file that is there after all is another one to the log: what it says of that is not void.
-  if (known == LogObject::kNone || objects_.find(known)->removed != Lsn::kNone)
-    return objects_.add(identity, store);
+  if (known == LogObject::kNone) return objects_.add(identity, store);
   LoggedObject& object = *objects_.find(known);
   object.is_held = true;
   object.introduced_in = 0;
@@ -328,7 +323,8 @@ Result<Lsn> LogCore::begin_storing(LogObject number) {
     if (object == nullptr) return no_object();
     if (!failure_.is_ok()) return failure_;
     ++object->storing;
-    if (object->window.is_open()) return last_;
+    // One of an earlier start of the machine says nothing of what is written now.
+    if (object->window.is_open() && object->window.boot == boot_) return last_;
     if (object->live.empty()) {
       object->window = window;
       object->introduced_in = 0;

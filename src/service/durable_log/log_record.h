@@ -31,7 +31,7 @@ enum class RecordKind : std::uint16_t {
   kData = 3,      // bytes that were written
   kSize = 4,      // the file was truncated or extended
   kRenamed = 5,   // the file has another path
-  kRemoved = 6,   // the file is gone: its records so far are void
+  kRemoved = 6,   // the file has lost its last name; the store may bring it back (docs/formats.md)
   kStoring = 7,   // the service begins to write the file's bytes to the backing store
   kStored = 8,    // everything up to an Lsn is on the backing store, and durable there
   kCleanEnd = 9,  // the log was closed in order
@@ -40,6 +40,12 @@ enum class RecordKind : std::uint16_t {
   kNames = 11,
 };
 inline constexpr RecordKind kRecordKindLast = RecordKind::kNames;
+
+// Whether a record of that kind counts until kStored says that the store has what it says.
+inline bool makes_live(RecordKind kind) {
+  return kind == RecordKind::kData || kind == RecordKind::kSize || kind == RecordKind::kRenamed ||
+         kind == RecordKind::kNames;
+}
 
 // Size and time of modification of a file: as the program sees them, or as the store has them.
 struct FileState {

@@ -123,6 +123,8 @@ class Stager::Staging {
     CAIRN_CHECK(length <= kBlockBytes);
     const std::uint16_t wanted = pages_touched(0, length);
     if (bring(memory_.directory().find(access.index, number), wanted)) return 0;
+    // The store may be slow, and a program may wait for a block on its way.
+    (void)batch_.finish(actor_);
     LockedBlock block = lock_or_place(access, {.number = number,
                                                .end = length,
                                                .reason = PlacementReason::kStaged,
@@ -160,6 +162,7 @@ class Stager::Staging {
   }
 
   bool tell() {
+    (void)batch_.finish(actor_);
     if (!outcome_.given_up && request_.progress && !request_.progress(progress_))
       outcome_.given_up = true;
     return !outcome_.given_up;

@@ -154,7 +154,7 @@ void MoveBatch::read_again(Flight& flight) const {
 
 // Step 2, first half: what lies in file tiers comes into memory, in as few reads as possible. A
 // move whose bytes could not be had is left with none.
-void MoveBatch::fetch(Flight& flight) {
+void MoveBatch::fetch(Flight& flight, bool others_follow) {
   std::vector<Move>& moves = flight.moves;
   std::sort(moves.begin(), moves.end(), [](const Move& left, const Move& right) {
     return raw(left.from()) < raw(right.from());
@@ -181,7 +181,7 @@ void MoveBatch::fetch(Flight& flight) {
         ++past;
       }
       const std::span<Move> run = std::span(moves).subspan(begin, past - begin);
-      if (!fetch_run(flight, run)) read_run(run);
+      if (!others_follow || !fetch_run(flight, run)) read_run(run);
     }
     begin = past;
   }
@@ -243,9 +243,12 @@ std::uint32_t MoveBatch::land(Actor& actor, Flight& flight) {
 }
 
 std::uint32_t MoveBatch::advance(Actor& actor) {
-  if (is_beside_reads_) return finish(actor);
+  return is_beside_reads_ ? finish(actor) : send(actor, true);
+}
+
+std::uint32_t MoveBatch::send(Actor& actor, bool others_follow) {
   Flight& added = flights_[filling_];
-  fetch(added);
+  fetch(added, others_follow);
   put(added);
   blocks_to_.fill(0);
   is_full_ = false;
@@ -259,7 +262,7 @@ std::uint32_t MoveBatch::finish(Actor& actor) {
   is_beside_reads_ = false;
   const std::int64_t began = monotonic_ns();
   // Those on their way land; then those that were added do.
-  std::uint32_t moved = advance(actor);
+  std::uint32_t moved = send(actor, false);
   moved += land(actor, flights_[1 - filling_]);
   if (is_to_rest) rest(kRestsBesideReads * (monotonic_ns() - began));
   return moved;

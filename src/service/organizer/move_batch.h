@@ -92,7 +92,8 @@ class MoveBatch {
   std::byte* staged(Flight& flight, std::size_t slot) const;
   void read_run(std::span<Move> run) const;
   bool fetch_run(Flight& flight, std::span<Move> run) const;
-  void fetch(Flight& flight);
+  void fetch(Flight& flight, bool others_follow);
+  std::uint32_t send(Actor& actor, bool others_follow);
   void await_checks(const Flight& flight);
   void read_again(Flight& flight) const;
   void put(Flight& flight);

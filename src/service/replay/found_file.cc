@@ -39,12 +39,6 @@ bool is_file(int fd, const FileId& id, FileState* state) {
   return true;
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // The file may have another name in the same folder: a rename that the log has not heard of.
 std::string search_folder(const std::string& folder, const FileId& id) {
   DIR* stream = ::opendir(folder.c_str());
@@ -145,6 +139,19 @@ bool is_known_time(const std::set<std::int64_t>& times, std::int64_t now) {
 
 }  // namespace
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_certainly(const PendingFile& file, int fd) {
+  FileState state;
+  if (!is_file(fd, file.identity.key.id, &state)) return false;
+  if (file.identity.handle.empty()) return file.identity.key.id.birth_ns != 0;
+  return handle_of(fd) == file.identity.handle;
+}
+
 std::int64_t booted_at_ns() {
   timespec real{};
   timespec boot{};
@@ -192,7 +199,9 @@ FoundFile find_file(const PendingFile& file) {
   }
   FileState now;
   found.error = 0;
-  if (!is_file(looked, file.identity.key.id, &now)) {
+  // A removed file may have left its inode's number to another one.
+  if (!is_file(looked, file.identity.key.id, &now) ||
+      (file.is_removed && !is_certainly(file, looked))) {
     ::close(looked);
     return found;
   }

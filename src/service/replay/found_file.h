@@ -29,6 +29,13 @@ struct FoundFile {
 
 FoundFile find_file(const PendingFile& file);
 
+// Whether what is open as `fd` is that file and no later one that got its inode's number: by its
+// handle, or else by its time of birth.
+bool is_certainly(const PendingFile& file, int fd);
+
+// The folder of a path; "." for one without.
+std::string folder_of(const std::string& path);
+
 // Whether the file's size and time on the store come from the log or from what the service was
 // doing when it died. `boot` and `booted_ns`: this start of the machine.
 bool is_explained(const PendingFile& file, const FileState& now, std::uint64_t boot,

@@ -53,14 +53,20 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
     file.window = statement->window;
     file.sizes.insert(statement->store.size);
     file.times.insert(statement->store.mtime_ns);
-    supersede(file.identity);
+    supersede(file);
     return;
   }
   const auto found = files_.find(raw(header.object));
   if (found == files_.end()) return;
   PendingFile& file = found->second;
+  if (makes_live(header.kind)) {
+    file.is_removed = false;
+    file.superseded_by = LogObject::kNone;
+  }
   switch (header.kind) {
     case RecordKind::kData:
+      // An fsync of it would tell of the renaming, too.
+      if (file.was_renamed) supersede(file);
       add_data(file, record, segment);
       break;
     case RecordKind::kSize:
@@ -69,6 +75,7 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
     case RecordKind::kRenamed:
       if (record.payload.size() > kPathBytesMax) break;
       if (header.words[2] != 0 && header.words[2] != boot_) file.former_path = file.identity.path;
+      file.was_renamed = true;
       file.identity.path.assign(reinterpret_cast<const char*>(record.payload.data()),
                                 record.payload.size());
       if (!file.is_pending()) break;
@@ -83,7 +90,7 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       if (header.words[2] == 0) files_.erase(found);
       if (header.words[2] == 0) break;
       file.is_removed = true;
-      if (header.words[2] != boot_) removed_.emplace(file.identity.path, raw(header.object));
+      if (header.words[2] != boot_) remove(file);
       break;
     case RecordKind::kStoring:
       file.window = {static_cast<std::int64_t>(header.words[1]), header.words[2]};
@@ -96,13 +103,30 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
   }
 }
 
-void LogIndex::supersede(const FileIdentity& by) {
-  const auto [first, last] = removed_.equal_range(by.path);
+// It is said to be at its path.
+void LogIndex::supersede(PendingFile& by) {
+  const std::string& path = by.identity.path;
+  by.was_renamed = false;
+  stated_[path] = raw(by.object);
+  const auto [first, last] = removed_.equal_range(path);
   for (auto entry = first; entry != last; ++entry) {
-    const auto old = files_.find(entry->second);
-    if (old != files_.end()) old->second.is_superseded = true;
+    const auto found = files_.find(entry->second);
+    if (found == files_.end()) continue;
+    PendingFile& old = found->second;
+    // A file is stated again where a segment has the first of its records.
+    const bool is_another = old.identity.key != by.identity.key;
+    if (is_another && old.is_removed && old.identity.path == path) old.superseded_by = by.object;
   }
-  removed_.erase(first, last);
+}
+
+// The one that came to its name may have been quicker than the word of its removal.
+void LogIndex::remove(PendingFile& file) {
+  const std::string& path = file.identity.path;
+  removed_.emplace(path, raw(file.object));
+  const auto stated = stated_.find(path);
+  const auto by = stated == stated_.end() ? files_.end() : files_.find(stated->second);
+  const bool is_another = by != files_.end() && by->second.identity.key != file.identity.key;
+  if (is_another && by->second.identity.path == path) file.superseded_by = by->second.object;
 }
 
 void LogIndex::set_state(PendingFile& file, const RecordHeader& header) {

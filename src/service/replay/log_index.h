@@ -48,9 +48,10 @@ struct PendingFile {
   // Before it was renamed, if the machine has been started anew since: the store may have lost the
   // renaming. Else empty.
   std::string former_path;
-  Lsn last = Lsn::kNone;  // the last record that counts
-  FileState state;        // after it
-  FileState store;        // as last known on the store
+  bool was_renamed = false;  // and nothing was written since
+  Lsn last = Lsn::kNone;     // the last record that counts
+  FileState state;           // after it
+  FileState store;           // as last known on the store
   StoringWindow window;
   // Sizes and times that the file may have on its store, by our own doing.
   std::set<std::uint64_t> sizes;
@@ -64,9 +65,9 @@ struct PendingFile {
   bool is_named = false;
   bool is_unnamed = false;
   bool is_removed = false;  // its last name was gone when the log heard of it last
-  // Then another file was made under that name, which so means this one no more; and the machine
-  // has been started anew since.
-  bool is_superseded = false;
+  // Then this one came to that name, which so means the removed one no more; and the machine has
+  // been started anew since. kNone: none has.
+  LogObject superseded_by = LogObject::kNone;
   bool is_kept = false;  // by recovery, in the log
   std::vector<RecordPlace> records;
   std::map<std::uint64_t, Extent> extents;  // by their first offset; disjoint
@@ -75,7 +76,8 @@ struct PendingFile {
   bool is_pending() const { return last != Lsn::kNone; }
   std::uint64_t bytes() const;
   // Where it is not found, it is gone, and was to be.
-  bool may_be_gone() const { return is_superseded || (!is_named && (is_unnamed || is_removed)); }
+  bool may_be_gone() const { return is_superseded() || (!is_named && (is_unnamed || is_removed)); }
+  bool is_superseded() const { return superseded_by != LogObject::kNone; }
   // The log has every byte of the file: nothing of it was on the store before.
   bool is_complete() const;
 };
@@ -104,15 +106,18 @@ class LogIndex {
 
  private:
   void add_data(PendingFile& file, const FoundRecord& record, const LogSegment& segment);
-  void supersede(const FileIdentity& by);
+  void supersede(PendingFile& by);
+  void remove(PendingFile& file);
   static void set_state(PendingFile& file, const RecordHeader& header);
   void stored(PendingFile& file, const RecordHeader& header);
 
   const std::uint64_t boot_ = boot_mark();
   std::map<std::uint64_t, PendingFile> files_;
   std::map<std::uint64_t, std::vector<PendingDirectory::Record>> names_;
-  // Numbers of files that were removed before this start of the machine, by their last paths.
+  // By paths, the numbers of files: those that were removed before this start of the machine, and
+  // the last that was said to be there.
   std::multimap<std::string, std::uint64_t> removed_;
+  std::map<std::string, std::uint64_t> stated_;
 };
 
 }  // namespace cairn::durable

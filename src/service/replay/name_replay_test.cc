@@ -87,13 +87,17 @@ class RecoverNames : public ::testing::Test {
     return {found.key.id, found.handle};
   }
 
+  FileState state_of(const std::string& name) const {
+    struct stat status{};
+    EXPECT_EQ(::stat(store(name).c_str(), &status), 0);
+    return {static_cast<std::uint64_t>(status.st_size),
+            status.st_mtim.tv_sec * kSecondNs + status.st_mtim.tv_nsec};
+  }
+
   // A file that the log has all of.
   void put_in_log(const std::string& name, const std::string& text) {
     put(name, "");
-    struct stat status{};
-    ASSERT_EQ(::stat(store(name).c_str(), &status), 0);
-    const auto number = log_->add_object(
-        identity(store(name)), {0, status.st_mtim.tv_sec * kSecondNs + status.st_mtim.tv_nsec});
+    const auto number = log_->add_object(identity(store(name)), state_of(name));
     ASSERT_TRUE(
         log_->append_data(*number, {0, std::as_bytes(std::span(text))}, {text.size(), kModified})
             .is_ok());
@@ -422,6 +426,84 @@ TEST_F(RecoverNames, AFileThatWasMadeUnderTheNameOfARemovedOneHasIt) {
           },
           {{"a", "new"}});
     }
+  }
+}
+
+// `b` replaced `a` and was written again, and the store has lost the replacement.
+TEST_F(RecoverNames, AFileThatWasWrittenUnderItsNewNameHasIt) {
+  for (const bool was_retired : {false, true}) {
+    expect(
+        [&] {
+          put_in_log("a", "old");
+          put_in_log("b", "new");
+          const FileIdentity as_b = identity(store("b"));
+          const LogObject a = log_->find(identity(store("a")).key);
+          const LogObject b = log_->find(as_b.key);
+          if (was_retired) {
+            put("b", "new");
+            ASSERT_TRUE(log_->retire(b, log_->appended(), state_of("b")).is_ok());
+          }
+          ASSERT_TRUE(log_->append_removed(a).is_ok());
+          ASSERT_TRUE(log_->append_renamed(b, store("a")).is_ok());
+          ASSERT_TRUE(
+              log_->append_data(b, {0, std::as_bytes(std::span("newer", 5))}, {5, kModified})
+                  .is_ok());
+        },
+        {{"a", "newer"}});
+  }
+}
+
+// The number of the inode of a removed file is another one's by now.
+TEST_F(RecoverNames, ARemovedFileIsNotTakenForAnotherOne) {
+  expect(
+      [&] {
+        put("a", "another");
+        FileIdentity removed = identity(store("a"));
+        removed.handle.back() ^= std::byte{1};
+        removed.path = store("gone");
+        const auto number = log_->add_object(removed, {});
+        ASSERT_TRUE(number.is_ok());
+        ASSERT_TRUE(
+            log_->append_data(*number, {0, std::as_bytes(std::span("gone", 4))}, {4, kModified})
+                .is_ok());
+        ASSERT_TRUE(log_->append_removed(*number).is_ok());
+      },
+      {{"a", "another"}});
+}
+
+TEST_F(RecoverNames, ARemovedFileWhoseSuccessorWasRemovedIsGone) {
+  expect(
+      [&] {
+        put_in_log("a", "old");
+        const LogObject old = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(old).is_ok());
+        fs::rename(store("a"), root_ + "/kept");
+        put_in_log("a", "new");
+        const LogObject made = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(made).is_ok());
+        fs::remove(store("a"));
+        fs::rename(root_ + "/kept", store("a"));
+      },
+      {});
+}
+
+// The word of a removal comes before the deed, which may not come: its process dies.
+TEST_F(RecoverNames, AFileThatIsThereAfterAllStays) {
+  for (const bool has_more : {false, true}) {
+    expect(
+        [&] {
+          put_in_log("a", "first");
+          const LogObject a = log_->find(identity(store("a")).key);
+          ASSERT_TRUE(log_->append_removed(a).is_ok());
+          const auto again = log_->add_object(identity(store("a")), {});
+          ASSERT_TRUE(again.is_ok());
+          ASSERT_TRUE(log_->begin_storing(*again).is_ok());
+          if (!has_more) return;
+          ASSERT_TRUE(
+              log_->append_data(*again, {0, std::as_bytes(std::span("more", 4))}, {5, kModified})
+                  .is_ok());
+        },
+        {{"a", has_more ? "moret" : "first"}});
   }
 }
 

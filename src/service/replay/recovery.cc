@@ -17,6 +17,7 @@
 #include "service/durable_log/durable_log.h"
 #include "service/replay/found_file.h"
 #include "service/replay/name_replay.h"
+#include "service/replay/removed_files.h"
 #include "service/replay/rescue_folder.h"
 #include "service/replay/saved_copy.h"
 
@@ -34,12 +35,7 @@ struct Work {
   RecoveredFile result;
 };
 
-// The folder and the name in it.
-std::pair<std::string, std::string> split(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  CAIRN_CHECK(slash != std::string::npos);
-  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
-}
+std::string last_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 class Recovery {
  public:
@@ -63,7 +59,7 @@ class Recovery {
   void restore(std::vector<Work>& works);
   int cut(const Work& work) const;
   int set_shape(const Work& work) const;
-  void remove(Work& work) const;
+  Status let_go(Work& work);
   bool make_anew(Work& work);
   void put_elsewhere(Work& work);
   void rescue(Work& work);
@@ -82,6 +78,7 @@ class Recovery {
   std::unique_ptr<DurableLog> log_;
   std::unique_ptr<LogScan> scan_;
   std::unique_ptr<ExtentCopy> extents_;
+  std::unique_ptr<RemovedFiles> removed_;
   std::uint64_t all_bytes_ = 0;
   // Directories, each with what is to be done to it; null: it stays in the log.
   std::vector<PendingDirectory> directories_;
@@ -144,6 +141,7 @@ Status Recovery::run(const std::string& tier) {
   auto found = look();
   if (!found) return found.status();
   std::vector<PendingFile>& files = *found;
+  removed_ = std::make_unique<RemovedFiles>(files, [this](const char* name) { step(name); });
   for (const PendingFile& file : files) all_bytes_ += file.bytes();
   plan_names(files);
   extents_ = std::make_unique<ExtentCopy>(superblock_.content.log(), scan_->segments(),
@@ -153,11 +151,12 @@ Status Recovery::run(const std::string& tier) {
                                               options_.progress(report_.bytes, all_bytes_);
                                             }
                                           });
-  // Files that have to go are gone first. Then the names that somebody was told of are taken.
+  // The names that somebody was told of are taken first. Superseded files have gone when it is
+  // their turn, unless what is in their place could not be had.
   std::vector<PendingFile*> order;
   for (PendingFile& file : files) order.push_back(&file);
   const auto rank = [](const PendingFile* file) {
-    return file->is_superseded ? 0 : file->owner ? 1 : 2;
+    return file->is_superseded() ? 2 : file->owner ? 0 : 1;
   };
   std::ranges::stable_sort(order, {}, rank);
   for (std::size_t at = 0; at < order.size(); at += kBatchFiles) {
@@ -220,15 +219,13 @@ Status Recovery::batch(std::span<PendingFile* const> files) {
     // this one, is void.
     if (file.store.size == 0 && has_restarted(file, boot_mark())) file.cut_to = 0;
     Work work{&file, find_file(file), {}};
-    if (file.is_superseded && !options_.dry_run) remove(work);
     const bool is_nowhere =
         work.found.verdict == FileVerdict::kNew || work.found.verdict == FileVerdict::kGone;
+    work.result.path = file.identity.path;
     if (file.may_be_gone() && is_nowhere) {
-      if (!options_.dry_run)
-        CAIRN_RETURN_IF_ERROR(log_->retire(file.object, file.last, file.store));
+      if (!options_.dry_run) CAIRN_RETURN_IF_ERROR(let_go(work));
       continue;
     }
-    work.result.path = file.identity.path;
     work.result.error = work.found.error;
     works.push_back(std::move(work));
   }
@@ -348,30 +345,27 @@ void Recovery::take(Work& work, Outcome outcome, const SavedCopy& saved) {
   work.result.damaged = saved.copy.damaged;
 }
 
-// The store has lost with the power that the file was removed.
-void Recovery::remove(Work& work) const {
-  struct stat status{};
-  const bool is_there = work.found.fd >= 0 && work.found.path == work.file->identity.path &&
-                        ::fstat(work.found.fd, &status) == 0 && status.st_nlink == 1;
-  if (!is_there) return;
-  step("remove");
-  if (::unlink(work.found.path.c_str()) != 0) return;
-  (void)sync_folder_of(split(work.found.path).first);
-  ::close(work.found.fd);
-  work.found = {};
+// It is nowhere, as it should be.
+Status Recovery::let_go(Work& work) {
+  work.result.error = removed_->forget(*work.file);
+  if (work.result.error == 0)
+    return log_->retire(work.file->object, work.file->last, work.file->store);
+  work.file->is_kept = true;
+  work.result.outcome = Outcome::kKept;
+  report_.files.push_back(std::move(work.result));
+  return Status::ok();
 }
 
 // Under the name that it had last; where another file has that, by a name that somebody was told
 // of, under the one before: nobody was told of the renaming.
 bool Recovery::make_anew(Work& work) {
   const PendingFile& file = *work.file;
-  std::vector<std::string> paths = {file.identity.path};
-  if (!file.former_path.empty()) paths.push_back(file.former_path);
-  for (const std::string& path : paths) {
-    const auto [folder, name] = split(path);
+  const WhenTaken when = removed_->has_place_of(file) ? WhenTaken::kReplace : WhenTaken::kFail;
+  for (const std::string& path : {file.identity.path, file.former_path}) {
+    if (!path.starts_with('/')) continue;
     step("make anew");
     const SavedCopy saved =
-        save_copy(*extents_, file, {folder, name, -1, WhenTaken::kFail, file.owner});
+        save_copy(*extents_, file, {folder_of(path), last_name_of(path), -1, when, file.owner});
     if (saved.error == 0) {
       work.result.is_private = !file.owner;
       take(work, Outcome::kMadeAnew, saved);
@@ -384,16 +378,17 @@ bool Recovery::make_anew(Work& work) {
 }
 
 void Recovery::put_elsewhere(Work& work) {
-  const auto [folder, name] = split(work.found.path);
   const bool may_be_made = work.found.verdict == FileVerdict::kNew || work.found.is_taken;
   if (may_be_made && make_anew(work)) return;
   if (work.found.verdict == FileVerdict::kChanged) {
     step("write beside");
     const std::string ending = kBesideEnding;
     constexpr std::size_t kRoomForNumbers = 8;
-    const std::string beside = name.substr(0, NAME_MAX - ending.size() - kRoomForNumbers) + ending;
-    const SavedCopy saved =
-        save_copy(*extents_, *work.file, {folder, beside, work.found.fd, WhenTaken::kOtherName});
+    const std::string& path = work.found.path;
+    const std::string beside =
+        last_name_of(path).substr(0, NAME_MAX - ending.size() - kRoomForNumbers) + ending;
+    const SavedCopy saved = save_copy(
+        *extents_, *work.file, {folder_of(path), beside, work.found.fd, WhenTaken::kOtherName});
     if (saved.error == 0) {
       work.result.has_foreign_parts = work.file->bytes() < work.file->state.size;
       return take(work, Outcome::kBeside, saved);
@@ -424,10 +419,10 @@ Status Recovery::settle(std::vector<Work>& works) {
       continue;
     }
     step("flush file");
-    if (::fsync(work.found.fd) != 0) {
-      work.result.error = errno;
-      work.result.outcome = Outcome::kKept;
-    }
+    work.result.error = ::fsync(work.found.fd) == 0 ? 0 : errno;
+    if (work.result.error == 0)
+      work.result.error = removed_->take_place(*work.file, work.found.path);
+    if (work.result.error != 0) work.result.outcome = Outcome::kKept;
   }
   for (Work& work : works) {
     const bool is_kept = work.result.outcome == Outcome::kKept;

@@ -46,6 +46,10 @@ int copy_base(int from, int to, std::uint64_t limit) {
 // The name for the file that is open as `fd`: one that is free, or one of the same content.
 int publish(int folder, int fd, const std::string& passing, const CopyOrder& order,
             std::string* name) {
+  if (order.when_taken == WhenTaken::kReplace) {
+    *name = order.name;
+    return ::renameat(folder, passing.c_str(), folder, name->c_str()) == 0 ? 0 : errno;
+  }
   for (int turn = 1; turn <= kNamesTried; ++turn) {
     const std::string ending = turn == 1 ? "" : "." + std::to_string(turn);
     *name = shortened(order.name, ending.size()) + ending;

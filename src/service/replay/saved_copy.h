@@ -12,14 +12,15 @@
 
 namespace cairn::durable {
 
-enum class WhenTaken : std::uint8_t { kOtherName, kFail };
+enum class WhenTaken : std::uint8_t { kOtherName, kFail, kReplace };
 
 struct CopyOrder {
   std::string folder;
   std::string name;
   // Ranges that the log does not have come from here; -1: they are holes.
   int base = -1;
-  // The name is taken by a file with other content: go on to NAME.2, NAME.3 and so on, or give up.
+  // The name is taken by a file with other content: go on to NAME.2, NAME.3 and so on, or give
+  // up, or take it away.
   WhenTaken when_taken = WhenTaken::kOtherName;
   // The file gets it, as far as the caller may give it; none: 0600.
   std::optional<FileOwner> owner = std::nullopt;
