@@ -60,7 +60,7 @@ void LogCore::apply(const RecordHeader& header, Bytes payload) {
     static_cast<LogCore*>(core)->release_segment(segment, by);
   };
   if (makes_live(header.kind)) {
-    // It is there after all: whoever was to remove it has not.
+    // It is there after all.
     object.removed = Lsn::kNone;
     if (objects_.add_live(header.object, header.segment, header.lsn)) {
       ++ring_.find(header.segment)->live;
