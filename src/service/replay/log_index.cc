@@ -87,10 +87,8 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       break;
     case RecordKind::kRemoved:
       // A log of before says no boot mark: what it had of the file was void at once.
+      if (header.words[2] != 0) remove(file, header.words[2]);
       if (header.words[2] == 0) files_.erase(found);
-      if (header.words[2] == 0) break;
-      file.is_removed = true;
-      if (header.words[2] != boot_) remove(file);
       break;
     case RecordKind::kStoring:
       file.window = {static_cast<std::int64_t>(header.words[1]), header.words[2]};
@@ -120,7 +118,9 @@ void LogIndex::supersede(PendingFile& by) {
 }
 
 // The one that came to its name may have been quicker than the word of its removal.
-void LogIndex::remove(PendingFile& file) {
+void LogIndex::remove(PendingFile& file, std::uint64_t boot) {
+  file.is_removed = true;
+  if (boot == boot_) return;
   const std::string& path = file.identity.path;
   removed_.emplace(path, raw(file.object));
   const auto stated = stated_.find(path);

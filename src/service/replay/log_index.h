@@ -107,7 +107,7 @@ class LogIndex {
  private:
   void add_data(PendingFile& file, const FoundRecord& record, const LogSegment& segment);
   void supersede(PendingFile& by);
-  void remove(PendingFile& file);
+  void remove(PendingFile& file, std::uint64_t boot);
   static void set_state(PendingFile& file, const RecordHeader& header);
   void stored(PendingFile& file, const RecordHeader& header);
 

@@ -331,20 +331,6 @@ TEST_F(Recover, AFileWithoutAFolderIsRescuedWithItsHostileName) {
   EXPECT_TRUE(run().files.empty());
 }
 
-TEST_F(Recover, AFileWhosePathNobodyKnowsIsRescued) {
-  put(store("a"), "");
-  open();
-  const LogObject a = add(store("a"));
-  write(a, 0, "abc", 3);
-  ASSERT_TRUE(log_->append_renamed(a, "(unknown)").is_ok());
-  die();
-  fs::remove(store("a"));
-  const RecoveryReport report = run();
-  ASSERT_EQ(report.files.size(), 1U);
-  EXPECT_EQ(report.files[0].outcome, Outcome::kRescued);
-  EXPECT_EQ(get(report.files[0].written), "abc");
-}
-
 TEST_F(Recover, AReadOnlyFileOfOurOwnIsWritten) {
   put(store("a"), "0123456789");
   open();

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What recovery makes of files that were removed or replaced, and that the store has brought back,
+// wherever it is killed.
+#include "service/replay/removed_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "service/replay/testing/lost_names.h"
+
+namespace cairn::durable {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RecoverRemoved : public RecoverNames {};
+
+// The last that anybody was told is that the name means the file. It was removed since, or
+// replaced; the store has heard of neither, and recovery brings back what was told.
+TEST_F(RecoverRemoved, ARemovalThatNobodyWasToldOfDoesNotTakeTheFile) {
+  expect(
+      [&] {
+        put_in_log("a", "told");
+        say({change("a", std::nullopt, named("a"))});
+        const LogObject a = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        fs::remove(store("a"));
+      },
+      {{"a", "told"}});
+}
+
+TEST_F(RecoverRemoved, TheFileThatHasReplacedItHasTheNameBefore) {
+  expect(
+      [&] {
+        put_in_log("a", "old");
+        say({change("a", std::nullopt, named("a"))});
+        const LogObject a = log_->find(identity(store("a")).key);
+        put_in_log("b", "new");
+        const LogObject b = log_->find(identity(store("b")).key);
+        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        ASSERT_TRUE(log_->append_renamed(b, store("a")).is_ok());
+        fs::remove(store("a"));
+        fs::remove(store("b"));
+      },
+      {{"a", "old"}, {"b", "new"}});
+}
+
+// An fsync of a new file tells of all that had happened to its name before.
+TEST_F(RecoverRemoved, AFileThatWasMadeUnderTheNameOfARemovedOneHasIt) {
+  const auto remove_and_make = [&] {
+    const LogObject a = log_->find(identity(store("a")).key);
+    ASSERT_TRUE(log_->append_removed(a).is_ok());
+    // Its inode's number is kept from the other one.
+    fs::rename(store("a"), root_ + "/kept");
+    put_in_log("a", "new");
+    fs::remove(store("a"));
+  };
+  for (const bool has_old : {false, true}) {
+    for (const bool was_told : {false, true}) {
+      expect(
+          [&] {
+            put_in_log("a", "old");
+            if (was_told) say({change("a", std::nullopt, named("a"))});
+            remove_and_make();
+            if (has_old) fs::rename(root_ + "/kept", store("a"));
+          },
+          {{"a", "new"}});
+    }
+  }
+}
+
+// `b` replaced `a` and was written again, and the store has lost the replacement.
+TEST_F(RecoverRemoved, AFileThatWasWrittenUnderItsNewNameHasIt) {
+  for (const bool was_retired : {false, true}) {
+    expect(
+        [&] {
+          put_in_log("a", "old");
+          put_in_log("b", "new");
+          const FileIdentity as_b = identity(store("b"));
+          const LogObject a = log_->find(identity(store("a")).key);
+          const LogObject b = log_->find(as_b.key);
+          if (was_retired) {
+            put("b", "new");
+            ASSERT_TRUE(log_->retire(b, log_->appended(), state_of("b")).is_ok());
+          }
+          ASSERT_TRUE(log_->append_removed(a).is_ok());
+          ASSERT_TRUE(log_->append_renamed(b, store("a")).is_ok());
+          ASSERT_TRUE(
+              log_->append_data(b, {0, std::as_bytes(std::span("newer", 5))}, {5, kModified})
+                  .is_ok());
+        },
+        {{"a", "newer"}});
+  }
+}
+
+// The number of the inode of a removed file is another one's by now.
+TEST_F(RecoverRemoved, ARemovedFileIsNotTakenForAnotherOne) {
+  expect(
+      [&] {
+        put("a", "another");
+        FileIdentity removed = identity(store("a"));
+        removed.handle.back() ^= std::byte{1};
+        removed.path = store("gone");
+        const auto number = log_->add_object(removed, {});
+        ASSERT_TRUE(number.is_ok());
+        ASSERT_TRUE(
+            log_->append_data(*number, {0, std::as_bytes(std::span("gone", 4))}, {4, kModified})
+                .is_ok());
+        ASSERT_TRUE(log_->append_removed(*number).is_ok());
+      },
+      {{"a", "another"}});
+}
+
+TEST_F(RecoverRemoved, ARemovedFileWhoseSuccessorWasRemovedIsGone) {
+  expect(
+      [&] {
+        put_in_log("a", "old");
+        const LogObject old = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(old).is_ok());
+        fs::rename(store("a"), root_ + "/kept");
+        put_in_log("a", "new");
+        const LogObject made = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(made).is_ok());
+        fs::remove(store("a"));
+        fs::rename(root_ + "/kept", store("a"));
+      },
+      {});
+}
+
+// The word of a removal comes before the deed, which may not come: its process dies.
+TEST_F(RecoverRemoved, AFileThatIsThereAfterAllStays) {
+  for (const bool has_more : {false, true}) {
+    expect(
+        [&] {
+          put_in_log("a", "first");
+          const LogObject a = log_->find(identity(store("a")).key);
+          ASSERT_TRUE(log_->append_removed(a).is_ok());
+          const auto again = log_->add_object(identity(store("a")), {});
+          ASSERT_TRUE(again.is_ok());
+          ASSERT_TRUE(log_->begin_storing(*again).is_ok());
+          if (!has_more) return;
+          ASSERT_TRUE(
+              log_->append_data(*again, {0, std::as_bytes(std::span("more", 4))}, {5, kModified})
+                  .is_ok());
+        },
+        {{"a", has_more ? "moret" : "first"}});
+  }
+}
+
+TEST_F(RecoverRemoved, AFileWhosePathNobodyKnowsIsRescued) {
+  put_in_log("a", "abc");
+  const LogObject a = log_->find(identity(store("a")).key);
+  ASSERT_TRUE(log_->append_renamed(a, "(unknown)").is_ok());
+  die();
+  fs::remove(store("a"));
+  const RecoveryReport report = run();
+  ASSERT_EQ(report.files.size(), 1U);
+  EXPECT_EQ(report.files[0].outcome, Outcome::kRescued);
+}
+
+TEST_F(RecoverRemoved, ARemovalThatWasToldDoes) {
+  expect(
+      [&] {
+        put_in_log("a", "told");
+        say({change("a", std::nullopt, named("a"))});
+        const LogObject a = log_->find(identity(store("a")).key);
+        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        say({change("a", named("a"), std::nullopt)});
+      },
+      {});
+}
+
+}  // namespace
+}  // namespace cairn::durable
