@@ -4,8 +4,13 @@
 #include <algorithm>
 
 #if defined(CAIRN_USER_COPY)
+#include <errno.h>
 #include <sys/platform/x86.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+
+#include "base/system_call.h"
 
 // The routines, as one stretch of code in three parts by what is to be done when an instruction in
 // it faults:
@@ -284,6 +289,15 @@ namespace {
 
 enum CpuidRegister : unsigned { kEbx = 1, kEcx = 2, kEdx = 3 };
 
+constexpr std::uintptr_t kFourLevelsEnd = (std::uintptr_t{1} << 47) - 4096;
+
+// A kernel may leave page tables of five levels alone though the processor has them: then it refuses
+// an address behind those of four. (One that looks at no address of nothing says it does not.)
+bool has_five_levels() {
+  constexpr long kBehind = std::uintptr_t{1} << 47;
+  return sys::call(SYS_getrandom, kBehind, 0, GRND_NONBLOCK) != -EFAULT;
+}
+
 }  // namespace
 
 void tune_user_copy() {
@@ -297,8 +311,8 @@ void tune_user_copy() {
   const cpuid_feature* leaf = __x86_get_cpuid_feature_leaf(CPUID_INDEX_7);
   // The linker calls a feature active when the system keeps its registers, too.
   if ((leaf->active_array[kEbx] & kAvx2) != 0) cairn_copy_is_wide = 1;
-  if ((leaf->cpuid_array[kEcx] & kFiveLevels) == 0)
-    user_space_end = (std::uintptr_t{1} << 47) - 4096;
+  if ((leaf->cpuid_array[kEcx] & kFiveLevels) == 0 || !has_five_levels())
+    user_space_end = kFourLevelsEnd;
   // From where the string instruction overtakes a loop, as glibc has it (its manual: tunables
   // glibc.cpu.x86_rep_movsb_threshold).
   if ((leaf->cpuid_array[kEdx] & kFastShort) != 0) {

@@ -49,10 +49,10 @@ Plan plan_of(const Box& what, std::size_t cell_bytes, const Box& from, const Box
   return plan;
 }
 
-template <std::size_t kBytes>
+template <std::size_t RunBytes>
 void copy_row(const Loop& loop, const std::byte* from, std::byte* to) {
   for (std::uint64_t turn = 0; turn < loop.turns; ++turn) {
-    std::memcpy(to, from, kBytes);
+    std::memcpy(to, from, RunBytes);
     from += loop.from_step;
     to += loop.to_step;
   }

@@ -154,11 +154,12 @@ Status Recovery::run(const std::string& tier) {
   // The names that somebody was told of are taken first. Superseded files have gone when it is
   // their turn, unless what is in their place could not be had.
   std::vector<PendingFile*> order;
-  for (PendingFile& file : files) order.push_back(&file);
-  const auto rank = [](const PendingFile* file) {
-    return file->is_superseded() ? 2 : file->owner ? 0 : 1;
-  };
-  std::ranges::stable_sort(order, {}, rank);
+  for (const int rank : {0, 1, 2}) {
+    for (PendingFile& file : files) {
+      const int rank_of_it = file.is_superseded() ? 2 : file.owner ? 0 : 1;
+      if (rank_of_it == rank) order.push_back(&file);
+    }
+  }
   for (std::size_t at = 0; at < order.size(); at += kBatchFiles) {
     const std::size_t count = std::min(kBatchFiles, order.size() - at);
     CAIRN_RETURN_IF_ERROR(batch(std::span(order).subspan(at, count)));
