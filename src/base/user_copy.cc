@@ -291,8 +291,9 @@ enum CpuidRegister : unsigned { kEbx = 1, kEcx = 2, kEdx = 3 };
 
 constexpr std::uintptr_t kFourLevelsEnd = (std::uintptr_t{1} << 47) - 4096;
 
-// A kernel may leave page tables of five levels alone though the processor has them: then it refuses
-// an address behind those of four. (One that looks at no address of nothing says it does not.)
+// A kernel may leave page tables of five levels alone though the processor has them: then it
+// refuses an address behind those of four. (One that looks at no address of nothing says it does
+// not.)
 bool has_five_levels() {
   constexpr long kBehind = std::uintptr_t{1} << 47;
   return sys::call(SYS_getrandom, kBehind, 0, GRND_NONBLOCK) != -EFAULT;
