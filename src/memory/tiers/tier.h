@@ -62,8 +62,8 @@ class Tier {
   int read_parts(TierExtent extent, std::span<const iovec> parts) const;
   int write_parts(TierExtent extent, std::span<const iovec> parts) const;
   // read_parts() in two steps, of which another thread may take the second: the bytes, and whether
-  // they are what was written, 0 or -EBADMSG. Nobody uses them before that; and what is wrong is
-  // read again, which counts as the failure.
+  // they are what was written, 0 or -EBADMSG. Nobody uses them before that. The caller
+  // reads wrong bytes once more, and only that second read counts as a failure.
   int fetch_parts(TierExtent extent, std::span<const iovec> parts) const;
   int check_parts(TierExtent extent, std::span<const iovec> parts) const;
 

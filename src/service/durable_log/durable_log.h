@@ -84,7 +84,7 @@ class DurableLog {
   // yet: where a crash brings the file back, recovery brings its data, and nothing elsewhere. So
   // the records stay until retire() says that the store has lost it durably.
   Result<Lsn> append_removed(LogObject object);
-  // The files of which that is still to be said, removed since the machine was started.
+  // The removed files that still have such records; those of this start of the machine only.
   std::vector<RemovedObject> removed() const;
 
   // What the names of a directory mean, all of it or none after a crash. The directory is an object

@@ -56,7 +56,8 @@ LoggedNames::DirectoryPtr LoggedNames::find(const ObjectKey& key) const {
   return found == directories_.end() ? nullptr : found->second;
 }
 
-// The lock of another file system's directory may be held by one who waits for that.
+// Directories of other file systems are left out before any lock is taken: a thread that waits for
+// such a file system may hold theirs.
 std::vector<LoggedNames::DirectoryPtr> LoggedNames::in_log(std::optional<StoreId> only) const {
   std::vector<DirectoryPtr> all;
   {

@@ -39,7 +39,8 @@ class MoveBatch {
   static constexpr std::size_t kBlocksInFlightMin = 64;
   static constexpr std::size_t kBlocksBesideReads = 1;
   static constexpr int kRestsBesideReads = 5;
-  // Side by side; what is shorter is looked at where it was read.
+  // The shortest run of neighbours that the other thread compares with its checksums; the mover
+  // itself compares shorter ones.
   static constexpr std::size_t kBlocksCheckedApart = 8;
 
   MoveBatch(const NodeMemory& memory, BatchWriter& writer);

@@ -20,6 +20,7 @@
 #include "service/durable_log/durable_log.h"
 #include "service/durable_log/file_handle.h"
 #include "service/replay/found_file.h"
+#include "service/replay/testing/killed_recovery.h"
 #include "service/replay/testing/other_start.h"
 
 namespace cairn::durable {
@@ -32,13 +33,9 @@ constexpr std::int64_t kTime = 1'600'000'000'123'456'789;
 class Recover : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string made = (fs::temp_directory_path() / "recover.XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    root_ = made;
     fs::create_directory(tier());
     fs::create_directory(store());
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string tier() const { return root_ + "/tier"; }
   std::string store(const std::string& name = "") const {
@@ -98,7 +95,8 @@ class Recover : public ::testing::Test {
     return report ? std::move(*report) : RecoveryReport{};
   }
 
-  std::string root_;
+  const testing::TemporaryFolder folder_{"recover"};
+  const std::string root_ = folder_.path();
   std::unique_ptr<DurableLog> log_;
   bool with_handles_ = true;
 };
@@ -458,22 +456,6 @@ class Killed : public Recover {
     }
     return found;
   }
-
-  // Kills a recovery at its `count`th step. Returns whether it had so many.
-  bool kill_at(int count) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      int steps = 0;
-      auto report = recover(tier(), {.at_step = [&](const char*) {
-                              if (++steps > count) ::_exit(9);
-                            }});
-      ::_exit(report.is_ok() ? 0 : 1);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 1);
-    return WEXITSTATUS(status) == 9;
-  }
 };
 
 TEST_F(Killed, ARecoveryThatIsKilledAnywhereAndRunAgainGivesTheSame) {
@@ -486,9 +468,9 @@ TEST_F(Killed, ARecoveryThatIsKilledAnywhereAndRunAgainGivesTheSame) {
   int count = 0;
   for (; is_killed; ++count) {
     make();
-    is_killed = kill_at(count);
+    is_killed = is_killed_at(tier(), count);
     // Once more in the middle, a bit later, and then to the end.
-    kill_at(count / 2);
+    is_killed_at(tier(), count / 2);
     run();
     EXPECT_EQ(tree(), expected) << "killed at step " << count;
     EXPECT_TRUE(run().files.empty());

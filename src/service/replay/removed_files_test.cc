@@ -15,7 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RecoverRemoved : public RecoverNames {};
+class RecoverRemoved : public RecoverNames {
+ protected:
+  LogObject number(const std::string& name) const { return log_->find(identity(store(name)).key); }
+  void say_removed(LogObject file) { ASSERT_TRUE(log_->append_removed(file).is_ok()); }
+};
 
 // The last that anybody was told is that the name means the file. It was removed since, or
 // replaced; the store has heard of neither, and recovery brings back what was told.
@@ -24,8 +28,7 @@ TEST_F(RecoverRemoved, ARemovalThatNobodyWasToldOfDoesNotTakeTheFile) {
       [&] {
         put_in_log("a", "told");
         say({change("a", std::nullopt, named("a"))});
-        const LogObject a = log_->find(identity(store("a")).key);
-        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        say_removed(number("a"));
         fs::remove(store("a"));
       },
       {{"a", "told"}});
@@ -36,10 +39,10 @@ TEST_F(RecoverRemoved, TheFileThatHasReplacedItHasTheNameBefore) {
       [&] {
         put_in_log("a", "old");
         say({change("a", std::nullopt, named("a"))});
-        const LogObject a = log_->find(identity(store("a")).key);
+        const LogObject a = number("a");
         put_in_log("b", "new");
-        const LogObject b = log_->find(identity(store("b")).key);
-        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        const LogObject b = number("b");
+        say_removed(a);
         ASSERT_TRUE(log_->append_renamed(b, store("a")).is_ok());
         fs::remove(store("a"));
         fs::remove(store("b"));
@@ -50,8 +53,7 @@ TEST_F(RecoverRemoved, TheFileThatHasReplacedItHasTheNameBefore) {
 // An fsync of a new file tells of all that had happened to its name before.
 TEST_F(RecoverRemoved, AFileThatWasMadeUnderTheNameOfARemovedOneHasIt) {
   const auto remove_and_make = [&] {
-    const LogObject a = log_->find(identity(store("a")).key);
-    ASSERT_TRUE(log_->append_removed(a).is_ok());
+    say_removed(number("a"));
     // Its inode's number is kept from the other one.
     fs::rename(store("a"), root_ + "/kept");
     put_in_log("a", "new");
@@ -79,13 +81,13 @@ TEST_F(RecoverRemoved, AFileThatWasWrittenUnderItsNewNameHasIt) {
           put_in_log("a", "old");
           put_in_log("b", "new");
           const FileIdentity as_b = identity(store("b"));
-          const LogObject a = log_->find(identity(store("a")).key);
+          const LogObject a = number("a");
           const LogObject b = log_->find(as_b.key);
           if (was_retired) {
             put("b", "new");
             ASSERT_TRUE(log_->retire(b, log_->appended(), state_of("b")).is_ok());
           }
-          ASSERT_TRUE(log_->append_removed(a).is_ok());
+          say_removed(a);
           ASSERT_TRUE(log_->append_renamed(b, store("a")).is_ok());
           ASSERT_TRUE(
               log_->append_data(b, {0, std::as_bytes(std::span("newer", 5))}, {5, kModified})
@@ -108,7 +110,7 @@ TEST_F(RecoverRemoved, ARemovedFileIsNotTakenForAnotherOne) {
         ASSERT_TRUE(
             log_->append_data(*number, {0, std::as_bytes(std::span("gone", 4))}, {4, kModified})
                 .is_ok());
-        ASSERT_TRUE(log_->append_removed(*number).is_ok());
+        say_removed(*number);
       },
       {{"a", "another"}});
 }
@@ -117,12 +119,12 @@ TEST_F(RecoverRemoved, ARemovedFileWhoseSuccessorWasRemovedIsGone) {
   expect(
       [&] {
         put_in_log("a", "old");
-        const LogObject old = log_->find(identity(store("a")).key);
-        ASSERT_TRUE(log_->append_removed(old).is_ok());
+        const LogObject old = number("a");
+        say_removed(old);
         fs::rename(store("a"), root_ + "/kept");
         put_in_log("a", "new");
-        const LogObject made = log_->find(identity(store("a")).key);
-        ASSERT_TRUE(log_->append_removed(made).is_ok());
+        const LogObject made = number("a");
+        say_removed(made);
         fs::remove(store("a"));
         fs::rename(root_ + "/kept", store("a"));
       },
@@ -135,8 +137,7 @@ TEST_F(RecoverRemoved, AFileThatIsThereAfterAllStays) {
     expect(
         [&] {
           put_in_log("a", "first");
-          const LogObject a = log_->find(identity(store("a")).key);
-          ASSERT_TRUE(log_->append_removed(a).is_ok());
+          say_removed(number("a"));
           const auto again = log_->add_object(identity(store("a")), {});
           ASSERT_TRUE(again.is_ok());
           ASSERT_TRUE(log_->begin_storing(*again).is_ok());
@@ -151,7 +152,7 @@ TEST_F(RecoverRemoved, AFileThatIsThereAfterAllStays) {
 
 TEST_F(RecoverRemoved, AFileWhosePathNobodyKnowsIsRescued) {
   put_in_log("a", "abc");
-  const LogObject a = log_->find(identity(store("a")).key);
+  const LogObject a = number("a");
   ASSERT_TRUE(log_->append_renamed(a, "(unknown)").is_ok());
   die();
   fs::remove(store("a"));
@@ -165,8 +166,7 @@ TEST_F(RecoverRemoved, ARemovalThatWasToldDoes) {
       [&] {
         put_in_log("a", "told");
         say({change("a", std::nullopt, named("a"))});
-        const LogObject a = log_->find(identity(store("a")).key);
-        ASSERT_TRUE(log_->append_removed(a).is_ok());
+        say_removed(number("a"));
         say({change("a", named("a"), std::nullopt)});
       },
       {});

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,10 +16,12 @@
 #include <map>
 #include <sstream>
 
+#include "base/testing/temporary_folder.h"
 #include "service/durable_log/durable_log.h"
 #include "service/durable_log/file_handle.h"
 #include "service/durable_log/superblock.h"
 #include "service/replay/recovery.h"
+#include "service/replay/testing/killed_recovery.h"
 #include "service/replay/testing/other_start.h"
 
 namespace cairn::durable {
@@ -29,16 +30,7 @@ constexpr std::int64_t kModified = 1'600'000'000'123'456'789;
 
 class RecoverNames : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string made = (std::filesystem::temp_directory_path() / "names.XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    root_ = made;
-    begin();
-  }
-  void TearDown() override {
-    log_.reset();
-    std::filesystem::remove_all(root_);
-  }
+  void SetUp() override { begin(); }
 
   std::string store(const std::string& name = "") const {
     return root_ + "/store" + (name.empty() ? "" : "/" + name);
@@ -131,22 +123,6 @@ class RecoverNames : public ::testing::Test {
     return report ? std::move(*report) : RecoveryReport{};
   }
 
-  // Kills the recovery before its step `count`. Returns whether it had that many.
-  bool kill_at(int count) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      int steps = 0;
-      auto report = recover(tier(), {.at_step = [&](const char*) {
-                              if (++steps > count) ::_exit(9);
-                            }});
-      ::_exit(report.is_ok() ? 0 : 1);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 1);
-    return WEXITSTATUS(status) == 9;
-  }
-
   // The same comes of it wherever a recovery is killed.
   template <typename Make>
   void expect(Make&& make, const std::map<std::string, std::string>& expected) {
@@ -155,8 +131,8 @@ class RecoverNames : public ::testing::Test {
       begin();
       make();
       die();
-      is_killed = kill_at(count);
-      kill_at(count / 2);
+      is_killed = is_killed_at(tier(), count);
+      (void)is_killed_at(tier(), count / 2);
       const RecoveryReport report = run();
       ASSERT_TRUE(report.is_complete()) << "killed at " << count;
       ASSERT_EQ(tree(), expected) << "killed at " << count;
@@ -165,7 +141,8 @@ class RecoverNames : public ::testing::Test {
     }
   }
 
-  std::string root_;
+  const testing::TemporaryFolder folder_{"names"};
+  const std::string root_ = folder_.path();
   std::unique_ptr<DurableLog> log_;
   LogObject directory_ = LogObject::kNone;
 };
