@@ -108,9 +108,11 @@ ReceivedMessage receive_message(int socket, void* buffer, std::size_t size) {
   ControlBuffer control{};
   header.msg_control = control.bytes;
   header.msg_controllen = sizeof control.bytes;
+  // A service that closes a connection with a message unread has the kernel report ECONNRESET, once,
+  // before what the service had answered.
   do {
     received.size = sys::call(SYS_recvmsg, socket, sys::word(&header), MSG_CMSG_CLOEXEC);
-  } while (received.size == -EINTR);
+  } while (received.size == -EINTR || received.size == -ECONNRESET);
   if (received.size < 0) return received;
   for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
     if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;

@@ -255,6 +255,25 @@ TEST_F(AttachServerAdoptTest, WhatAnEndedProcessHasSentBehindItsGreetingIsRead) 
             0);
 }
 
+// Each of two services had welcomed it, and it had read the first welcome.
+TEST_F(AttachServerAdoptTest, WhatItHasSentIsReadThoughItHasEndedWithAWelcomeUnread) {
+  seat_client();
+  label_client(connect());
+  protocol::ObjectMessage last;
+  last.header.type = protocol::Type::kDiscarded;
+  last.object = 1;
+  say(last);
+  const protocol::Flushed unread;
+  ASSERT_EQ(::send(service_ends_.back().get(), &unread, sizeof unread, 0),
+            static_cast<ssize_t>(sizeof unread));
+  client_ends_.back().reset();
+  EXPECT_EQ(in_service([&](Parts& parts) {
+              if (!adopt(parts)) return 1;
+              return parts.told.await_discarded() ? 0 : 2;
+            }),
+            0);
+}
+
 // The dead service had read it, and not answered.
 TEST_F(AttachServerAdoptTest, AQuestionIsAnsweredByTheNextService) {
   seat_client();

@@ -140,11 +140,15 @@ std::optional<Type> type_of(const Datagram& datagram) {
   return header.type;
 }
 
+// A process that ends with something unread has the kernel report ECONNRESET to us, once, before
+// what that process had sent: its messages follow.
+bool is_worth_another_try(int error) { return error == EINTR || error == ECONNRESET; }
+
 }  // namespace
 
 void drop_datagram(int socket) {
   char byte = 0;
-  while (::recv(socket, &byte, sizeof byte, MSG_DONTWAIT) < 0 && errno == EINTR) {
+  while (::recv(socket, &byte, sizeof byte, MSG_DONTWAIT) < 0 && is_worth_another_try(errno)) {
   }
 }
 
@@ -174,7 +178,7 @@ Received receive_datagram(int socket, pid_t otherwise, Look look, Datagram* data
   do {
     length = ::recvmsg(socket, &header,
                        MSG_DONTWAIT | MSG_CMSG_CLOEXEC | (look == Look::kPeek ? MSG_PEEK : 0));
-  } while (length < 0 && errno == EINTR);
+  } while (length < 0 && is_worth_another_try(errno));
   if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::kNothing;
   if (length < 0) return Received::kClosed;
   datagram->length = static_cast<std::size_t>(length);

@@ -164,6 +164,34 @@ TEST_F(ClientMessages, RightOnesAreUnderstood) {
   EXPECT_EQ(std::get<message::Sync>(exchange(all[6].bytes, 0)).device, 77u);
 }
 
+// The kernel then reports ECONNRESET, once, before it gives what the process had sent.
+TEST_F(ClientMessages, WhatAProcessHasSentIsReadThoughItHasEndedWithAnAnswerUnread) {
+  for (const Look look : {Look::kTake, Look::kPeek}) {
+    ASSERT_EQ(::send(sockets_[1], "answer", 6, 0), 6);
+    send(about(Type::kFlush, kLive), 0);
+    send(about(Type::kDiscarded, kLive), 0);
+    ::close(sockets_[0]);
+    Datagram datagram;
+    ASSERT_EQ(receive_datagram(sockets_[1], 99, look, &datagram), Received::kDatagram);
+    const ClientMessage first = node::decode(std::move(datagram), table_, kDescriptions);
+    EXPECT_TRUE(std::holds_alternative<message::Flush>(first));
+    if (look == Look::kPeek) drop_datagram(sockets_[1]);
+    EXPECT_TRUE(std::holds_alternative<message::Discarded>(receive()));
+    EXPECT_EQ(receive_datagram(sockets_[1], 99, look, &datagram), Received::kClosed);
+    ::close(sockets_[1]);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets_), 0);
+  }
+}
+
+TEST_F(ClientMessages, AMessageIsDroppedThoughItsSenderHasEndedWithAnAnswerUnread) {
+  send(about(Type::kFlush, kLive), 0);
+  send(about(Type::kDiscarded, kLive), 0);
+  ASSERT_EQ(::send(sockets_[1], "answer", 6, 0), 6);
+  ::close(sockets_[0]);
+  drop_datagram(sockets_[1]);
+  EXPECT_TRUE(std::holds_alternative<message::Discarded>(receive()));
+}
+
 TEST_F(ClientMessages, NoOtherLengthIsUnderstood) {
   for (const Sample& sample : samples()) {
     for (std::size_t length = 1; length <= protocol::kMessageBytesMax + 8; ++length) {
