@@ -108,8 +108,8 @@ ReceivedMessage receive_message(int socket, void* buffer, std::size_t size) {
   ControlBuffer control{};
   header.msg_control = control.bytes;
   header.msg_controllen = sizeof control.bytes;
-  // A service that closes a connection with a message unread has the kernel report ECONNRESET, once,
-  // before what the service had answered.
+  // A service that closes a connection with a message unread has the kernel report ECONNRESET here,
+  // once, before what the service had answered.
   do {
     received.size = sys::call(SYS_recvmsg, socket, sys::word(&header), MSG_CMSG_CLOEXEC);
   } while (received.size == -EINTR || received.size == -ECONNRESET);
