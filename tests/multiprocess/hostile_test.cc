@@ -45,12 +45,14 @@ int connect_to(const std::string& path, int type) {
   return -1;
 }
 
-std::size_t descriptors_of(pid_t pid) {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry :
+// What each of the process's descriptors is, as /proc says it.
+std::vector<std::string> descriptors_of(pid_t pid) {
+  std::vector<std::string> all;
+  std::error_code ignored;  // one that is closed meanwhile
+  for (const auto& entry :
        std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd"))
-    ++count;
-  return count;
+    all.push_back(std::filesystem::read_symlink(entry.path(), ignored).string());
+  return all;
 }
 
 // One message with `count` descriptors of /dev/null.
@@ -91,11 +93,37 @@ std::string random_message(Random& random) {
   return bytes;
 }
 
+// A node that nobody uses has about twenty.
+constexpr std::size_t kDescriptorsAtRest = 30;
+
+// Waits until there are at most `enough` of them, or long enough.
+std::vector<std::string> descriptors_left(pid_t pid, std::size_t enough) {
+  constexpr int kLooks = 500;
+  std::vector<std::string> all = descriptors_of(pid);
+  for (int look = 0; look < kLooks && all.size() > enough; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    all = descriptors_of(pid);
+  }
+  return all;
+}
+
+void send_random_messages(const NodeProcess& node, Random& random, int connections) {
+  for (int round = 0; round < connections; ++round) {
+    const int socket = connect_to(node.client_socket(), SOCK_SEQPACKET);
+    ASSERT_GE(socket, 0) << "the service is gone: " << node.log();
+    for (int count = static_cast<int>(random() % 4); count >= 0; --count)
+      send_bytes(socket, random_message(random), random() % 3 == 0 ? random() % 5 : 0);
+    ::close(socket);
+  }
+}
+
 TEST(Hostile, NoMessageOfAClientEndsTheServiceOrLeavesDescriptorsWithIt) {
   NodeProcess node{NodeOptions{}};
   ASSERT_EQ(node.ready_line(), "ready\n") << node.log();
   Random random(first_seed());
-  const std::size_t before = descriptors_of(node.pid());
+  // What it opens after it has said that it is ready, it has opened then.
+  send_random_messages(node, random, 30);
+  const auto before = descriptors_left(node.pid(), kDescriptorsAtRest);
   {
     TestClient attached;
     ASSERT_TRUE(attached.attach(node.client_socket()));
@@ -108,20 +136,13 @@ TEST(Hostile, NoMessageOfAClientEndsTheServiceOrLeavesDescriptorsWithIt) {
     attached.send_foreign("/bin/static");
     // It is still attached: its connection's end would have told it that the service is dead.
     EXPECT_FALSE(attached.is_gone(attached.memory().owners().current(ClientSlot::kOfService)));
-    for (int round = 0; round < 300; ++round) {
-      const int socket = connect_to(node.client_socket(), SOCK_SEQPACKET);
-      ASSERT_GE(socket, 0) << "the service is gone: " << node.log();
-      for (int count = static_cast<int>(random() % 4); count >= 0; --count)
-        send_bytes(socket, random_message(random), random() % 3 == 0 ? random() % 5 : 0);
-      ::close(socket);
-    }
+    send_random_messages(node, random, 300);
     EXPECT_EQ(node.status()["service_pid"], node.pid()) << node.log();
   }
   // This process, which lives, is still watched.
-  constexpr int kLooks = 500;
-  for (int look = 0; look < kLooks && descriptors_of(node.pid()) > before + 4; ++look)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_LE(descriptors_of(node.pid()), before + 4);
+  const auto after = descriptors_left(node.pid(), before.size() + 4);
+  EXPECT_LE(after.size(), before.size() + 4)
+      << ::testing::PrintToString(before) << ", then " << ::testing::PrintToString(after);
   EXPECT_EQ(node.shut_down(), 0);
 }
 

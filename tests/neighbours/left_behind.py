@@ -33,7 +33,7 @@ def node_file(place, name):
 
 
 def expect_end(place, when):
-    check(wait_until(lambda: not place.services(), END_SECONDS), f"killed {when}: the service is still there")
+    check(wait_until(lambda: not place.processes(), END_SECONDS), f"killed {when}: still there: {place.processes()}")
 
 
 def launcher_killed_at_every_step_of_the_start():

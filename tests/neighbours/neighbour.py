@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the suite's scenes share: a run root of their own, the service processes below it, waiting with a bound."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -46,7 +47,8 @@ class Place:
 
     def __exit__(self, kind, *_):
         for process in self.services():
-            os.kill(process, 9)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, 9)
         if kind is None:
             shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -64,6 +66,19 @@ class Place:
                 continue
             is_of_node = b"node-service" in words and str(self.root).encode() in words
             if is_of_node and not is_keeper and state not in "ZX":
+                found.append(int(entry.name))
+        return found
+
+    def processes(self):
+        """All that use the run root, or were given the place: keepers, too, and what is yet to become a service."""
+        words = str(self.directory).encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                told = [(entry / file).read_bytes() for file in ("cmdline", "environ") if entry.name.isdigit()]
+            except OSError:
+                continue
+            if any(words in each for each in told):
                 found.append(int(entry.name))
         return found
 
