@@ -240,6 +240,8 @@ LogCore::Placed LogCore::place(Lock& lock, const RecordDraft& draft, std::uint64
   header.words = draft.words;
   header.payload_sum = payload_sum;
   head.end += record_bytes(draft.payload.size());
+  placed_bytes_ += record_bytes(draft.payload.size());
+  declared_bytes_ = durable_bytes_;
   CAIRN_CHECK(head.end <= ring_.segment_bytes());
   CAIRN_CHECK(header.lsn > head.last && header.lsn > durable_);
   head.last = last_ = header.lsn;

@@ -97,6 +97,8 @@ class LogCore {
   void await_company(Lock& lock);
   bool flush_once(Lock& lock);
   void free_segments(Lock& lock);
+  void declare_durable(Lock& lock);
+  void say_where_log_begins(Lock& lock);
   void prepare_loop();
   std::vector<std::byte> take_buffer();
   void give_back(std::vector<std::byte> buffer);
@@ -116,6 +118,10 @@ class LogCore {
   std::set<std::uint64_t> in_flight_;  // numbers whose bytes are not in the file yet
   Lsn last_ = Lsn::kNone;
   Lsn durable_ = Lsn::kNone;
+  // Bytes of records ever placed: all, the durable ones, and those that a record says are durable.
+  std::uint64_t placed_bytes_ = 0;
+  std::uint64_t durable_bytes_ = 0;
+  std::uint64_t declared_bytes_ = 0;
   Lsn wanted_ = Lsn::kNone;               // somebody waits for it
   std::multiset<std::uint64_t> waiting_;  // what threads wait for in a commit
   std::size_t company_ = 0;               // threads that the next flush will probably serve

@@ -16,6 +16,8 @@ namespace {
 
 // What nobody waits for is durable after this long.
 constexpr std::chrono::seconds kLazyFlush{1};
+// The opening of a log verifies each payload that no record declares durable: at most so many bytes.
+constexpr std::uint64_t kUndeclaredBytesMax = std::uint64_t{64} << 20;
 
 }  // namespace
 
@@ -92,6 +94,7 @@ bool LogCore::flush_once(Lock& lock) {
     if (segment.last > durable_ && segment.first <= target) files.push_back(segment.place.file);
   }
   CAIRN_CHECK(!files.empty());
+  const std::uint64_t target_bytes = placed_bytes_;
   const auto began = std::chrono::steady_clock::now();
   lock.unlock();
   int error = 0;
@@ -105,6 +108,7 @@ bool LogCore::flush_once(Lock& lock) {
   }
   CAIRN_CHECK(target > durable_);
   durable_ = target;
+  durable_bytes_ = target_bytes;
   flush_time_ = std::chrono::steady_clock::now() - began;
   // Those it has served, and those who have come meanwhile.
   company_ = waiting_.size();
@@ -112,8 +116,15 @@ bool LogCore::flush_once(Lock& lock) {
   ++figures_.flushes;
   if (ring_.settle_freed(durable_)) ready_changed_.notify_all();
   free_segments(lock);
+  declare_durable(lock);
   durable_changed_.notify_all();
   return failure_.is_ok();
+}
+
+// The next record would say it, but there may be none.
+void LogCore::declare_durable(Lock& lock) {
+  if (!failure_.is_ok() || durable_bytes_ - declared_bytes_ < kUndeclaredBytesMax) return;
+  if (ring_.head().end + kRecordHeaderBytes <= ring_.segment_bytes()) say_where_log_begins(lock);
 }
 
 // The record that frees a segment is small, and every segment has room for a few.
@@ -122,15 +133,21 @@ void LogCore::free_segments(Lock& lock) {
   while (ring_.is_oldest_free(durable_) &&
          ring_.head().end + kRecordHeaderBytes <= ring_.segment_bytes()) {
     ReadySegment freed = ring_.take_oldest();
-    RecordDraft draft{RecordKind::kFreed, 0, LogObject::kNone, {}, {}};
-    draft.words[0] = ring_.used().front().number;
-    const Placed placed = place(lock, draft, payload_checksum(log_, {}));
-    std::vector<std::byte> bytes(kRecordHeaderBytes);
-    const int error = write_record(placed, bytes);
-    in_flight_.erase(raw(placed.header.lsn));
-    ring_.add_freed(std::move(freed), placed.header.lsn);
-    if (error != 0) return fail(lock, Status::from_errno(-error, storage_->where()));
+    say_where_log_begins(lock);
+    ring_.add_freed(std::move(freed), last_);
+    if (!failure_.is_ok()) return;
   }
+}
+
+// As every record it also says what is durable.
+void LogCore::say_where_log_begins(Lock& lock) {
+  RecordDraft draft{RecordKind::kFreed, 0, LogObject::kNone, {}, {}};
+  draft.words[0] = ring_.used().front().number;
+  const Placed placed = place(lock, draft, payload_checksum(log_, {}));
+  std::vector<std::byte> bytes(kRecordHeaderBytes);
+  const int error = write_record(placed, bytes);
+  in_flight_.erase(raw(placed.header.lsn));
+  if (error != 0) fail(lock, Status::from_errno(-error, storage_->where()));
 }
 
 void LogCore::prepare_loop() {

@@ -14,6 +14,8 @@ constexpr std::size_t kAheadMin = 4096;
 constexpr std::size_t kAheadMax = std::size_t{1} << 20;
 // A payload of this size is jumped over; a smaller one is read with what follows.
 constexpr std::size_t kJumpBytes = 32U << 10;
+// So many headers behind large payloads the device reads at a time.
+constexpr std::uint64_t kHeadersAhead = 32;
 
 }  // namespace
 
@@ -57,7 +59,17 @@ bool SegmentReader::accept(Payloads payloads, std::uint64_t offset, FoundRecord&
     if (!is_data) record.payload.assign(whole.begin(), whole.end());
   }
   at_ = offset + record_bytes(header->payload_bytes);
+  if (jumps) read_headers_ahead(at_ - offset);
   return true;
+}
+
+// Records of one large write have one size.
+void SegmentReader::read_headers_ahead(std::uint64_t stride) {
+  CAIRN_CHECK(stride >= kJumpBytes);
+  if (stride != told_stride_ || told_ < at_) told_ = at_;
+  told_stride_ = stride;
+  if (told_ > at_ + kHeadersAhead / 2 * stride) return;
+  for (; told_ < at_ + kHeadersAhead * stride; told_ += stride) file_.read_ahead(told_, kAheadMin);
 }
 
 Found SegmentReader::next(Payloads payloads, FoundRecord& record) {

@@ -44,6 +44,7 @@ class SegmentReader {
   // The file's bytes at `offset`, at least `wanted` of them unless the file ends before.
   Bytes window(std::uint64_t offset, std::size_t wanted);
   bool accept(Payloads payloads, std::uint64_t offset, FoundRecord& record);
+  void read_headers_ahead(std::uint64_t stride);
   Found seek(Payloads payloads, FoundRecord& record);
 
   LogFile& file_;
@@ -55,6 +56,9 @@ class SegmentReader {
   std::uint64_t buffer_at_ = 0;
   std::size_t buffered_ = 0;
   std::size_t ahead_;  // bytes that the next read takes at least
+  // The device has been told of headers that are probably there, up to here, so far apart.
+  std::uint64_t told_ = 0;
+  std::uint64_t told_stride_ = 0;
 };
 
 }  // namespace cairn::durable
