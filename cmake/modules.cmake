@@ -63,7 +63,7 @@ cairn_module(service/profiler
 cairn_module(service/trace LIBRARIES cairn_zstd)
 # xxhash is a header.
 cairn_module(service/durable_log LIBRARIES Threads::Threads)
-cairn_module(service/replay DEPS memory/flush service/durable_log LIBRARIES Threads::Threads)
+cairn_module(service/replay DEPS memory/backing memory/flush service/durable_log LIBRARIES Threads::Threads)
 cairn_module(service/plugins
              DEPS policy/placement policy/prefetch
              LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})

@@ -98,4 +98,10 @@ StoreName name_of(const StoreFacts& facts, std::string_view mount_type, std::str
   return hash.name();
 }
 
+StoreName store_name_of(int fd) {
+  StoreFacts facts;
+  if (read_store_facts(fd, &facts) < 0 || is_named_by_source(facts)) return StoreName::kUnknown;
+  return name_of(facts, "", "");
+}
+
 }  // namespace cairn

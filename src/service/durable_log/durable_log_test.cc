@@ -91,7 +91,23 @@ TEST_F(Tier, WhatIsCommittedIsThereForTheNextNode) {
   EXPECT_EQ(found[1].words[1], 5000U);
 }
 
-// So that whoever opens the log need not read what one large fsync has written.
+// The next file with the number of its inode would be taken for it.
+TEST_F(Tier, ARemovedFileWithoutATimeOfBirthIsVoidAtOnce) {
+  auto log = open();
+  for (const std::int64_t birth : {0, 7}) {
+    FileIdentity identity = file(5);
+    identity.key = file_key(1, 5, birth);
+    auto object = log->add_object(identity, {});
+    ASSERT_TRUE(log->append_data(*object, {0, filled(100, 3)}, {100, 77}).is_ok());
+    auto removed = log->append_removed(*object);
+    ASSERT_TRUE(log->commit(*removed).is_ok());
+    EXPECT_EQ(records().back().kind, RecordKind::kRemoved);
+    EXPECT_EQ(records().back().words[2] != 0, birth != 0);
+    EXPECT_EQ(log->removed().size(), birth == 0 ? 0U : 1U);
+  }
+}
+
+// The opening of a log verifies what nobody has declared durable: all of a large fsync otherwise.
 TEST_F(Tier, ALargeCommitIsDeclaredDurableAtOnce) {
   constexpr std::size_t kPiece = 256U << 10;
   constexpr unsigned kPieces = 300;

@@ -308,13 +308,16 @@ Result<Lsn> LogCore::append_renamed(LogObject number, const std::string& path) {
 }
 
 Result<Lsn> LogCore::append_removed(LogObject number) {
+  std::uint64_t boot = boot_;
   {
     const Lock lock(mutex_);
     const LoggedObject* object = objects_.find(number);
     if (object == nullptr) return no_object();
     if (object->live.empty()) return Lsn::kNone;
+    // Without a time of birth the next file with its inode's number would be taken for it.
+    if (object->identity.key.id.birth_ns == 0) boot = 0;
   }
-  return append({RecordKind::kRemoved, 0, number, {0, 0, boot_}, {}});
+  return append({RecordKind::kRemoved, 0, number, {0, 0, boot}, {}});
 }
 
 Result<Lsn> LogCore::begin_storing(LogObject number) {

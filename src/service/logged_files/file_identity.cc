@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "base/descriptor_path.h"
-#include "memory/backing/store_name.h"
 #include "service/durable_log/file_handle.h"
 
 namespace cairn::node {
@@ -21,12 +20,6 @@ std::string path_of(int fd) {
 }
 
 }  // namespace
-
-StoreName store_name_of(int fd) {
-  StoreFacts facts;
-  if (read_store_facts(fd, &facts) < 0 || is_named_by_source(facts)) return StoreName::kUnknown;
-  return name_of(facts, "", "");
-}
 
 durable::FileIdentity identity_of(int fd, const ObjectKey& key, StoreName store) {
   CAIRN_CHECK(fd >= 0);

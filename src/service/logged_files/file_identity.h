@@ -10,7 +10,5 @@ namespace cairn::node {
 
 // `key` is the file's on this node. What the kernel does not tell stays empty.
 durable::FileIdentity identity_of(int fd, const ObjectKey& key, StoreName store);
-// Asks the store.
-StoreName store_name_of(int fd);
 
 }  // namespace cairn::node

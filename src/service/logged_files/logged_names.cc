@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/descriptor_path.h"
 #include "memory/backing/posix_backing.h"
+#include "memory/backing/store_name.h"
 #include "service/logged_files/file_identity.h"
 
 namespace cairn::node {

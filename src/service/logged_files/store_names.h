@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/ids.h"
-#include "service/logged_files/file_identity.h"
+#include "memory/backing/store_name.h"
 
 namespace cairn::node {
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "memory/backing/store_name.h"
 #include "memory/flush/unfinished_time.h"
 #include "service/durable_log/file_handle.h"
 
@@ -55,14 +56,6 @@ std::string search_folder(const std::string& folder, const FileId& id) {
   return found;
 }
 
-int open_place(std::string folder) {
-  while (true) {
-    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0 || folder == "/" || folder == ".") return fd;
-    folder = folder_of(folder);
-  }
-}
-
 std::string path_of(int fd) {
   std::array<char, 4096> text{};
   const ssize_t got =
@@ -83,7 +76,7 @@ int look_for(const PendingFile& file, std::string* path, int* error) {
   if (fd >= 0 && is_file(fd, file.identity.key.id, &state)) return fd;
   if (fd >= 0) ::close(fd);
   if (fd < 0 && !is_absence(*error)) return -1;
-  const int place = file.identity.handle.empty() ? -1 : open_place(folder_of(*path));
+  const int place = file.identity.handle.empty() ? -1 : open_folder_above(*path);
   if (place >= 0) {
     fd = open_by_handle(place, file.identity.handle, O_PATH | O_CLOEXEC);
     ::close(place);
@@ -97,6 +90,14 @@ int look_for(const PendingFile& file, std::string* path, int* error) {
   if (other.empty()) return -1;
   *path = other;
   return ::open(other.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
+}
+
+// It is not found because its file system is not there.
+bool is_elsewhere(const PendingFile& file) {
+  const int folder = open_folder_above(file.identity.path);
+  const bool is = folder >= 0 && fault_of_store(file, folder) != 0;
+  if (folder >= 0) ::close(folder);
+  return is;
 }
 
 // Opens what a descriptor of O_PATH means. Its owner may write to it, whatever its mode is.
@@ -145,6 +146,19 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+int open_folder_above(const std::string& path) {
+  for (std::string folder = folder_of(path);; folder = folder_of(folder)) {
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 || folder == "/" || folder == ".") return fd;
+  }
+}
+
+int fault_of_store(const PendingFile& file, int folder) {
+  if (file.identity.store == StoreName::kUnknown) return 0;
+  const StoreName here = store_name_of(folder);
+  return here == StoreName::kUnknown || here == file.identity.store ? 0 : ENODEV;
+}
+
 bool is_certainly(const PendingFile& file, int fd) {
   FileState state;
   if (!is_file(fd, file.identity.key.id, &state)) return false;
@@ -187,6 +201,11 @@ FoundFile find_file(const PendingFile& file) {
     const bool is_nowhere = is_absence(found.error);
     if (found.error != 0 && !is_nowhere) {
       found.verdict = is_refusal(found.error) ? FileVerdict::kDenied : FileVerdict::kTrouble;
+      return found;
+    }
+    if (is_elsewhere(file)) {
+      found.error = ENODEV;
+      found.verdict = FileVerdict::kTrouble;
       return found;
     }
     struct stat status{};

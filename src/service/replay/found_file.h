@@ -33,6 +33,12 @@ FoundFile find_file(const PendingFile& file);
 // handle, or else by its time of birth.
 bool is_certainly(const PendingFile& file, int fd);
 
+// The nearest folder above the path that is there, open; -1 if none is.
+int open_folder_above(const std::string& path);
+// 0, or ENODEV when the file system of that folder is not the one that the file was on: its own is
+// not mounted. Where either has no name it is 0.
+int fault_of_store(const PendingFile& file, int folder);
+
 // The folder of a path; "." for one without.
 std::string folder_of(const std::string& path);
 

@@ -53,20 +53,17 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
     file.window = statement->window;
     file.sizes.insert(statement->store.size);
     file.times.insert(statement->store.mtime_ns);
-    supersede(file);
+    state_path(file, header.lsn);
     return;
   }
   const auto found = files_.find(raw(header.object));
   if (found == files_.end()) return;
   PendingFile& file = found->second;
-  if (makes_live(header.kind)) {
-    file.is_removed = false;
-    file.superseded_by = LogObject::kNone;
-  }
+  if (makes_live(header.kind)) file.is_removed = false;
   switch (header.kind) {
     case RecordKind::kData:
       // An fsync of it would tell of the renaming, too.
-      if (file.was_renamed) supersede(file);
+      if (file.was_renamed) state_path(file, header.lsn);
       add_data(file, record, segment);
       break;
     case RecordKind::kSize:
@@ -76,6 +73,7 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       if (record.payload.size() > kPathBytesMax) break;
       if (header.words[2] != 0 && header.words[2] != boot_) file.former_path = file.identity.path;
       file.was_renamed = true;
+      file.renamed_by = header.lsn;
       file.identity.path.assign(reinterpret_cast<const char*>(record.payload.data()),
                                 record.payload.size());
       if (!file.is_pending()) break;
@@ -87,8 +85,9 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
       break;
     case RecordKind::kRemoved:
       // A log of before says no boot mark: what it had of the file was void at once.
-      if (header.words[2] != 0) remove(file, header.words[2]);
-      if (header.words[2] == 0) files_.erase(found);
+      file.is_removed = true;
+      file.removed_in = header.words[2];
+      if (file.removed_in == 0) files_.erase(found);
       break;
     case RecordKind::kStoring:
       file.window = {static_cast<std::int64_t>(header.words[1]), header.words[2]};
@@ -101,32 +100,22 @@ void LogIndex::add(const FoundRecord& record, const LogSegment& segment) {
   }
 }
 
-// It is said to be at its path.
-void LogIndex::supersede(PendingFile& by) {
-  const std::string& path = by.identity.path;
-  by.was_renamed = false;
-  stated_[path] = raw(by.object);
-  const auto [first, last] = removed_.equal_range(path);
-  for (auto entry = first; entry != last; ++entry) {
-    const auto found = files_.find(entry->second);
-    if (found == files_.end()) continue;
-    PendingFile& old = found->second;
-    // A file is stated again where a segment has the first of its records.
-    const bool is_another = old.identity.key != by.identity.key;
-    if (is_another && old.is_removed && old.identity.path == path) old.superseded_by = by.object;
-  }
+void LogIndex::state_path(PendingFile& file, Lsn lsn) {
+  file.was_renamed = false;
+  stated_[file.identity.path] = {raw(file.object), lsn};
 }
 
-// The one that came to its name may have been quicker than the word of its removal.
-void LogIndex::remove(PendingFile& file, std::uint64_t boot) {
-  file.is_removed = true;
-  if (boot == boot_) return;
-  const std::string& path = file.identity.path;
-  removed_.emplace(path, raw(file.object));
-  const auto stated = stated_.find(path);
-  const auto by = stated == stated_.end() ? files_.end() : files_.find(stated->second);
-  const bool is_another = by != files_.end() && by->second.identity.key != file.identity.key;
-  if (is_another && by->second.identity.path == path) file.superseded_by = by->second.object;
+// The one that came to its name may have been quicker than the word of its removal, but not than
+// its own renaming to there. A file is stated again where a segment has the first of its records.
+void LogIndex::supersede(PendingFile& file) const {
+  if (!file.is_removed || file.removed_in == boot_) return;
+  const auto stated = stated_.find(file.identity.path);
+  if (stated == stated_.end() || stated->second.by <= file.renamed_by) return;
+  const auto by = files_.find(stated->second.object);
+  if (by == files_.end()) return;
+  const FileIdentity& other = by->second.identity;
+  if (other.key != file.identity.key && other.path == file.identity.path)
+    file.superseded_by = by->second.object;
 }
 
 void LogIndex::set_state(PendingFile& file, const RecordHeader& header) {
@@ -192,6 +181,7 @@ std::vector<PendingDirectory> LogIndex::take_directories() {
 }
 
 std::vector<PendingFile> LogIndex::take_pending() {
+  for (auto& entry : files_) supersede(entry.second);
   std::vector<PendingFile> pending;
   for (auto& entry : files_) {
     if (entry.second.is_pending()) pending.push_back(std::move(entry.second));

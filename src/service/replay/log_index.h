@@ -65,8 +65,10 @@ struct PendingFile {
   bool is_named = false;
   bool is_unnamed = false;
   bool is_removed = false;  // its last name was gone when the log heard of it last
-  // Then this one came to that name, which so means the removed one no more; and the machine has
-  // been started anew since. kNone: none has.
+  std::uint64_t removed_in = 0;   // the start of the machine in which that was (boot_mark())
+  Lsn renamed_by = Lsn::kNone;    // the last record that gave it another path
+  // It is removed, another file came to its name, which so means the removed one no more, and the
+  // machine has been started anew since. kNone: none has.
   LogObject superseded_by = LogObject::kNone;
   bool is_kept = false;  // by recovery, in the log
   std::vector<RecordPlace> records;
@@ -106,18 +108,20 @@ class LogIndex {
 
  private:
   void add_data(PendingFile& file, const FoundRecord& record, const LogSegment& segment);
-  void supersede(PendingFile& by);
-  void remove(PendingFile& file, std::uint64_t boot);
+  void state_path(PendingFile& file, Lsn lsn);
+  void supersede(PendingFile& file) const;
   static void set_state(PendingFile& file, const RecordHeader& header);
   void stored(PendingFile& file, const RecordHeader& header);
 
   const std::uint64_t boot_ = boot_mark();
   std::map<std::uint64_t, PendingFile> files_;
   std::map<std::uint64_t, std::vector<PendingDirectory::Record>> names_;
-  // By paths, the numbers of files: those that were removed before this start of the machine, and
-  // the last that was said to be there.
-  std::multimap<std::string, std::uint64_t> removed_;
-  std::map<std::string, std::uint64_t> stated_;
+  // By paths: the file that was said last to be there, and by which record.
+  struct Stated {
+    std::uint64_t object = 0;
+    Lsn by = Lsn::kNone;
+  };
+  std::map<std::string, Stated> stated_;
 };
 
 }  // namespace cairn::durable

@@ -14,15 +14,20 @@
 
 namespace cairn::durable {
 
+RemovedFiles::RemovedFiles(std::span<const PendingFile> files, Step step) : step_(std::move(step)) {
+  for (const PendingFile& file : files) {
+    if (file.is_superseded()) superseded_.emplace(file.superseded_by, &file);
+  }
+}
+
 bool RemovedFiles::has_place_of(const PendingFile& by) const {
   const std::string& path = by.identity.path;
-  const auto is_it = [&](const PendingFile& file) {
-    return file.superseded_by == by.object && file.identity.path == path;
-  };
-  if (std::ranges::none_of(files_, is_it)) return false;
+  const auto [first, last] = superseded_.equal_range(by.object);
+  if (first == last) return false;
   const int fd = ::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
-  const bool has = fd >= 0 && std::ranges::any_of(files_, [&](const PendingFile& file) {
-                     return is_it(file) && is_certainly(file, fd);
+  const bool has = fd >= 0 && std::any_of(first, last, [&](const auto& entry) {
+                     const PendingFile& file = *entry.second;
+                     return file.identity.path == path && is_certainly(file, fd);
                    });
   if (fd >= 0) ::close(fd);
   return has;
@@ -42,18 +47,14 @@ int RemovedFiles::forget(const PendingFile& file) {
     if (::unlink(file.identity.path.c_str()) != 0) return errno;
     if (const int error = sync_folder_of(folder_of(file.identity.path)); error != 0) return error;
   }
-  return sync_around(file.identity.path);
+  return sync_around(file);
 }
 
 // Once for each device: what is nowhere now was removed before the node died, or lost in a crash.
-int RemovedFiles::sync_around(std::string path) {
-  int fd = -1;
-  while (fd < 0 && path != "/" && path != ".") {
-    path = folder_of(path);
-    fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  }
+int RemovedFiles::sync_around(const PendingFile& file) {
+  const int fd = open_folder_above(file.identity.path);
   struct stat status{};
-  int error = fd < 0 || ::fstat(fd, &status) != 0 ? errno : 0;
+  int error = fd < 0 || ::fstat(fd, &status) != 0 ? errno : fault_of_store(file, fd);
   if (error == 0 && !synced_.contains(status.st_dev)) {
     step_("flush absence");
     error = ::syncfs(fd) == 0 ? 0 : errno;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -20,7 +21,8 @@ namespace cairn::durable {
 class RemovedFiles {
  public:
   using Step = std::function<void(const char*)>;
-  RemovedFiles(std::span<PendingFile> files, Step step) : files_(files), step_(std::move(step)) {}
+  // Borrows the files, which stay where they are.
+  RemovedFiles(std::span<const PendingFile> files, Step step);
 
   // Whether what has the path of `by` on the store is a file that `by` has superseded.
   bool has_place_of(const PendingFile& by) const;
@@ -32,9 +34,10 @@ class RemovedFiles {
   int forget(const PendingFile& file);
 
  private:
-  int sync_around(std::string path);
+  int sync_around(const PendingFile& file);
 
-  std::span<PendingFile> files_;
+  // By the file that has superseded them.
+  std::multimap<LogObject, const PendingFile*> superseded_;
   Step step_;
   std::set<std::uint64_t> synced_;  // devices
 };

@@ -3,11 +3,14 @@
 // wherever it is killed.
 #include "service/replay/removed_files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
+#include "memory/backing/store_name.h"
 #include "service/replay/testing/lost_names.h"
 
 namespace cairn::durable {
@@ -170,6 +173,52 @@ TEST_F(RecoverRemoved, ARemovalThatWasToldDoes) {
         say({change("a", named("a"), std::nullopt)});
       },
       {});
+}
+
+// Where it lies another file system is, or the folder that the store is mounted on.
+TEST_F(RecoverRemoved, NothingIsMadeNorForgottenWhereTheStoreIsNotMounted) {
+  const int folder = ::open(store().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const StoreName here = store_name_of(folder);
+  ::close(folder);
+  if (here == StoreName::kUnknown) GTEST_SKIP() << "this file system has no name";
+  for (const bool is_removed : {false, true}) {
+    for (const bool is_here : {false, true}) {
+      begin();
+      put("a", "");
+      FileIdentity a = identity(store("a"));
+      a.store = is_here ? here : static_cast<StoreName>(~raw(here));
+      const auto number = log_->add_object(a, state_of("a"));
+      const std::string text = "text";
+      ASSERT_TRUE(log_->append_data(*number, {0, std::as_bytes(std::span(text))},
+                                    {text.size(), kModified})
+                      .is_ok());
+      if (is_removed) say_removed(*number);
+      fs::remove(store("a"));
+      die();
+      const RecoveryReport report = run();
+      EXPECT_EQ(report.is_complete(), is_here);
+      EXPECT_EQ(tree().contains("a"), is_here && !is_removed);
+      EXPECT_EQ(run({.dry_run = true}).files.size(), is_here ? 0U : 1U) << "it stays in the log";
+    }
+  }
+}
+
+// The file that had the name before the removed one came to it does not mean that name any more.
+TEST_F(RecoverRemoved, AFileDoesNotSupersedeTheOneThatHasReplacedIt) {
+  put_in_log("a", "first");
+  const LogObject first = number("a");
+  put_in_log("b", "second");
+  const LogObject second = number("b");
+  say_removed(first);
+  ASSERT_TRUE(log_->append_renamed(second, store("a")).is_ok());
+  say_removed(second);
+  fs::remove(store("a"));
+  die();
+  // The power has brought back the renaming alone.
+  fs::rename(store("b"), store("a"));
+  const RecoveryReport report = run();
+  EXPECT_TRUE(report.is_complete());
+  EXPECT_EQ(tree(), (std::map<std::string, std::string>{{"a", "second"}}));
 }
 
 }  // namespace
