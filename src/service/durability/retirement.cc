@@ -183,12 +183,11 @@ int Retirement::retire_together(const Files& files) {
     int error = -files_.sync_store(device);
     if (error < 0 && result == 0) result = error;
     for (const auto& [object, mark] : marks) {
-      const int ended = error < 0 ? error : logged_.end_storing(object, mark);
-      if (ended == 0) {
-        counts_.retired.fetch_add(1, std::memory_order_relaxed);
-        continue;
-      }
-      logged_.give_up_storing(object, mark);
+      int ended = error < 0 ? error : logged_.end_storing(object, mark);
+      if (ended < 0) logged_.give_up_storing(object, mark);
+      // Some of the store may be lost, not this file.
+      if (ended == -EIO) ended = flusher_.flush_now(object, true);
+      if (ended == 0) counts_.retired.fetch_add(1, std::memory_order_relaxed);
       if (result == 0) result = ended;
     }
   }

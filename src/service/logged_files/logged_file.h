@@ -42,6 +42,11 @@ struct LoggedFile {
   std::int64_t asked_ns = 0;
   bool is_whole = false;  // nothing of it was on the store before
   bool is_gone = false;   // all retired: another record is to be made
+  // Its store has said that it failed to keep something: perhaps a part of this file, until an
+  // fsync of the file itself says otherwise.
+  bool is_doubted = false;
+  // A part of this file, which no tier has any more: the log is all that has it.
+  bool is_lost = false;
   std::unordered_map<std::uint32_t, LoggedBlock> blocks;
 };
 

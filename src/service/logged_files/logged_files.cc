@@ -216,6 +216,29 @@ void LoggedFiles::give_up_storing(ObjectIndex index, const LogMark& mark) {
   if (mark.was_owed) memory_.objects().at(index).mark(kMarkStoreOwed, true);
 }
 
+void LoggedFiles::doubt(StoreId store) {
+  std::vector<LoggedFilePtr> of_store;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, file] : files_) {
+      if (memory_.objects().at(static_cast<ObjectIndex>(number)).store() == store)
+        of_store.push_back(file);
+    }
+  }
+  for (const LoggedFilePtr& file : of_store) {
+    const std::lock_guard lock(file->mutex);
+    file->is_doubted = true;
+  }
+}
+
+void LoggedFiles::note_own_sync(ObjectIndex index, bool is_lost) {
+  const LoggedFilePtr file = find(index);
+  if (file == nullptr) return;
+  const std::lock_guard lock(file->mutex);
+  file->is_doubted = false;
+  file->is_lost = file->is_lost || is_lost;
+}
+
 // Others may log the file while the word that it is stored is on its way to the device.
 int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
   if (names_ != nullptr) {
@@ -230,6 +253,7 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
   {
     const std::lock_guard lock(file->mutex);
     if (file->is_gone || file->number == durable::LogObject::kNone) return 0;
+    if (file->is_doubted || file->is_lost) return -EIO;
     const bool goes_on = file->upto != mark.upto;
     file->is_storing = false;
     if (goes_on) done = open_window(*file);

@@ -83,6 +83,12 @@ class LoggedFiles final : public StoreWitness {
   int end_storing(ObjectIndex object, const LogMark& mark);
   // It is not.
   void give_up_storing(ObjectIndex object, const LogMark& mark);
+  // The store has failed to make durable what it was given, and tells each of us once: no file that
+  // the log has of it counts as stored any more until its own fsync says so.
+  void doubt(StoreId store);
+  // What an fsync of the file itself has said. `is_lost`: the store has lost bytes that no tier
+  // has. They stay in the log, for recovery.
+  void note_own_sync(ObjectIndex object, bool is_lost);
 
   bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                  std::uint32_t sequence) override;

@@ -241,6 +241,30 @@ TEST_F(LoggedNamesTest, DataThatLeavesTheLogTakesItsNameToTheStore) {
   EXPECT_TRUE(log_->directories().empty());
 }
 
+// The kernel tells of a failure once: the next syncfs says nothing of it.
+TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  const StoreId store = memory_.objects().at(journal).store();
+  files_->doubt(static_cast<StoreId>(raw(store) + 1));
+  files_->doubt(store);
+  LogMark mark = files_->begin_storing(journal);
+  EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
+  EXPECT_TRUE(memory_.objects().at(journal).is_in_log());
+  files_->note_own_sync(journal, false);
+  mark = files_->begin_storing(journal);
+  EXPECT_EQ(files_->end_storing(journal, mark), 0);
+  EXPECT_FALSE(memory_.objects().at(journal).is_in_log());
+}
+
+TEST_F(LoggedNamesTest, WhatTheStoreHasLostAndNoTierHasStaysInTheLog) {
+  const ObjectIndex journal = make_managed("journal", 4096);
+  files_->note_own_sync(journal, true);
+  files_->note_own_sync(journal, false);
+  const LogMark mark = files_->begin_storing(journal);
+  EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
+  EXPECT_TRUE(memory_.objects().at(journal).is_in_log());
+}
+
 // The store may not answer when it begins, and nobody is to wait for that.
 TEST_F(LoggedNamesTest, ASuccessorLeavesToTheStoreWhatItsPredecessorHasLogged) {
   make_managed("journal", 4096);

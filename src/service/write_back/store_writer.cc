@@ -38,6 +38,11 @@ bool StoreWriter::needs_store(const Object& object) {
          (object.opens.load(std::memory_order_acquire) == 0 && object.has(kObjectTimesDirty));
 }
 
+// All of it is in the tiers.
+bool StoreWriter::is_resident(const Object& object) {
+  return std::uint64_t{object.blocks.load()} * kBlockBytes >= object.size.load();
+}
+
 bool StoreWriter::is_large(const Object& object) const {
   return std::uint64_t{object.dirty_blocks.load()} * kBlockBytes >= options_.amount_bytes;
 }
@@ -272,6 +277,7 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   if (error == 0 && durable) {
     error = file->backing.sync(SyncDepth::kAll);
     if (error < 0) redirty_object(actor, index);
+    if (logged_ != nullptr) logged_->note_own_sync(index, error < 0 && !is_resident(object));
   }
   if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
   if (error < 0) {

@@ -49,6 +49,7 @@ class StoreWriter {
   // them wakes the scheduler.
   static bool waits_for_event(const Object& object);
   // So much of it is dirty that it is due whatever its age.
+  static bool is_resident(const Object& object);
   bool is_large(const Object& object) const;
   // The file's next turn follows at once.
   bool has_much_left(const StoreFile& file) const;
