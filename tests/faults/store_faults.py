@@ -218,6 +218,25 @@ def scene_the_store_comes_back(work, store):
     need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
 
 
+def scene_the_service_dies_while_the_store_errs(work, store):
+    """Its successor knows the files that are to be stored without asking the store, which errs for a moment."""
+    run = start_run(work, store.path, f"""
+        fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd); os.close(fd)
+        open({str(work / 'written')!r}, 'w').close()
+        wait_for('repaired')
+        """, options=["--trigger", "on-exit"])
+    wait_until((work / "written").exists, "the program has written")
+    node = f"run-{run.pid}"
+    service = status_of(node)["service_pid"]
+    store.obey("getattr 5")
+    os.kill(service, signal.SIGKILL)
+    wait_until(lambda: status_of(node)["service_pid"] != service, "another service is there")
+    store.obey()
+    (work / "repaired").touch()
+    need_status(run, 0, work)
+    need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
+
+
 def scene_a_drain_while_the_store_hangs(work, store):
     """`cairn drain --timeout` ends in time, says what is not stored, and the node keeps it."""
     store.obey("write hang")

@@ -41,6 +41,10 @@ int store_status(int fd, StoreStatus* status) {
   return store_status_at(fd, "", AT_EMPTY_PATH, status);
 }
 
+int known_store_status(int fd, StoreStatus* status) {
+  return store_status_at(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, status);
+}
+
 bool StoreStatus::is_guarded() const {
   return (mode & (S_ISUID | S_ISGID)) != 0 ||
          (attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0;

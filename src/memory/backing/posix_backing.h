@@ -90,6 +90,9 @@ static_assert(std::is_trivially_destructible_v<PosixBacking>,
 
 // The status of a file without a backing around it (service, stat).
 int store_status(int fd, StoreStatus* status);
+// The same as far as the kernel knows without asking the store, which may err or hang: the key and
+// the type are right, the rest may be older.
+int known_store_status(int fd, StoreStatus* status);
 int store_status_at(int directory, const char* path, int flags, StoreStatus* status);
 
 }  // namespace cairn

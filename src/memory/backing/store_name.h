@@ -47,7 +47,7 @@ bool is_named_by_source(const StoreFacts& facts);
 
 // `mount_type` and `source` as in /proc/self/mountinfo; empty where they are not known or several.
 StoreName name_of(const StoreFacts& facts, std::string_view mount_type, std::string_view source);
-// The same of an open file's store, which is asked. kUnknown also where the mount table names it.
+// Asks the store of an open file for its name. kUnknown also where it is named in the mount table.
 StoreName store_name_of(int fd);
 
 }  // namespace cairn

@@ -231,7 +231,7 @@ bool AttachServer::welcome_again(Connection& connection, const message::Hello& h
   if (hello.claim || send_welcome(memory_, connection.owner, connection.socket->get())) return true;
   // A process that the dead service had welcomed may have ended since. What it has sent before, its
   // descriptors of files that nobody has stored, is still to be read.
-  return errno == EPIPE;
+  return errno == EPIPE || errno == ECONNRESET;
 }
 
 void AttachServer::label_client(const Connection& connection) const {

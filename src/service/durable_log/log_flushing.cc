@@ -16,7 +16,8 @@ namespace {
 
 // What nobody waits for is durable after this long.
 constexpr std::chrono::seconds kLazyFlush{1};
-// The opening of a log verifies each payload that no record declares durable: at most so many bytes.
+// The opening of a log verifies each payload that no record declares durable: at most so many
+// bytes.
 constexpr std::uint64_t kUndeclaredBytesMax = std::uint64_t{64} << 20;
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -40,10 +41,19 @@ std::string accepted_at(int fd) {
   int listens = 0;
   socklen_t size = sizeof listens;
   if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens != 0) return {};
-  return address.sun_family == AF_UNIX && length < sizeof address ? address.sun_path : "";
+  if (address.sun_family != AF_UNIX) return {};
+  return {address.sun_path, ::strnlen(address.sun_path, sizeof address.sun_path)};
 }
 
-// What fstat(2) says of a pidfd depends on the kernel.
+// As far as the kernel knows without asking a store, which may err or hang.
+std::optional<mode_t> mode_of(int fd) {
+  struct statx status{};
+  constexpr int kFlags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
+  if (::statx(fd, "", kFlags, STATX_TYPE | STATX_MODE, &status) != 0) return std::nullopt;
+  return status.stx_mode;
+}
+
+// What statx(2) says of a pidfd depends on the kernel.
 bool is_process(int fd) {
   return ::syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0 || errno != EBADF;
 }
@@ -91,17 +101,18 @@ void Inheritance::sort(UniqueFd fd) {
     (void)fd.release();
     return;
   }
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return;
+  const std::optional<mode_t> known = mode_of(fd.get());
+  if (!known) return;
+  const mode_t mode = *known;
   const KeptLabel label = labels_.of(fd.get());
-  if (fits(label.kind, fd.get(), status.st_mode)) {
+  if (fits(label.kind, fd.get(), mode)) {
     labelled_.push_back(InheritedFd{std::move(fd), label});
     return;
   }
   if (label.kind != KeptKind::kNone) labels_.forget(fd.get());
-  if (S_ISSOCK(status.st_mode) && !accepted_at(fd.get()).empty()) {
+  if (S_ISSOCK(mode) && !accepted_at(fd.get()).empty()) {
     connections_.push_back(std::move(fd));
-  } else if (S_ISREG(status.st_mode)) {
+  } else if (S_ISREG(mode)) {
     const int flags = ::fcntl(fd.get(), F_GETFL);
     if ((flags & O_PATH) != 0) return;
     const bool is_writable = (flags & O_ACCMODE) != O_RDONLY;

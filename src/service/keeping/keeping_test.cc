@@ -7,10 +7,12 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -208,6 +210,33 @@ TEST_F(InheritanceTest, SortsWhatIsOpen) {
                           processes[0].label.number == 77;
     const bool is_closed = ::fcntl(useless, F_GETFD) < 0;
     ::_exit(is_sorted && is_found && is_closed ? 0 : 1 + (is_sorted ? 2 : 0) + (is_found ? 4 : 0));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(InheritanceTest, AConnectionAtTheLongestPathIsOne) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::string folder = ::testing::TempDir() + "XXXXXX";
+    if (::mkdtemp(folder.data()) == nullptr) ::_exit(3);
+    std::string path = folder + "/";
+    path.resize(sizeof address.sun_path - 1, 's');
+    path.copy(address.sun_path, path.size());
+    const auto* place = reinterpret_cast<const sockaddr*>(&address);
+    const int listener = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    const int client = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    const bool is_there = ::bind(listener, place, sizeof address) == 0 &&
+                          ::listen(listener, 1) == 0 &&
+                          ::connect(client, place, sizeof address) == 0;
+    const int accepted = ::accept(listener, nullptr, nullptr);
+    std::filesystem::remove_all(folder);
+    Inheritance left(labels_);
+    const std::vector<UniqueFd> connections = left.take_connections(path);
+    ::_exit(is_there && connections.size() == 1 && connections[0].get() == accepted ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

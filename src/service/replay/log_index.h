@@ -64,9 +64,9 @@ struct PendingFile {
   // The log's names have it under one, or under none any more.
   bool is_named = false;
   bool is_unnamed = false;
-  bool is_removed = false;  // its last name was gone when the log heard of it last
-  std::uint64_t removed_in = 0;   // the start of the machine in which that was (boot_mark())
-  Lsn renamed_by = Lsn::kNone;    // the last record that gave it another path
+  bool is_removed = false;       // its last name was gone when the log heard of it last
+  std::uint64_t removed_in = 0;  // the start of the machine in which that was (boot_mark())
+  Lsn renamed_by = Lsn::kNone;   // the last record that gave it another path
   // It is removed, another file came to its name, which so means the removed one no more, and the
   // machine has been started anew since. kNone: none has.
   LogObject superseded_by = LogObject::kNone;

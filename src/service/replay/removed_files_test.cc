@@ -189,9 +189,9 @@ TEST_F(RecoverRemoved, NothingIsMadeNorForgottenWhereTheStoreIsNotMounted) {
       a.store = is_here ? here : static_cast<StoreName>(~raw(here));
       const auto number = log_->add_object(a, state_of("a"));
       const std::string text = "text";
-      ASSERT_TRUE(log_->append_data(*number, {0, std::as_bytes(std::span(text))},
-                                    {text.size(), kModified})
-                      .is_ok());
+      ASSERT_TRUE(
+          log_->append_data(*number, {0, std::as_bytes(std::span(text))}, {text.size(), kModified})
+              .is_ok());
       if (is_removed) say_removed(*number);
       fs::remove(store("a"));
       die();

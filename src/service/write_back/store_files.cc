@@ -108,8 +108,8 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
 bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint32_t run) {
   if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return false;
   const Object& object = memory_.objects().at(index);
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  StoreStatus store;
+  if (known_store_status(fd.get(), &store) != 0 || !S_ISREG(store.mode)) return false;
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return false;
   // An appending descriptor would put every pwrite at the end of the file (pwrite(2), BUGS), and a
@@ -118,28 +118,29 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
     fd = reopen(fd.get(), O_WRONLY);
     if (!fd) return false;
   }
-  StoreStatus store;
-  if (store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
+  if (known_store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
   const std::lock_guard lock(mutex_);
   // Set by the sender as well, but not if it has died since. Without it the record could become
   // another file's, which would be stored through this descriptor.
   const Owner self = memory_.owners().current(ClientSlot::kOfService);
   if (!memory_.objects().note_handed_over(index, store.key, self, memory_.owners())) return false;
-  const Device& device = device_of(status.st_dev, fd.get());
+  const auto number = static_cast<dev_t>(raw(store.key.store));
+  const Device& device = device_of(number, fd.get());
   if (device.remote) memory_.objects().at(index).set(kObjectRemote);
   constexpr mode_t kExecutable = S_IXUSR | S_IXGRP | S_IXOTH;
   StoreFile::Traits traits;
   traits.rotational = device.rotational;
-  traits.lingers = device.remote && (status.st_mode & kExecutable) == 0;
+  traits.lingers = device.remote && (store.mode & kExecutable) == 0;
   traits.is_sent_early = device.in_user_space;
   CAIRN_CRASH_POINT("files.noted");
   StoreFilePtr& file = files_[raw(index)];
   // Two clients may hand the same file over: the first descriptor stays, with all that is known of
   // it, and with its place in the queue.
   StoreStatus known;
-  if (file != nullptr && store_status(file->fd.get(), &known) == 0 && known.key == object.key())
+  if (file != nullptr && known_store_status(file->fd.get(), &known) == 0 &&
+      known.key == object.key())
     return true;
-  file = std::make_shared<StoreFile>(index, std::move(fd), status.st_dev, traits);
+  file = std::make_shared<StoreFile>(index, std::move(fd), number, traits);
   CAIRN_CHECK(file->fd);
   CAIRN_CHECK(!file->queued.load());
   file->room = std::move(room);
@@ -149,7 +150,7 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
 
 bool StoreFiles::adopt(UniqueFd fd, FileRoom room) {
   StoreStatus status;
-  if (store_status(fd.get(), &status) < 0) return false;
+  if (known_store_status(fd.get(), &status) < 0) return false;
   const ObjectIndex object = memory_.objects().find(status.key);
   if (object == ObjectIndex::kNone) return false;
   // Nobody knows whether its sender had lent it.
@@ -317,13 +318,21 @@ int StoreFiles::sync_store(dev_t device) {
     if (found == devices_.end() || !found->second.directory) return ENODEV;
     directory.reset(::fcntl(found->second.directory.get(), F_DUPFD_CLOEXEC, 3));
   }
-  return directory && ::syncfs(directory.get()) == 0 ? 0 : errno;
+  return directory ? sync_all(device, directory) : errno;
 }
 
-int StoreFiles::sync_device(dev_t, Device& entry, const std::vector<StoreFilePtr>& owed) const {
+int StoreFiles::sync_all(dev_t device, const UniqueFd& place) const {
+  if (::syncfs(place.get()) == 0) return 0;
+  const int error = errno;
+  if (sync_failed_) sync_failed_(StoreId{device});
+  return error;
+}
+
+int StoreFiles::sync_device(dev_t device, Device& entry,
+                            const std::vector<StoreFilePtr>& owed) const {
   if (owed.empty() && !entry.sync_owed) return 0;
   if (entry.sync_owed || owed.size() > kFsyncsMax) {
-    return entry.directory && ::syncfs(entry.directory.get()) != 0 ? errno : 0;
+    return entry.directory ? sync_all(device, entry.directory) : 0;
   }
   for (const StoreFilePtr& file : owed) {
     if (const int error = file->backing.sync(SyncDepth::kAll); error < 0) return -error;

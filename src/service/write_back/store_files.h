@@ -79,6 +79,9 @@ using StoreFilePtr = std::shared_ptr<StoreFile>;
 class StoreFiles {
  public:
   explicit StoreFiles(const NodeMemory& memory) : memory_(memory) {}
+  // Called when a syncfs of a store has failed: the kernel says so once. To be set before the first
+  // file comes.
+  void on_sync_failure(std::function<void(StoreId store)> call) { sync_failed_ = std::move(call); }
 
   // Takes the descriptor of `object`, and the room that its sender reserved. Returns false when it
   // is not a writable descriptor of that very file.
@@ -132,9 +135,12 @@ class StoreFiles {
   };
   void release_if(const std::function<bool(const StoreFile&)>& is_meant);
   Device& device_of(dev_t device, int fd);
+  // syncfs. Returns 0 or the errno.
+  int sync_all(dev_t device, const UniqueFd& place) const;
   int sync_device(dev_t device, Device& entry, const std::vector<StoreFilePtr>& owed) const;
 
   const NodeMemory& memory_;
+  std::function<void(StoreId store)> sync_failed_;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
   std::map<dev_t, Device> devices_;
