@@ -24,10 +24,12 @@ def need(condition, what):
         raise Failure(what)
 
 
-def wait_until(condition, what, seconds=60):
+def wait_until(condition, what, seconds=60, found=None):
+    """`found()` tells of what there is instead."""
     end = time.monotonic() + seconds
     while not condition():
-        need(time.monotonic() < end, f"{what}: not within {seconds} s")
+        is_late = time.monotonic() >= end
+        need(not is_late, f"{what}: not within {seconds} s; {found() if found and is_late else ''}")
         time.sleep(0.02)
 
 

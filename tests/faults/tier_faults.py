@@ -238,7 +238,8 @@ def scene_a_tier_leaves_service(machine):
     machine.go("failure")
     machine.wait_until_before("more")
     machine.wait_until_out_of_service()
-    wait_until(lambda: machine.tier()["used_bytes"] == 0, "the tier is empty", 30)
+    wait_until(lambda: machine.tier()["used_bytes"] == 0, "the tier is empty", 30,
+               found=lambda: [machine.tier(), machine.status()["leased_slabs"], machine.status()["objects"]])
     after = machine.status()
     moved = [move for move in after["moves"] if move["from"] == name and move["to"] == next_name]
     need([move["reason"] for move in moved] == ["tier failed"], f"moves: {after['moves']}")
