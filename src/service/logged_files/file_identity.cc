@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/logged_files/file_identity.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <string>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/descriptor_path.h"
@@ -13,10 +16,23 @@
 namespace cairn::node {
 namespace {
 
+constexpr std::string_view kGone = " (deleted)";
+
+bool leads_to(const std::string& path, int fd) {
+  struct stat there{};
+  struct stat open{};
+  return ::lstat(path.c_str(), &there) == 0 && ::fstat(fd, &open) == 0 &&
+         there.st_dev == open.st_dev && there.st_ino == open.st_ino;
+}
+
+// Empty where the kernel knows of no name: one that is gone, or none yet (O_TMPFILE). A name may end
+// as the kernel's word for that does.
 std::string path_of(int fd) {
-  char path[PATH_MAX];
-  const ssize_t length = ::readlink(DescriptorPath(fd).text, path, sizeof path);
-  return length <= 0 ? std::string() : std::string(path, static_cast<std::size_t>(length));
+  char text[PATH_MAX];
+  const ssize_t length = ::readlink(DescriptorPath(fd).text, text, sizeof text);
+  std::string path(text, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  if (path.ends_with(kGone) && !leads_to(path, fd)) path.clear();
+  return path;
 }
 
 }  // namespace

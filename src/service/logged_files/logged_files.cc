@@ -61,20 +61,22 @@ void LoggedFiles::forget(ObjectIndex object, const LoggedFilePtr& file) {
   if (found != files_.end() && found->second == file) files_.erase(found);
 }
 
-// The log gets to know the file. False when it cannot.
-bool LoggedFiles::introduce(ObjectIndex object, LoggedFile& file, int fd) {
-  if (file.number != durable::LogObject::kNone) return true;
-  if (fd < 0) return false;
+// The log gets to know the file; recovery is to find it by its name.
+LoggedFiles::Introduced LoggedFiles::introduce(ObjectIndex object, LoggedFile& file, int fd) {
+  if (file.number != durable::LogObject::kNone) return Introduced::kYes;
+  if (fd < 0) return Introduced::kNeedsStore;
   Object& record = memory_.objects().at(object);
   const StoreName store = store_names_.name_of(record.store(), fd);
   const durable::FileState on_store = store_state_of(record);
-  const auto number = log_.add_object(identity_of(fd, record.key(), store), on_store);
-  if (!number) return false;
+  const durable::FileIdentity identity = identity_of(fd, record.key(), store);
+  if (identity.path.empty()) return Introduced::kNeedsStore;
+  const auto number = log_.add_object(identity, on_store);
+  if (!number) return Introduced::kFull;
   file.number = *number;
   file.is_whole = on_store.size == 0;
   file.state = durable::FileState{};
   record.mark(kMarkKnownElsewhere, true);
-  return true;
+  return Introduced::kYes;
 }
 
 // From here until its last record is retired, the file is being stored (invariant 1).
@@ -100,14 +102,11 @@ LogAttempt LoggedFiles::log_portion(ObjectIndex index, int fd, Why why, LogPorti
     const LoggedFilePtr file = find_or_make(index);
     const std::lock_guard lock(file->mutex);
     if (file->is_gone) continue;
-    if (!introduce(index, *file, fd)) {
-      const Status health = log_.health();
-      if (file->number == durable::LogObject::kNone) {
-        file->is_gone = true;
-        forget(index, file);
-      }
-      return {health ? (fd < 0 ? Outcome::kNeedsStore : Outcome::kFull) : Outcome::kFailed,
-              Lsn::kNone};
+    if (const Introduced done = introduce(index, *file, fd); done != Introduced::kYes) {
+      file->is_gone = true;
+      forget(index, file);
+      if (!log_.health()) return {Outcome::kFailed, Lsn::kNone};
+      return {done == Introduced::kFull ? Outcome::kFull : Outcome::kNeedsStore, Lsn::kNone};
     }
     LoggingPass pass({memory_, self_, log_, seed_}, index, *file);
     Status status = open_window(*file);

@@ -113,7 +113,8 @@ class LoggedFiles final : public StoreWitness {
   LoggedFilePtr find(ObjectIndex object) const;
   LoggedFilePtr find_or_make(ObjectIndex object);
   // All that follow require the file's lock.
-  bool introduce(ObjectIndex object, LoggedFile& file, int fd);
+  enum class Introduced : std::uint8_t { kYes, kFull, kNeedsStore };
+  Introduced introduce(ObjectIndex object, LoggedFile& file, int fd);
   Status open_window(LoggedFile& file) const;
   void end(ObjectIndex object, LoggedFile& file);
   void forget(ObjectIndex object, const LoggedFilePtr& file);

@@ -241,6 +241,21 @@ TEST_F(LoggedNamesTest, DataThatLeavesTheLogTakesItsNameToTheStore) {
   EXPECT_TRUE(log_->directories().empty());
 }
 
+// Recovery would make it where nobody has put it.
+TEST_F(LoggedNamesTest, AFileWithoutANameThatTheKernelKnowsIsTheStores) {
+  const UniqueFd gone(::openat(fd_.get(), "gone", O_RDWR | O_CREAT, 0640));
+  remove("gone");
+  const UniqueFd named(::openat(fd_.get(), "named (deleted)", O_RDWR | O_CREAT, 0640));
+  for (const UniqueFd* each : {&gone, &named}) {
+    StoreStatus status;
+    ASSERT_EQ(store_status(each->get(), &status), 0);
+    const ObjectIndex object = testing::make_object(actor_, status.key);
+    memory_.objects().at(object).size.store(4096);
+    EXPECT_EQ(files_->log_changes(object, each->get(), LoggedFiles::Why::kAsked).outcome,
+              each == &gone ? Outcome::kNeedsStore : Outcome::kLogged);
+  }
+}
+
 // The kernel tells of a failure once: the next syncfs says nothing of it.
 TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync) {
   const ObjectIndex journal = make_managed("journal", 4096);
