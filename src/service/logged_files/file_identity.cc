@@ -25,7 +25,7 @@ bool leads_to(const std::string& path, int fd) {
          there.st_dev == open.st_dev && there.st_ino == open.st_ino;
 }
 
-// Empty where the kernel knows of no name: one that is gone, or none yet (O_TMPFILE). A name may end
+// Empty where the kernel knows of no name: it is gone, or was never there (O_TMPFILE). A name may end
 // as the kernel's word for that does.
 std::string path_of(int fd) {
   char text[PATH_MAX];
