@@ -25,8 +25,8 @@ bool leads_to(const std::string& path, int fd) {
          there.st_dev == open.st_dev && there.st_ino == open.st_ino;
 }
 
-// Empty where the kernel knows of no name: it is gone, or was never there (O_TMPFILE). A name may end
-// as the kernel's word for that does.
+// Empty where the kernel knows of no name: it is gone, or was never there (O_TMPFILE). A name may
+// end as the kernel's word for that does.
 std::string path_of(int fd) {
   char text[PATH_MAX];
   const ssize_t length = ::readlink(DescriptorPath(fd).text, text, sizeof text);
