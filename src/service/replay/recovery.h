@@ -10,7 +10,7 @@
 //   it never reached the store, and the log has all of it        it is made anew, 0600
 //   it is gone, its folder is gone, or it may not be written     a file in the rescue folder, and a
 //                                                                line in its list
-//   the store fails or is full                                   it stays in the log, or goes to
+//   the store fails, is full or is not mounted                   it stays in the log, or goes to
 //                                                                the rescue folder (options)
 //
 // It may be killed at any moment and run again: a file counts as stored only by a durable record,
