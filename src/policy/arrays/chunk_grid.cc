@@ -118,6 +118,27 @@ Box ChunkGrid::chunks_that_see(const Box& cells) const {
   return chunks_of(widened(cells, {shape_.ghost.behind, shape_.ghost.before}, array_));
 }
 
+// A chunk at `place` ends, with its ghost zone, at (place + 1) * chunk - cut + behind, unless the
+// array does; and begins at place * chunk - cut - before, unless the array does.
+std::optional<Box> ChunkGrid::chunks_around(const Box& cells) const {
+  CAIRN_DCHECK(!cells.is_empty() && whole(array_).contains(cells));
+  Box places = cells;
+  for (std::size_t at = 0; at < cells.dimensions(); ++at) {
+    const std::uint64_t chunk = shape_.chunk[at];
+    const std::uint64_t cut = cut_away(at);
+    const std::uint64_t last =
+        std::min((cells.first[at] + cut + shape_.ghost.before[at]) / chunk, places_[at] - 1);
+    const std::uint64_t reach = cells.end(at) + cut;
+    const std::uint64_t behind = shape_.ghost.behind[at];
+    // The first place whose end is at `reach` or behind it.
+    const std::uint64_t first = reach <= behind + chunk ? 0 : (reach - behind - 1) / chunk;
+    if (first > last) return std::nullopt;
+    places.first[at] = first;
+    places.count[at] = last - first + 1;
+  }
+  return places;
+}
+
 std::uint64_t ChunkGrid::number_at(const Coordinates& place) const {
   CAIRN_DCHECK(place.size() == places_.size());
   std::uint64_t number = 0;

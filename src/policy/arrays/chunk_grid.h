@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/status.h"
 #include "policy/arrays/box.h"
@@ -57,6 +58,9 @@ class ChunkGrid {
   // The chunks that have one of these cells in their ghost zones or in themselves: those that a
   // write into the box concerns.
   Box chunks_that_see(const Box& cells) const;
+  // The chunks that have all of these cells in themselves or in their ghost zones; none if there is
+  // no such chunk. Requires: as chunks_of().
+  std::optional<Box> chunks_around(const Box& cells) const;
   // The number of a chunk of the grid, and back.
   std::uint64_t number_at(const Coordinates& place) const;
   Coordinates place_of(std::uint64_t number) const;

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "policy/arrays/testing/small_arrays.h"
+
 namespace cairn::arrays {
 namespace {
 
@@ -28,33 +30,6 @@ std::set<std::uint64_t> numbers(const ChunkGrid& grid, const Box& places) {
   return found;
 }
 
-// An array, a shape of chunks and a box of it, all small.
-struct Case {
-  Coordinates array;
-  ChunkShape shape;
-  Box box;
-};
-
-Case draw(std::mt19937& random) {
-  const auto up_to = [&](std::uint64_t most) {
-    return std::uniform_int_distribution<std::uint64_t>(0, most)(random);
-  };
-  const std::size_t dimensions = 1 + up_to(2);
-  Case made{Coordinates(dimensions, 0), ChunkShape::plain(Coordinates(dimensions, 1)), {}};
-  made.box = whole(made.array);
-  for (std::size_t at = 0; at < dimensions; ++at) {
-    const std::uint64_t cells = 1 + up_to(9);
-    made.array[at] = cells;
-    made.shape.chunk[at] = 1 + up_to(cells - 1);
-    made.shape.ghost.before[at] = up_to(made.shape.chunk[at]);
-    made.shape.ghost.behind[at] = up_to(made.shape.chunk[at]);
-    made.shape.origin[at] = up_to(cells - 1);
-    made.box.first[at] = up_to(cells - 1);
-    made.box.count[at] = 1 + up_to(cells - 1 - made.box.first[at]);
-  }
-  return made;
-}
-
 TEST(ChunkGrid, ThePapersArrayOfFourChunksWithGhosts) {
   ChunkShape shape = ChunkShape::plain({4, 4});
   shape.ghost = GhostWidth::around({1, 1});
@@ -70,7 +45,7 @@ TEST(ChunkGrid, EveryCellIsInOneChunkAndGhostsAreSeen) {
   constexpr unsigned kSeed = 20261126;
   std::mt19937 random(kSeed);
   for (int turn = 0; turn < 400; ++turn) {
-    const Case made = draw(random);
+    const testing::SmallArray made = testing::draw(random);
     SCOPED_TRACE("turn " + std::to_string(turn) + ", seed " + std::to_string(kSeed));
     const auto grid = ChunkGrid::of(made.array, made.shape);
     ASSERT_TRUE(grid.is_ok()) << grid.status().message();
