@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/durability/durability_worker.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "frontends/protocol/protocol.h"
 #include "memory/backing/posix_backing.h"
 #include "memory/buffer/object_io.h"
@@ -28,7 +30,8 @@ class DurabilityWorkerTest : public ::testing::Test {
   void SetUp() override {
     memory_ = testing::make_memory(testing::memory_only(64 * kBlockBytes));
     actor_ = testing::make_actor(memory_);
-    fd_ = UniqueFd(testing::make_unnamed_file());
+    // The log takes no file without a name.
+    fd_ = UniqueFd(::open((folder_.path() + "/file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
     StoreStatus status;
     ASSERT_EQ(store_status(fd_.get(), &status), 0);
     object_ = testing::make_object(actor_, status.key);
@@ -101,6 +104,7 @@ class DurabilityWorkerTest : public ::testing::Test {
     return false;
   }
 
+  const cairn::testing::TemporaryFolder folder_{"durability"};
   durable::PowerCutDisk disk_;
   std::unique_ptr<durable::DurableLog> log_;
   NodeMemory memory_;
