@@ -18,9 +18,10 @@ def run(bench):
     megabytes = 64 if bench.quick else 10240
     if not bench.quick:
         bench.need_memory(14, "a RAM tier with 10 GiB of dirty data")
+        # A store has the file of before, or the one that is recovered: never both.
         os.environ.setdefault("CAIRN_TESTBED_NVME_SIZE", "32G")
-        os.environ.setdefault("CAIRN_TESTBED_SSD_SIZE", "21G")
-        os.environ.setdefault("CAIRN_TESTBED_HDD_SIZE", "21G")
+        os.environ.setdefault("CAIRN_TESTBED_SSD_SIZE", "13G")
+        os.environ.setdefault("CAIRN_TESTBED_HDD_SIZE", "13G")
     nvme = bench.directory("nvme") if bench.quick else bench.testbed("nvme")
     for name in ("hdd", "ssd"):
         _recover(bench, name, nvme / name, megabytes)
