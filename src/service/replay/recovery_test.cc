@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "base/random_source.h"
+#include "base/testing/temporary_folder.h"
 #include "service/durable_log/directory_storage.h"
 #include "service/durable_log/durable_log.h"
 #include "service/durable_log/file_handle.h"
