@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "service/keeping/inheritance.h"
 #include "service/keeping/keeper.h"
 #include "service/keeping/kept_text.h"
@@ -217,13 +217,12 @@ TEST_F(InheritanceTest, SortsWhatIsOpen) {
 }
 
 TEST_F(InheritanceTest, AConnectionAtTheLongestPathIsOne) {
+  const cairn::testing::TemporaryFolder folder("inheritance");
   const pid_t child = ::fork();
   if (child == 0) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    std::string folder = ::testing::TempDir() + "XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr) ::_exit(3);
-    std::string path = folder + "/";
+    std::string path = folder.path() + "/";
     path.resize(sizeof address.sun_path - 1, 's');
     path.copy(address.sun_path, path.size());
     const auto* place = reinterpret_cast<const sockaddr*>(&address);
@@ -233,7 +232,6 @@ TEST_F(InheritanceTest, AConnectionAtTheLongestPathIsOne) {
                           ::listen(listener, 1) == 0 &&
                           ::connect(client, place, sizeof address) == 0;
     const int accepted = ::accept(listener, nullptr, nullptr);
-    std::filesystem::remove_all(folder);
     Inheritance left(labels_);
     const std::vector<UniqueFd> connections = left.take_connections(path);
     ::_exit(is_there && connections.size() == 1 && connections[0].get() == accepted ? 0 : 1);

@@ -39,6 +39,13 @@ bool is_deleted(const StoreFile& file) {
   return store_status(file.fd.get(), &status) == 0 && status.links == 0;
 }
 
+// A regular file with that key, by what the kernel knows, or else by what the store says.
+bool is_file_of(int fd, const ObjectKey& key, StoreStatus* status) {
+  const bool is_known = known_store_status(fd, status) == 0 && status->key == key;
+  if (!is_known && (store_status(fd, status) != 0 || status->key != key)) return false;
+  return S_ISREG(status->mode);
+}
+
 UniqueFd reopen(int fd, int access_mode) {
   char link[40];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -109,7 +116,7 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   if (raw(index) == 0 || raw(index) >= memory_.objects().capacity()) return false;
   const Object& object = memory_.objects().at(index);
   StoreStatus store;
-  if (known_store_status(fd.get(), &store) != 0 || !S_ISREG(store.mode)) return false;
+  if (!is_file_of(fd.get(), object.key(), &store)) return false;
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return false;
   // An appending descriptor would put every pwrite at the end of the file (pwrite(2), BUGS), and a
@@ -118,7 +125,6 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
     fd = reopen(fd.get(), O_WRONLY);
     if (!fd) return false;
   }
-  if (known_store_status(fd.get(), &store) != 0 || store.key != object.key()) return false;
   const std::lock_guard lock(mutex_);
   // Set by the sender as well, but not if it has died since. Without it the record could become
   // another file's, which would be stored through this descriptor.
@@ -150,8 +156,11 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
 
 bool StoreFiles::adopt(UniqueFd fd, FileRoom room) {
   StoreStatus status;
-  if (known_store_status(fd.get(), &status) < 0) return false;
-  const ObjectIndex object = memory_.objects().find(status.key);
+  ObjectIndex object = ObjectIndex::kNone;
+  if (known_store_status(fd.get(), &status) == 0) object = memory_.objects().find(status.key);
+  // A time of birth that the kernel has not kept is the store's to tell.
+  if (object == ObjectIndex::kNone && store_status(fd.get(), &status) == 0)
+    object = memory_.objects().find(status.key);
   if (object == ObjectIndex::kNone) return false;
   // Nobody knows whether its sender had lent it.
   if (!insert(object, with_own_description(std::move(fd)), std::move(room), 0)) return false;
