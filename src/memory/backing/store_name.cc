@@ -18,6 +18,7 @@ namespace cairn {
 namespace {
 
 constexpr std::uint64_t kOverlayType = 0x794c7630;
+constexpr std::uint64_t kTmpfsType = 0x01021994;
 
 // linux/fs.h has them since Linux 6.9.
 struct FsUuid {
@@ -31,8 +32,13 @@ constexpr unsigned long kGetFsUuid = _IOR(0x15, 0, FsUuid);
 constexpr std::array<std::string_view, 6> kNamedBySource = {
     "nfs", "nfs4", "fuse.mfs", "fuse.glusterfs", "fuse.ceph", "fuse.juicefs"};
 
+// The kernel tells no name of it that outlives the mount, nor is it shared between mounts.
+bool has_no_name(const StoreFacts& facts) {
+  return facts.type == kOverlayType || facts.type == kTmpfsType;
+}
+
 bool has_own_fsid(const StoreFacts& facts) {
-  return facts.fsid != 0 && facts.fsid != raw(facts.id) && facts.type != kOverlayType;
+  return facts.fsid != 0 && facts.fsid != raw(facts.id) && !has_no_name(facts);
 }
 
 // FNV-1a.
@@ -74,7 +80,7 @@ int read_store_facts(int fd, StoreFacts* facts) {
 }
 
 bool is_named_by_source(const StoreFacts& facts) {
-  return facts.fsid == 0 && facts.uuid_bytes == 0 && facts.type != kOverlayType;
+  return facts.fsid == 0 && facts.uuid_bytes == 0 && !has_no_name(facts);
 }
 
 StoreName name_of(const StoreFacts& facts, std::string_view mount_type, std::string_view source) {
@@ -84,7 +90,7 @@ StoreName name_of(const StoreFacts& facts, std::string_view mount_type, std::str
     hash.add(facts.fsid);
     return hash.name();
   }
-  if (facts.uuid_bytes != 0) {
+  if (facts.uuid_bytes != 0 && !has_no_name(facts)) {
     hash.add(facts.type);
     hash.add(facts.uuid, facts.uuid_bytes);
     return hash.name();

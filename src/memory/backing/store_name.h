@@ -3,13 +3,14 @@
 // of the mounted file system.
 //
 //   file system                         named by
-//   ext4, btrfs, tmpfs, Lustre, Ceph,   the fsid of statfs(2), which comes from the UUID in the
-//   CIFS, ZFS and others                superblock, or from the server; btrfs has one per subvolume
+//   ext4, btrfs, Lustre, Ceph, CIFS,    the fsid of statfs(2), which comes from the UUID in the
+//   ZFS and others                      superblock, or from the server; btrfs has one per subvolume
 //   XFS, F2FS and others                the UUID that the kernel gives (FS_IOC_GETFSUUID), because
 //                                       their fsid is the device number; none before Linux 6.9
 //   NFS, MooseFS, GlusterFS, CephFS     the type and the source in the mount table, if all mounts
 //   over FUSE, JuiceFS                  of the file system have one source
 //   overlayfs                           none: its fsid is that of the file system below
+//   tmpfs                               none: its fsid is drawn at random when it is mounted
 //   all others                          none
 //
 // A name does not tell a copied disk image from its original, so it is no part of an ObjectKey

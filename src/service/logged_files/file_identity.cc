@@ -32,6 +32,8 @@ std::string path_of(int fd) {
   const ssize_t length = ::readlink(DescriptorPath(fd).text, text, sizeof text);
   std::string path(text, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   if (path.ends_with(kGone) && !leads_to(path, fd)) path.clear();
+  // "(unreachable)/..." is outside of this process's root.
+  if (!path.starts_with('/')) path.clear();
   return path;
 }
 
