@@ -154,6 +154,21 @@ TEST_F(Tier, ManyThreadsCommitWithFewFlushes) {
   for (const auto& entry : data) EXPECT_EQ(entry.second, kEach);
 }
 
+TEST_F(Tier, NothingComesBehindTheCleanEnd) {
+  auto log = std::move(*DurableLog::open(path_, {.capacity_bytes = 256U << 20}));
+  auto object = log->add_object(file(1), {});
+  constexpr std::size_t kPart = std::size_t{1} << 20;
+  // So much that the flush of it is declared durable at once.
+  for (std::uint64_t part = 0; part < 80; ++part) {
+    ASSERT_TRUE(log->append_data(*object, {part * kPart, filled(kPart, 1)}, {(part + 1) * kPart, 1})
+                    .is_ok());
+  }
+  EXPECT_TRUE(log->close().is_ok());
+  ScanReport report;
+  (void)records(&report);
+  EXPECT_TRUE(report.is_clean_end);
+}
+
 TEST_F(Tier, ASecondNodeIsRefused) {
   auto log = open();
   auto second = DurableLog::open(path_, {});

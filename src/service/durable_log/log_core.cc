@@ -183,7 +183,8 @@ Result<Lsn> LogCore::append_locked(Lock& lock, const RecordDraft& draft,
   const bool needs_object = draft.object != LogObject::kNone;
   while (true) {
     if (!failure_.is_ok()) return failure_;
-    if (is_closed_) return Status(StatusCode::kUnavailable, "the durable log is closed", ESHUTDOWN);
+    if (is_closed_ || is_ended_)
+      return Status(StatusCode::kUnavailable, "the durable log is closed", ESHUTDOWN);
     const LoggedObject* object = needs_object ? objects_.find(draft.object) : nullptr;
     if (needs_object && object == nullptr) return no_object();
     // A statement about an object with live records needs no introduction: they have theirs.
@@ -225,7 +226,8 @@ Result<Lsn> LogCore::append_locked(Lock& lock, const RecordDraft& draft,
 }
 
 LogCore::Placed LogCore::place(Lock& lock, const RecordDraft& draft, std::uint64_t payload_sum) {
-  CAIRN_CHECK(lock.owns_lock());
+  CAIRN_CHECK(lock.owns_lock() && !is_ended_);
+  is_ended_ = draft.kind == RecordKind::kCleanEnd;
   UsedSegment& head = ring_.head();
   Placed placed{head.place.file, head.end, {}};
   RecordHeader& header = placed.header;
@@ -240,12 +242,12 @@ LogCore::Placed LogCore::place(Lock& lock, const RecordDraft& draft, std::uint64
   header.words = draft.words;
   header.payload_sum = payload_sum;
   head.end += record_bytes(draft.payload.size());
-  placed_bytes_ += record_bytes(draft.payload.size());
   declared_bytes_ = durable_bytes_;
   CAIRN_CHECK(head.end <= ring_.segment_bytes());
   CAIRN_CHECK(header.lsn > head.last && header.lsn > durable_);
   head.last = last_ = header.lsn;
-  in_flight_.insert(raw(header.lsn));
+  in_flight_.emplace(raw(header.lsn), placed_bytes_);
+  placed_bytes_ += record_bytes(draft.payload.size());
   ++figures_.appended_records;
   figures_.appended_bytes += draft.payload.size();
   return placed;

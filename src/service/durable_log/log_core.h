@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -115,13 +116,15 @@ class LogCore {
   // Below: guarded by mutex_.
   SegmentRing ring_;
   LogObjects objects_;
-  std::set<std::uint64_t> in_flight_;  // numbers whose bytes are not in the file yet
+  // Records whose bytes are not in the file yet, each with placed_bytes_ before it.
+  std::map<std::uint64_t, std::uint64_t> in_flight_;
   Lsn last_ = Lsn::kNone;
   Lsn durable_ = Lsn::kNone;
   // Bytes of records ever placed: all, the durable ones, and those that a record says are durable.
   std::uint64_t placed_bytes_ = 0;
   std::uint64_t durable_bytes_ = 0;
   std::uint64_t declared_bytes_ = 0;
+  bool is_ended_ = false;                 // the last record is, or will be, the clean end
   Lsn wanted_ = Lsn::kNone;               // somebody waits for it
   std::multiset<std::uint64_t> waiting_;  // what threads wait for in a commit
   std::size_t company_ = 0;               // threads that the next flush will probably serve

@@ -24,7 +24,7 @@ constexpr std::uint64_t kUndeclaredBytesMax = std::uint64_t{64} << 20;
 
 Lsn LogCore::written(const Lock& lock) const {
   CAIRN_CHECK(lock.owns_lock());
-  return in_flight_.empty() ? last_ : static_cast<Lsn>(*in_flight_.begin() - 1);
+  return in_flight_.empty() ? last_ : static_cast<Lsn>(in_flight_.begin()->first - 1);
 }
 
 Status LogCore::commit_until(Lsn lsn, const std::chrono::steady_clock::time_point* limit) {
@@ -95,7 +95,8 @@ bool LogCore::flush_once(Lock& lock) {
     if (segment.last > durable_ && segment.first <= target) files.push_back(segment.place.file);
   }
   CAIRN_CHECK(!files.empty());
-  const std::uint64_t target_bytes = placed_bytes_;
+  const std::uint64_t target_bytes =
+      in_flight_.empty() ? placed_bytes_ : in_flight_.begin()->second;
   const auto began = std::chrono::steady_clock::now();
   lock.unlock();
   int error = 0;
@@ -116,8 +117,10 @@ bool LogCore::flush_once(Lock& lock) {
   waiting_.erase(waiting_.begin(), waiting_.upper_bound(raw(durable_)));
   ++figures_.flushes;
   if (ring_.settle_freed(durable_)) ready_changed_.notify_all();
-  free_segments(lock);
-  declare_durable(lock);
+  if (!is_ended_) {
+    free_segments(lock);
+    declare_durable(lock);
+  }
   durable_changed_.notify_all();
   return failure_.is_ok();
 }

@@ -59,11 +59,13 @@ bool SegmentReader::accept(Payloads payloads, std::uint64_t offset, FoundRecord&
     if (!is_data) record.payload.assign(whole.begin(), whole.end());
   }
   at_ = offset + record_bytes(header->payload_bytes);
-  if (jumps) read_headers_ahead(at_ - offset);
+  const std::uint64_t stride = at_ - offset;
+  if (jumps && stride == last_stride_) read_headers_ahead(stride);
+  last_stride_ = stride;
   return true;
 }
 
-// Records of one large write have one size.
+// Records of one large write have one size: two of a size are taken for the beginning of more.
 void SegmentReader::read_headers_ahead(std::uint64_t stride) {
   CAIRN_CHECK(stride >= kJumpBytes);
   if (stride != told_stride_ || told_ < at_) told_ = at_;

@@ -56,6 +56,7 @@ class SegmentReader {
   std::uint64_t buffer_at_ = 0;
   std::size_t buffered_ = 0;
   std::size_t ahead_;  // bytes that the next read takes at least
+  std::uint64_t last_stride_ = 0;
   // The device has been told of headers that are probably there, up to here, so far apart.
   std::uint64_t told_ = 0;
   std::uint64_t told_stride_ = 0;
