@@ -204,6 +204,16 @@ def scene_the_store_is_flushed_with_an_error(work, store):
     need((store.behind / "f").read_bytes() == pattern(), "it was not written again")
 
 
+def scene_the_store_is_flushed_with_an_error_at_the_end(work, store):
+    """What a drain could not make durable is stored again by the next one."""
+    store.obey("fsync lost")
+    run = start_run(work, store.path, "fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd)",
+                    options=["--trigger", "on-exit"])
+    need_status(run, EXIT_NOT_STORED, work)
+    store.obey()
+    finish_later(work, store.behind / "f")
+
+
 def scene_the_store_comes_back(work, store):
     """After a restart the server does not know the descriptors of before (ESTALE): the node opens the file anew."""
     run = start_run(work, store.path, f"""

@@ -81,6 +81,14 @@ enum ObjectMark : std::uint8_t {
   kMarkRewritten = 1u << 7,
 };
 
+// What the store has failed to keep of a file that the durable log has: its records stay.
+enum LogTrouble : std::uint32_t {
+  // perhaps a part of this file, until an fsync of the file itself says otherwise
+  kLogDoubted = 1u << 0,
+  // a part of this file, which no tier has any more: the log is all that has it
+  kLogLost = 1u << 1,
+};
+
 struct Object {
   // Line 0: identity and what a hit reads.
   std::uint64_t place;  // | kind : 8 | store : 56 |, so that a finder compares one word
@@ -124,7 +132,8 @@ struct Object {
   // how many of `opens` are the service's, never too large: its successor takes them back. 0 when
   // `opens` is.
   std::atomic<std::uint32_t> service_opens;
-  std::uint32_t spare[10];
+  std::atomic<std::uint32_t> log_trouble;  // LogTrouble
+  std::uint32_t spare[9];
 
   static constexpr unsigned kStoreBits = 56;
   static constexpr std::uint64_t place_of(const ObjectKey& key) {
@@ -150,6 +159,7 @@ struct Object {
     path.store(0, std::memory_order_relaxed);
     log_position.store(0, std::memory_order_relaxed);
     home_node.store(0, std::memory_order_relaxed);
+    log_trouble.store(0, std::memory_order_relaxed);
   }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
@@ -252,7 +262,8 @@ static_assert(offsetof(Object, path) == 2 * kLine);
 static_assert(offsetof(Object, log_position) == 2 * kLine + 8);
 static_assert(offsetof(Object, home_node) == 2 * kLine + 16);
 static_assert(offsetof(Object, service_opens) == 2 * kLine + 20);
-static_assert(offsetof(Object, spare) == 2 * kLine + 24);
+static_assert(offsetof(Object, log_trouble) == 2 * kLine + 24);
+static_assert(offsetof(Object, spare) == 2 * kLine + 28);
 }  // namespace object_layout
 
 }  // namespace cairn

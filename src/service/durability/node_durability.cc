@@ -17,7 +17,6 @@ void NodeDurability::start(const NodeConfig& config) {
   if (!log_.is_open()) return;
   log_.names().use_store_sync(
       [this](StoreId store) { return -files_.sync_store(static_cast<dev_t>(raw(store))); });
-  files_.on_sync_failure([this](StoreId store) { log_.files().doubt(store); });
   retirement_ = std::make_unique<Retirement>(
       RetirementParts{memory_, log_.files(), log_.names(), files_, flusher_, counts_});
   retirement_->start();

@@ -40,13 +40,9 @@ struct LoggedFile {
   durable::FileState state;                   // as its last record says
   std::int64_t logged_ns = 0;
   std::int64_t asked_ns = 0;
-  bool is_whole = false;  // nothing of it was on the store before
-  bool is_gone = false;   // all retired: another record is to be made
-  // Its store has said that it failed to keep something: perhaps a part of this file, until an
-  // fsync of the file itself says otherwise.
-  bool is_doubted = false;
-  // A part of this file, which no tier has any more: the log is all that has it.
-  bool is_lost = false;
+  bool is_whole = false;          // nothing of it was on the store before
+  bool is_gone = false;           // all retired: another record is to be made
+  bool has_other_blocks = false;  // the log may have blocks that are not among these
   std::unordered_map<std::uint32_t, LoggedBlock> blocks;
 };
 

@@ -154,6 +154,8 @@ LogAttempt LoggedFiles::log_cut(ObjectIndex index, std::uint64_t size) {
   file->state = state;
   // The same bytes may be written again.
   file->blocks.clear();
+  file->has_other_blocks = size != 0;
+  if (size == 0) memory_.objects().at(index).log_trouble.store(0);
   note_appended(memory_.objects().at(index), *file, *lsn);
   return {Outcome::kLogged, *lsn};
 }
@@ -189,7 +191,9 @@ void LoggedFiles::end(ObjectIndex object, LoggedFile& file) {
   log_.forget(file.number);
   file.is_gone = true;
   file.blocks.clear();
-  memory_.objects().at(object).log_position.store(0, std::memory_order_seq_cst);
+  Object& record = memory_.objects().at(object);
+  record.log_trouble.store(0);
+  record.log_position.store(0, std::memory_order_seq_cst);
 }
 
 LogMark LoggedFiles::begin_storing(ObjectIndex index) {
@@ -216,26 +220,40 @@ void LoggedFiles::give_up_storing(ObjectIndex index, const LogMark& mark) {
 }
 
 void LoggedFiles::doubt(StoreId store) {
-  std::vector<LoggedFilePtr> of_store;
+  std::vector<std::pair<ObjectIndex, LoggedFilePtr>> of_store;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, file] : files_) {
-      if (memory_.objects().at(static_cast<ObjectIndex>(number)).store() == store)
-        of_store.push_back(file);
+      const auto index = static_cast<ObjectIndex>(number);
+      if (memory_.objects().at(index).store() == store) of_store.emplace_back(index, file);
     }
   }
-  for (const LoggedFilePtr& file : of_store) {
+  for (const auto& [index, file] : of_store) {
     const std::lock_guard lock(file->mutex);
-    file->is_doubted = true;
+    if (!file->is_gone) memory_.objects().at(index).log_trouble.fetch_or(kLogDoubted);
   }
 }
 
-void LoggedFiles::note_own_sync(ObjectIndex index, bool is_lost) {
+void LoggedFiles::note_own_sync(ObjectIndex index, OwnSync outcome) {
   const LoggedFilePtr file = find(index);
   if (file == nullptr) return;
   const std::lock_guard lock(file->mutex);
-  file->is_doubted = false;
-  file->is_lost = file->is_lost || is_lost;
+  if (file->is_gone) return;
+  std::atomic<std::uint32_t>& trouble = memory_.objects().at(index).log_trouble;
+  const bool is_lost = outcome == OwnSync::kFailed ||
+                       (outcome == OwnSync::kDirtyAgain && !is_resident(index, *file));
+  if (is_lost) trouble.fetch_or(kLogLost);
+  trouble.fetch_and(~std::uint32_t{kLogDoubted});
+}
+
+// Whether the tiers have all blocks that the log has. Requires: the file's lock.
+bool LoggedFiles::is_resident(ObjectIndex index, const LoggedFile& file) const {
+  const Object& object = memory_.objects().at(index);
+  if (file.has_other_blocks)
+    return std::uint64_t{object.blocks.load()} * kBlockBytes >= object.size.load();
+  return std::all_of(file.blocks.begin(), file.blocks.end(), [&](const auto& block) {
+    return memory_.directory().find(index, BlockNumber{block.first}) != BucketIndex::kNone;
+  });
 }
 
 // Others may log the file while the word that it is stored is on its way to the device.
@@ -252,7 +270,7 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
   {
     const std::lock_guard lock(file->mutex);
     if (file->is_gone || file->number == durable::LogObject::kNone) return 0;
-    if (file->is_doubted || file->is_lost) return -EIO;
+    if (memory_.objects().at(index).log_trouble.load() != 0) return -EIO;
     const bool goes_on = file->upto != mark.upto;
     file->is_storing = false;
     if (goes_on) done = open_window(*file);
@@ -262,6 +280,7 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
     }
     // Those records are void: the next pass logs a page although they had it.
     file->blocks.clear();
+    file->has_other_blocks = goes_on;
     retired = log_.appended();
   }
   if (done) done = log_.commit_within(retired, kCommitMax);
@@ -279,6 +298,7 @@ void LoggedFiles::inherit(ObjectIndex index) {
   if (!object.is_in_log()) return;
   const durable::LogObject number = log_.find(object.key());
   if (number == durable::LogObject::kNone) {
+    object.log_trouble.store(0);
     object.log_position.store(0, std::memory_order_seq_cst);
     return;
   }
@@ -286,6 +306,7 @@ void LoggedFiles::inherit(ObjectIndex index) {
   const std::lock_guard lock(file->mutex);
   file->number = number;
   file->upto = log_.appended();
+  file->has_other_blocks = true;
   // Without room for its window, it waits for that in open_window().
   (void)open_window(*file);
 }

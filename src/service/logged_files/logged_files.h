@@ -86,9 +86,10 @@ class LoggedFiles final : public StoreWitness {
   // The store has failed to make durable what it was given, and tells each of us once: no file that
   // the log has of it counts as stored any more until its own fsync says so.
   void doubt(StoreId store);
-  // What an fsync of the file itself has said. `is_lost`: the store has lost bytes that no tier
-  // has. They stay in the log, for recovery.
-  void note_own_sync(ObjectIndex object, bool is_lost);
+  // What an fsync of the file itself has said. After one that failed, what the tiers have is dirty
+  // again, or else cannot be. What only the log has stays in it, for recovery.
+  enum class OwnSync : std::uint8_t { kDone, kDirtyAgain, kFailed };
+  void note_own_sync(ObjectIndex object, OwnSync outcome);
 
   bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                  std::uint32_t sequence) override;
@@ -116,6 +117,7 @@ class LoggedFiles final : public StoreWitness {
   enum class Introduced : std::uint8_t { kYes, kFull, kNeedsStore };
   Introduced introduce(ObjectIndex object, LoggedFile& file, int fd);
   Status open_window(LoggedFile& file) const;
+  bool is_resident(ObjectIndex object, const LoggedFile& file) const;
   void end(ObjectIndex object, LoggedFile& file);
   void forget(ObjectIndex object, const LoggedFilePtr& file);
 

@@ -265,7 +265,7 @@ TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync
   LogMark mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
   EXPECT_TRUE(memory_.objects().at(journal).is_in_log());
-  files_->note_own_sync(journal, false);
+  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone);
   mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), 0);
   EXPECT_FALSE(memory_.objects().at(journal).is_in_log());
@@ -273,11 +273,18 @@ TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync
 
 TEST_F(LoggedNamesTest, WhatTheStoreHasLostAndNoTierHasStaysInTheLog) {
   const ObjectIndex journal = make_managed("journal", 4096);
-  files_->note_own_sync(journal, true);
-  files_->note_own_sync(journal, false);
-  const LogMark mark = files_->begin_storing(journal);
+  files_->note_own_sync(journal, LoggedFiles::OwnSync::kFailed);
+  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone);
+  LogMark mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
   EXPECT_TRUE(memory_.objects().at(journal).is_in_log());
+  // Its successor as well; and nobody wants it once the file has been cut to nothing.
+  inherit();
+  mark = files_->begin_storing(journal);
+  EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
+  EXPECT_EQ(files_->log_cut(journal, 0).outcome, Outcome::kLogged);
+  mark = files_->begin_storing(journal);
+  EXPECT_EQ(files_->end_storing(journal, mark), 0);
 }
 
 // The store may not answer when it begins, and nobody is to wait for that.

@@ -107,7 +107,7 @@ StoreFiles::Device& StoreFiles::device_of(dev_t device, int fd) {
     entry->second.rotational = is_rotational(device);
     entry->second.remote = profiler::is_on_network(fd);
     entry->second.in_user_space = profiler::is_in_user_space(fd);
-    entry->second.directory = directory_above(fd, device);
+    entry->second.place = std::make_shared<SyncPlace>(directory_above(fd, device));
   }
   return entry->second;
 }
@@ -297,7 +297,7 @@ int StoreFiles::make_durable() {
       Device taken;
       taken.sync_owed = std::exchange(entry.sync_owed, false);
       taken.closed = std::exchange(entry.closed, {});
-      taken.directory.reset(::fcntl(entry.directory.get(), F_DUPFD_CLOEXEC, 3));
+      taken.place = entry.place;
       devices.emplace(device, std::move(taken));
     }
   }
@@ -320,33 +320,72 @@ int StoreFiles::make_durable() {
 }
 
 int StoreFiles::sync_store(dev_t device) {
-  UniqueFd directory;
+  std::shared_ptr<SyncPlace> place;
   {
     const std::lock_guard lock(mutex_);
     const auto found = devices_.find(device);
-    if (found == devices_.end() || !found->second.directory) return ENODEV;
-    directory.reset(::fcntl(found->second.directory.get(), F_DUPFD_CLOEXEC, 3));
+    if (found == devices_.end()) return ENODEV;
+    place = found->second.place;
   }
-  return directory ? sync_all(device, directory) : errno;
+  return sync_all(device, *place);
 }
 
-int StoreFiles::sync_all(dev_t device, const UniqueFd& place) const {
-  if (::syncfs(place.get()) == 0) return 0;
+int StoreFiles::sync_all(dev_t device, SyncPlace& place) const {
+  if (!place.directory) return ENODEV;
+  const std::lock_guard alone(place.mutex);
+  if (::syncfs(place.directory.get()) == 0) return 0;
   const int error = errno;
-  if (sync_failed_) sync_failed_(StoreId{device});
+  if (listener_ != nullptr) listener_->store_sync_failed(StoreId{device}, -error);
   return error;
 }
 
-int StoreFiles::sync_device(dev_t device, Device& entry,
+// After a failure of all each file tells of itself: what was lost may be another program's.
+int StoreFiles::sync_device(dev_t device, const Device& entry,
                             const std::vector<StoreFilePtr>& owed) const {
   if (owed.empty() && !entry.sync_owed) return 0;
+  int result = 0;
   if (entry.sync_owed || owed.size() > kFsyncsMax) {
-    return entry.directory ? sync_all(device, entry.directory) : 0;
+    const int error = sync_all(device, *entry.place);
+    if (error == 0) return 0;
+    if (entry.sync_owed) result = error;
   }
   for (const StoreFilePtr& file : owed) {
-    if (const int error = file->backing.sync(SyncDepth::kAll); error < 0) return -error;
+    const int error = sync_file(*file);
+    if (result == 0) result = -error;
   }
-  return 0;
+  return result;
+}
+
+int StoreFiles::sync_file(StoreFile& file) const {
+  const int error = file.backing.sync(SyncDepth::kAll);
+  if (listener_ != nullptr) listener_->file_synced(file, error);
+  return error;
+}
+
+int StoreFiles::sync_closed(ObjectIndex object) const {
+  StoreFilePtr closed;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, device] : devices_) {
+      for (const StoreFilePtr& file : device.closed) {
+        if (file->object == object) closed = file;
+      }
+    }
+  }
+  // The record of its object may be another file's by now.
+  StoreStatus status;
+  if (closed == nullptr ||
+      !is_file_of(closed->fd.get(), memory_.objects().at(object).key(), &status))
+    return -ENODEV;
+  return sync_file(*closed);
+}
+
+bool StoreFiles::readmit(const StoreFile& file) {
+  StoreStatus status;
+  if (!is_file_of(file.fd.get(), memory_.objects().at(file.object).key(), &status)) return false;
+  if (find(file.object) != nullptr) return true;
+  UniqueFd again = reopen(file.fd.get(), O_WRONLY);
+  return again && insert(file.object, std::move(again), FileRoom(), file.run.load());
 }
 
 }  // namespace cairn::node

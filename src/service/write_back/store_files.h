@@ -76,12 +76,21 @@ struct StoreFile {
 };
 using StoreFilePtr = std::shared_ptr<StoreFile>;
 
+// Hears what fsync(2) and syncfs(2) say of what was stored: the kernel tells of a page that it has
+// given up once, and takes it for clean from then on.
+class SyncListener {
+ public:
+  virtual ~SyncListener() = default;
+  // `error`: 0 or -errno.
+  virtual void file_synced(const StoreFile& file, int error) = 0;
+  virtual void store_sync_failed(StoreId store, int error) = 0;
+};
+
 class StoreFiles {
  public:
   explicit StoreFiles(const NodeMemory& memory) : memory_(memory) {}
-  // Called when a syncfs of a store has failed: the kernel says so once. To be set before the first
-  // file comes.
-  void on_sync_failure(std::function<void(StoreId store)> call) { sync_failed_ = std::move(call); }
+  // Borrows it. Before the first file comes; null: nobody any more.
+  void use_listener(SyncListener* listener) { listener_ = listener; }
 
   // Takes the descriptor of `object`, and the room that its sender reserved. Returns false when it
   // is not a writable descriptor of that very file.
@@ -118,17 +127,31 @@ class StoreFiles {
   // Makes everything durable that was stored since the last call: fsync per file when few, else
   // syncfs per device. Returns 0 or the first errno.
   int make_durable();
+  // Makes durable what was stored of the file. 0 or -errno.
+  int sync_file(StoreFile& file) const;
+  // The same through the descriptor that is kept for that; -ENODEV when there is none.
+  int sync_closed(ObjectIndex object) const;
+  // Whether what turns dirty of the file again can be stored: its descriptor is here, or is opened
+  // anew.
+  bool readmit(const StoreFile& file);
   // Makes everything durable that the file system `device` has been given. 0 or the errno; ENODEV
   // when nothing was ever stored there.
   int sync_store(dev_t device);
 
  private:
   bool drop_unless(const StoreFilePtr& file, bool (*is_needed)(const Object&));
+  // For the syncfs of a file system. One at a time: threads that share the description get an error
+  // once, and who comes second is to find the files doubted.
+  struct SyncPlace {
+    explicit SyncPlace(UniqueFd any) : directory(std::move(any)) {}
+    const UniqueFd directory;  // any place on the file system
+    std::mutex mutex;
+  };
   struct Device {
     bool rotational = false;
     bool remote = false;
     bool in_user_space = false;
-    UniqueFd directory;      // any place on the file system, for syncfs
+    std::shared_ptr<SyncPlace> place;
     bool sync_owed = false;  // something was stored whose descriptor is gone
     std::vector<StoreFilePtr>
         closed;  // stored, idle, still to be synced: a few are kept to spare the syncfs
@@ -136,11 +159,11 @@ class StoreFiles {
   void release_if(const std::function<bool(const StoreFile&)>& is_meant);
   Device& device_of(dev_t device, int fd);
   // syncfs. Returns 0 or the errno.
-  int sync_all(dev_t device, const UniqueFd& place) const;
-  int sync_device(dev_t device, Device& entry, const std::vector<StoreFilePtr>& owed) const;
+  int sync_all(dev_t device, SyncPlace& place) const;
+  int sync_device(dev_t device, const Device& entry, const std::vector<StoreFilePtr>& owed) const;
 
   const NodeMemory& memory_;
-  std::function<void(StoreId store)> sync_failed_;
+  SyncListener* listener_ = nullptr;
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
   std::map<dev_t, Device> devices_;

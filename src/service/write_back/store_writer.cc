@@ -2,6 +2,7 @@
 #include "service/write_back/store_writer.h"
 
 #include <errno.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,9 +22,18 @@ namespace cairn::node {
 static_assert(StoreWriter::kTurnBytes % kBlockBytes == 0);
 static_assert(StoreWriter::kUnsentBytesMax <= StoreWriter::kTurnBytes);
 
+namespace {
+
+// Such a file has nothing to wait for.
+bool cannot_be_synced(int error) { return error == -EINVAL || error == -EROFS; }
+
+}  // namespace
+
 StoreWriter::StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self,
                          const FlushOptions& options, Log log)
-    : memory_(memory), files_(files), self_(self), options_(options), log_(std::move(log)) {}
+    : memory_(memory), files_(files), self_(self), options_(options), log_(std::move(log)) {
+  files_.use_listener(this);
+}
 
 bool StoreWriter::waits_for_event(const Object& object) {
   const FlushTrigger trigger = object.handling().trigger;
@@ -36,11 +46,6 @@ bool StoreWriter::needs_store(const Object& object) {
   // Without an open descriptor nobody else will settle the times.
   return object.dirty_blocks.load(std::memory_order_acquire) != 0 ||
          (object.opens.load(std::memory_order_acquire) == 0 && object.has(kObjectTimesDirty));
-}
-
-// All of it is in the tiers.
-bool StoreWriter::is_resident(const Object& object) {
-  return std::uint64_t{object.blocks.load()} * kBlockBytes >= object.size.load();
 }
 
 bool StoreWriter::is_large(const Object& object) const {
@@ -168,7 +173,7 @@ FlushResult StoreWriter::flush_and_send(Actor& actor, StoreFile& file, FlushRequ
     sum.blocks_left = part.blocks_left;
     sum.error = part.error;
     sum.is_of_tier = part.is_of_tier;
-    const int sent = part.bytes != 0 ? send(actor, file) : 0;
+    const int sent = part.bytes != 0 ? send(file) : 0;
     if (sent != 0 && (sum.error == 0 || sum.is_of_tier)) {
       sum.error = sent;
       sum.is_of_tier = false;
@@ -179,11 +184,10 @@ FlushResult StoreWriter::flush_and_send(Actor& actor, StoreFile& file, FlushRequ
   return sum;
 }
 
-int StoreWriter::send(Actor& actor, StoreFile& file) {
+int StoreWriter::send(StoreFile& file) {
   const int error = file.backing.sync(SyncDepth::kData);
-  // A file that cannot be synchronised has nothing to wait for.
-  if (error == 0 || error == -EINVAL || error == -EROFS) return 0;
-  redirty_object(actor, file.object);
+  if (error == 0 || cannot_be_synced(error)) return 0;
+  file_synced(file, error);
   return error;
 }
 
@@ -229,6 +233,28 @@ void StoreWriter::note_success(StoreFile& file, Object& object) {
   file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
 }
 
+// What the kernel has given up is stored again, as far as the tiers have it.
+void StoreWriter::file_synced(const StoreFile& file, int error) {
+  using OwnSync = LoggedFiles::OwnSync;
+  OwnSync outcome = error == 0 ? OwnSync::kDone : OwnSync::kFailed;
+  if (cannot_be_synced(error)) return;
+  if (error < 0 && files_.readmit(file)) {
+    Actor actor = make_actor(0);
+    redirty_object(actor, file.object);
+    actor.drop_leases();
+    // Until something of it was dirty, its descriptor might have been dropped.
+    if (files_.readmit(file)) outcome = OwnSync::kDirtyAgain;
+  }
+  if (logged_ != nullptr) logged_->note_own_sync(file.object, outcome);
+}
+
+void StoreWriter::store_sync_failed(StoreId store, int error) {
+  log_("file system " + std::to_string(major(raw(store))) + ":" +
+       std::to_string(minor(raw(store))) +
+       " has lost something that it was given: " + std::strerror(-error));
+  if (logged_ != nullptr) logged_->doubt(store);
+}
+
 int StoreWriter::flush_now(ObjectIndex index, bool durable) {
   return flush_now(index, durable, monotonic_ns() + kArrivalNs);
 }
@@ -250,7 +276,8 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     result = store_now(index, file, durable);
   } else if (mark.upto != durable::Lsn::kNone) {
     // It is stored, through a descriptor that is gone.
-    result = -files_.sync_store(static_cast<dev_t>(raw(object.store())));
+    result = files_.sync_closed(index);
+    if (result == -ENODEV) result = -files_.sync_store(static_cast<dev_t>(raw(object.store())));
   } else if (logged_ != nullptr && durable) {
     result = -ENODEV;  // the asking process has the file open, and can do it
   }
@@ -274,11 +301,7 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   int error = flush(actor, request).error;
   note_losses(*file, losses.take(object.size.load()));
   if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
-  if (error == 0 && durable) {
-    error = file->backing.sync(SyncDepth::kAll);
-    if (error < 0) redirty_object(actor, index);
-    if (logged_ != nullptr) logged_->note_own_sync(index, error < 0 && !is_resident(object));
-  }
+  if (error == 0 && durable) error = files_.sync_file(*file);
   if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
   if (error < 0) {
     note_failure(*file, object, -error);

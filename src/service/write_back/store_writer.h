@@ -27,7 +27,7 @@ struct FlushOptions {
   std::uint64_t amount_bytes = 4 << 20;  // dirty bytes of one file that are due whatever their age
 };
 
-class StoreWriter {
+class StoreWriter final : private SyncListener {
  public:
   static constexpr std::uint32_t kRetryMsMax = 30'000;
   static constexpr std::uint64_t kTurnBytes = 32 << 20;
@@ -36,6 +36,9 @@ class StoreWriter {
   using Log = std::function<void(const std::string&)>;
   StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self, const FlushOptions& options,
               Log log);
+  ~StoreWriter() override { files_.use_listener(nullptr); }
+  StoreWriter(const StoreWriter&) = delete;
+  StoreWriter& operator=(const StoreWriter&) = delete;
 
   // The node has a durable log. Before the first turn.
   void use_log(LoggedFiles& logged) { logged_ = &logged; }
@@ -49,7 +52,6 @@ class StoreWriter {
   // them wakes the scheduler.
   static bool waits_for_event(const Object& object);
   // So much of it is dirty that it is due whatever its age.
-  static bool is_resident(const Object& object);
   bool is_large(const Object& object) const;
   // The file's next turn follows at once.
   bool has_much_left(const StoreFile& file) const;
@@ -71,13 +73,15 @@ class StoreWriter {
   void release_deleted();
 
  private:
+  void file_synced(const StoreFile& file, int error) override;
+  void store_sync_failed(StoreId store, int error) override;
   bool discard_if_gone(Actor& actor, const StoreFile& file) const;
   // flush_object(); on a full store with the room first that deleted files still take.
   FlushResult flush(Actor& actor, const FlushRequest& request);
   FlushResult flush_and_send(Actor& actor, StoreFile& file, FlushRequest request);
   int store_now(ObjectIndex index, const StoreFilePtr& file, bool durable);
   // 0 or -errno: what was stored before is then dirty again.
-  int send(Actor& actor, StoreFile& file);
+  int send(StoreFile& file);
   // The last error was one of those after which the file may have to be opened again.
   void renew_if_forgotten(const StoreFile& file) const;
   void note_losses(StoreFile& file, std::vector<LostRange> lost);

@@ -13,6 +13,7 @@
 //   short      half of what is to be written is
 //   stale      a file that was opened before RULES was written answers ESTALE, as after the restart
 //              of a server
+//   lost       an fsync answers EIO, and the file turns to zeros: the device has not kept it
 //
 // Nothing is cached by the kernel, so that each call of a program arrives here. FUSE tells no birth
 // times, no leases and no file handles: to a program it is like a network file system.
@@ -33,7 +34,7 @@
 static const char* rules_path;
 static const char* root;
 
-enum what { kNothing = 0, kHang = -1, kShort = -2, kStale = -3, kSlow = -4 };
+enum what { kNothing = 0, kHang = -1, kShort = -2, kStale = -3, kSlow = -4, kLost = -5 };
 
 // An open file, in fuse_file_info.fh.
 struct open_file {
@@ -91,6 +92,8 @@ static int find_rule(const char* operation, const char* path, struct range bytes
       found = kSlow;
     else if (strcmp(what, "short") == 0)
       found = kShort;
+    else if (strcmp(what, "lost") == 0)
+      found = kLost;
     else if (strcmp(what, "stale") == 0)
       found = kStale;
     else
@@ -98,6 +101,15 @@ static int find_rule(const char* operation, const char* path, struct range bytes
   }
   fclose(rules);
   return found;
+}
+
+static int lose(const struct open_file* file) {
+  char name[40];  // of the file, which may be open for reading only
+  snprintf(name, sizeof name, "/proc/self/fd/%d", file->fd);
+  struct stat status;
+  const int is_emptied = fstat(file->fd, &status) == 0 && truncate(name, 0) == 0 &&
+                         truncate(name, status.st_size) == 0;
+  return is_emptied ? -EIO : -errno;
 }
 
 // 0 or -errno; `*is_short` is set where half is enough. `file` may be null.
@@ -108,6 +120,7 @@ static int misbehave(const char* operation, const char* path, const struct open_
     if (rule == kStale) return is_older_than_rules(file) ? -ESTALE : 0;
     if (rule == kShort && is_short != NULL) *is_short = 1;
     if (rule == kShort) return 0;
+    if (rule == kLost) return file != NULL ? lose(file) : 0;
     if (rule == kSlow) {
       const struct timespec pause = {.tv_sec = 0, .tv_nsec = 300L * 1000 * 1000};
       nanosleep(&pause, NULL);
