@@ -207,8 +207,11 @@ def remove_and_leave(directory, used_before):
 
 
 def settled(used_before):
-    """Nobody may be left, and the memory must be back."""
-    deadline = time.monotonic() + 10
+    """Nobody may be left, and the memory must be back.
+
+    The node looks for it while nobody is attached, and each question of ours is a client for a moment.
+    """
+    deadline = time.monotonic() + 90
     while True:
         status = node_status()
         # This process had a slot before it executed what it is now.
@@ -219,7 +222,7 @@ def settled(used_before):
             return 0
         if time.monotonic() > deadline:
             break
-        time.sleep(0.2)
+        time.sleep(0.2 if time.monotonic() < deadline - 80 else 2)
     if dead:
         held = [c for c in status["clients"] if c["pid"] in dead]
         print(f"  slots of dead clients are still held: {held}")

@@ -90,7 +90,7 @@ StoreName name_of(const StoreFacts& facts, std::string_view mount_type, std::str
     hash.add(facts.fsid);
     return hash.name();
   }
-  if (facts.uuid_bytes != 0 && !has_no_name(facts)) {
+  if (facts.uuid_bytes != 0 && facts.type != kTmpfsType) {
     hash.add(facts.type);
     hash.add(facts.uuid, facts.uuid_bytes);
     return hash.name();

@@ -317,7 +317,7 @@ int store_object(const ObjectAccess& access, bool durable) {
   }
   if (result == 0 && durable) {
     result = access.backing.sync(SyncDepth::kAll);
-    if (result < 0 && result != -EINVAL && result != -EROFS) redirty_object(actor, access.index);
+    if (result < 0 && result != -EINVAL) redirty_object(actor, access.index);
   }
   if (result == 0 && durable) object.clear(kObjectFailing);  // what had failed is stored now
   return result;

@@ -133,7 +133,9 @@ struct Object {
   // `opens` is.
   std::atomic<std::uint32_t> service_opens;
   std::atomic<std::uint32_t> log_trouble;  // LogTrouble
-  std::uint32_t spare[9];
+  // how often the store has failed to make durable what it had of the file, or of some file
+  std::atomic<std::uint32_t> sync_failures;
+  std::uint32_t spare[8];
 
   static constexpr unsigned kStoreBits = 56;
   static constexpr std::uint64_t place_of(const ObjectKey& key) {
@@ -160,6 +162,7 @@ struct Object {
     log_position.store(0, std::memory_order_relaxed);
     home_node.store(0, std::memory_order_relaxed);
     log_trouble.store(0, std::memory_order_relaxed);
+    sync_failures.store(0, std::memory_order_relaxed);
   }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
@@ -215,6 +218,10 @@ struct Object {
     if (durability.load(std::memory_order_relaxed) == Durability::kStore && !is_in_log()) return;
     if (!is_marked(kMarkStoreOwed)) mark(kMarkStoreOwed, true);
   }
+  void note_sync_failure() {
+    mark(kMarkKnownElsewhere, true);
+    sync_failures.fetch_add(1, std::memory_order_seq_cst);
+  }
   static constexpr std::uint32_t kShapeMask = 0xffff;
   static constexpr std::uint32_t kThroughEnded = kShapeMask + 1;
   static constexpr bool is_odd(std::uint32_t shape) { return (shape & 1) != 0; }
@@ -263,7 +270,8 @@ static_assert(offsetof(Object, log_position) == 2 * kLine + 8);
 static_assert(offsetof(Object, home_node) == 2 * kLine + 16);
 static_assert(offsetof(Object, service_opens) == 2 * kLine + 20);
 static_assert(offsetof(Object, log_trouble) == 2 * kLine + 24);
-static_assert(offsetof(Object, spare) == 2 * kLine + 28);
+static_assert(offsetof(Object, sync_failures) == 2 * kLine + 28);
+static_assert(offsetof(Object, spare) == 2 * kLine + 32);
 }  // namespace object_layout
 
 }  // namespace cairn

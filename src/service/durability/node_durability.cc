@@ -15,8 +15,9 @@ void NodeDurability::start(const NodeConfig& config) {
   CAIRN_CHECK(worker_ == nullptr);
   storing_.start();
   if (!log_.is_open()) return;
-  log_.names().use_store_sync(
-      [this](StoreId store) { return -files_.sync_store(static_cast<dev_t>(raw(store))); });
+  log_.names().use_store_sync([this](StoreId store) {
+    return -files_.unsynced().sync_store(static_cast<dev_t>(raw(store)));
+  });
   retirement_ = std::make_unique<Retirement>(
       RetirementParts{memory_, log_.files(), log_.names(), files_, flusher_, counts_});
   retirement_->start();

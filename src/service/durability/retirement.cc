@@ -180,7 +180,7 @@ int Retirement::retire_together(const Files& files) {
     stored[device].emplace_back(file.object, mark);
   }
   for (const auto& [device, marks] : stored) {
-    int error = -files_.sync_store(device);
+    int error = -files_.unsynced().sync_store(device);
     if (error < 0 && result == 0) result = error;
     for (const auto& [object, mark] : marks) {
       int ended = error < 0 ? error : logged_.end_storing(object, mark);
@@ -247,7 +247,7 @@ int Retirement::lose(const durable::RemovedObject& object, std::map<dev_t, int>*
   // All of the store: an fsync of the folder would do if its path were sure to be the right one.
   const auto device = static_cast<dev_t>(raw(key.store));
   const auto [store, is_new] = synced->try_emplace(device, 0);
-  if (is_new) store->second = files_.sync_store(device);
+  if (is_new) store->second = files_.unsynced().sync_store(device);
   if (is_new && store->second == ENODEV) store->second = sync_around(object.identity.path, device);
   return -store->second;
 }

@@ -67,6 +67,8 @@ LogObject DurableLog::find(const ObjectKey& key) const { return core_->find(key)
 Result<LogObject> DurableLog::add_object(const FileIdentity& identity, const FileState& store) {
   return core_->add_object(identity, store);
 }
+std::string DurableLog::path_of(LogObject object) const { return core_->path_of(object); }
+
 void DurableLog::forget(LogObject object) { core_->forget(object); }
 
 Result<Lsn> DurableLog::append_data(LogObject object, const DataRange& range,

@@ -68,6 +68,8 @@ class DurableLog {
   Result<LogObject> add_object(const FileIdentity& identity, const FileState& store);
   // The number that a file has; kNone when it has none.
   LogObject find(const ObjectKey& key) const;
+  // The path by which it is known; empty where it has no such object.
+  std::string path_of(LogObject object) const;
   // The caller will not use the number again. Its records stay until they are retired.
   void forget(LogObject object);
 

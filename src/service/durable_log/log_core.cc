@@ -145,6 +145,12 @@ Result<LogObject> LogCore::add_object(const FileIdentity& identity, const FileSt
   return known;
 }
 
+std::string LogCore::path_of(LogObject number) const {
+  const Lock lock(mutex_);
+  const LoggedObject* object = objects_.find(number);
+  return object == nullptr ? std::string() : object->identity.path;
+}
+
 void LogCore::forget(LogObject number) {
   const Lock lock(mutex_);
   LoggedObject* object = objects_.find(number);

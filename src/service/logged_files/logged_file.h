@@ -28,9 +28,15 @@ struct LogPortion {
 struct LoggedBlock {
   BucketIndex bucket{};
   std::uint32_t sequence = 0;
-  std::uint16_t pages = 0;  // which have a digest
+  std::uint16_t pages = 0;  // which have a digest: the log has them
+  // Of them, those whose records may be void: they are logged again, changed or not.
+  std::uint16_t stale = 0;
+  durable::Lsn lsn = durable::Lsn::kNone;  // the last record of the block
   std::array<std::uint64_t, kPagesPerBlock> digests{};
 };
+// Pages of blocks, by the blocks' numbers.
+using LoggedPages = std::unordered_map<std::uint32_t, std::uint16_t>;
+
 struct LoggedFile {
   std::mutex mutex;
   durable::LogObject number = durable::LogObject::kNone;
@@ -40,10 +46,18 @@ struct LoggedFile {
   durable::FileState state;                   // as its last record says
   std::int64_t logged_ns = 0;
   std::int64_t asked_ns = 0;
-  bool is_whole = false;          // nothing of it was on the store before
-  bool is_gone = false;           // all retired: another record is to be made
-  bool has_other_blocks = false;  // the log may have blocks that are not among these
+  bool is_whole = false;  // nothing of it was on the store before
+  bool is_gone = false;   // all retired: another record is to be made
+  // Up to here the log may have blocks that are not among these.
+  durable::Lsn others_upto = durable::Lsn::kNone;
   std::unordered_map<std::uint32_t, LoggedBlock> blocks;
+
+  // Records up to there are void: the next pass logs a page although they had it.
+  void forget_until(durable::Lsn last) {
+    std::erase_if(blocks, [last](const auto& block) { return block.second.lsn <= last; });
+    for (auto& entry : blocks) entry.second.stale = entry.second.pages;
+    if (others_upto <= last) others_upto = durable::Lsn::kNone;
+  }
 };
 
 // Requires: the file's lock.

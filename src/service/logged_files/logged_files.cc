@@ -154,9 +154,9 @@ LogAttempt LoggedFiles::log_cut(ObjectIndex index, std::uint64_t size) {
   file->state = state;
   // The same bytes may be written again.
   file->blocks.clear();
-  file->has_other_blocks = size != 0;
   if (size == 0) memory_.objects().at(index).log_trouble.store(0);
   note_appended(memory_.objects().at(index), *file, *lsn);
+  file->others_upto = size == 0 ? Lsn::kNone : *lsn;
   return {Outcome::kLogged, *lsn};
 }
 
@@ -199,6 +199,7 @@ void LoggedFiles::end(ObjectIndex object, LoggedFile& file) {
 LogMark LoggedFiles::begin_storing(ObjectIndex index) {
   Object& object = memory_.objects().at(index);
   LogMark mark;
+  mark.failures = object.sync_failures.load();
   Lsn window = Lsn::kNone;
   if (const LoggedFilePtr file = find(index); file != nullptr) {
     const std::lock_guard lock(file->mutex);
@@ -230,30 +231,39 @@ void LoggedFiles::doubt(StoreId store) {
   }
   for (const auto& [index, file] : of_store) {
     const std::lock_guard lock(file->mutex);
-    if (!file->is_gone) memory_.objects().at(index).log_trouble.fetch_or(kLogDoubted);
+    if (file->is_gone) continue;
+    Object& object = memory_.objects().at(index);
+    object.log_trouble.fetch_or(kLogDoubted);
+    object.note_sync_failure();
   }
 }
 
-void LoggedFiles::note_own_sync(ObjectIndex index, OwnSync outcome) {
+LoggedPages LoggedFiles::dirty_pages(ObjectIndex index) {
+  const LoggedFilePtr file = find(index);
+  if (file == nullptr) return {};
+  const std::lock_guard lock(file->mutex);
+  return LoggingPass({memory_, self_, log_, seed_}, index, *file).dirty_pages();
+}
+
+void LoggedFiles::note_own_sync(ObjectIndex index, OwnSync outcome,
+                                const LoggedPages& dirty_before) {
   const LoggedFilePtr file = find(index);
   if (file == nullptr) return;
   const std::lock_guard lock(file->mutex);
   if (file->is_gone) return;
   std::atomic<std::uint32_t>& trouble = memory_.objects().at(index).log_trouble;
+  LoggingPass pass({memory_, self_, log_, seed_}, index, *file);
   const bool is_lost = outcome == OwnSync::kFailed ||
-                       (outcome == OwnSync::kDirtyAgain && !is_resident(index, *file));
+                       (outcome == OwnSync::kDirtyAgain && !pass.is_all_dirty(dirty_before));
   if (is_lost) trouble.fetch_or(kLogLost);
   trouble.fetch_and(~std::uint32_t{kLogDoubted});
 }
 
-// Whether the tiers have all blocks that the log has. Requires: the file's lock.
-bool LoggedFiles::is_resident(ObjectIndex index, const LoggedFile& file) const {
-  const Object& object = memory_.objects().at(index);
-  if (file.has_other_blocks)
-    return std::uint64_t{object.blocks.load()} * kBlockBytes >= object.size.load();
-  return std::all_of(file.blocks.begin(), file.blocks.end(), [&](const auto& block) {
-    return memory_.directory().find(index, BlockNumber{block.first}) != BucketIndex::kNone;
-  });
+std::string LoggedFiles::path_of(ObjectIndex index) const {
+  const LoggedFilePtr file = find(index);
+  if (file == nullptr) return {};
+  const std::lock_guard lock(file->mutex);
+  return file->number == durable::LogObject::kNone ? std::string() : log_.path_of(file->number);
 }
 
 // Others may log the file while the word that it is stored is on its way to the device.
@@ -262,6 +272,8 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
     const int error = names_->store_names_of(memory_.objects().at(index).key());
     if (error < 0) return error;
   }
+  // Some of what was stored since may be lost.
+  if (memory_.objects().at(index).sync_failures.load() != mark.failures) return -EIO;
   if (mark.upto == Lsn::kNone) return 0;
   const LoggedFilePtr file = find(index);
   if (file == nullptr) return 0;
@@ -278,9 +290,7 @@ int LoggedFiles::end_storing(ObjectIndex index, const LogMark& mark) {
       const durable::FileState store = store_state_of(memory_.objects().at(index));
       done = log_.retire(file->number, mark.upto, store);
     }
-    // Those records are void: the next pass logs a page although they had it.
-    file->blocks.clear();
-    file->has_other_blocks = goes_on;
+    if (done) file->forget_until(mark.upto);
     retired = log_.appended();
   }
   if (done) done = log_.commit_within(retired, kCommitMax);
@@ -306,7 +316,7 @@ void LoggedFiles::inherit(ObjectIndex index) {
   const std::lock_guard lock(file->mutex);
   file->number = number;
   file->upto = log_.appended();
-  file->has_other_blocks = true;
+  file->others_upto = file->upto;
   // Without room for its window, it waits for that in open_window().
   (void)open_window(*file);
 }
@@ -317,8 +327,8 @@ bool LoggedFiles::is_logged(ObjectIndex object, BlockNumber number, BucketIndex 
   if (file == nullptr) return false;
   const std::lock_guard lock(file->mutex);
   const auto known = file->blocks.find(raw(number));
-  return !file->is_gone && known != file->blocks.end() && known->second.bucket == bucket &&
-         known->second.sequence == sequence;
+  return !file->is_gone && known != file->blocks.end() && known->second.stale == 0 &&
+         known->second.bucket == bucket && known->second.sequence == sequence;
 }
 
 bool LoggedFiles::has_bytes(ObjectIndex object, const StoredPages& stored) {
@@ -328,7 +338,7 @@ bool LoggedFiles::has_bytes(ObjectIndex object, const StoredPages& stored) {
   const auto known = file->blocks.find(raw(stored.number));
   if (file->is_gone || known == file->blocks.end()) return false;
   const LoggedBlock& logged = known->second;
-  if ((stored.pages & ~logged.pages) != 0) return false;
+  if ((stored.pages & ~(logged.pages & ~logged.stale)) != 0) return false;
   for (unsigned page = 0; page < kPagesPerBlock; ++page) {
     if ((stored.pages >> page & 1) == 0) continue;
     const std::size_t begin = page * kPageBytes;

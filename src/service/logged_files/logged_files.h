@@ -42,6 +42,7 @@ namespace cairn::node {
 struct LogMark {
   durable::Lsn upto = durable::Lsn::kNone;  // kNone: nothing
   bool was_owed = false;
+  std::uint32_t failures = 0;  // Object::sync_failures
 };
 
 class LoggedFiles final : public StoreWitness {
@@ -87,9 +88,14 @@ class LoggedFiles final : public StoreWitness {
   // the log has of it counts as stored any more until its own fsync says so.
   void doubt(StoreId store);
   // What an fsync of the file itself has said. After one that failed, what the tiers have is dirty
-  // again, or else cannot be. What only the log has stays in it, for recovery.
+  // again, or else cannot be. What only the log has stays in it, for recovery. `dirty_before`: the
+  // file's dirty_pages() from before all of it turned dirty.
   enum class OwnSync : std::uint8_t { kDone, kDirtyAgain, kFailed };
-  void note_own_sync(ObjectIndex object, OwnSync outcome);
+  void note_own_sync(ObjectIndex object, OwnSync outcome, const LoggedPages& dirty_before);
+  // The dirty pages of the blocks that the log has.
+  LoggedPages dirty_pages(ObjectIndex object);
+  // The name that recovery would look for; empty where the log does not have the file.
+  std::string path_of(ObjectIndex object) const;
 
   bool is_logged(ObjectIndex object, BlockNumber number, BucketIndex bucket,
                  std::uint32_t sequence) override;
@@ -117,7 +123,6 @@ class LoggedFiles final : public StoreWitness {
   enum class Introduced : std::uint8_t { kYes, kFull, kNeedsStore };
   Introduced introduce(ObjectIndex object, LoggedFile& file, int fd);
   Status open_window(LoggedFile& file) const;
-  bool is_resident(ObjectIndex object, const LoggedFile& file) const;
   void end(ObjectIndex object, LoggedFile& file);
   void forget(ObjectIndex object, const LoggedFilePtr& file);
 

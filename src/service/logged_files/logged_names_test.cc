@@ -265,7 +265,7 @@ TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync
   LogMark mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
   EXPECT_TRUE(memory_.objects().at(journal).is_in_log());
-  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone);
+  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone, {});
   mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), 0);
   EXPECT_FALSE(memory_.objects().at(journal).is_in_log());
@@ -273,13 +273,15 @@ TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync
 
 TEST_F(LoggedNamesTest, WhatTheStoreHasLostAndNoTierHasStaysInTheLog) {
   const ObjectIndex journal = make_managed("journal", 4096);
-  files_->note_own_sync(journal, LoggedFiles::OwnSync::kFailed);
-  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone);
+  files_->note_own_sync(journal, LoggedFiles::OwnSync::kFailed, {});
+  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone, {});
   LogMark mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
   EXPECT_TRUE(memory_.objects().at(journal).is_in_log());
-  // Its successor as well; and nobody wants it once the file has been cut to nothing.
+  // In its successor's as well; and nobody wants it once the file has been cut to nothing.
+  files_.emplace(memory_, memory_.owners().current(ClientSlot::kOfService), *log_);
   inherit();
+  files_->inherit(journal);
   mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
   EXPECT_EQ(files_->log_cut(journal, 0).outcome, Outcome::kLogged);

@@ -61,6 +61,37 @@ class LoggingPass {
     return Status::from_errno(-portion->unreadable, "cannot read a block for the log");
   }
 
+  // The pages of the blocks that the log has which are dirty now.
+  LoggedPages dirty_pages() const {
+    LoggedPages pages;
+    for (const auto& [number, known] : file_.blocks) {
+      const BucketIndex bucket =
+          with_.memory.directory().find(index_, static_cast<BlockNumber>(number));
+      if (bucket != BucketIndex::kNone) pages[number] = with_.memory.block(bucket).dirty_pages();
+    }
+    return pages;
+  }
+
+  // Whether everything that the log has of the file is dirty, as it was logged or as a program has
+  // changed it since: pages that were clean before somebody had all of them stored again count if
+  // their bytes are those that were logged. The store may have given them after it had lost some.
+  bool is_all_dirty(const LoggedPages& dirty_before) {
+    if (file_.others_upto != durable::Lsn::kNone) return false;
+    return std::all_of(file_.blocks.begin(), file_.blocks.end(), [&](const auto& entry) {
+      const LoggedBlock& known = entry.second;
+      Copy copy;
+      if (copy_block(static_cast<BlockNumber>(entry.first), &copy) != 0) return false;
+      const auto before = dirty_before.find(entry.first);
+      const unsigned was_dirty = before == dirty_before.end() ? 0 : before->second;
+      for (unsigned page = 0; page < kPagesPerBlock && page * kPageBytes < copy.inside; ++page) {
+        const unsigned bit = 1U << page;
+        if ((known.pages & bit) == 0 || (copy.pages & was_dirty & bit) != 0) continue;
+        if ((copy.pages & bit) == 0 || digest_of(copy, page) != known.digests[page]) return false;
+      }
+      return copy.inside != 0 || is_behind_end(entry.first);
+    });
+  }
+
   durable::Lsn last() const { return last_; }
   // The file was cut under the pass for too long.
   bool was_disturbed() const { return was_disturbed_; }
@@ -99,7 +130,7 @@ class LoggingPass {
   // Without the lock: nobody has written to the block since it was logged.
   bool is_unchanged(BlockNumber number) const {
     const auto known = file_.blocks.find(raw(number));
-    if (known == file_.blocks.end()) return false;
+    if (known == file_.blocks.end() || known->second.stale != 0) return false;
     const BlockDescriptor& block = with_.memory.block(known->second.bucket);
     const std::uint64_t word = block.word(std::memory_order_acquire);
     return !BlockDescriptor::is_locked(word) &&
@@ -188,9 +219,8 @@ class LoggingPass {
     for (unsigned page = 0; page < kPagesPerBlock; ++page) {
       const auto bit = static_cast<std::uint16_t>(1U << page);
       if ((copy.pages & bit) == 0) continue;
-      const std::uint64_t digest =
-          page_digest(bytes_.data() + page * kPageBytes, bytes_of_page(copy, page), with_.seed);
-      if ((known.pages & bit) != 0 && known.digests[page] == digest) continue;
+      const std::uint64_t digest = digest_of(copy, page);
+      if ((known.pages & ~known.stale & bit) != 0 && known.digests[page] == digest) continue;
       known.digests[page] = digest;
       changed |= bit;
     }
@@ -199,10 +229,20 @@ class LoggingPass {
     known.sequence = copy.sequence - 1;
     if (Status status = append_pages(number, copy, changed); !status) return status;
     known.pages |= changed;
+    known.stale = static_cast<std::uint16_t>(known.stale & ~changed);
+    if (changed != 0) known.lsn = file_.upto;
     known.bucket = copy.bucket;
     // A block of which a page is missing is looked at again.
     if (error == 0) known.sequence = copy.sequence;
     return Status::ok();
+  }
+
+  std::uint64_t digest_of(const Copy& copy, unsigned page) const {
+    return page_digest(bytes_.data() + page * kPageBytes, bytes_of_page(copy, page), with_.seed);
+  }
+
+  bool is_behind_end(std::uint32_t number) const {
+    return offset_of(static_cast<BlockNumber>(number)) >= object_.size.load();
   }
 
   static std::size_t bytes_of_page(const Copy& copy, unsigned page) {

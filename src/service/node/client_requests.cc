@@ -46,7 +46,7 @@ void ClientRequests::on_discarded(ObjectIndex object) {
   // Another file may have the record by now; but not while the log has something of the old one.
   if (to_.memory.objects().at(object).has(kObjectRetired)) to_.durability.note_removed(object);
   if (const StoreFilePtr file = to_.files.find(object)) to_.files.drop_if_idle(file);
-  to_.files.release(object);
+  to_.files.unsynced().release(object);
   (void)to_.memory.objects().reclaim(object, to_.clients.service(), to_.memory.owners());
 }
 

@@ -24,10 +24,14 @@ bool LastDrain::run_and_tell(EndSignals& signals) const {
 }
 
 bool LastDrain::finish(bool at_once) const {
-  if (!at_once && drain(memory_, files_, flusher_, DrainOptions()).stored) return true;
+  if (!at_once) {
+    const DrainOutcome outcome = drain(memory_, files_, flusher_, DrainOptions());
+    log_unstored(outcome.left);
+    return outcome.stored;
+  }
   const DirtyView left = view_dirty(memory_, files_, 100);
   log_unstored(left.files);
-  return left.files.empty();
+  return left.files.empty() && files_.unsynced().lost().empty();
 }
 
 void LastDrain::log_unstored(const std::vector<UnstoredFile>& left) {

@@ -95,7 +95,7 @@ void RescueStore::make_durable() {
     bound_step(std::uint64_t{1} << 30);
     const int error = file->backing.sync(SyncDepth::kAll);
     life_.rescue_step.store(RescueStep::kNone);
-    if (error == 0 || error == -EINVAL || error == -EROFS) continue;
+    if (error == 0 || error == -EINVAL) continue;
     redirty_object(actor_, file->object);
     unstored_.push_back({file->object, -error});
   }

@@ -76,6 +76,7 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
 void name_files(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max,
                 std::vector<UnstoredFile>& unstored) {
   for (std::size_t at = 0; at < std::min(paths_max, unstored.size()); ++at) {
+    if (!unstored[at].path.empty()) continue;
     const StoreFilePtr file = files.find(unstored[at].object);
     unstored[at].path = file != nullptr ? path_of_descriptor(file->fd.get())
                                         : describe(memory.objects().at(unstored[at].object));

@@ -35,7 +35,7 @@ struct DirtyView {
 // Also looks up the paths of the first `paths_max` files.
 DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max);
 
-// Looks up the paths of the first `paths_max` of `unstored`.
+// Looks up the paths of the first `paths_max` of `unstored` that have none.
 void name_files(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max,
                 std::vector<UnstoredFile>& unstored);
 

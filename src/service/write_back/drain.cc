@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/write_back/drain.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -43,6 +45,7 @@ class Drain {
       files_.drop_idle();
     }
     look();
+    if (outcome.sync_error != 0) left_ = unsynced();
     name_files(memory_, files_, kPathsNamedMax, left_);
     outcome.stored = left_.empty() && !is_given_up_ && outcome.sync_error == 0;
     outcome.left = std::move(left_);
@@ -51,6 +54,19 @@ class Drain {
   }
 
  private:
+  // Files that are dirty again because their fsync has failed, and those that have lost something.
+  std::vector<UnstoredFile> unsynced() const {
+    std::vector<UnstoredFile> files = view_dirty(memory_, files_, 0).files;
+    for (const ClosedFile& lost : files_.unsynced().lost()) {
+      UnstoredFile file;
+      file.object = lost.object;
+      file.path = lost.path;
+      file.error = EIO;
+      files.push_back(std::move(file));
+    }
+    return files;
+  }
+
   void want(ObjectIndex object) {
     if (options_.device == 0 || raw(memory_.objects().at(object).store()) == options_.device)
       wanted_.insert(raw(object));

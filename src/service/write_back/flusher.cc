@@ -167,7 +167,7 @@ Flusher::Plan Flusher::look() const {
     if (all_due || abandoned || is_due(object, age_ms))
       plan.due.push_back(Due{age_ms, object.dirty_blocks.load(), file});
   }
-  if (files_.keeps_closed()) plan.look_again(next_release_ns_);
+  if (files_.unsynced().keeps_any()) plan.look_again(next_release_ns_);
   return plan;
 }
 

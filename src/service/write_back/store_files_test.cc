@@ -74,12 +74,12 @@ TEST_F(StoreFilesTest, WhatIsKeptForFsyncAloneIsLetGoOfWhenItsFileIsDeleted) {
   files_->find(object_)->sync_owed.store(true);
   memory_.objects().at(object_).opens.store(0);
   ASSERT_TRUE(files_->drop_if_idle(files_->find(object_)));
-  EXPECT_TRUE(files_->keeps_closed());
-  files_->release_deleted();
-  EXPECT_TRUE(files_->keeps_closed()) << "it has its name";
+  EXPECT_TRUE(files_->unsynced().keeps_any());
+  files_->unsynced().release_deleted();
+  EXPECT_TRUE(files_->unsynced().keeps_any()) << "it has its name";
   ASSERT_EQ(::unlink(path.c_str()), 0);
-  files_->release_deleted();
-  EXPECT_FALSE(files_->keeps_closed());
+  files_->unsynced().release_deleted();
+  EXPECT_FALSE(files_->unsynced().keeps_any());
 }
 
 TEST_F(StoreFilesTest, OfAFileWithoutANameNothingIsKept) {
@@ -87,7 +87,7 @@ TEST_F(StoreFilesTest, OfAFileWithoutANameNothingIsKept) {
   files_->find(object_)->sync_owed.store(true);
   memory_.objects().at(object_).opens.store(0);
   ASSERT_TRUE(files_->drop_if_idle(files_->find(object_)));
-  EXPECT_FALSE(files_->keeps_closed());
+  EXPECT_FALSE(files_->unsynced().keeps_any());
 }
 
 }  // namespace

@@ -25,7 +25,28 @@ static_assert(StoreWriter::kUnsentBytesMax <= StoreWriter::kTurnBytes);
 namespace {
 
 // Such a file has nothing to wait for.
-bool cannot_be_synced(int error) { return error == -EINVAL || error == -EROFS; }
+bool cannot_be_synced(int error) { return error == -EINVAL; }
+
+// Another program has changed the file since the service has last stored something of it.
+bool is_changed_outside(const Object& object, const StoreFile& file) {
+  if (object.dirty_blocks.load() != 0 || object.has(kObjectTimesDirty)) return false;
+  StoreStatus status;
+  return store_status(file.fd.get(), &status) != 0 ||
+         status.stamp.mtime_ns != object.store_mtime_ns.load() ||
+         status.stamp.size != object.store_size.load();
+}
+
+// The tiers have every page of it.
+bool is_all_resident(const NodeMemory& memory, ObjectIndex index) {
+  const std::uint64_t size = memory.objects().at(index).size.load();
+  for (std::uint64_t at = 0; at < size; at += kBlockBytes) {
+    const BucketIndex bucket = memory.directory().find(index, block_of(at));
+    if (bucket == BucketIndex::kNone) return false;
+    const unsigned wanted = pages_touched(0, std::min<std::uint64_t>(size - at, kBlockBytes));
+    if ((wanted & ~memory.block(bucket).valid_pages()) != 0) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -66,7 +87,7 @@ void StoreWriter::release_deleted() {
   for (const StoreFilePtr& file : files_.snapshot()) {
     if (memory_.objects().at(file->object).has(kObjectUnlinked)) drop(file);
   }
-  files_.release_deleted();
+  files_.unsynced().release_deleted();
 }
 
 // The names are counted last: once nobody has the file open, nobody can link it again.
@@ -185,10 +206,8 @@ FlushResult StoreWriter::flush_and_send(Actor& actor, StoreFile& file, FlushRequ
 }
 
 int StoreWriter::send(StoreFile& file) {
-  const int error = file.backing.sync(SyncDepth::kData);
-  if (error == 0 || cannot_be_synced(error)) return 0;
-  file_synced(file, error);
-  return error;
+  const int error = files_.unsynced().sync_file(file, SyncDepth::kData);
+  return cannot_be_synced(error) ? 0 : error;
 }
 
 void StoreWriter::note_losses(StoreFile& file, std::vector<LostRange> lost) {
@@ -233,19 +252,55 @@ void StoreWriter::note_success(StoreFile& file, Object& object) {
   file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
 }
 
-// What the kernel has given up is stored again, as far as the tiers have it.
-void StoreWriter::file_synced(const StoreFile& file, int error) {
-  using OwnSync = LoggedFiles::OwnSync;
-  OwnSync outcome = error == 0 ? OwnSync::kDone : OwnSync::kFailed;
-  if (cannot_be_synced(error)) return;
-  if (error < 0 && files_.readmit(file)) {
+bool StoreWriter::file_synced(const StoreFile& file, int error) {
+  const Object& object = memory_.objects().at(file.object);
+  StoreStatus status;
+  // The record of a file that was closed long ago may be another file's.
+  if (!is_file_of(file.fd.get(), object.key(), &status)) return error == 0;
+  if (error != 0 && !cannot_be_synced(error)) {
+    return restore({file.object, status.key, path_of_descriptor(file.fd.get())}, file.fd.get());
+  }
+  if (logged_ != nullptr) logged_->note_own_sync(file.object, LoggedFiles::OwnSync::kDone, {});
+  return true;
+}
+
+bool StoreWriter::store_again(const ClosedFile& file) {
+  const Object& object = memory_.objects().at(file.object);
+  return object.has(kObjectLive) && object.is_of(file.key) && restore(file, -1);
+}
+
+bool StoreWriter::restore(const ClosedFile& file, int fd) {
+  Object& object = memory_.objects().at(file.object);
+  // First: who has stored something of it meanwhile is not to believe his own fsync.
+  object.note_sync_failure();
+  const auto dirty_before = logged_ != nullptr ? logged_->dirty_pages(file.object) : LoggedPages();
+  bool is_dirty = false;
+  bool is_whole = false;
+  const bool is_kept = files_.readmit(file, fd);
+  const StoreFilePtr kept = is_kept ? files_.find(file.object) : nullptr;
+  if (kept != nullptr && !is_changed_outside(object, *kept)) {
     Actor actor = make_actor(0);
     redirty_object(actor, file.object);
+    is_whole = is_all_resident(memory_, file.object);
     actor.drop_leases();
     // Until something of it was dirty, its descriptor might have been dropped.
-    if (files_.readmit(file)) outcome = OwnSync::kDirtyAgain;
+    is_dirty = files_.readmit(file, fd);
   }
-  if (logged_ != nullptr) logged_->note_own_sync(file.object, outcome);
+  using OwnSync = LoggedFiles::OwnSync;
+  if (logged_ != nullptr) {
+    logged_->note_own_sync(file.object, is_dirty ? OwnSync::kDirtyAgain : OwnSync::kFailed,
+                           dirty_before);
+  }
+  log_("the store has lost something of " + file.path + ": " +
+       (is_dirty && is_whole ? "all of it is stored again" : "not all of it can be stored again"));
+  return is_dirty && is_whole;
+}
+
+StoreFilePtr StoreWriter::settle_doubt(ObjectIndex index) {
+  const ObjectKey key = memory_.objects().at(index).key();
+  if (files_.unsynced().sync_closed(index) == -ENODEV)
+    (void)store_again({index, key, logged_->path_of(index)});
+  return files_.find(index);
 }
 
 void StoreWriter::store_sync_failed(StoreId store, int error) {
@@ -269,6 +324,8 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     file = files_.find(index);
   }
   if (file == nullptr && needs_store(object)) return -EIO;
+  if (file == nullptr && durable && (object.log_trouble.load() & kLogDoubted) != 0)
+    file = settle_doubt(index);
   LogMark mark;
   if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
   int result = 0;
@@ -276,8 +333,9 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     result = store_now(index, file, durable);
   } else if (mark.upto != durable::Lsn::kNone) {
     // It is stored, through a descriptor that is gone.
-    result = files_.sync_closed(index);
-    if (result == -ENODEV) result = -files_.sync_store(static_cast<dev_t>(raw(object.store())));
+    result = files_.unsynced().sync_closed(index);
+    if (result == -ENODEV)
+      result = -files_.unsynced().sync_store(static_cast<dev_t>(raw(object.store())));
   } else if (logged_ != nullptr && durable) {
     result = -ENODEV;  // the asking process has the file open, and can do it
   }
@@ -294,6 +352,7 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   Actor actor = make_actor(0);
   // Before the flush: what another thread stores meanwhile is not durable with it.
   const bool was_owed = durable && file->sync_owed.exchange(false);
+  const std::uint32_t failures = object.sync_failures.load();
   FlushRequest request(index, file->backing);
   request.witness = logged_;
   LossCollector losses;
@@ -301,7 +360,9 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   int error = flush(actor, request).error;
   note_losses(*file, losses.take(object.size.load()));
   if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
-  if (error == 0 && durable) error = files_.sync_file(*file);
+  if (error == 0 && durable) error = files_.unsynced().sync_file(*file, SyncDepth::kAll);
+  // Another thread was told of the failure, perhaps of what this one has stored.
+  if (error == 0 && durable && object.sync_failures.load() != failures) error = -EIO;
   if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
   if (error < 0) {
     note_failure(*file, object, -error);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A descriptor of a backing file that a client has handed over, and the flusher's notes on it.
+//
+// Thread safety: any thread. Ownership: the descriptor closes with the last StoreFilePtr.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "memory/backing/posix_backing.h"
+#include "memory/tiers/node_memory.h"
+#include "service/process/unique_fd.h"
+#include "service/write_back/descriptor_budget.h"
+#include "service/write_back/lost_pages.h"
+
+namespace cairn::node {
+
+struct StoreFile {
+  struct Traits {
+    bool rotational = false;
+    // To open it again is dear: it is kept for a while when nobody needs it. Not a program, which
+    // the kernel would not run meanwhile.
+    bool lingers = false;
+    // Its file system is a program, which keeps what it is given: it is sent on in small parts.
+    bool is_sent_early = false;
+  };
+  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, const Traits& its)
+      : object(object_index),
+        fd(std::move(file)),
+        backing(fd.get(), O_WRONLY),
+        device(st_dev),
+        traits(its) {}
+
+  const ObjectIndex object;
+  FileRoom room;  // none of one that is kept for fsync alone; outlives the descriptor
+  const UniqueFd fd;
+  PosixBacking backing;  // over `fd`
+  const dev_t device;
+  const Traits traits;
+  // The run of the client that wrote it first: its share of the device pays for storing the file.
+  std::atomic<std::uint32_t> run{0};
+
+  // The flusher's notes.
+  std::atomic<bool> queued{false};                          // in the queue or being flushed
+  std::atomic<std::int64_t> rests_since_ns{0};              // monotonic: it has last left the queue
+  std::atomic<PlacementReason> why{PlacementReason::kDue};  // it is in the queue
+  std::atomic<bool> sync_owed{false};                       // stored since it was last made durable
+  std::mutex sync_mutex;  // held by an fsync until what it said has been heard (sync_listener.h)
+  std::atomic<std::uint32_t> failures{0};  // in a row
+  std::atomic<int> error{0};               // errno of the last failure
+  LostRanges lost;                         // by its tiers, and not stored
+  std::atomic<std::int64_t> failing_since_ns{0};
+  std::atomic<std::int64_t> last_failure_ns{0};
+  std::atomic<std::int64_t> passed_ns{
+      0};  // when the last pass began that stored all that was dirty then
+  std::atomic<std::int64_t> not_before_ns{
+      0};  // monotonic: back-off, or rest of a file that is always rewritten
+};
+using StoreFilePtr = std::shared_ptr<StoreFile>;
+
+// The path that the kernel knows for `fd`; the text for people, "(deleted)" included.
+std::string path_of_descriptor(int fd);
+// The same for a descriptor of another process; empty when that has none.
+std::string path_of_descriptor(pid_t pid, int fd);
+// A regular file with that key, by what the kernel knows, or else by what the store says.
+bool is_file_of(int fd, const ObjectKey& key, StoreStatus* status);
+// The same file through another description; none where its mode, or a program that runs it,
+// forbids that.
+UniqueFd reopen(int fd, int access_mode);
+
+}  // namespace cairn::node

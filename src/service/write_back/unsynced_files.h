@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was stored and is not durable yet, of each file system, and what was lost on that way.
+//
+// A file that nobody has open any more is kept for its fsync: a few with their descriptors, the
+// others by their names, for the syncfs of their file system. A loss is said at each call until
+// the file is gone or stored again: a drain does not succeed because it is the second one.
+//
+// Invariants
+//  1. All that was stored of an object is durable, or the object has a StoreFile that owes its
+//     fsync, or it is among the closed files here, or the device owes a syncfs.
+//
+// Thread safety: all functions from any thread. A syncfs of a file system excludes others of the
+// same one: threads that share a description hear of a failure once, and who comes second is to
+// find that it has been heard. Ownership: owns the descriptors that it keeps.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "service/write_back/store_file.h"
+#include "service/write_back/sync_listener.h"
+
+namespace cairn::node {
+
+class UnsyncedFiles {
+ public:
+  explicit UnsyncedFiles(const NodeMemory& memory) : memory_(memory) {}
+  // Borrows it. Before the first file comes; null: nobody any more.
+  void use_listener(SyncListener* listener) { listener_ = listener; }
+  SyncListener* listener() const { return listener_; }
+
+  struct DeviceTraits {
+    bool rotational = false;
+    bool remote = false;
+    bool in_user_space = false;
+  };
+  // `fd`: any file of it. The first time this asks the file system.
+  DeviceTraits traits_of(dev_t device, int fd);
+
+  // The descriptor of the file is about to close, and its fsync is owed.
+  void keep(const StoreFile& file);
+  // By a successor: a file that its predecessor had stored, open for reading.
+  void adopt(const UniqueFd& fd);
+
+  // Lets go of the file of `object` that is kept, if it has lost its last name since.
+  void release(ObjectIndex object);
+  void release_deleted();
+  // Whether a descriptor is kept.
+  bool keeps_any() const;
+
+  // Makes all of these durable, and all that is kept: fsync per file when few, else syncfs per
+  // device. Returns 0 or the first errno; then the files owe their fsync again.
+  int make_durable(const std::vector<StoreFilePtr>& owed);
+  // 0 or -errno.
+  int sync_file(StoreFile& file, SyncDepth depth) const;
+  // Through the descriptor that is kept; -ENODEV when there is none.
+  int sync_closed(ObjectIndex object) const;
+  // Everything that the file system has been given. 0 or the errno; ENODEV when nothing was ever
+  // stored there.
+  int sync_store(dev_t device);
+  // Files of which something is neither on the store nor in the tiers.
+  std::vector<ClosedFile> lost() const;
+
+ private:
+  // For the syncfs of a file system.
+  struct SyncPlace {
+    explicit SyncPlace(UniqueFd any) : directory(std::move(any)) {}
+    const UniqueFd directory;  // any place there
+    std::mutex mutex;
+  };
+  struct Device {
+    DeviceTraits traits;
+    std::shared_ptr<SyncPlace> place;
+    std::vector<StoreFilePtr> closed;  // with their descriptors: a few, to spare the syncfs
+    std::unordered_map<std::uint32_t, ClosedFile> others;  // by their objects
+    bool owes_sync = false;                                // of what is not among these
+  };
+  Device& device_of(dev_t device, int fd);
+  static void note_closed(Device& device, ClosedFile file);
+  void release_if(const std::function<bool(const StoreFile&)>& is_meant);
+  int sync_all(dev_t device, SyncPlace& place) const;
+  int sync_device(dev_t device, const Device& taken, const std::vector<StoreFilePtr>& owed);
+  void note_lost(const ClosedFile& file);
+  // A lost file may be stored again since then: a program that ran it has ended, for one.
+  int look_at_lost();
+
+  const NodeMemory& memory_;
+  SyncListener* listener_ = nullptr;
+  mutable std::mutex mutex_;
+  std::map<dev_t, Device> devices_;
+  std::vector<ClosedFile> lost_;
+};
+
+}  // namespace cairn::node
