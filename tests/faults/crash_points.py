@@ -30,6 +30,7 @@ import under_cairn  # noqa: E402
 LONG_SECONDS = 120
 EXIT_NOT_STORED = 74
 CLIENT, SERVICE = 0, 1
+PROGRESS_KILLS = 1000
 SIDES = {CLIENT: "client", SERVICE: "service"}
 NAME_BYTES, POINTS = 52, 512
 HEAD = struct.Struct(f"<IIIII{NAME_BYTES}s")
@@ -299,6 +300,8 @@ class Driver:
         except AssertionError as problem:
             raise AssertionError(f"{said}: {problem}; {stage.work}") from None
         deaths = self.page.deaths()
+        if self.kills // PROGRESS_KILLS != (self.kills + deaths) // PROGRESS_KILLS:
+            print(f"{self.kills + deaths} kills", flush=True)
         self.kills += deaths
         if deaths:
             self.killed.add((name, side))
