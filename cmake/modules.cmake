@@ -49,6 +49,8 @@ cairn_module(frontends/processes NO_EXCEPTIONS DEPS memory/arena frontends/clien
 cairn_module(frontends/files    NO_EXCEPTIONS
              DEPS memory/catalog memory/backing memory/buffer
                   frontends/client frontends/libc frontends/paths frontends/descriptors)
+cairn_module(frontends/regions  NO_EXCEPTIONS HOOKS
+             DEPS memory/backing memory/buffer frontends/libc frontends/descriptors)
 cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/libc frontends/descriptors frontends/files)
 cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
              DEPS memory/backing memory/flush memory/buffer frontends/protocol

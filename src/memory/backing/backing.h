@@ -2,10 +2,11 @@
 // What stands behind an object: where bytes come from on a miss and go on a flush.
 //
 //   PosixBacking   a file, as one process has it open          posix_backing.h
+//   RegionBacking  a chunk of an array, as its reader has just made it   region_backing.h
 //   NoBacking      nothing: reads zeros, takes no bytes        no_backing.h
 //   FaultyBacking  another backing that fails as a test says   testing/faulty_backing.h
 //
-// A part of an array and a file at another node are to be two more. backing_test.cc has the suite
+// A file at another node is to be one more. backing_test.cc has the suite
 // that each of them passes.
 //
 // Results are a byte count or 0, or -errno. A read is short only at the end. A call never says that
