@@ -5,10 +5,15 @@
 #   cairn_<room>_testing  its test doubles (src/<name>/testing/*.cc) and those of all modules below
 #   test_<room>           one gtest binary of all its *_test.cc (made by cairn_add_module_tests)
 # A folder that does not exist yet is an empty INTERFACE library, so modules can be declared before they are written.
+# A module of which this machine lacks what it NEEDS is declared and not built; unbuilt_rooms.txt in the build names it.
 # The sources of a module with HOOKS are collected for the preload library (cmake/preload.cmake) instead.
 
 function(cairn_module name)
-  cmake_parse_arguments(ARG "NO_EXCEPTIONS;HOOKS" "" "DEPS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "NO_EXCEPTIONS;HOOKS" "NEEDS" "DEPS;LIBRARIES" ${ARGN})
+  if(ARG_NEEDS AND NOT ${ARG_NEEDS})
+    set_property(GLOBAL APPEND_STRING PROPERTY CAIRN_UNBUILT_ROOMS "src/${name}/\n")
+    return()
+  endif()
   set(folder ${CMAKE_SOURCE_DIR}/src/${name})
   get_filename_component(room ${name} NAME)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)

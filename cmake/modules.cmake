@@ -12,6 +12,7 @@
 #
 #   cairn_module(NAME [DEPS module...]        what its files include
 #                     [LIBRARIES target...]   third-party libraries (none for what the preload library links)
+#                     [NEEDS variable]        not built where the variable is off
 #                     [NO_EXCEPTIONS]         compiled as code that lives inside other people's programs
 #                     [HOOKS])                its sources are the preload library's own (cmake/preload.cmake)
 
@@ -56,6 +57,8 @@ cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
              DEPS memory/backing memory/flush memory/buffer frontends/protocol
                   frontends/client frontends/libc frontends/paths frontends/descriptors frontends/processes
                   frontends/files frontends/stdio)
+# HDF5 loads it; it stands on no other front end yet. Its headers are all that it has of HDF5 (cmake/hdf5.cmake).
+cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers)
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES spdlog::spdlog_header_only)
@@ -115,3 +118,6 @@ cairn_module(service/node
                   service/attachment service/learning service/capacity service/treatment service/fetching
                   service/control
              LIBRARIES spdlog::spdlog_header_only)
+
+get_property(unbuilt_rooms GLOBAL PROPERTY CAIRN_UNBUILT_ROOMS)
+file(WRITE ${CMAKE_BINARY_DIR}/unbuilt_rooms.txt "${unbuilt_rooms}")

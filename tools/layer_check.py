@@ -16,11 +16,11 @@ import sys
 import sources
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
-THIRD_PARTY = ("fmt/", "spdlog/", "yaml-cpp/", "nlohmann/", "CLI/", "liburing", "libxml/")
+THIRD_PARTY = ("fmt/", "spdlog/", "yaml-cpp/", "nlohmann/", "CLI/", "liburing", "libxml/", "hdf5", "H5")
 # What would start threads, pull in locales or initialise streams inside a guest.
 NOT_IN_GUESTS = ("iostream", "fstream", "sstream", "iomanip", "regex", "filesystem", "thread", "future",
                  "mutex", "shared_mutex", "condition_variable", "locale")
-KEYWORDS = ("DEPS", "LIBRARIES", "NO_EXCEPTIONS", "HOOKS")
+KEYWORDS = ("DEPS", "LIBRARIES", "NEEDS", "NO_EXCEPTIONS", "HOOKS")
 # Which wings, or single rooms, each wing may stand on, besides itself and base.
 WINGS = {"base": (), "memory": (), "policy": (), "frontends": ("memory",),
          "service": ("memory", "policy", "frontends/protocol")}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/hdf5/dataset_calls.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "frontends/hdf5/serve.h"
+
+namespace cairn::hdf5 {
+namespace {
+
+// The datasets below of a call. Nearly every call has one, which needs no memory.
+class LowerDatasets {
+ public:
+  LowerDatasets(size_t count, void* datasets[]) {
+    if (count == 0) return;
+    auto** lower = count > 1 ? static_cast<void**>(calloc(count, sizeof(void*))) : &one_;
+    if (lower == nullptr) return;
+    all_ = lower;
+    first_ = object_of(datasets[0]);
+    for (size_t i = 0; i < count; i++) {
+      const Object* object = object_of(datasets[i]);
+      is_valid_ = object != nullptr && have_same_connector(*object->file, *first_->file);
+      if (!is_valid_) return;
+      all_[i] = object->lower;
+    }
+  }
+  ~LowerDatasets() {
+    if (all_ != &one_) free(all_);
+  }
+  LowerDatasets(const LowerDatasets&) = delete;
+  LowerDatasets& operator=(const LowerDatasets&) = delete;
+
+  bool is_valid() const { return is_valid_; }
+  void** get() const { return all_; }
+  OpenFile& file() const { return *first_->file; }
+
+ private:
+  void* one_ = nullptr;
+  void** all_ = nullptr;
+  const Object* first_ = nullptr;
+  bool is_valid_ = false;
+};
+
+}  // namespace
+
+CAIRN_HDF5_CALLBACK(herr_t, read_datasets,
+                    (size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+                     hid_t file_spaces[], hid_t transfer, void* buffers[], void** request)) {
+  if (count == 1 && datasets[0] != nullptr) {
+    CAIRN_DCHECK(object_of(datasets[0])->kind == Kind::kDataset);
+    const DatasetRead read = {.memory_type = memory_types[0],
+                              .memory_space = memory_spaces[0],
+                              .file_space = file_spaces[0],
+                              .transfer = transfer,
+                              .buffer = buffers[0]};
+    if (serve(*static_cast<Dataset*>(object_of(datasets[0])), read)) return 0;
+  }
+  const LowerDatasets lower(count, datasets);
+  if (!lower.is_valid()) return -1;
+  OpenFile& file = lower.file();
+  const RequestScope scope(file, request);
+  return file.library.call.H5VLdataset_read(count, lower.get(), file.connector, memory_types,
+                                            memory_spaces, file_spaces, transfer, buffers, request);
+}
+
+CAIRN_HDF5_CALLBACK(herr_t, write_datasets,
+                    (size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+                     hid_t file_spaces[], hid_t transfer, const void* buffers[], void** request)) {
+  const LowerDatasets lower(count, datasets);
+  if (!lower.is_valid()) return -1;
+  OpenFile& file = lower.file();
+  const RequestScope scope(file, request);
+  return file.library.call.H5VLdataset_write(count, lower.get(), file.connector, memory_types,
+                                             memory_spaces, file_spaces, transfer, buffers,
+                                             request);
+}
+
+}  // namespace cairn::hdf5

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and writes of datasets, of which one call may have several.
+//
+// Thread safety: as open_file.h.
+#pragma once
+
+#include "frontends/hdf5/callback.h"
+
+namespace cairn::hdf5 {
+
+herr_t read_datasets(size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+                     hid_t file_spaces[], hid_t transfer, void* buffers[], void** request);
+herr_t write_datasets(size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
+                      hid_t file_spaces[], hid_t transfer, const void* buffers[], void** request);
+
+}  // namespace cairn::hdf5

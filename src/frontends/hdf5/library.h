@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HDF5 libraries of this process that have loaded the connector, each in a slot.
+//
+// A callback of HDF5 does not say which library calls it. So each library is given callbacks of its
+// own: the slot's number is a template argument of those that have no object to ask (connector.h),
+// and an object knows its library (object.h).
+//
+// Thread safety: claim_slot() any thread; a library that has a slot keeps it and does not change.
+// Lifetime: slots are constant-initialised and never destroyed, because HDF5 calls from its exit
+// handler, when the destructors of this library have run.
+#pragma once
+
+#include <limits.h>
+
+#include "frontends/hdf5/hdf5_functions.h"
+
+namespace cairn::hdf5 {
+
+// h5py, netCDF4, PyTables and one more.
+inline constexpr int kLibrariesMax = 4;
+
+struct Library {
+  Hdf5Functions call;
+  // The class that this library was given; H5VL_GET_CONN_LVL_CURR asks for it.
+  const H5VL_class_t* connector_class;
+  // dlopen()'s handle, which is kept so that the library stays; the slot is free while it is null.
+  void* handle;
+  // A directory with filters that belongs to the library's own package, or empty. See
+  // append_own_filters().
+  char filters[PATH_MAX];
+};
+
+Library& library_in_slot(int slot);
+
+// The slot of the library that an address lies in; it is given one if it has none. Returns: -1
+// where no slot is free or the library lacks a function, with an error on the stack of the library.
+int claim_slot(const void* address);
+
+// Lets a library find the filters of its package again. netCDF4 points HDF5_PLUGIN_PATH at its
+// filters only where the variable is unset, so a user who sets it to the connector's directory
+// would lose zstd, blosc and bzip2. Once per library, before the first file.
+void append_own_filters(Library& library);
+
+}  // namespace cairn::hdf5

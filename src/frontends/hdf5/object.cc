@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/hdf5/object.h"
+
+#include <stdlib.h>
+
+#include <new>
+
+#include "base/check.h"
+
+namespace cairn::hdf5 {
+
+Dataset::~Dataset() { free(file_name); }
+
+Object* make_object(OpenFile& file, void* lower, Kind kind) {
+  if (lower == nullptr) return nullptr;
+  Object* object = kind == Kind::kDataset ? new (std::nothrow) Dataset(file, lower)
+                                          : new (std::nothrow) Object(file, lower);
+  if (object != nullptr) hold(file);
+  return object;
+}
+
+void release(Object* object) {
+  CAIRN_DCHECK(object != nullptr);
+  OpenFile& file = *object->file;
+  if (object->kind == Kind::kDataset) {
+    delete static_cast<Dataset*>(object);
+  } else {
+    delete object;
+  }
+  release(file);
+}
+
+}  // namespace cairn::hdf5

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the connector gives HDF5 for each open thing: the object of the connector below, and the
+// file that it was reached through.
+//
+// Thread safety: as open_file.h.
+// Ownership: HDF5 owns an object from the callback that opens it to the one that closes it.
+#pragma once
+
+#include "frontends/hdf5/open_file.h"
+
+namespace cairn::hdf5 {
+
+enum class Kind : unsigned char { kOther, kDataset };
+
+struct Object {
+  Object(OpenFile& of, void* lower_object, Kind which = Kind::kOther)
+      : lower(lower_object), file(&of), kind(which) {}
+
+  void* lower;
+  OpenFile* file;
+  Kind kind;
+};
+
+// A dataset need not be in the file that it was opened through: a path may go through an external
+// link or a mounted file. What names the dataset for good is filled in by identify()
+// (dataset_identity.h), at the first read that wants it.
+struct Dataset : Object {
+  Dataset(OpenFile& of, void* lower_dataset) : Object(of, lower_dataset, Kind::kDataset) {}
+  ~Dataset();
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  enum class Identity : unsigned char { kNotAsked, kUnknown, kKnown };
+
+  Identity identity = Identity::kNotAsked;
+  // Whether the file that holds the dataset is the one that it was opened through, and that was
+  // opened for reading alone. False where that is not certain.
+  bool is_read_only = false;
+  // As the file was opened, so it may be relative. Null until it is known.
+  char* file_name = nullptr;
+  // Where the dataset is in that file.
+  H5O_token_t token = {};
+};
+
+// Returns: an object of the kind, which holds the file; null for a null `lower` and where there is
+// no memory.
+Object* make_object(OpenFile& file, void* lower, Kind kind);
+// Gives back the object, not the one below.
+void release(Object* object);
+
+// HDF5 has only untyped pointers to objects. What it asks before anything is open comes with null.
+inline Object* object_of(void* object) { return static_cast<Object*>(object); }
+inline void* lower_of(void* object) {
+  return object == nullptr ? nullptr : object_of(object)->lower;
+}
+
+}  // namespace cairn::hdf5

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/hdf5/open_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include "base/check.h"
+#include "frontends/hdf5/kept_errors.h"
+
+namespace cairn::hdf5 {
+
+OpenFile* make_file(Library& library, const FileOpening& opening) {
+  CAIRN_DCHECK(opening.name != nullptr);
+  CAIRN_DCHECK(opening.connector >= 0);
+  auto* file = new (std::nothrow) OpenFile{.library = library,
+                                           .connector = opening.connector,
+                                           .is_native = opening.is_native,
+                                           .flags = opening.flags,
+                                           .name = strdup(opening.name),
+                                           .context = {},
+                                           .holders = 1};
+  if (file != nullptr) file->context.file = file;
+  return file;
+}
+
+void hold(OpenFile& file) {
+  const int before = file.holders.fetch_add(1, std::memory_order_relaxed);
+  CAIRN_DCHECK(before > 0);
+  (void)before;
+}
+
+void release(OpenFile& file) {
+  const int before = file.holders.fetch_sub(1, std::memory_order_acq_rel);
+  CAIRN_DCHECK(before > 0);
+  if (before > 1) return;
+  {
+    const KeptErrors kept(file.library.call);
+    file.library.call.H5Idec_ref(file.connector);
+  }
+  free(file.name);
+  delete &file;
+}
+
+bool have_same_connector(const OpenFile& one, const OpenFile& other) {
+  CAIRN_DCHECK(&one.library == &other.library);
+  if (one.connector == other.connector || (one.is_native && other.is_native)) return true;
+  int order = 0;
+  return one.library.call.H5VLcmp_connector_cls(&order, one.connector, other.connector) >= 0 &&
+         order == 0;
+}
+
+}  // namespace cairn::hdf5
