@@ -19,26 +19,26 @@ using F = Hdf5Functions;
 static_assert(kConnectorValue >= 256 && kConnectorValue <= 511);
 
 // A callback of one slot, made from a function whose first parameter is the library.
-template <int kSlot, auto kFunction>
+template <int Slot, auto Function>
 struct InSlot;
 
-template <int kSlot, typename Result, typename... Parameters,
-          Result (*kFunction)(Library&, Parameters...)>
-struct InSlot<kSlot, kFunction> {
+template <int Slot, typename Result, typename... Parameters,
+          Result (*Function)(Library&, Parameters...)>
+struct InSlot<Slot, Function> {
   static Result call(Parameters... parameters) {
-    return kFunction(library_in_slot(kSlot), parameters...);
+    return Function(library_in_slot(Slot), parameters...);
   }
 };
 
-template <int kSlot, auto kFunction>
-constexpr auto in_slot = &InSlot<kSlot, kFunction>::call;
+template <int Slot, auto Function>
+constexpr auto kInSlot = &InSlot<Slot, Function>::call;
 
 herr_t initialize(hid_t) { return 0; }
 herr_t terminate() { return 0; }
 
 // clang-format would put all of it on as few lines as possible.
 // clang-format off
-template <int kSlot>
+template <int Slot>
 constexpr H5VL_class_t kClass = {
     .version = H5VL_VERSION,
     .value = kConnectorValue,
@@ -48,11 +48,11 @@ constexpr H5VL_class_t kClass = {
     .initialize = initialize,
     .terminate = terminate,
     .info_cls = {.size = sizeof(LowerConnector),
-                 .copy = in_slot<kSlot, copy_lower>,
-                 .cmp = in_slot<kSlot, compare_lower>,
-                 .free = in_slot<kSlot, free_lower>,
-                 .to_str = in_slot<kSlot, lower_to_string>,
-                 .from_str = in_slot<kSlot, string_to_lower>},
+                 .copy = kInSlot<Slot, copy_lower>,
+                 .cmp = kInSlot<Slot, compare_lower>,
+                 .free = kInSlot<Slot, free_lower>,
+                 .to_str = kInSlot<Slot, lower_to_string>,
+                 .from_str = kInSlot<Slot, string_to_lower>},
     .wrap_cls = {.get_object = get_lower_object,
                  .get_wrap_ctx = get_wrap_context,
                  .wrap_object = wrap_object,
@@ -80,10 +80,10 @@ constexpr H5VL_class_t kClass = {
                      .specific = Forward<&F::H5VLdatatype_specific>(),
                      .optional = Forward<&F::H5VLdatatype_optional>(),
                      .close = Closing<&F::H5VLdatatype_close>()},
-    .file_cls = {.create = in_slot<kSlot, create_file>,
-                 .open = in_slot<kSlot, open_file>,
+    .file_cls = {.create = kInSlot<Slot, create_file>,
+                 .open = kInSlot<Slot, open_file>,
                  .get = Forward<&F::H5VLfile_get>(),
-                 .specific = in_slot<kSlot, file_specific>,
+                 .specific = kInSlot<Slot, file_specific>,
                  .optional = Forward<&F::H5VLfile_optional>(),
                  .close = Closing<&F::H5VLfile_close>()},
     .group_cls = {.create = Opening<&F::H5VLgroup_create>(),
@@ -104,7 +104,7 @@ constexpr H5VL_class_t kClass = {
                    .specific = Forward<&F::H5VLobject_specific>(),
                    .optional = Forward<&F::H5VLobject_optional>()},
     .introspect_cls = {.get_conn_cls = get_connector_class,
-                       .get_cap_flags = in_slot<kSlot, capabilities_of_lower>,
+                       .get_cap_flags = kInSlot<Slot, capabilities_of_lower>,
                        .opt_query = Forward<&F::H5VLintrospect_opt_query>()},
     .request_cls = {.wait = Forward<&F::H5VLrequest_wait>(),
                     .notify = Forward<&F::H5VLrequest_notify>(),

@@ -35,9 +35,9 @@ void** request_of(const Parameters&... parameters) {
   }
 }
 
-template <auto kFunction, typename Result, typename First, typename... Rest>
+template <auto Function, typename Result, typename First, typename... Rest>
 Result ask_lower(const Object& object, First first, Rest... rest) {
-  const auto function = object.file->library.call.*kFunction;
+  const auto function = object.file->library.call.*Function;
   const hid_t connector = object.file->connector;
   const RequestScope scope(*object.file, request_of(first, rest...));
   if constexpr (kStandsBeforeConnector<First>) {
@@ -48,12 +48,13 @@ Result ask_lower(const Object& object, First first, Rest... rest) {
 }
 
 // The same call below.
-template <auto kFunction>
+template <auto Function>
 struct Forward {
   template <typename Result, typename... Parameters>
   using Callback = Result (*)(void*, Parameters...);
 
   template <typename Result, typename... Parameters>
+  // NOLINTNEXTLINE(google-explicit-constructor): it becomes the member that it initialises.
   constexpr operator Callback<Result, Parameters...>() const {
     return &call<Result, Parameters...>;
   }
@@ -61,17 +62,18 @@ struct Forward {
   template <typename Result, typename... Parameters>
   static Result call(void* object, Parameters... parameters) {
     if (object == nullptr) return failure<Result>();
-    return ask_lower<kFunction, Result>(*object_of(object), parameters...);
+    return ask_lower<Function, Result>(*object_of(object), parameters...);
   }
 };
 
 // The same call below, which answers with a new object.
-template <auto kFunction, Kind kKind = Kind::kOther>
+template <auto Function, Kind Opened = Kind::kOther>
 struct Opening {
   template <typename... Parameters>
   using Callback = void* (*)(void*, Parameters...);
 
   template <typename... Parameters>
+  // NOLINTNEXTLINE(google-explicit-constructor): it becomes the member that it initialises.
   constexpr operator Callback<Parameters...>() const {
     return &call<Parameters...>;
   }
@@ -80,18 +82,19 @@ struct Opening {
   static void* call(void* object, Parameters... parameters) {
     if (object == nullptr) return nullptr;
     OpenFile& file = *object_of(object)->file;
-    void* lower = ask_lower<kFunction, void*>(*object_of(object), parameters...);
-    return make_object(file, lower, kKind);
+    void* lower = ask_lower<Function, void*>(*object_of(object), parameters...);
+    return make_object(file, lower, Opened);
   }
 };
 
 // The same call below, with which the object ends unless it fails.
-template <auto kFunction>
+template <auto Function>
 struct Closing {
   template <typename... Parameters>
   using Callback = herr_t (*)(void*, Parameters...);
 
   template <typename... Parameters>
+  // NOLINTNEXTLINE(google-explicit-constructor): it becomes the member that it initialises.
   constexpr operator Callback<Parameters...>() const {
     return &call<Parameters...>;
   }
@@ -99,7 +102,7 @@ struct Closing {
   template <typename... Parameters>
   static herr_t call(void* object, Parameters... parameters) {
     if (object == nullptr) return -1;
-    const herr_t result = ask_lower<kFunction, herr_t>(*object_of(object), parameters...);
+    const herr_t result = ask_lower<Function, herr_t>(*object_of(object), parameters...);
     if (result >= 0) release(object_of(object));
     return result;
   }

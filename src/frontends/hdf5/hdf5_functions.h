@@ -143,11 +143,13 @@ namespace cairn::hdf5 {
   CAIRN_HDF5_OF_READS(NAME)
 
 // Each member has the name and the type of the function that it points to.
+// NOLINTBEGIN(readability-identifier-naming): HDF5's names.
 struct Hdf5Functions {
 #define CAIRN_HDF5_MEMBER(name) decltype(&::name) name;
   CAIRN_HDF5_FUNCTIONS(CAIRN_HDF5_MEMBER)
 #undef CAIRN_HDF5_MEMBER
 };
+// NOLINTEND(readability-identifier-naming)
 
 // Fills the table from a library that dlopen() has answered with. Returns: the name of the first
 // function that the library does not have, or null where it has all.
