@@ -128,7 +128,8 @@ static_assert(sizeof kClasses / sizeof kClasses[0] == kLibrariesMax);
 }  // namespace
 
 const H5VL_class_t& connector_class_of(int slot) {
-  CAIRN_CHECK(slot >= 0 && slot < kLibrariesMax);
+  CAIRN_DCHECK(slot >= 0);
+  CAIRN_DCHECK(slot < kLibrariesMax);
   return *kClasses[slot];
 }
 
