@@ -22,7 +22,8 @@ endif()
 # The room is in the table of modules; this makes a plugin of it.
 function(cairn_add_hdf5_connector)
   set(map ${CMAKE_SOURCE_DIR}/src/frontends/hdf5/connector.map)
-  file(WRITE ${CMAKE_BINARY_DIR}/generated/hdf5_plugin.cc "")
+  # A target needs a source; all sources of this one are in the room's library.
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/hdf5_plugin.cc CONTENT "// See cmake/hdf5.cmake.\n")
   add_library(cairn_hdf5_connector MODULE ${CMAKE_BINARY_DIR}/generated/hdf5_plugin.cc)
   target_link_libraries(cairn_hdf5_connector PRIVATE cairn_hdf5)
   set_target_properties(cairn_hdf5_connector PROPERTIES

@@ -3,7 +3,7 @@
 """netCDF4-python's own tests, which its source distribution has, without the connector and with it.
 
 The package is the wheel all the same. pip asks a source distribution what it needs before it hands it over, and this
-one answers only where it finds netCDF's headers; it is shown empty ones.
+one answers only where it finds netCDF's headers; it is shown stand-ins.
 """
 
 import os
@@ -16,7 +16,8 @@ import under_cairn
 
 # The one that reads from a server elsewhere.
 LEFT_OUT = ("test_dap.py",)
-STAND_INS = {"netcdf.h": "nc_inq_compound\n", "netcdf_meta.h": "#define NC_HAS_PARALLEL 0\n", "hdf5.h": ""}
+STAND_INS = {"netcdf.h": "nc_inq_compound\n", "netcdf_meta.h": "#define NC_HAS_PARALLEL 0\n", "hdf5.h": "",
+             "H5public.h": '#define H5_VERS_INFO "HDF5 library version: 2.2.0"\n'}
 
 
 def fetch(python, requirement, target):
@@ -26,7 +27,6 @@ def fetch(python, requirement, target):
     include.mkdir()
     for name, text in STAND_INS.items():
         (include / name).write_text(text)
-    shutil.copy(under_cairn.SOURCE / "build/hdf5/H5public.h", include)
     environment = under_cairn.clean_environment({"NETCDF4_DIR": str(work), "HDF5_DIR": str(work)})
     outcome = under_cairn.execute(
         [python, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--no-binary", "netCDF4",
