@@ -5,7 +5,7 @@
 # here, and a module here that no file includes. CMake makes the targets from the same table.
 #
 #   service       what runs beside the programs; of the front ends it knows the protocol alone
-#   frontends     what programs meet; stands on memory
+#   frontends     what programs meet; stands on memory, and on what decides about arrays
 #   policy        what decides: pure, so it stands on base alone
 #   memory        where bytes live
 #   base          words and primitives
@@ -51,14 +51,16 @@ cairn_module(frontends/files    NO_EXCEPTIONS
              DEPS memory/catalog memory/backing memory/buffer
                   frontends/client frontends/libc frontends/paths frontends/descriptors)
 cairn_module(frontends/regions  NO_EXCEPTIONS HOOKS
-             DEPS memory/backing memory/buffer frontends/libc frontends/descriptors)
+             DEPS memory/backing memory/buffer frontends/client frontends/libc frontends/descriptors
+                  frontends/processes)
 cairn_module(frontends/stdio    NO_EXCEPTIONS HOOKS DEPS frontends/libc frontends/descriptors frontends/files)
 cairn_module(frontends/posix    NO_EXCEPTIONS HOOKS
              DEPS memory/backing memory/flush memory/buffer frontends/protocol
                   frontends/client frontends/libc frontends/paths frontends/descriptors frontends/processes
                   frontends/files frontends/stdio)
-# HDF5 loads it; it stands on no other front end yet. Its headers are all that it has of HDF5 (cmake/hdf5.cmake).
-cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers)
+# HDF5 loads it. Its headers are all that it has of HDF5 (cmake/hdf5.cmake).
+cairn_module(frontends/hdf5     NO_EXCEPTIONS NEEDS CAIRN_HAVE_HDF5 LIBRARIES cairn_hdf5_headers
+             DEPS policy/arrays)
 
 # Only the node service and the command line may use third-party libraries and threads.
 cairn_module(service/process LIBRARIES spdlog::spdlog_header_only)

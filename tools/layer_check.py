@@ -22,7 +22,7 @@ NOT_IN_GUESTS = ("iostream", "fstream", "sstream", "iomanip", "regex", "filesyst
                  "mutex", "shared_mutex", "condition_variable", "locale")
 KEYWORDS = ("DEPS", "LIBRARIES", "NEEDS", "NO_EXCEPTIONS", "HOOKS")
 # Which wings, or single rooms, each wing may stand on, besides itself and base.
-WINGS = {"base": (), "memory": (), "policy": (), "frontends": ("memory",),
+WINGS = {"base": (), "memory": (), "policy": (), "frontends": ("memory", "policy/arrays"),
          "service": ("memory", "policy", "frontends/protocol")}
 # The wing that no other code includes, because it is the hooks of the preload library.
 NOT_FOR_THE_COMMAND_LINE = "frontends"

@@ -50,6 +50,12 @@ int command_run(const Arguments& arguments) {
   app.add_flag("--allow-io-uring", options.allow_io_uring,
                "Let the program use io_uring, and do not set no_new_privs")
       ->group("Advanced");
+  app.add_option(
+         "--arrays", options.arrays,
+         "Keep unpacked chunks of HDF5 datasets: auto, on (an error where it cannot be), off")
+      ->type_name("WHETHER")
+      ->check(CLI::IsMember({"off", "auto", "on"}))
+      ->group("Advanced");
   app.add_option("--weight", options.weight,
                  "Share of tiers and backing store beside other runs, which have 100")
       ->type_name("NUMBER")

@@ -43,6 +43,7 @@ class Run {
     if (program.path.empty()) throw Failure(program.message, "", program.exit_status);
     program_path_ = program.path;
     preload_library_ = preload_library_path();
+    if (options_.arrays == "on") require_array_connector();
     parse_reservations();
     choose_node();
     open_report_file();
@@ -159,6 +160,7 @@ class Run {
     run.buffer_directories = configuration_.node.buffer_directories;
     run.exclude = configuration_.node.buffer_exclude;
     run.allow_io_uring = options_.allow_io_uring;
+    run.arrays = options_.arrays;
     run.report = configuration_.report;
     run.grace_seconds = configuration_.grace_seconds;
     run.report_json = options_.report_json;

@@ -17,6 +17,7 @@ struct RunOptions {
   std::string node;  // empty: a private one, or that of the run this process is part of
   CommandLineSettings settings;
   bool allow_io_uring = false;
+  std::string arrays = "auto";  // off, auto, on: whether HDF5 loads the connector
   bool verbose = false;
   std::string report_json;
   // Against other runs, for its share of the tiers and of the backing store; 0: as others.

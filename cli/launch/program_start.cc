@@ -172,8 +172,9 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
     // Most variables are the user's own.
     bool replaced = false;
     if (text.substr(0, 6) == "CAIRN_") {
-      for (const char* name : {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN",
-                               "CAIRN_HANDLING", "CAIRN_FDS", "CAIRN_ALLOW_IO_URING"}) {
+      for (const char* name :
+           {"CAIRN_SOCKET", "CAIRN_BUFFER", "CAIRN_EXCLUDE", "CAIRN_RUN", "CAIRN_HANDLING",
+            "CAIRN_FDS", "CAIRN_ALLOW_IO_URING", "CAIRN_ARRAYS"}) {
         replaced = replaced || is_variable(text, name);
       }
     }
@@ -187,6 +188,7 @@ std::vector<std::string> program_environment(const ProgramEnvironment& run) {
     environment.push_back(fmt::format("CAIRN_EXCLUDE={}", fmt::join(run.exclude, ":")));
   environment.push_back("CAIRN_RUN=" + run.run_id);
   if (!run.handling.empty()) environment.push_back("CAIRN_HANDLING=" + run.handling);
+  if (!run.arrays.empty()) environment.push_back("CAIRN_ARRAYS=" + run.arrays);
   if (run.allow_io_uring) environment.push_back("CAIRN_ALLOW_IO_URING=1");
   return environment;
 }

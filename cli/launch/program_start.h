@@ -22,6 +22,7 @@ struct ProgramEnvironment {
   std::vector<std::string> exclude;
   std::string run_id;
   std::string handling;  // CAIRN_HANDLING: the run's own settings; empty: the node's
+  std::string arrays;    // CAIRN_ARRAYS; empty: auto
   bool allow_io_uring =
       false;  // tells the library, which refuses syscall(SYS_io_uring_setup) otherwise
 };

@@ -228,6 +228,14 @@ std::string preload_library_path() {
       "it belongs beside the directory of the cairn command; build or install Cairn again");
 }
 
+void require_array_connector() {
+  const std::string connector = installed_file("lib/cairn/hdf5/libcairn_hdf5.so");
+  if (::access(connector.c_str(), R_OK) == 0) return;
+  throw Failure(fmt::format("--arrays on: {} is missing", connector),
+                "build Cairn where the headers of HDF5 can be had (./dev build says what failed), "
+                "or run without --arrays");
+}
+
 std::string user_name(uid_t user) {
   const passwd* entry = ::getpwuid(user);
   return entry == nullptr ? fmt::format("{}", user) : entry->pw_name;

@@ -60,6 +60,8 @@ std::string installed_file(const std::string& name);
 
 // Errors: libcairn_preload.so is not beside the executable.
 std::string preload_library_path();
+// Errors: throws Failure where HDF5's connector was not built.
+void require_array_connector();
 
 std::string user_name(uid_t user);
 

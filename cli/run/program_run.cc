@@ -55,6 +55,7 @@ void ProgramRun::begin() {
   environment_.client_socket = options_.node.client_socket;
   environment_.run_id = outcome_.run_id;
   environment_.allow_io_uring = options_.allow_io_uring;
+  environment_.arrays = options_.arrays;
   environment_.buffer_directories = options_.buffer_directories;
   environment_.exclude = options_.exclude;
   if (environment_.buffer_directories.empty())

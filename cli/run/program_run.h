@@ -28,6 +28,7 @@ struct ProgramRunOptions {
   std::vector<std::string> buffer_directories;  // empty: the working directory
   std::vector<std::string> exclude;
   bool allow_io_uring = false;
+  std::string arrays;          // as RunOptions has it
   bool report = true;          // lines for people at the end
   unsigned grace_seconds = 0;  // for what is left to be stored; 0: as long as it takes
   std::string report_json;     // the name of the file that report_descriptor is, for messages

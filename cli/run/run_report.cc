@@ -81,6 +81,13 @@ std::string fetch_line(const Json& report) {
                      format_size(fetched), format_size(used), percent_text(used, fetched));
 }
 
+// Empty: no array was read from what is kept of it.
+std::string array_line(const Json& report) {
+  const uint64_t bytes = unsigned_field(report, "array_bytes");
+  if (bytes == 0) return "";
+  return fmt::format("  arrays    {} of what was read were unpacked chunks", format_size(bytes));
+}
+
 std::string write_line(const Json& report) {
   std::string text = "  written   " + format_size(unsigned_field(report, "written_bytes"));
   const uint64_t through = unsigned_field(report, "write_through_bytes");
@@ -138,6 +145,7 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
   if (has_io) {
     lines.push_back(io_line(report));
     if (unsigned_field(report, "read_bytes") > 0) lines.push_back(read_line(report));
+    if (const std::string arrays = array_line(report); !arrays.empty()) lines.push_back(arrays);
     if (const std::string ahead = fetch_line(report); outcome.private_node && !ahead.empty())
       lines.push_back(ahead);
     if (unsigned_field(report, "written_bytes") > 0) lines.push_back(write_line(report));

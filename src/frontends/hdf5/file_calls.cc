@@ -66,8 +66,11 @@ CAIRN_HDF5_CALLBACK(void*, open_file,
   append_own_filters(library);
   LowerAccess below(library, access);
   if (!below.is_valid()) return nullptr;
+  const bool is_served = flags == 0 && !library.is_parallel;
+  FileSource source = is_served ? FileSource::open(name) : FileSource();
   void* lower = library.call.H5VLfile_open(name, flags, below.properties(), transfer, request);
-  void* file = wrap_file(library, below, lower, {.name = name, .flags = flags});
+  source.confirm(name);
+  void* file = wrap_file(library, below, lower, {.name = name, .flags = flags, .source = &source});
   wrap_request(file, request);
   return file;
 }

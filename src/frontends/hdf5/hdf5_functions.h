@@ -120,6 +120,7 @@ namespace cairn::hdf5 {
   NAME(H5Pget_chunk)               \
   NAME(H5Pget_nfilters)            \
   NAME(H5Pget_external_count)      \
+  NAME(H5Pequal)                   \
   NAME(H5Screate_simple)           \
   NAME(H5Scopy)                    \
   NAME(H5Sclose)                   \

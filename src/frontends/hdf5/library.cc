@@ -77,6 +77,8 @@ int fill_slot(void* handle, const char* path) {
   CAIRN_DCHECK(library.connector_class == nullptr);
   library.call = call;
   find_filters(path, library);
+  library.is_parallel = dlsym(handle, "H5Pset_fapl_mpio") != nullptr;
+  library.default_transfer = static_cast<const hid_t*>(dlsym(handle, "H5P_LST_DATASET_XFER_ID_g"));
   library.handle = handle;
   return slot;
 }

@@ -23,6 +23,10 @@ struct Library {
   Hdf5Functions call;
   // The class that this library was given; H5VL_GET_CONN_LVL_CURR asks for it.
   const H5VL_class_t* connector_class;
+  // Built for MPI: reads may be collective, of which no process may stay away.
+  bool is_parallel;
+  // The id of the transfer properties that H5P_DEFAULT means; null where the library does not tell.
+  const hid_t* default_transfer;
   // dlopen()'s handle, which is kept so that the library stays; the slot is free while it is null.
   void* handle;
   // A directory with filters that belongs to the library's own package, or empty. See

@@ -9,7 +9,10 @@
 
 namespace cairn::hdf5 {
 
-Dataset::~Dataset() { free(file_name); }
+Dataset::~Dataset() {
+  delete array;
+  free(file_name);
+}
 
 Object* make_object(OpenFile& file, void* lower, Kind kind) {
   if (lower == nullptr) return nullptr;

@@ -10,6 +10,15 @@
 
 namespace cairn::hdf5 {
 
+// A dataset's memory for later reads.
+class Memory {
+ public:
+  Memory() = default;
+  virtual ~Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+};
+
 enum class Kind : unsigned char { kOther, kDataset };
 
 struct Object {
@@ -40,6 +49,9 @@ struct Dataset : Object {
   char* file_name = nullptr;
   // Where the dataset is in that file.
   H5O_token_t token = {};
+  // Its chunks, where they may be kept: an Array (array.h). Looked for at the first read.
+  Memory* array = nullptr;
+  bool is_looked_at = false;
 };
 
 // Returns: an object of the kind, which holds the file; null for a null `lower` and where there is

@@ -5,11 +5,21 @@
 #include <string.h>
 
 #include <new>
+#include <utility>
 
 #include "base/check.h"
 #include "frontends/hdf5/kept_errors.h"
 
 namespace cairn::hdf5 {
+
+namespace {
+
+WritableFile writable_of(const FileOpening& opening) {
+  if ((opening.flags & kReadWrite) == 0) return {};
+  return WritableFile(identity_of(opening.name));
+}
+
+}  // namespace
 
 OpenFile* make_file(Library& library, const FileOpening& opening) {
   CAIRN_DCHECK(opening.name != nullptr);
@@ -19,9 +29,13 @@ OpenFile* make_file(Library& library, const FileOpening& opening) {
                                            .is_native = opening.is_native,
                                            .flags = opening.flags,
                                            .name = strdup(opening.name),
+                                           .source = {},
+                                           .writable = writable_of(opening),
                                            .context = {},
                                            .holders = 1};
-  if (file != nullptr) file->context.file = file;
+  if (file == nullptr) return nullptr;
+  file->context.file = file;
+  if (opening.source != nullptr) file->source = std::move(*opening.source);
   return file;
 }
 

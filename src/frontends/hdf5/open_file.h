@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "frontends/hdf5/file_source.h"
 #include "frontends/hdf5/library.h"
 
 namespace cairn::hdf5 {
@@ -33,6 +34,10 @@ struct OpenFile {
   unsigned flags;
   // The name as the program gave it. Null where there was no memory for it.
   char* name;
+  // One of the two is there: where the regions of its datasets come from, for a file that is only
+  // read, or the word that it is written.
+  FileSource source;
+  WritableFile writable;
   // HDF5 asks for a context at every call of the program, so the common one is made once.
   WrapContext context;
   std::atomic<int> holders;
@@ -51,6 +56,8 @@ struct FileOpening {
   unsigned flags;
   hid_t connector;
   bool is_native;
+  // Taken over.
+  FileSource* source = nullptr;
 };
 
 // Returns: a file with one holder, which has taken over a reference to the connector; or null.

@@ -2,15 +2,52 @@
 #include "frontends/hdf5/serve.h"
 
 #include "base/check.h"
+#include "frontends/hdf5/array.h"
+#include "frontends/hdf5/chunk_reads.h"
+#include "frontends/hdf5/dataset_identity.h"
+#include "frontends/hdf5/kept_errors.h"
+#include "frontends/hdf5/selection.h"
 
 namespace cairn::hdf5 {
+namespace {
+
+// A transfer may be told to change what it reads, or how it checks it.
+bool is_plain(const Library& library, hid_t transfer) {
+  if (transfer == H5P_DEFAULT || library.default_transfer == nullptr)
+    return transfer == H5P_DEFAULT;
+  return transfer == *library.default_transfer ||
+         library.call.H5Pequal(transfer, *library.default_transfer) > 0;
+}
+
+// The dataset's chunks, if they may be kept.
+Array* array_of(Dataset& dataset, hid_t transfer) {
+  if (dataset.is_looked_at) return static_cast<Array*>(dataset.array);
+  dataset.is_looked_at = true;
+  if (identify(dataset, transfer) && dataset.is_read_only)
+    dataset.array = Array::look_at(dataset, transfer);
+  return static_cast<Array*>(dataset.array);
+}
+
+}  // namespace
 
 bool serve(Dataset& dataset, const DatasetRead& read) {
   CAIRN_DCHECK(dataset.kind == Kind::kDataset);
   CAIRN_DCHECK(dataset.lower != nullptr);
-  (void)dataset;
-  (void)read;
-  return false;
+  const OpenFile& file = *dataset.file;
+  if (!file.source.is_open() || (dataset.is_looked_at && dataset.array == nullptr)) return false;
+  const KeptErrors kept(file.library.call);
+  if (!is_plain(file.library, read.transfer)) return false;
+  Array* array = array_of(dataset, read.transfer);
+  if (array == nullptr || WritableFile::is_any(file.source.identity())) return false;
+  if (file.library.call.H5Tequal(read.memory_type, array->type()) <= 0) return false;
+  const auto box = box_of(file.library.call, read, array->grid().array());
+  if (!box) return false;
+  ChunkReads chunks(dataset, *array, read, *box);
+  bool is_served = true;
+  array->grid().for_each(array->grid().chunks_of(*box), [&](std::uint64_t number) {
+    is_served = is_served && chunks.read_chunk(number);
+  });
+  return is_served;
 }
 
 }  // namespace cairn::hdf5

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/regions/region_calls.h"
+#include "cairn/region_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,25 +24,18 @@ namespace {
 constexpr std::int64_t kTickNs = 50'000'000;
 constexpr std::int64_t kWholeSecond = kNanosPerSecond;
 
-struct FileVersion {
-  std::uint64_t size;
-  std::int64_t mtime_ns;
-  std::int64_t ctime_ns;
-
-  friend bool operator==(const FileVersion&, const FileVersion&) = default;
-};
-
-FileVersion version_of(const Object& file) {
+CairnFileVersion version_of(const Object& file) {
   return {file.size.load(std::memory_order_acquire), file.mtime_ns.load(std::memory_order_acquire),
           file.ctime_ns.load(std::memory_order_acquire)};
 }
 
-FileVersion version_of(const CairnRegion& region) {
-  return {region.version[0], static_cast<std::int64_t>(region.version[1]),
-          static_cast<std::int64_t>(region.version[2])};
+bool is_of(const Object& file, const CairnFileVersion& version) {
+  const CairnFileVersion now = version_of(file);
+  return now.size == version.size && now.mtime_ns == version.mtime_ns &&
+         now.ctime_ns == version.ctime_ns;
 }
 
-bool has_settled(const FileVersion& version) {
+bool has_settled(const CairnFileVersion& version) {
   const std::int64_t last = std::max(version.mtime_ns, version.ctime_ns);
   const std::int64_t tick = version.mtime_ns % kWholeSecond == 0 ? 2 * kWholeSecond : kTickNs;
   return last + tick < wall_clock_ns();
@@ -65,17 +58,17 @@ ObjectKey key_of(const ObjectKey& file, const CairnRegion& region) {
 }
 
 // The record of the file; null where the kernel has a say in what it contains.
-const Object* file_of(Actor& actor, const CairnRegion& region) {
-  const OpenFile* open = DescriptorTable::find(region.descriptor);
-  if (open == nullptr || region.bytes == 0) return nullptr;
-  const Object& file = actor.object(open->object);
+const Object* file_of(Actor* actor, int descriptor) {
+  const OpenFile* open = actor == nullptr ? nullptr : DescriptorTable::find(descriptor);
+  if (open == nullptr) return nullptr;
+  const Object& file = actor->object(open->object);
   CAIRN_CHECK(file.kind() != ObjectKind::kRegion);
   return file.through.load(std::memory_order_seq_cst) == 0 ? &file : nullptr;
 }
 
 StoreStatus status_of(const Actor& actor, const Object& file, const CairnRegion& region) {
   StoreStatus status;
-  const FileVersion version = version_of(region);
+  const CairnFileVersion& version = region.version;
   status.stamp.reclaims = actor.memory->objects().reclaims();
   status.key = key_of(file.key(), region);
   status.stamp.size = region.bytes;
@@ -134,14 +127,33 @@ class OpenRegion {
   HoldIndex hold_ = HoldIndex::kNone;
 };
 
-int read_region(CairnRegion& region, std::span<const CairnRegionPart> parts) {
-  Actor* actor = Session::instance().actor_if_any();
-  const Object* file = actor == nullptr ? nullptr : file_of(*actor, region);
+class UncountedReads {
+ public:
+  explicit UncountedReads(Actor& actor) : actor_(actor), counters_(actor.counters) {
+    actor.counters = &unread_;
+  }
+  ~UncountedReads() { actor_.counters = counters_; }
+  UncountedReads(const UncountedReads&) = delete;
+  UncountedReads& operator=(const UncountedReads&) = delete;
+
+ private:
+  Actor& actor_;
+  CounterShard* const counters_;
+  CounterShard unread_{};
+};
+
+int version_of_file(int descriptor, CairnFileVersion* version) {
+  const Object* file = file_of(Session::instance().actor_if_any(), descriptor);
   if (file == nullptr) return -ENOTSUP;
-  const FileVersion version = version_of(*file);
-  region.version[0] = version.size;
-  region.version[1] = static_cast<std::uint64_t>(version.mtime_ns);
-  region.version[2] = static_cast<std::uint64_t>(version.ctime_ns);
+  *version = version_of(*file);
+  return 0;
+}
+
+int read_region(const CairnRegion& region, std::span<const CairnRegionPart> parts) {
+  Actor* actor = Session::instance().actor_if_any();
+  const Object* file = file_of(actor, region.descriptor);
+  if (file == nullptr || region.bytes == 0) return -ENOTSUP;
+  if (!is_of(*file, region.version)) return -ESTALE;
   const StoreStatus status = status_of(*actor, *file, region);
   if (actor->memory->objects().find(status.key) == ObjectIndex::kNone) return -ENODATA;
   RegionBacking nothing(status, nullptr);
@@ -149,22 +161,25 @@ int read_region(CairnRegion& region, std::span<const CairnRegionPart> parts) {
   if (!open.is_open()) return -ENODATA;
   for (const CairnRegionPart& part : parts) {
     if (!open.copy(part)) return -ENODATA;
+    actor->count(Counter::kArrayBytes, part.bytes);
   }
   return 0;
 }
 
 int keep_region(const CairnRegion& region, std::byte* bytes) {
   Actor* actor = Session::instance().actor_if_any();
-  const Object* file = actor == nullptr ? nullptr : file_of(*actor, region);
-  if (file == nullptr) return -ENOTSUP;
-  const FileVersion version = version_of(region);
-  if (version != version_of(*file) || !has_settled(version)) return -EAGAIN;
+  const Object* file = file_of(actor, region.descriptor);
+  if (file == nullptr || region.bytes == 0) return -ENOTSUP;
+  if (!is_of(*file, region.version)) return -ESTALE;
+  if (!has_settled(region.version)) return -EAGAIN;
   const StoreStatus status = status_of(*actor, *file, region);
   RegionBacking made(status, bytes);
   OpenRegion open(*actor, status, made);
   if (!open.is_open()) return -ENOSPC;
   open.access().object().set_handling(file->handling());
-  // A read from the bytes into themselves: it brings their blocks into the tiers on its way.
+  // A read from the bytes into themselves: it brings their blocks into the tiers on its way. The
+  // program has not asked for that, nor has the store given anything.
+  const UncountedReads uncounted(*actor);
   return open.copy({0, region.bytes, bytes}) ? 0 : -ENOSPC;
 }
 
@@ -173,7 +188,13 @@ int keep_region(const CairnRegion& region, std::byte* bytes) {
 
 extern "C" {
 
-__attribute__((visibility("default"))) int cairn_region_read(CairnRegion* region,
+__attribute__((visibility("default"))) int cairn_region_version(int descriptor,
+                                                                CairnFileVersion* version) {
+  const cairn::ErrnoKeeper keeper;
+  return cairn::version_of_file(descriptor, version);
+}
+
+__attribute__((visibility("default"))) int cairn_region_read(const CairnRegion* region,
                                                              const CairnRegionPart* parts,
                                                              size_t count) {
   const cairn::ErrnoKeeper keeper;

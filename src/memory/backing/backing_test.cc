@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "memory/backing/no_backing.h"
 #include "memory/backing/posix_backing.h"
+#include "memory/backing/region_backing.h"
 #include "memory/backing/testing/faulty_backing.h"
 
 namespace cairn {
@@ -324,6 +325,32 @@ TEST_F(PosixBackings, APowerCutLosesWhatNoSyncHasCovered) {
     seen[middle == fresh ? 0 : middle == old.substr(0, 4000) ? 1 : 2] = true;
   }
   EXPECT_TRUE(seen[0] && seen[1] && seen[2]) << "survived, vanished and torn";
+}
+
+// The other backings take bytes; this one has them from its reader.
+TEST(RegionBackings, GiveTheirBytesAndTakeNone) {
+  StoreStatus status;
+  status.key.kind = ObjectKind::kRegion;
+  status.stamp.size = 5;
+  const std::string cells = "cells";
+  RegionBacking made(status, reinterpret_cast<const std::byte*>(cells.data()));
+  std::array<char, 4> first{};
+  std::array<char, 4> second{};
+  std::array<iovec, 2> parts{iovec{first.data(), 2}, iovec{second.data(), second.size()}};
+  EXPECT_EQ(made.read_parts(1, parts), 4);
+  EXPECT_EQ(std::string(first.data(), 2) + std::string(second.data(), 2), "ells");
+  EXPECT_EQ(made.read(5, first.data(), 1), 0);
+  StoreStatus same;
+  EXPECT_EQ(made.status(&same), 0);
+  EXPECT_EQ(same.key, status.key);
+  std::uint64_t where = 0;
+  EXPECT_EQ(made.write(0, "x", 1), -EBADF);
+  EXPECT_EQ(made.append("x", 1, &where), -EBADF);
+  EXPECT_EQ(made.truncate(0), -EBADF);
+  EXPECT_FALSE(made.is_writable());
+  RegionBacking nothing(status, nullptr);
+  EXPECT_EQ(nothing.read(0, first.data(), 1), -ENODATA);
+  EXPECT_EQ(nothing.read_parts(0, parts), -ENODATA);
 }
 
 }  // namespace

@@ -78,14 +78,15 @@ void copy_runs(std::size_t run_bytes, const Loop& loop, const std::byte* from, s
     std::memcpy(to + turn * loop.to_step, from + turn * loop.from_step, run_bytes);
 }
 
-// The loops outside the innermost one count up like an odometer.
-void copy_by(const Plan& plan, const std::byte* from, std::byte* to) {
-  from += plan.from_at;
-  to += plan.to_at;
-  const Loop innermost = plan.loops == 0 ? Loop{} : plan.loop[0];
+// Calls visit(from, to) at each turn of the loops outside the innermost one, which count up like an
+// odometer.
+template <typename Visit>
+void for_each_turn(const Plan& plan, Visit&& visit) {
+  std::uint64_t from = plan.from_at;
+  std::uint64_t to = plan.to_at;
   std::array<std::uint64_t, kDimensionsMax> turn{};
   while (true) {
-    copy_runs(plan.run_bytes, innermost, from, to);
+    visit(from, to);
     std::size_t at = 1;
     for (; at < plan.loops; ++at) {
       const Loop& loop = plan.loop[at];
@@ -100,13 +101,34 @@ void copy_by(const Plan& plan, const std::byte* from, std::byte* to) {
   }
 }
 
+Loop innermost(const Plan& plan) { return plan.loops == 0 ? Loop{} : plan.loop[0]; }
+
 }  // namespace
 
 void copy_cells(const Box& what, std::size_t cell_bytes, const ReadableCells& from,
                 const WritableCells& to) {
   CAIRN_CHECK(from.box.contains(what) && to.box.contains(what));
   if (what.is_empty()) return;
-  copy_by(plan_of(what, cell_bytes, from.box, to.box), from.bytes, to.bytes);
+  const Plan plan = plan_of(what, cell_bytes, from.box, to.box);
+  for_each_turn(plan, [&](std::uint64_t from_at, std::uint64_t to_at) {
+    copy_runs(plan.run_bytes, innermost(plan), from.bytes + from_at, to.bytes + to_at);
+  });
+}
+
+std::vector<CopyRun> runs_between(const Box& what, std::size_t cell_bytes, const Box& from,
+                                  const Box& to) {
+  CAIRN_CHECK(from.contains(what) && to.contains(what));
+  std::vector<CopyRun> runs;
+  if (what.is_empty()) return runs;
+  const Plan plan = plan_of(what, cell_bytes, from, to);
+  const Loop loop = innermost(plan);
+  for_each_turn(plan, [&](std::uint64_t from_at, std::uint64_t to_at) {
+    for (std::uint64_t turn = 0; turn < loop.turns; ++turn) {
+      runs.push_back(
+          {from_at + turn * loop.from_step, to_at + turn * loop.to_step, plan.run_bytes});
+    }
+  });
+  return runs;
 }
 
 }  // namespace cairn::arrays

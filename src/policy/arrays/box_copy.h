@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "policy/arrays/box.h"
 
@@ -23,6 +25,17 @@ struct WritableCells {
   std::byte* bytes = nullptr;
   Box box;
 };
+
+// Bytes that follow each other in both memories.
+struct CopyRun {
+  std::uint64_t from = 0;  // bytes behind the beginning of each
+  std::uint64_t to = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What copy_cells() copies, in the order of `what`. Requires: as there, of the boxes.
+std::vector<CopyRun> runs_between(const Box& what, std::size_t cell_bytes, const Box& from,
+                                  const Box& to);
 
 // Copies the cells of `what`. Requires: both boxes contain them; the memories do not overlap.
 void copy_cells(const Box& what, std::size_t cell_bytes, const ReadableCells& from,

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -43,6 +44,10 @@ void compare(const Box& what, std::size_t cell_bytes, const Box& from_box, const
   } while (next_place(what, &cell));
   copy_cells(what, cell_bytes, {from.data(), from_box}, {to.data(), to_box});
   ASSERT_EQ(to, expected);
+  std::vector<std::byte> by_runs = before;
+  for (const CopyRun& run : runs_between(what, cell_bytes, from_box, to_box))
+    std::memcpy(by_runs.data() + run.to, from.data() + run.from, run.bytes);
+  ASSERT_EQ(by_runs, expected);
 }
 
 TEST(BoxCopy, EveryCellComesFromItsPlaceAndNoOtherChanges) {

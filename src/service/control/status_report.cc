@@ -74,7 +74,8 @@ Json counters_json(const CounterSums& sums) {
           {"promoted_blocks", get(sums, Counter::kPromotedBlocks)},
           {"demoted_blocks", get(sums, Counter::kDemotedBlocks)},
           {"io_time_ns", get(sums, Counter::kIoCycles)},
-          {"opens", get(sums, Counter::kOpens)}};
+          {"opens", get(sums, Counter::kOpens)},
+          {"array_bytes", get(sums, Counter::kArrayBytes)}};
 }
 
 std::string place_name(const NodeConfig& config, unsigned place) {
@@ -389,6 +390,7 @@ Json StatusReport::run(const Run& run, double drain_seconds) const {
           {"written_bytes", get(sums, Counter::kWriteBytes)},
           {"hit_bytes", hits},
           {"miss_bytes", get(sums, Counter::kMissBytes)},
+          {"array_bytes", get(sums, Counter::kArrayBytes)},
           {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},
           {"fetches", from_.learning.fetches()},
           {"warnings", kept_warnings()},

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks of arrays in the node's tiers, for a connector of an array library in the same process,
+ * which finds these functions by dlsym(RTLD_DEFAULT, ...): there are none where the preload library
+ * is not. C, and without a header of Cairn's.
+ *
+ * A region is named by its file and by two words that the connector makes of the array, the chunk's
+ * place and its shape. It is of one version of the file: of the size and the times that the file
+ * had, as the node knows them, when the connector opened it. A write by any program of the node
+ * changes those, before the write returns. All processes of the node share the regions, which leave
+ * the tiers as other clean data does.
+ *
+ * Results are 0 or -errno, errno is left alone. Thread safety: any thread; not in signal handlers.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+struct CairnFileVersion {
+  uint64_t size;
+  int64_t mtime_ns;
+  int64_t ctime_ns;
+};
+
+struct CairnRegion {
+  int32_t descriptor; /* of the file, as the program has it open */
+  uint32_t reserved;  /* 0 */
+  uint64_t name[2];
+  uint64_t bytes; /* of the whole region, more than 0 */
+  struct CairnFileVersion version;
+};
+
+struct CairnRegionPart {
+  uint64_t offset; /* in the region */
+  uint64_t bytes;
+  void* to;
+};
+
+/* The version of the file as it is now. -ENOTSUP: it is not one that is buffered, or the kernel has
+ * a say in what it contains. */
+int cairn_region_version(int descriptor, struct CairnFileVersion* version);
+
+/* Copies parts of the region that the tiers have. -ENODATA: they have not all of it, and some of
+ * the memory may have been written. -ESTALE: the file has another version by now. -ENOTSUP: as
+ * above. */
+int cairn_region_read(const struct CairnRegion* region, const struct CairnRegionPart* parts,
+                      size_t count);
+
+/* Keeps the region, whose bytes have been read from that version of the file. The memory is only
+ * read. -EAGAIN: the file has changed so short a time ago that one could not tell. -ENOSPC: no tier
+ * has room for it. -ESTALE, -ENOTSUP: as above. */
+int cairn_region_keep(const struct CairnRegion* region, void* bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/hdf5/array.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "base/check.h"
+#include "frontends/hdf5/kept_errors.h"
+
+namespace cairn::hdf5 {
+namespace {
+
+// A chunk of this size is unpacked into memory of the connector's.
+constexpr std::uint64_t kChunkBytesMax = std::uint64_t{256} << 20;
+// A copy from the tiers: a lookup, and the bytes at the speed of memory.
+constexpr double kCopyBytesPerSecond = 2e9;
+// So much is unpacked before anything is believed.
+constexpr std::uint64_t kBytesBelieved = std::uint64_t{4} << 20;
+
+hid_t ask(const Dataset& dataset, H5VL_dataset_get_t what, hid_t transfer) {
+  H5VL_dataset_get_args_t question = {};
+  question.op_type = what;
+  const OpenFile& file = *dataset.file;
+  if (file.library.call.H5VLdataset_get(dataset.lower, file.connector, &question, transfer,
+                                        nullptr) < 0) {
+    return H5I_INVALID_HID;
+  }
+  switch (what) {
+    case H5VL_DATASET_GET_DCPL:
+      return question.args.get_dcpl.dcpl_id;
+    case H5VL_DATASET_GET_TYPE:
+      return question.args.get_type.type_id;
+    case H5VL_DATASET_GET_SPACE:
+      return question.args.get_space.space_id;
+    default:
+      return H5I_INVALID_HID;
+  }
+}
+
+}  // namespace
+
+Array* Array::look_at(Dataset& dataset, hid_t transfer) {
+  Library& library = dataset.file->library;
+  const hid_t creation = ask(dataset, H5VL_DATASET_GET_DCPL, transfer);
+  if (creation < 0) return nullptr;
+  auto* array = new (std::nothrow) Array(library);
+  bool is_fit = array != nullptr && array->look_at_layout(creation);
+  library.call.H5Pclose(creation);
+  if (is_fit) {
+    array->type_ = ask(dataset, H5VL_DATASET_GET_TYPE, transfer);
+    array->space_ = ask(dataset, H5VL_DATASET_GET_SPACE, transfer);
+    is_fit = array->look_at_type() && array->look_at_space();
+  }
+  if (is_fit) return array;
+  delete array;
+  return nullptr;
+}
+
+Array::~Array() {
+  const KeptErrors kept(library_.call);
+  if (type_ >= 0) library_.call.H5Tclose(type_);
+  if (space_ >= 0) library_.call.H5Sclose(space_);
+}
+
+bool Array::look_at_layout(hid_t creation) {
+  const Hdf5Functions& call = library_.call;
+  if (call.H5Pget_layout(creation) != H5D_CHUNKED || call.H5Pget_nfilters(creation) <= 0)
+    return false;
+  std::array<hsize_t, arrays::kDimensionsMax> chunk{};
+  const int dimensions = call.H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
+  if (dimensions < 1 || dimensions > static_cast<int>(chunk.size())) return false;
+  chunk_ = arrays::Coordinates(static_cast<std::size_t>(dimensions), 0);
+  for (std::size_t at = 0; at < chunk_.size(); ++at) chunk_[at] = chunk[at];
+  return true;
+}
+
+// Cells of a fixed size, without pointers in them.
+bool Array::look_at_type() {
+  if (type_ < 0) return false;
+  const H5T_class_t kind = library_.call.H5Tget_class(type_);
+  cell_bytes_ = library_.call.H5Tget_size(type_);
+  return cell_bytes_ != 0 &&
+         (kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM || kind == H5T_BITFIELD);
+}
+
+bool Array::look_at_space() {
+  const Hdf5Functions& call = library_.call;
+  if (space_ < 0 || call.H5Sget_simple_extent_type(space_) != H5S_SIMPLE) return false;
+  std::array<hsize_t, arrays::kDimensionsMax> shape{};
+  const int dimensions = call.H5Sget_simple_extent_dims(space_, shape.data(), nullptr);
+  if (dimensions != static_cast<int>(chunk_.size())) return false;
+  shape_ = arrays::Coordinates(chunk_.size(), 0);
+  for (std::size_t at = 0; at < shape_.size(); ++at) {
+    shape_[at] = shape[at];
+    // A dataset that grows may be smaller than its chunk for now.
+    chunk_[at] = std::min(chunk_[at], shape_[at]);
+    if (chunk_[at] == 0) return false;
+  }
+  auto grid = arrays::ChunkGrid::of(shape_, arrays::ChunkShape::plain(chunk_));
+  if (!grid) return false;
+  grid_ = *grid;
+  const auto cells = grid_->chunk(0).cells();
+  return cells && *cells <= kChunkBytesMax / cell_bytes_ && arrays::whole(shape_).cells();
+}
+
+void Array::note_unpacked(std::uint64_t bytes, double seconds) {
+  CAIRN_DCHECK(bytes != 0);
+  unpacked_bytes_ += bytes;
+  unpacked_seconds_ += seconds;
+}
+
+bool Array::is_worth_keeping() const {
+  if (unpacked_bytes_ < kBytesBelieved) return true;
+  return unpacked_seconds_ > static_cast<double>(unpacked_bytes_) / kCopyBytesPerSecond;
+}
+
+}  // namespace cairn::hdf5

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/hdf5/chunk_reads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <array>
+#include <vector>
+
+#include "base/check.h"
+#include "policy/arrays/box_copy.h"
+
+namespace cairn::hdf5 {
+namespace {
+
+using arrays::Box;
+
+double seconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// A space of HDF5 for as long as it is in scope.
+class Space {
+ public:
+  Space(const Hdf5Functions& call, const arrays::Coordinates& shape) : call_(call) {
+    std::array<hsize_t, arrays::kDimensionsMax> numbers{};
+    for (std::size_t at = 0; at < shape.size(); ++at) numbers[at] = shape[at];
+    id_ = call.H5Screate_simple(static_cast<int>(shape.size()), numbers.data(), nullptr);
+  }
+  ~Space() {
+    if (id_ >= 0) call_.H5Sclose(id_);
+  }
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+
+  hid_t id() const { return id_; }
+  bool select(const Box& box) {
+    std::array<hsize_t, arrays::kDimensionsMax> first{};
+    std::array<hsize_t, arrays::kDimensionsMax> count{};
+    for (std::size_t at = 0; at < box.dimensions(); ++at) {
+      first[at] = box.first[at];
+      count[at] = box.count[at];
+    }
+    return id_ >= 0 && call_.H5Sselect_hyperslab(id_, H5S_SELECT_SET, first.data(), nullptr,
+                                                 count.data(), nullptr) >= 0;
+  }
+
+ private:
+  const Hdf5Functions& call_;
+  hid_t id_;
+};
+
+// Two sums of the same words; FNV-1a, from two beginnings.
+class Name {
+ public:
+  void add(std::uint64_t word) {
+    for (std::uint64_t& sum : sums_) {
+      for (unsigned shift = 0; shift < 64; shift += 8)
+        sum = (sum ^ (word >> shift & 0xff)) * 0x100000001b3ULL;
+    }
+  }
+  std::uint64_t sum(std::size_t which) const { return sums_[which]; }
+
+ private:
+  std::array<std::uint64_t, 2> sums_{0xcbf29ce484222325ULL, 0x9ae16a3b2f90404fULL};
+};
+
+// Memory of the connector's for an unpacked chunk.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t bytes) : memory_(::malloc(bytes)) {}
+  ~Scratch() { ::free(memory_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  void* get() const { return memory_; }
+
+ private:
+  void* memory_;
+};
+
+}  // namespace
+
+ChunkReads::ChunkReads(Dataset& dataset, Array& array, const DatasetRead& read, const Box& box)
+    : dataset_(dataset), array_(array), read_(read), box_(box), calls_(*region_calls()) {
+  CAIRN_DCHECK(dataset.file->source.is_open());
+}
+
+CairnRegion ChunkReads::region_of(std::uint64_t number) const {
+  Name name;
+  static_assert(sizeof dataset_.token == 2 * sizeof(std::uint64_t));
+  std::array<std::uint64_t, 2> token{};
+  __builtin_memcpy(token.data(), &dataset_.token, sizeof token);
+  for (const std::uint64_t word : token) name.add(word);
+  for (const std::uint64_t count : array_.grid().array().all()) name.add(count);
+  for (const std::uint64_t count : array_.grid().shape().chunk.all()) name.add(count);
+  name.add(array_.cell_bytes());
+  name.add(number);
+  CairnRegion region{};
+  region.descriptor = dataset_.file->source.descriptor();
+  region.name[0] = name.sum(0);
+  region.name[1] = name.sum(1);
+  region.bytes = array_.bytes_of(array_.grid().chunk(number));
+  region.version = dataset_.file->source.version();
+  return region;
+}
+
+int ChunkReads::copy_from_tiers(const CairnRegion& region, const Box& chunk,
+                                const Box& wanted) const {
+  std::vector<CairnRegionPart> parts;
+  for (const arrays::CopyRun& run :
+       arrays::runs_between(wanted, array_.cell_bytes(), chunk, box_)) {
+    parts.push_back({run.from, run.bytes, static_cast<char*>(read_.buffer) + run.to});
+  }
+  return calls_.read(&region, parts.data(), parts.size());
+}
+
+bool ChunkReads::unpack(const Box& box, void* to) {
+  const OpenFile& file = *dataset_.file;
+  const Hdf5Functions& call = file.library.call;
+  Space memory(call, box.count);
+  Space cells(call, array_.grid().array());
+  if (memory.id() < 0 || !cells.select(box)) return false;
+  void* lower = dataset_.lower;
+  hid_t type = read_.memory_type;
+  hid_t memory_space = memory.id();
+  hid_t file_space = cells.id();
+  const double begin = seconds_now();
+  if (call.H5VLdataset_read(1, &lower, file.connector, &type, &memory_space, &file_space,
+                            read_.transfer, &to, nullptr) < 0) {
+    return false;
+  }
+  array_.note_unpacked(array_.bytes_of(box), seconds_now() - begin);
+  return true;
+}
+
+bool ChunkReads::read_chunk(std::uint64_t number) {
+  const Box chunk = array_.grid().chunk(number);
+  const auto wanted = arrays::intersection(box_, chunk);
+  CAIRN_DCHECK(wanted.has_value());
+  const CairnRegion region = region_of(number);
+  const int error = copy_from_tiers(region, chunk, *wanted);
+  if (error == 0) return true;
+  if (error != -ENODATA) return false;
+  if (*wanted == box_ && *wanted == chunk) {
+    if (!unpack(chunk, read_.buffer)) return false;
+    if (array_.is_worth_keeping()) (void)calls_.keep(&region, read_.buffer);
+    return true;
+  }
+  const Scratch scratch(region.bytes);
+  if (scratch.get() == nullptr || !unpack(chunk, scratch.get())) return false;
+  if (array_.is_worth_keeping()) (void)calls_.keep(&region, scratch.get());
+  arrays::copy_cells(*wanted, array_.cell_bytes(),
+                     {static_cast<const std::byte*>(scratch.get()), chunk},
+                     {static_cast<std::byte*>(read_.buffer), box_});
+  return true;
+}
+
+}  // namespace cairn::hdf5

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/hdf5/regions.h"
+
+#include <dlfcn.h>
+
+namespace cairn::hdf5 {
+namespace {
+
+template <typename Function>
+bool find(const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+  return function != nullptr;
+}
+
+struct Found {
+  RegionCalls calls{};
+  bool has_all = find("cairn_region_version", calls.version) &&
+                 find("cairn_region_read", calls.read) && find("cairn_region_keep", calls.keep);
+};
+
+}  // namespace
+
+const RegionCalls* region_calls() {
+  static const Found found;
+  return found.has_all ? &found.calls : nullptr;
+}
+
+}  // namespace cairn::hdf5

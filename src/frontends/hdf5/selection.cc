@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/hdf5/selection.h"
+
+#include <array>
+
+namespace cairn::hdf5 {
+namespace {
+
+using arrays::Box;
+using arrays::Coordinates;
+using Numbers = std::array<hsize_t, arrays::kDimensionsMax>;
+
+Coordinates coordinates(const Numbers& numbers, std::size_t dimensions) {
+  Coordinates result(dimensions, 0);
+  for (std::size_t at = 0; at < dimensions; ++at) result[at] = numbers[at];
+  return result;
+}
+
+// The shape of a space; none where it has more or fewer dimensions than `dimensions`, if not 0.
+std::optional<Coordinates> shape_of(const Hdf5Functions& call, hid_t space) {
+  Numbers shape{};
+  const int dimensions = call.H5Sget_simple_extent_ndims(space);
+  if (dimensions < 1 || dimensions > static_cast<int>(shape.size())) return std::nullopt;
+  if (call.H5Sget_simple_extent_dims(space, shape.data(), nullptr) != dimensions)
+    return std::nullopt;
+  return coordinates(shape, static_cast<std::size_t>(dimensions));
+}
+
+// A space's selection, which may have been shifted by H5Soffset_simple(): its bounds tell.
+std::optional<Box> selected(const Hdf5Functions& call, hid_t space, const Coordinates& shape) {
+  const H5S_sel_type type = call.H5Sget_select_type(space);
+  if (type == H5S_SEL_ALL) return arrays::whole(shape);
+  if (type != H5S_SEL_HYPERSLABS || call.H5Sis_regular_hyperslab(space) <= 0) return std::nullopt;
+  Numbers start{};
+  Numbers stride{};
+  Numbers count{};
+  Numbers block{};
+  Numbers first{};
+  Numbers last{};
+  if (call.H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(),
+                                    block.data()) < 0 ||
+      call.H5Sget_select_bounds(space, first.data(), last.data()) < 0) {
+    return std::nullopt;
+  }
+  const std::size_t dimensions = shape.size();
+  for (std::size_t at = 0; at < dimensions; ++at) {
+    // H5S_UNLIMITED, and more than an array may have.
+    constexpr hsize_t kMost = hsize_t{1} << 62;
+    if (count[at] == 0 || block[at] == 0 || count[at] > kMost || block[at] > kMost)
+      return std::nullopt;
+    if (first[at] != start[at]) return std::nullopt;
+  }
+  const arrays::Hyperslab slab{coordinates(start, dimensions), coordinates(stride, dimensions),
+                               coordinates(count, dimensions), coordinates(block, dimensions)};
+  return slab.as_box();
+}
+
+bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const Box& box,
+                 const Coordinates& shape) {
+  if (read.memory_space == H5S_BLOCK) return true;
+  // The memory has the shape of the dataset, and the selection's cells at their places.
+  if (read.memory_space == H5S_ALL) return box == arrays::whole(shape);
+  const auto memory = shape_of(call, read.memory_space);
+  if (!memory) return false;
+  const auto chosen = selected(call, read.memory_space, *memory);
+  return chosen && *chosen == arrays::whole(*memory) && chosen->cells() == box.cells();
+}
+
+}  // namespace
+
+std::optional<Box> box_of(const Hdf5Functions& call, const DatasetRead& read,
+                          const Coordinates& shape) {
+  std::optional<Box> box;
+  if (read.file_space == H5S_ALL) {
+    box = arrays::whole(shape);
+  } else {
+    const auto extent = shape_of(call, read.file_space);
+    if (!extent || *extent != shape) return std::nullopt;
+    box = selected(call, read.file_space, shape);
+  }
+  if (!box || box->is_empty() || !arrays::whole(shape).contains(*box)) return std::nullopt;
+  if (!box->cells() || !has_no_gaps(call, read, *box, shape)) return std::nullopt;
+  return box;
+}
+
+}  // namespace cairn::hdf5

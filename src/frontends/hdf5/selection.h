@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which box of a dataset a read wants, where it wants one.
+//
+// Thread safety: functions of HDF5, so as open_file.h.
+#pragma once
+
+#include <optional>
+
+#include "frontends/hdf5/dataset_read.h"
+#include "policy/arrays/box.h"
+
+namespace cairn::hdf5 {
+
+// The cells that a read selects of an array of that shape, if they are a box, and if they are to
+// lie in the program's memory one behind the other. None else.
+std::optional<arrays::Box> box_of(const Hdf5Functions& call, const DatasetRead& read,
+                                  const arrays::Coordinates& shape);
+
+}  // namespace cairn::hdf5

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// How HDF5 finds Cairn's connector, without a variable that a program or its children could see.
+//
+// HDF5 reads two variables while it starts: which connector to use, and where plugins lie. The
+// answers are ours alone where an HDF5 asks that can load the connector, and where the user has
+// named no connector. netCDF4 sets the second variable for its own filters, if nobody has: it finds
+// none set, and its directory comes first.
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "base/check.h"
+#include "base/leading_number.h"
+#include "frontends/client/session.h"
+#include "frontends/libc/hook.h"
+#include "frontends/processes/launch_environment.h"
+
+namespace cairn {
+namespace {
+
+constexpr const char* kConnectorVariable = "HDF5_VOL_CONNECTOR";
+constexpr const char* kPathVariable = "HDF5_PLUGIN_PATH";
+// The directory that HDF5 is built with, unless its builder has chosen another one.
+constexpr const char* kUsualDirectory = "/usr/local/hdf5/lib/plugin";
+// From this version on the interface of connectors is the one that ours has.
+constexpr unsigned kMajor = 1;
+constexpr unsigned kMinor = 14;
+
+char connector_name[] = "cairn";
+
+// "HDF5 library version: 1.14.6", in each library.
+bool can_load_connectors(const char* version) {
+  const char* const number = version == nullptr ? nullptr : strstr(version, ": ");
+  if (number == nullptr) return false;
+  const char* const dot = strchr(number + 2, '.');
+  if (dot == nullptr) return false;
+  const std::uint32_t major = leading_number(number + 2, 10);
+  return major > kMajor || (major == kMajor && leading_number(dot + 1, 10) >= kMinor);
+}
+
+// Whether the code at `address` is of an HDF5 that can load the connector.
+bool is_of_hdf5(const void* address) {
+  Dl_info info{};
+  link_map* library = nullptr;
+  if (::dladdr1(address, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) == 0 ||
+      library == nullptr) {
+    return false;
+  }
+  void* handle = ::dlopen(library->l_name, RTLD_NOLOAD | RTLD_LAZY);
+  if (handle == nullptr) return false;
+  const auto* version = static_cast<const char*>(::dlsym(handle, "H5_lib_vers_info_g"));
+  const bool can = can_load_connectors(version);
+  ::dlclose(handle);
+  return can;
+}
+
+// The directory of the connector, beside this library; empty where it was not built.
+struct ConnectorDirectory {
+  char path[PATH_MAX] = "";
+
+  ConnectorDirectory() {
+    Dl_info info{};
+    if (::dladdr(connector_name, &info) == 0 || info.dli_fname == nullptr) return;
+    const std::string_view file = info.dli_fname;
+    const std::string_view folder = file.substr(0, file.rfind('/') + 1);
+    for (const char* place : {"cairn/hdf5", "hdf5"}) {
+      char plugin[PATH_MAX];
+      const int length = snprintf(path, sizeof path, "%.*s%s", static_cast<int>(folder.size()),
+                                  folder.data(), place);
+      const int whole = snprintf(plugin, sizeof plugin, "%s/libcairn_hdf5.so", path);
+      const bool fits = length < PATH_MAX && whole < PATH_MAX;
+      if (fits && ::access(plugin, R_OK) == 0) return;
+    }
+    path[0] = '\0';
+  }
+};
+
+const char* connector_directory() {
+  static const ConnectorDirectory directory;
+  return directory.path;
+}
+
+bool is_wanted() {
+  if (!Session::instance().is_configured()) return false;
+  const char* arrays = find_variable(environ, "CAIRN_ARRAYS");
+  return arrays == nullptr || strcmp(arrays, "off") != 0;
+}
+
+// Lives as long as the process, as what getenv() answers does.
+char* with_our_directory(const char* path) {
+  const char* const before = path != nullptr ? path : kUsualDirectory;
+  const std::size_t bytes = strlen(before) + strlen(connector_directory()) + 2;
+  auto* text = static_cast<char*>(malloc(bytes));
+  if (text != nullptr) snprintf(text, bytes, "%s:%s", before, connector_directory());
+  return text;
+}
+
+char* answer(const char* name, char* value, const void* caller) {
+  const bool is_path = strcmp(name, kPathVariable) == 0;
+  const bool is_chosen = find_variable(environ, kConnectorVariable) != nullptr;
+  if (is_chosen || (!is_path && strcmp(name, kConnectorVariable) != 0)) return value;
+  const ErrnoKeeper keeper;
+  if (!is_wanted() || *connector_directory() == '\0' || !is_of_hdf5(caller)) return value;
+  CAIRN_CHECK(is_path || value == nullptr);
+  if (!is_path) return connector_name;
+  char* const path = with_our_directory(value);
+  return path != nullptr ? path : value;
+}
+
+}  // namespace
+}  // namespace cairn
+
+CAIRN_HOOK(char*, getenv, (const char* name)) {
+  char* const value =
+      environ == nullptr ? nullptr : const_cast<char*>(cairn::find_variable(environ, name));
+  if (__builtin_expect(strncmp(name, "HDF5_", 5) != 0, 1)) return value;
+  return cairn::answer(name, value, __builtin_return_address(0));
+}
