@@ -49,11 +49,11 @@ def main():
     if not tests.exists() and not fetch(python, requirement, tests):
         stage.skip(f"PyPI does not give the source distribution of {requirement}, which has the tests")
 
-    def run(environment, directory):
+    def run(environment, directory, prefix):
         # The tests write beside themselves.
         copy = shutil.copytree(tests, directory / "test")
         files = sorted(path.name for path in tests.glob("test_*.py") if path.name not in LEFT_OUT)
-        return stage.pytest_verdicts(python, files, copy, environment)
+        return stage.pytest_verdicts([*prefix, python], files, copy, environment)
 
     return stage.compare_suites("netCDF4", run)
 

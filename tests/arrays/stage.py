@@ -57,28 +57,35 @@ def readelf(*words):
 
 
 def compare_suites(package, run):
-    """Runs a package's own tests without the connector and with it, by `run(environment, directory)`, which answers
-    {test: verdict}. Returns: the exit status."""
-    verdicts = []
-    for connector, expected in ((False, "native"), (True, "cairn")):
+    """Runs a package's own tests natively, with the connector, and under `cairn run`, where HDF5 finds the connector by
+    itself and the tests' files are buffered. `run(environment, directory, prefix)` answers {test: verdict}; `prefix`
+    begins its command. Returns: the exit status."""
+    verdicts = {}
+    for way, expected in (("natively", "native"), ("with the connector", "cairn"), ("under Cairn", "cairn")):
         directory = under_cairn.work_directory("arrays")
-        verdicts.append(run(environment(connector, plugin_path=connector, CAIRN_EXPECT=expected,
-                                        CAIRN_EXPECT_OF=package, PYTHONPATH=str(HERE)), directory))
+        is_chosen = way == "with the connector"
+        prefix = under_cairn.cairn_command([], directory, ram="256M") if way == "under Cairn" else []
+        variables = environment(is_chosen, plugin_path=is_chosen, CAIRN_EXPECT=expected, CAIRN_EXPECT_OF=package,
+                                PYTHONPATH=str(HERE), TMPDIR=str(directory))
+        verdicts[way] = run(variables, directory, prefix)
         under_cairn.remove(directory)
-    native, cairn = verdicts
-    differing = sorted(test for test in native.keys() | cairn.keys() if native.get(test) != cairn.get(test))
-    for test in differing:
-        print(f"{test}: {native.get(test)} without the connector, {cairn.get(test)} with it")
-    counts = {verdict: list(cairn.values()).count(verdict) for verdict in sorted(set(cairn.values()))}
-    print(f"{package}: {len(cairn)} tests, {counts}, {len(differing)} differ from those without the connector")
-    return 1 if differing or not cairn else 0
+    native = verdicts.pop("natively")
+    status = 0
+    for way, found in verdicts.items():
+        differing = sorted(test for test in native.keys() | found.keys() if native.get(test) != found.get(test))
+        for test in differing:
+            print(f"{test}: {native.get(test)} natively, {found.get(test)} {way}")
+        counts = {verdict: list(found.values()).count(verdict) for verdict in sorted(set(found.values()))}
+        print(f"{package} {way}: {len(found)} tests, {counts}, {len(differing)} differ from those natively")
+        status |= 1 if differing or not found else 0
+    return status
 
 
-def pytest_verdicts(python, what, directory, environment):
-    """{test: verdict} of a run of pytest, which is ended unless the expected connector is in use."""
+def pytest_verdicts(command, what, directory, environment):
+    """{test: verdict} of a run of pytest by `command`, a Python, which is ended unless the expected connector is in use."""
     report = directory / "report.xml"
     outcome = under_cairn.execute(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "expect_connector",
+        [*command, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "expect_connector",
          f"--junitxml={report}", *what], directory, SUITE_SECONDS, environment)
     if outcome.timed_out or not report.exists():
         print(outcome, outcome.output[-3000:], outcome.errors[-3000:], sep="\n")

@@ -33,7 +33,10 @@ struct InSlot<Slot, Function> {
 template <int Slot, auto Function>
 constexpr auto kInSlot = &InSlot<Slot, Function>::call;
 
-herr_t initialize(hid_t) { return 0; }
+herr_t initialize(Library& library, hid_t) {
+  leave_search_path(library);
+  return 0;
+}
 herr_t terminate() { return 0; }
 
 // clang-format would put all of it on as few lines as possible.
@@ -45,7 +48,7 @@ constexpr H5VL_class_t kClass = {
     .name = kConnectorName,
     .conn_version = 0,
     .cap_flags = 0,
-    .initialize = initialize,
+    .initialize = kInSlot<Slot, initialize>,
     .terminate = terminate,
     .info_cls = {.size = sizeof(LowerConnector),
                  .copy = kInSlot<Slot, copy_lower>,

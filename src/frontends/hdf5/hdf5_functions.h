@@ -105,6 +105,9 @@ namespace cairn::hdf5 {
   NAME(H5Pget_vol_info)                 \
   NAME(H5Pset_vol)                      \
   NAME(H5PLappend)                      \
+  NAME(H5PLsize)                        \
+  NAME(H5PLget)                         \
+  NAME(H5PLremove)                      \
   NAME(H5Eget_current_stack)            \
   NAME(H5Eset_current_stack)            \
   NAME(H5Epush2)                        \

@@ -116,6 +116,26 @@ int claim_slot(const void* address) {
   return slot;
 }
 
+void leave_search_path(Library& library) {
+  Dl_info info{};
+  if (dladdr(&libraries, &info) == 0 || info.dli_fname == nullptr) return;
+  char own[PATH_MAX];
+  const char* const slash = strrchr(info.dli_fname, '/');
+  const auto length = static_cast<size_t>(slash == nullptr ? 0 : slash - info.dli_fname);
+  if (length == 0 || length >= sizeof own) return;
+  memcpy(own, info.dli_fname, length);
+  own[length] = '\0';
+  if (is_listed(own, getenv("HDF5_PLUGIN_PATH"))) return;
+  const KeptErrors kept(library.call);
+  unsigned count = 0;
+  if (library.call.H5PLsize(&count) < 0) return;
+  for (unsigned at = count; at-- > 0;) {
+    char path[PATH_MAX] = "";
+    const bool is_own = library.call.H5PLget(at, path, sizeof path) > 0 && strcmp(path, own) == 0;
+    if (is_own) library.call.H5PLremove(at);
+  }
+}
+
 void append_own_filters(Library& library) {
   if (library.filters[0] == '\0') return;
   if (!is_listed(library.filters, getenv("HDF5_PLUGIN_PATH"))) {

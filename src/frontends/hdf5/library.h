@@ -45,4 +45,8 @@ int claim_slot(const void* address);
 // would lose zstd, blosc and bzip2. Once per library, before the first file.
 void append_own_filters(Library& library);
 
+// A connector that is loaded needs its directory no more. Where the program has not named it, but
+// `cairn run` has (frontends/regions), the program is not to find it among its own.
+void leave_search_path(Library& library);
+
 }  // namespace cairn::hdf5

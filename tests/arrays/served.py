@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets that are read under `cairn run`, from unpacked chunks in the tiers, with stock wheels.
+
+No variable names the connector: HDF5 finds it because the node's library answers for it. A scene is a function of
+served_programs.py; its outputs under Cairn and natively have to be the same, and the node has to say that chunks were
+served, or that none was.
+"""
+
+import json
+import sys
+import time
+
+import stage
+import under_cairn
+
+SECONDS = 240
+# The RAM tier is smaller than what is unpacked: chunks come and go.
+SMALL = ["2M"]
+# Scene, options of `cairn run` beside the usual ones, and whether chunks are to be served.
+SCENES = [
+    ("selections", [], True),
+    ("selections", SMALL, None),
+    ("selections", ["--arrays", "off"], False),
+    ("datasets_of_many_kinds", [], True),
+    ("three_libraries", [], True),
+    ("processes_share_chunks", [], True),
+    ("forked_readers", [], True),
+    ("files_that_change_meanwhile", [], True),
+    ("a_file_that_is_also_written", [], None),
+    ("a_dataset_that_grows", [], None),
+    ("unfiltered_datasets", [], False),
+]
+
+
+def run(python, name, directory, options=None):
+    """(outcome, bytes of chunks that were served) of the scene's program."""
+    command = [python, stage.HERE / "served_programs.py", name]
+    environment = under_cairn.clean_environment({"PYTHONDONTWRITEBYTECODE": "1"})
+    if options is None:
+        return under_cairn.execute(command, directory, SECONDS, environment), 0
+    report = directory.parent / f"{directory.name}.json"
+    ram = SMALL[0] if options is SMALL else "256M"
+    more = [] if options is SMALL else options
+    line = under_cairn.cairn_command(command, directory, ram=ram, options=[*more, "--report-json", str(report)])
+    outcome = under_cairn.execute(line, directory, SECONDS, environment)
+    served = json.loads(report.read_text())["report"]["array_bytes"] if report.exists() else 0
+    report.unlink(missing_ok=True)
+    return outcome, served
+
+
+def play(python, name, options, is_served):
+    began = time.monotonic()
+    natively, under = (under_cairn.work_directory("arrays") for _ in range(2))
+    native, _ = run(python, name, natively)
+    cairn, served = run(python, name, under, options)
+    problems = []
+    if native.status != 0:
+        problems.append(f"natively: {native} {native.errors[-3000:]}")
+    if cairn.status != 0 or cairn.output != native.output:
+        problems.append(f"under Cairn: {cairn} {cairn.output[-2000:]} {cairn.errors[-3000:]}; natively {native.output[-2000:]}")
+    if is_served is not None and is_served != (served > 0):
+        problems.append(f"{served} bytes of chunks were served")
+    print(f"{name} {' '.join(options)}: {'FAILED' if problems else 'ok'}, {served} bytes served "
+          f"({time.monotonic() - began:.1f} s)", *problems, sep="\n  ", flush=True)
+    for directory in (natively, under):
+        under_cairn.remove(directory)
+    return not problems
+
+
+def main():
+    stage.need_plugin()
+    python = stage.interpreter()
+    wanted = [scene for scene in SCENES if len(sys.argv) < 2 or scene[0] in sys.argv[1:]]
+    return 0 if all([play(python, *scene) for scene in wanted]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

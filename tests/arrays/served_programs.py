@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of served.py, one function each; the working directory is theirs. What they print is compared.
+
+Usage: served_programs.py NAME
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+import zlib
+
+import h5py
+import numpy as np
+
+# A file that has changed a moment ago is not kept: the next change might have the same time.
+SETTLED_SECONDS = 0.1
+SHAPE = (40, 30, 50)
+
+
+def check(holds, text):
+    if not holds:
+        raise AssertionError(text)
+
+
+def digest(array):
+    array = np.ascontiguousarray(array)
+    return f"{zlib.crc32(array.tobytes()):08x} {array.dtype} {array.shape}"
+
+
+def field(seed, shape=SHAPE, dtype="i4"):
+    return np.random.default_rng(seed).integers(0, 100, shape).astype(dtype)
+
+
+def write(path, values, **how):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=values, **{"chunks": (7, 11, 13), "compression": "gzip", **how})
+    time.sleep(SETTLED_SECONDS)
+
+
+def part_of(random, shape):
+    """Boxes mostly; else steps, lists, single cells, nothing."""
+    parts = []
+    for size in shape:
+        first, last = sorted(int(number) for number in random.integers(0, size + 1, 2))
+        kind = random.integers(0, 12)
+        if kind == 0:
+            parts.append(int(random.integers(0, size)))
+        elif kind == 1:
+            parts.append(slice(first, last, int(random.integers(1, 4))))
+        else:
+            parts.append(slice(first, max(last, first + 1)) if kind < 11 else slice(first, last))
+    if random.integers(0, 20) == 0:
+        parts[0] = sorted({int(number) for number in random.integers(0, shape[0], 3)})
+    return tuple(parts)
+
+
+def selections():
+    values = field(1)
+    write("a", values, shuffle=True)
+    random = np.random.default_rng(7)
+    with h5py.File("a", "r") as file:
+        dataset = file["x"]
+        for _ in range(600):
+            parts = part_of(random, SHAPE)
+            expected = values[parts]
+            check((dataset[parts] == expected).all(), f"{parts} reads as something else")
+            if expected.size:
+                check((file["x"].astype("f8")[parts] == expected).all(), f"{parts} converts to something else")
+        everything = np.empty(SHAPE, "i4")
+        dataset.read_direct(everything)
+        check((everything == values).all(), "all of it reads as something else")
+        wide = np.zeros((SHAPE[0], SHAPE[1], 2 * SHAPE[2]), "i4")
+        dataset.read_direct(wide, np.s_[...], np.s_[:, :, 10:10 + SHAPE[2]])
+        check((wide[:, :, 10:10 + SHAPE[2]] == values).all() and wide.sum() == values.sum(), "other memory changes")
+
+
+KINDS = [
+    {"dtype": "i1"}, {"dtype": ">i4"}, {"dtype": "u8"}, {"dtype": "f2"}, {"dtype": "f8", "fletcher32": True},
+    {"dtype": "bool"}, {"dtype": "c8"}, {"dtype": "S5"}, {"dtype": [("a", "i4"), ("b", "f4")]},
+    {"dtype": "i4", "compression": "lzf"}, {"dtype": "i4", "scaleoffset": 0, "compression": None},
+    {"dtype": "i4", "maxshape": (None, None, None)}, {"dtype": "i4", "chunks": SHAPE}, {"dtype": "i4", "chunks": (1, 1, 1)},
+]
+
+
+def datasets_of_many_kinds():
+    with h5py.File("a", "w", userblock_size=512) as file:
+        for number, kind in enumerate(KINDS):
+            how = {"chunks": (7, 11, 13), "compression": "gzip", **kind}
+            shape = SHAPE if how["chunks"] != (1, 1, 1) else (3, 2, 4)
+            values = np.zeros(shape, how.pop("dtype"))
+            if values.dtype.names:
+                values["a"] = field(number, shape)
+            else:
+                values[...] = field(number, shape).astype(values.dtype)
+            file.create_dataset(f"x{number}", data=values, **how)
+        sparse = file.create_dataset("sparse", SHAPE, "i4", chunks=(7, 11, 13), compression="gzip", fillvalue=-3)
+        sparse[20:25, 3] = 5
+        file.create_dataset("text", data=["a", "bc"], chunks=(1,), compression="gzip")
+    time.sleep(SETTLED_SECONDS)
+    for _ in range(2):
+        with h5py.File("a", "r") as file:
+            for name in sorted(file):
+                dataset = file[name]
+                print(name, digest(dataset[...]) if name != "text" else list(dataset[...]))
+                if dataset.ndim == 3:
+                    print(name, digest(dataset[1:3, :2, 2:]), digest(dataset[-1]))
+
+
+def three_libraries():
+    import netCDF4  # noqa: PLC0415
+    import tables  # noqa: PLC0415
+    values = field(3)
+    with netCDF4.Dataset("a", "w") as file:
+        for name, size in zip("zyx", SHAPE, strict=True):
+            file.createDimension(name, size)
+        file.createVariable("x", "i4", ("z", "y", "x"), zlib=True, chunksizes=(7, 11, 13))[...] = values
+        # netCDF4's own filters are found beside the connector.
+        file.createVariable("w", "i4", ("z", "y", "x"), compression="zstd", chunksizes=(7, 11, 13))[...] = values
+    # PyTables does not understand the references that netCDF4 makes.
+    write("b", values)
+    for _ in range(2):
+        with netCDF4.Dataset("a") as first, h5py.File("a", "r") as second, tables.open_file("b") as third:
+            for array in (first["x"], first["w"], second["x"], third.root.x):
+                print(digest(np.asarray(array[5:30])), (np.asarray(array[...]) == values).all())
+
+
+def read_alone(path="a"):
+    program = f"import h5py, zlib; print(zlib.crc32(h5py.File({path!r}, 'r')['x'][...].tobytes()))"
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+
+
+def processes_share_chunks():
+    values = field(4)
+    write("a", values)
+    for _ in range(3):
+        print(read_alone())
+
+
+def read_forked(number):
+    with h5py.File("a", "r") as file:
+        return zlib.crc32(file["x"][number:number + 9].tobytes())
+
+
+def forked_readers():
+    write("a", field(5))
+    read_forked(0)
+    context = multiprocessing.get_context("fork")
+    with context.Pool(4) as pool:
+        for _ in range(3):
+            print(pool.map(read_forked, range(30)))
+
+
+def files_that_change_meanwhile():
+    """By another process: written in place, replaced, and with its old time set back. What is kept of before is void."""
+    for turn in range(12):
+        values = field(turn)
+        how = turn % 3
+        if how == 0:
+            write("a", values)
+        elif how == 1:
+            write("b", values)
+            os.replace("b", "a")
+        else:
+            times = os.stat("a")
+            writer = ("import h5py, numpy, sys; f = h5py.File('a', 'r+'); "
+                      f"f['x'][...] = numpy.random.default_rng({turn}).integers(0, 100, {SHAPE}).astype('i4')")
+            subprocess.run([sys.executable, "-c", writer], check=True)
+            os.utime("a", ns=(times.st_atime_ns, times.st_mtime_ns))
+            time.sleep(SETTLED_SECONDS)
+        for _ in range(2):
+            with h5py.File("a", "r") as file:
+                check((file["x"][...] == values).all(), f"turn {turn} reads as something else")
+        check(int(read_alone()) == zlib.crc32(values.tobytes()), f"turn {turn} reads as something else elsewhere")
+
+
+def a_file_that_is_also_written():
+    """HDF5 holds what is written to a file that is open twice, and shows it to both."""
+    values = field(6)
+    write("a", values)
+    with h5py.File("a", "r+") as writer, h5py.File("a", "r") as reader:
+        for turn in range(20):
+            values[turn, 3:9] = turn
+            writer["x"][turn, 3:9] = turn
+            check((reader["x"][...] == values).all(), f"turn {turn} reads as something else")
+    time.sleep(SETTLED_SECONDS)
+    for _ in range(2):
+        with h5py.File("a", "r") as reader:
+            check((reader["x"][...] == values).all(), "reads as something else afterwards")
+
+
+def a_dataset_that_grows():
+    with h5py.File("a", "w") as file:
+        file.create_dataset("x", (0, 30), "i4", maxshape=(None, 30), chunks=(16, 30), compression="gzip")
+    for turn in range(1, 8):
+        with h5py.File("a", "r+") as file:
+            file["x"].resize(turn * 5, axis=0)
+            file["x"][(turn - 1) * 5:] = turn
+        time.sleep(SETTLED_SECONDS)
+        for _ in range(2):
+            with h5py.File("a", "r") as file:
+                print(digest(file["x"][...]))
+
+
+def unfiltered_datasets():
+    """Their bytes are in the tiers as they are."""
+    with h5py.File("a", "w") as file:
+        file.create_dataset("x", data=field(8))
+        file.create_dataset("y", data=field(9), chunks=(7, 11, 13))
+    time.sleep(SETTLED_SECONDS)
+    for _ in range(2):
+        with h5py.File("a", "r") as file:
+            print(digest(file["x"][...]), digest(file["y"][...]))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
