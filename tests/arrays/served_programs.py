@@ -80,7 +80,8 @@ KINDS = [
     {"dtype": "i1"}, {"dtype": ">i4"}, {"dtype": "u8"}, {"dtype": "f2"}, {"dtype": "f8", "fletcher32": True},
     {"dtype": "bool"}, {"dtype": "c8"}, {"dtype": "S5"}, {"dtype": [("a", "i4"), ("b", "f4")]},
     {"dtype": "i4", "compression": "lzf"}, {"dtype": "i4", "scaleoffset": 0, "compression": None},
-    {"dtype": "i4", "maxshape": (None, None, None)}, {"dtype": "i4", "chunks": SHAPE}, {"dtype": "i4", "chunks": (1, 1, 1)},
+    {"dtype": "i4", "maxshape": (None, None, None)}, {"dtype": "i4", "chunks": SHAPE},
+    {"dtype": "i4", "chunks": (1, 1, 1)},
 ]
 
 
@@ -153,7 +154,7 @@ def forked_readers():
 
 
 def files_that_change_meanwhile():
-    """By another process: written in place, replaced, and with its old time set back. What is kept of before is void."""
+    """Another process writes it in place, replaces it, and sets its old time back: no reader sees the cells of before."""
     for turn in range(12):
         values = field(turn)
         how = turn % 3
@@ -212,6 +213,16 @@ def unfiltered_datasets():
     for _ in range(2):
         with h5py.File("a", "r") as file:
             print(digest(file["x"][...]), digest(file["y"][...]))
+
+
+def rows_in_boxes():
+    """The file was there before. The program computes between its reads."""
+    with h5py.File("rows.h5", "r") as file:
+        dataset = file["x"]
+        for row in range(0, dataset.shape[0], 256):
+            for column in range(0, dataset.shape[1], 512):
+                print(digest(dataset[row:row + 257, column:column + 513]))
+                time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def readelf(*words):
 
 
 def compare_suites(package, run):
-    """Runs a package's own tests natively, with the connector, and under `cairn run`, where HDF5 finds the connector by
-    itself and the tests' files are buffered. `run(environment, directory, prefix)` answers {test: verdict}; `prefix`
+    """Runs a package's own tests natively, with the connector, and under `cairn run`, where HDF5 finds the connector
+    by itself and the tests' files are buffered. `run(environment, directory, prefix)` answers {test: verdict}; `prefix`
     begins its command. Returns: the exit status."""
     verdicts = {}
     for way, expected in (("natively", "native"), ("with the connector", "cairn"), ("under Cairn", "cairn")):
@@ -82,7 +82,7 @@ def compare_suites(package, run):
 
 
 def pytest_verdicts(command, what, directory, environment):
-    """{test: verdict} of a run of pytest by `command`, a Python, which is ended unless the expected connector is in use."""
+    """{test: verdict} of a run of pytest by `command`, a Python, which ends unless the expected connector is in use."""
     report = directory / "report.xml"
     outcome = under_cairn.execute(
         [*command, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "expect_connector",

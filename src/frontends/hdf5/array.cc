@@ -50,7 +50,9 @@ Array* Array::look_at(Dataset& dataset, hid_t transfer) {
   if (is_fit) {
     array->type_ = ask(dataset, H5VL_DATASET_GET_TYPE, transfer);
     array->space_ = ask(dataset, H5VL_DATASET_GET_SPACE, transfer);
-    is_fit = array->look_at_type() && array->look_at_space();
+    is_fit =
+        array->look_at_type() && array->look_at_space() &&
+        (array->is_contiguous_ ? array->look_at_rows(dataset, transfer) : array->look_at_grid());
   }
   if (is_fit) return array;
   delete array;
@@ -65,8 +67,10 @@ Array::~Array() {
 
 bool Array::look_at_layout(hid_t creation) {
   const Hdf5Functions& call = library_.call;
-  if (call.H5Pget_layout(creation) != H5D_CHUNKED || call.H5Pget_nfilters(creation) <= 0)
-    return false;
+  const H5D_layout_t layout = call.H5Pget_layout(creation);
+  is_contiguous_ = layout == H5D_CONTIGUOUS && call.H5Pget_external_count(creation) == 0;
+  if (is_contiguous_) return true;
+  if (layout != H5D_CHUNKED || call.H5Pget_nfilters(creation) <= 0) return false;
   std::array<hsize_t, arrays::kDimensionsMax> chunk{};
   const int dimensions = call.H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
   if (dimensions < 1 || dimensions > static_cast<int>(chunk.size())) return false;
@@ -89,10 +93,41 @@ bool Array::look_at_space() {
   if (space_ < 0 || call.H5Sget_simple_extent_type(space_) != H5S_SIMPLE) return false;
   std::array<hsize_t, arrays::kDimensionsMax> shape{};
   const int dimensions = call.H5Sget_simple_extent_dims(space_, shape.data(), nullptr);
-  if (dimensions != static_cast<int>(chunk_.size())) return false;
-  shape_ = arrays::Coordinates(chunk_.size(), 0);
+  if (dimensions < 1 || dimensions > static_cast<int>(shape.size())) return false;
+  shape_ = arrays::Coordinates(static_cast<std::size_t>(dimensions), 0);
+  for (std::size_t at = 0; at < shape_.size(); ++at) shape_[at] = shape[at];
+  const auto cells = arrays::whole(shape_).cells();
+  return cells && *cells != 0 && *cells <= UINT64_MAX / cell_bytes_;
+}
+
+// Small ones are read before anybody could be ahead.
+bool Array::look_at_rows(const Dataset& dataset, hid_t transfer) {
+  constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
+  if (bytes_of(arrays::whole(shape_)) < kBytesMin) return false;
+  haddr_t offset = HADDR_UNDEF;
+  H5VL_native_dataset_optional_args_t native = {};
+  native.get_offset.offset = &offset;
+  H5VL_optional_args_t question = {.op_type = H5VL_NATIVE_DATASET_GET_OFFSET, .args = &native};
+  const OpenFile& file = *dataset.file;
+  const bool is_told =
+      file.is_native && library_.call.H5VLdataset_optional(dataset.lower, file.connector, &question,
+                                                           transfer, nullptr) >= 0;
+  if (!is_told || offset == HADDR_UNDEF || offset >= file.source.version().size) return false;
+  file_offset_ = offset;
+  ahead_.emplace(shape_, cell_bytes_);
+  return true;
+}
+
+std::optional<arrays::ByteRun> Array::follow(const arrays::Box& box) {
+  CAIRN_DCHECK(ahead_.has_value());
+  auto run = ahead_->observe(box);
+  if (run) run->offset += file_offset_;
+  return run;
+}
+
+bool Array::look_at_grid() {
+  if (chunk_.size() != shape_.size()) return false;
   for (std::size_t at = 0; at < shape_.size(); ++at) {
-    shape_[at] = shape[at];
     // A dataset that grows may be smaller than its chunk for now.
     chunk_[at] = std::min(chunk_[at], shape_[at]);
     if (chunk_[at] == 0) return false;
@@ -101,7 +136,7 @@ bool Array::look_at_space() {
   if (!grid) return false;
   grid_ = *grid;
   const auto cells = grid_->chunk(0).cells();
-  return cells && *cells <= kChunkBytesMax / cell_bytes_ && arrays::whole(shape_).cells();
+  return cells && *cells <= kChunkBytesMax / cell_bytes_;
 }
 
 void Array::note_unpacked(std::uint64_t bytes, double seconds) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a dataset makes its chunks worth keeping, and a place for them.
+// What of a dataset makes its reads worth a look, and what they have taught.
 //
-// A chunk of the cache is a chunk of the file, unpacked: HDF5 unpacks the whole of it, whatever
-// part is read. Datasets without filters are not kept: their bytes are in the tiers as those of the
-// file, and to copy them from there costs no more.
+// A dataset with filters is kept unpacked: a chunk of the cache is a chunk of the file, because
+// HDF5 unpacks the whole of it, whatever part is read. The bytes of one without filters are in the
+// tiers as those of the file, and to copy them from there costs no more. Where they lie row after
+// row, what follows a read is brought in while the program computes.
 //
 // Thread safety: as open_file.h. Ownership: holds ids of its library.
 #pragma once
@@ -12,14 +13,23 @@
 
 #include "frontends/hdf5/object.h"
 #include "policy/arrays/chunk_grid.h"
+#include "policy/arrays/slab_ahead.h"
 
 namespace cairn::hdf5 {
 
 class Array final : public Memory {
  public:
-  // None where the dataset's reads are HDF5's own.
+  // None where the dataset's reads are HDF5's own and nothing can be done for them.
   static Array* look_at(Dataset& dataset, hid_t transfer);
   ~Array() override;
+
+  const arrays::Coordinates& shape() const { return shape_; }
+  // Whether its chunks are kept. All that follows is of such arrays.
+  bool is_packed() const { return grid_.has_value(); }
+
+  // For the others: the program is about to read that box. Returns: the bytes of the file to bring
+  // in, if any.
+  std::optional<arrays::ByteRun> follow(const arrays::Box& box);
 
   hid_t type() const { return type_; }
   std::size_t cell_bytes() const { return cell_bytes_; }
@@ -36,6 +46,8 @@ class Array final : public Memory {
   bool look_at_layout(hid_t creation);
   bool look_at_type();
   bool look_at_space();
+  bool look_at_grid();
+  bool look_at_rows(const Dataset& dataset, hid_t transfer);
 
   Library& library_;
   hid_t type_ = H5I_INVALID_HID;
@@ -43,7 +55,10 @@ class Array final : public Memory {
   std::size_t cell_bytes_ = 0;
   arrays::Coordinates shape_;
   arrays::Coordinates chunk_;
+  bool is_contiguous_ = false;
   std::optional<arrays::ChunkGrid> grid_;
+  std::optional<arrays::SlabAhead> ahead_;
+  std::uint64_t file_offset_ = 0;  // of the first cell, where it is contiguous
   std::uint64_t unpacked_bytes_ = 0;
   double unpacked_seconds_ = 0;
 };

@@ -68,18 +68,25 @@ bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const Box& 
 
 }  // namespace
 
-std::optional<Box> box_of(const Hdf5Functions& call, const DatasetRead& read,
-                          const Coordinates& shape) {
+std::optional<Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
+                               const Coordinates& shape) {
   std::optional<Box> box;
-  if (read.file_space == H5S_ALL) {
+  if (file_space == H5S_ALL) {
     box = arrays::whole(shape);
   } else {
-    const auto extent = shape_of(call, read.file_space);
+    const auto extent = shape_of(call, file_space);
     if (!extent || *extent != shape) return std::nullopt;
-    box = selected(call, read.file_space, shape);
+    box = selected(call, file_space, shape);
   }
-  if (!box || box->is_empty() || !arrays::whole(shape).contains(*box)) return std::nullopt;
-  if (!box->cells() || !has_no_gaps(call, read, *box, shape)) return std::nullopt;
+  if (!box || box->is_empty() || !box->cells() || !arrays::whole(shape).contains(*box))
+    return std::nullopt;
+  return box;
+}
+
+std::optional<Box> box_of(const Hdf5Functions& call, const DatasetRead& read,
+                          const Coordinates& shape) {
+  auto box = box_in_file(call, read.file_space, shape);
+  if (!box || !has_no_gaps(call, read, *box, shape)) return std::nullopt;
   return box;
 }
 

@@ -11,6 +11,10 @@
 
 namespace cairn::hdf5 {
 
+// The cells that a selection of a dataset's space has of an array of that shape, if they are a box.
+std::optional<arrays::Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
+                                       const arrays::Coordinates& shape);
+
 // The cells that a read selects of an array of that shape, if they are a box, and if they are to
 // lie in the program's memory one behind the other. None else.
 std::optional<arrays::Box> box_of(const Hdf5Functions& call, const DatasetRead& read,

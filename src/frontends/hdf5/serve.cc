@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/hdf5/serve.h"
 
+#include <fcntl.h>
+
 #include "base/check.h"
 #include "frontends/hdf5/array.h"
 #include "frontends/hdf5/chunk_reads.h"
@@ -28,6 +30,31 @@ Array* array_of(Dataset& dataset, hid_t transfer) {
   return static_cast<Array*>(dataset.array);
 }
 
+// What the program is going to read next is on its way while it reads and computes.
+void read_ahead(const OpenFile& file, Array& array, const DatasetRead& read) {
+  const auto box = box_in_file(file.library.call, read.file_space, array.shape());
+  if (!box) return;
+  if (const auto run = array.follow(*box)) {
+    (void)::posix_fadvise(file.source.descriptor(), static_cast<off_t>(run->offset),
+                          static_cast<off_t>(run->bytes), POSIX_FADV_WILLNEED);
+  }
+}
+
+// False where HDF5 has to read the box.
+bool serve_packed(Dataset& dataset, Array& array, const DatasetRead& read) {
+  const OpenFile& file = *dataset.file;
+  if (WritableFile::is_any(file.source.identity())) return false;
+  if (file.library.call.H5Tequal(read.memory_type, array.type()) <= 0) return false;
+  const auto box = box_of(file.library.call, read, array.grid().array());
+  if (!box) return false;
+  ChunkReads chunks(dataset, array, read, *box);
+  bool is_served = true;
+  array.grid().for_each(array.grid().chunks_of(*box), [&](std::uint64_t number) {
+    is_served = is_served && chunks.read_chunk(number);
+  });
+  return is_served;
+}
+
 }  // namespace
 
 bool serve(Dataset& dataset, const DatasetRead& read) {
@@ -38,16 +65,10 @@ bool serve(Dataset& dataset, const DatasetRead& read) {
   const KeptErrors kept(file.library.call);
   if (!is_plain(file.library, read.transfer)) return false;
   Array* array = array_of(dataset, read.transfer);
-  if (array == nullptr || WritableFile::is_any(file.source.identity())) return false;
-  if (file.library.call.H5Tequal(read.memory_type, array->type()) <= 0) return false;
-  const auto box = box_of(file.library.call, read, array->grid().array());
-  if (!box) return false;
-  ChunkReads chunks(dataset, *array, read, *box);
-  bool is_served = true;
-  array->grid().for_each(array->grid().chunks_of(*box), [&](std::uint64_t number) {
-    is_served = is_served && chunks.read_chunk(number);
-  });
-  return is_served;
+  if (array == nullptr) return false;
+  if (array->is_packed()) return serve_packed(dataset, *array, read);
+  read_ahead(file, *array, read);
+  return false;
 }
 
 }  // namespace cairn::hdf5

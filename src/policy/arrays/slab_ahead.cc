@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/arrays/slab_ahead.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace cairn::arrays {
+
+namespace {
+
+// Reads that go elsewhere before nothing is brought in any more.
+constexpr std::uint64_t kMissesMax = 8;
+
+}  // namespace
+
+SlabAhead::SlabAhead(const Coordinates& array, std::size_t cell_bytes)
+    : array_(array), cell_bytes_(cell_bytes), bytes_(*whole(array).cells() * cell_bytes) {
+  CAIRN_CHECK(bytes_ > 0);
+}
+
+ByteRun SlabAhead::slab_of(const Box& box) const {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  for (std::size_t at = 0; at < box.dimensions(); ++at) {
+    first = first * array_[at] + box.first[at];
+    last = last * array_[at] + box.end(at) - 1;
+  }
+  return {first * cell_bytes_, (last + 1 - first) * cell_bytes_};
+}
+
+// Rows of a box that are a block apart or more have a block each.
+std::uint64_t SlabAhead::touched_by(const Box& box) const {
+  std::uint64_t rows = 1;
+  std::uint64_t row_bytes = cell_bytes_;
+  std::uint64_t span = cell_bytes_;  // from a run's beginning to that of the next one
+  for (std::size_t at = box.dimensions(); at-- > 0;) {
+    const bool is_close = span <= row_bytes + kBlockBytes;
+    if (is_close)
+      row_bytes = (box.count[at] - 1) * span + row_bytes;
+    else
+      rows *= box.count[at];
+    span *= array_[at];
+  }
+  return rows * std::max(row_bytes, kBlockBytes);
+}
+
+// Reads of what was brought in earn more; others, less.
+void SlabAhead::judge(const ByteRun& slab) {
+  if (asked_.bytes == 0) return;
+  const bool is_inside = slab.offset >= asked_.offset && slab.offset <= asked_.end();
+  if (is_inside) {
+    factor_ = std::min(std::max<std::uint64_t>(factor_, 1) * 2, kFactorMax);
+    misses_ = 0;
+  } else if (++misses_ >= kMissesMax) {
+    factor_ = 0;
+  } else {
+    factor_ = std::max<std::uint64_t>(factor_ / 2, 1);
+  }
+}
+
+std::optional<ByteRun> SlabAhead::observe(const Box& box) {
+  CAIRN_CHECK(whole(array_).contains(box) && !box.is_empty());
+  const ByteRun slab = slab_of(box);
+  judge(slab);
+  touched_ += touched_by(box);
+  if (factor_ == 0) return std::nullopt;
+  // A program that has jumped begins anew there.
+  if (asked_.bytes == 0 || slab.offset < asked_.offset || slab.offset > asked_.end())
+    asked_ = {slab.offset, 0};
+  const std::uint64_t most = factor_ * touched_;
+  const std::uint64_t credit = most > brought_ ? most - brought_ : 0;
+  const std::uint64_t wanted_end = std::min(bytes_, slab.end() + slab.bytes);
+  if (wanted_end <= asked_.end() || credit < kBlockBytes) return std::nullopt;
+  const ByteRun run{asked_.end(), std::min(credit, wanted_end - asked_.end())};
+  asked_.bytes += run.bytes;
+  brought_ += run.bytes;
+  CAIRN_CHECK(run.bytes > 0 && asked_.end() <= bytes_);
+  return run;
+}
+
+}  // namespace cairn::arrays
