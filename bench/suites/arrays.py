@@ -63,7 +63,8 @@ def _measure(bench, python: str, folder: pathlib.Path, work: Work) -> None:
     file = folder / "a.h5"
     layout = ["--layout", _words(work.layout)] if work.layout else []
     filters = ["--filters"] if work.filters else []
-    bench.output(bench.python_worker(python, "array_batches", file, "--make", "--shape", _words(shape), *layout, *filters))
+    how = ["--make", "--shape", _words(shape), *layout, *filters]
+    bench.output(bench.python_worker(python, "array_batches", file, *how))
     words = bench.python_worker(
         python, "array_batches", file, "--shape", _words(shape), "--chunk", _words(work.chunk), "--ghost",
         _words(work.ghost), "--processes", work.processes, "--passes", 2,

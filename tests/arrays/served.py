@@ -58,7 +58,8 @@ def play(python, name, options, is_served):
     if native.status != 0:
         problems.append(f"natively: {native} {native.errors[-3000:]}")
     if cairn.status != 0 or cairn.output != native.output:
-        problems.append(f"under Cairn: {cairn} {cairn.output[-2000:]} {cairn.errors[-3000:]}; natively {native.output[-2000:]}")
+        problems.append(f"under Cairn: {cairn} {cairn.output[-2000:]} {cairn.errors[-3000:]}")
+        problems.append(f"natively {native.output[-2000:]}")
     if is_served is not None and is_served != (served > 0):
         problems.append(f"{served} bytes of chunks were served")
     print(f"{name} {' '.join(options)}: {'FAILED' if problems else 'ok'}, {served} bytes served "
@@ -75,7 +76,8 @@ def fetched_by_advice(report):
 def rows_are_fetched_ahead(python):
     """The connector knows which rows come next; without it nobody says so."""
     directory = under_cairn.work_directory("arrays")
-    make = "import h5py, numpy; f = h5py.File('rows.h5', 'w'); f['x'] = numpy.arange(1 << 22, dtype='f4').reshape(2048, -1)"
+    make = ("import h5py, numpy; f = h5py.File('rows.h5', 'w'); "
+            "f['x'] = numpy.arange(1 << 22, dtype='f4').reshape(2048, -1)")
     under_cairn.execute([python, "-c", make], directory, SECONDS)
     fetched, outputs = [], set()
     for arrays in ("on", "off"):

@@ -154,7 +154,7 @@ def forked_readers():
 
 
 def files_that_change_meanwhile():
-    """Another process writes it in place, replaces it, and sets its old time back: no reader sees the cells of before."""
+    """Another process writes it in place, replaces it, and sets its old time back: nobody sees the old cells."""
     for turn in range(12):
         values = field(turn)
         how = turn % 3
