@@ -104,5 +104,5 @@ def _say(bench, work: Work, outcomes) -> None:
         seconds = {system: found[part] for system, found in parts.items()}
         detail = ", ".join(f"{system} {value:.2f} s" for system, value in seconds.items())
         bench.at_least(f"{work.name}: {part}", seconds["direct"] / max(seconds["ours"], 1e-9), target, detail=detail)
-    bench.note(f"{work.name}: bytes alone "
-               f"{statistics.median([parts['direct'][part] / max(parts['bytes'][part], 1e-9) for part in targets]):.1f}x")
+    alone = [parts["direct"][part] / max(parts["bytes"][part], 1e-9) for part in targets]
+    bench.note(f"{work.name}: bytes alone {statistics.median(alone):.1f}x")
