@@ -172,7 +172,7 @@ def read_elsewhere(directory, herd, ledger_path):
     """A fresh client reads everything; it must not hang."""
     herd.ledger.save(ledger_path)
     result = subprocess.run([sys.executable, __file__, "--read", directory, "--ledger", ledger_path],
-                            capture_output=True, text=True, timeout=60)
+                            capture_output=True, text=True, timeout=600)
     if result.returncode == 0:
         return []
     return result.stdout.splitlines() or [f"the reader failed: {result.stderr[-800:]}"]
