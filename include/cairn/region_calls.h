@@ -48,9 +48,9 @@ int cairn_region_version(int descriptor, struct CairnFileVersion* version);
 int cairn_region_read(const struct CairnRegion* region, const struct CairnRegionPart* parts,
                       size_t count);
 
-/* Keeps the region, whose bytes have been read from that version of the file. The memory is only
- * read. -EAGAIN: the file has changed so short a time ago that one could not tell. -ENOSPC: no tier
- * has room for it. -ESTALE, -ENOTSUP: as above. */
+/* Keeps the region, whose bytes have been read from that version of the file. The memory has the
+ * same bytes afterwards. -EAGAIN: the file has changed so short a time ago that one could not tell.
+ * -ENOSPC: no tier has room for it. -ESTALE, -ENOTSUP: as above. */
 int cairn_region_keep(const struct CairnRegion* region, void* bytes);
 
 #ifdef __cplusplus

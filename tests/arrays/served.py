@@ -30,6 +30,10 @@ SCENES = [
     ("a_file_that_is_also_written", [], None),
     ("a_dataset_that_grows", [], None),
     ("unfiltered_datasets", [], False),
+    ("a_reader_that_stays", [], True),
+    ("chunks_without_content", [], False),
+    ("files_of_one_name", [], True),
+    ("a_memory_file", [], None),
 ]
 
 
@@ -69,6 +73,30 @@ def play(python, name, options, is_served):
     return not problems
 
 
+def hdf5_is_as_it_was(python):
+    """What a program may ask of HDF5 and its libraries about plugins, and how many it may start."""
+    directory = under_cairn.work_directory("arrays")
+    program = f"""
+import ctypes, glob, os, shutil, sys
+import h5py
+print([h5py.h5pl.get(number) for number in range(h5py.h5pl.size())])
+print([name for name in os.environ if name.startswith("HDF5")])
+library, = glob.glob(os.path.dirname(h5py.__file__) + ".libs/libhdf5-*")
+copies = [shutil.copy(library, f"libhdf5-copy{{number}}.so") for number in range(6)]
+print([ctypes.CDLL(os.path.abspath(copy)).H5open() for copy in copies])
+"""
+    outputs = [under_cairn.execute(command, directory, SECONDS).output for command in (
+        [python, "-c", program], under_cairn.cairn_command([python, "-c", program], directory))]
+    quiet = "import h5py; h5py.File('a', 'w').close()"
+    environment = under_cairn.clean_environment({"HDF5_PLUGIN_PRELOAD": "::"})
+    without = under_cairn.execute(under_cairn.cairn_command([python, "-c", quiet], directory), directory, SECONDS,
+                                  environment)
+    is_passed = outputs[0] == outputs[1] != "" and without.status == 0
+    print(f"HDF5 is as it was: {'ok' if is_passed else f'FAILED: {outputs} {without}'}", flush=True)
+    under_cairn.remove(directory)
+    return is_passed
+
+
 def fetched_by_advice(report):
     return sum(fetch["fetched_bytes"] for fetch in report["fetches"] if fetch["predictor"] == "advised")
 
@@ -99,8 +127,9 @@ def main():
     python = stage.interpreter()
     wanted = [scene for scene in SCENES if len(sys.argv) < 2 or scene[0] in sys.argv[1:]]
     passed = [play(python, *scene) for scene in wanted]
-    if len(sys.argv) < 2 or "rows_are_fetched_ahead" in sys.argv[1:]:
-        passed.append(rows_are_fetched_ahead(python))
+    for scene in (rows_are_fetched_ahead, hdf5_is_as_it_was):
+        if len(sys.argv) < 2 or scene.__name__ in sys.argv[1:]:
+            passed.append(scene(python))
     return 0 if all(passed) else 1
 
 

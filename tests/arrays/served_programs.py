@@ -215,6 +215,67 @@ def unfiltered_datasets():
             print(digest(file["x"][...]), digest(file["y"][...]))
 
 
+def a_reader_that_stays():
+    """HDF5 shares what it holds of a file among its opens: a later open of the same process reads the old cells, and
+    must not keep them for others as the new ones."""
+    for name, seed in (("a", 10), ("b", 11)):
+        write(name, field(seed), compression=None, shuffle=True)
+    with h5py.File("a", "r") as first:
+        first["x"][...]
+        # Cells of a few chunks, in HDF5's own cache.
+        print([int(first["x"][plane, ::2, 3].sum()) for plane in range(0, 40, 7)])
+        copy = ("import os; new = open('b', 'rb').read(); f = os.open('a', os.O_WRONLY); os.pwrite(f, new, 0); "
+                "os.ftruncate(f, len(new))")
+        subprocess.run([sys.executable, "-c", copy], check=True)
+        time.sleep(SETTLED_SECONDS)
+        with h5py.File("a", "r") as second:
+            second["x"][...]
+            second["x"][3:9]
+    check(int(read_alone()) == zlib.crc32(field(11).tobytes()), "a new reader sees old cells")
+    print(read_alone())
+
+
+def chunks_without_content():
+    """HDF5 leaves the program's memory alone where nothing was written."""
+    with h5py.File("a", "w") as file:
+        data = file.create_dataset("x", (40, 4096), "f8", chunks=(1, 4096), compression="gzip", fill_time="never")
+        data[0, :8] = 1
+    time.sleep(SETTLED_SECONDS)
+    for _ in range(2):
+        with h5py.File("a", "r") as file:
+            memory = np.full((1, 4096), -3.0)
+            file["x"].read_direct(memory, np.s_[5:6])
+            print(digest(memory))
+
+
+def files_of_one_name():
+    """A file that is mounted into another one, and one behind a link, have the name of the first, elsewhere."""
+    for number, folder in enumerate(("one", "two")):
+        os.mkdir(folder)
+        write(f"{folder}/a", field(20 + number))
+    with h5py.File("one/a", "a") as file:
+        file.create_group("mnt")
+        file["link"] = h5py.ExternalLink("../two/a", "/x")
+    time.sleep(SETTLED_SECONDS)
+    os.chdir("one")
+    outer = h5py.h5f.open(b"a", h5py.h5f.ACC_RDONLY)
+    opened = h5py.File(outer)
+    print(digest(opened["x"][...]), digest(opened["link"][...]))
+    os.chdir("../two")
+    inner = h5py.h5f.open(b"a", h5py.h5f.ACC_RDONLY)
+    h5py.h5f.mount(outer, b"mnt", inner)
+    print(digest(opened["mnt/x"][...]), digest(opened["x"][...]))
+
+
+def a_memory_file():
+    """The driver reads another place than the file of that name."""
+    write("a", field(30))
+    with h5py.File("a", "r", driver="core", backing_store=False) as file:
+        print(digest(file["x"][...]))
+    with h5py.File("a", "r", driver="stdio") as file:
+        print(digest(file["x"][...]))
+
+
 def rows_in_boxes():
     """The file was there before. The program computes between its reads."""
     with h5py.File("rows.h5", "r") as file:

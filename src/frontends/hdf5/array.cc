@@ -71,6 +71,13 @@ bool Array::look_at_layout(hid_t creation) {
   is_contiguous_ = layout == H5D_CONTIGUOUS && call.H5Pget_external_count(creation) == 0;
   if (is_contiguous_) return true;
   if (layout != H5D_CHUNKED || call.H5Pget_nfilters(creation) <= 0) return false;
+  // HDF5 leaves the program's memory as it is where nothing was ever written.
+  H5D_fill_time_t when = H5D_FILL_TIME_NEVER;
+  H5D_fill_value_t value = H5D_FILL_VALUE_UNDEFINED;
+  if (call.H5Pget_fill_time(creation, &when) < 0 || when == H5D_FILL_TIME_NEVER ||
+      call.H5Pfill_value_defined(creation, &value) < 0 || value == H5D_FILL_VALUE_UNDEFINED) {
+    return false;
+  }
   std::array<hsize_t, arrays::kDimensionsMax> chunk{};
   const int dimensions = call.H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
   if (dimensions < 1 || dimensions > static_cast<int>(chunk.size())) return false;
@@ -112,7 +119,7 @@ bool Array::look_at_rows(const Dataset& dataset, hid_t transfer) {
   const bool is_told =
       file.is_native && library_.call.H5VLdataset_optional(dataset.lower, file.connector, &question,
                                                            transfer, nullptr) >= 0;
-  if (!is_told || offset == HADDR_UNDEF || offset >= file.source.version().size) return false;
+  if (!is_told || offset == HADDR_UNDEF || offset >= file.source.version.size) return false;
   file_offset_ = offset;
   ahead_.emplace(shape_, cell_bytes_);
   return true;

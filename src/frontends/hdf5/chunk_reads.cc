@@ -99,11 +99,11 @@ CairnRegion ChunkReads::region_of(std::uint64_t number) const {
   name.add(array_.cell_bytes());
   name.add(number);
   CairnRegion region{};
-  region.descriptor = dataset_.file->source.descriptor();
+  region.descriptor = dataset_.file->source.descriptor;
   region.name[0] = name.sum(0);
   region.name[1] = name.sum(1);
   region.bytes = array_.bytes_of(array_.grid().chunk(number));
-  region.version = dataset_.file->source.version();
+  region.version = dataset_.file->source.version;
   return region;
 }
 

@@ -7,6 +7,7 @@
 #include "frontends/hdf5/forwarding.h"
 #include "frontends/hdf5/kept_errors.h"
 #include "frontends/hdf5/lower_connector.h"
+#include "frontends/hdf5/regions.h"
 
 namespace cairn::hdf5 {
 namespace {
@@ -21,6 +22,16 @@ void* wrap_file(Library& library, LowerAccess& access, void* lower, FileOpening 
   Object* object = make_object(*file, lower, Kind::kOther);
   release(*file);
   return object;
+}
+
+// Which file it is, and whether its datasets may be served.
+void look_at_opened(Library& library, const LowerFile& file, const FileLook& before,
+                    FileOpening& opening) {
+  if (file.file == nullptr || region_calls() == nullptr) return;
+  const KeptErrors kept(library.call);
+  opening.identity = before.identity;
+  opening.number = file.number();
+  if (opening.flags == 0 && !library.is_parallel) opening.source = FileSource::of(file, before);
 }
 
 // A request of a call that came without an object.
@@ -55,7 +66,10 @@ CAIRN_HDF5_CALLBACK(void*, create_file,
   if (!below.is_valid()) return nullptr;
   void* lower =
       library.call.H5VLfile_create(name, flags, creation, below.properties(), transfer, request);
-  void* file = wrap_file(library, below, lower, {.name = name, .flags = flags | kReadWrite});
+  FileOpening opening = {.name = name, .flags = flags | kReadWrite};
+  look_at_opened(library, {library.call, lower, below.connector(), transfer},
+                 FileLook::by_name(name), opening);
+  void* file = wrap_file(library, below, lower, opening);
   wrap_request(file, request);
   return file;
 }
@@ -66,11 +80,11 @@ CAIRN_HDF5_CALLBACK(void*, open_file,
   append_own_filters(library);
   LowerAccess below(library, access);
   if (!below.is_valid()) return nullptr;
-  const bool is_served = flags == 0 && !library.is_parallel;
-  FileSource source = is_served ? FileSource::open(name) : FileSource();
+  const FileLook before = FileLook::by_name(name);
   void* lower = library.call.H5VLfile_open(name, flags, below.properties(), transfer, request);
-  source.confirm(name);
-  void* file = wrap_file(library, below, lower, {.name = name, .flags = flags, .source = &source});
+  FileOpening opening = {.name = name, .flags = flags};
+  look_at_opened(library, {library.call, lower, below.connector(), transfer}, before, opening);
+  void* file = wrap_file(library, below, lower, opening);
   wrap_request(file, request);
   return file;
 }

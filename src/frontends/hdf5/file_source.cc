@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/hdf5/file_source.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -46,51 +44,64 @@ Writables& writables() {
   return all;
 }
 
+std::int64_t nanoseconds(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
 FileIdentity identity_in(const struct stat& status) {
   return {status.st_dev, status.st_ino, S_ISREG(status.st_mode)};
 }
 
 }  // namespace
 
-FileIdentity identity_of(const char* name) {
+FileLook FileLook::by_name(const char* name) {
+  FileLook look;
   struct stat status{};
-  return ::stat(name, &status) == 0 ? identity_in(status) : FileIdentity();
+  if (::stat(name, &status) != 0) return look;
+  look.identity = identity_in(status);
+  look.version = {static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+                  nanoseconds(status.st_ctim)};
+  return look;
 }
 
-FileSource::FileSource(FileSource&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      version_(other.version_),
-      identity_(other.identity_) {}
-
-FileSource& FileSource::operator=(FileSource&& other) noexcept {
-  close();
-  descriptor_ = std::exchange(other.descriptor_, -1);
-  version_ = other.version_;
-  identity_ = other.identity_;
-  return *this;
+unsigned long LowerFile::number() const {
+  H5VL_loc_params_t itself = {};
+  itself.obj_type = H5I_FILE;
+  itself.type = H5VL_OBJECT_BY_SELF;
+  H5O_info2_t info = {};
+  H5VL_object_get_args_t question = {};
+  question.op_type = H5VL_OBJECT_GET_INFO;
+  question.args.get_info = {.fields = H5O_INFO_BASIC, .oinfo = &info};
+  const bool is_told =
+      call.H5VLobject_get(file, &itself, connector, &question, transfer, nullptr) >= 0;
+  return is_told ? info.fileno : 0;
 }
 
-FileSource FileSource::open(const char* name) {
+int LowerFile::descriptor() const {
+  void* handle = nullptr;
+  H5VL_native_file_optional_args_t native = {};
+  native.get_vfd_handle = {.fapl_id = H5P_DEFAULT, .file_handle = &handle};
+  H5VL_optional_args_t question = {.op_type = H5VL_NATIVE_FILE_GET_VFD_HANDLE, .args = &native};
+  const bool is_told = call.H5VLfile_optional(file, connector, &question, transfer, nullptr) >= 0;
+  return is_told && handle != nullptr ? *static_cast<const int*>(handle) : -1;
+}
+
+FileSource FileSource::of(const LowerFile& file, const FileLook& before) {
   FileSource source;
   const RegionCalls* calls = region_calls();
-  if (calls == nullptr) return source;
-  source.descriptor_ = ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (!source.is_open()) return source;
+  if (calls == nullptr || !before.identity.is_known) return source;
+  const int descriptor = file.descriptor();
   struct stat status{};
-  if (::fstat(source.descriptor_, &status) == 0) source.identity_ = identity_in(status);
-  const bool is_buffered =
-      source.identity_.is_known && calls->version(source.descriptor_, &source.version_) == 0;
-  if (!is_buffered) source.close();
+  if (descriptor < 0 || ::fstat(descriptor, &status) != 0) return source;
+  const bool is_it = identity_in(status) == before.identity &&
+                     calls->version(descriptor, &source.version) == 0 &&
+                     source.version.size == before.version.size &&
+                     source.version.mtime_ns == before.version.mtime_ns &&
+                     source.version.ctime_ns == before.version.ctime_ns;
+  if (!is_it) return source;
+  source.descriptor = descriptor;
+  source.identity = before.identity;
   return source;
-}
-
-void FileSource::confirm(const char* name) {
-  if (is_open() && identity_of(name) != identity_) close();
-}
-
-void FileSource::close() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
 }
 
 WritableFile::WritableFile(const FileIdentity& identity) : identity_(identity), is_counted_(true) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the regions of a file's datasets come from: the file itself, in the version that HDF5 has
-// opened.
+// Where the regions of a file's datasets come from: the descriptor by which HDF5 reads the file,
+// and the version of the file that HDF5 has opened.
 //
-// A file that the process also has open for writing is none: HDF5 holds some of what was written,
-// and the file does not show it yet.
+// Not every file has a source. HDF5 may read something else than the file of that name (drivers
+// other than the plain one), or hold cells that the file does not have: of a file that the process
+// has open for writing, too, and of one that it had open already, in an older version.
 //
-// Thread safety: any thread. Ownership: a source has a descriptor of its own, because that of HDF5
-// cannot be asked for with every driver.
+// Thread safety: any thread; but a source is HDF5's as long as the file is open there.
 #pragma once
 
 #include <sys/types.h>
 
 #include "cairn/region_calls.h"
+#include "frontends/hdf5/hdf5_functions.h"
 
 namespace cairn::hdf5 {
 
@@ -23,32 +24,38 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// Follows links. Unknown where the name leads to no regular file.
-FileIdentity identity_of(const char* name);
+// A regular file, and its version, as the node's programs see it.
+struct FileLook {
+  FileIdentity identity;
+  CairnFileVersion version{};
 
-class FileSource {
- public:
-  FileSource() = default;
-  ~FileSource() { close(); }
-  FileSource(FileSource&& other) noexcept;
-  FileSource& operator=(FileSource&& other) noexcept;
+  // Follows links.
+  static FileLook by_name(const char* name);
+};
 
-  // Before HDF5 opens the file for reading alone. Closed where the file is not buffered.
-  static FileSource open(const char* name);
-  // And after: whether the name still leads to the file. Else the source is closed.
-  void confirm(const char* name);
+// A file that HDF5 has just opened.
+struct LowerFile {
+  const Hdf5Functions& call;
+  void* file;
+  hid_t connector;
+  hid_t transfer;
 
-  bool is_open() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
-  const CairnFileVersion& version() const { return version_; }
-  const FileIdentity& identity() const { return identity_; }
+  // The number that HDF5 has for it, the same for all that share what HDF5 holds of it; 0 where it
+  // does not tell.
+  unsigned long number() const;
+  // Its descriptor, or something else where the driver has no descriptors; -1 where it has nothing.
+  int descriptor() const;
+};
 
- private:
-  void close();
+struct FileSource {
+  int descriptor = -1;
+  CairnFileVersion version{};
+  FileIdentity identity;
 
-  int descriptor_ = -1;
-  CairnFileVersion version_{};
-  FileIdentity identity_;
+  bool is_open() const { return descriptor >= 0; }
+
+  // `before`: from before HDF5 opened it. Closed unless HDF5 reads that very file in that version.
+  static FileSource of(const LowerFile& file, const FileLook& before);
 };
 
 // A file of this process that HDF5 has opened for writing, for as long as that is so.

@@ -124,6 +124,8 @@ namespace cairn::hdf5 {
   NAME(H5Pget_nfilters)            \
   NAME(H5Pget_external_count)      \
   NAME(H5Pequal)                   \
+  NAME(H5Pget_fill_time)           \
+  NAME(H5Pfill_value_defined)      \
   NAME(H5Screate_simple)           \
   NAME(H5Scopy)                    \
   NAME(H5Sclose)                   \

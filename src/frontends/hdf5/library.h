@@ -19,12 +19,18 @@ namespace cairn::hdf5 {
 // h5py, netCDF4, PyTables and one more.
 inline constexpr int kLibrariesMax = 4;
 
+struct OpenFile;
+
 struct Library {
   Hdf5Functions call;
   // The class that this library was given; H5VL_GET_CONN_LVL_CURR asks for it.
   const H5VL_class_t* connector_class;
   // Built for MPI: reads may be collective, of which no process may stay away.
   bool is_parallel;
+  // Those that the connector has open.
+  OpenFile* files;
+  // It has opened others by itself, behind links from file to file.
+  bool has_hidden_files;
   // The id of the transfer properties that H5P_DEFAULT means; null where the library does not tell.
   const hid_t* default_transfer;
   // dlopen()'s handle, which is kept so that the library stays; the slot is free while it is null.

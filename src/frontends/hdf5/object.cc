@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/hdf5/object.h"
 
-#include <stdlib.h>
-
 #include <new>
 
 #include "base/check.h"
 
 namespace cairn::hdf5 {
 
-Dataset::~Dataset() {
-  delete array;
-  free(file_name);
-}
+Dataset::~Dataset() { delete array; }
 
 Object* make_object(OpenFile& file, void* lower, Kind kind) {
   if (lower == nullptr) return nullptr;

@@ -45,8 +45,6 @@ struct Dataset : Object {
   // Whether the file that holds the dataset is the one that it was opened through, and that was
   // opened for reading alone. False where that is not certain.
   bool is_read_only = false;
-  // As the file was opened, so it may be relative. Null until it is known.
-  char* file_name = nullptr;
   // Where the dataset is in that file.
   H5O_token_t token = {};
   // Its chunks, where they may be kept: an Array (array.h). Looked for at the first read.

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <new>
-#include <utility>
 
 #include "base/check.h"
 #include "frontends/hdf5/kept_errors.h"
@@ -16,7 +15,27 @@ namespace {
 
 WritableFile writable_of(const FileOpening& opening) {
   if ((opening.flags & kReadWrite) == 0) return {};
-  return WritableFile(identity_of(opening.name));
+  return WritableFile(opening.identity);
+}
+
+// HDF5 opens a file once, and holds for all who share it what it has read since the first of them.
+void agree_with_sharers(OpenFile& file) {
+  const Library& library = file.library;
+  if (file.number == 0 || library.has_hidden_files) file.source = {};
+  for (const OpenFile* other = library.files; other != nullptr; other = other->next) {
+    if (other->number != file.number) continue;
+    if (other->source.is_open() && file.source.is_open())
+      file.source.version = other->source.version;
+    else
+      file.source = {};
+  }
+}
+
+void forget(const OpenFile& file) {
+  OpenFile** place = &file.library.files;
+  while (*place != nullptr && *place != &file) place = &(*place)->next;
+  CAIRN_DCHECK(*place == &file);
+  if (*place != nullptr) *place = file.next;
 }
 
 }  // namespace
@@ -29,13 +48,17 @@ OpenFile* make_file(Library& library, const FileOpening& opening) {
                                            .is_native = opening.is_native,
                                            .flags = opening.flags,
                                            .name = strdup(opening.name),
-                                           .source = {},
+                                           .source = opening.source,
                                            .writable = writable_of(opening),
+                                           .number = opening.number,
+                                           .next = nullptr,
                                            .context = {},
                                            .holders = 1};
   if (file == nullptr) return nullptr;
   file->context.file = file;
-  if (opening.source != nullptr) file->source = std::move(*opening.source);
+  agree_with_sharers(*file);
+  file->next = library.files;
+  library.files = file;
   return file;
 }
 
@@ -53,6 +76,7 @@ void release(OpenFile& file) {
     const KeptErrors kept(file.library.call);
     file.library.call.H5Idec_ref(file.connector);
   }
+  forget(file);
   free(file.name);
   delete &file;
 }

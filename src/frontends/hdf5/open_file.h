@@ -38,6 +38,9 @@ struct OpenFile {
   // read, or the word that it is written.
   FileSource source;
   WritableFile writable;
+  unsigned long number;
+  // The other files that the library has open through the connector.
+  OpenFile* next;
   // HDF5 asks for a context at every call of the program, so the common one is made once.
   WrapContext context;
   std::atomic<int> holders;
@@ -56,8 +59,9 @@ struct FileOpening {
   unsigned flags;
   hid_t connector;
   bool is_native;
-  // Taken over.
-  FileSource* source = nullptr;
+  FileSource source = {};
+  FileIdentity identity = {};
+  unsigned long number = 0;  // LowerFile::number()
 };
 
 // Returns: a file with one holder, which has taken over a reference to the connector; or null.

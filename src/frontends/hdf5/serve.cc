@@ -35,7 +35,7 @@ void read_ahead(const OpenFile& file, Array& array, const DatasetRead& read) {
   const auto box = box_in_file(file.library.call, read.file_space, array.shape());
   if (!box) return;
   if (const auto run = array.follow(*box)) {
-    (void)::posix_fadvise(file.source.descriptor(), static_cast<off_t>(run->offset),
+    (void)::posix_fadvise(file.source.descriptor, static_cast<off_t>(run->offset),
                           static_cast<off_t>(run->bytes), POSIX_FADV_WILLNEED);
   }
 }
@@ -43,7 +43,7 @@ void read_ahead(const OpenFile& file, Array& array, const DatasetRead& read) {
 // False where HDF5 has to read the box.
 bool serve_packed(Dataset& dataset, Array& array, const DatasetRead& read) {
   const OpenFile& file = *dataset.file;
-  if (WritableFile::is_any(file.source.identity())) return false;
+  if (WritableFile::is_any(file.source.identity)) return false;
   if (file.library.call.H5Tequal(read.memory_type, array.type()) <= 0) return false;
   const auto box = box_of(file.library.call, read, array.grid().array());
   if (!box) return false;
@@ -61,7 +61,9 @@ bool serve(Dataset& dataset, const DatasetRead& read) {
   CAIRN_DCHECK(dataset.kind == Kind::kDataset);
   CAIRN_DCHECK(dataset.lower != nullptr);
   const OpenFile& file = *dataset.file;
-  if (!file.source.is_open() || (dataset.is_looked_at && dataset.array == nullptr)) return false;
+  if (read.buffer == nullptr || !file.source.is_open() ||
+      (dataset.is_looked_at && dataset.array == nullptr))
+    return false;
   const KeptErrors kept(file.library.call);
   if (!is_plain(file.library, read.transfer)) return false;
   Array* array = array_of(dataset, read.transfer);

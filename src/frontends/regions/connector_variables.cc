@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "base/check.h"
@@ -26,7 +27,7 @@ namespace {
 
 constexpr const char* kConnectorVariable = "HDF5_VOL_CONNECTOR";
 constexpr const char* kPathVariable = "HDF5_PLUGIN_PATH";
-// The directory that HDF5 is built with, unless its builder has chosen another one.
+// Where HDF5 looks unless its builder has chosen something else.
 constexpr const char* kUsualDirectory = "/usr/local/hdf5/lib/plugin";
 // From this version on the interface of connectors is the one that ours has.
 constexpr unsigned kMajor = 1;
@@ -44,6 +45,57 @@ bool can_load_connectors(const char* version) {
   return major > kMajor || (major == kMajor && leading_number(dot + 1, 10) >= kMinor);
 }
 
+// The connector serves so many libraries of a process. One more would not start if it were told to
+// load it.
+bool has_place(const void* library) {
+  constexpr std::size_t kLibrariesMax = 4;
+  static std::atomic<const void*> known[kLibrariesMax];
+  for (std::atomic<const void*>& place : known) {
+    const void* before = nullptr;
+    if (place.compare_exchange_strong(before, library) || before == library) return true;
+  }
+  return false;
+}
+
+// A library, and the directories for plugins that it was built with.
+struct BuiltIn {
+  const void* base;
+  const char* path = nullptr;
+};
+
+// HDF5 tells them to nobody before it has read its variables. They are the one text among its
+// constants that is a path and ends so.
+int look_for_path(dl_phdr_info* library, std::size_t, void* wanted) {
+  constexpr char kEnd[] = "plugin";
+  auto* found = static_cast<BuiltIn*>(wanted);
+  for (unsigned at = 0; at < library->dlpi_phnum; ++at) {
+    const ElfW(Phdr)& part = library->dlpi_phdr[at];
+    const auto* const begin = reinterpret_cast<const char*>(library->dlpi_addr + part.p_vaddr);
+    if (part.p_type != PT_LOAD) continue;
+    if (part.p_offset == 0 && static_cast<const void*>(begin) != found->base) return 0;
+    if (part.p_flags != PF_R) continue;
+    const char* const end = begin + part.p_filesz;
+    for (const char* text = begin; text < end;) {
+      const auto* hit = static_cast<const char*>(
+          memmem(text, static_cast<std::size_t>(end - text), kEnd, sizeof kEnd));
+      if (hit == nullptr) break;
+      text = hit + sizeof kEnd;
+      while (hit > begin && hit[-1] != '\0') --hit;
+      if (*hit == '/' && strchr(hit, ' ') == nullptr) found->path = hit;
+      if (found->path != nullptr) return 1;
+    }
+  }
+  return 0;
+}
+
+const char* built_in_path(const void* address) {
+  Dl_info info{};
+  if (::dladdr(address, &info) == 0) return kUsualDirectory;
+  BuiltIn found{.base = info.dli_fbase};
+  ::dl_iterate_phdr(look_for_path, &found);
+  return found.path != nullptr ? found.path : kUsualDirectory;
+}
+
 // Whether the code at `address` is of an HDF5 that can load the connector.
 bool is_of_hdf5(const void* address) {
   Dl_info info{};
@@ -55,7 +107,11 @@ bool is_of_hdf5(const void* address) {
   void* handle = ::dlopen(library->l_name, RTLD_NOLOAD | RTLD_LAZY);
   if (handle == nullptr) return false;
   const auto* version = static_cast<const char*>(::dlsym(handle, "H5_lib_vers_info_g"));
-  const bool can = can_load_connectors(version);
+  // The symbol may be that of a library that this one is linked to.
+  Dl_info owner{};
+  const bool is_own =
+      version != nullptr && ::dladdr(version, &owner) != 0 && owner.dli_fbase == info.dli_fbase;
+  const bool can = is_own && can_load_connectors(version) && has_place(info.dli_fbase);
   ::dlclose(handle);
   return can;
 }
@@ -88,13 +144,15 @@ const char* connector_directory() {
 
 bool is_wanted() {
   if (!Session::instance().is_configured()) return false;
+  // Says that HDF5 is to load no plugin at all.
+  const char* preload = find_variable(environ, "HDF5_PLUGIN_PRELOAD");
+  if (preload != nullptr && strcmp(preload, "::") == 0) return false;
   const char* arrays = find_variable(environ, "CAIRN_ARRAYS");
   return arrays == nullptr || strcmp(arrays, "off") != 0;
 }
 
 // Lives as long as the process, as what getenv() answers does.
-char* with_our_directory(const char* path) {
-  const char* const before = path != nullptr ? path : kUsualDirectory;
+char* with_our_directory(const char* before) {
   const std::size_t bytes = strlen(before) + strlen(connector_directory()) + 2;
   auto* text = static_cast<char*>(malloc(bytes));
   if (text != nullptr) snprintf(text, bytes, "%s:%s", before, connector_directory());
@@ -109,7 +167,7 @@ char* answer(const char* name, char* value, const void* caller) {
   if (!is_wanted() || *connector_directory() == '\0' || !is_of_hdf5(caller)) return value;
   CAIRN_CHECK(is_path || value == nullptr);
   if (!is_path) return connector_name;
-  char* const path = with_our_directory(value);
+  char* const path = with_our_directory(value != nullptr ? value : built_in_path(caller));
   return path != nullptr ? path : value;
 }
 

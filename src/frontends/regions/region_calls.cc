@@ -54,6 +54,15 @@ ObjectKey key_of(const ObjectKey& file, const CairnRegion& region) {
   std::uint64_t second = mixed(static_cast<std::uint64_t>(file.id.birth_ns) ^ 1, region.name[1]);
   first = mixed(mixed(first, region.name[1]), region.bytes);
   second = mixed(mixed(second, file.id.inode), region.name[0]);
+  // Regions of different versions are different objects: a process that is slow to keep one cannot
+  // mix it with a later one.
+  const std::uint64_t version[] = {region.version.size,
+                                   static_cast<std::uint64_t>(region.version.mtime_ns),
+                                   static_cast<std::uint64_t>(region.version.ctime_ns)};
+  for (const std::uint64_t word : version) {
+    first = mixed(first, word);
+    second = mixed(second, word ^ 1);
+  }
   return {ObjectKind::kRegion, file.store, {first, static_cast<std::int64_t>(second)}};
 }
 
