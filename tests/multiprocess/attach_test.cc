@@ -35,9 +35,9 @@ TEST(Attach, ServiceStartsAnswersAndEnds) {
 TEST(Attach, TermDrainsAndEnds) {
   NodeProcess node{NodeOptions{}};
   ASSERT_EQ(node.ready_line(), "ready\n");
-  ::kill(node.pid(), SIGHUP);
+  node.signal(SIGHUP);
   EXPECT_EQ(node.status()["service_pid"], node.pid());
-  ::kill(node.pid(), SIGTERM);
+  node.signal(SIGTERM);
   EXPECT_EQ(node.wait_for_exit(20), 0);
 }
 

@@ -30,12 +30,12 @@ class Claim : public ::testing::Test {
     ASSERT_EQ(node_.status()["slots_in_use"], 0);
   }
   void stop() const {
-    ::kill(node_.pid(), SIGSTOP);
+    node_.signal(SIGSTOP);
     int status = 0;
     ASSERT_EQ(::waitpid(node_.pid(), &status, WUNTRACED), node_.pid());
     ASSERT_TRUE(WIFSTOPPED(status));
   }
-  void go_on() const { ::kill(node_.pid(), SIGCONT); }
+  void go_on() const { node_.signal(SIGCONT); }
   // Dies as a process that is killed: nothing is given back.
   int die_at(ClaimStep step) const {
     return in_child([&] {
@@ -184,7 +184,7 @@ TEST_F(Claim, AServiceThatEndsMeanwhileIsNoticed) {
   EXPECT_EQ(in_child([&] {
               TestClient client;
               if (!client.claim(node_.client_socket())) return 1;
-              ::kill(node_.pid(), SIGKILL);
+              node_.signal(SIGKILL);
               const Owner service = client.memory().owners().current(ClientSlot::kOfService);
               for (int look = 0; !client.is_gone(service); ++look) {
                 if (look == 500) return 2;

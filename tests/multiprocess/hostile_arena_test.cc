@@ -217,11 +217,11 @@ class HostileArena : public ::testing::Test {
     if (seed % 2 == 0) {
       ask_to_end(node);
     } else {
-      ::kill(node.pid(), SIGTERM);
+      node.signal(SIGTERM);
     }
     int status = node.wait_for_exit(1);
     if (status < 0) {
-      ::kill(node.pid(), SIGTERM);
+      node.signal(SIGTERM);
       status = node.wait_for_exit(30);
     }
     EXPECT_TRUE(status == 0 || status == 74) << "seed " << seed << ": " << status << node.log();

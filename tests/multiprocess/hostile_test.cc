@@ -350,10 +350,10 @@ TEST_P(StrayStores, NeverEndTheService) {
   EXPECT_TRUE(node.is_running()) << "seed " << seed << ": " << node.log();
   EXPECT_EQ(node.status_within(10)["service_pid"], node.pid()) << "seed " << seed;
   // The first signal asks for everything to be stored, the second for the end.
-  ::kill(node.pid(), SIGTERM);
+  node.signal(SIGTERM);
   int status = node.wait_for_exit(2);
   if (status < 0) {
-    ::kill(node.pid(), SIGTERM);
+    node.signal(SIGTERM);
     status = node.wait_for_exit(25);
   }
   EXPECT_TRUE(status == 0 || status == 74) << "seed " << seed << ": " << status << node.log();

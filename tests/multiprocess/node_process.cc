@@ -78,6 +78,10 @@ NodeProcess::~NodeProcess() {
   if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
 }
 
+void NodeProcess::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
 std::string NodeProcess::log() const {
   std::ifstream stream(config_.node_directory + "/node.log");
   std::stringstream text;

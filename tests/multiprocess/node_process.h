@@ -34,6 +34,8 @@ class NodeProcess {
   // The line that the service wrote when it was ready, or why it was not.
   const std::string& ready_line() const { return ready_line_; }
   pid_t pid() const { return pid_; }
+  // Nothing where it has ended: kill(2) would mean every process of the machine.
+  void signal(int number) const;
   std::string client_socket() const { return config_.node_directory + "/client.sock"; }
   std::string log() const;
   // Where test files are made.

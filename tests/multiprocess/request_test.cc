@@ -196,9 +196,9 @@ TEST(Requests, WhoWaitsLearnsThatTheServiceIsDead) {
     for (int number = 0; number < 3; ++number) ASSERT_EQ(::read(ready[0], &letter, 1), 1);
     ::close(ready[0]);
     // Stopped, it leaves questions in every stage.
-    ::kill(node.pid(), SIGSTOP);
+    node.signal(SIGSTOP);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    ::kill(node.pid(), SIGKILL);
+    node.signal(SIGKILL);
     for (const pid_t child : children) EXPECT_EQ(end_of(child), 0) << "round " << round;
   }
 }

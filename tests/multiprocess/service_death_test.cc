@@ -97,7 +97,7 @@ NodeOptions small_node() {
   return options;
 }
 
-void kill_service(const NodeProcess& node) { ::kill(node.pid(), SIGKILL); }
+void kill_service(const NodeProcess& node) { node.signal(SIGKILL); }
 
 struct OneFile {
   explicit OneFile(const NodeProcess& node) {

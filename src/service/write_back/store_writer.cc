@@ -298,6 +298,7 @@ bool StoreWriter::restore(const ClosedFile& file, int fd) {
 
 StoreFilePtr StoreWriter::settle_doubt(ObjectIndex index) {
   const ObjectKey key = memory_.objects().at(index).key();
+  CAIRN_CHECK(logged_ != nullptr);
   if (files_.unsynced().sync_closed(index) == -ENODEV)
     (void)store_again({index, key, logged_->path_of(index)});
   return files_.find(index);
@@ -324,7 +325,9 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
     file = files_.find(index);
   }
   if (file == nullptr && needs_store(object)) return -EIO;
-  if (file == nullptr && durable && (object.log_trouble.load() & kLogDoubted) != 0)
+  // Without a log nobody has put the mark there but a client that scribbles.
+  const bool is_doubted = logged_ != nullptr && (object.log_trouble.load() & kLogDoubted) != 0;
+  if (file == nullptr && durable && is_doubted)
     file = settle_doubt(index);
   LogMark mark;
   if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
