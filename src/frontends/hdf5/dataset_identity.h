@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dataset of which file a Dataset is, asked of the connector below.
+// The connector below tells which dataset of which file a Dataset is.
 //
 // Many datasets are opened and never read, so an open asks nothing.
 //

@@ -47,8 +47,8 @@ Library& library_in_slot(int slot);
 int claim_slot(const void* address);
 
 // Lets a library find the filters of its package again. netCDF4 points HDF5_PLUGIN_PATH at its
-// filters only where the variable is unset, so a user who sets it to the connector's directory
-// would lose zstd, blosc and bzip2. Once per library, before the first file.
+// filters only where the variable is unset. With the connector's directory in it, zstd, blosc and
+// bzip2 would be lost. Once per library, before the first file.
 void append_own_filters(Library& library);
 
 // A connector that is loaded needs its directory no more. Where the program has not named it, but

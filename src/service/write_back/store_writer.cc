@@ -271,7 +271,7 @@ bool StoreWriter::store_again(const ClosedFile& file) {
 
 bool StoreWriter::restore(const ClosedFile& file, int fd) {
   Object& object = memory_.objects().at(file.object);
-  // First: who has stored something of it meanwhile is not to believe his own fsync.
+  // First, so that another thread that stores some of the file does not believe its own fsync.
   object.note_sync_failure();
   const auto dirty_before = logged_ != nullptr ? logged_->dirty_pages(file.object) : LoggedPages();
   bool is_dirty = false;
@@ -327,8 +327,7 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
   if (file == nullptr && needs_store(object)) return -EIO;
   // Without a log nobody has put the mark there but a client that scribbles.
   const bool is_doubted = logged_ != nullptr && (object.log_trouble.load() & kLogDoubted) != 0;
-  if (file == nullptr && durable && is_doubted)
-    file = settle_doubt(index);
+  if (file == nullptr && durable && is_doubted) file = settle_doubt(index);
   LogMark mark;
   if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
   int result = 0;

@@ -10,8 +10,8 @@
 //     fsync, or it is among the closed files here, or the device owes a syncfs.
 //
 // Thread safety: all functions from any thread. A syncfs of a file system excludes others of the
-// same one: threads that share a description hear of a failure once, and who comes second is to
-// find that it has been heard. Ownership: owns the descriptors that it keeps.
+// same one: threads that share a description hear of a failure once, and the second thread finds
+// that the first has passed it on. Ownership: owns the descriptors that it keeps.
 #pragma once
 
 #include <functional>
@@ -63,7 +63,7 @@ class UnsyncedFiles {
   // Everything that the file system has been given. 0 or the errno; ENODEV when nothing was ever
   // stored there.
   int sync_store(dev_t device);
-  // Files of which something is neither on the store nor in the tiers.
+  // Files that have lost bytes: neither the store nor the tiers have them.
   std::vector<ClosedFile> lost() const;
 
  private:
