@@ -21,10 +21,13 @@ cmake -G Ninja -S "$source" -B "$work/configured" -DCMAKE_BUILD_TYPE=Release -DB
   -DHDF5_ENABLE_ZLIB_SUPPORT=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 
 mkdir "$work/include"
-cp "$source"/src/{hdf5,H5api_adpt,H5version,H5Epubgen,H5PLextern}.h "$source"/src/H5{FD,VL}*.h \
+cp "$source"/src/{hdf5,H5public,H5api_adpt,H5version,H5Epubgen,H5PLextern}.h "$source"/src/H5{FD,VL}*.h \
   "$source"/src/H5[^FV]*{public,develop}.h "$source"/src/H5Fpublic.h "$source"/src/H5FDsubfiling/*.h \
   "$work/configured/src/H5pubconf.h" "$work/include"
-cp "$here/Cargo.lock" "$source/LICENSE" "$work/include"
+cp "$here/Cargo.lock" "$here/headers.sh" "$source/LICENSE" "$work/include"
+# A header that is missing is noticed here, not by the build of everything.
+printf '#include "hdf5.h"\n#include "H5PLextern.h"\n#include "H5VLconnector.h"\n' |
+  c++ -I"$work/include" -fsyntax-only -x c++ -
 # All of it or nothing, whoever else is building.
 rm -rf "$target"
 mv -T "$work/include" "$target"
