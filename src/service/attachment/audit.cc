@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/attachment/audit.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -28,15 +30,45 @@ void Audit::for_each_object(Visit&& visit) const {
   }
 }
 
-Audit::Outcome Audit::run(Actor& actor) {
-  if (!correct_references(actor)) return Outcome::kLater;
-  if (has_dirty_pages() || !is_quiet_() || !correct_blocks(actor)) return Outcome::kLater;
+// How often each description, or object, is held.
+struct Audit::Holds {
+  using Counts = std::unordered_map<std::uint32_t, std::uint32_t>;
+  Counts of_description;
+  Counts through;
+  // By the descriptions that are held.
+  Counts opens;
+  Counts writers;
+
+  static std::uint32_t in(const Counts& counts, std::uint32_t index) {
+    const auto found = counts.find(index);
+    return found == counts.end() ? 0 : found->second;
+  }
+};
+
+Audit::Outcome Audit::run(Actor& actor, std::span<const Owner> replaced) {
+  if (!correct_references(actor, replaced)) return Outcome::kLater;
+  if (has_dirty_pages() || !is_quiet_() || !correct_blocks(replaced.size())) return Outcome::kLater;
   return Outcome::kDone;
+}
+
+Audit::Holds Audit::holds_of(std::span<const Owner> replaced) const {
+  Holds held;
+  if (replaced.empty()) return held;
+  const DescriptionTable& descriptions = memory_.descriptions();
+  const std::uint32_t used = descriptions.used_holds();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const DescriptionTable::HoldView hold = descriptions.view(static_cast<HoldIndex>(index));
+    const bool counts = hold.kind != HoldKind::kFree &&
+                        std::find(replaced.begin(), replaced.end(), hold.owner) != replaced.end();
+    if (counts)
+      ++(hold.kind == HoldKind::kThrough ? held.through : held.of_description)[hold.index];
+  }
+  return held;
 }
 
 // Descriptions without a hold, and references to objects by nobody. Looked for first, corrected
 // behind the gate.
-bool Audit::correct_references(Actor& actor) {
+bool Audit::correct_references(Actor& actor, std::span<const Owner> replaced) {
   const std::uint64_t epoch = clients_.attach_count();
   std::vector<DescriptionIndex> descriptions;
   const std::uint32_t used = memory_.descriptions().used();
@@ -50,35 +82,52 @@ bool Audit::correct_references(Actor& actor) {
     if (is_referred_to(memory_.objects().at(index))) objects.push_back(index);
   });
   bool was_still = false;
-  const bool was_nobody = clients_.if_nobody(epoch, [&] {
+  const bool was_nobody = clients_.if_nobody(epoch, replaced.size(), [&] {
     const Stillness still = hold_still_();
     const Stillness ledger_still = unserved_.hold_still();
     if (!still || !ledger_still) return;
     was_still = true;
     // Processes without a slot are not attached, and may be alive.
     auto kept = unserved_.kept_objects();
-    for (const DescriptionIndex description : descriptions) {
-      memory_.descriptions().at(description).references.store(0);
-      memory_.descriptions().destroy(description);
-    }
-    for (const ObjectIndex index : objects) {
-      Object& object = memory_.objects().at(index);
-      // The rest speaks of processes that have ended, however large the number is; files that are
-      // kept for good have no process that could give them back.
-      const std::uint32_t mine = object.through.load() & ~kThroughAbandoned;
-      const std::uint32_t for_good = mine / kThroughForGood * kThroughForGood;
-      const std::uint32_t through = for_good + kept[raw(index)];
-      if (object.through.load() > through) {
-        object.through.store(through + 1);
-        leave_through(actor, index);
-      }
-      object.writers.store(0);
-      if (object.opens.load() == 0) continue;
-      object.opens.store(1);
-      abandon_object(actor, index, false);
-    }
+    Holds held = holds_of(replaced);
+    correct_descriptions(descriptions, &held);
+    for (const ObjectIndex index : objects) correct_object(actor, index, kept[raw(index)], held);
   });
   return was_nobody && was_still;
+}
+
+void Audit::correct_descriptions(std::span<const DescriptionIndex> descriptions, Holds* held) {
+  for (const DescriptionIndex index : descriptions) {
+    OpenDescription& description = memory_.descriptions().at(index);
+    const std::uint32_t holds = Holds::in(held->of_description, raw(index));
+    description.references.store(holds);
+    if (holds == 0) {
+      memory_.descriptions().destroy(index);
+      continue;
+    }
+    const std::uint32_t object = description.object.load();
+    ++held->opens[object];
+    if ((description.flags.load() & O_ACCMODE) != O_RDONLY) ++held->writers[object];
+  }
+}
+
+// `kept`: how often the ledgers of the unserved have it in through mode.
+void Audit::correct_object(Actor& actor, ObjectIndex index, std::uint32_t kept, const Holds& held) {
+  Object& object = memory_.objects().at(index);
+  // The rest speaks of processes that have ended, however large the number is; files that are kept
+  // for good have no process that could give them back.
+  const std::uint32_t mine = object.through.load() & ~kThroughAbandoned;
+  const std::uint32_t for_good = mine / kThroughForGood * kThroughForGood;
+  const std::uint32_t through = for_good + kept + Holds::in(held.through, raw(index));
+  if (object.through.load() > through) {
+    object.through.store(through + 1);
+    leave_through(actor, index);
+  }
+  object.writers.store(Holds::in(held.writers, raw(index)));
+  const std::uint32_t opens = Holds::in(held.opens, raw(index));
+  if (object.opens.load() <= opens) return;
+  object.opens.store(opens + 1);
+  abandon_object(actor, index, false);
 }
 
 bool Audit::has_dirty_pages() const {
@@ -92,7 +141,7 @@ bool Audit::has_dirty_pages() const {
 // prefetcher is kept still while counts are set, and the organizer only takes blocks away. Between
 // taking one out of the directory and out of the count it is not at rest, and a count that moved
 // while the blocks were counted is looked at again later.
-bool Audit::correct_blocks(Actor&) {
+bool Audit::correct_blocks(std::size_t replaced) {
   const std::uint64_t epoch = clients_.attach_count();
   std::unordered_map<std::uint32_t, std::uint32_t> before;
   for_each_object(
@@ -107,7 +156,7 @@ bool Audit::correct_blocks(Actor&) {
     });
   }
   bool is_right = false;
-  const bool was_nobody = clients_.if_nobody(epoch, [&] {
+  const bool was_nobody = clients_.if_nobody(epoch, replaced, [&] {
     const Stillness still = hold_still_();
     if (!still || has_dirty_pages() || !is_quiet_()) return;
     is_right = true;

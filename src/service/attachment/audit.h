@@ -4,7 +4,11 @@
 //
 // The order of such steps makes every count too large and never too small, so that a wrong count
 // costs a record that is not reused or a look of the flusher, never data. When nobody is attached
-// the right counts are known: no descriptor is open, no mapping exists, and blocks can be counted.
+// the right counts are known: nothing is open but what replaced images hold, no mapping exists, and
+// blocks can be counted.
+//
+// A replaced image is one whose process has executed another program, which may never attach: as
+// one that is linked statically, for as long as it runs. Its holds count, and nobody adds to them.
 //
 // Thread safety: one thread. Corrections are made while no client can attach
 // (ClientTable::if_nobody).
@@ -14,6 +18,8 @@
 #include <functional>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
+#include <vector>
 
 #include "memory/tiers/actor.h"
 #include "service/attachment/client_table.h"
@@ -41,11 +47,17 @@ class Audit {
         is_quiet_(std::move(is_quiet)),
         hold_still_(std::move(hold_still)) {}
 
-  Outcome run(Actor& actor);
+  // `replaced`: departed images whose sweep is over, and whose holds wait.
+  Outcome run(Actor& actor, std::span<const Owner> replaced);
 
  private:
-  bool correct_references(Actor& actor);
-  bool correct_blocks(Actor& actor);
+  struct Holds;
+
+  bool correct_references(Actor& actor, std::span<const Owner> replaced);
+  void correct_descriptions(std::span<const DescriptionIndex> descriptions, Holds* held);
+  void correct_object(Actor& actor, ObjectIndex index, std::uint32_t kept, const Holds& held);
+  bool correct_blocks(std::size_t replaced);
+  Holds holds_of(std::span<const Owner> replaced) const;
   bool has_dirty_pages() const;
   template <typename Visit>
   void for_each_object(Visit&& visit) const;

@@ -112,12 +112,13 @@ class ClientTable {
   std::uint64_t attach_count() const;
 
   // Runs `correct` while no client is attached, being reaped or able to attach, if that holds and
-  // nobody attached since attach_count() returned `epoch`. Returns whether it ran. `correct` must
-  // be quick: an attach waits for it.
+  // nobody attached since attach_count() returned `epoch`. Returns whether it ran. `waiting` slots
+  // are being reaped for images whose sweep is over and whose holds wait for a new image, which
+  // may be one that never attaches. `correct` must be quick: an attach waits for it.
   template <typename Correct>
-  bool if_nobody(std::uint64_t epoch, Correct&& correct) {
+  bool if_nobody(std::uint64_t epoch, std::size_t waiting, Correct&& correct) {
     const std::lock_guard lock(mutex_);
-    if (busy_ != 0 || attaches_ != epoch) return false;
+    if (busy_ != waiting || attaches_ != epoch) return false;
     const bool is_nobody = withdraw_offers();
     if (is_nobody) correct();
     offer_slots();

@@ -97,7 +97,7 @@ void Reaper::wait_for_work(std::unique_lock<std::mutex>& lock) {
   const auto has_work = [this] { return stopping_ || !pending_.is_empty(); };
   std::int64_t wait_ns = INT64_MAX;
   if (!transit_.empty()) wait_ns = transit_.front().release_at_ns - monotonic_ns();
-  if (audit_owed_ && clients_.busy_count() == 0) wait_ns = std::min(wait_ns, audit_pause_ns_);
+  if (audit_owed_ && is_nobody_at_work()) wait_ns = std::min(wait_ns, audit_pause_ns_);
   if (wait_ns == INT64_MAX) {
     changed_.wait(lock, has_work);
   } else {
@@ -133,11 +133,11 @@ void Reaper::run() {
   }
 }
 
-// Owed after deaths; possible when nobody is attached. While data is still dirty it is tried less
+// Owed after deaths; possible when nobody is at work. While data is still dirty it is tried less
 // and less often.
 void Reaper::audit() {
-  if (!audit_owed_ || clients_.busy_count() != 0) return;
-  if (audit_.run(actor_) == Audit::Outcome::kDone) {
+  if (!audit_owed_ || !is_nobody_at_work()) return;
+  if (audit_.run(actor_, replaced_) == Audit::Outcome::kDone) {
     audit_owed_ = false;
     after_sweep_(SweepCounts{});
   } else {
@@ -156,6 +156,11 @@ void Reaper::sweep(const Batch& batch) {
     counts = sweep_buckets(actor_);
     (void)sweep_settlings(actor_);
   }
+  replaced_.insert(replaced_.end(), batch.replaced.begin(), batch.replaced.end());
+  std::erase_if(replaced_, [&batch](Owner owner) {
+    return std::find(batch.inherited.begin(), batch.inherited.end(), owner) !=
+           batch.inherited.end();
+  });
   std::vector<Owner> gone = batch.dead;
   gone.insert(gone.end(), batch.inherited.begin(), batch.inherited.end());
   if (!gone.empty()) release_holds(gone);

@@ -75,6 +75,8 @@ class Reaper {
   void release_expired();
   void release_slot(Owner dead);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
+  // Nobody is attached or being reaped but for replaced images.
+  bool is_nobody_at_work() const { return clients_.busy_count() == replaced_.size(); }
   void audit();
 
   const NodeMemory& memory_;
@@ -93,6 +95,7 @@ class Reaper {
 
   // The thread's own.
   std::vector<Transit> transit_;
+  std::vector<Owner> replaced_;  // swept, and nobody has taken over their holds
   std::uint32_t released_since_full_sweep_ = 0;
   std::atomic<bool> audit_owed_{false};
   std::int64_t audit_pause_ns_ = 0;

@@ -200,7 +200,7 @@ class Service {
     flusher_.discard_deleted();
     files_.drop_idle();
     // Where nobody is, nothing is under way, and a death in the wrong moment is put right.
-    (void)clients_.if_nobody(clients_.attach_count(), [this] { descriptors_.measure(); });
+    (void)clients_.if_nobody(clients_.attach_count(), 0, [this] { descriptors_.measure(); });
     learners_.events().note_deaths();
     loop_.note_departure();
     // The flusher stores the dirty data of the dead, and settles times that nobody else will
