@@ -87,7 +87,7 @@ cairn_module(service/durability
              DEPS frontends/protocol service/logged_files service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/attachment
-             DEPS memory/arena memory/catalog memory/tiers memory/buffer frontends/protocol
+             DEPS memory/arena memory/catalog memory/tiers memory/buffer policy/arrays frontends/protocol
                   service/process service/keeping service/write_back
              LIBRARIES Threads::Threads)
 cairn_module(service/recovery
@@ -110,6 +110,10 @@ cairn_module(service/fetching
              DEPS memory/tiers memory/backing memory/buffer policy/prefetch service/process service/organizer
                   service/write_back service/learning service/treatment
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
+cairn_module(service/gathering
+             DEPS memory/tiers memory/backing memory/buffer policy/arrays service/write_back service/attachment
+                  service/fetching
+             LIBRARIES Threads::Threads)
 cairn_module(service/control
              DEPS memory/tiers service/process service/keeping service/write_back service/attachment
                   service/durability service/learning service/capacity service/treatment service/fetching
@@ -118,7 +122,7 @@ cairn_module(service/node
              DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/rescue
                   service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
-                  service/control
+                  service/gathering service/control
              LIBRARIES spdlog::spdlog_header_only)
 
 get_property(unbuilt_rooms GLOBAL PROPERTY CAIRN_UNBUILT_ROOMS)

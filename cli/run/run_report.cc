@@ -85,7 +85,8 @@ std::string fetch_line(const Json& report) {
 std::string array_line(const Json& report) {
   const uint64_t bytes = unsigned_field(report, "array_bytes");
   if (bytes == 0) return "";
-  return fmt::format("  arrays    {} of what was read were unpacked chunks", format_size(bytes));
+  return fmt::format("  arrays    {} of what was read came as chunks of arrays",
+                     format_size(bytes));
 }
 
 std::string write_line(const Json& report) {

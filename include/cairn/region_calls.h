@@ -53,6 +53,24 @@ int cairn_region_read(const struct CairnRegion* region, const struct CairnRegion
  * -ENOSPC: no tier has room for it. -ESTALE, -ENOTSUP: as above. */
 int cairn_region_keep(const struct CairnRegion* region, void* bytes);
 
+/* A box of an array whose cells lie in the file one behind the other, in row-major order. */
+struct CairnArrayRead {
+  int32_t descriptor; /* as in CairnRegion */
+  uint32_t dimensions;
+  uint32_t was_kept; /* 1: the box has just been read as a region */
+  uint32_t reserved; /* 0 */
+  uint64_t cell_bytes;
+  uint64_t offset;       /* of the first cell in the file */
+  const uint64_t* shape; /* of the array: cells in each dimension */
+  const uint64_t* first; /* of the box */
+  const uint64_t* count;
+};
+
+/* Says that the program reads a box. The node may have other boxes of the array as regions then,
+ * which it expects to be read; policy/arrays/file_array.h says what they are named. -ENOTSUP: as
+ * above, or an array of more dimensions than the node follows. */
+int cairn_array_read(const struct CairnArrayRead* read);
+
 #ifdef __cplusplus
 }
 #endif

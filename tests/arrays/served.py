@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets that are read under `cairn run`, from unpacked chunks in the tiers, with stock wheels.
+"""Datasets that are read under `cairn run`, from chunks in the tiers, with stock wheels.
 
 No variable names the connector: HDF5 finds it because the node's library answers for it. A scene is a function of
 served_programs.py; its outputs under Cairn and natively have to be the same, and the node has to say that chunks were
@@ -34,6 +34,10 @@ SCENES = [
     ("chunks_without_content", [], False),
     ("files_of_one_name", [], True),
     ("a_memory_file", [], None),
+    ("boxes_of_four_processes", [], True),
+    ("boxes_of_four_processes", SMALL, None),
+    ("boxes_of_four_processes", ["--arrays", "off"], False),
+    ("boxes_of_a_file_that_changes", [], True),
 ]
 
 

@@ -288,5 +288,69 @@ def rows_in_boxes():
                 time.sleep(0.05)
 
 
+GHOSTS = (("i4", (512, 768), (100, 128), (1, 1)), ("f8", (60, 64, 96), (60, 64, 8), (0, 0, 0)),
+          ("f4", (96, 96, 96), (24, 24, 24), (2, 1, 3)))
+
+
+def boxes_with_ghosts(shape, chunk, ghost):
+    corners = np.stack(np.meshgrid(*(range(0, size, step) for size, step in zip(shape, chunk, strict=True)),
+                                   indexing="ij"), -1).reshape(-1, len(shape))
+    return [tuple(slice(max(0, int(at) - wide), min(size, int(at) + step + wide))
+                  for at, wide, step, size in zip(corner, ghost, chunk, shape, strict=True)) for corner in corners]
+
+
+def write_contiguous(path, values):
+    with h5py.File(path, "w") as file:
+        file["x"] = values
+    time.sleep(SETTLED_SECONDS)
+
+
+def read_every_fourth(arguments):
+    path, boxes, first = arguments
+    sums = []
+    with h5py.File(path, "r") as file:
+        for _ in range(2):
+            for box in boxes[first::4]:
+                sums.append(zlib.crc32(file["x"][box].tobytes()))
+                time.sleep(0.02)
+    return sums
+
+
+def boxes_of_four_processes():
+    """Rows of contiguous datasets, which the node gathers into boxes before these are read."""
+    for number, (dtype, shape, chunk, ghost) in enumerate(GHOSTS):
+        values = field(number, shape, dtype)
+        write_contiguous("a", values)
+        boxes = boxes_with_ghosts(shape, chunk, ghost)
+        with multiprocessing.get_context("spawn").Pool(4) as pool:
+            found = pool.map(read_every_fourth, [("a", boxes, first) for first in range(4)], 1)
+        wanted = [[zlib.crc32(values[box].tobytes()) for box in boxes[first::4]] * 2 for first in range(4)]
+        check(found == wanted, f"{shape} in {chunk} reads as something else")
+
+
+def boxes_of_a_file_that_changes():
+    """Chunks of the file from before a change are nobody's any more, also where its times are set back."""
+    shape, chunk = (512, 512), (128, 128)
+    boxes = boxes_with_ghosts(shape, chunk, (1, 1))
+    for turn in range(8):
+        values = field(turn, shape)
+        if turn % 3 == 0:
+            write_contiguous("b", values)
+            os.replace("b", "a")
+        else:
+            times = os.stat("a")
+            writer = ("import h5py, numpy, sys; f = h5py.File('a', 'r+'); "
+                      f"f['x'][...] = numpy.random.default_rng({turn}).integers(0, 100, {shape}).astype('i4')")
+            subprocess.run([sys.executable, "-c", writer], check=True)
+            if turn % 3 == 1:
+                os.utime("a", ns=(times.st_atime_ns, times.st_mtime_ns))
+            time.sleep(SETTLED_SECONDS)
+        with h5py.File("a", "r") as file:
+            for _ in range(2):
+                for box in boxes:
+                    check((file["x"][box] == values[box]).all(), f"turn {turn}, {box} reads as something else")
+                    time.sleep(0.002)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -49,6 +49,10 @@ struct IsSound {
   bool operator()(const message::Discarded& it) const {
     return raw(it.object) != 0 && raw(it.object) < kObjects;
   }
+  bool operator()(const message::ArrayRead& it) const {
+    return is_live(it.object) && it.array.bytes() != 0 && !it.box.is_empty() &&
+           arrays::whole(it.array.shape).contains(it.box);
+  }
   bool operator()(const message::Foreign& it) const {
     return is_text(it.command) && is_text(it.reason);
   }

@@ -64,7 +64,7 @@ struct Scene {
                              reaper, report, 0, durability}),
         directories(registries.config, registries.runs),
         explanation(registries.config, memory, registries.placement, registries.rules, directories),
-        stager(memory, clients.service(), registries.flusher, directories),
+        stager(memory, clients.service(), registries.flusher, directories, no_fetches),
         runs(RunKeepers{registries.config, memory, registries.runs, clients, registries.accounts,
                         registries.rules, registries.scratch, registries.flusher, reaper, drain,
                         status, stop, registries.kept}),

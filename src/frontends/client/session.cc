@@ -387,6 +387,10 @@ void Session::notify(const protocol::ObjectMessage& message) {
   if (socket_ >= 0 && is_attached()) send_message(socket_, &message, sizeof message, -1);
 }
 
+void Session::notify(const protocol::ArrayReadMessage& message) {
+  if (socket_ >= 0 && is_attached()) send_message(socket_, &message, sizeof message, -1);
+}
+
 void Session::notify_inherited() {
   if (!is_attached()) return ledger_.tell_inherited();
   protocol::Header message;

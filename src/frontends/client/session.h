@@ -127,6 +127,7 @@ class Session final : public HandOver, public OwnerWatch {
   // Answers a waiter for a lock or block of another process.
   bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
+  void notify(const protocol::ArrayReadMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command, const char* reason);
   // The private descriptors of the session (socket, segments, pools): never the application's to

@@ -120,7 +120,7 @@ bool Array::look_at_rows(const Dataset& dataset, hid_t transfer) {
       file.is_native && library_.call.H5VLdataset_optional(dataset.lower, file.connector, &question,
                                                            transfer, nullptr) >= 0;
   if (!is_told || offset == HADDR_UNDEF || offset >= file.source.version.size) return false;
-  file_offset_ = offset;
+  in_file_ = {shape_, cell_bytes_, offset};
   ahead_.emplace(shape_, cell_bytes_);
   return true;
 }
@@ -128,7 +128,7 @@ bool Array::look_at_rows(const Dataset& dataset, hid_t transfer) {
 std::optional<arrays::ByteRun> Array::follow(const arrays::Box& box) {
   CAIRN_DCHECK(ahead_.has_value());
   auto run = ahead_->observe(box);
-  if (run) run->offset += file_offset_;
+  if (run) run->offset += in_file_.offset;
   return run;
 }
 

@@ -13,6 +13,7 @@
 
 #include "frontends/hdf5/object.h"
 #include "policy/arrays/chunk_grid.h"
+#include "policy/arrays/file_array.h"
 #include "policy/arrays/slab_ahead.h"
 
 namespace cairn::hdf5 {
@@ -27,9 +28,12 @@ class Array final : public Memory {
   // Whether its chunks are kept. All that follows is of such arrays.
   bool is_packed() const { return grid_.has_value(); }
 
-  // For the others: the program is about to read that box. Returns: the bytes of the file to bring
-  // in, if any.
+  // For the others: where their cells lie in the file.
+  const arrays::FileArray& in_file() const { return in_file_; }
+  // The program is about to read that box. Returns: the bytes of the file to bring in, if any.
   std::optional<arrays::ByteRun> follow(const arrays::Box& box);
+  // The box that the connector below is reading, if the node is to hear of it.
+  std::optional<arrays::Box> under_way;
 
   hid_t type() const { return type_; }
   std::size_t cell_bytes() const { return cell_bytes_; }
@@ -58,7 +62,7 @@ class Array final : public Memory {
   bool is_contiguous_ = false;
   std::optional<arrays::ChunkGrid> grid_;
   std::optional<arrays::SlabAhead> ahead_;
-  std::uint64_t file_offset_ = 0;  // of the first cell, where it is contiguous
+  arrays::FileArray in_file_;
   std::uint64_t unpacked_bytes_ = 0;
   double unpacked_seconds_ = 0;
 };

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "base/check.h"
 #include "policy/arrays/box_copy.h"
+#include "policy/arrays/region_name.h"
 
 namespace cairn::hdf5 {
 namespace {
@@ -53,21 +55,6 @@ class Space {
   hid_t id_;
 };
 
-// Two sums of the same words; FNV-1a, from two beginnings.
-class Name {
- public:
-  void add(std::uint64_t word) {
-    for (std::uint64_t& sum : sums_) {
-      for (unsigned shift = 0; shift < 64; shift += 8)
-        sum = (sum ^ (word >> shift & 0xff)) * 0x100000001b3ULL;
-    }
-  }
-  std::uint64_t sum(std::size_t which) const { return sums_[which]; }
-
- private:
-  std::array<std::uint64_t, 2> sums_{0xcbf29ce484222325ULL, 0x9ae16a3b2f90404fULL};
-};
-
 // Memory of the connector's for an unpacked chunk.
 class Scratch {
  public:
@@ -89,19 +76,18 @@ ChunkReads::ChunkReads(Dataset& dataset, Array& array, const DatasetRead& read, 
 }
 
 CairnRegion ChunkReads::region_of(std::uint64_t number) const {
-  Name name;
+  arrays::RegionName name;
   static_assert(sizeof dataset_.token == 2 * sizeof(std::uint64_t));
   std::array<std::uint64_t, 2> token{};
   __builtin_memcpy(token.data(), &dataset_.token, sizeof token);
-  for (const std::uint64_t word : token) name.add(word);
-  for (const std::uint64_t count : array_.grid().array().all()) name.add(count);
-  for (const std::uint64_t count : array_.grid().shape().chunk.all()) name.add(count);
+  name.add_all(token);
+  name.add_all(array_.grid().array().all());
+  name.add_all(array_.grid().shape().chunk.all());
   name.add(array_.cell_bytes());
   name.add(number);
   CairnRegion region{};
   region.descriptor = dataset_.file->source.descriptor;
-  region.name[0] = name.sum(0);
-  region.name[1] = name.sum(1);
+  std::copy(name.words().begin(), name.words().end(), region.name);
   region.bytes = array_.bytes_of(array_.grid().chunk(number));
   region.version = dataset_.file->source.version;
   return region;

@@ -60,8 +60,11 @@ CAIRN_HDF5_CALLBACK(herr_t, read_datasets,
   if (!lower.is_valid()) return -1;
   OpenFile& file = lower.file();
   const RequestScope scope(file, request);
-  return file.library.call.H5VLdataset_read(count, lower.get(), file.connector, memory_types,
-                                            memory_spaces, file_spaces, transfer, buffers, request);
+  const herr_t result =
+      file.library.call.H5VLdataset_read(count, lower.get(), file.connector, memory_types,
+                                         memory_spaces, file_spaces, transfer, buffers, request);
+  if (count == 1 && result >= 0) after_read(*static_cast<Dataset*>(object_of(datasets[0])));
+  return result;
 }
 
 CAIRN_HDF5_CALLBACK(herr_t, write_datasets,

@@ -13,6 +13,7 @@ struct RegionCalls {
   decltype(&::cairn_region_version) version;
   decltype(&::cairn_region_read) read;
   decltype(&::cairn_region_keep) keep;
+  decltype(&::cairn_array_read) tell;
 };
 
 // Null where the process has no such functions.

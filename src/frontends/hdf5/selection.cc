@@ -55,17 +55,6 @@ std::optional<Box> selected(const Hdf5Functions& call, hid_t space, const Coordi
   return slab.as_box();
 }
 
-bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const Box& box,
-                 const Coordinates& shape) {
-  if (read.memory_space == H5S_BLOCK) return true;
-  // The memory has the shape of the dataset, and the selection's cells at their places.
-  if (read.memory_space == H5S_ALL) return box == arrays::whole(shape);
-  const auto memory = shape_of(call, read.memory_space);
-  if (!memory) return false;
-  const auto chosen = selected(call, read.memory_space, *memory);
-  return chosen && *chosen == arrays::whole(*memory) && chosen->cells() == box.cells();
-}
-
 }  // namespace
 
 std::optional<Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
@@ -81,6 +70,17 @@ std::optional<Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
   if (!box || box->is_empty() || !box->cells() || !arrays::whole(shape).contains(*box))
     return std::nullopt;
   return box;
+}
+
+bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const Box& box,
+                 const Coordinates& shape) {
+  if (read.memory_space == H5S_BLOCK) return true;
+  // The memory has the shape of the dataset, and the selection's cells at their places.
+  if (read.memory_space == H5S_ALL) return box == arrays::whole(shape);
+  const auto memory = shape_of(call, read.memory_space);
+  if (!memory) return false;
+  const auto chosen = selected(call, read.memory_space, *memory);
+  return chosen && *chosen == arrays::whole(*memory) && chosen->cells() == box.cells();
 }
 
 std::optional<Box> box_of(const Hdf5Functions& call, const DatasetRead& read,

@@ -15,6 +15,11 @@ namespace cairn::hdf5 {
 std::optional<arrays::Box> box_in_file(const Hdf5Functions& call, hid_t file_space,
                                        const arrays::Coordinates& shape);
 
+// Whether the cells of a box of such an array are to lie in the program's memory one behind the
+// other.
+bool has_no_gaps(const Hdf5Functions& call, const DatasetRead& read, const arrays::Box& box,
+                 const arrays::Coordinates& shape);
+
 // The cells that a read selects of an array of that shape, if they are a box, and if they are to
 // lie in the program's memory one behind the other. None else.
 std::optional<arrays::Box> box_of(const Hdf5Functions& call, const DatasetRead& read,

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "frontends/hdf5/array.h"
+#include "frontends/hdf5/box_reads.h"
 #include "frontends/hdf5/chunk_reads.h"
 #include "frontends/hdf5/dataset_identity.h"
 #include "frontends/hdf5/kept_errors.h"
@@ -30,21 +31,32 @@ Array* array_of(Dataset& dataset, hid_t transfer) {
   return static_cast<Array*>(dataset.array);
 }
 
-// What the program is going to read next is on its way while it reads and computes.
-void read_ahead(const OpenFile& file, Array& array, const DatasetRead& read) {
+// Whether the dataset's cells are those of the file, and wanted as they are there.
+bool are_cells_of_file(const OpenFile& file, const Array& array, const DatasetRead& read) {
+  return !WritableFile::is_any(file.source.identity) &&
+         file.library.call.H5Tequal(read.memory_type, array.type()) > 0;
+}
+
+// A box that the node has gathered. The rows of others that the program is going to read next are
+// on their way while it reads and computes.
+bool serve_rows(const Dataset& dataset, Array& array, const DatasetRead& read) {
+  const OpenFile& file = *dataset.file;
   const auto box = box_in_file(file.library.call, read.file_space, array.shape());
-  if (!box) return;
+  if (!box) return false;
+  if (has_no_gaps(file.library.call, read, *box, array.shape()) &&
+      are_cells_of_file(file, array, read) && read_gathered(dataset, array, read, *box))
+    return true;
   if (const auto run = array.follow(*box)) {
     (void)::posix_fadvise(file.source.descriptor, static_cast<off_t>(run->offset),
                           static_cast<off_t>(run->bytes), POSIX_FADV_WILLNEED);
   }
+  return false;
 }
 
 // False where HDF5 has to read the box.
 bool serve_packed(Dataset& dataset, Array& array, const DatasetRead& read) {
   const OpenFile& file = *dataset.file;
-  if (WritableFile::is_any(file.source.identity)) return false;
-  if (file.library.call.H5Tequal(read.memory_type, array.type()) <= 0) return false;
+  if (!are_cells_of_file(file, array, read)) return false;
   const auto box = box_of(file.library.call, read, array.grid().array());
   if (!box) return false;
   ChunkReads chunks(dataset, array, read, *box);
@@ -69,8 +81,11 @@ bool serve(Dataset& dataset, const DatasetRead& read) {
   Array* array = array_of(dataset, read.transfer);
   if (array == nullptr) return false;
   if (array->is_packed()) return serve_packed(dataset, *array, read);
-  read_ahead(file, *array, read);
-  return false;
+  return serve_rows(dataset, *array, read);
+}
+
+void after_read(const Dataset& dataset) {
+  if (dataset.array != nullptr) tell_of_read(dataset);
 }
 
 }  // namespace cairn::hdf5

@@ -13,4 +13,7 @@ namespace cairn::hdf5 {
 // which fills all of it. Any doubt means false.
 bool serve(Dataset& dataset, const DatasetRead& read);
 
+// The connector below has filled it.
+void after_read(const Dataset& dataset);
+
 }  // namespace cairn::hdf5

@@ -31,7 +31,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 5;
+inline constexpr std::uint16_t kVersion = 6;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
@@ -59,6 +59,7 @@ enum class Type : std::uint16_t {
   // ObjectMessage with one descriptor, of a directory, on a new connection -> Flushed: its names
   // are durable; `durable`: in the store
   kMakeNamesDurable,
+  kArrayRead,  // ArrayReadMessage: the program reads a box of an array; nothing is waited for
 };
 
 struct Header {
@@ -159,6 +160,22 @@ struct UnservedMessage {
   char command[112] = {};  // kUnserved
 };
 
+// A box of an array whose cells lie in the file one behind the other. Units: cells, and bytes where
+// it says so.
+struct ArrayReadMessage {
+  static constexpr std::size_t kDimensionsMax = 8;
+  Header header{kMagic, kVersion, Type::kArrayRead};
+  std::uint32_t object = 0;      // ObjectIndex of the file
+  std::int32_t descriptor = -1;  // the client's own number of it
+  std::uint32_t dimensions = 0;
+  std::uint32_t was_kept = 0;  // the tiers had the box as a region
+  std::uint64_t cell_bytes = 0;
+  std::uint64_t offset = 0;  // of the first cell, bytes
+  std::uint64_t shape[kDimensionsMax] = {};
+  std::uint64_t first[kDimensionsMax] = {};
+  std::uint64_t count[kDimensionsMax] = {};
+};
+
 struct Flushed {
   Header header{kMagic, kVersion, Type::kFlushed};
   std::int32_t error = 0;   // 0 or errno
@@ -180,6 +197,7 @@ static_assert(kIsSound<ObjectMessage> && offsetof(ObjectMessage, header) == 0);
 static_assert(kIsSound<SyncMessage> && offsetof(SyncMessage, header) == 0);
 static_assert(kIsSound<ForeignMessage> && offsetof(ForeignMessage, header) == 0);
 static_assert(kIsSound<UnservedMessage> && offsetof(UnservedMessage, header) == 0);
+static_assert(kIsSound<ArrayReadMessage> && offsetof(ArrayReadMessage, header) == 0);
 static_assert(kIsSound<Flushed> && offsetof(Flushed, header) == 0);
 static_assert(sizeof(Welcome) != sizeof(Refused), "a client tells them by their size, too");
 

@@ -3,67 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
-#include <algorithm>
 #include <span>
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "frontends/descriptors/descriptor_table.h"
 #include "frontends/descriptors/open_file.h"
 #include "frontends/libc/hook.h"
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/buffer/region_identity.h"
 
 namespace cairn {
 namespace {
 
-// A file system may not tell two changes apart that follow each other sooner. (Ticks of the
-// kernel's clock are 10 ms at most; FAT and some servers keep whole seconds, whose times show it.)
-constexpr std::int64_t kTickNs = 50'000'000;
-constexpr std::int64_t kWholeSecond = kNanosPerSecond;
-
-CairnFileVersion version_of(const Object& file) {
-  return {file.size.load(std::memory_order_acquire), file.mtime_ns.load(std::memory_order_acquire),
-          file.ctime_ns.load(std::memory_order_acquire)};
-}
-
-bool is_of(const Object& file, const CairnFileVersion& version) {
-  const CairnFileVersion now = version_of(file);
-  return now.size == version.size && now.mtime_ns == version.mtime_ns &&
-         now.ctime_ns == version.ctime_ns;
-}
-
-bool has_settled(const CairnFileVersion& version) {
-  const std::int64_t last = std::max(version.mtime_ns, version.ctime_ns);
-  const std::int64_t tick = version.mtime_ns % kWholeSecond == 0 ? 2 * kWholeSecond : kTickNs;
-  return last + tick < wall_clock_ns();
-}
-
-std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
-  // The finalizer of MurmurHash3 (Appleby, public domain).
-  sum = (sum ^ word) * 0xff51afd7ed558ccdULL;
-  sum = (sum ^ (sum >> 33)) * 0xc4ceb9fe1a85ec53ULL;
-  return sum ^ (sum >> 33);
-}
-
-// Two words of 64 bits each: no two regions of a node ever have the same.
-ObjectKey key_of(const ObjectKey& file, const CairnRegion& region) {
-  std::uint64_t first = mixed(file.id.inode, region.name[0]);
-  std::uint64_t second = mixed(static_cast<std::uint64_t>(file.id.birth_ns) ^ 1, region.name[1]);
-  first = mixed(mixed(first, region.name[1]), region.bytes);
-  second = mixed(mixed(second, file.id.inode), region.name[0]);
-  // Regions of different versions are different objects: a process that is slow to keep one cannot
-  // mix it with a later one.
-  const std::uint64_t version[] = {region.version.size,
-                                   static_cast<std::uint64_t>(region.version.mtime_ns),
-                                   static_cast<std::uint64_t>(region.version.ctime_ns)};
-  for (const std::uint64_t word : version) {
-    first = mixed(first, word);
-    second = mixed(second, word ^ 1);
-  }
-  return {ObjectKind::kRegion, file.store, {first, static_cast<std::int64_t>(second)}};
+FileVersion version_in(const CairnFileVersion& version) {
+  return {version.size, version.mtime_ns, version.ctime_ns};
 }
 
 // The record of the file; null where the kernel has a say in what it contains.
@@ -76,17 +31,9 @@ const Object* file_of(Actor* actor, int descriptor) {
 }
 
 StoreStatus status_of(const Actor& actor, const Object& file, const CairnRegion& region) {
-  StoreStatus status;
-  const CairnFileVersion& version = region.version;
-  status.stamp.reclaims = actor.memory->objects().reclaims();
-  status.key = key_of(file.key(), region);
-  status.stamp.size = region.bytes;
-  status.stamp.mtime_ns = version.mtime_ns;
-  // Together with the size of the file.
-  status.stamp.ctime_ns = version.ctime_ns ^ static_cast<std::int64_t>(version.size << 1);
-  status.mode = S_IFREG | S_IRUSR;
-  status.links = 1;
-  return status;
+  return status_of_region(
+      actor.memory->objects(), file.key(),
+      {{region.name[0], region.name[1]}, region.bytes, version_in(region.version)});
 }
 
 // The region's object, held so that the service gives it back when this process dies.
@@ -154,7 +101,8 @@ class UncountedReads {
 int version_of_file(int descriptor, CairnFileVersion* version) {
   const Object* file = file_of(Session::instance().actor_if_any(), descriptor);
   if (file == nullptr) return -ENOTSUP;
-  *version = version_of(*file);
+  const FileVersion now = FileVersion::of(*file);
+  *version = {now.size, now.mtime_ns, now.ctime_ns};
   return 0;
 }
 
@@ -162,7 +110,7 @@ int read_region(const CairnRegion& region, std::span<const CairnRegionPart> part
   Actor* actor = Session::instance().actor_if_any();
   const Object* file = file_of(actor, region.descriptor);
   if (file == nullptr || region.bytes == 0) return -ENOTSUP;
-  if (!is_of(*file, region.version)) return -ESTALE;
+  if (FileVersion::of(*file) != version_in(region.version)) return -ESTALE;
   const StoreStatus status = status_of(*actor, *file, region);
   if (actor->memory->objects().find(status.key) == ObjectIndex::kNone) return -ENODATA;
   RegionBacking nothing(status, nullptr);
@@ -179,8 +127,8 @@ int keep_region(const CairnRegion& region, std::byte* bytes) {
   Actor* actor = Session::instance().actor_if_any();
   const Object* file = file_of(actor, region.descriptor);
   if (file == nullptr || region.bytes == 0) return -ENOTSUP;
-  if (!is_of(*file, region.version)) return -ESTALE;
-  if (!has_settled(region.version)) return -EAGAIN;
+  if (FileVersion::of(*file) != version_in(region.version)) return -ESTALE;
+  if (!version_in(region.version).has_settled()) return -EAGAIN;
   const StoreStatus status = status_of(*actor, *file, region);
   RegionBacking made(status, bytes);
   OpenRegion open(*actor, status, made);
@@ -190,6 +138,29 @@ int keep_region(const CairnRegion& region, std::byte* bytes) {
   // program has not asked for that, nor has the store given anything.
   const UncountedReads uncounted(*actor);
   return open.copy({0, region.bytes, bytes}) ? 0 : -ENOSPC;
+}
+
+int tell_of_array(const CairnArrayRead& read) {
+  using protocol::ArrayReadMessage;
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  if (file_of(actor, read.descriptor) == nullptr || read.dimensions == 0 ||
+      read.dimensions > ArrayReadMessage::kDimensionsMax)
+    return -ENOTSUP;
+  ArrayReadMessage message;
+  message.object = raw(DescriptorTable::find(read.descriptor)->object);
+  message.descriptor = read.descriptor;
+  message.dimensions = read.dimensions;
+  message.was_kept = read.was_kept != 0 ? 1 : 0;
+  message.cell_bytes = read.cell_bytes;
+  message.offset = read.offset;
+  for (std::uint32_t at = 0; at < read.dimensions; ++at) {
+    message.shape[at] = read.shape[at];
+    message.first[at] = read.first[at];
+    message.count[at] = read.count[at];
+  }
+  session.notify(message);
+  return 0;
 }
 
 }  // namespace
@@ -214,5 +185,10 @@ __attribute__((visibility("default"))) int cairn_region_keep(const CairnRegion* 
                                                              void* bytes) {
   const cairn::ErrnoKeeper keeper;
   return cairn::keep_region(*region, static_cast<std::byte*>(bytes));
+}
+
+__attribute__((visibility("default"))) int cairn_array_read(const CairnArrayRead* read) {
+  const cairn::ErrnoKeeper keeper;
+  return cairn::tell_of_array(*read);
 }
 }

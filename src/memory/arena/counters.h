@@ -32,7 +32,7 @@ enum class Counter : std::uint8_t {
   kDemotedBlocks,
   kIoCycles,  // time inside data calls (cycle_clock.h); plain hits are sampled
   kOpens,
-  kArrayBytes,  // of the hits in RAM: unpacked chunks of arrays
+  kArrayBytes,  // of the hits in RAM: chunks of arrays, unpacked or gathered
   kCount
 };
 inline constexpr unsigned kCounters = static_cast<unsigned>(Counter::kCount);

@@ -48,6 +48,12 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, message::Discar
   return true;
 }
 
+bool AttachServer::act(std::uint64_t id, Connection& connection, const message::ArrayRead& read) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  events_.on_array_read(read, connection.owner);
+  return true;
+}
+
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Inherited) {
   if (!connection.owner && !connection.is_ledger) return act(id, connection, kTooEarly);
   processes_.inherited(connection.pid, connection.is_ledger);

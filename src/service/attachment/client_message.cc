@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 
 namespace cairn::node {
 namespace {
@@ -115,6 +116,42 @@ ClientMessage decode_object(Type type, Datagram& datagram, const ObjectTable& ob
   if (type == Type::kNoteRenamed) return message::NoteRenamed{object};
   return message::ObjectDescriptor{object, about.is_lent != 0, descriptor_of(datagram),
                                    datagram.sender, about.descriptor};
+}
+
+// Why that is no box of an array in a file; null when it is one.
+const char* fault_of(const arrays::FileArray& array, const arrays::Box& box) {
+  constexpr std::uint64_t kEndMax = std::uint64_t{1} << 62;
+  std::uint64_t bytes = array.cell_bytes;
+  if (bytes == 0 || bytes > kEndMax || array.offset > kEndMax) return "cells that no file has";
+  for (std::size_t at = 0; at < array.shape.size(); ++at) {
+    const std::uint64_t size = array.shape[at];
+    if (size == 0 || bytes > kEndMax / size) return "an array that no file has";
+    bytes *= size;
+    if (box.count[at] == 0 || box.count[at] > size || box.first[at] > size - box.count[at])
+      return "a box beyond its array";
+  }
+  return nullptr;
+}
+
+ClientMessage decode_array_read(const Datagram& datagram, const ObjectTable& objects) {
+  protocol::ArrayReadMessage told;
+  if (!read_whole(datagram, &told)) return Malformed{"an array's message of another length"};
+  if (!is_flag(told.was_kept)) return Malformed{"a flag that is neither 0 nor 1"};
+  if (const char* fault = fault_of(told.object, objects); fault != nullptr) return Malformed{fault};
+  const std::size_t dimensions = told.dimensions;
+  if (dimensions == 0 || dimensions > protocol::ArrayReadMessage::kDimensionsMax)
+    return Malformed{"an array of no dimensions, or of too many"};
+  const auto numbers = [dimensions](const std::uint64_t* from) {
+    return arrays::Coordinates(std::span(from, dimensions));
+  };
+  message::ArrayRead read{static_cast<ObjectIndex>(told.object),
+                          datagram.sender,
+                          told.descriptor,
+                          {numbers(told.shape), told.cell_bytes, told.offset},
+                          {numbers(told.first), numbers(told.count)},
+                          told.was_kept != 0};
+  if (const char* fault = fault_of(read.array, read.box); fault != nullptr) return Malformed{fault};
+  return read;
 }
 
 // The messages that say no more than their type.
@@ -236,6 +273,8 @@ ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_
       if (!read_whole(datagram, &sync)) return Malformed{"a request to sync of another length"};
       return message::Sync{sync.device};
     }
+    case Type::kArrayRead:
+      return decode_array_read(datagram, objects);
     case Type::kWelcome:
     case Type::kRefused:
     case Type::kFlushed:

@@ -22,6 +22,7 @@
 
 #include "frontends/protocol/question.h"
 #include "memory/catalog/object_table.h"
+#include "policy/arrays/file_array.h"
 #include "service/process/unique_fd.h"
 
 namespace cairn::node {
@@ -118,6 +119,14 @@ struct NoteCut {
 struct NoteRenamed {
   ObjectIndex object;  // live when the message was decoded
 };
+struct ArrayRead {
+  ObjectIndex object;  // live when the message was decoded
+  pid_t sender;
+  std::int32_t descriptor;  // the sender's, of the file; any number
+  arrays::FileArray array;  // which ends below 2^63 in the file
+  arrays::Box box;          // of the array, and not empty
+  bool was_kept;
+};
 struct MakeNamesDurable {
   bool in_store;
   UniqueFd directory;  // of any kind; none when it was lost on its way
@@ -130,7 +139,7 @@ using ClientMessage =
                  message::Inherited, message::Foreign, message::Flush, message::Sync,
                  message::Declined, message::Unserved, message::KeepThrough, message::TakenOver,
                  message::MeetUnserved, message::MakeDurable, message::NoteCut,
-                 message::NoteRenamed, message::MakeNamesDurable>;
+                 message::NoteRenamed, message::MakeNamesDurable, message::ArrayRead>;
 
 // `descriptions`: how many open descriptions the node's table has.
 ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions);

@@ -57,6 +57,21 @@ std::string unserved(Type type) {
   return bytes_of(message);
 }
 
+// Rows 2 and 3 of an array of 8 rows of 4 cells.
+protocol::ArrayReadMessage array_read() {
+  protocol::ArrayReadMessage message;
+  message.object = kLive;
+  message.dimensions = 2;
+  message.cell_bytes = 8;
+  message.offset = 100;
+  message.shape[0] = 8;
+  message.shape[1] = 4;
+  message.first[0] = 2;
+  message.count[0] = 2;
+  message.count[1] = 4;
+  return message;
+}
+
 std::vector<Sample> samples() {
   protocol::Hello hello;
   hello.run = 7;
@@ -78,7 +93,8 @@ std::vector<Sample> samples() {
           {Type::kUnserved, unserved(Type::kUnserved), 0},
           {Type::kKeepThrough, unserved(Type::kKeepThrough), 1},
           {Type::kTakenOver, bare(Type::kTakenOver), 0},
-          {Type::kMeetUnserved, about(Type::kMeetUnserved, kLive), 0}};
+          {Type::kMeetUnserved, about(Type::kMeetUnserved, kLive), 0},
+          {Type::kArrayRead, bytes_of(array_read()), 0}};
 }
 
 unsigned given_seed() {
@@ -273,6 +289,10 @@ struct IsSound {
     return is_live(it.object) && static_cast<bool>(it.descriptor);
   }
   bool operator()(const message::Discarded& it) const { return in_range(it.object); }
+  bool operator()(const message::ArrayRead& it) const {
+    return is_live(it.object) && it.array.cell_bytes != 0 && !it.box.is_empty() &&
+           it.array.bytes() != 0 && arrays::whole(it.array.shape).contains(it.box);
+  }
   bool operator()(const message::Inherited&) const { return true; }
   bool operator()(const message::Foreign& it) const { return is_text(it.command, 112); }
   bool operator()(const message::Flush& it) const { return is_live(it.object); }
@@ -293,6 +313,29 @@ struct IsSound {
     return static_cast<bool>(it.directory);
   }
 };
+
+TEST_F(ClientMessages, ABoxIsOneOfItsArray) {
+  const auto decoded = exchange(bytes_of(array_read()), 0);
+  const auto& read = std::get<message::ArrayRead>(decoded);
+  EXPECT_EQ(read.array, (arrays::FileArray{{8, 4}, 8, 100}));
+  EXPECT_EQ(read.box, (arrays::Box{{2, 0}, {2, 4}}));
+  EXPECT_FALSE(read.was_kept);
+  const auto is_malformed = [this](auto&& change) {
+    protocol::ArrayReadMessage message = array_read();
+    change(message);
+    return std::holds_alternative<message::Malformed>(exchange(bytes_of(message), 0));
+  };
+  EXPECT_TRUE(is_malformed([](auto& it) { it.object = kFree; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 0; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.dimensions = 9; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.cell_bytes = 0; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.was_kept = 2; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.count[0] = 0; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.first[0] = 7; })) << "beyond the last row";
+  EXPECT_TRUE(is_malformed([](auto& it) { it.first[0] = UINT64_MAX; })) << "which wraps";
+  EXPECT_TRUE(is_malformed([](auto& it) { it.shape[0] = std::uint64_t{1} << 61; }));
+  EXPECT_TRUE(is_malformed([](auto& it) { it.offset = UINT64_MAX; }));
+}
 
 TEST_F(ClientMessages, RandomDamageYieldsSoundMessagesOrNone) {
   constexpr int kMessages = 60'000;

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/byte_text.h"
@@ -18,6 +20,8 @@
 
 namespace cairn::node {
 namespace {
+
+constexpr std::chrono::milliseconds kRest(50);
 
 bool send_whole(int socket, const std::string& text) {
   std::size_t done = 0;
@@ -176,7 +180,8 @@ void ControlServer::stop() {
 void ControlServer::accept_loop() {
   for (;;) {
     pollfd entries[2] = {{listener_.get(), POLLIN, 0}, {wake_event_.get(), POLLIN, 0}};
-    if (::poll(entries, 2, -1) < 0 && errno != EINTR) return;
+    // The kernel may lack memory for a moment.
+    if (::poll(entries, 2, -1) < 0 && errno != EINTR) std::this_thread::sleep_for(kRest);
     if (stopping_.load()) return;
     if ((entries[1].revents & POLLIN) != 0) {
       std::uint64_t wakes = 0;

@@ -39,25 +39,6 @@ constexpr std::uint8_t kDeclared = 0;
 static_assert(std::string_view(kPredictorMakers[kDeclared].name) == "declared");
 static_assert(1 + Prefetcher::kWorkers <= ClientSlot::kShards, "a shard for each worker");
 
-// For a file that its program closed while it was being fetched, so that the service closes it
-// last: drops the descriptor for storing it, as after the program's message that the file is gone.
-class DiscardingService final : public HandOver {
- public:
-  DiscardingService(const NodeMemory& memory, Owner self, StoreFiles& files)
-      : memory_(memory), self_(self), files_(files) {}
-  bool hand_over(ObjectIndex, const Backing&) override { return false; }
-  int request_flush(ObjectIndex, bool) override { return -EBADF; }
-  void discarded(ObjectIndex object) override {
-    if (const StoreFilePtr file = files_.find(object)) files_.drop_if_idle(file);
-    (void)memory_.objects().reclaim(object, self_, memory_.owners());
-  }
-
- private:
-  const NodeMemory& memory_;
-  const Owner self_;
-  StoreFiles& files_;
-};
-
 void nap(long nanos) {
   const timespec time{0, nanos};
   ::nanosleep(&time, nullptr);
@@ -74,9 +55,12 @@ Prefetcher::Prefetcher(const PrefetcherOptions& options)
       directories_(options.directories),
       sources_(options.memory),
       orders_(options.orders),
-      streams_(options.memory, options.streams, &orders_, [this](const ToldAccess& told) {
-        return path_of_descriptor(memory_.slot(told.slot()).pid.load(), told.event.descriptor);
-      }) {}
+      streams_(options.memory, options.streams, &orders_,
+               [this](const ToldAccess& told) {
+                 return path_of_descriptor(memory_.slot(told.slot()).pid.load(),
+                                           told.event.descriptor);
+               }),
+      fetching_(options.fetches) {}
 
 void Prefetcher::note_declared(DeclaredOrders& fresh) {
   memory_.event_board().opens_are_urgent.store(1);
@@ -357,10 +341,8 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
     names_.insert_or_assign(status.key, path);
   }
   PosixBacking file(fd.get(), O_RDONLY);
-  const ObjectIndex index = open_for_service(actor, file, status);
-  if (index == ObjectIndex::kNone) return Outcome::kBroken;
-  DiscardingService service(memory_, self_, store_files_);
-  const ObjectAccess access{actor, index, file, service};
+  ServiceOpen open(actor, file, status, store_files_, flusher_);
+  if (!open.is_open()) return Outcome::kBroken;
   Outcome outcome = Outcome::kDone;
   const std::uint64_t blocks = (status.stamp.size + kBlockBytes - 1) / kBlockBytes;
   for (std::uint64_t block = 0; block < std::min(blocks, kFileBlocksMax);) {
@@ -369,26 +351,16 @@ Prefetcher::Outcome Prefetcher::fetch_file(Actor& actor, const std::string& path
     if (block >= kFetchBlocksMax && !has_budget()) break;
     if (block != 0) wait_for_demand(slots);
     const auto number = static_cast<BlockNumber>(block);
-    if (memory_.directory().find(index, number) != BucketIndex::kNone) {
+    if (memory_.directory().find(open.index(), number) != BucketIndex::kNone) {
       ++block;
       continue;
     }
-    const Fetched fetched = fetch_ahead(access, number, kFetchBlocksMax, kDeclared);
+    const Fetched fetched = fetch_ahead(open.access(), number, kFetchBlocksMax, kDeclared);
     block += fetched.blocks;
     if (fetched.has_no_room) outcome = Outcome::kNoRoom;
     if (fetched.has_no_room || fetched.blocks == 0) break;
   }
-  close_fetched(access);
   return outcome;
-}
-
-// The program may have unlinked the file since, and closed it before us.
-void Prefetcher::close_fetched(const ObjectAccess& access) {
-  Object& object = access.object();
-  StoreStatus status;
-  if (access.backing.status(&status) == 0 && status.links == 0) object.set(kObjectUnlinked);
-  (void)close_for_service(access);
-  if (object.opens.load() == 0 && object.has(kObjectTimesDirty)) flusher_.kick(false);
 }
 
 // Up from file tiers or down to one, whose devices the organizer's batches keep from being flooded.
@@ -434,31 +406,34 @@ Prefetcher::Outcome Prefetcher::fetch(Actor& actor, WantedBlocks* wanted_blocks)
   if (source == nullptr) return Outcome::kBroken;
   StoreStatus status;
   if (source->file.status(&status) < 0) return Outcome::kBroken;
-  DiscardingService service(memory_, self_, store_files_);
-  // Held open, so that the record stays this file's.
-  const ObjectIndex index = open_for_service(actor, source->file, status);
-  if (index == ObjectIndex::kNone) return Outcome::kBroken;
-  const ObjectAccess access{actor, index, source->file, service};
   Fetched fetched;
-  actor.works_for = wanted.owner.slot();
-  if (index == wanted.object && !wanted.is_below)
-    fetched = fetch_ahead(access, wanted.first, wanted.count, wanted.predictor);
-  if (index == wanted.object && wanted.is_below)
-    move(actor, wanted, wanted.count, TierId::kMemory, PlacementReason::kFetched);
-  if (wanted.is_for_below) {
-    if (const auto tier = tier_below())
-      move(actor, wanted, fetched.blocks, *tier, PlacementReason::kFetched);
-  }
-  actor.works_for = 0;
-  close_fetched(access);
+  const bool is_its = fetch_from(actor, wanted, *source, status, &fetched);
   // Closed meanwhile: nobody else would drop our descriptor.
   if (memory_.objects().at(wanted.object).opens.load() == 0) sources_.forget(wanted.object);
-  if (index != wanted.object || fetched.error < 0) return Outcome::kBroken;
+  if (!is_its || fetched.error < 0) return Outcome::kBroken;
   if (!fetched.has_no_room) return Outcome::kDone;
   CAIRN_CHECK(fetched.blocks <= wanted.count);
   wanted.first = static_cast<BlockNumber>(raw(wanted.first) + fetched.blocks);
   wanted.count -= fetched.blocks;
   return Outcome::kNoRoom;
+}
+
+bool Prefetcher::fetch_from(Actor& actor, const WantedBlocks& wanted, SourceFile& source,
+                            const StoreStatus& status, Fetched* fetched) {
+  ServiceOpen open(actor, source.file, status, store_files_, flusher_);
+  if (open.index() != wanted.object) return false;
+  actor.works_for = wanted.owner.slot();
+  if (wanted.is_below) {
+    move(actor, wanted, wanted.count, TierId::kMemory, PlacementReason::kFetched);
+  } else {
+    *fetched = fetch_ahead(open.access(), wanted.first, wanted.count, wanted.predictor);
+  }
+  if (wanted.is_for_below) {
+    if (const auto tier = tier_below())
+      move(actor, wanted, fetched->blocks, *tier, PlacementReason::kFetched);
+  }
+  actor.works_for = 0;
+  return true;
 }
 
 }  // namespace cairn::node

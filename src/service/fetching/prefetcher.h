@@ -29,8 +29,9 @@
 #include <vector>
 
 #include "base/node_config.h"
-#include "memory/buffer/object_io.h"
+#include "memory/buffer/fetch_ahead.h"
 #include "memory/tiers/actor.h"
+#include "service/fetching/service_open.h"
 #include "service/fetching/source_files.h"
 #include "service/learning/knowledge_directory.h"
 #include "service/learning/read_streams.h"
@@ -50,6 +51,7 @@ struct PrefetcherOptions {
   const BufferedDirectories& directories;
   DeclaredOrders& orders;
   StreamTable& streams;
+  std::shared_mutex& fetches;  // held shared while something is fetched
 };
 
 class Prefetcher final : public AccessObserver {
@@ -82,10 +84,6 @@ class Prefetcher final : public AccessObserver {
   // this tier.
   void carry_by_heat(ObjectIndex object, std::uint64_t offset, std::uint64_t bytes, TierId to,
                      bool is_promotion);
-  // Nothing is being fetched while the lock exists, if it holds.
-  std::unique_lock<std::shared_mutex> hold_still() {
-    return std::unique_lock<std::shared_mutex>(fetching_, std::try_to_lock);
-  }
   // Counts of the orders that are kept between nodes; nothing where none are kept.
   std::optional<KnowledgeDirectory::Counts> kept_orders();
 
@@ -98,7 +96,9 @@ class Prefetcher final : public AccessObserver {
   bool work_once(Actor& actor, std::unique_lock<std::mutex>& lock);
   bool pick(WantedBlocks* wanted, std::string* path);
   Outcome fetch(Actor& actor, WantedBlocks* wanted);
-  void close_fetched(const ObjectAccess& access);
+  // False when the descriptor is no longer that file's.
+  bool fetch_from(Actor& actor, const WantedBlocks& wanted, SourceFile& source,
+                  const StoreStatus& status, Fetched* fetched);
   void move(Actor& actor, const WantedBlocks& wanted, unsigned count, TierId target,
             PlacementReason reason);
   void forget_sources(const StreamEnds& ends);
@@ -140,7 +140,7 @@ class Prefetcher final : public AccessObserver {
   std::set<std::uint16_t> slots_;     // that have ever told something
   std::uint64_t evicted_unused_ = 0;  // bytes, when last looked at
   std::atomic<bool> stopping_{false};
-  std::shared_mutex fetching_;  // shared by the workers while they fetch
+  std::shared_mutex& fetching_;
   std::vector<std::thread> threads_;
 };
 

@@ -110,6 +110,8 @@ class Stager::Staging {
     StoreStatus status;
     if (const int error = store_status(fd.get(), &status); error < 0) return error;
     PosixBacking file(fd.get(), O_RDONLY);
+    // Nobody sets counts right that are ours for now (attachment/audit.h).
+    const std::shared_lock staging(stager_.fetches_);
     const ObjectIndex index = open_for_service(actor_, file, status);
     if (index == ObjectIndex::kNone) return -ENOSPC;
     const int error = (this->*stage)(index, file);

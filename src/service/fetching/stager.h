@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,14 @@ struct StageRequest {
 class Stager {
  public:
   // `self`: the service as the owner of locks and buckets.
+  // `fetches`: held shared while a file is read in or written out.
   Stager(const NodeMemory& memory, Owner self, Flusher& flusher,
-         const BufferedDirectories& directories)
-      : memory_(memory), self_(self), flusher_(flusher), directories_(directories) {}
+         const BufferedDirectories& directories, std::shared_mutex& fetches)
+      : memory_(memory),
+        self_(self),
+        flusher_(flusher),
+        directories_(directories),
+        fetches_(fetches) {}
 
   // Reads the files into the tiers. Blocks that are resident in `tier` or above stay there.
   StageOutcome stage_in(const StageRequest& request) const;
@@ -62,6 +68,7 @@ class Stager {
   const Owner self_;
   Flusher& flusher_;
   const BufferedDirectories& directories_;
+  std::shared_mutex& fetches_;
 };
 
 }  // namespace cairn::node

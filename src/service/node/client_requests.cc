@@ -42,6 +42,10 @@ void ClientRequests::on_descriptor(ObjectIndex object) {
   end_generations(object);
 }
 
+void ClientRequests::on_array_read(const message::ArrayRead& read, Owner reader) {
+  to_.gatherer.on_array_read(read, reader);
+}
+
 void ClientRequests::on_discarded(ObjectIndex object) {
   // Another file may have the record by now; but not while the log has something of the old one.
   if (to_.memory.objects().at(object).has(kObjectRetired)) to_.durability.note_removed(object);

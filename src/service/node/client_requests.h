@@ -14,6 +14,7 @@
 #include "service/attachment/client_table.h"
 #include "service/attachment/reaper.h"
 #include "service/durability/node_durability.h"
+#include "service/gathering/chunk_gatherer.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
@@ -35,6 +36,7 @@ struct RequestTargets {
   const RuleRegistry& rules;
   const ScratchSpace& scratch;
   NodeDurability& durability;
+  ChunkGatherer& gatherer;
 };
 
 class ClientRequests final : public AttachEvents {
@@ -48,6 +50,7 @@ class ClientRequests final : public AttachEvents {
   void on_inherited(Owner old) override;
   void on_descriptor(ObjectIndex object) override;
   void on_discarded(ObjectIndex object) override;
+  void on_array_read(const message::ArrayRead& read, Owner reader) override;
   void on_question(Asker asker, const message::Flush& flush) override;
   void on_question(Asker asker, const message::Sync& sync) override;
   void on_question(Asker asker, const message::MeetUnserved& meet) override;

@@ -8,11 +8,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "service/process/log_file.h"
 
 namespace cairn::node {
+
+namespace {
+
+constexpr std::chrono::milliseconds kRest(50);
+
+}  // namespace
 
 MainLoop::MainLoop(MainLoopParts parts)
     : with_(std::move(parts)), stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -56,8 +64,11 @@ MainLoop::Ending MainLoop::serve(EndSignals& signals, KeptFd launcher) {
                          {with_.directory.watch(), POLLIN, 0}};
     // A drain reads the signals that come while it stores: those wake no poll.
     const int count = ::poll(entries, 4, signals.is_asking() ? 0 : wait_ms());
-    if (count < 0 && errno != EINTR) return Ending::kFailed;
-    if (count < 0) continue;
+    if (count < 0) {
+      // The kernel may lack memory for a moment, which is no reason to end with what is not stored.
+      if (errno != EINTR) std::this_thread::sleep_for(kRest);
+      continue;
+    }
     if (entries[2].revents != 0) {
       launcher.reset();
       unwanted_ = true;

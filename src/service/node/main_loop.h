@@ -38,8 +38,7 @@ class MainLoop final : public StopRequest {
  public:
   enum class Ending : std::uint8_t {
     kDrained,  // what could be stored is stored
-    kAtOnce,   // the user does not wait
-    kFailed    // the loop cannot sleep
+    kAtOnce    // the user does not wait
   };
 
   explicit MainLoop(MainLoopParts parts);

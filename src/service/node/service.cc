@@ -33,6 +33,7 @@
 #include "service/control/control_commands.h"
 #include "service/durability/node_durability.h"
 #include "service/fetching/prefetcher.h"
+#include "service/gathering/chunk_gatherer.h"
 #include "service/keeping/keeper.h"
 #include "service/keeping/standby.h"
 #include "service/node/client_requests.h"
@@ -90,6 +91,7 @@ class Service {
   ~Service() {
     reaper_.stop();
     learners_.stop();
+    gatherer_.stop();
     if (prefetcher_) prefetcher_->stop();
   }
   Service(const Service&) = delete;
@@ -118,6 +120,7 @@ class Service {
     warmer_.start();
     profiler_.start();
     learners_.start(prefetcher_.get());
+    gatherer_.start();
     requests_.start();
     reader_.start();
     descriptors_.measure();
@@ -146,9 +149,7 @@ class Service {
 
   // Until the end. Returns the exit status.
   int serve(EndSignals& signals, KeptFd launcher) {
-    const MainLoop::Ending ending = loop_.serve(signals, std::move(launcher));
-    if (ending == MainLoop::Ending::kFailed) return kExitFailed;
-    return leave(ending == MainLoop::Ending::kAtOnce);
+    return leave(loop_.serve(signals, std::move(launcher)) == MainLoop::Ending::kAtOnce);
   }
 
  private:
@@ -252,11 +253,7 @@ class Service {
     if (config_.prefetch_percent == 0) return nullptr;
     return std::make_unique<Prefetcher>(
         PrefetcherOptions{config_, memory_, clients_.service(), files_, flusher_, directories_,
-                          learners_.declarations().orders(), learners_.streams()});
-  }
-
-  Audit::Stillness hold_fetches_still() {
-    return prefetcher_ ? prefetcher_->hold_still() : Audit::Stillness(no_fetches_);
+                          learners_.declarations().orders(), learners_.streams(), fetches_});
   }
 
   Status listen_again() {
@@ -293,6 +290,7 @@ class Service {
     if (!bound) bound.emplace(std::chrono::seconds(kEndSeconds), status);
     CAIRN_CRASH_POINT("service.ending");
     learners_.stop();
+    gatherer_.stop();
     if (prefetcher_) prefetcher_->stop();
     profiler_.stop();
     warmer_.stop();
@@ -323,9 +321,10 @@ class Service {
   NodeDurability durability_{memory_, files_, flusher_, log_};
   UnservedFiles unserved_{memory_, flusher_, clients_.service(), heritage_.memory};
   // Deaths.
+  std::shared_mutex fetches_;  // held shared while something is fetched for programs
   Audit audit_{memory_, clients_, unserved_,
                [this] { return flusher_.is_quiet() && organizer_.is_at_rest(); },
-               [this] { return hold_fetches_still(); }};
+               [this] { return Audit::Stillness(fetches_, std::try_to_lock); }};
   Reaper reaper_{memory_, clients_, audit_,
                  [this](const SweepCounts& counts) { after_sweep(counts); }};
   // Treatment.
@@ -344,7 +343,8 @@ class Service {
                          [](const std::string& text) { spdlog::info("{}", text); }};
   std::unique_ptr<PredictorPlugin> predictor_;  // null: only those that are built in
   std::unique_ptr<Prefetcher> prefetcher_ = make_prefetcher();  // null: nothing is fetched ahead
-  std::shared_mutex no_fetches_;                                // which are always still
+  ChunkGatherer gatherer_{
+      {memory_, clients_.service(), files_, flusher_, fetches_, config_.prefetch_percent}};
   // The main thread.
   LastDrain last_drain_{memory_, files_, flusher_};
   MainLoop loop_{MainLoopParts{config_.name, directory_, last_drain_, clients_, runs_,
@@ -354,7 +354,7 @@ class Service {
                                  learners_.declarations()},
                   &heritage_.state};
   // The commands.
-  Stager stager_{memory_, clients_.service(), flusher_, directories_};
+  Stager stager_{memory_, clients_.service(), flusher_, directories_, fetches_};
   DrainRequest drain_{memory_, files_, flusher_, durability_};
   LearningReport learning_report_{config_, memory_, learners_.events(), prefetcher_.get(),
                                   learners_.learned()};
@@ -372,7 +372,7 @@ class Service {
                                          run_commands_, file_commands_, learning_commands_, loop_}};
   // The sockets.
   ClientRequests requests_{RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_,
-                                          rules_, scratch_, durability_}};
+                                          rules_, scratch_, durability_, gatherer_}};
   RequestReader reader_{memory_, requests_};
   AttachServer attach_{
       AttachServer::Parts{memory_, clients_, files_, unserved_, requests_, heritage_.labels}};

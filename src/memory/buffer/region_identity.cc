@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/buffer/region_identity.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace cairn {
+namespace {
+
+// A file system may not tell two changes apart that follow each other sooner. (Ticks of the
+// kernel's clock are 10 ms at most; FAT and some servers keep whole seconds, whose times show it.)
+constexpr std::int64_t kTickNs = 50'000'000;
+constexpr std::int64_t kWholeSecond = kNanosPerSecond;
+
+std::uint64_t mixed(std::uint64_t sum, std::uint64_t word) {
+  // The finalizer of MurmurHash3 (Appleby, public domain).
+  sum = (sum ^ word) * 0xff51afd7ed558ccdULL;
+  sum = (sum ^ (sum >> 33)) * 0xc4ceb9fe1a85ec53ULL;
+  return sum ^ (sum >> 33);
+}
+
+// Two words of 64 bits each: no two regions of a node ever have the same.
+ObjectKey key_of(const ObjectKey& file, const RegionIdentity& region) {
+  std::uint64_t first = mixed(file.id.inode, region.name[0]);
+  std::uint64_t second = mixed(static_cast<std::uint64_t>(file.id.birth_ns) ^ 1, region.name[1]);
+  first = mixed(mixed(first, region.name[1]), region.bytes);
+  second = mixed(mixed(second, file.id.inode), region.name[0]);
+  // Regions of different versions are different objects: a process that is slow to keep one cannot
+  // mix it with a later one.
+  const std::uint64_t version[] = {region.version.size,
+                                   static_cast<std::uint64_t>(region.version.mtime_ns),
+                                   static_cast<std::uint64_t>(region.version.ctime_ns)};
+  for (const std::uint64_t word : version) {
+    first = mixed(first, word);
+    second = mixed(second, word ^ 1);
+  }
+  return {ObjectKind::kRegion, file.store, {first, static_cast<std::int64_t>(second)}};
+}
+
+}  // namespace
+
+FileVersion FileVersion::of(const Object& file) {
+  return {file.size.load(std::memory_order_acquire), file.mtime_ns.load(std::memory_order_acquire),
+          file.ctime_ns.load(std::memory_order_acquire)};
+}
+
+bool FileVersion::has_settled() const {
+  const std::int64_t last = std::max(mtime_ns, ctime_ns);
+  const std::int64_t tick = mtime_ns % kWholeSecond == 0 ? 2 * kWholeSecond : kTickNs;
+  return last + tick < wall_clock_ns();
+}
+
+StoreStatus status_of_region(const ObjectTable& objects, const ObjectKey& file,
+                             const RegionIdentity& region) {
+  CAIRN_CHECK(file.kind != ObjectKind::kRegion);
+  CAIRN_CHECK(region.bytes != 0);
+  StoreStatus status;
+  status.stamp.reclaims = objects.reclaims();
+  status.key = key_of(file, region);
+  status.stamp.size = region.bytes;
+  status.stamp.mtime_ns = region.version.mtime_ns;
+  // Together with the size of the file.
+  status.stamp.ctime_ns =
+      region.version.ctime_ns ^ static_cast<std::int64_t>(region.version.size << 1);
+  status.mode = S_IFREG | S_IRUSR;
+  status.links = 1;
+  return status;
+}
+
+}  // namespace cairn

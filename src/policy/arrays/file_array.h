@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// An array whose cells lie in a file one behind the other, in row-major order.
+//
+// Units: cells, and bytes where it says so. Thread safety: values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "policy/arrays/box.h"
+
+namespace cairn::arrays {
+
+struct FileArray {
+  Coordinates shape;
+  std::uint64_t cell_bytes = 0;
+  std::uint64_t offset = 0;  // of the first cell, bytes
+
+  std::uint64_t bytes() const { return *whole(shape).cells() * cell_bytes; }
+  std::uint64_t bytes_of(const Box& box) const { return *box.cells() * cell_bytes; }
+  bool operator==(const FileArray&) const = default;
+};
+
+// Two words that name the cells of a box, as a region of their own (kind `region`). The same for
+// all who see the same array in the same file: what the name does not say is which file that is.
+std::array<std::uint64_t, 2> region_name(const FileArray& array, const Box& box);
+
+// How many bytes follow each other in the file, in each row of a box. Requires: not empty.
+std::uint64_t bytes_in_a_row(const FileArray& array, const Box& box);
+
+}  // namespace cairn::arrays

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/gathering/array_watch.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace cairn::node {
+
+using arrays::Box;
+
+ArrayWatch::ArrayWatch(const arrays::FileArray& array) : array_(array), learner_(array.shape) {
+  CAIRN_CHECK(array.cell_bytes != 0);
+}
+
+// The chunk whose cells and ghost zone are that very box, if there is one.
+static std::optional<std::uint64_t> chunk_of(const arrays::ChunkGrid& grid, const Box& box) {
+  const auto around = grid.chunks_around(box);
+  if (!around) return std::nullopt;
+  std::optional<std::uint64_t> found;
+  grid.for_each(*around, [&](std::uint64_t number) {
+    if (grid.with_ghost(number) == box) found = number;
+  });
+  return found;
+}
+
+std::vector<Box> ArrayWatch::observe(std::uint64_t reader, const Box& box) {
+  CAIRN_DCHECK(arrays::whole(array_.shape).contains(box));
+  reads_.push_back({reader, box});
+  if (reads_.size() > kReadsKept) reads_.pop_front();
+  const bool is_other_grid = learn(box);
+  std::vector<Box> next;
+  if (!grid_) return next;
+  if (!is_other_grid) {
+    expect_after(reads_.back(), &next);
+    return next;
+  }
+  for (const Read& read : reads_) expect_after(read, &next);
+  std::erase_if(next, [this](const Box& expected) {
+    return std::any_of(reads_.begin(), reads_.end(),
+                       [&](const Read& read) { return read.box == expected; });
+  });
+  return next;
+}
+
+void ArrayWatch::expect_after(const Read& read, std::vector<Box>* next) {
+  const auto chunk = chunk_of(*grid_, read.box);
+  if (!chunk) return;
+  for (const std::uint64_t number : ahead_->observe(read.reader, *chunk))
+    next->push_back(grid_->with_ghost(number));
+}
+
+// A box that fits what was learned teaches nothing.
+bool ArrayWatch::learn(const Box& box) {
+  if (grid_ && chunk_of(*grid_, box)) return false;
+  learner_.observe(box);
+  const auto shape = learner_.shape();
+  if (!shape || (grid_ && grid_->shape() == *shape)) return false;
+  auto grid = arrays::ChunkGrid::of(array_.shape, *shape);
+  if (!grid) return false;
+  grid_ = *grid;
+  ahead_.emplace(grid_->chunks());
+  return true;
+}
+
+}  // namespace cairn::node

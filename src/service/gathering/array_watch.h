@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One array that programs read in boxes: what shape their chunks have, and which ones to gather.
+//
+// All readers of the node are seen here, so the shape shows after the first few boxes of a parallel
+// program, and what one rank reads says what the others are going to.
+//
+// Units: cells; chunks where it says so. Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "policy/arrays/chunk_ahead.h"
+#include "policy/arrays/chunk_grid.h"
+#include "policy/arrays/file_array.h"
+#include "policy/arrays/shape_learner.h"
+
+namespace cairn::node {
+
+class ArrayWatch {
+ public:
+  // Requires: an array with cells, whose bytes 64 bits count.
+  explicit ArrayWatch(const arrays::FileArray& array);
+
+  const arrays::FileArray& array() const { return array_; }
+  // None before the first boxes have shown it.
+  const arrays::ChunkGrid* grid() const { return grid_ ? &*grid_ : nullptr; }
+
+  // The reader reads that box of the array. Returns: the boxes that are read next, as it seems, the
+  // soonest first: chunks with their ghost zones.
+  std::vector<arrays::Box> observe(std::uint64_t reader, const arrays::Box& box);
+
+ private:
+  // Reads that are looked at once more when the grid is another one.
+  static constexpr std::size_t kReadsKept = 64;
+  struct Read {
+    std::uint64_t reader;
+    arrays::Box box;
+  };
+
+  // Whether the grid is another one now.
+  bool learn(const arrays::Box& box);
+  void expect_after(const Read& read, std::vector<arrays::Box>* next);
+
+  arrays::FileArray array_;
+  arrays::ShapeLearner learner_;
+  std::optional<arrays::ChunkGrid> grid_;
+  std::optional<arrays::ChunkAhead> ahead_;
+  std::deque<Read> reads_;  // the latest last
+};
+
+}  // namespace cairn::node

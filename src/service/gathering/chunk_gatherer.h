@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers chunks of arrays before they are read: the rows of a chunk and of its ghost zone, which
+// lie far apart in the file, become one region of the tiers, which a program reads with one copy.
+// (ARCHIE's readers do so ahead of the computation, section III-E; its chunks lie in files.)
+//
+// Which ones follows from the boxes that programs read (ArrayWatch). A box that was read and
+// no region yet is gathered as well, while RAM has plenty of room: the program may come back to it.
+//
+// The bytes come from the file's blocks in the tiers, and those that are in none from the store, in
+// large pieces. A region is kept only if the file has had one version all the time
+// (memory/buffer/region_identity.h).
+//
+// Thread safety: start() and stop() by the composing thread; on_array_read() by any, and it does
+// not block. Ownership: borrows what its options name; owns its thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+#include "memory/buffer/object_io.h"
+#include "memory/buffer/region_identity.h"
+#include "memory/tiers/actor.h"
+#include "policy/arrays/row_reads.h"
+#include "service/attachment/client_message.h"
+#include "service/fetching/source_files.h"
+#include "service/gathering/array_watch.h"
+#include "service/write_back/flusher.h"
+#include "service/write_back/store_files.h"
+
+namespace cairn::node {
+
+// All of them outlive the gatherer.
+struct ChunkGathererOptions {
+  const NodeMemory& memory;
+  Owner self;  // the service as the owner of locks and buckets
+  StoreFiles& files;
+  Flusher& flusher;
+  std::shared_mutex& fetches;  // held shared while something is fetched
+  unsigned budget_percent;     // of RAM, for what is fetched ahead; 0: nothing is gathered
+};
+
+class ChunkGatherer {
+ public:
+  // Arrays that are watched at a time; of more, the one that has rested longest is forgotten.
+  static constexpr std::size_t kArraysMax = 64;
+  // Chunks that wait to be gathered; more are left to their readers.
+  static constexpr std::size_t kChunksMax = 256;
+  // A chunk is gathered in memory of the service.
+  static constexpr std::uint64_t kChunkBytesMax = std::uint64_t{64} << 20;
+
+  explicit ChunkGatherer(const ChunkGathererOptions& options)
+      : with_(options), sources_(options.memory) {}
+  ~ChunkGatherer() { stop(); }
+  ChunkGatherer(const ChunkGatherer&) = delete;
+  ChunkGatherer& operator=(const ChunkGatherer&) = delete;
+
+  void start();
+  void stop();
+  void on_array_read(const message::ArrayRead& read, Owner reader);
+  // Until all that is waiting now is gathered or given up. For tests.
+  void await_quiet();
+
+ private:
+  // A box of a file's array that is to become a region.
+  struct Chunk {
+    ObjectIndex file;
+    FileVersion version;
+    arrays::FileArray array;
+    arrays::Box box;
+    Owner reader;    // who has the file open,
+    int descriptor;  // under this number
+    bool was_read;   // by the program, and now by chance again
+  };
+  struct Watched {
+    ObjectIndex file;
+    FileVersion version;
+    ArrayWatch watch;
+  };
+
+  ArrayWatch& watch_of(ObjectIndex file, const FileVersion& version,
+                       const arrays::FileArray& array);
+  void want(Chunk chunk);
+  void forget(const Chunk& read);
+  void work();
+  bool is_worth_it(const Chunk& chunk) const;
+  void gather(Actor& actor, const Chunk& chunk);
+  bool read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to);
+  void bring_in(const ObjectAccess& access, const arrays::ByteRun& run);
+  bool is_current(const Chunk& chunk) const;
+
+  const ChunkGathererOptions with_;
+  SourceFiles sources_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Watched> watched_;  // the latest first
+  std::deque<Chunk> wanted_;    // those that were read already come last
+  bool is_busy_ = false;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cairn::node
