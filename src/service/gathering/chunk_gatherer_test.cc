@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/gathering/chunk_gatherer.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "memory/backing/posix_backing.h"
+#include "memory/backing/region_backing.h"
+#include "memory/buffer/object_lifecycle.h"
+#include "memory/tiers/testing/test_memory.h"
+
+namespace cairn::node {
+namespace {
+
+using arrays::Box;
+using arrays::FileArray;
+
+// An array of 1024 rows of 256 cells behind a header, each cell its own number; the test's process
+// reads it, in slot 1.
+class ChunkGathererTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kRows = 1024;
+  static constexpr std::uint64_t kColumns = 256;
+  static constexpr std::uint64_t kHeaderBytes = 2048;
+
+  ChunkGathererTest() {
+    cells_.resize(kRows * kColumns);
+    std::iota(cells_.begin(), cells_.end(), 0U);
+    store(kHeaderBytes, cells_.data(), cells_.size() * sizeof cells_[0]);
+    memory_.slot(1).pid.store(::getpid());
+    // A file that has just changed is left alone.
+    std::this_thread::sleep_for(std::chrono::milliseconds(80));
+    open();
+    gatherer_.start();
+  }
+  ~ChunkGathererTest() override { gatherer_.stop(); }
+
+  void store(std::uint64_t at, const void* bytes, std::size_t length) const {
+    EXPECT_EQ(::pwrite(fd_.get(), bytes, length, static_cast<off_t>(at)),
+              static_cast<ssize_t>(length));
+  }
+  void open() {
+    StoreStatus status;
+    ASSERT_EQ(file_.status(&status), 0);
+    object_ = open_object(actor_, file_, status, false);
+    ASSERT_NE(object_, ObjectIndex::kNone);
+  }
+  Object& record() { return memory_.objects().at(object_); }
+
+  static FileArray array() { return {{kRows, kColumns}, sizeof(std::uint32_t), kHeaderBytes}; }
+  static Box tile(std::uint64_t row, std::uint64_t column) {
+    return {{row * 256, column * 64}, {256, 64}};
+  }
+  void read(const Box& box) {
+    gatherer_.on_array_read({object_, ::getpid(), fd_.get(), array(), box, false}, actor_.self);
+  }
+  // The cells of a box as the tiers have them, or nothing.
+  std::vector<std::uint32_t> gathered(const Box& box) {
+    const std::uint64_t bytes = array().bytes_of(box);
+    const StoreStatus status =
+        status_of_region(memory_.objects(), record().key(),
+                         {arrays::region_name(array(), box), bytes, FileVersion::of(record())});
+    if (memory_.objects().find(status.key) == ObjectIndex::kNone) return {};
+    RegionBacking nothing(status, nullptr);
+    NoService nobody;
+    const ObjectIndex region = open_object(actor_, nothing, status, false);
+    const ObjectAccess access{actor_, region, nothing, nobody};
+    std::vector<std::uint32_t> found(bytes / sizeof(std::uint32_t));
+    const bool is_whole =
+        read_object(access, 0, found.data(), bytes) == static_cast<ssize_t>(bytes);
+    (void)close_object(access, false);
+    return is_whole ? found : std::vector<std::uint32_t>();
+  }
+  std::vector<std::uint32_t> wanted(const Box& box) const {
+    std::vector<std::uint32_t> found;
+    for (std::uint64_t row = box.first[0]; row < box.end(0); ++row) {
+      for (std::uint64_t column = box.first[1]; column < box.end(1); ++column)
+        found.push_back(cells_[row * kColumns + column]);
+    }
+    return found;
+  }
+
+  NodeMemory memory_ = testing::make_memory(testing::memory_only(16 * testing::kMiB));
+  Actor actor_ = testing::make_actor(memory_);
+  StoreFiles files_{memory_};
+  Flusher flusher_{memory_, files_, memory_.owners().current(ClientSlot::kOfService),
+                   FlushOptions(), nullptr};
+  std::shared_mutex fetches_;
+  ChunkGatherer gatherer_{
+      {memory_, memory_.owners().current(ClientSlot::kOfService), files_, flusher_, fetches_, 25}};
+  UniqueFd fd_{testing::make_unnamed_file()};
+  PosixBacking file_{fd_.get(), O_RDWR};
+  ObjectIndex object_ = ObjectIndex::kNone;
+  std::vector<std::uint32_t> cells_;
+};
+
+TEST_F(ChunkGathererTest, TheNextTilesAreThereBeforeTheyAreRead) {
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  EXPECT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
+  EXPECT_TRUE(gathered(tile(3, 0)).empty()) << "nobody is near it";
+  EXPECT_EQ(gathered(tile(0, 2)), wanted(tile(0, 2))) << "it was read, and there is room";
+}
+
+TEST_F(ChunkGathererTest, NothingIsKeptOfAFileThatHasJustChanged) {
+  store(0, "changed", 7);
+  open();
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  EXPECT_TRUE(gathered(tile(1, 0)).empty());
+  EXPECT_TRUE(gathered(tile(0, 2)).empty());
+}
+
+TEST_F(ChunkGathererTest, NothingIsGatheredWhereTheKernelHasASay) {
+  record().through.store(1);
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  record().through.store(0);
+  EXPECT_TRUE(gathered(tile(1, 0)).empty());
+}
+
+TEST_F(ChunkGathererTest, AnArrayBeyondTheEndOfItsFileIsLeftAlone) {
+  FileArray longer = array();
+  longer.shape = {kRows + 1, kColumns};
+  for (std::uint64_t column = 0; column < 4; ++column)
+    gatherer_.on_array_read({object_, ::getpid(), fd_.get(), longer, tile(0, column), false},
+                            actor_.self);
+  gatherer_.await_quiet();
+  EXPECT_EQ(memory_.objects().used(), raw(object_) + 1) << "no region was made";
+}
+
+}  // namespace
+}  // namespace cairn::node
