@@ -16,9 +16,15 @@ using arrays::Box;
 constexpr std::uint64_t kBoxBytesMin = std::uint64_t{64} << 10;
 // Longer rows are as fast from the file's own blocks.
 constexpr std::uint64_t kRowBytesMax = std::uint64_t{64} << 10;
+// What the node gathers (service/gathering).
+constexpr std::uint64_t kBoxBytesMax = std::uint64_t{64} << 20;
+constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 18;
 
 bool is_worth_gathering(const arrays::FileArray& array, const Box& box) {
-  return array.bytes_of(box) >= kBoxBytesMin && arrays::bytes_in_a_row(array, box) < kRowBytesMax;
+  const std::uint64_t bytes = array.bytes_of(box);
+  const std::uint64_t row_bytes = arrays::bytes_in_a_row(array, box);
+  return bytes >= kBoxBytesMin && bytes <= kBoxBytesMax && row_bytes < kRowBytesMax &&
+         bytes / row_bytes <= kRowsMax;
 }
 
 void tell(const Dataset& dataset, const Array& array, const Box& box, bool was_kept) {

@@ -24,6 +24,13 @@ SourceFile::SourceFile(UniqueFd descriptor) : fd(std::move(descriptor)), file(fd
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
 }
 
+SourceFilePtr open_source(const NodeMemory& memory, ObjectIndex object, pid_t pid, int descriptor) {
+  UniqueFd fd = open_quietly(fmt::format("/proc/{}/fd/{}", pid, descriptor));
+  // The number may be another file's by now.
+  if (!fd || !is_of(memory.objects().at(object), fd.get())) return nullptr;
+  return std::make_shared<SourceFile>(std::move(fd));
+}
+
 // A small part of what the service spares for everything.
 SourceFiles::SourceFiles(const NodeMemory& memory)
     : memory_(memory), files_max_(std::min<std::size_t>(kFilesMax, spared_descriptors() / 4)) {}
@@ -38,10 +45,8 @@ SourceFilePtr SourceFiles::open(ObjectIndex object, pid_t pid, int descriptor) {
       files_.erase(found);
     }
   }
-  UniqueFd fd = open_quietly(fmt::format("/proc/{}/fd/{}", pid, descriptor));
-  // The number may be another file's by now.
-  if (!fd || !is_of(memory_.objects().at(object), fd.get())) return nullptr;
-  auto file = std::make_shared<SourceFile>(std::move(fd));
+  SourceFilePtr file = open_source(memory_, object, pid, descriptor);
+  if (file == nullptr) return nullptr;
   memory_.objects().at(object).mark(kMarkFetchedFrom, true);
   const std::lock_guard lock(mutex_);
   if (files_.size() >= files_max_) files_.erase(files_.begin());

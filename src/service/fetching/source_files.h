@@ -31,14 +31,17 @@ struct SourceFile {
 };
 using SourceFilePtr = std::shared_ptr<SourceFile>;
 
+// The file of `object`, which the process `pid` has open as `descriptor`. Null when it is not that
+// file any more, or may not be read.
+SourceFilePtr open_source(const NodeMemory& memory, ObjectIndex object, pid_t pid, int descriptor);
+
 class SourceFiles {
  public:
   static constexpr std::size_t kFilesMax = 256;
 
   explicit SourceFiles(const NodeMemory& memory);
 
-  // The file of `object`, which the process `pid` has open as `descriptor`. Null when it is not
-  // that file any more, or may not be read.
+  // As open_source(), and for the next one who asks.
   SourceFilePtr open(ObjectIndex object, pid_t pid, int descriptor);
   void forget(ObjectIndex object);
 

@@ -21,6 +21,7 @@ using arrays::ByteRun;
 
 // Rows of this size are read from the file's blocks at the speed of a copy.
 constexpr std::uint64_t kRowBytesMax = std::uint64_t{64} << 10;
+constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 18;
 // What lies between rows is read with them where it costs less than a request to a disk.
 constexpr arrays::ReadCost kStoreCost{.request_seconds = 0.002,
                                       .bytes_per_second = 128e6,
@@ -130,6 +131,11 @@ void ChunkGatherer::work() {
     }
     actor.drop_leases();
     lock.lock();
+    if (wanted_.empty()) {
+      lock.unlock();
+      source_.reset();  // to close may wait for the store
+      lock.lock();
+    }
     is_busy_ = false;
     changed_.notify_all();
   }
@@ -146,7 +152,8 @@ bool ChunkGatherer::is_current(const Chunk& chunk) const {
 
 bool ChunkGatherer::is_worth_it(const Chunk& chunk) const {
   const std::uint64_t bytes = chunk.array.bytes_of(chunk.box);
-  if (bytes > kChunkBytesMax || arrays::bytes_in_a_row(chunk.array, chunk.box) >= kRowBytesMax)
+  const std::uint64_t row_bytes = arrays::bytes_in_a_row(chunk.array, chunk.box);
+  if (bytes > kChunkBytesMax || row_bytes >= kRowBytesMax || bytes / row_bytes > kRowsMax)
     return false;
   if (!is_current(chunk) || !chunk.version.has_settled()) return false;
   if (chunk.array.offset + chunk.array.bytes() > chunk.version.size) return false;
@@ -170,8 +177,7 @@ void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
   if (known != ObjectIndex::kNone && with_.memory.objects().at(known).blocks.load() >= blocks)
     return;
 
-  const pid_t pid = with_.memory.slot(chunk.reader.slot()).pid.load(std::memory_order_relaxed);
-  const SourceFilePtr source = sources_.open(chunk.file, pid, chunk.descriptor);
+  SourceFile* source = source_of(chunk);
   StoreStatus status;
   if (source == nullptr || source->file.status(&status) < 0) return;
   actor.works_for = chunk.reader.slot();
@@ -182,7 +188,6 @@ void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
     is_whole = cells != nullptr && open.index() == chunk.file &&
                read_rows(open.access(), chunk, cells.get());
   }
-  if (file.opens.load() == 0) sources_.forget(chunk.file);
   if (is_whole && is_current(chunk)) {
     RegionBacking backing(made, cells.get());
     ServiceOpen open(actor, backing, made, with_.files, with_.flusher);
@@ -192,6 +197,15 @@ void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
     }
   }
   actor.works_for = 0;
+}
+
+SourceFile* ChunkGatherer::source_of(const Chunk& chunk) {
+  if (source_ == nullptr || source_file_ != chunk.file) {
+    const pid_t pid = with_.memory.slot(chunk.reader.slot()).pid.load(std::memory_order_relaxed);
+    source_ = open_source(with_.memory, chunk.file, pid, chunk.descriptor);
+    source_file_ = chunk.file;
+  }
+  return source_.get();
 }
 
 bool ChunkGatherer::read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to) {

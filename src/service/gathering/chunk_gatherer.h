@@ -54,8 +54,7 @@ class ChunkGatherer {
   // A chunk is gathered in memory of the service.
   static constexpr std::uint64_t kChunkBytesMax = std::uint64_t{64} << 20;
 
-  explicit ChunkGatherer(const ChunkGathererOptions& options)
-      : with_(options), sources_(options.memory) {}
+  explicit ChunkGatherer(const ChunkGathererOptions& options) : with_(options) {}
   ~ChunkGatherer() { stop(); }
   ChunkGatherer(const ChunkGatherer&) = delete;
   ChunkGatherer& operator=(const ChunkGatherer&) = delete;
@@ -90,12 +89,12 @@ class ChunkGatherer {
   void work();
   bool is_worth_it(const Chunk& chunk) const;
   void gather(Actor& actor, const Chunk& chunk);
+  SourceFile* source_of(const Chunk& chunk);
   bool read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to);
   void bring_in(const ObjectAccess& access, const arrays::ByteRun& run);
   bool is_current(const Chunk& chunk) const;
 
   const ChunkGathererOptions with_;
-  SourceFiles sources_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Watched> watched_;  // the latest first
@@ -103,6 +102,10 @@ class ChunkGatherer {
   bool is_busy_ = false;
   bool is_stopping_ = false;
   std::thread thread_;
+
+  // The thread's own: the file that was gathered from last, while chunks are waiting.
+  ObjectIndex source_file_ = ObjectIndex::kNone;
+  SourceFilePtr source_;
 };
 
 }  // namespace cairn::node
