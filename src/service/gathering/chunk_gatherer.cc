@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "memory/backing/region_backing.h"
-#include "memory/buffer/fetch_ahead.h"
 #include "service/fetching/service_open.h"
 
 namespace cairn::node {
@@ -22,16 +21,10 @@ using arrays::ByteRun;
 // Rows of this size are read from the file's blocks at the speed of a copy.
 constexpr std::uint64_t kRowBytesMax = std::uint64_t{64} << 10;
 constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 18;
-// What lies between rows is read with them where it costs less than a request to a disk.
-constexpr arrays::ReadCost kStoreCost{.request_seconds = 0.002,
-                                      .bytes_per_second = 128e6,
-                                      .bytes_max = std::uint64_t{kFetchBlocksMax} * kBlockBytes};
-// So many times the blocks that have wanted bytes, at most.
-constexpr std::uint64_t kSievedMax = 4;
-
-std::uint64_t blocks_in(const ByteRun& run) {
-  return (run.end() - 1) / kBlockBytes - run.offset / kBlockBytes + 1;
-}
+// A chunk waits for its rows, which are fetched for the program. They are looked at so often, and
+// so long.
+constexpr std::chrono::milliseconds kLookAgain(5);
+constexpr std::chrono::seconds kPatience(5);
 
 }  // namespace
 
@@ -119,18 +112,22 @@ void ChunkGatherer::work() {
   actor.counters = &uncounted;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_stopping_ || !wanted_.empty(); });
+    await_chunk(lock);
     if (is_stopping_) break;
-    const Chunk chunk = std::move(wanted_.front());
+    Chunk chunk = std::move(wanted_.front());
     wanted_.pop_front();
     is_busy_ = true;
     lock.unlock();
-    if (is_worth_it(chunk)) {
+    const bool is_worth_it = is_worth_gathering(chunk);
+    const bool waits = is_worth_it && !has_come(chunk);
+    if (is_worth_it && !waits) {
       const std::shared_lock fetching(with_.fetches);
       gather(actor, chunk);
     }
     actor.drop_leases();
     lock.lock();
+    chunk.look_at = Clock::now() + kLookAgain;
+    if (waits && chunk.look_at < chunk.give_up_at) want(std::move(chunk));
     if (wanted_.empty()) {
       lock.unlock();
       source_.reset();  // to close may wait for the store
@@ -143,6 +140,23 @@ void ChunkGatherer::work() {
   actor.drop_leases();
 }
 
+// Until there is one to look at, which comes first then.
+void ChunkGatherer::await_chunk(std::unique_lock<std::mutex>& lock) {
+  while (!is_stopping_) {
+    const auto first = std::min_element(
+        wanted_.begin(), wanted_.end(),
+        [](const Chunk& left, const Chunk& right) { return left.look_at < right.look_at; });
+    if (first == wanted_.end()) {
+      changed_.wait(lock);
+    } else if (first->look_at > Clock::now()) {
+      changed_.wait_until(lock, first->look_at);
+    } else {
+      std::rotate(wanted_.begin(), first, first + 1);
+      return;
+    }
+  }
+}
+
 bool ChunkGatherer::is_current(const Chunk& chunk) const {
   const Object& file = with_.memory.objects().at(chunk.file);
   return file.has(kObjectLive) && file.kind() != ObjectKind::kRegion &&
@@ -150,7 +164,7 @@ bool ChunkGatherer::is_current(const Chunk& chunk) const {
          FileVersion::of(file) == chunk.version;
 }
 
-bool ChunkGatherer::is_worth_it(const Chunk& chunk) const {
+bool ChunkGatherer::is_worth_gathering(const Chunk& chunk) const {
   const std::uint64_t bytes = chunk.array.bytes_of(chunk.box);
   const std::uint64_t row_bytes = arrays::bytes_in_a_row(chunk.array, chunk.box);
   if (bytes > kChunkBytesMax || row_bytes >= kRowBytesMax || bytes / row_bytes > kRowsMax)
@@ -209,21 +223,7 @@ SourceFile* ChunkGatherer::source_of(const Chunk& chunk) {
 }
 
 bool ChunkGatherer::read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to) {
-  const std::vector<ByteRun> rows =
-      arrays::runs_of(chunk.array.shape, chunk.array.cell_bytes, chunk.box);
-  std::uint64_t wanted = 0;
-  for (const ByteRun& row : rows) wanted += blocks_in(row) * kBlockBytes;
-  const std::vector<ByteRun> reads =
-      arrays::plan_reads(chunk.array.shape, chunk.array.cell_bytes, chunk.box, kStoreCost);
-  std::uint64_t planned = 0;
-  for (const ByteRun& read : reads) planned += read.bytes;
-  if (planned <= kSievedMax * wanted) {
-    for (const ByteRun& read : reads) {
-      if (!is_current(chunk)) return false;
-      bring_in(access, {chunk.array.offset + read.offset, read.bytes});
-    }
-  }
-  for (const ByteRun& row : rows) {
+  for (const ByteRun& row : arrays::runs_of(chunk.array.shape, chunk.array.cell_bytes, chunk.box)) {
     if (read_object(access, chunk.array.offset + row.offset, to, row.bytes) !=
         static_cast<ssize_t>(row.bytes))
       return false;
@@ -232,20 +232,21 @@ bool ChunkGatherer::read_rows(const ObjectAccess& access, const Chunk& chunk, st
   return true;
 }
 
-// Into RAM, what of it is in no tier. What there is no room for is read from the store.
-void ChunkGatherer::bring_in(const ObjectAccess& access, const ByteRun& run) {
-  const std::uint64_t end = (run.end() + kBlockBytes - 1) / kBlockBytes;
-  for (std::uint64_t block = run.offset / kBlockBytes; block < end;) {
-    const auto number = static_cast<BlockNumber>(block);
-    if (access.actor.memory->directory().find(access.index, number) != BucketIndex::kNone) {
-      ++block;
-      continue;
+// Whether the tiers have all of its rows.
+bool ChunkGatherer::has_come(const Chunk& chunk) const {
+  const auto is_there = [&](std::uint64_t block) {
+    return with_.memory.directory().find(chunk.file, static_cast<BlockNumber>(block)) !=
+           BucketIndex::kNone;
+  };
+  std::uint64_t next = 0;  // those before it are there
+  for (const ByteRun& row : arrays::runs_of(chunk.array.shape, chunk.array.cell_bytes, chunk.box)) {
+    const std::uint64_t end = (chunk.array.offset + row.end() - 1) / kBlockBytes + 1;
+    next = std::max(next, (chunk.array.offset + row.offset) / kBlockBytes);
+    for (; next < end; ++next) {
+      if (!is_there(next)) return false;
     }
-    const auto count = static_cast<unsigned>(std::min<std::uint64_t>(end - block, kFetchBlocksMax));
-    const Fetched fetched = fetch_ahead(access, number, count, 0);
-    if (fetched.has_no_room || fetched.blocks == 0) return;
-    block += fetched.blocks;
   }
+  return true;
 }
 
 }  // namespace cairn::node

@@ -6,14 +6,17 @@
 // Which ones follows from the boxes that programs read (ArrayWatch). A box that was read and
 // no region yet is gathered as well, while RAM has plenty of room: the program may come back to it.
 //
-// The bytes come from the file's blocks in the tiers, and those that are in none from the store, in
-// large pieces. A region is kept only if the file has had one version all the time
+// The bytes come from the file's blocks in the tiers. Those that are in none are not fetched here,
+// where they would be read in the order of the chunks: the connector has the slabs of the file
+// fetched that the program comes to (policy/arrays/slab_ahead.h), and a chunk waits for its rows
+// for some seconds. A region is kept only if the file has had one version all the time
 // (memory/buffer/region_identity.h).
 //
 // Thread safety: start() and stop() by the composing thread; on_array_read() by any, and it does
 // not block. Ownership: borrows what its options name; owns its thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -66,6 +69,8 @@ class ChunkGatherer {
   void await_quiet();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   // A box of a file's array that is to become a region.
   struct Chunk {
     ObjectIndex file;
@@ -74,7 +79,9 @@ class ChunkGatherer {
     arrays::Box box;
     Owner reader;    // who has the file open,
     int descriptor;  // under this number
-    bool was_read;   // by the program, and now by chance again
+    bool was_read;   // by the program, which may come back to it
+    Clock::time_point look_at;
+    Clock::time_point give_up_at;
   };
   struct Watched {
     ObjectIndex file;
@@ -87,11 +94,12 @@ class ChunkGatherer {
   void want(Chunk chunk);
   void forget(const Chunk& read);
   void work();
-  bool is_worth_it(const Chunk& chunk) const;
+  void await_chunk(std::unique_lock<std::mutex>& lock);
+  bool is_worth_gathering(const Chunk& chunk) const;
+  bool has_come(const Chunk& chunk) const;
   void gather(Actor& actor, const Chunk& chunk);
   SourceFile* source_of(const Chunk& chunk);
   bool read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to);
-  void bring_in(const ObjectAccess& access, const arrays::ByteRun& run);
   bool is_current(const Chunk& chunk) const;
 
   const ChunkGathererOptions with_;

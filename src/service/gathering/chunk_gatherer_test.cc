@@ -51,6 +51,15 @@ class ChunkGathererTest : public ::testing::Test {
     object_ = open_object(actor_, file_, status, false);
     ASSERT_NE(object_, ObjectIndex::kNone);
   }
+  // As the program's own reads and what is fetched for it would.
+  void bring_in() {
+    std::vector<std::uint32_t> found(cells_.size());
+    NoService nobody;
+    const ObjectAccess access{actor_, object_, file_, nobody};
+    EXPECT_EQ(read_object(access, kHeaderBytes, found.data(), found.size() * sizeof found[0]),
+              static_cast<ssize_t>(found.size() * sizeof found[0]));
+    EXPECT_EQ(found, cells_);
+  }
   Object& record() { return memory_.objects().at(object_); }
 
   static FileArray array() { return {{kRows, kColumns}, sizeof(std::uint32_t), kHeaderBytes}; }
@@ -102,6 +111,9 @@ class ChunkGathererTest : public ::testing::Test {
 
 TEST_F(ChunkGathererTest, TheNextTilesAreThereBeforeTheyAreRead) {
   for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_TRUE(gathered(tile(1, 0)).empty()) << "it waits for its rows";
+  bring_in();
   gatherer_.await_quiet();
   EXPECT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
   EXPECT_TRUE(gathered(tile(3, 0)).empty()) << "nobody is near it";
@@ -111,6 +123,7 @@ TEST_F(ChunkGathererTest, TheNextTilesAreThereBeforeTheyAreRead) {
 TEST_F(ChunkGathererTest, NothingIsKeptOfAFileThatHasJustChanged) {
   store(0, "changed", 7);
   open();
+  bring_in();
   for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
   gatherer_.await_quiet();
   EXPECT_TRUE(gathered(tile(1, 0)).empty());
@@ -118,6 +131,7 @@ TEST_F(ChunkGathererTest, NothingIsKeptOfAFileThatHasJustChanged) {
 }
 
 TEST_F(ChunkGathererTest, NothingIsGatheredWhereTheKernelHasASay) {
+  bring_in();
   record().through.store(1);
   for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
   gatherer_.await_quiet();
@@ -128,6 +142,7 @@ TEST_F(ChunkGathererTest, NothingIsGatheredWhereTheKernelHasASay) {
 TEST_F(ChunkGathererTest, AnArrayBeyondTheEndOfItsFileIsLeftAlone) {
   FileArray longer = array();
   longer.shape = {kRows + 1, kColumns};
+  bring_in();
   for (std::uint64_t column = 0; column < 4; ++column)
     gatherer_.on_array_read({object_, ::getpid(), fd_.get(), longer, tile(0, column), false},
                             actor_.self);
