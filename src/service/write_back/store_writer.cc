@@ -252,48 +252,60 @@ void StoreWriter::note_success(StoreFile& file, Object& object) {
   file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
 }
 
-bool StoreWriter::file_synced(const StoreFile& file, int error) {
+Fate StoreWriter::file_synced(const StoreFile& file, int error) {
   const Object& object = memory_.objects().at(file.object);
   StoreStatus status;
   // The record of a file that was closed long ago may be another file's.
-  if (!is_file_of(file.fd.get(), object.key(), &status)) return error == 0;
+  if (!is_file_of(file.fd.get(), object.key(), &status))
+    return error == 0 ? Fate::kSafe : Fate::kLost;
   if (error != 0 && !cannot_be_synced(error)) {
     return restore({file.object, status.key, path_of_descriptor(file.fd.get())}, file.fd.get());
   }
   if (logged_ != nullptr) logged_->note_own_sync(file.object, LoggedFiles::OwnSync::kDone, {});
-  return true;
+  return Fate::kSafe;
 }
 
-bool StoreWriter::store_again(const ClosedFile& file) {
+Fate StoreWriter::store_again(const ClosedFile& file) {
   const Object& object = memory_.objects().at(file.object);
-  return object.has(kObjectLive) && object.is_of(file.key) && restore(file, -1);
+  if (!object.has(kObjectLive) || !object.is_of(file.key)) return Fate::kLost;
+  return restore(file, -1);
 }
 
-bool StoreWriter::restore(const ClosedFile& file, int fd) {
-  Object& object = memory_.objects().at(file.object);
-  // First, so that another thread that stores some of the file does not believe its own fsync.
-  object.note_sync_failure();
+Fate StoreWriter::restore(const ClosedFile& file, int fd) {
+  // 1. Another thread that stores some of the file does not believe its own fsync.
+  memory_.objects().at(file.object).note_sync_failure();
+  // 2. The log compares its pages with those that were dirty before all of them are.
   const auto dirty_before = logged_ != nullptr ? logged_->dirty_pages(file.object) : LoggedPages();
-  bool is_dirty = false;
+  // 3. The resident pages turn dirty.
   bool is_whole = false;
-  const bool is_kept = files_.readmit(file, fd);
-  const StoreFilePtr kept = is_kept ? files_.find(file.object) : nullptr;
-  if (kept != nullptr && !is_changed_outside(object, *kept)) {
-    Actor actor = make_actor(0);
-    redirty_object(actor, file.object);
-    is_whole = is_all_resident(memory_, file.object);
-    actor.drop_leases();
-    // Until something of it was dirty, its descriptor might have been dropped.
-    is_dirty = files_.readmit(file, fd);
-  }
+  const bool is_dirty = redirty(file, fd, &is_whole);
+  // 4. The log keeps what no tier has.
   using OwnSync = LoggedFiles::OwnSync;
   if (logged_ != nullptr) {
     logged_->note_own_sync(file.object, is_dirty ? OwnSync::kDirtyAgain : OwnSync::kFailed,
                            dirty_before);
   }
+  const bool is_safe = is_dirty && is_whole;
   log_("the store has lost something of " + file.path + ": " +
-       (is_dirty && is_whole ? "all of it is stored again" : "not all of it can be stored again"));
-  return is_dirty && is_whole;
+       (is_safe ? "all of it is stored again" : "not all of it can be stored again"));
+  return is_safe ? Fate::kDirtyAgain : Fate::kLost;
+}
+
+bool StoreWriter::redirty(const ClosedFile& file, int fd, bool* is_whole) {
+  // 1. The pages can be stored only through a descriptor.
+  if (!files_.readmit(file, fd)) return false;
+  const StoreFilePtr kept = files_.find(file.object);
+  Object& object = memory_.objects().at(file.object);
+  if (kept == nullptr || is_changed_outside(object, *kept)) return false;
+  // 2. They turn dirty.
+  Actor actor = make_actor(0);
+  redirty_object(actor, file.object);
+  // 3. A flush that began after the first note of the failure may have found nothing dirty.
+  object.note_sync_failure();
+  *is_whole = is_all_resident(memory_, file.object);
+  actor.drop_leases();
+  // 4. Until something of it was dirty, its descriptor might have been dropped.
+  return files_.readmit(file, fd);
 }
 
 StoreFilePtr StoreWriter::settle_doubt(ObjectIndex index) {

@@ -73,17 +73,18 @@ class StoreWriter final : private SyncListener {
   void release_deleted();
 
  private:
-  bool file_synced(const StoreFile& file, int error) override;
+  Fate file_synced(const StoreFile& file, int error) override;
   void store_sync_failed(StoreId store, int error) override;
-  bool store_again(const ClosedFile& file) override;
+  Fate store_again(const ClosedFile& file) override;
   bool discard_if_gone(Actor& actor, const StoreFile& file) const;
   // flush_object(); on a full store with the room first that deleted files still take.
   FlushResult flush(Actor& actor, const FlushRequest& request);
   FlushResult flush_and_send(Actor& actor, StoreFile& file, FlushRequest request);
   int store_now(ObjectIndex index, const StoreFilePtr& file, bool durable);
   // After a failure: what the tiers have of the file is dirty again. `fd`: of the file, or -1.
-  // Returns whether that is all of it.
-  bool restore(const ClosedFile& file, int fd);
+  Fate restore(const ClosedFile& file, int fd);
+  // Returns whether something of the file is dirty again; `*is_whole`: all of it.
+  bool redirty(const ClosedFile& file, int fd, bool* is_whole);
   // Nobody has looked since a failure of its store whether that was this file's. Returns its
   // descriptor where something of it is to be stored again.
   StoreFilePtr settle_doubt(ObjectIndex index);

@@ -6,6 +6,7 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/object_key.h"
@@ -20,15 +21,21 @@ struct ClosedFile {
   std::string path;
 };
 
+// What becomes of the bytes that a store may have failed to keep.
+enum class Fate : std::uint8_t {
+  kSafe,        // the store has them
+  kDirtyAgain,  // the tiers have all of them, and are going to store them again
+  kLost         // the tiers do not have all of them
+};
+
 class SyncListener {
  public:
   virtual ~SyncListener() = default;
-  // `error`: 0 or -errno. Returns whether nothing is lost: all of the file is in the tiers, and is
-  // going to be stored again. Requires: the file's sync_mutex.
-  virtual bool file_synced(const StoreFile& file, int error) = 0;
+  // `error`: 0 or -errno. Requires: the file's sync_mutex.
+  [[nodiscard]] virtual Fate file_synced(const StoreFile& file, int error) = 0;
   virtual void store_sync_failed(StoreId store, int error) = 0;
-  // What the store has failed to keep may be of this file. Returns whether nothing is lost.
-  virtual bool store_again(const ClosedFile& file) = 0;
+  // What the store has failed to keep may be of this file.
+  [[nodiscard]] virtual Fate store_again(const ClosedFile& file) = 0;
 };
 
 }  // namespace cairn::node

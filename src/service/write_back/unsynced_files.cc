@@ -187,7 +187,7 @@ int UnsyncedFiles::sync_device(dev_t device, const Device& taken,
     if (error == 0) return 0;
     if (needs_all) result = error;
     for (const auto& [number, file] : taken.others) {
-      if (listener_ == nullptr || !listener_->store_again(file)) note_lost(file);
+      if (listener_ == nullptr || listener_->store_again(file) == Fate::kLost) note_lost(file);
     }
     const std::lock_guard lock(mutex_);
     // Nobody knows what that was: it is owed for ever.
@@ -199,10 +199,11 @@ int UnsyncedFiles::sync_device(dev_t device, const Device& taken,
                            path_of_descriptor(file->fd.get())};
     const std::lock_guard alone(file->sync_mutex);
     const int error = file->backing.sync(SyncDepth::kAll);
-    const bool is_whole = listener_ == nullptr || listener_->file_synced(*file, error);
+    const bool is_lost =
+        listener_ != nullptr && listener_->file_synced(*file, error) == Fate::kLost;
     if (error == 0) continue;
     if (result == 0) result = -error;
-    if (!is_whole) note_lost(names);
+    if (is_lost) note_lost(names);
     file->sync_owed.store(true);
   }
   return result;
@@ -222,7 +223,7 @@ int UnsyncedFiles::look_at_lost() {
   const std::size_t count = known.size();
   std::erase_if(known, [this](const ClosedFile& file) {
     if (file.object == ObjectIndex::kNone) return false;
-    return is_gone(file) || (listener_ != nullptr && listener_->store_again(file));
+    return is_gone(file) || (listener_ != nullptr && listener_->store_again(file) != Fate::kLost);
   });
   const std::lock_guard lock(mutex_);
   lost_.insert(lost_.end(), known.begin(), known.end());
