@@ -42,6 +42,9 @@ class Drain {
     // A store that has not answered in time would not answer this in time either.
     if (!options_.is_sync && !is_given_up_) {
       outcome.sync_error = files_.make_durable();
+      // A file may have been lost and dirty again since the drain began: nobody wanted that then.
+      const bool has_failed = files_.unsynced().failures() != failures_;
+      if (outcome.sync_error == 0 && has_failed) outcome.sync_error = EIO;
       files_.drop_idle();
     }
     look();
@@ -147,6 +150,7 @@ class Drain {
   std::vector<UnstoredFile> left_;
   std::uint64_t bytes_ = 0;
   bool is_given_up_ = false;  // no time left, or nobody waits any more
+  const std::uint64_t failures_ = files_.unsynced().failures();
   const std::int64_t began_ = monotonic_ns();
   std::int64_t reported_ = began_;
   std::int64_t moved_ = began_;  // at that report fewer bytes were left, or more, than before

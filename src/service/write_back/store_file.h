@@ -50,7 +50,8 @@ struct StoreFile {
   std::atomic<bool> queued{false};                          // in the queue or being flushed
   std::atomic<std::int64_t> rests_since_ns{0};              // monotonic: it has last left the queue
   std::atomic<PlacementReason> why{PlacementReason::kDue};  // it is in the queue
-  std::atomic<bool> sync_owed{false};                       // stored since it was last made durable
+  // Stored since it was last made durable. An fsync clears it under the sync_mutex.
+  std::atomic<bool> sync_owed{false};
   std::mutex sync_mutex;  // held by an fsync until what it said has been heard (sync_listener.h)
   std::atomic<std::uint32_t> failures{0};  // in a row
   std::atomic<int> error{0};               // errno of the last failure

@@ -162,12 +162,18 @@ std::size_t StoreFiles::drop_idle() {
 }
 
 int StoreFiles::make_durable() {
+  const std::uint64_t failures = unsynced_.failures();
+  // Another call has taken the debts, and may be about to hear that its fsync has failed.
+  const std::lock_guard alone(durable_mutex_);
   std::vector<StoreFilePtr> owed;
   for (const StoreFilePtr& file : snapshot()) {
+    // And so may an fsync of the file that is under way.
+    const std::lock_guard no_sync(file->sync_mutex);
     // Files that are stored from here on belong to the next call.
     if (file->sync_owed.exchange(false)) owed.push_back(file);
   }
-  return unsynced_.make_durable(owed);
+  const int error = unsynced_.make_durable(owed);
+  return error == 0 && unsynced_.failures() != failures ? EIO : error;
 }
 
 bool StoreFiles::readmit(const ClosedFile& file, int other) {

@@ -364,8 +364,6 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   renew_if_forgotten(*file);
   if (logged_ != nullptr && !durable) (void)logged_->prepare_store(index, file->fd.get());
   Actor actor = make_actor(0);
-  // Before the flush: what another thread stores meanwhile is not durable with it.
-  const bool was_owed = durable && file->sync_owed.exchange(false);
   const std::uint32_t failures = object.sync_failures.load();
   FlushRequest request(index, file->backing);
   request.witness = logged_;
@@ -374,10 +372,10 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   int error = flush(actor, request).error;
   note_losses(*file, losses.take(object.size.load()));
   if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
+  file->sync_owed.store(true);
   if (error == 0 && durable) error = files_.unsynced().sync_file(*file, SyncDepth::kAll);
   // Another thread was told of the failure, perhaps of what this one has stored.
   if (error == 0 && durable && object.sync_failures.load() != failures) error = -EIO;
-  if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
   if (error < 0) {
     note_failure(*file, object, -error);
   } else {

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files a drain names after their store has failed, and for how long. Many of them have no
+// descriptor in the service any more.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "service/durability/testing/failed_sync_node.h"
+#include "service/write_back/drain.h"
+
+namespace cairn::node {
+namespace {
+
+using testing::SlowListener;
+using testing::SyncfsFails;
+using testing::while_fsync_fails;
+
+class LostFilesTest : public testing::FailedSyncNode {
+ protected:
+  std::string path() const { return folder_.path() + "/file"; }
+  UnsyncedFiles& unsynced() { return files_->unsynced(); }
+  void close_known_by_name() {
+    close_file(Fsync::kForgotten);
+    files_->adopt_stored(fd_);
+  }
+  // A file of no object: nobody knows what of it is stored.
+  void adopt_unknown_file() {
+    files_->adopt_stored(UniqueFd(
+        ::open((folder_.path() + "/unknown").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640)));
+  }
+  DrainOutcome full_drain() { return node::drain(memory_, *files_, *flusher_, DrainOptions()); }
+};
+
+// The kernel tells the description of the file system once.
+TEST_F(LostFilesTest, AFailureThatAnotherSyncOfTheStoreHasHeardIsTheDrainsToo) {
+  write(0, "ours");
+  store();
+  close_known_by_name();
+  lose_on_store();
+  {
+    const SyncfsFails fails;
+    EXPECT_EQ(unsynced().sync_store(device()), EIO);
+  }
+  EXPECT_EQ(drain(), EIO);
+  EXPECT_EQ(record().dirty_blocks.load(), 1U);
+  store();
+  EXPECT_EQ(drain(), 0);
+  EXPECT_EQ(on_store(4), "ours");
+}
+
+TEST_F(LostFilesTest, AfterThatFailureFilesWithDescriptorsAreAskedThemselves) {
+  write(0, "ours");
+  store();
+  adopt_unknown_file();
+  {
+    const SyncfsFails fails;
+    EXPECT_EQ(unsynced().sync_store(device()), EIO);
+  }
+  while_fsync_fails([&] { EXPECT_EQ(drain(), EIO); });
+  EXPECT_EQ(record().dirty_blocks.load(), 1U);
+}
+
+TEST_F(LostFilesTest, ADrainThatBeginsWhileAnotherOneFailsFailsToo) {
+  write(0, "ours");
+  store();
+  SlowListener slow(unsynced().listener());
+  files_->use_listener(&slow);
+  int first = -1;
+  std::thread one([&] { while_fsync_fails([&] { first = drain(); }); });
+  while (!slow.has_failed) ::usleep(1000);
+  EXPECT_FALSE(full_drain().stored);
+  one.join();
+  EXPECT_EQ(first, EIO);
+  files_->use_listener(nullptr);
+}
+
+TEST_F(LostFilesTest, ADrainThatBeginsWhileAnFsyncFailsFailsToo) {
+  record().durability.store(Durability::kStore);
+  write(0, "ours");
+  store();
+  SlowListener slow(unsynced().listener());
+  files_->use_listener(&slow);
+  int first = 0;
+  std::thread one([&] { while_fsync_fails([&] { first = flusher_->flush_now(object_, true); }); });
+  while (!slow.has_failed) ::usleep(1000);
+  EXPECT_FALSE(full_drain().stored);
+  one.join();
+  EXPECT_EQ(first, -EIO);
+  files_->use_listener(nullptr);
+}
+
+TEST_F(LostFilesTest, ALostFileIsListedOnce) {
+  write(0, "ours");
+  store();
+  ASSERT_EQ(::fchmod(fd_.get(), 0444), 0);
+  close_file(Fsync::kOwed);
+  while_fsync_fails(
+      [&] {
+        for (int drains = 0; drains < 3; ++drains) EXPECT_EQ(drain(), EIO);
+        files_->adopt_stored(fd_);
+        const SyncfsFails fails;
+        EXPECT_EQ(drain(), EIO);
+      },
+      true);
+  EXPECT_EQ(unsynced().lost().size(), 1U);
+}
+
+TEST_F(LostFilesTest, UnknownFilesOfAStoreAreListedOnce) {
+  for (int failures = 0; failures < 3; ++failures) {
+    adopt_unknown_file();
+    const SyncfsFails fails;
+    EXPECT_EQ(drain(), EIO);
+  }
+  EXPECT_EQ(unsynced().lost().size(), 1U);
+}
+
+// There was no descriptor left for a place of the file system.
+TEST_F(LostFilesTest, AStoreThatCannotBeAskedOwesItsSyncOn) {
+  const UniqueFd file(::memfd_create("of_another_store", MFD_CLOEXEC));
+  ASSERT_TRUE(file);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit low = limit;
+  low.rlim_cur = 3;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  files_->adopt_stored(file);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(drain(), ENODEV);
+  EXPECT_EQ(drain(), ENODEV) << "nothing has been made durable since";
+  EXPECT_TRUE(unsynced().lost().empty()) << "nothing has failed";
+  files_->adopt_stored(file);
+  EXPECT_EQ(drain(), 0);
+}
+
+}  // namespace
+}  // namespace cairn::node
