@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "memory/buffer/object_lifecycle.h"
 #include "service/durability/testing/failed_sync_node.h"
 #include "service/write_back/drain.h"
 
@@ -31,6 +32,10 @@ class LostFilesTest : public testing::FailedSyncNode {
   void adopt_unknown_file() {
     files_->adopt_stored(UniqueFd(
         ::open((folder_.path() + "/unknown").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640)));
+  }
+  void evict(std::uint64_t begin, std::uint64_t end) {
+    const ObjectAccess access(actor_, object_, *backing_, service_);
+    ASSERT_EQ(drop_blocks(access, begin, end, false, PlacementReason::kThrough), 0);
   }
   DrainOutcome full_drain() { return node::drain(memory_, *files_, *flusher_, DrainOptions()); }
 };
@@ -107,6 +112,29 @@ TEST_F(LostFilesTest, ALostFileIsListedOnce) {
       },
       true);
   EXPECT_EQ(unsynced().lost().size(), 1U);
+}
+
+TEST_F(LostFilesTest, ADrainNamesAFileThatIsDirtyAgainWithTheErrorOfItsSync) {
+  write(0, "ours");
+  store();
+  DrainOutcome outcome;
+  while_fsync_fails([&] { outcome = full_drain(); });
+  ASSERT_EQ(outcome.left.size(), 1U);
+  EXPECT_EQ(outcome.left[0].path, path());
+  EXPECT_EQ(outcome.left[0].error, EIO);
+}
+
+TEST_F(LostFilesTest, ADrainNamesAFileOnceOfWhichAPartIsLost) {
+  write(0, std::string(2 * kBlockBytes, 'a'));
+  store();
+  evict(0, kBlockBytes);
+  DrainOutcome outcome;
+  while_fsync_fails([&] { outcome = full_drain(); });
+  EXPECT_EQ(record().dirty_blocks.load(), 1U);
+  EXPECT_EQ(unsynced().lost().size(), 1U);
+  ASSERT_EQ(outcome.left.size(), 1U);
+  EXPECT_EQ(outcome.left[0].error, EIO);
+  EXPECT_EQ(outcome.left[0].dirty_bytes, kBlockBytes);
 }
 
 TEST_F(LostFilesTest, UnknownFilesOfAStoreAreListedOnce) {

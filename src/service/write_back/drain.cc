@@ -48,7 +48,7 @@ class Drain {
       files_.drop_idle();
     }
     look();
-    if (outcome.sync_error != 0) left_ = unsynced();
+    if (outcome.sync_error != 0) left_ = list_unsynced(memory_, files_, kPathsNamedMax);
     name_files(memory_, files_, kPathsNamedMax, left_);
     outcome.stored = left_.empty() && !is_given_up_ && outcome.sync_error == 0;
     outcome.left = std::move(left_);
@@ -57,19 +57,6 @@ class Drain {
   }
 
  private:
-  // Files that are dirty again because their fsync has failed, and those that have lost something.
-  std::vector<UnstoredFile> unsynced() const {
-    std::vector<UnstoredFile> files = view_dirty(memory_, files_, 0).files;
-    for (const ClosedFile& lost : files_.unsynced().lost()) {
-      UnstoredFile file;
-      file.object = lost.object;
-      file.path = lost.path;
-      file.error = EIO;
-      files.push_back(std::move(file));
-    }
-    return files;
-  }
-
   void want(ObjectIndex object) {
     if (options_.device == 0 || raw(memory_.objects().at(object).store()) == options_.device)
       wanted_.insert(raw(object));
