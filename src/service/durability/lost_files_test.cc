@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -162,6 +163,103 @@ TEST_F(LostFilesTest, AStoreThatCannotBeAskedOwesItsSyncOn) {
   EXPECT_TRUE(unsynced().lost().empty()) << "nothing has failed";
   files_->adopt_stored(file);
   EXPECT_EQ(drain(), 0);
+}
+
+// A program that writes a file under a temporary name renames it after the close.
+TEST_F(LostFilesTest, AClosedFileIsFoundByItsNewName) {
+  write(0, "ours");
+  store();
+  close_known_by_name();
+  lose_on_store();
+  ASSERT_EQ(::rename(path().c_str(), (folder_.path() + "/final").c_str()), 0);
+  {
+    const SyncfsFails fails;
+    EXPECT_EQ(drain(), EIO);
+  }
+  EXPECT_TRUE(unsynced().lost().empty());
+  store();
+  EXPECT_EQ(drain(), 0);
+  EXPECT_EQ(on_store(4), "ours");
+}
+
+TEST_F(LostFilesTest, ALostFileIsNotGoneWhenItIsMoved) {
+  write(0, "ours");
+  store();
+  ASSERT_EQ(::fchmod(fd_.get(), 0444), 0);
+  close_file(Fsync::kOwed);
+  ASSERT_EQ(::mkdir((folder_.path() + "/folder").c_str(), 0755), 0);
+  while_fsync_fails(
+      [&] {
+        EXPECT_EQ(drain(), EIO);
+        ASSERT_EQ(::rename(path().c_str(), (folder_.path() + "/folder/final").c_str()), 0);
+        for (int drains = 0; drains < 3; ++drains) EXPECT_EQ(drain(), EIO);
+      },
+      true);
+  lose_on_store();
+  EXPECT_EQ(drain(), EIO) << "it is dirty again";
+  store();
+  EXPECT_EQ(drain(), 0);
+  EXPECT_EQ(on_store(4), "ours");
+}
+
+TEST_F(LostFilesTest, ALossIsNotTheNextFilesOfTheSameRecord) {
+  write(0, "ours");
+  store();
+  close_file(Fsync::kOwed);
+  evict(0, kBlockBytes);
+  lose_on_store();
+  const ObjectKey key = record().key();
+  const Owner self = memory_.owners().current(ClientSlot::kOfService);
+  ASSERT_TRUE(memory_.objects().reclaim(object_, self, memory_.owners()));
+  ObjectIndex next{};
+  for (std::uint64_t inode = 1'000'000'000; next != object_ && inode < 1'001'000'000; ++inode) {
+    StoreStamp stamp;
+    stamp.reclaims = memory_.objects().reclaims();
+    Acquisition how;
+    next = memory_.objects().acquire(file_key(raw(key.store), inode, 1), stamp, actor_.self,
+                                     memory_.owners(), &how);
+  }
+  ASSERT_EQ(next, object_);
+  while_fsync_fails([&] { EXPECT_EQ(drain(), EIO); });
+  for (int drains = 0; drains < 3; ++drains) EXPECT_EQ(drain(), EIO);
+  ASSERT_EQ(unsynced().lost().size(), 1U);
+  EXPECT_EQ(unsynced().lost()[0].key, key);
+}
+
+TEST_F(LostFilesTest, ADescriptionThatIsYoungerThanADoubtDoesNotSettleIt) {
+  acknowledge("acknowledged");
+  store();
+  close_file(Fsync::kForgotten);
+  lose_on_store();
+  {
+    const SyncfsFails fails;
+    EXPECT_EQ(unsynced().sync_store(device()), EIO);
+  }
+  // A program opens it again for writing.
+  record().opens.store(1);
+  record().writers.store(1);
+  ASSERT_TRUE(
+      files_->insert(object_, UniqueFd(::open(path().c_str(), O_RDWR | O_CLOEXEC)), FileRoom(), 1));
+  EXPECT_EQ(files_->make_durable(), 0);
+  EXPECT_NE(record().log_trouble.load() & kLogDoubted, 0U);
+  EXPECT_EQ(retirement_->retire_all(0), 0);
+  EXPECT_FALSE(record().is_in_log());
+  EXPECT_EQ(on_store(12), "acknowledged");
+}
+
+TEST_F(LostFilesTest, ADoubtAboutAFileThatNobodyMayOpenStaysADoubt) {
+  acknowledge("acknowledged");
+  store();
+  ASSERT_EQ(::fchmod(fd_.get(), 0444), 0);
+  close_file(Fsync::kForgotten);
+  {
+    const SyncfsFails fails;  // of another program's data
+    EXPECT_EQ(unsynced().sync_store(device()), EIO);
+  }
+  while_fsync_fails([&] { EXPECT_LT(retirement_->retire_all(0), 0); }, true);
+  EXPECT_EQ(record().log_trouble.load(), kLogDoubted);
+  EXPECT_EQ(retirement_->retire_all(0), 0);
+  EXPECT_FALSE(record().is_in_log());
 }
 
 }  // namespace

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/write_back/lost_files.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <string>
 
 #include "memory/backing/posix_backing.h"
+#include "service/write_back/found_file.h"
 
 namespace cairn::node {
 namespace {
 
-// Or another file has its name.
-bool is_gone(const ClosedFile& file) {
-  const UniqueFd found(::open(file.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+// They are the file systems' to give back when the files are deleted.
+constexpr std::size_t kPlacesMax = 64;
+
+bool is_deleted(const UniqueFd& place) {
   StoreStatus status;
-  if (!found) return errno == ENOENT || errno == ENOTDIR;
-  return !is_file_of(found.get(), file.key, &status);
+  return store_status(place.get(), &status) == 0 && status.links == 0;
 }
 
 std::string describe_store(dev_t device) {
@@ -28,9 +26,38 @@ std::string describe_store(dev_t device) {
 
 }  // namespace
 
-void LostFiles::note(const ClosedFile& file) {
+void LostFiles::note(ClosedFile file) {
+  if (file.place == nullptr) {
+    if (UniqueFd found = find_file(file.key, file.path))
+      file.place = std::make_shared<const UniqueFd>(std::move(found));
+  }
   const std::lock_guard lock(mutex_);
-  files_.insert_or_assign(file.key, file);
+  files_.erase(file.key);
+  if (places() >= std::min<std::size_t>(kPlacesMax, spared_descriptors() / 8)) file.place.reset();
+  if (file.place != nullptr) {
+    memory_.objects().at(file.object).mark(kMarkKeptForSync, true);
+    memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
+  }
+  files_.emplace(file.key, std::move(file));
+}
+
+std::size_t LostFiles::places() const {
+  return static_cast<std::size_t>(
+      std::count_if(files_.begin(), files_.end(),
+                    [](const auto& entry) { return entry.second.place != nullptr; }));
+}
+
+bool LostFiles::keeps_any() const {
+  const std::lock_guard lock(mutex_);
+  return places() != 0;
+}
+
+void LostFiles::release_deleted() {
+  for (const ClosedFile& file : all()) {
+    if (file.place == nullptr || !is_deleted(*file.place)) continue;
+    const std::lock_guard lock(mutex_);
+    files_.erase(file.key);
+  }
 }
 
 void LostFiles::note_of_store(dev_t device) {
@@ -43,8 +70,16 @@ std::vector<ClosedFile> LostFiles::all() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, file] : files_) all.push_back(file);
   for (const dev_t device : stores_)
-    all.push_back({ObjectIndex::kNone, file_key(device, 0, 0), describe_store(device)});
+    all.push_back({ObjectIndex::kNone, file_key(device, 0, 0), describe_store(device), nullptr});
   return all;
+}
+
+bool LostFiles::is_gone(const ClosedFile& file) const {
+  if (file.place != nullptr) return is_deleted(*file.place);
+  if (find_file(file.key, file.path)) return false;
+  // It may have been moved to another folder.
+  const Object& object = memory_.objects().at(file.object);
+  return !object.is_of(file.key) || object.has(kObjectUnlinked);
 }
 
 bool LostFiles::is_over(const ClosedFile& file, SyncListener* listener) const {

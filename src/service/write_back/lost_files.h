@@ -20,7 +20,7 @@ class LostFiles {
  public:
   explicit LostFiles(const NodeMemory& memory) : memory_(memory) {}
 
-  void note(const ClosedFile& file);
+  void note(ClosedFile file);
   // Nobody knows which files of the file system: they are lost for ever.
   void note_of_store(dev_t device);
   // The entry of a file system has no object.
@@ -30,8 +30,16 @@ class LostFiles {
   // whether any of them was lost until now. `listener` may be null.
   bool look_again(const std::vector<ClosedFile>& known, SyncListener* listener);
 
+  // Whether there are files whose room a descriptor here would keep once they are deleted.
+  bool keeps_any() const;
+  void release_deleted();
+
  private:
+  // Nobody can find it any more.
+  bool is_gone(const ClosedFile& file) const;
   bool is_over(const ClosedFile& file, SyncListener* listener) const;
+  // Requires: the lock.
+  std::size_t places() const;
 
   const NodeMemory& memory_;
   mutable std::mutex mutex_;

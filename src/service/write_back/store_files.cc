@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/crash_point.h"
 #include "memory/backing/posix_backing.h"
+#include "service/write_back/found_file.h"
 
 namespace cairn::node {
 namespace {
@@ -76,7 +77,8 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   if (file != nullptr && known_store_status(file->fd.get(), &known) == 0 &&
       known.key == object.key())
     return true;
-  file = std::make_shared<StoreFile>(index, std::move(fd), number, traits);
+  file = std::make_shared<StoreFile>(index, store.key, std::move(fd), traits);
+  file->is_younger_than_doubt.store(is_doubted(object));
   CAIRN_CHECK(file->fd);
   CAIRN_CHECK(!file->queued.load());
   file->room = std::move(room);
@@ -179,9 +181,10 @@ int StoreFiles::make_durable() {
 bool StoreFiles::readmit(const ClosedFile& file, int other) {
   if (find(file.object) != nullptr) return true;
   UniqueFd again = other >= 0 ? reopen(other, O_WRONLY) : UniqueFd();
-  if (!again && !file.path.empty()) {
-    constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    again.reset(::open(file.path.c_str(), kFlags));
+  if (!again && file.place != nullptr) again = reopen(file.place->get(), O_WRONLY | O_NONBLOCK);
+  if (!again) {
+    const UniqueFd found = find_file(file.key, file.path);
+    if (found) again = reopen(found.get(), O_WRONLY | O_NONBLOCK);
   }
   StoreStatus status;
   if (!again || !is_file_of(again.get(), file.key, &status)) return false;

@@ -111,12 +111,14 @@ void StoreWriter::drop(const StoreFilePtr& file) {
     (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
 }
 
-void StoreWriter::renew_if_forgotten(const StoreFile& file) const {
+void StoreWriter::renew_if_forgotten(StoreFile& file) const {
   const int error = file.error.load();
   if (error != ESTALE && error != ENOTCONN && error != ENODEV && error != EIO) return;
   if (!file.lost.get().empty()) return;  // that was its tier's
-  if (renew_descriptor(file, memory_.objects().at(file.object).key()))
-    log_("opened " + path_of_descriptor(file.fd.get()) + " again after: " + std::strerror(error));
+  const Object& object = memory_.objects().at(file.object);
+  if (!renew_descriptor(file, object.key())) return;
+  if (is_doubted(object)) file.is_younger_than_doubt.store(true);
+  log_("opened " + path_of_descriptor(file.fd.get()) + " again after: " + std::strerror(error));
 }
 
 // Such a file stays in the queue: until the scheduler looked again, every next turn would be
@@ -252,16 +254,17 @@ void StoreWriter::note_success(StoreFile& file, Object& object) {
   file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
 }
 
-Fate StoreWriter::file_synced(const StoreFile& file, int error) {
-  const Object& object = memory_.objects().at(file.object);
-  StoreStatus status;
+Fate StoreWriter::file_synced(const StoreFile& file, const SyncAnswer& answer) {
+  const bool is_good = answer.error == 0 || cannot_be_synced(answer.error);
   // The record of a file that was closed long ago may be another file's.
-  if (!is_file_of(file.fd.get(), object.key(), &status))
-    return error == 0 ? Fate::kSafe : Fate::kLost;
-  if (error != 0 && !cannot_be_synced(error)) {
-    return restore({file.object, status.key, path_of_descriptor(file.fd.get())}, file.fd.get());
+  if (!memory_.objects().at(file.object).is_of(file.key))
+    return is_good ? Fate::kSafe : Fate::kLost;
+  if (!is_good) {
+    const int fd = file.fd.get();
+    return restore({file.object, file.key, path_of_descriptor(fd), nullptr}, fd);
   }
-  if (logged_ != nullptr) logged_->note_own_sync(file.object, LoggedFiles::OwnSync::kDone, {});
+  if (logged_ != nullptr && !file.is_younger_than_doubt.load())
+    logged_->note_good_sync(file.object, answer.failures_before);
   return Fate::kSafe;
 }
 
@@ -277,42 +280,50 @@ Fate StoreWriter::restore(const ClosedFile& file, int fd) {
   // 2. The log compares its pages with those that were dirty before all of them are.
   const auto dirty_before = logged_ != nullptr ? logged_->dirty_pages(file.object) : LoggedPages();
   // 3. The resident pages turn dirty.
-  bool is_whole = false;
-  const bool is_dirty = redirty(file, fd, &is_whole);
+  const Redirtied dirty = redirty(file, fd);
+  // No fsync has spoken of this file: it is as doubtful as before.
+  if (dirty == Redirtied::kUnreachable && fd < 0) return Fate::kLost;
   // 4. The log keeps what no tier has.
   using OwnSync = LoggedFiles::OwnSync;
+  const bool is_dirty = dirty == Redirtied::kPart || dirty == Redirtied::kAll;
   if (logged_ != nullptr) {
-    logged_->note_own_sync(file.object, is_dirty ? OwnSync::kDirtyAgain : OwnSync::kFailed,
-                           dirty_before);
+    logged_->note_failed_sync(file.object, is_dirty ? OwnSync::kDirtyAgain : OwnSync::kFailed,
+                              dirty_before);
   }
-  const bool is_safe = is_dirty && is_whole;
+  // 5. The next fsync of its descriptor speaks of all that the file has then.
+  if (const StoreFilePtr kept = files_.find(file.object)) kept->is_younger_than_doubt.store(false);
+  const bool is_safe = dirty == Redirtied::kAll;
   log_("the store has lost something of " + file.path + ": " +
        (is_safe ? "all of it is stored again" : "not all of it can be stored again"));
   return is_safe ? Fate::kDirtyAgain : Fate::kLost;
 }
 
-bool StoreWriter::redirty(const ClosedFile& file, int fd, bool* is_whole) {
+StoreWriter::Redirtied StoreWriter::redirty(const ClosedFile& file, int fd) {
   // 1. The pages can be stored only through a descriptor.
-  if (!files_.readmit(file, fd)) return false;
+  if (!files_.readmit(file, fd)) return Redirtied::kUnreachable;
   const StoreFilePtr kept = files_.find(file.object);
   Object& object = memory_.objects().at(file.object);
-  if (kept == nullptr || is_changed_outside(object, *kept)) return false;
+  if (kept == nullptr) return Redirtied::kUnreachable;
+  if (is_changed_outside(object, *kept)) return Redirtied::kChanged;
   // 2. They turn dirty.
   Actor actor = make_actor(0);
   redirty_object(actor, file.object);
   // 3. A flush that began after the first note of the failure may have found nothing dirty.
   object.note_sync_failure();
-  *is_whole = is_all_resident(memory_, file.object);
+  const bool is_whole = is_all_resident(memory_, file.object);
   actor.drop_leases();
   // 4. Until something of it was dirty, its descriptor might have been dropped.
-  return files_.readmit(file, fd);
+  if (!files_.readmit(file, fd)) return Redirtied::kUnreachable;
+  return is_whole ? Redirtied::kAll : Redirtied::kPart;
 }
 
 StoreFilePtr StoreWriter::settle_doubt(ObjectIndex index) {
-  const ObjectKey key = memory_.objects().at(index).key();
+  const Object& object = memory_.objects().at(index);
   CAIRN_CHECK(logged_ != nullptr);
-  if (files_.unsynced().sync_closed(index) == -ENODEV)
-    (void)store_again({index, key, logged_->path_of(index)});
+  const int synced = files_.unsynced().sync_closed(index);
+  // A description that is younger than the doubt cannot settle it.
+  if (synced == -ENODEV || (synced == 0 && is_doubted(object)))
+    (void)store_again({index, object.key(), logged_->path_of(index), nullptr});
   return files_.find(index);
 }
 
@@ -338,8 +349,9 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
   }
   if (file == nullptr && needs_store(object)) return -EIO;
   // Without a log nobody has put the mark there but a client that scribbles.
-  const bool is_doubted = logged_ != nullptr && (object.log_trouble.load() & kLogDoubted) != 0;
-  if (file == nullptr && durable && is_doubted) file = settle_doubt(index);
+  const bool has_doubt = durable && logged_ != nullptr && is_doubted(object);
+  if (has_doubt && (file == nullptr || file->is_younger_than_doubt.load()))
+    file = settle_doubt(index);
   LogMark mark;
   if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
   int result = 0;

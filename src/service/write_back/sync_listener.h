@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/object_key.h"
@@ -19,6 +20,14 @@ struct ClosedFile {
   ObjectIndex object = ObjectIndex::kNone;
   ObjectKey key;
   std::string path;
+  // Leads to the file wherever it is, and tells when it is deleted; null: too few descriptors.
+  std::shared_ptr<const UniqueFd> place;
+};
+
+// What an fsync has said.
+struct SyncAnswer {
+  int error = 0;                      // 0 or -errno
+  std::uint32_t failures_before = 0;  // Object::sync_failures when it began
 };
 
 // What becomes of the bytes that a store may have failed to keep.
@@ -31,8 +40,8 @@ enum class Fate : std::uint8_t {
 class SyncListener {
  public:
   virtual ~SyncListener() = default;
-  // `error`: 0 or -errno. Requires: the file's sync_mutex.
-  [[nodiscard]] virtual Fate file_synced(const StoreFile& file, int error) = 0;
+  // Requires: the file's sync_mutex.
+  [[nodiscard]] virtual Fate file_synced(const StoreFile& file, const SyncAnswer& answer) = 0;
   virtual void store_sync_failed(StoreId store, int error) = 0;
   // What the store has failed to keep may be of this file.
   [[nodiscard]] virtual Fate store_again(const ClosedFile& file) = 0;

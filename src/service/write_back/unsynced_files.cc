@@ -80,12 +80,13 @@ void UnsyncedFiles::keep(const StoreFile& file) {
           : UniqueFd();
   if (parked) {
     device.debts.closed.push_back(
-        std::make_shared<StoreFile>(file.object, std::move(parked), file.device, file.traits));
+        std::make_shared<StoreFile>(file.object, file.key, std::move(parked), file.traits));
+    device.debts.closed.back()->is_younger_than_doubt.store(is_doubted(object));
     CAIRN_CHECK(device.debts.closed.size() <= kClosedMax);
     object.mark(kMarkKeptForSync, true);
     memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
   } else {
-    device.debts.note({file.object, object.key(), path_of_descriptor(file.fd.get())});
+    device.debts.note({file.object, file.key, path_of_descriptor(file.fd.get()), nullptr});
   }
 }
 
@@ -113,14 +114,16 @@ void UnsyncedFiles::adopt(const UniqueFd& fd) {
   if (object == ObjectIndex::kNone)
     device.debts.owes_sync = true;
   else
-    device.debts.note({object, status.key, path_of_descriptor(fd.get())});
+    device.debts.note({object, status.key, path_of_descriptor(fd.get()), nullptr});
 }
 
 void UnsyncedFiles::release(ObjectIndex object) {
+  lost_.release_deleted();
   release_if([object](const StoreFile& file) { return file.object == object; });
 }
 
 void UnsyncedFiles::release_deleted() {
+  lost_.release_deleted();
   release_if([](const StoreFile&) { return true; });
 }
 
@@ -145,6 +148,7 @@ void UnsyncedFiles::release_if(const std::function<bool(const StoreFile&)>& is_m
 }
 
 bool UnsyncedFiles::keeps_any() const {
+  if (lost_.keeps_any()) return true;
   const std::lock_guard lock(mutex_);
   return std::any_of(devices_.begin(), devices_.end(),
                      [](const auto& entry) { return !entry.second.debts.closed.empty(); });
@@ -218,23 +222,25 @@ int UnsyncedFiles::sync_each(const std::vector<StoreFilePtr>& owed) {
 }
 
 int UnsyncedFiles::sync_file(StoreFile& file, SyncDepth depth) {
-  // From before the fsync, after which the record may be another file's.
-  const ClosedFile names{file.object, memory_.objects().at(file.object).key(),
-                         path_of_descriptor(file.fd.get())};
   const std::lock_guard alone(file.sync_mutex);
-  return sync_alone(file, depth, names);
-}
-
-int UnsyncedFiles::sync_alone(StoreFile& file, SyncDepth depth, const ClosedFile& names) {
   if (depth == SyncDepth::kAll) file.sync_owed.store(false);
-  const int error = file.backing.sync(depth);
-  Fate fate = error == 0 ? Fate::kSafe : Fate::kDirtyAgain;
-  if (listener_ != nullptr) fate = listener_->file_synced(file, error);
-  if (fate == Fate::kSafe) return error;
-  if (fate == Fate::kLost) lost_.note(names);
+  SyncAnswer answer;
+  answer.failures_before = memory_.objects().at(file.object).sync_failures.load();
+  answer.error = file.backing.sync(depth);
+  Fate fate = answer.error == 0 ? Fate::kSafe : Fate::kDirtyAgain;
+  if (listener_ != nullptr) fate = listener_->file_synced(file, answer);
+  if (fate == Fate::kSafe) return answer.error;
+  if (fate == Fate::kLost) note_lost(file);
   file.sync_owed.store(true);
   failures_.fetch_add(1);
-  return error;
+  return answer.error;
+}
+
+void UnsyncedFiles::note_lost(const StoreFile& file) {
+  if (is_deleted(file)) return;
+  const int fd = file.fd.get();
+  lost_.note({file.object, file.key, path_of_descriptor(fd),
+              std::make_shared<const UniqueFd>(reopen(fd, O_PATH))});
 }
 
 int UnsyncedFiles::sync_closed(ObjectIndex object) {
@@ -248,10 +254,7 @@ int UnsyncedFiles::sync_closed(ObjectIndex object) {
     }
   }
   // The record of its object may be another file's by now.
-  StoreStatus status;
-  if (closed == nullptr ||
-      !is_file_of(closed->fd.get(), memory_.objects().at(object).key(), &status))
-    return -ENODEV;
+  if (closed == nullptr || !memory_.objects().at(object).is_of(closed->key)) return -ENODEV;
   return sync_file(*closed, SyncDepth::kAll);
 }
 

@@ -97,8 +97,7 @@ class UnsyncedFiles {
   int sync_device(dev_t device, Debts debts, std::vector<StoreFilePtr> owed);
   int sync_by_name(dev_t device, Debts* debts);
   int sync_each(const std::vector<StoreFilePtr>& owed);
-  // Requires: the file's sync_mutex.
-  int sync_alone(StoreFile& file, SyncDepth depth, const ClosedFile& names);
+  void note_lost(const StoreFile& file);
 
   const NodeMemory& memory_;
   SyncListener* listener_ = nullptr;

@@ -55,12 +55,12 @@ class FailedSyncNode : public LoggedNode {
 class SlowListener final : public SyncListener {
  public:
   explicit SlowListener(SyncListener* next) : next_(next) {}
-  Fate file_synced(const StoreFile& file, int error) override {
-    if (error != 0) {
+  Fate file_synced(const StoreFile& file, const SyncAnswer& answer) override {
+    if (answer.error != 0) {
       has_failed = true;
       ::usleep(100'000);
     }
-    return next_->file_synced(file, error);
+    return next_->file_synced(file, answer);
   }
   void store_sync_failed(StoreId store, int error) override {
     next_->store_sync_failed(store, error);
