@@ -165,6 +165,60 @@ TEST_F(LostFilesTest, AStoreThatCannotBeAskedOwesItsSyncOn) {
   EXPECT_EQ(drain(), 0);
 }
 
+TEST_F(LostFilesTest, OnlyWhatWasStoredSinceTheLastSyncCanBeLost) {
+  record().durability.store(Durability::kStore);
+  write(0, std::string(2 * kBlockBytes, 'a'));
+  ASSERT_EQ(flusher_->flush_now(object_, true), 0);
+  evict(0, kBlockBytes);
+  write(kBlockBytes, "new");
+  store();
+  while_fsync_fails([&] {
+    for (int drains = 0; drains < 3; ++drains) EXPECT_EQ(drain(), EIO);
+  });
+  EXPECT_TRUE(unsynced().lost().empty());
+  EXPECT_EQ(flusher_->flush_now(object_, true), 0);
+  EXPECT_EQ(drain(), 0);
+}
+
+TEST_F(LostFilesTest, TheHolesOfASparseFileAreNotLost) {
+  record().durability.store(Durability::kStore);
+  write(9 * kBlockBytes, "end");
+  store();
+  while_fsync_fails([&] { EXPECT_EQ(drain(), EIO); });
+  EXPECT_TRUE(unsynced().lost().empty());
+  store();
+  EXPECT_EQ(drain(), 0);
+}
+
+TEST_F(LostFilesTest, ALossThatAnFsyncHasHeardIsTheDrainsToo) {
+  record().durability.store(Durability::kStore);
+  write(0, std::string(2 * kBlockBytes, 'a'));
+  store();
+  evict(0, kBlockBytes);
+  lose_on_store();
+  while_fsync_fails([&] { EXPECT_EQ(flusher_->flush_now(object_, true), -EIO); });
+  EXPECT_EQ(flusher_->flush_now(object_, true), 0) << "it has stored and synced what there is";
+  EXPECT_EQ(drain(), EIO);
+  EXPECT_EQ(record().dirty_blocks.load(), 0U) << "the rest is not stored at each drain";
+  // A program writes anew what was lost.
+  write(0, std::string(kBlockBytes, 'b'));
+  EXPECT_EQ(flusher_->flush_now(object_, true), 0);
+  EXPECT_EQ(drain(), 0);
+  EXPECT_TRUE(unsynced().lost().empty());
+}
+
+TEST_F(LostFilesTest, ALossThatABackgroundSyncHasHeardIsTheDrainsToo) {
+  record().durability.store(Durability::kStore);
+  write(0, std::string(2 * kBlockBytes, 'a'));
+  store();
+  evict(0, kBlockBytes);
+  lose_on_store();
+  while_fsync_fails(
+      [&] { EXPECT_EQ(unsynced().sync_file(*files_->find(object_), SyncDepth::kAll), -EIO); });
+  store();
+  EXPECT_FALSE(full_drain().stored);
+}
+
 // A program that writes a file under a temporary name renames it after the close.
 TEST_F(LostFilesTest, AClosedFileIsFoundByItsNewName) {
   write(0, "ours");

@@ -32,7 +32,10 @@ void LostFiles::note(ClosedFile file) {
       file.place = std::make_shared<const UniqueFd>(std::move(found));
   }
   const std::lock_guard lock(mutex_);
-  files_.erase(file.key);
+  if (const auto known = files_.find(file.key); known != files_.end()) {
+    file.stored.add(known->second.stored);
+    files_.erase(known);
+  }
   if (places() >= std::min<std::size_t>(kPlacesMax, spared_descriptors() / 8)) file.place.reset();
   if (file.place != nullptr) {
     memory_.objects().at(file.object).mark(kMarkKeptForSync, true);
@@ -60,6 +63,14 @@ void LostFiles::release_deleted() {
   }
 }
 
+void LostFiles::note_stored(const ObjectKey& key, const StoredRanges& stored) {
+  const std::lock_guard lock(mutex_);
+  const auto known = files_.find(key);
+  if (known == files_.end()) return;
+  known->second.stored.subtract(stored);
+  if (known->second.stored.is_empty()) files_.erase(known);
+}
+
 void LostFiles::note_of_store(dev_t device) {
   const std::lock_guard lock(mutex_);
   stores_.insert(device);
@@ -70,7 +81,8 @@ std::vector<ClosedFile> LostFiles::all() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, file] : files_) all.push_back(file);
   for (const dev_t device : stores_)
-    all.push_back({ObjectIndex::kNone, file_key(device, 0, 0), describe_store(device), nullptr});
+    all.push_back(
+        {ObjectIndex::kNone, file_key(device, 0, 0), describe_store(device), nullptr, {}});
   return all;
 }
 
@@ -84,14 +96,21 @@ bool LostFiles::is_gone(const ClosedFile& file) const {
 
 bool LostFiles::is_over(const ClosedFile& file, SyncListener* listener) const {
   if (file.object == ObjectIndex::kNone) return false;
-  return is_gone(file) || (listener != nullptr && listener->store_again(file) != Fate::kLost);
+  if (is_gone(file)) return true;
+  // What the tiers had of them was dirty again at once.
+  const bool has_some =
+      memory_.objects().at(file.object).is_of(file.key) &&
+      file.stored.in_tiers(memory_, file.object) != StoredRanges::Residency::kNone;
+  return has_some && listener != nullptr && listener->store_again(file) != Fate::kLost;
 }
 
 bool LostFiles::look_again(const std::vector<ClosedFile>& known, SyncListener* listener) {
   for (const ClosedFile& file : known) {
     if (!is_over(file, listener)) continue;
     const std::lock_guard lock(mutex_);
-    files_.erase(file.key);
+    const auto found = files_.find(file.key);
+    // It may have lost more since.
+    if (found != files_.end() && found->second.stored == file.stored) files_.erase(found);
   }
   return !known.empty();
 }

@@ -21,6 +21,8 @@ class LostFiles {
   explicit LostFiles(const NodeMemory& memory) : memory_(memory) {}
 
   void note(ClosedFile file);
+  // An fsync of the file has made these bytes durable, which were stored since.
+  void note_stored(const ObjectKey& key, const StoredRanges& stored);
   // Nobody knows which files of the file system: they are lost for ever.
   void note_of_store(dev_t device);
   // The entry of a file system has no object.

@@ -18,6 +18,7 @@
 #include "service/process/unique_fd.h"
 #include "service/write_back/descriptor_budget.h"
 #include "service/write_back/lost_pages.h"
+#include "service/write_back/store_backing.h"
 
 namespace cairn::node {
 
@@ -34,7 +35,8 @@ struct StoreFile {
       : object(object_index),
         key(its_key),
         fd(std::move(file)),
-        backing(fd.get(), O_WRONLY),
+        plain(fd.get(), O_WRONLY),
+        backing(plain, stored),
         device(static_cast<dev_t>(raw(its_key.store))),
         traits(its) {}
 
@@ -42,7 +44,9 @@ struct StoreFile {
   const ObjectKey key;  // the object's record may become another file's once this one is closed
   FileRoom room;        // none of one that is kept for fsync alone; outlives the descriptor
   const UniqueFd fd;
-  PosixBacking backing;  // over `fd`
+  PosixBacking plain;     // over `fd`
+  RecordedRanges stored;  // since it was last made durable
+  StoreBacking backing;   // records them
   const dev_t device;
   const Traits traits;
   // The run of the client that wrote it first: its share of the device pays for storing the file.

@@ -96,7 +96,9 @@ bool StoreFiles::adopt(UniqueFd fd, FileRoom room) {
   if (object == ObjectIndex::kNone) return false;
   // Nobody knows whether its sender had lent it.
   if (!insert(object, with_own_description(std::move(fd)), std::move(room), 0)) return false;
-  find(object)->sync_owed.store(true);
+  const StoreFilePtr file = find(object);
+  file->stored.add(StoredRanges::everything());
+  file->sync_owed.store(true);
   return true;
 }
 

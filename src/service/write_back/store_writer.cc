@@ -36,18 +36,6 @@ bool is_changed_outside(const Object& object, const StoreFile& file) {
          status.stamp.size != object.store_size.load();
 }
 
-// The tiers have every page of it.
-bool is_all_resident(const NodeMemory& memory, ObjectIndex index) {
-  const std::uint64_t size = memory.objects().at(index).size.load();
-  for (std::uint64_t at = 0; at < size; at += kBlockBytes) {
-    const BucketIndex bucket = memory.directory().find(index, block_of(at));
-    if (bucket == BucketIndex::kNone) return false;
-    const unsigned wanted = pages_touched(0, std::min<std::uint64_t>(size - at, kBlockBytes));
-    if ((wanted & ~memory.block(bucket).valid_pages()) != 0) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 StoreWriter::StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self,
@@ -261,7 +249,7 @@ Fate StoreWriter::file_synced(const StoreFile& file, const SyncAnswer& answer) {
     return is_good ? Fate::kSafe : Fate::kLost;
   if (!is_good) {
     const int fd = file.fd.get();
-    return restore({file.object, file.key, path_of_descriptor(fd), nullptr}, fd);
+    return restore({file.object, file.key, path_of_descriptor(fd), nullptr, answer.stored}, fd);
   }
   if (logged_ != nullptr && !file.is_younger_than_doubt.load())
     logged_->note_good_sync(file.object, answer.failures_before);
@@ -310,7 +298,7 @@ StoreWriter::Redirtied StoreWriter::redirty(const ClosedFile& file, int fd) {
   redirty_object(actor, file.object);
   // 3. A flush that began after the first note of the failure may have found nothing dirty.
   object.note_sync_failure();
-  const bool is_whole = is_all_resident(memory_, file.object);
+  const bool is_whole = file.stored.in_tiers(memory_, file.object) == StoredRanges::Residency::kAll;
   actor.drop_leases();
   // 4. Until something of it was dirty, its descriptor might have been dropped.
   if (!files_.readmit(file, fd)) return Redirtied::kUnreachable;
@@ -323,7 +311,8 @@ StoreFilePtr StoreWriter::settle_doubt(ObjectIndex index) {
   const int synced = files_.unsynced().sync_closed(index);
   // A description that is younger than the doubt cannot settle it.
   if (synced == -ENODEV || (synced == 0 && is_doubted(object)))
-    (void)store_again({index, object.key(), logged_->path_of(index), nullptr});
+    (void)store_again(
+        {index, object.key(), logged_->path_of(index), nullptr, StoredRanges::everything()});
   return files_.find(index);
 }
 

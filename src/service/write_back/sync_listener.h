@@ -22,12 +22,15 @@ struct ClosedFile {
   std::string path;
   // Leads to the file wherever it is, and tells when it is deleted; null: too few descriptors.
   std::shared_ptr<const UniqueFd> place;
+  // These may be lost: nobody has made them durable since they were stored.
+  StoredRanges stored;
 };
 
 // What an fsync has said.
 struct SyncAnswer {
   int error = 0;                      // 0 or -errno
   std::uint32_t failures_before = 0;  // Object::sync_failures when it began
+  StoredRanges stored;                // what it was to make durable
 };
 
 // What becomes of the bytes that a store may have failed to keep.

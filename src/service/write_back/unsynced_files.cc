@@ -81,21 +81,27 @@ void UnsyncedFiles::keep(const StoreFile& file) {
   if (parked) {
     device.debts.closed.push_back(
         std::make_shared<StoreFile>(file.object, file.key, std::move(parked), file.traits));
+    device.debts.closed.back()->stored.add(file.stored.get());
     device.debts.closed.back()->is_younger_than_doubt.store(is_doubted(object));
     CAIRN_CHECK(device.debts.closed.size() <= kClosedMax);
     object.mark(kMarkKeptForSync, true);
     memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
   } else {
-    device.debts.note({file.object, file.key, path_of_descriptor(file.fd.get()), nullptr});
+    device.debts.note(
+        {file.object, file.key, path_of_descriptor(file.fd.get()), nullptr, file.stored.get()});
   }
 }
 
 void UnsyncedFiles::Debts::note(ClosedFile file) {
-  const bool has_room = others.size() < kNamesMax || others.contains(file.key);
-  if (has_room)
-    others.insert_or_assign(file.key, std::move(file));
-  else
+  const auto known = others.find(file.key);
+  if (known != others.end()) {
+    file.stored.add(known->second.stored);
+    known->second = std::move(file);
+  } else if (others.size() < kNamesMax) {
+    others.emplace(file.key, std::move(file));
+  } else {
     owes_sync = true;
+  }
 }
 
 void UnsyncedFiles::Debts::add(Debts more) {
@@ -114,7 +120,8 @@ void UnsyncedFiles::adopt(const UniqueFd& fd) {
   if (object == ObjectIndex::kNone)
     device.debts.owes_sync = true;
   else
-    device.debts.note({object, status.key, path_of_descriptor(fd.get()), nullptr});
+    device.debts.note(
+        {object, status.key, path_of_descriptor(fd.get()), nullptr, StoredRanges::everything()});
 }
 
 void UnsyncedFiles::release(ObjectIndex object) {
@@ -177,7 +184,16 @@ int UnsyncedFiles::sync_device(dev_t device, Debts debts, std::vector<StoreFileP
   int result = 0;
   const bool is_by_name = debts.is_by_name();
   if (is_by_name || owed.size() + debts.closed.size() > kFsyncsMax) {
+    std::vector<StoreFilePtr> with_it = owed;
+    with_it.insert(with_it.end(), debts.closed.begin(), debts.closed.end());
+    const std::vector<StoredRanges> stored = take_stored(with_it);
     const int error = sync_by_name(device, &debts);
+    for (std::size_t at = 0; at < with_it.size(); ++at) {
+      if (error == 0)
+        lost_.note_stored(with_it[at]->key, stored[at]);
+      else
+        with_it[at]->stored.add(stored[at]);
+    }
     if (error == 0) return 0;
     if (is_by_name || debts.is_by_name()) result = error;
   }
@@ -186,6 +202,15 @@ int UnsyncedFiles::sync_device(dev_t device, Debts debts, std::vector<StoreFileP
   owed.insert(owed.end(), debts.closed.begin(), debts.closed.end());
   const int error = sync_each(owed);
   return result == 0 ? error : result;
+}
+
+std::vector<StoredRanges> UnsyncedFiles::take_stored(const std::vector<StoreFilePtr>& files) {
+  std::vector<StoredRanges> stored;
+  for (const StoreFilePtr& file : files) {
+    const std::lock_guard no_sync(file->sync_mutex);
+    stored.push_back(file->stored.take());
+  }
+  return stored;
 }
 
 int UnsyncedFiles::sync_by_name(dev_t device, Debts* debts) {
@@ -226,21 +251,25 @@ int UnsyncedFiles::sync_file(StoreFile& file, SyncDepth depth) {
   if (depth == SyncDepth::kAll) file.sync_owed.store(false);
   SyncAnswer answer;
   answer.failures_before = memory_.objects().at(file.object).sync_failures.load();
+  answer.stored = file.stored.take();
   answer.error = file.backing.sync(depth);
+  // And what was stored meanwhile.
+  if (answer.error != 0) answer.stored.add(file.stored.take());
   Fate fate = answer.error == 0 ? Fate::kSafe : Fate::kDirtyAgain;
   if (listener_ != nullptr) fate = listener_->file_synced(file, answer);
+  if (answer.error == 0) lost_.note_stored(file.key, answer.stored);
   if (fate == Fate::kSafe) return answer.error;
-  if (fate == Fate::kLost) note_lost(file);
+  if (fate == Fate::kLost) note_lost(file, answer.stored);
   file.sync_owed.store(true);
   failures_.fetch_add(1);
   return answer.error;
 }
 
-void UnsyncedFiles::note_lost(const StoreFile& file) {
+void UnsyncedFiles::note_lost(const StoreFile& file, const StoredRanges& stored) {
   if (is_deleted(file)) return;
   const int fd = file.fd.get();
   lost_.note({file.object, file.key, path_of_descriptor(fd),
-              std::make_shared<const UniqueFd>(reopen(fd, O_PATH))});
+              std::make_shared<const UniqueFd>(reopen(fd, O_PATH)), stored});
 }
 
 int UnsyncedFiles::sync_closed(ObjectIndex object) {

@@ -97,7 +97,8 @@ class UnsyncedFiles {
   int sync_device(dev_t device, Debts debts, std::vector<StoreFilePtr> owed);
   int sync_by_name(dev_t device, Debts* debts);
   int sync_each(const std::vector<StoreFilePtr>& owed);
-  void note_lost(const StoreFile& file);
+  void note_lost(const StoreFile& file, const StoredRanges& stored);
+  static std::vector<StoredRanges> take_stored(const std::vector<StoreFilePtr>& files);
 
   const NodeMemory& memory_;
   SyncListener* listener_ = nullptr;
