@@ -219,6 +219,25 @@ TEST_F(LostFilesTest, ALossThatABackgroundSyncHasHeardIsTheDrainsToo) {
   EXPECT_FALSE(full_drain().stored);
 }
 
+TEST_F(LostFilesTest, WithoutADescriptorALostFileIsFoundByItsName) {
+  write(0, "ours");
+  store();
+  ASSERT_EQ(::fchmod(fd_.get(), 0444), 0);
+  close_file(Fsync::kOwed);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit low = limit;
+  low.rlim_cur = 3;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  while_fsync_fails([&] { EXPECT_EQ(drain(), EIO); }, true);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ASSERT_EQ(unsynced().lost().size(), 1U);
+  EXPECT_EQ(unsynced().lost()[0].place, nullptr);
+  EXPECT_EQ(drain(), EIO) << "it is dirty again";
+  store();
+  EXPECT_EQ(drain(), 0);
+}
+
 // A program that writes a file under a temporary name renames it after the close.
 TEST_F(LostFilesTest, AClosedFileIsFoundByItsNewName) {
   write(0, "ours");

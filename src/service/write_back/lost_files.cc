@@ -27,6 +27,8 @@ std::string describe_store(dev_t device) {
 }  // namespace
 
 void LostFiles::note(ClosedFile file) {
+  // There may be no descriptor left.
+  if (file.place != nullptr && !*file.place) file.place.reset();
   if (file.place == nullptr) {
     if (UniqueFd found = find_file(file.key, file.path))
       file.place = std::make_shared<const UniqueFd>(std::move(found));
@@ -38,7 +40,8 @@ void LostFiles::note(ClosedFile file) {
   }
   if (places() >= std::min<std::size_t>(kPlacesMax, spared_descriptors() / 8)) file.place.reset();
   if (file.place != nullptr) {
-    memory_.objects().at(file.object).mark(kMarkKeptForSync, true);
+    Object& object = memory_.objects().at(file.object);
+    if (object.is_of(file.key)) object.mark(kMarkKeptForSync, true);
     memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
   }
   files_.emplace(file.key, std::move(file));
