@@ -47,19 +47,23 @@ struct Audit::Holds {
 
 Audit::Outcome Audit::run(Actor& actor, std::span<const Owner> replaced) {
   if (!correct_references(actor, replaced)) return Outcome::kLater;
-  if (has_dirty_pages() || !is_quiet_() || !correct_blocks(replaced.size())) return Outcome::kLater;
+  if (has_dirty_pages() || !is_quiet_() || !correct_blocks(replaced)) return Outcome::kLater;
   return Outcome::kDone;
 }
 
 Audit::Holds Audit::holds_of(std::span<const Owner> replaced) const {
   Holds held;
   if (replaced.empty()) return held;
+  // There may be as many images as slots, and attaching programs wait for this.
+  std::vector<std::uint32_t> images;
+  for (const Owner owner : replaced) images.push_back(owner.bits());
+  std::sort(images.begin(), images.end());
   const DescriptionTable& descriptions = memory_.descriptions();
   const std::uint32_t used = descriptions.used_holds();
   for (std::uint32_t index = 1; index < used; ++index) {
     const DescriptionTable::HoldView hold = descriptions.view(static_cast<HoldIndex>(index));
     const bool counts = hold.kind != HoldKind::kFree &&
-                        std::find(replaced.begin(), replaced.end(), hold.owner) != replaced.end();
+                        std::binary_search(images.begin(), images.end(), hold.owner.bits());
     if (counts)
       ++(hold.kind == HoldKind::kThrough ? held.through : held.of_description)[hold.index];
   }
@@ -119,15 +123,19 @@ void Audit::correct_object(Actor& actor, ObjectIndex index, std::uint32_t kept, 
   const std::uint32_t mine = object.through.load() & ~kThroughAbandoned;
   const std::uint32_t for_good = mine / kThroughForGood * kThroughForGood;
   const std::uint32_t through = for_good + kept + Holds::in(held.through, raw(index));
-  if (object.through.load() > through) {
-    object.through.store(through + 1);
-    leave_through(actor, index);
+  // A mark of abandoned use stays: programs that have the file open know an old size.
+  if (mine > through) {
+    object.through.store((object.through.load() & kThroughAbandoned) | (through + 1));
+    abandon_through(actor, index);
   }
   object.writers.store(Holds::in(held.writers, raw(index)));
   const std::uint32_t opens = Holds::in(held.opens, raw(index));
-  if (object.opens.load() <= opens) return;
-  object.opens.store(opens + 1);
-  abandon_object(actor, index, false);
+  if (object.opens.load() > opens) {
+    object.opens.store(opens + 1);
+    abandon_object(actor, index, false);
+  }
+  // Its last closer may have died before it looked at the mark.
+  forget_abandoned_through(actor, index);
 }
 
 bool Audit::has_dirty_pages() const {
@@ -141,7 +149,7 @@ bool Audit::has_dirty_pages() const {
 // prefetcher is kept still while counts are set, and the organizer only takes blocks away. Between
 // taking one out of the directory and out of the count it is not at rest, and a count that moved
 // while the blocks were counted is looked at again later.
-bool Audit::correct_blocks(std::size_t replaced) {
+bool Audit::correct_blocks(std::span<const Owner> replaced) {
   const std::uint64_t epoch = clients_.attach_count();
   std::unordered_map<std::uint32_t, std::uint32_t> before;
   for_each_object(
@@ -156,11 +164,13 @@ bool Audit::correct_blocks(std::size_t replaced) {
     });
   }
   bool is_right = false;
-  const bool was_nobody = clients_.if_nobody(epoch, replaced, [&] {
+  const bool was_nobody = clients_.if_nobody(epoch, replaced.size(), [&] {
     const Stillness still = hold_still_();
     if (!still || has_dirty_pages() || !is_quiet_()) return;
     is_right = true;
     memory_.flusher_board().dirty_bytes.store(0);
+    // The threads of a replaced image ended with it: its slot must not be subtracted once more.
+    for (const Owner image : replaced) memory_.slot(image.slot()).openings.store(0);
     memory_.service_board().openings.store(0);
     for (const auto& [index, count] : before) {
       Object& object = memory_.objects().at(static_cast<ObjectIndex>(index));

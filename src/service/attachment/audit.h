@@ -56,7 +56,7 @@ class Audit {
   bool correct_references(Actor& actor, std::span<const Owner> replaced);
   void correct_descriptions(std::span<const DescriptionIndex> descriptions, Holds* held);
   void correct_object(Actor& actor, ObjectIndex index, std::uint32_t kept, const Holds& held);
-  bool correct_blocks(std::size_t replaced);
+  bool correct_blocks(std::span<const Owner> replaced);
   Holds holds_of(std::span<const Owner> replaced) const;
   bool has_dirty_pages() const;
   template <typename Visit>

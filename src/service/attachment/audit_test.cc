@@ -70,17 +70,52 @@ TEST_F(AuditTest, WhatReplacedImagesHoldStaysOpenAndTheRestIsCorrected) {
   EXPECT_EQ(audit_.run(actor_, replaced), Audit::Outcome::kDone);
   EXPECT_EQ(object(held).opens.load(), 1u);
   EXPECT_EQ(object(held).writers.load(), 1u);
-  EXPECT_EQ(object(held).through.load() & ~kThroughAbandoned, 1u);
+  EXPECT_EQ(object(held).through.load(), 1u | kThroughAbandoned) << "its size is not known";
   EXPECT_TRUE(memory_.descriptions().is_held(description, held));
   EXPECT_EQ(object(left).opens.load(), 0u);
   EXPECT_EQ(object(left).writers.load(), 0u);
-  EXPECT_EQ(object(left).through.load() & ~kThroughAbandoned, 0u);
+  EXPECT_EQ(object(left).through.load(), 0u);
 
   // The holds go with the image, and nothing is left.
   clients_.release(image.slot());
   EXPECT_EQ(audit_.run(actor_, {}), Audit::Outcome::kDone);
   EXPECT_EQ(object(held).opens.load(), 0u);
   EXPECT_FALSE(memory_.descriptions().is_held(description, held));
+}
+
+TEST_F(AuditTest, AnAbandonedFileThatAReplacedImageHasOpenStaysAbandoned) {
+  const Owner image = attach(100);
+  const ObjectIndex held = testing::make_object(actor_, file_key(1, 7, 1));
+  const DescriptionIndex description = memory_.descriptions().create(held, O_RDWR);
+  ASSERT_NE(memory_.descriptions().hold(description, image, HoldKind::kDescription),
+            HoldIndex::kNone);
+  // A process that had the file in through mode has died: nobody knows its size.
+  memory_.objects().at(held).through.store(1);
+  abandon_through(actor_, held);
+  ASSERT_TRUE(is_through_abandoned(object(held)));
+  const std::vector<Owner> replaced{clients_.declare_dead(image.slot(), Departure::kExeced)};
+  EXPECT_EQ(audit_.run(actor_, replaced), Audit::Outcome::kDone);
+  EXPECT_EQ(object(held).opens.load(), 1u);
+  EXPECT_TRUE(is_through_abandoned(object(held))) << "the next program would believe the old size";
+}
+
+TEST_F(AuditTest, AnAbandonedFileThatNobodyHasOpenIsAbandonedNoLonger) {
+  const ObjectIndex left = testing::make_object(actor_, file_key(1, 8, 1));
+  memory_.objects().at(left).through.store(kThroughAbandoned);
+  EXPECT_EQ(audit_.run(actor_, {}), Audit::Outcome::kDone);
+  EXPECT_EQ(object(left).through.load(), 0u);
+}
+
+TEST_F(AuditTest, AnOpenThatEndedWithItsImageIsTakenBackOnce) {
+  const Owner image = attach(100);
+  // One of its threads was in open() when another one executed a program.
+  memory_.slot(image.slot()).openings.store(1);
+  memory_.service_board().openings.store(1);
+  const std::vector<Owner> replaced{clients_.declare_dead(image.slot(), Departure::kExeced)};
+  EXPECT_EQ(audit_.run(actor_, replaced), Audit::Outcome::kDone);
+  EXPECT_EQ(memory_.service_board().openings.load(), 0u);
+  clients_.release(image.slot());
+  EXPECT_EQ(memory_.service_board().openings.load(), 0u);
 }
 
 TEST_F(AuditTest, AProgramThatNeverAttachesDoesNotPutItOff) {

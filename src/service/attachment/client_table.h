@@ -112,9 +112,10 @@ class ClientTable {
   std::uint64_t attach_count() const;
 
   // Runs `correct` while no client is attached, being reaped or able to attach, if that holds and
-  // nobody attached since attach_count() returned `epoch`. Returns whether it ran. `waiting` slots
-  // are being reaped for images whose sweep is over and whose holds wait for a new image, which
-  // may be one that never attaches. `correct` must be quick: an attach waits for it.
+  // nobody attached since attach_count() returned `epoch`. Returns whether it ran.
+  // `waiting`: how many of the busy slots are replaced images. Each of them is busy until it is
+  // inherited, so equal numbers mean that nobody else is. `correct` must be quick: an attach waits
+  // for it.
   template <typename Correct>
   bool if_nobody(std::uint64_t epoch, std::size_t waiting, Correct&& correct) {
     const std::lock_guard lock(mutex_);

@@ -1,56 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of data that the store has taken and could not make durable. The kernel says so once
 // to each open description, and counts the pages as clean from then on.
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <string>
 #include <thread>
 
 #include "memory/buffer/object_lifecycle.h"
-#include "service/durability/retirement.h"
-#include "service/durability/testing/failing_syncs.h"
-#include "service/durability/testing/logged_node.h"
+#include "service/durability/testing/failed_sync_node.h"
 
 namespace cairn::node {
 namespace {
 
-class FailedSyncTest : public testing::LoggedNode {
- protected:
-  dev_t device() { return static_cast<dev_t>(raw(record().store())); }
-  void acknowledge(const std::string& text) {
-    write(0, text);
-    ASSERT_EQ(make_durable(), 0);
-    ASSERT_TRUE(record().is_in_log());
-  }
-  void store() { ASSERT_EQ(flusher_->flush_now(object_, false), 0); }
-  int drain() { return files_->make_durable(); }
-  enum class Fsync { kOwed, kForgotten };
-  // Its last program has closed it. Forgotten: its descriptor could not be kept.
-  void close_file(Fsync fsync) {
-    record().writers.store(0);
-    record().opens.store(0);
-    const StoreFilePtr file = files_->find(object_);
-    if (fsync == Fsync::kForgotten) file->sync_owed.store(false);
-    ASSERT_TRUE(files_->drop_if_idle(file));
-  }
-  std::string on_store(std::size_t length) {
-    std::string text(length, '?');
-    const ssize_t got = ::pread(fd_.get(), text.data(), length, 0);
-    text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-    return text;
-  }
-  void lose_on_store() {
-    struct stat status{};
-    ASSERT_EQ(::fstat(fd_.get(), &status), 0);
-    ASSERT_EQ(::ftruncate(fd_.get(), 0), 0);
-    ASSERT_EQ(::ftruncate(fd_.get(), status.st_size), 0);
-    const timespec times[] = {status.st_atim, status.st_mtim};
-    ASSERT_EQ(::futimens(fd_.get(), times), 0);
-  }
-};
+using testing::SlowListener;
+
+class FailedSyncTest : public testing::FailedSyncNode {};
 
 TEST_F(FailedSyncTest, WhatFailsInTheMiddleOfARetirementStaysInTheLog) {
   acknowledge("acknowledged");
@@ -179,28 +144,6 @@ TEST_F(FailedSyncTest, AFileThatIsKnownByItsNameAloneIsStoredAgain) {
   EXPECT_EQ(on_store(4), "ours");
 }
 
-// Calls of a listener wait where the test says so.
-class SlowListener final : public SyncListener {
- public:
-  explicit SlowListener(SyncListener* next) : next_(next) {}
-  bool file_synced(const StoreFile& file, int error) override {
-    if (error != 0) {
-      has_failed = true;
-      ::usleep(100'000);
-    }
-    return next_->file_synced(file, error);
-  }
-  void store_sync_failed(StoreId store, int error) override {
-    next_->store_sync_failed(store, error);
-  }
-  bool store_again(const ClosedFile& file) override { return next_->store_again(file); }
-
-  std::atomic<bool> has_failed{false};
-
- private:
-  SyncListener* const next_;
-};
-
 // The kernel tells one of them.
 TEST_F(FailedSyncTest, TwoFsyncsThroughOneDescriptorBothFail) {
   acknowledge("acknowledged");
@@ -217,6 +160,31 @@ TEST_F(FailedSyncTest, TwoFsyncsThroughOneDescriptorBothFail) {
   EXPECT_EQ(second, -EIO);
   EXPECT_TRUE(record().is_in_log());
   files_->use_listener(nullptr);
+}
+
+// It finds nothing dirty, and the kernel has told the first one.
+TEST_F(FailedSyncTest, AnFsyncThatBeginsWhileTheFileTurnsDirtyAgainFailsToo) {
+  acknowledge("acknowledged");
+  store();
+  const BucketIndex bucket = memory_.directory().find(object_, block_of(0));
+  ASSERT_NE(bucket, BucketIndex::kNone);
+  int first = 1;
+  int second = 1;
+  std::thread one;
+  std::thread two;
+  {
+    const LockedBlock busy(actor_.worker(), bucket);  // a program is copying
+    one = std::thread(
+        [&] { testing::while_fsync_fails([&] { first = flusher_->flush_now(object_, true); }); });
+    while (record().sync_failures.load() == 0) ::usleep(1000);
+    two = std::thread([&] { second = flusher_->flush_now(object_, true); });
+    ::usleep(100'000);
+  }
+  one.join();
+  two.join();
+  EXPECT_EQ(first, -EIO);
+  EXPECT_EQ(second, -EIO);
+  EXPECT_TRUE(record().is_in_log());
 }
 
 }  // namespace

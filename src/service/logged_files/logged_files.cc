@@ -245,16 +245,24 @@ LoggedPages LoggedFiles::dirty_pages(ObjectIndex index) {
   return LoggingPass({memory_, self_, log_, seed_}, index, *file).dirty_pages();
 }
 
-void LoggedFiles::note_own_sync(ObjectIndex index, OwnSync outcome,
-                                const LoggedPages& dirty_before) {
+void LoggedFiles::note_good_sync(ObjectIndex index, std::uint32_t failures_before) {
+  const LoggedFilePtr file = find(index);
+  if (file == nullptr) return;
+  const std::lock_guard lock(file->mutex);
+  Object& object = memory_.objects().at(index);
+  if (file->is_gone || object.sync_failures.load() != failures_before) return;
+  object.log_trouble.fetch_and(~std::uint32_t{kLogDoubted});
+}
+
+void LoggedFiles::note_failed_sync(ObjectIndex index, OwnSync outcome,
+                                   const LoggedPages& dirty_before) {
   const LoggedFilePtr file = find(index);
   if (file == nullptr) return;
   const std::lock_guard lock(file->mutex);
   if (file->is_gone) return;
   std::atomic<std::uint32_t>& trouble = memory_.objects().at(index).log_trouble;
   LoggingPass pass({memory_, self_, log_, seed_}, index, *file);
-  const bool is_lost = outcome == OwnSync::kFailed ||
-                       (outcome == OwnSync::kDirtyAgain && !pass.is_all_dirty(dirty_before));
+  const bool is_lost = outcome == OwnSync::kFailed || !pass.is_all_dirty(dirty_before);
   if (is_lost) trouble.fetch_or(kLogLost);
   trouble.fetch_and(~std::uint32_t{kLogDoubted});
 }

@@ -87,11 +87,14 @@ class LoggedFiles final : public StoreWitness {
   // The store has failed to make durable what it was given, and tells each of us once: no file that
   // the log has of it counts as stored any more until its own fsync says so.
   void doubt(StoreId store);
-  // What an fsync of the file itself has said. After one that failed, what the tiers have is dirty
-  // again, or else cannot be. What only the log has stays in it, for recovery. `dirty_before`: the
-  // file's dirty_pages() from before all of it turned dirty.
-  enum class OwnSync : std::uint8_t { kDone, kDirtyAgain, kFailed };
-  void note_own_sync(ObjectIndex object, OwnSync outcome, const LoggedPages& dirty_before);
+  // An fsync of the file itself has said that the store has all of it. A doubt that came since it
+  // began stays. `failures_before`: Object::sync_failures from then.
+  void note_good_sync(ObjectIndex object, std::uint32_t failures_before);
+  // An fsync of the file itself has failed: what the tiers have is dirty again, or else cannot be.
+  // What only the log has stays in it, for recovery. `dirty_before`: the file's dirty_pages() from
+  // before all of it turned dirty.
+  enum class OwnSync : std::uint8_t { kDirtyAgain, kFailed };
+  void note_failed_sync(ObjectIndex object, OwnSync outcome, const LoggedPages& dirty_before);
   // The dirty pages of the blocks that the log has.
   LoggedPages dirty_pages(ObjectIndex object);
   // The name that recovery would look for; empty where the log does not have the file.

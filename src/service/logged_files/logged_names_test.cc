@@ -261,11 +261,13 @@ TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync
   const ObjectIndex journal = make_managed("journal", 4096);
   const StoreId store = memory_.objects().at(journal).store();
   files_->doubt(static_cast<StoreId>(raw(store) + 1));
+  const std::uint32_t failures = memory_.objects().at(journal).sync_failures.load();
   files_->doubt(store);
+  files_->note_good_sync(journal, failures);  // it began before
   LogMark mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
   EXPECT_TRUE(memory_.objects().at(journal).is_in_log());
-  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone, {});
+  files_->note_good_sync(journal, memory_.objects().at(journal).sync_failures.load());
   mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), 0);
   EXPECT_FALSE(memory_.objects().at(journal).is_in_log());
@@ -273,8 +275,8 @@ TEST_F(LoggedNamesTest, AfterAFailureOfTheStoreDataStaysInTheLogUntilItsOwnFsync
 
 TEST_F(LoggedNamesTest, WhatTheStoreHasLostAndNoTierHasStaysInTheLog) {
   const ObjectIndex journal = make_managed("journal", 4096);
-  files_->note_own_sync(journal, LoggedFiles::OwnSync::kFailed, {});
-  files_->note_own_sync(journal, LoggedFiles::OwnSync::kDone, {});
+  files_->note_failed_sync(journal, LoggedFiles::OwnSync::kFailed, {});
+  files_->note_good_sync(journal, memory_.objects().at(journal).sync_failures.load());
   LogMark mark = files_->begin_storing(journal);
   EXPECT_EQ(files_->end_storing(journal, mark), -EIO);
   EXPECT_TRUE(memory_.objects().at(journal).is_in_log());

@@ -72,9 +72,10 @@ class LoggingPass {
     return pages;
   }
 
-  // Whether everything that the log has of the file is dirty, as it was logged or as a program has
-  // changed it since: pages that were clean before somebody had all of them stored again count if
-  // their bytes are those that were logged. The store may have given them after it had lost some.
+  // Whether everything that the log has of the file is dirty. The log may let go only of pages that
+  // the tiers will store again with the right bytes. A page qualifies if it was dirty before the
+  // failure, or if it is dirty now and its bytes are those that were logged. A page that was clean
+  // may have been re-read from the store after the loss.
   bool is_all_dirty(const LoggedPages& dirty_before) {
     if (file_.others_upto != durable::Lsn::kNone) return false;
     return std::all_of(file_.blocks.begin(), file_.blocks.end(), [&](const auto& entry) {

@@ -29,9 +29,9 @@ bool LastDrain::finish(bool at_once) const {
     log_unstored(outcome.left);
     return outcome.stored;
   }
-  const DirtyView left = view_dirty(memory_, files_, 100);
-  log_unstored(left.files);
-  return left.files.empty() && files_.unsynced().lost().empty();
+  const std::vector<UnstoredFile> left = list_unsynced(memory_, files_, 100);
+  log_unstored(left);
+  return left.empty();
 }
 
 void LastDrain::log_unstored(const std::vector<UnstoredFile>& left) {

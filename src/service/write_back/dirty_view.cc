@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/write_back/dirty_view.h"
 
+#include <errno.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
@@ -71,6 +72,29 @@ DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::siz
             });
   name_files(memory, files, paths_max, view.files);
   return view;
+}
+
+std::vector<UnstoredFile> list_unsynced(const NodeMemory& memory, const StoreFiles& files,
+                                        std::size_t paths_max) {
+  std::vector<UnstoredFile> list = view_dirty(memory, files, paths_max).files;
+  for (UnstoredFile& file : list) {
+    if (file.error == 0 && memory.objects().at(file.object).sync_failures.load() != 0)
+      file.error = EIO;
+  }
+  for (const ClosedFile& lost : files.unsynced().lost()) {
+    const auto is_same = [&](const UnstoredFile& file) {
+      return file.object == lost.object && memory.objects().at(file.object).is_of(lost.key);
+    };
+    auto found = std::find_if(list.begin(), list.end(), is_same);
+    if (found == list.end()) {
+      UnstoredFile file;
+      file.object = lost.object;
+      file.path = lost.path;
+      found = list.insert(list.end(), std::move(file));
+    }
+    found->error = EIO;
+  }
+  return list;
 }
 
 void name_files(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max,

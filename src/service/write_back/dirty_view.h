@@ -35,6 +35,10 @@ struct DirtyView {
 // Also looks up the paths of the first `paths_max` files.
 DirtyView view_dirty(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max);
 
+// The same files with the errors of their fsyncs, and those that have lost bytes: each file once.
+std::vector<UnstoredFile> list_unsynced(const NodeMemory& memory, const StoreFiles& files,
+                                        std::size_t paths_max);
+
 // Looks up the paths of the first `paths_max` of `unstored` that have none.
 void name_files(const NodeMemory& memory, const StoreFiles& files, std::size_t paths_max,
                 std::vector<UnstoredFile>& unstored);

@@ -42,10 +42,13 @@ class Drain {
     // A store that has not answered in time would not answer this in time either.
     if (!options_.is_sync && !is_given_up_) {
       outcome.sync_error = files_.make_durable();
+      // A file may have been lost and dirty again since the drain began: nobody wanted that then.
+      const bool has_failed = files_.unsynced().failures() != failures_;
+      if (outcome.sync_error == 0 && has_failed) outcome.sync_error = EIO;
       files_.drop_idle();
     }
     look();
-    if (outcome.sync_error != 0) left_ = unsynced();
+    if (outcome.sync_error != 0) left_ = list_unsynced(memory_, files_, kPathsNamedMax);
     name_files(memory_, files_, kPathsNamedMax, left_);
     outcome.stored = left_.empty() && !is_given_up_ && outcome.sync_error == 0;
     outcome.left = std::move(left_);
@@ -54,19 +57,6 @@ class Drain {
   }
 
  private:
-  // Files that are dirty again because their fsync has failed, and those that have lost something.
-  std::vector<UnstoredFile> unsynced() const {
-    std::vector<UnstoredFile> files = view_dirty(memory_, files_, 0).files;
-    for (const ClosedFile& lost : files_.unsynced().lost()) {
-      UnstoredFile file;
-      file.object = lost.object;
-      file.path = lost.path;
-      file.error = EIO;
-      files.push_back(std::move(file));
-    }
-    return files;
-  }
-
   void want(ObjectIndex object) {
     if (options_.device == 0 || raw(memory_.objects().at(object).store()) == options_.device)
       wanted_.insert(raw(object));
@@ -147,6 +137,7 @@ class Drain {
   std::vector<UnstoredFile> left_;
   std::uint64_t bytes_ = 0;
   bool is_given_up_ = false;  // no time left, or nobody waits any more
+  const std::uint64_t failures_ = files_.unsynced().failures();
   const std::int64_t began_ = monotonic_ns();
   std::int64_t reported_ = began_;
   std::int64_t moved_ = began_;  // at that report fewer bytes were left, or more, than before

@@ -18,6 +18,7 @@
 #include "service/process/unique_fd.h"
 #include "service/write_back/descriptor_budget.h"
 #include "service/write_back/lost_pages.h"
+#include "service/write_back/store_backing.h"
 
 namespace cairn::node {
 
@@ -30,17 +31,22 @@ struct StoreFile {
     // Its file system is a program, which keeps what it is given: it is sent on in small parts.
     bool is_sent_early = false;
   };
-  StoreFile(ObjectIndex object_index, UniqueFd file, dev_t st_dev, const Traits& its)
+  StoreFile(ObjectIndex object_index, const ObjectKey& its_key, UniqueFd file, const Traits& its)
       : object(object_index),
+        key(its_key),
         fd(std::move(file)),
-        backing(fd.get(), O_WRONLY),
-        device(st_dev),
+        plain(fd.get(), O_WRONLY),
+        backing(plain, stored),
+        device(static_cast<dev_t>(raw(its_key.store))),
         traits(its) {}
 
   const ObjectIndex object;
-  FileRoom room;  // none of one that is kept for fsync alone; outlives the descriptor
+  const ObjectKey key;  // the object's record may become another file's once this one is closed
+  FileRoom room;        // none of one that is kept for fsync alone; outlives the descriptor
   const UniqueFd fd;
-  PosixBacking backing;  // over `fd`
+  PosixBacking plain;     // over `fd`
+  RecordedRanges stored;  // since it was last made durable
+  StoreBacking backing;   // records them
   const dev_t device;
   const Traits traits;
   // The run of the client that wrote it first: its share of the device pays for storing the file.
@@ -50,7 +56,11 @@ struct StoreFile {
   std::atomic<bool> queued{false};                          // in the queue or being flushed
   std::atomic<std::int64_t> rests_since_ns{0};              // monotonic: it has last left the queue
   std::atomic<PlacementReason> why{PlacementReason::kDue};  // it is in the queue
-  std::atomic<bool> sync_owed{false};                       // stored since it was last made durable
+  // Stored since it was last made durable. An fsync clears it under the sync_mutex.
+  std::atomic<bool> sync_owed{false};
+  // The store had failed before this description was opened, so its fsync cannot say whether the
+  // file has lost something.
+  std::atomic<bool> is_younger_than_doubt{false};
   std::mutex sync_mutex;  // held by an fsync until what it said has been heard (sync_listener.h)
   std::atomic<std::uint32_t> failures{0};  // in a row
   std::atomic<int> error{0};               // errno of the last failure
@@ -64,6 +74,10 @@ struct StoreFile {
 };
 using StoreFilePtr = std::shared_ptr<StoreFile>;
 
+// Nobody has looked since a failure of the store whether it was this file's.
+inline bool is_doubted(const Object& object) {
+  return (object.log_trouble.load() & kLogDoubted) != 0;
+}
 // The path that the kernel knows for `fd`; the text for people, "(deleted)" included.
 std::string path_of_descriptor(int fd);
 // The same for a descriptor of another process; empty when that has none.

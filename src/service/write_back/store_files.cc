@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/crash_point.h"
 #include "memory/backing/posix_backing.h"
+#include "service/write_back/found_file.h"
 
 namespace cairn::node {
 namespace {
@@ -76,7 +77,8 @@ bool StoreFiles::insert(ObjectIndex index, UniqueFd fd, FileRoom room, std::uint
   if (file != nullptr && known_store_status(file->fd.get(), &known) == 0 &&
       known.key == object.key())
     return true;
-  file = std::make_shared<StoreFile>(index, std::move(fd), number, traits);
+  file = std::make_shared<StoreFile>(index, store.key, std::move(fd), traits);
+  file->is_younger_than_doubt.store(is_doubted(object));
   CAIRN_CHECK(file->fd);
   CAIRN_CHECK(!file->queued.load());
   file->room = std::move(room);
@@ -94,7 +96,9 @@ bool StoreFiles::adopt(UniqueFd fd, FileRoom room) {
   if (object == ObjectIndex::kNone) return false;
   // Nobody knows whether its sender had lent it.
   if (!insert(object, with_own_description(std::move(fd)), std::move(room), 0)) return false;
-  find(object)->sync_owed.store(true);
+  const StoreFilePtr file = find(object);
+  file->stored.add(StoredRanges::everything());
+  file->sync_owed.store(true);
   return true;
 }
 
@@ -162,20 +166,27 @@ std::size_t StoreFiles::drop_idle() {
 }
 
 int StoreFiles::make_durable() {
+  const std::uint64_t failures = unsynced_.failures();
+  // Another call has taken the debts, and may be about to hear that its fsync has failed.
+  const std::lock_guard alone(durable_mutex_);
   std::vector<StoreFilePtr> owed;
   for (const StoreFilePtr& file : snapshot()) {
+    // And so may an fsync of the file that is under way.
+    const std::lock_guard no_sync(file->sync_mutex);
     // Files that are stored from here on belong to the next call.
     if (file->sync_owed.exchange(false)) owed.push_back(file);
   }
-  return unsynced_.make_durable(owed);
+  const int error = unsynced_.make_durable(owed);
+  return error == 0 && unsynced_.failures() != failures ? EIO : error;
 }
 
 bool StoreFiles::readmit(const ClosedFile& file, int other) {
   if (find(file.object) != nullptr) return true;
   UniqueFd again = other >= 0 ? reopen(other, O_WRONLY) : UniqueFd();
-  if (!again && !file.path.empty()) {
-    constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    again.reset(::open(file.path.c_str(), kFlags));
+  if (!again && file.place != nullptr) again = reopen(file.place->get(), O_WRONLY | O_NONBLOCK);
+  if (!again) {
+    const UniqueFd found = find_file(file.key, file.path);
+    if (found) again = reopen(found.get(), O_WRONLY | O_NONBLOCK);
   }
   StoreStatus status;
   if (!again || !is_file_of(again.get(), file.key, &status)) return false;

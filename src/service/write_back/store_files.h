@@ -56,7 +56,7 @@ class StoreFiles {
   std::size_t drop_idle();
 
   // Makes everything durable that was stored since the last call. Returns 0 or the first errno,
-  // also of what was lost before.
+  // also of what was lost before, and of an fsync of another caller that has failed meanwhile.
   int make_durable();
   // Whether what turns dirty of the file again can be stored: its descriptor is here, or could be
   // opened anew. `other`: some descriptor of the file, or -1.
@@ -69,6 +69,7 @@ class StoreFiles {
   bool drop_unless(const StoreFilePtr& file, bool (*is_needed)(const Object&));
   const NodeMemory& memory_;
   UnsyncedFiles unsynced_;
+  std::mutex durable_mutex_;  // one make_durable() at a time; taken before the files' own
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, StoreFilePtr> files_;
 };

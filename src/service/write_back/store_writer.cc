@@ -36,18 +36,6 @@ bool is_changed_outside(const Object& object, const StoreFile& file) {
          status.stamp.size != object.store_size.load();
 }
 
-// The tiers have every page of it.
-bool is_all_resident(const NodeMemory& memory, ObjectIndex index) {
-  const std::uint64_t size = memory.objects().at(index).size.load();
-  for (std::uint64_t at = 0; at < size; at += kBlockBytes) {
-    const BucketIndex bucket = memory.directory().find(index, block_of(at));
-    if (bucket == BucketIndex::kNone) return false;
-    const unsigned wanted = pages_touched(0, std::min<std::uint64_t>(size - at, kBlockBytes));
-    if ((wanted & ~memory.block(bucket).valid_pages()) != 0) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 StoreWriter::StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self,
@@ -111,12 +99,14 @@ void StoreWriter::drop(const StoreFilePtr& file) {
     (void)memory_.objects().reclaim(file->object, self_, memory_.owners());
 }
 
-void StoreWriter::renew_if_forgotten(const StoreFile& file) const {
+void StoreWriter::renew_if_forgotten(StoreFile& file) const {
   const int error = file.error.load();
   if (error != ESTALE && error != ENOTCONN && error != ENODEV && error != EIO) return;
   if (!file.lost.get().empty()) return;  // that was its tier's
-  if (renew_descriptor(file, memory_.objects().at(file.object).key()))
-    log_("opened " + path_of_descriptor(file.fd.get()) + " again after: " + std::strerror(error));
+  const Object& object = memory_.objects().at(file.object);
+  if (!renew_descriptor(file, object.key())) return;
+  if (is_doubted(object)) file.is_younger_than_doubt.store(true);
+  log_("opened " + path_of_descriptor(file.fd.get()) + " again after: " + std::strerror(error));
 }
 
 // Such a file stays in the queue: until the scheduler looked again, every next turn would be
@@ -252,55 +242,77 @@ void StoreWriter::note_success(StoreFile& file, Object& object) {
   file.not_before_ns.store(pause == 0 ? 0 : monotonic_ns() + pause);
 }
 
-bool StoreWriter::file_synced(const StoreFile& file, int error) {
-  const Object& object = memory_.objects().at(file.object);
-  StoreStatus status;
+Fate StoreWriter::file_synced(const StoreFile& file, const SyncAnswer& answer) {
+  const bool is_good = answer.error == 0 || cannot_be_synced(answer.error);
   // The record of a file that was closed long ago may be another file's.
-  if (!is_file_of(file.fd.get(), object.key(), &status)) return error == 0;
-  if (error != 0 && !cannot_be_synced(error)) {
-    return restore({file.object, status.key, path_of_descriptor(file.fd.get())}, file.fd.get());
+  if (!memory_.objects().at(file.object).is_of(file.key))
+    return is_good ? Fate::kSafe : Fate::kLost;
+  if (!is_good) {
+    const int fd = file.fd.get();
+    return restore({file.object, file.key, path_of_descriptor(fd), nullptr, answer.stored}, fd);
   }
-  if (logged_ != nullptr) logged_->note_own_sync(file.object, LoggedFiles::OwnSync::kDone, {});
-  return true;
+  if (logged_ != nullptr && !file.is_younger_than_doubt.load())
+    logged_->note_good_sync(file.object, answer.failures_before);
+  return Fate::kSafe;
 }
 
-bool StoreWriter::store_again(const ClosedFile& file) {
+Fate StoreWriter::store_again(const ClosedFile& file) {
   const Object& object = memory_.objects().at(file.object);
-  return object.has(kObjectLive) && object.is_of(file.key) && restore(file, -1);
+  if (!object.has(kObjectLive) || !object.is_of(file.key)) return Fate::kLost;
+  return restore(file, -1);
 }
 
-bool StoreWriter::restore(const ClosedFile& file, int fd) {
-  Object& object = memory_.objects().at(file.object);
-  // First, so that another thread that stores some of the file does not believe its own fsync.
-  object.note_sync_failure();
+Fate StoreWriter::restore(const ClosedFile& file, int fd) {
+  // 1. Another thread that stores some of the file does not believe its own fsync.
+  memory_.objects().at(file.object).note_sync_failure();
+  // 2. The log compares its pages with those that were dirty before all of them are.
   const auto dirty_before = logged_ != nullptr ? logged_->dirty_pages(file.object) : LoggedPages();
-  bool is_dirty = false;
-  bool is_whole = false;
-  const bool is_kept = files_.readmit(file, fd);
-  const StoreFilePtr kept = is_kept ? files_.find(file.object) : nullptr;
-  if (kept != nullptr && !is_changed_outside(object, *kept)) {
-    Actor actor = make_actor(0);
-    redirty_object(actor, file.object);
-    is_whole = is_all_resident(memory_, file.object);
-    actor.drop_leases();
-    // Until something of it was dirty, its descriptor might have been dropped.
-    is_dirty = files_.readmit(file, fd);
-  }
+  // 3. The resident pages turn dirty.
+  const Redirtied dirty = redirty(file, fd);
+  // No fsync has spoken of this file: it is as doubtful as before.
+  if (dirty == Redirtied::kUnreachable && fd < 0) return Fate::kLost;
+  // 4. The log keeps what no tier has.
   using OwnSync = LoggedFiles::OwnSync;
+  const bool is_dirty = dirty == Redirtied::kPart || dirty == Redirtied::kAll;
   if (logged_ != nullptr) {
-    logged_->note_own_sync(file.object, is_dirty ? OwnSync::kDirtyAgain : OwnSync::kFailed,
-                           dirty_before);
+    logged_->note_failed_sync(file.object, is_dirty ? OwnSync::kDirtyAgain : OwnSync::kFailed,
+                              dirty_before);
   }
+  // 5. The next fsync of its descriptor speaks of all that the file has then.
+  if (const StoreFilePtr kept = files_.find(file.object)) kept->is_younger_than_doubt.store(false);
+  const bool is_safe = dirty == Redirtied::kAll;
   log_("the store has lost something of " + file.path + ": " +
-       (is_dirty && is_whole ? "all of it is stored again" : "not all of it can be stored again"));
-  return is_dirty && is_whole;
+       (is_safe ? "all of it is stored again" : "not all of it can be stored again"));
+  return is_safe ? Fate::kDirtyAgain : Fate::kLost;
+}
+
+StoreWriter::Redirtied StoreWriter::redirty(const ClosedFile& file, int fd) {
+  // 1. The pages can be stored only through a descriptor.
+  if (!files_.readmit(file, fd)) return Redirtied::kUnreachable;
+  const StoreFilePtr kept = files_.find(file.object);
+  Object& object = memory_.objects().at(file.object);
+  if (kept == nullptr) return Redirtied::kUnreachable;
+  if (is_changed_outside(object, *kept)) return Redirtied::kChanged;
+  // 2. They turn dirty.
+  Actor actor = make_actor(0);
+  redirty_object(actor, file.object);
+  // 3. A flush that began after the first note of the failure may have found nothing dirty.
+  object.note_sync_failure();
+  const bool is_whole = file.stored.in_tiers(memory_, file.object) == StoredRanges::Residency::kAll;
+  actor.drop_leases();
+  // 4. Until something of it was dirty, its descriptor might have been dropped.
+  if (!files_.readmit(file, fd)) return Redirtied::kUnreachable;
+  return is_whole ? Redirtied::kAll : Redirtied::kPart;
 }
 
 StoreFilePtr StoreWriter::settle_doubt(ObjectIndex index) {
-  const ObjectKey key = memory_.objects().at(index).key();
+  const Object& object = memory_.objects().at(index);
   CAIRN_CHECK(logged_ != nullptr);
-  if (files_.unsynced().sync_closed(index) == -ENODEV)
-    (void)store_again({index, key, logged_->path_of(index)});
+  const int synced = files_.unsynced().sync_closed(index);
+  // A description that is younger than the doubt cannot settle it.
+  if (synced == -ENODEV || (synced == 0 && is_doubted(object)))
+    (void)store_again(
+        {index, object.key(), logged_->path_of(index), nullptr, StoredRanges::everything()});
   return files_.find(index);
 }
 
@@ -326,8 +338,9 @@ int StoreWriter::flush_now(ObjectIndex index, bool durable, std::int64_t deadlin
   }
   if (file == nullptr && needs_store(object)) return -EIO;
   // Without a log nobody has put the mark there but a client that scribbles.
-  const bool is_doubted = logged_ != nullptr && (object.log_trouble.load() & kLogDoubted) != 0;
-  if (file == nullptr && durable && is_doubted) file = settle_doubt(index);
+  const bool has_doubt = durable && logged_ != nullptr && is_doubted(object);
+  if (has_doubt && (file == nullptr || file->is_younger_than_doubt.load()))
+    file = settle_doubt(index);
   LogMark mark;
   if (logged_ != nullptr && durable) mark = logged_->begin_storing(index);
   int result = 0;
@@ -352,8 +365,6 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   renew_if_forgotten(*file);
   if (logged_ != nullptr && !durable) (void)logged_->prepare_store(index, file->fd.get());
   Actor actor = make_actor(0);
-  // Before the flush: what another thread stores meanwhile is not durable with it.
-  const bool was_owed = durable && file->sync_owed.exchange(false);
   const std::uint32_t failures = object.sync_failures.load();
   FlushRequest request(index, file->backing);
   request.witness = logged_;
@@ -362,10 +373,10 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   int error = flush(actor, request).error;
   note_losses(*file, losses.take(object.size.load()));
   if (const int settled = settle_store(actor, index, file->backing); error == 0) error = settled;
+  file->sync_owed.store(true);
   if (error == 0 && durable) error = files_.unsynced().sync_file(*file, SyncDepth::kAll);
   // Another thread was told of the failure, perhaps of what this one has stored.
   if (error == 0 && durable && object.sync_failures.load() != failures) error = -EIO;
-  if (!durable || (error < 0 && was_owed)) file->sync_owed.store(true);
   if (error < 0) {
     note_failure(*file, object, -error);
   } else {

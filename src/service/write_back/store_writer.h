@@ -73,24 +73,30 @@ class StoreWriter final : private SyncListener {
   void release_deleted();
 
  private:
-  bool file_synced(const StoreFile& file, int error) override;
+  Fate file_synced(const StoreFile& file, const SyncAnswer& answer) override;
   void store_sync_failed(StoreId store, int error) override;
-  bool store_again(const ClosedFile& file) override;
+  Fate store_again(const ClosedFile& file) override;
   bool discard_if_gone(Actor& actor, const StoreFile& file) const;
   // flush_object(); on a full store with the room first that deleted files still take.
   FlushResult flush(Actor& actor, const FlushRequest& request);
   FlushResult flush_and_send(Actor& actor, StoreFile& file, FlushRequest request);
   int store_now(ObjectIndex index, const StoreFilePtr& file, bool durable);
   // After a failure: what the tiers have of the file is dirty again. `fd`: of the file, or -1.
-  // Returns whether that is all of it.
-  bool restore(const ClosedFile& file, int fd);
+  Fate restore(const ClosedFile& file, int fd);
+  enum class Redirtied : std::uint8_t {
+    kUnreachable,  // nobody may open it for writing, or it is not found
+    kChanged,      // another program has changed it since: its bytes are not overwritten
+    kPart,
+    kAll
+  };
+  Redirtied redirty(const ClosedFile& file, int fd);
   // Nobody has looked since a failure of its store whether that was this file's. Returns its
   // descriptor where something of it is to be stored again.
   StoreFilePtr settle_doubt(ObjectIndex index);
   // 0 or -errno: what was stored before is then dirty again.
   int send(StoreFile& file);
   // The last error was one of those after which the file may have to be opened again.
-  void renew_if_forgotten(const StoreFile& file) const;
+  void renew_if_forgotten(StoreFile& file) const;
   void note_losses(StoreFile& file, std::vector<LostRange> lost);
   void note_failure(StoreFile& file, Object& object, int error);
   void note_success(StoreFile& file, Object& object);

@@ -6,6 +6,8 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/object_key.h"
@@ -18,17 +20,34 @@ struct ClosedFile {
   ObjectIndex object = ObjectIndex::kNone;
   ObjectKey key;
   std::string path;
+  // Leads to the file wherever it is, and tells when it is deleted; null: too few descriptors.
+  std::shared_ptr<const UniqueFd> place;
+  // These may be lost: nobody has made them durable since they were stored.
+  StoredRanges stored;
+};
+
+// What an fsync has said.
+struct SyncAnswer {
+  int error = 0;                      // 0 or -errno
+  std::uint32_t failures_before = 0;  // Object::sync_failures when it began
+  StoredRanges stored;                // what it was to make durable
+};
+
+// What becomes of the bytes that a store may have failed to keep.
+enum class Fate : std::uint8_t {
+  kSafe,        // the store has them
+  kDirtyAgain,  // the tiers have all of them, and are going to store them again
+  kLost         // the tiers do not have all of them
 };
 
 class SyncListener {
  public:
   virtual ~SyncListener() = default;
-  // `error`: 0 or -errno. Returns whether nothing is lost: all of the file is in the tiers, and is
-  // going to be stored again. Requires: the file's sync_mutex.
-  virtual bool file_synced(const StoreFile& file, int error) = 0;
+  // Requires: the file's sync_mutex.
+  [[nodiscard]] virtual Fate file_synced(const StoreFile& file, const SyncAnswer& answer) = 0;
   virtual void store_sync_failed(StoreId store, int error) = 0;
-  // What the store has failed to keep may be of this file. Returns whether nothing is lost.
-  virtual bool store_again(const ClosedFile& file) = 0;
+  // What the store has failed to keep may be of this file.
+  [[nodiscard]] virtual Fate store_again(const ClosedFile& file) = 0;
 };
 
 }  // namespace cairn::node

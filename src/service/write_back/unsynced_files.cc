@@ -31,14 +31,6 @@ bool is_deleted(const StoreFile& file) {
   return store_status(file.fd.get(), &status) == 0 && status.links == 0;
 }
 
-// Or another file has its name.
-bool is_gone(const ClosedFile& file) {
-  const UniqueFd found(::open(file.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  StoreStatus status;
-  if (!found) return errno == ENOENT || errno == ENOTDIR;
-  return !is_file_of(found.get(), file.key, &status);
-}
-
 // The nearest directory above the file that is on its device and that can be opened. The file
 // itself would keep its room for good once it is deleted: it is taken only where there is no other.
 UniqueFd directory_above(int fd, dev_t device) {
@@ -83,27 +75,40 @@ void UnsyncedFiles::keep(const StoreFile& file) {
   // Parked for reading only, which fsync accepts: the kernel runs no program that somebody has open
   // for writing.
   UniqueFd parked =
-      device.closed.size() < std::min<std::size_t>(kClosedMax, spared_descriptors() / 8)
+      device.debts.closed.size() < std::min<std::size_t>(kClosedMax, spared_descriptors() / 8)
           ? reopen(file.fd.get(), O_RDONLY)
           : UniqueFd();
   if (parked) {
-    device.closed.push_back(
-        std::make_shared<StoreFile>(file.object, std::move(parked), file.device, file.traits));
-    CAIRN_CHECK(device.closed.size() <= kClosedMax);
+    device.debts.closed.push_back(
+        std::make_shared<StoreFile>(file.object, file.key, std::move(parked), file.traits));
+    device.debts.closed.back()->stored.add(file.stored.get());
+    device.debts.closed.back()->is_younger_than_doubt.store(is_doubted(object));
+    CAIRN_CHECK(device.debts.closed.size() <= kClosedMax);
     object.mark(kMarkKeptForSync, true);
     memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
   } else {
-    note_closed(device, {file.object, object.key(), path_of_descriptor(file.fd.get())});
+    device.debts.note(
+        {file.object, file.key, path_of_descriptor(file.fd.get()), nullptr, file.stored.get()});
   }
 }
 
-void UnsyncedFiles::note_closed(Device& device, ClosedFile file) {
-  const std::uint32_t number = raw(file.object);
-  const auto known = device.others.find(number);
-  const bool is_another = known != device.others.end() && known->second.key != file.key;
-  const bool has_room = known != device.others.end() || device.others.size() < kNamesMax;
-  if (is_another || !has_room) device.owes_sync = true;
-  if (has_room) device.others.insert_or_assign(number, std::move(file));
+void UnsyncedFiles::Debts::note(ClosedFile file) {
+  const auto known = others.find(file.key);
+  if (known != others.end()) {
+    file.stored.add(known->second.stored);
+    known->second = std::move(file);
+  } else if (others.size() < kNamesMax) {
+    others.emplace(file.key, std::move(file));
+  } else {
+    owes_sync = true;
+  }
+}
+
+void UnsyncedFiles::Debts::add(Debts more) {
+  closed.insert(closed.end(), more.closed.begin(), more.closed.end());
+  for (auto& [key, file] : more.others) note(std::move(file));
+  owes_sync = owes_sync || more.owes_sync;
+  if (error == 0) error = more.error;
 }
 
 void UnsyncedFiles::adopt(const UniqueFd& fd) {
@@ -113,16 +118,19 @@ void UnsyncedFiles::adopt(const UniqueFd& fd) {
   const std::lock_guard lock(mutex_);
   Device& device = device_of(static_cast<dev_t>(raw(status.key.store)), fd.get());
   if (object == ObjectIndex::kNone)
-    device.owes_sync = true;
+    device.debts.owes_sync = true;
   else
-    note_closed(device, {object, status.key, path_of_descriptor(fd.get())});
+    device.debts.note(
+        {object, status.key, path_of_descriptor(fd.get()), nullptr, StoredRanges::everything()});
 }
 
 void UnsyncedFiles::release(ObjectIndex object) {
+  lost_.release_deleted();
   release_if([object](const StoreFile& file) { return file.object == object; });
 }
 
 void UnsyncedFiles::release_deleted() {
+  lost_.release_deleted();
   release_if([](const StoreFile&) { return true; });
 }
 
@@ -131,7 +139,8 @@ void UnsyncedFiles::release_if(const std::function<bool(const StoreFile&)>& is_m
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, device] : devices_) {
-      std::copy_if(device.closed.begin(), device.closed.end(), std::back_inserter(deleted),
+      const std::vector<StoreFilePtr>& closed = device.debts.closed;
+      std::copy_if(closed.begin(), closed.end(), std::back_inserter(deleted),
                    [&is_meant](const StoreFilePtr& file) { return is_meant(*file); });
     }
   }
@@ -139,123 +148,142 @@ void UnsyncedFiles::release_if(const std::function<bool(const StoreFile&)>& is_m
   std::erase_if(deleted, [](const StoreFilePtr& file) { return !is_deleted(*file); });
   const std::lock_guard lock(mutex_);
   for (auto& [number, device] : devices_) {
-    std::erase_if(device.closed, [&deleted](const StoreFilePtr& file) {
+    std::erase_if(device.debts.closed, [&deleted](const StoreFilePtr& file) {
       return std::find(deleted.begin(), deleted.end(), file) != deleted.end();
     });
   }
 }
 
 bool UnsyncedFiles::keeps_any() const {
+  if (lost_.keeps_any()) return true;
   const std::lock_guard lock(mutex_);
   return std::any_of(devices_.begin(), devices_.end(),
-                     [](const auto& entry) { return !entry.second.closed.empty(); });
+                     [](const auto& entry) { return !entry.second.debts.closed.empty(); });
 }
 
 int UnsyncedFiles::make_durable(const std::vector<StoreFilePtr>& files) {
-  std::map<dev_t, Device> devices;
+  const std::vector<ClosedFile> lost_before = lost_.all();
+  std::map<dev_t, Debts> debts;
   {
     // Files that are stored from here on belong to the next call.
     const std::lock_guard lock(mutex_);
-    for (auto& [device, entry] : devices_) {
-      Device taken;
-      taken.place = entry.place;
-      taken.closed = std::exchange(entry.closed, {});
-      taken.others = std::exchange(entry.others, {});
-      taken.owes_sync = std::exchange(entry.owes_sync, false);
-      devices.emplace(device, std::move(taken));
-    }
+    for (auto& [device, entry] : devices_) debts.emplace(device, std::exchange(entry.debts, {}));
   }
   std::map<dev_t, std::vector<StoreFilePtr>> owed;
   for (const StoreFilePtr& file : files) owed[file->device].push_back(file);
-  int result = look_at_lost();
-  for (const auto& [device, taken] : devices) {
-    std::vector<StoreFilePtr>& its = owed[device];
-    its.insert(its.end(), taken.closed.begin(), taken.closed.end());
-    const int error = sync_device(device, taken, its);
+  int result = 0;
+  for (auto& [device, its] : debts) {
+    const int error = sync_device(device, std::move(its), std::move(owed[device]));
     if (result == 0) result = error;
   }
-  return result;
+  const bool were_lost = lost_.look_again(lost_before, listener_);
+  return result == 0 && were_lost ? EIO : result;
 }
 
-// After a failure of all each file tells of itself: what was lost may be another program's.
-int UnsyncedFiles::sync_device(dev_t device, const Device& taken,
-                               const std::vector<StoreFilePtr>& owed) {
+int UnsyncedFiles::sync_device(dev_t device, Debts debts, std::vector<StoreFilePtr> owed) {
   int result = 0;
-  const bool needs_all = taken.owes_sync || !taken.others.empty();
-  if (needs_all || owed.size() > kFsyncsMax) {
-    const int error = sync_all(device, *taken.place);
-    if (error == 0) return 0;
-    if (needs_all) result = error;
-    for (const auto& [number, file] : taken.others) {
-      if (listener_ == nullptr || !listener_->store_again(file)) note_lost(file);
+  const bool is_by_name = debts.is_by_name();
+  if (is_by_name || owed.size() + debts.closed.size() > kFsyncsMax) {
+    std::vector<StoreFilePtr> with_it = owed;
+    with_it.insert(with_it.end(), debts.closed.begin(), debts.closed.end());
+    const std::vector<StoredRanges> stored = take_stored(with_it);
+    const int error = sync_by_name(device, &debts);
+    for (std::size_t at = 0; at < with_it.size(); ++at) {
+      if (error == 0)
+        lost_.note_stored(with_it[at]->key, stored[at]);
+      else
+        with_it[at]->stored.add(stored[at]);
     }
-    const std::lock_guard lock(mutex_);
-    // Nobody knows what that was: it is owed for ever.
-    if (taken.owes_sync)
-      lost_.push_back({ObjectIndex::kNone, {}, "files of device " + std::to_string(device)});
+    if (error == 0) return 0;
+    if (is_by_name || debts.is_by_name()) result = error;
   }
-  for (const StoreFilePtr& file : owed) {
-    const ClosedFile names{file->object, memory_.objects().at(file->object).key(),
-                           path_of_descriptor(file->fd.get())};
-    const std::lock_guard alone(file->sync_mutex);
-    const int error = file->backing.sync(SyncDepth::kAll);
-    const bool is_whole = listener_ == nullptr || listener_->file_synced(*file, error);
-    if (error == 0) continue;
-    if (result == 0) result = -error;
-    if (!is_whole) note_lost(names);
-    file->sync_owed.store(true);
-  }
-  return result;
+  // syncfs speaks of all programs' files. After its failure the fsync of each file that has a
+  // descriptor says whether the file is among them.
+  owed.insert(owed.end(), debts.closed.begin(), debts.closed.end());
+  const int error = sync_each(owed);
+  return result == 0 ? error : result;
 }
 
-void UnsyncedFiles::note_lost(const ClosedFile& file) {
-  const std::lock_guard lock(mutex_);
-  lost_.push_back(file);
+std::vector<StoredRanges> UnsyncedFiles::take_stored(const std::vector<StoreFilePtr>& files) {
+  std::vector<StoredRanges> stored;
+  for (const StoreFilePtr& file : files) {
+    const std::lock_guard no_sync(file->sync_mutex);
+    stored.push_back(file->stored.take());
+  }
+  return stored;
 }
 
-int UnsyncedFiles::look_at_lost() {
-  std::vector<ClosedFile> known;
+int UnsyncedFiles::sync_by_name(dev_t device, Debts* debts) {
+  const int answer = sync_store(device);
   {
     const std::lock_guard lock(mutex_);
-    known = std::exchange(lost_, {});
+    Debts& since = devices_.at(device).debts;
+    if (answer == ENODEV) {
+      since.others.merge(std::exchange(debts->others, {}));
+      since.owes_sync = std::exchange(debts->owes_sync, false) || since.owes_sync;
+      return answer;
+    }
+    // Another caller may have heard of the failure. And the files that have closed meanwhile may
+    // be those that it speaks of.
+    if (since.error != 0) debts->add(std::exchange(since, {}));
   }
-  const std::size_t count = known.size();
-  std::erase_if(known, [this](const ClosedFile& file) {
-    if (file.object == ObjectIndex::kNone) return false;
-    return is_gone(file) || (listener_ != nullptr && listener_->store_again(file));
-  });
-  const std::lock_guard lock(mutex_);
-  lost_.insert(lost_.end(), known.begin(), known.end());
-  return count == 0 ? 0 : EIO;
+  if (debts->error == 0) return 0;
+  for (const auto& [key, file] : debts->others) {
+    if (listener_ == nullptr || listener_->store_again(file) == Fate::kLost) lost_.note(file);
+  }
+  if (debts->owes_sync) lost_.note_of_store(device);
+  return debts->error;
 }
 
-std::vector<ClosedFile> UnsyncedFiles::lost() const {
-  const std::lock_guard lock(mutex_);
-  return lost_;
+int UnsyncedFiles::sync_each(const std::vector<StoreFilePtr>& owed) {
+  int result = 0;
+  for (const StoreFilePtr& file : owed) {
+    const int error = sync_file(*file, SyncDepth::kAll);
+    if (error == 0) continue;
+    file->sync_owed.store(true);
+    if (result == 0) result = -error;
+  }
+  return result;
 }
 
-int UnsyncedFiles::sync_file(StoreFile& file, SyncDepth depth) const {
+int UnsyncedFiles::sync_file(StoreFile& file, SyncDepth depth) {
   const std::lock_guard alone(file.sync_mutex);
-  const int error = file.backing.sync(depth);
-  if (listener_ != nullptr) (void)listener_->file_synced(file, error);
-  return error;
+  if (depth == SyncDepth::kAll) file.sync_owed.store(false);
+  SyncAnswer answer;
+  answer.failures_before = memory_.objects().at(file.object).sync_failures.load();
+  answer.stored = file.stored.take();
+  answer.error = file.backing.sync(depth);
+  // And what was stored meanwhile.
+  if (answer.error != 0) answer.stored.add(file.stored.take());
+  Fate fate = answer.error == 0 ? Fate::kSafe : Fate::kDirtyAgain;
+  if (listener_ != nullptr) fate = listener_->file_synced(file, answer);
+  if (answer.error == 0) lost_.note_stored(file.key, answer.stored);
+  if (fate == Fate::kSafe) return answer.error;
+  if (fate == Fate::kLost) note_lost(file, answer.stored);
+  file.sync_owed.store(true);
+  failures_.fetch_add(1);
+  return answer.error;
 }
 
-int UnsyncedFiles::sync_closed(ObjectIndex object) const {
+void UnsyncedFiles::note_lost(const StoreFile& file, const StoredRanges& stored) {
+  if (is_deleted(file)) return;
+  const int fd = file.fd.get();
+  lost_.note({file.object, file.key, path_of_descriptor(fd),
+              std::make_shared<const UniqueFd>(reopen(fd, O_PATH)), stored});
+}
+
+int UnsyncedFiles::sync_closed(ObjectIndex object) {
   StoreFilePtr closed;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, device] : devices_) {
-      for (const StoreFilePtr& file : device.closed) {
+      for (const StoreFilePtr& file : device.debts.closed) {
         if (file->object == object) closed = file;
       }
     }
   }
   // The record of its object may be another file's by now.
-  StoreStatus status;
-  if (closed == nullptr ||
-      !is_file_of(closed->fd.get(), memory_.objects().at(object).key(), &status))
-    return -ENODEV;
+  if (closed == nullptr || !memory_.objects().at(object).is_of(closed->key)) return -ENODEV;
   return sync_file(*closed, SyncDepth::kAll);
 }
 
@@ -267,14 +295,15 @@ int UnsyncedFiles::sync_store(dev_t device) {
     if (found == devices_.end()) return ENODEV;
     place = found->second.place;
   }
-  return sync_all(device, *place);
-}
-
-int UnsyncedFiles::sync_all(dev_t device, SyncPlace& place) const {
-  if (!place.directory) return ENODEV;
-  const std::lock_guard alone(place.mutex);
-  if (::syncfs(place.directory.get()) == 0) return 0;
+  if (!place->directory) return ENODEV;
+  const std::lock_guard alone(place->mutex);
+  if (::syncfs(place->directory.get()) == 0) return 0;
   const int error = errno;
+  {
+    // The next drain counts it as its own failure: the kernel tells the place once.
+    const std::lock_guard lock(mutex_);
+    devices_.at(device).debts.error = error;
+  }
   if (listener_ != nullptr) listener_->store_sync_failed(StoreId{device}, -error);
   return error;
 }

@@ -11,17 +11,19 @@
 //
 // Thread safety: all functions from any thread. A syncfs of a file system excludes others of the
 // same one: threads that share a description hear of a failure once, and the second thread finds
-// that the first has passed it on. Ownership: owns the descriptors that it keeps.
+// that the first has passed it on. Lock order: a file's sync_mutex, a place's mutex, mutex_.
+// Ownership: owns the descriptors that it keeps.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "service/write_back/lost_files.h"
 #include "service/write_back/store_file.h"
 #include "service/write_back/sync_listener.h"
 
@@ -29,7 +31,7 @@ namespace cairn::node {
 
 class UnsyncedFiles {
  public:
-  explicit UnsyncedFiles(const NodeMemory& memory) : memory_(memory) {}
+  explicit UnsyncedFiles(const NodeMemory& memory) : memory_(memory), lost_(memory) {}
   // Borrows it. Before the first file comes; null: nobody any more.
   void use_listener(SyncListener* listener) { listener_ = listener; }
   SyncListener* listener() const { return listener_; }
@@ -54,17 +56,19 @@ class UnsyncedFiles {
   bool keeps_any() const;
 
   // Makes all of these durable, and all that is kept: fsync per file when few, else syncfs per
-  // device. Returns 0 or the first errno; then the files owe their fsync again.
+  // device. Returns 0 or the first errno; then the files owe their fsync again. One call at a time.
   int make_durable(const std::vector<StoreFilePtr>& owed);
   // 0 or -errno.
-  int sync_file(StoreFile& file, SyncDepth depth) const;
+  int sync_file(StoreFile& file, SyncDepth depth);
   // Through the descriptor that is kept; -ENODEV when there is none.
-  int sync_closed(ObjectIndex object) const;
+  int sync_closed(ObjectIndex object);
+  // Advances after each fsync that has failed, when what the tiers have of its file is dirty again.
+  std::uint64_t failures() const { return failures_.load(); }
   // Everything that the file system has been given. 0 or the errno; ENODEV when nothing was ever
   // stored there.
   int sync_store(dev_t device);
   // Files that have lost bytes: neither the store nor the tiers have them.
-  std::vector<ClosedFile> lost() const;
+  std::vector<ClosedFile> lost() const { return lost_.all(); }
 
  private:
   // For the syncfs of a file system.
@@ -73,27 +77,35 @@ class UnsyncedFiles {
     const UniqueFd directory;  // any place there
     std::mutex mutex;
   };
+  // What the files of a file system owe that nobody has open.
+  struct Debts {
+    std::vector<StoreFilePtr> closed;  // with their descriptors: a few, to spare the syncfs
+    std::map<ObjectKey, ClosedFile> others;
+    bool owes_sync = false;  // of what is not among these
+    int error = 0;           // errno of a syncfs that has failed since they were taken last
+    void note(ClosedFile file);
+    void add(Debts more);
+    bool is_by_name() const { return owes_sync || !others.empty(); }
+  };
   struct Device {
     DeviceTraits traits;
     std::shared_ptr<SyncPlace> place;
-    std::vector<StoreFilePtr> closed;  // with their descriptors: a few, to spare the syncfs
-    std::unordered_map<std::uint32_t, ClosedFile> others;  // by their objects
-    bool owes_sync = false;                                // of what is not among these
+    Debts debts;
   };
   Device& device_of(dev_t device, int fd);
-  static void note_closed(Device& device, ClosedFile file);
   void release_if(const std::function<bool(const StoreFile&)>& is_meant);
-  int sync_all(dev_t device, SyncPlace& place) const;
-  int sync_device(dev_t device, const Device& taken, const std::vector<StoreFilePtr>& owed);
-  void note_lost(const ClosedFile& file);
-  // A lost file may be stored again since then: a program that ran it has ended, for one.
-  int look_at_lost();
+  int sync_device(dev_t device, Debts debts, std::vector<StoreFilePtr> owed);
+  int sync_by_name(dev_t device, Debts* debts);
+  int sync_each(const std::vector<StoreFilePtr>& owed);
+  void note_lost(const StoreFile& file, const StoredRanges& stored);
+  static std::vector<StoredRanges> take_stored(const std::vector<StoreFilePtr>& files);
 
   const NodeMemory& memory_;
   SyncListener* listener_ = nullptr;
   mutable std::mutex mutex_;
   std::map<dev_t, Device> devices_;
-  std::vector<ClosedFile> lost_;
+  LostFiles lost_;
+  std::atomic<std::uint64_t> failures_{0};
 };
 
 }  // namespace cairn::node
