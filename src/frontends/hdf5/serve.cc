@@ -37,18 +37,20 @@ bool are_cells_of_file(const OpenFile& file, const Array& array, const DatasetRe
          file.library.call.H5Tequal(read.memory_type, array.type()) > 0;
 }
 
-// The rows that the program is going to read next are on their way while it reads and computes; and
-// the node may have gathered the box that it reads now.
+// The node may have gathered the box. The rows that the program is going to read next are on their
+// way while it computes, and while HDF5 reads this box; but not while a gathered one is copied.
 bool serve_rows(const Dataset& dataset, Array& array, const DatasetRead& read) {
   const OpenFile& file = *dataset.file;
   const auto box = box_in_file(file.library.call, read.file_space, array.shape());
   if (!box) return false;
+  const bool is_served = has_no_gaps(file.library.call, read, *box, array.shape()) &&
+                         are_cells_of_file(file, array, read) &&
+                         read_gathered(dataset, array, read, *box);
   if (const auto run = array.follow(*box)) {
     (void)::posix_fadvise(file.source.descriptor, static_cast<off_t>(run->offset),
                           static_cast<off_t>(run->bytes), POSIX_FADV_WILLNEED);
   }
-  return has_no_gaps(file.library.call, read, *box, array.shape()) &&
-         are_cells_of_file(file, array, read) && read_gathered(dataset, array, read, *box);
+  return is_served;
 }
 
 // False where HDF5 has to read the box.

@@ -65,10 +65,15 @@ ArrayWatch& ChunkGatherer::watch_of(ObjectIndex file, const FileVersion& version
 
 void ChunkGatherer::on_array_read(const message::ArrayRead& read, Owner reader) {
   if (with_.budget_percent == 0) return;
-  Chunk chunk{read.object, FileVersion::of(with_.memory.objects().at(read.object)),
-              read.array,  read.box,
-              reader,      read.descriptor,
-              true};
+  Chunk chunk{read.object,
+              FileVersion::of(with_.memory.objects().at(read.object)),
+              read.array,
+              read.box,
+              reader,
+              read.descriptor,
+              true,
+              Clock::now(),
+              Clock::now() + kPatience};
   {
     const std::lock_guard lock(mutex_);
     forget(chunk);
