@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to find chunks of arrays among 100,000 that the tiers have: a whole one, a part of one, parts of several.
-(ARCHIE, section III-C, goes through all cached chunks.)"""
+"""What it takes to find chunks of arrays among 100,000 that the tiers have: a whole one, a part of one, several.
+
+ARCHIE goes through all cached chunks (section III-C).
+"""
 import time
 
 from harness.errors import BenchError
