@@ -99,6 +99,13 @@ int send_message(int socket, const void* message, std::size_t size, int fd) {
   return static_cast<std::size_t>(sent) == size ? 0 : -EMSGSIZE;
 }
 
+int send_hint(int socket, const void* message, std::size_t size) {
+  CAIRN_DCHECK(socket >= 0);
+  const long sent = sys::call(SYS_sendto, socket, sys::word(message), static_cast<long>(size),
+                              MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+  return sent < 0 ? static_cast<int>(sent) : 0;
+}
+
 ReceivedMessage receive_message(int socket, void* buffer, std::size_t size) {
   ReceivedMessage received;
   iovec part{buffer, size};

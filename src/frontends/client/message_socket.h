@@ -27,6 +27,8 @@ int connect_seqpacket(const char* path, int floor, int timeout_ms);
 std::int32_t peer_process(int socket);
 // 0 or -errno. `fd` -1 sends no descriptor. Never raises SIGPIPE.
 int send_message(int socket, const void* message, std::size_t size, int fd);
+// One that nobody misses: -EAGAIN when the service has not read the ones before.
+int send_hint(int socket, const void* message, std::size_t size);
 ReceivedMessage receive_message(int socket, void* buffer, std::size_t size);
 
 }  // namespace cairn

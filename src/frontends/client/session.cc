@@ -388,7 +388,7 @@ void Session::notify(const protocol::ObjectMessage& message) {
 }
 
 void Session::notify(const protocol::ArrayReadMessage& message) {
-  if (socket_ >= 0 && is_attached()) send_message(socket_, &message, sizeof message, -1);
+  if (socket_ >= 0 && is_attached()) (void)send_hint(socket_, &message, sizeof message);
 }
 
 void Session::notify_inherited() {

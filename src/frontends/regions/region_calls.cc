@@ -18,7 +18,8 @@ namespace cairn {
 namespace {
 
 FileVersion version_in(const CairnFileVersion& version) {
-  return {version.size, version.mtime_ns, version.ctime_ns};
+  return {version.size, version.mtime_ns, version.ctime_ns,
+          static_cast<std::uint32_t>(version.cut_writes)};
 }
 
 // The record of the file; null where the kernel has a say in what it contains.
@@ -102,7 +103,7 @@ int version_of_file(int descriptor, CairnFileVersion* version) {
   const Object* file = file_of(Session::instance().actor_if_any(), descriptor);
   if (file == nullptr) return -ENOTSUP;
   const FileVersion now = FileVersion::of(*file);
-  *version = {now.size, now.mtime_ns, now.ctime_ns};
+  *version = {now.size, now.mtime_ns, now.ctime_ns, now.cut_writes};
   return 0;
 }
 

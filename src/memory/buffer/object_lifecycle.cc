@@ -122,7 +122,9 @@ ObjectIndex open_object(Actor& actor, Backing& backing, const StoreStatus& seen,
       return ObjectIndex::kNone;
     }
   }
-  memory.stamp_clock().note(std::max(status.stamp.mtime_ns, status.stamp.ctime_ns));
+  // The times of a region are made up of those of its file.
+  if (status.key.kind != ObjectKind::kRegion)
+    memory.stamp_clock().note(std::max(status.stamp.mtime_ns, status.stamp.ctime_ns));
   Object& object = memory.objects().at(index);
   if (may_write) object.writers.fetch_add(1, std::memory_order_seq_cst);
   if (status.links == 0) {

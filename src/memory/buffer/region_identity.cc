@@ -31,9 +31,9 @@ ObjectKey key_of(const ObjectKey& file, const RegionIdentity& region) {
   second = mixed(mixed(second, file.id.inode), region.name[0]);
   // Regions of different versions are different objects: a process that is slow to keep one cannot
   // mix it with a later one.
-  const std::uint64_t version[] = {region.version.size,
-                                   static_cast<std::uint64_t>(region.version.mtime_ns),
-                                   static_cast<std::uint64_t>(region.version.ctime_ns)};
+  const std::uint64_t version[] = {
+      region.version.size, static_cast<std::uint64_t>(region.version.mtime_ns),
+      static_cast<std::uint64_t>(region.version.ctime_ns), region.version.cut_writes};
   for (const std::uint64_t word : version) {
     first = mixed(first, word);
     second = mixed(second, word ^ 1);
@@ -45,7 +45,8 @@ ObjectKey key_of(const ObjectKey& file, const RegionIdentity& region) {
 
 FileVersion FileVersion::of(const Object& file) {
   return {file.size.load(std::memory_order_acquire), file.mtime_ns.load(std::memory_order_acquire),
-          file.ctime_ns.load(std::memory_order_acquire)};
+          file.ctime_ns.load(std::memory_order_acquire),
+          file.cut_writes.load(std::memory_order_acquire)};
 }
 
 bool FileVersion::has_settled() const {
@@ -63,9 +64,10 @@ StoreStatus status_of_region(const ObjectTable& objects, const ObjectKey& file,
   status.key = key_of(file, region);
   status.stamp.size = region.bytes;
   status.stamp.mtime_ns = region.version.mtime_ns;
-  // Together with the size of the file.
-  status.stamp.ctime_ns =
-      region.version.ctime_ns ^ static_cast<std::int64_t>(region.version.size << 1);
+  // Together with what else tells its versions apart.
+  status.stamp.ctime_ns = region.version.ctime_ns ^
+                          static_cast<std::int64_t>(region.version.size << 1) ^
+                          static_cast<std::int64_t>(std::uint64_t{region.version.cut_writes} << 40);
   status.mode = S_IFREG | S_IRUSR;
   status.links = 1;
   return status;

@@ -4,7 +4,8 @@
 //
 // A region is of one version of its file: of the size and the times that the file had, as the node
 // knows them. A write by any program of the node changes those before the write returns, so a
-// region of an older version is no longer asked for, and leaves the tiers.
+// region of an older version is no longer asked for, and leaves the tiers. The death of a process
+// in the midst of a write counts as a change too.
 //
 // Thread safety: functions of values, and of a file's record, which others may change.
 #pragma once
@@ -21,6 +22,7 @@ struct FileVersion {
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
+  std::uint32_t cut_writes = 0;  // Object::cut_writes
 
   static FileVersion of(const Object& file);
   // Another change of the file would have other times, by now.

@@ -135,7 +135,10 @@ struct Object {
   std::atomic<std::uint32_t> log_trouble;  // LogTrouble
   // how often the store has failed to make durable what it had of the file, or of some file
   std::atomic<std::uint32_t> sync_failures;
-  std::uint32_t spare[8];
+  // how many processes that might write it have died or replaced their images: one of them may have
+  // changed bytes and not come to say so in the times
+  std::atomic<std::uint32_t> cut_writes;
+  std::uint32_t spare[7];
 
   static constexpr unsigned kStoreBits = 56;
   static constexpr std::uint64_t place_of(const ObjectKey& key) {
@@ -163,6 +166,11 @@ struct Object {
     home_node.store(0, std::memory_order_relaxed);
     log_trouble.store(0, std::memory_order_relaxed);
     sync_failures.store(0, std::memory_order_relaxed);
+    cut_writes.store(0, std::memory_order_relaxed);
+  }
+  void note_cut_write() {
+    mark(kMarkKnownElsewhere, true);
+    cut_writes.fetch_add(1, std::memory_order_acq_rel);
   }
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_acq_rel); }
@@ -271,7 +279,7 @@ static_assert(offsetof(Object, home_node) == 2 * kLine + 16);
 static_assert(offsetof(Object, service_opens) == 2 * kLine + 20);
 static_assert(offsetof(Object, log_trouble) == 2 * kLine + 24);
 static_assert(offsetof(Object, sync_failures) == 2 * kLine + 28);
-static_assert(offsetof(Object, spare) == 2 * kLine + 32);
+static_assert(offsetof(Object, spare) == 2 * kLine + 36);
 }  // namespace object_layout
 
 }  // namespace cairn

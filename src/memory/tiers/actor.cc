@@ -26,6 +26,7 @@ void Actor::drop_leases() {
   }
   if (bounce != nullptr) sys::munmap(bounce, kBounceBlocks * kBlockBytes);
   bounce = nullptr;
+  copy = {};
 }
 
 }  // namespace cairn

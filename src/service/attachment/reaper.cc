@@ -156,6 +156,7 @@ void Reaper::sweep(const Batch& batch) {
     counts = sweep_buckets(actor_);
     (void)sweep_settlings(actor_);
   }
+  if (!batch.replaced.empty()) sweep_cut_writes(actor_, batch.replaced);
   replaced_.insert(replaced_.end(), batch.replaced.begin(), batch.replaced.end());
   std::erase_if(replaced_, [&batch](Owner owner) {
     return std::find(batch.inherited.begin(), batch.inherited.end(), owner) !=

@@ -80,6 +80,15 @@ void correct_counts(BucketPool& pool) {
     pool.correct_free_slabs(static_cast<std::int32_t>(differences[kFree]));
 }
 
+// One that might write, if it had: some of its bytes may be there, and not the times.
+void note_cut_write(Actor& actor, DescriptionIndex index) {
+  const OpenDescription& description = actor.memory->descriptions().at(index);
+  const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
+  const bool may_write =
+      (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
+  if (object != ObjectIndex::kNone && may_write) actor.object(object).note_cut_write();
+}
+
 void close_description(Actor& actor, DescriptionIndex index) {
   DescriptionTable& descriptions = actor.memory->descriptions();
   OpenDescription& description = descriptions.at(index);
@@ -134,6 +143,17 @@ SweepCounts sweep_buckets(Actor& actor) {
   return counts;
 }
 
+void sweep_cut_writes(Actor& actor, std::span<const Owner> replaced) {
+  DescriptionTable& descriptions = actor.memory->descriptions();
+  const std::uint32_t used = descriptions.used_holds();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const DescriptionTable::HoldView seen = descriptions.view(static_cast<HoldIndex>(index));
+    if (seen.kind == HoldKind::kDescription &&
+        std::find(replaced.begin(), replaced.end(), seen.owner) != replaced.end())
+      note_cut_write(actor, static_cast<DescriptionIndex>(seen.index));
+  }
+}
+
 std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
                           std::vector<TransitHold>* in_transit) {
   DescriptionTable& descriptions = actor.memory->descriptions();
@@ -149,6 +169,8 @@ std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,
       in_transit->push_back(TransitHold{hold, seen.owner});
       continue;
     }
+    if (seen.kind == HoldKind::kDescription)
+      note_cut_write(actor, static_cast<DescriptionIndex>(seen.index));
     finish_release(actor, descriptions.release(hold, seen.owner));
     ++count;
   }

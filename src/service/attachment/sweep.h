@@ -29,6 +29,10 @@ struct SweepCounts {
 // Everything that any dead owner locked in the bucket descriptors, and all leases of dead owners.
 SweepCounts sweep_buckets(Actor& actor);
 
+// The files that images which were replaced have open for writing: one of their threads may have
+// been in the midst of a write. (sweep_holds() sees to those of the dead.)
+void sweep_cut_writes(Actor& actor, std::span<const Owner> replaced);
+
 struct TransitHold {
   HoldIndex hold;
   Owner owner;

@@ -13,15 +13,16 @@ ArrayWatch::ArrayWatch(const arrays::FileArray& array) : array_(array), learner_
   CAIRN_CHECK(array.cell_bytes != 0);
 }
 
-// The chunk whose cells and ghost zone are that very box, if there is one.
+// The chunk whose cells and ghost zone are that very box, if there is one: the one that the first
+// cell behind the ghost zone before it is in. At the lower edge there is no such zone.
 static std::optional<std::uint64_t> chunk_of(const arrays::ChunkGrid& grid, const Box& box) {
-  const auto around = grid.chunks_around(box);
-  if (!around) return std::nullopt;
-  std::optional<std::uint64_t> found;
-  grid.for_each(*around, [&](std::uint64_t number) {
-    if (grid.with_ghost(number) == box) found = number;
-  });
-  return found;
+  arrays::Coordinates cell = box.first;
+  for (std::size_t at = 0; at < cell.size(); ++at) {
+    if (cell[at] != 0) cell[at] += grid.shape().ghost.before[at];
+    if (cell[at] >= box.end(at)) return std::nullopt;
+  }
+  const std::uint64_t number = grid.number_of(cell);
+  return grid.with_ghost(number) == box ? std::optional(number) : std::nullopt;
 }
 
 std::vector<Box> ArrayWatch::observe(std::uint64_t reader, const Box& box) {

@@ -23,8 +23,9 @@ constexpr std::uint64_t kRowBytesMax = std::uint64_t{64} << 10;
 constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 18;
 // A chunk waits for its rows, which are fetched for the program. They are looked at so often, and
 // so long.
-constexpr std::chrono::milliseconds kLookAgain(5);
+constexpr std::chrono::milliseconds kLookAgain(5);  // and twice as long the next time
 constexpr std::chrono::seconds kPatience(5);
+constexpr std::chrono::seconds kUnreadMax(60);
 
 }  // namespace
 
@@ -65,15 +66,16 @@ ArrayWatch& ChunkGatherer::watch_of(ObjectIndex file, const FileVersion& version
 
 void ChunkGatherer::on_array_read(const message::ArrayRead& read, Owner reader) {
   if (with_.budget_percent == 0) return;
-  Chunk chunk{read.object,
-              FileVersion::of(with_.memory.objects().at(read.object)),
-              read.array,
-              read.box,
-              reader,
-              read.descriptor,
-              true,
-              Clock::now(),
-              Clock::now() + kPatience};
+  Chunk chunk;
+  chunk.file = read.object;
+  chunk.version = FileVersion::of(with_.memory.objects().at(read.object));
+  chunk.array = read.array;
+  chunk.box = read.box;
+  chunk.reader = reader;
+  chunk.descriptor = read.descriptor;
+  chunk.look_at = Clock::now();
+  chunk.give_up_at = chunk.look_at + kPatience;
+  chunk.pause = kLookAgain;
   {
     const std::lock_guard lock(mutex_);
     forget(chunk);
@@ -101,11 +103,24 @@ void ChunkGatherer::want(Chunk chunk) {
   wanted_.insert(at, std::move(chunk));
 }
 
-// Its reader has come before us. Requires: the lock.
+// Its reader has come: before us, or after. Requires: the lock.
 void ChunkGatherer::forget(const Chunk& read) {
-  std::erase_if(wanted_, [&read](const Chunk& each) {
+  const auto is_it = [&read](const Chunk& each) {
     return each.file == read.file && each.array == read.array && each.box == read.box;
-  });
+  };
+  std::erase_if(wanted_, is_it);
+  std::erase_if(unread_, is_it);
+}
+
+// One whose reader does not come leaves the tiers as other data does, and counts no longer.
+void ChunkGatherer::note_gathered(const Chunk& chunk) {
+  if (chunk.was_read) return;
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  while (!unread_.empty() &&
+         (unread_.size() >= kChunksMax || unread_.front().give_up_at + kUnreadMax < now))
+    unread_.pop_front();
+  unread_.push_back(chunk);
 }
 
 void ChunkGatherer::work() {
@@ -124,14 +139,15 @@ void ChunkGatherer::work() {
     is_busy_ = true;
     lock.unlock();
     const bool is_worth_it = is_worth_gathering(chunk);
-    const bool waits = is_worth_it && !has_come(chunk);
+    const bool waits = is_worth_it && !has_come(&chunk);
     if (is_worth_it && !waits) {
       const std::shared_lock fetching(with_.fetches);
       gather(actor, chunk);
     }
     actor.drop_leases();
     lock.lock();
-    chunk.look_at = Clock::now() + kLookAgain;
+    chunk.look_at = Clock::now() + chunk.pause;
+    chunk.pause *= 2;
     if (waits && chunk.look_at < chunk.give_up_at) want(std::move(chunk));
     if (wanted_.empty()) {
       lock.unlock();
@@ -145,19 +161,21 @@ void ChunkGatherer::work() {
   actor.drop_leases();
 }
 
-// Until there is one to look at, which comes first then.
+// Until there is one to look at, which comes first then: the first that has waited long enough.
 void ChunkGatherer::await_chunk(std::unique_lock<std::mutex>& lock) {
   while (!is_stopping_) {
-    const auto first = std::min_element(
+    const Clock::time_point now = Clock::now();
+    const auto due = std::find_if(wanted_.begin(), wanted_.end(),
+                                  [now](const Chunk& chunk) { return chunk.look_at <= now; });
+    if (due != wanted_.end()) return void(std::rotate(wanted_.begin(), due, due + 1));
+    const auto next = std::min_element(
         wanted_.begin(), wanted_.end(),
         [](const Chunk& left, const Chunk& right) { return left.look_at < right.look_at; });
-    if (first == wanted_.end()) {
+    if (next == wanted_.end()) {
       changed_.wait(lock);
-    } else if (first->look_at > Clock::now()) {
-      changed_.wait_until(lock, first->look_at);
     } else {
-      std::rotate(wanted_.begin(), first, first + 1);
-      return;
+      const Clock::time_point look_at = next->look_at;
+      changed_.wait_until(lock, look_at);
     }
   }
 }
@@ -181,16 +199,35 @@ bool ChunkGatherer::is_worth_gathering(const Chunk& chunk) const {
   const std::uint64_t free = std::uint64_t{pool.common_slabs()} * kBlockBytes;
   const std::uint64_t room = std::uint64_t{pool.slab_count()} * kBlockBytes;
   const bool has_plenty = free > room / 4 + bytes;
-  return has_plenty ||
-         (!chunk.was_read && 2 * bytes <= room / 100 * with_.budget_percent && free > 2 * bytes);
+  const bool is_in_budget = unread_bytes() + bytes <= room / 100 * with_.budget_percent;
+  return chunk.was_read ? has_plenty : is_in_budget && free > 2 * bytes;
+}
+
+// Bytes that were gathered ahead, and not read since.
+std::uint64_t ChunkGatherer::unread_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (const Chunk& chunk : unread_) bytes += chunk.array.bytes_of(chunk.box);
+  return bytes;
+}
+
+// Regions are no scratch data, and whatever parts the file has are not theirs.
+static ObjectHandling handling_of_region(const Object& file) {
+  ObjectHandling handling = file.handling();
+  handling.mode = BufferingMode::kAsync;
+  handling.pinned = false;
+  handling.parts = 0;
+  return handling;
 }
 
 void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
   const Object& file = with_.memory.objects().at(chunk.file);
-  if (!with_.memory.owners().is_alive(chunk.reader)) return;
+  // The record may be another file's, or a region's, by now.
+  const ObjectKey key = file.key();
+  if (key.kind == ObjectKind::kRegion || !with_.memory.owners().is_alive(chunk.reader)) return;
   const std::uint64_t bytes = chunk.array.bytes_of(chunk.box);
   const RegionIdentity region{arrays::region_name(chunk.array, chunk.box), bytes, chunk.version};
-  const StoreStatus made = status_of_region(with_.memory.objects(), file.key(), region);
+  const StoreStatus made = status_of_region(with_.memory.objects(), key, region);
   const ObjectIndex known = with_.memory.objects().find(made.key);
   const std::uint64_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
   if (known != ObjectIndex::kNone && with_.memory.objects().at(known).blocks.load() >= blocks)
@@ -207,22 +244,24 @@ void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
     is_whole = cells != nullptr && open.index() == chunk.file &&
                read_rows(open.access(), chunk, cells.get());
   }
-  if (is_whole && is_current(chunk)) {
+  if (is_whole && is_current(chunk) && file.is_of(key)) {
     RegionBacking backing(made, cells.get());
     ServiceOpen open(actor, backing, made, with_.files, with_.flusher);
     if (open.is_open()) {
-      open.access().object().set_handling(file.handling());
+      open.access().object().set_handling(handling_of_region(file));
       (void)read_object(open.access(), 0, cells.get(), bytes);
+      note_gathered(chunk);
     }
   }
   actor.works_for = 0;
 }
 
 SourceFile* ChunkGatherer::source_of(const Chunk& chunk) {
-  if (source_ == nullptr || source_file_ != chunk.file) {
+  const ObjectKey key = with_.memory.objects().at(chunk.file).key();
+  if (source_ == nullptr || source_key_ != key) {
     const pid_t pid = with_.memory.slot(chunk.reader.slot()).pid.load(std::memory_order_relaxed);
     source_ = open_source(with_.memory, chunk.file, pid, chunk.descriptor);
-    source_file_ = chunk.file;
+    source_key_ = key;
   }
   return source_.get();
 }
@@ -237,18 +276,22 @@ bool ChunkGatherer::read_rows(const ObjectAccess& access, const Chunk& chunk, st
   return true;
 }
 
-// Whether the tiers have all of its rows.
-bool ChunkGatherer::has_come(const Chunk& chunk) const {
+// Whether the tiers have all of its rows. A block that is missing is looked at first the next time.
+bool ChunkGatherer::has_come(Chunk* waiting) const {
+  const Chunk& chunk = *waiting;
   const auto is_there = [&](std::uint64_t block) {
     return with_.memory.directory().find(chunk.file, static_cast<BlockNumber>(block)) !=
            BucketIndex::kNone;
   };
+  if (chunk.awaited && !is_there(*chunk.awaited)) return false;
   std::uint64_t next = 0;  // those before it are there
   for (const ByteRun& row : arrays::runs_of(chunk.array.shape, chunk.array.cell_bytes, chunk.box)) {
     const std::uint64_t end = (chunk.array.offset + row.end() - 1) / kBlockBytes + 1;
     next = std::max(next, (chunk.array.offset + row.offset) / kBlockBytes);
     for (; next < end; ++next) {
-      if (!is_there(next)) return false;
+      if (is_there(next)) continue;
+      waiting->awaited = next;
+      return false;
     }
   }
   return true;

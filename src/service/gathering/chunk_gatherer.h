@@ -22,6 +22,7 @@
 #include <deque>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <thread>
 #include <vector>
@@ -73,15 +74,17 @@ class ChunkGatherer {
 
   // A box of a file's array that is to become a region.
   struct Chunk {
-    ObjectIndex file;
+    ObjectIndex file = ObjectIndex::kNone;
     FileVersion version;
     arrays::FileArray array;
     arrays::Box box;
-    Owner reader;    // who has the file open,
-    int descriptor;  // under this number
-    bool was_read;   // by the program, which may come back to it
+    Owner reader;          // who has the file open,
+    int descriptor = -1;   // under this number
+    bool was_read = true;  // by the program, which may come back to it
     Clock::time_point look_at;
+    Clock::duration pause{};  // until the look after that
     Clock::time_point give_up_at;
+    std::optional<std::uint64_t> awaited;  // a block that was missing
   };
   struct Watched {
     ObjectIndex file;
@@ -96,23 +99,26 @@ class ChunkGatherer {
   void work();
   void await_chunk(std::unique_lock<std::mutex>& lock);
   bool is_worth_gathering(const Chunk& chunk) const;
-  bool has_come(const Chunk& chunk) const;
+  bool has_come(Chunk* waiting) const;
+  std::uint64_t unread_bytes() const;
+  void note_gathered(const Chunk& chunk);
   void gather(Actor& actor, const Chunk& chunk);
   SourceFile* source_of(const Chunk& chunk);
   bool read_rows(const ObjectAccess& access, const Chunk& chunk, std::byte* to);
   bool is_current(const Chunk& chunk) const;
 
   const ChunkGathererOptions with_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Watched> watched_;  // the latest first
   std::deque<Chunk> wanted_;    // those that were read already come last
+  std::deque<Chunk> unread_;    // gathered ahead, the oldest first
   bool is_busy_ = false;
   bool is_stopping_ = false;
   std::thread thread_;
 
   // The thread's own: the file that was gathered from last, while chunks are waiting.
-  ObjectIndex source_file_ = ObjectIndex::kNone;
+  ObjectKey source_key_;
   SourceFilePtr source_;
 };
 

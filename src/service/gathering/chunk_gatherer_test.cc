@@ -120,6 +120,15 @@ TEST_F(ChunkGathererTest, TheNextTilesAreThereBeforeTheyAreRead) {
   EXPECT_EQ(gathered(tile(0, 2)), wanted(tile(0, 2))) << "it was read, and there is room";
 }
 
+TEST_F(ChunkGathererTest, AChunkFromBeforeAWriterDiedIsNobodys) {
+  bring_in();
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  ASSERT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
+  record().note_cut_write();
+  EXPECT_TRUE(gathered(tile(1, 0)).empty());
+}
+
 TEST_F(ChunkGathererTest, NothingIsKeptOfAFileThatHasJustChanged) {
   store(0, "changed", 7);
   open();
