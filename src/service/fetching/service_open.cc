@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "memory/buffer/object_lifecycle.h"
+#include "service/write_back/service_opens.h"
 
 namespace cairn::node {
 
