@@ -153,6 +153,17 @@ def forked_readers():
             print(pool.map(read_forked, range(30)))
 
 
+def write_elsewhere(seed, shape, sets_time_back):
+    """Another process writes the field of that seed in place."""
+    times = os.stat("a")
+    writer = ("import h5py, numpy, sys; f = h5py.File('a', 'r+'); "
+              f"f['x'][...] = numpy.random.default_rng({seed}).integers(0, 100, {shape}).astype('i4')")
+    subprocess.run([sys.executable, "-c", writer], check=True)
+    if sets_time_back:
+        os.utime("a", ns=(times.st_atime_ns, times.st_mtime_ns))
+    time.sleep(SETTLED_SECONDS)
+
+
 def files_that_change_meanwhile():
     """Another process writes it in place, replaces it, and sets its old time back: nobody sees the old cells."""
     for turn in range(12):
@@ -164,12 +175,7 @@ def files_that_change_meanwhile():
             write("b", values)
             os.replace("b", "a")
         else:
-            times = os.stat("a")
-            writer = ("import h5py, numpy, sys; f = h5py.File('a', 'r+'); "
-                      f"f['x'][...] = numpy.random.default_rng({turn}).integers(0, 100, {SHAPE}).astype('i4')")
-            subprocess.run([sys.executable, "-c", writer], check=True)
-            os.utime("a", ns=(times.st_atime_ns, times.st_mtime_ns))
-            time.sleep(SETTLED_SECONDS)
+            write_elsewhere(turn, SHAPE, sets_time_back=True)
         for _ in range(2):
             with h5py.File("a", "r") as file:
                 check((file["x"][...] == values).all(), f"turn {turn} reads as something else")
@@ -338,13 +344,7 @@ def boxes_of_a_file_that_changes():
             write_contiguous("b", values)
             os.replace("b", "a")
         else:
-            times = os.stat("a")
-            writer = ("import h5py, numpy, sys; f = h5py.File('a', 'r+'); "
-                      f"f['x'][...] = numpy.random.default_rng({turn}).integers(0, 100, {shape}).astype('i4')")
-            subprocess.run([sys.executable, "-c", writer], check=True)
-            if turn % 3 == 1:
-                os.utime("a", ns=(times.st_atime_ns, times.st_mtime_ns))
-            time.sleep(SETTLED_SECONDS)
+            write_elsewhere(turn, shape, sets_time_back=turn % 3 == 1)
         with h5py.File("a", "r") as file:
             for _ in range(2):
                 for box in boxes:

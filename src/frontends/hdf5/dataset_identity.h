@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connector below tells which dataset of which file a Dataset is.
+// Asks the connector below for the identity of a Dataset: its file, and its place in that file.
 //
 // Many datasets are opened and never read, so an open asks nothing.
 //

@@ -134,7 +134,7 @@ int keep_region(const CairnRegion& region, std::byte* bytes) {
   RegionBacking made(status, bytes);
   OpenRegion open(*actor, status, made);
   if (!open.is_open()) return -ENOSPC;
-  open.access().object().set_handling(file->handling());
+  open.access().object().set_handling(handling_of_region(*file));
   // A read from the bytes into themselves: it brings their blocks into the tiers on its way. The
   // program has not asked for that, nor has the store given anything.
   const UncountedReads uncounted(*actor);

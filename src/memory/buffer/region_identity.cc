@@ -73,4 +73,12 @@ StoreStatus status_of_region(const ObjectTable& objects, const ObjectKey& file,
   return status;
 }
 
+ObjectHandling handling_of_region(const Object& file) {
+  ObjectHandling handling = file.handling();
+  handling.mode = BufferingMode::kAsync;
+  handling.pinned = false;
+  handling.parts = 0;
+  return handling;
+}
+
 }  // namespace cairn

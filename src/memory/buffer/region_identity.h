@@ -40,4 +40,8 @@ struct RegionIdentity {
 StoreStatus status_of_region(const ObjectTable& objects, const ObjectKey& file,
                              const RegionIdentity& region);
 
+// How the region is treated: as its file, but it is clean always, so no scratch data, and neither
+// pinned nor made of the parts that rules name.
+ObjectHandling handling_of_region(const Object& file);
+
 }  // namespace cairn

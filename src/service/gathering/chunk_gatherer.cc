@@ -211,15 +211,6 @@ std::uint64_t ChunkGatherer::unread_bytes() const {
   return bytes;
 }
 
-// Regions are no scratch data, and whatever parts the file has are not theirs.
-static ObjectHandling handling_of_region(const Object& file) {
-  ObjectHandling handling = file.handling();
-  handling.mode = BufferingMode::kAsync;
-  handling.pinned = false;
-  handling.parts = 0;
-  return handling;
-}
-
 void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
   const Object& file = with_.memory.objects().at(chunk.file);
   // The record may be another file's, or a region's, by now.

@@ -78,7 +78,7 @@ class ChunkGatherer {
     FileVersion version;
     arrays::FileArray array;
     arrays::Box box;
-    Owner reader;          // who has the file open,
+    Owner reader;          // has the file open,
     int descriptor = -1;   // under this number
     bool was_read = true;  // by the program, which may come back to it
     Clock::time_point look_at;
