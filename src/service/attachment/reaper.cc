@@ -146,6 +146,9 @@ void Reaper::audit() {
 }
 
 void Reaper::sweep(const Batch& batch) {
+  // First: once the blocks of the dead are unlocked, others read what they had begun to write.
+  if (!batch.dead.empty()) sweep_cut_writes(actor_, batch.dead);
+  if (!batch.replaced.empty()) sweep_cut_writes(actor_, batch.replaced);
   SweepCounts counts;
   (void)memory_.requests().release_dead(memory_.owners());
   const auto has_worked = [this](Owner owner) { return clients_.has_worked(owner.slot()); };
@@ -156,7 +159,6 @@ void Reaper::sweep(const Batch& batch) {
     counts = sweep_buckets(actor_);
     (void)sweep_settlings(actor_);
   }
-  if (!batch.replaced.empty()) sweep_cut_writes(actor_, batch.replaced);
   replaced_.insert(replaced_.end(), batch.replaced.begin(), batch.replaced.end());
   std::erase_if(replaced_, [&batch](Owner owner) {
     return std::find(batch.inherited.begin(), batch.inherited.end(), owner) !=

@@ -207,7 +207,10 @@ bool ChunkGatherer::is_worth_gathering(const Chunk& chunk) const {
 std::uint64_t ChunkGatherer::unread_bytes() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t bytes = 0;
-  for (const Chunk& chunk : unread_) bytes += chunk.array.bytes_of(chunk.box);
+  const Clock::time_point now = Clock::now();
+  for (const Chunk& chunk : unread_) {
+    if (chunk.give_up_at + kUnreadMax >= now) bytes += chunk.array.bytes_of(chunk.box);
+  }
   return bytes;
 }
 
@@ -240,8 +243,8 @@ void ChunkGatherer::gather(Actor& actor, const Chunk& chunk) {
     ServiceOpen open(actor, backing, made, with_.files, with_.flusher);
     if (open.is_open()) {
       open.access().object().set_handling(handling_of_region(file));
-      (void)read_object(open.access(), 0, cells.get(), bytes);
-      note_gathered(chunk);
+      const ssize_t kept = read_object(open.access(), 0, cells.get(), bytes);
+      if (kept == static_cast<ssize_t>(bytes)) note_gathered(chunk);
     }
   }
   actor.works_for = 0;
