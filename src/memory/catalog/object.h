@@ -89,6 +89,15 @@ enum LogTrouble : std::uint32_t {
   kLogLost = 1u << 1,
 };
 
+// What a service that dies would take with it of an object's way to its store.
+enum StoreTrouble : std::uint32_t {
+  // an fsync of the service is under way, or nobody has dealt with its answer yet: the kernel says
+  // once that it has failed
+  kSyncUnderWay = 1u << 0,
+  // the store has lost bytes that no tier has, which each drain says
+  kBytesLost = 1u << 1,
+};
+
 struct Object {
   // Line 0: identity and what a hit reads.
   std::uint64_t place;  // | kind : 8 | store : 56 |, so that a finder compares one word
@@ -138,7 +147,10 @@ struct Object {
   // how many processes that might write it have died or replaced their images: one of them may have
   // changed bytes and not come to say so in the times
   std::atomic<std::uint32_t> cut_writes;
-  std::uint32_t spare[7];
+  std::atomic<std::uint32_t> store_trouble;  // StoreTrouble
+  // monotonic: when the last good fsync of a program began. What the store had by then is durable.
+  std::atomic<std::int64_t> synced_ns;
+  std::uint32_t spare[4];
 
   static constexpr unsigned kStoreBits = 56;
   static constexpr std::uint64_t place_of(const ObjectKey& key) {
@@ -167,6 +179,8 @@ struct Object {
     log_trouble.store(0, std::memory_order_relaxed);
     sync_failures.store(0, std::memory_order_relaxed);
     cut_writes.store(0, std::memory_order_relaxed);
+    store_trouble.store(0, std::memory_order_relaxed);
+    synced_ns.store(0, std::memory_order_relaxed);
   }
   void note_cut_write() {
     mark(kMarkKnownElsewhere, true);
@@ -230,6 +244,18 @@ struct Object {
     mark(kMarkKnownElsewhere, true);
     sync_failures.fetch_add(1, std::memory_order_seq_cst);
   }
+  void note_trouble(StoreTrouble trouble, bool is_so) {
+    if (is_so) mark(kMarkKnownElsewhere, true);
+    if (is_so)
+      store_trouble.fetch_or(trouble, std::memory_order_seq_cst);
+    else
+      store_trouble.fetch_and(~std::uint32_t{trouble}, std::memory_order_seq_cst);
+  }
+  bool is_in_trouble(StoreTrouble trouble) const { return (store_trouble.load() & trouble) != 0; }
+  void note_synced(std::int64_t began_ns) {
+    mark(kMarkKnownElsewhere, true);
+    raise_to(synced_ns, began_ns);
+  }
   static constexpr std::uint32_t kShapeMask = 0xffff;
   static constexpr std::uint32_t kThroughEnded = kShapeMask + 1;
   static constexpr bool is_odd(std::uint32_t shape) { return (shape & 1) != 0; }
@@ -279,7 +305,10 @@ static_assert(offsetof(Object, home_node) == 2 * kLine + 16);
 static_assert(offsetof(Object, service_opens) == 2 * kLine + 20);
 static_assert(offsetof(Object, log_trouble) == 2 * kLine + 24);
 static_assert(offsetof(Object, sync_failures) == 2 * kLine + 28);
-static_assert(offsetof(Object, spare) == 2 * kLine + 36);
+static_assert(offsetof(Object, cut_writes) == 2 * kLine + 32);
+static_assert(offsetof(Object, store_trouble) == 2 * kLine + 36);
+static_assert(offsetof(Object, synced_ns) == 2 * kLine + 40);
+static_assert(offsetof(Object, spare) == 2 * kLine + 48);
 }  // namespace object_layout
 
 }  // namespace cairn

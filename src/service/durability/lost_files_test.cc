@@ -38,6 +38,19 @@ class LostFilesTest : public testing::FailedSyncNode {
     const ObjectAccess access(actor_, object_, *backing_, service_);
     ASSERT_EQ(drop_blocks(access, begin, end, false, PlacementReason::kThrough), 0);
   }
+  // The service dies, and another one takes over what the keeper has.
+  void succeed() {
+    worker_->stop();
+    worker_.reset();
+    retirement_.reset();
+    flusher_.reset();
+    files_.emplace(memory_);
+    const Owner self = memory_.owners().current(ClientSlot::kOfService);
+    flusher_.emplace(memory_, *files_, self, FlushOptions{}, [](const std::string&) {});
+    ASSERT_TRUE(files_->adopt(UniqueFd(::dup(fd_.get())), FileRoom()));
+    files_->forget_missing();
+    flusher_->take_over();
+  }
   DrainOutcome full_drain() { return node::drain(memory_, *files_, *flusher_, DrainOptions()); }
 };
 
@@ -297,6 +310,85 @@ TEST_F(LostFilesTest, ALossIsNotTheNextFilesOfTheSameRecord) {
   for (int drains = 0; drains < 3; ++drains) EXPECT_EQ(drain(), EIO);
   ASSERT_EQ(unsynced().lost().size(), 1U);
   EXPECT_EQ(unsynced().lost()[0].key, key);
+}
+
+TEST_F(LostFilesTest, WhatAProgramHasMadeDurableCannotBeLost) {
+  record().durability.store(Durability::kStore);
+  write(0, std::string(2 * kBlockBytes, 'a'));
+  store();
+  // The program's fsync does not reach the service.
+  const ObjectAccess access(actor_, object_, *backing_, service_);
+  ASSERT_EQ(sync_object(access, true, nullptr), 0);
+  evict(0, kBlockBytes);
+  write(kBlockBytes, "new");
+  store();
+  while_fsync_fails([&] {
+    for (int drains = 0; drains < 3; ++drains) EXPECT_EQ(drain(), EIO);
+  });
+  EXPECT_TRUE(unsynced().lost().empty());
+  store();
+  EXPECT_EQ(drain(), 0);
+}
+
+TEST_F(LostFilesTest, WhatAProgramHasMadeDurableOfAClosedFileCannotBeLost) {
+  record().durability.store(Durability::kStore);
+  write(0, std::string(kBlockBytes, 'a'));
+  store();
+  close_known_by_name();
+  const ObjectAccess access(actor_, object_, *backing_, service_);
+  ASSERT_EQ(sync_object(access, true, nullptr), 0);
+  evict(0, kBlockBytes);
+  {
+    const SyncfsFails fails;
+    EXPECT_EQ(drain(), EIO);
+  }
+  EXPECT_TRUE(unsynced().lost().empty());
+  EXPECT_EQ(drain(), 0);
+}
+
+TEST_F(LostFilesTest, ASuccessorNamesWhatItsPredecessorHasLost) {
+  record().durability.store(Durability::kStore);
+  write(0, std::string(2 * kBlockBytes, 'a'));
+  store();
+  evict(0, kBlockBytes);
+  lose_on_store();
+  while_fsync_fails([&] { EXPECT_EQ(flusher_->flush_now(object_, true), -EIO); });
+  EXPECT_EQ(flusher_->flush_now(object_, true), 0) << "it has stored and synced what there is";
+  succeed();
+  EXPECT_EQ(drain(), EIO);
+  ASSERT_EQ(unsynced().lost().size(), 1U);
+  EXPECT_EQ(unsynced().lost()[0].path, path());
+  // A program writes anew what was lost.
+  write(0, std::string(2 * kBlockBytes, 'b'));
+  EXPECT_EQ(flusher_->flush_now(object_, true), 0);
+  (void)drain();
+  EXPECT_EQ(drain(), 0);
+  EXPECT_EQ(record().store_trouble.load(), 0U);
+}
+
+TEST_F(LostFilesTest, ASuccessorStoresAgainWhatAnFsyncWasUnderWayOf) {
+  record().durability.store(Durability::kStore);
+  write(0, "ours");
+  store();
+  SlowListener slow(unsynced().listener());
+  files_->use_listener(&slow);
+  std::uint32_t at_answer = 0;
+  std::thread one([&] { while_fsync_fails([&] { (void)flusher_->flush_now(object_, true); }); });
+  while (!slow.has_failed) ::usleep(1000);
+  at_answer = record().store_trouble.load();
+  one.join();
+  EXPECT_EQ(at_answer, kSyncUnderWay);
+  EXPECT_EQ(record().store_trouble.load(), 0U);
+  // Its predecessor dies there: nobody has noted the failure.
+  EXPECT_EQ(flusher_->flush_now(object_, true), 0);
+  lose_on_store();
+  record().note_trouble(kSyncUnderWay, true);
+  succeed();
+  EXPECT_EQ(record().dirty_blocks.load(), 1U);
+  store();
+  EXPECT_EQ(drain(), 0);
+  EXPECT_EQ(on_store(4), "ours");
+  EXPECT_EQ(record().store_trouble.load(), 0U);
 }
 
 TEST_F(LostFilesTest, ADescriptionThatIsYoungerThanADoubtDoesNotSettleIt) {

@@ -191,6 +191,7 @@ class Service {
       (void)files_.adopt(std::move(fd), descriptors_.of_open());
     for (const UniqueFd& fd : left.take_readable_files()) files_.adopt_stored(fd);
     files_.forget_missing();
+    flusher_.take_over();
   }
 
   void after_sweep(const SweepCounts& counts) {
@@ -204,8 +205,7 @@ class Service {
     (void)clients_.if_nobody(clients_.attach_count(), 0, [this] { descriptors_.measure(); });
     learners_.events().note_deaths();
     loop_.note_departure();
-    // The flusher stores the dirty data of the dead, and settles times that nobody else will
-    // settle.
+    // The flusher stores the dirty data of the dead, and settles times that nobody else settles.
     if (files_.count() != 0) flusher_.kick(false);
   }
 

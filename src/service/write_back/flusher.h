@@ -49,6 +49,8 @@ class Flusher {
 
   // The node has a durable log. Before start().
   void use_log(LoggedFiles& logged) { writer_.use_log(logged); }
+  // By a successor that has the descriptors, before start(): see StoreWriter::take_over().
+  void take_over() { writer_.take_over(); }
   void start();
   void stop();
 

@@ -39,8 +39,9 @@ void LostFiles::note(ClosedFile file) {
     files_.erase(known);
   }
   if (places() >= std::min<std::size_t>(kPlacesMax, spared_descriptors() / 8)) file.place.reset();
+  Object& object = memory_.objects().at(file.object);
+  if (object.is_of(file.key)) object.note_trouble(kBytesLost, true);
   if (file.place != nullptr) {
-    Object& object = memory_.objects().at(file.object);
     if (object.is_of(file.key)) object.mark(kMarkKeptForSync, true);
     memory_.flusher_board().bell.ring();  // which looks from now on whether it is deleted
   }
@@ -62,8 +63,16 @@ void LostFiles::release_deleted() {
   for (const ClosedFile& file : all()) {
     if (file.place == nullptr || !is_deleted(*file.place)) continue;
     const std::lock_guard lock(mutex_);
-    files_.erase(file.key);
+    forget(file.key);
   }
+}
+
+void LostFiles::forget(const ObjectKey& key) {
+  const auto known = files_.find(key);
+  if (known == files_.end()) return;
+  Object& object = memory_.objects().at(known->second.object);
+  if (object.is_of(key)) object.note_trouble(kBytesLost, false);
+  files_.erase(known);
 }
 
 void LostFiles::note_stored(const ObjectKey& key, const StoredRanges& stored) {
@@ -71,7 +80,7 @@ void LostFiles::note_stored(const ObjectKey& key, const StoredRanges& stored) {
   const auto known = files_.find(key);
   if (known == files_.end()) return;
   known->second.stored.subtract(stored);
-  if (known->second.stored.is_empty()) files_.erase(known);
+  if (known->second.stored.is_empty()) forget(key);
 }
 
 void LostFiles::note_of_store(dev_t device) {
@@ -113,7 +122,7 @@ bool LostFiles::look_again(const std::vector<ClosedFile>& known, SyncListener* l
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(file.key);
     // It may have lost more since.
-    if (found != files_.end() && found->second.stored == file.stored) files_.erase(found);
+    if (found != files_.end() && found->second.stored == file.stored) forget(file.key);
   }
   return !known.empty();
 }

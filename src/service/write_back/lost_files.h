@@ -40,8 +40,9 @@ class LostFiles {
   // Nobody can find it any more.
   bool is_gone(const ClosedFile& file) const;
   bool is_over(const ClosedFile& file, SyncListener* listener) const;
-  // Requires: the lock.
+  // Both require the lock.
   std::size_t places() const;
+  void forget(const ObjectKey& key);
 
   const NodeMemory& memory_;
   mutable std::mutex mutex_;

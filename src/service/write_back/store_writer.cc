@@ -44,6 +44,26 @@ StoreWriter::StoreWriter(const NodeMemory& memory, StoreFiles& files, Owner self
   files_.use_listener(this);
 }
 
+void StoreWriter::take_over() {
+  const std::uint32_t used = memory_.objects().used();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const auto number = static_cast<ObjectIndex>(index);
+    Object& object = memory_.objects().at(number);
+    if (!object.has(kObjectLive) || !object.is_marked(kMarkKnownElsewhere)) continue;
+    if (object.store_trouble.load() == 0) continue;
+    const StoreFilePtr open = files_.find(number);
+    const ClosedFile file{
+        number, object.key(),
+        open != nullptr ? path_of_descriptor(open->fd.get()) : files_.unsynced().path_of(number),
+        nullptr, StoredRanges::everything()};
+    if (object.is_in_trouble(kBytesLost)) files_.unsynced().adopt_lost(file);
+    if (object.is_in_trouble(kSyncUnderWay)) {
+      (void)redirty(file, -1);
+      object.note_trouble(kSyncUnderWay, false);
+    }
+  }
+}
+
 bool StoreWriter::waits_for_event(const Object& object) {
   const FlushTrigger trigger = object.handling().trigger;
   if (trigger == FlushTrigger::kOnExit) return true;
@@ -126,6 +146,7 @@ std::uint64_t StoreWriter::flush_turn(Actor& actor, const StoreFilePtr& file) {
   const bool only_logged =
       logged_ != nullptr && logged_->prepare_store(file->object, file->fd.get());
   object.mark(kMarkBeingFlushed, true);
+  file->stored.forget_if_synced(object.synced_ns.load());
   CAIRN_CRASH_POINT("writer.begun");
   FlushRequest request(file->object, file->backing);
   LossCollector losses;
@@ -366,6 +387,7 @@ int StoreWriter::store_now(ObjectIndex index, const StoreFilePtr& file, bool dur
   if (logged_ != nullptr && !durable) (void)logged_->prepare_store(index, file->fd.get());
   Actor actor = make_actor(0);
   const std::uint32_t failures = object.sync_failures.load();
+  file->stored.forget_if_synced(object.synced_ns.load());
   FlushRequest request(index, file->backing);
   request.witness = logged_;
   LossCollector losses;

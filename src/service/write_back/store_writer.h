@@ -46,6 +46,10 @@ class StoreWriter final : private SyncListener {
   // The service as an actor that counts in this shard of its slot.
   Actor make_actor(std::size_t shard) const;
 
+  // By a successor, once it has the descriptors. Its predecessor may have waited for an fsync that
+  // has failed: what the tiers have of such files is stored again. May wait for the store.
+  void take_over();
+
   // Whether the object has anything that only the store can take over.
   static bool needs_store(const Object& object);
   // Nothing is to be done for the object until somebody closes it, drains, or needs room; each of

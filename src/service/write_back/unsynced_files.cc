@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "memory/backing/posix_backing.h"
 #include "service/process/block_device.h"
 #include "service/profiler/directory_state.h"
@@ -187,7 +188,9 @@ int UnsyncedFiles::sync_device(dev_t device, Debts debts, std::vector<StoreFileP
     std::vector<StoreFilePtr> with_it = owed;
     with_it.insert(with_it.end(), debts.closed.begin(), debts.closed.end());
     const std::vector<StoredRanges> stored = take_stored(with_it);
+    note_syncs(debts, with_it, true);
     const int error = sync_by_name(device, &debts);
+    note_syncs(debts, with_it, false);
     for (std::size_t at = 0; at < with_it.size(); ++at) {
       if (error == 0)
         lost_.note_stored(with_it[at]->key, stored[at]);
@@ -228,7 +231,9 @@ int UnsyncedFiles::sync_by_name(dev_t device, Debts* debts) {
     if (since.error != 0) debts->add(std::exchange(since, {}));
   }
   if (debts->error == 0) return 0;
-  for (const auto& [key, file] : debts->others) {
+  for (auto& [key, file] : debts->others) {
+    file.stored.forget_if_synced(synced_by_programs(file.object, key));
+    if (file.stored.is_empty()) continue;
     if (listener_ == nullptr || listener_->store_again(file) == Fate::kLost) lost_.note(file);
   }
   if (debts->owes_sync) lost_.note_of_store(device);
@@ -251,18 +256,52 @@ int UnsyncedFiles::sync_file(StoreFile& file, SyncDepth depth) {
   if (depth == SyncDepth::kAll) file.sync_owed.store(false);
   SyncAnswer answer;
   answer.failures_before = memory_.objects().at(file.object).sync_failures.load();
+  file.stored.forget_if_synced(synced_by_programs(file.object, file.key));
   answer.stored = file.stored.take();
+  note_sync(file.object, file.key, true);
   answer.error = file.backing.sync(depth);
+  CAIRN_CRASH_POINT("files.synced");
   // And what was stored meanwhile.
   if (answer.error != 0) answer.stored.add(file.stored.take());
   Fate fate = answer.error == 0 ? Fate::kSafe : Fate::kDirtyAgain;
   if (listener_ != nullptr) fate = listener_->file_synced(file, answer);
   if (answer.error == 0) lost_.note_stored(file.key, answer.stored);
-  if (fate == Fate::kSafe) return answer.error;
   if (fate == Fate::kLost) note_lost(file, answer.stored);
+  note_sync(file.object, file.key, false);
+  if (fate == Fate::kSafe) return answer.error;
   file.sync_owed.store(true);
   failures_.fetch_add(1);
   return answer.error;
+}
+
+void UnsyncedFiles::note_syncs(const Debts& debts, const std::vector<StoreFilePtr>& files,
+                               bool are_under_way) {
+  for (const auto& [key, file] : debts.others) note_sync(file.object, key, are_under_way);
+  for (const StoreFilePtr& file : files) note_sync(file->object, file->key, are_under_way);
+}
+
+// Two syncs of one file at a time, and a death in between, are not told apart.
+void UnsyncedFiles::note_sync(ObjectIndex object, const ObjectKey& key, bool is_under_way) {
+  Object& record = memory_.objects().at(object);
+  if (record.is_of(key)) record.note_trouble(kSyncUnderWay, is_under_way);
+}
+
+std::int64_t UnsyncedFiles::synced_by_programs(ObjectIndex object, const ObjectKey& key) const {
+  const Object& record = memory_.objects().at(object);
+  return record.is_of(key) ? record.synced_ns.load() : 0;
+}
+
+std::string UnsyncedFiles::path_of(ObjectIndex object) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, device] : devices_) {
+    for (const StoreFilePtr& file : device.debts.closed) {
+      if (file->object == object) return path_of_descriptor(file->fd.get());
+    }
+    for (const auto& [key, file] : device.debts.others) {
+      if (file.object == object) return file.path;
+    }
+  }
+  return {};
 }
 
 void UnsyncedFiles::note_lost(const StoreFile& file, const StoredRanges& stored) {

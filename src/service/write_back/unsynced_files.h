@@ -21,6 +21,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "service/write_back/lost_files.h"
@@ -48,6 +50,11 @@ class UnsyncedFiles {
   void keep(const StoreFile& file);
   // By a successor: a file that its predecessor had stored, open for reading.
   void adopt(const UniqueFd& fd);
+
+  // And then: bytes of the file were lost before.
+  void adopt_lost(ClosedFile file) { lost_.note(std::move(file)); }
+  // The path of a closed file; empty when none is known here.
+  std::string path_of(ObjectIndex object) const;
 
   // Lets go of the file of `object` that is kept, if it has lost its last name since.
   void release(ObjectIndex object);
@@ -99,6 +106,10 @@ class UnsyncedFiles {
   int sync_each(const std::vector<StoreFilePtr>& owed);
   void note_lost(const StoreFile& file, const StoredRanges& stored);
   static std::vector<StoredRanges> take_stored(const std::vector<StoreFilePtr>& files);
+  void note_syncs(const Debts& debts, const std::vector<StoreFilePtr>& files, bool are_under_way);
+  void note_sync(ObjectIndex object, const ObjectKey& key, bool is_under_way);
+  // Object::synced_ns while the record is this file's.
+  std::int64_t synced_by_programs(ObjectIndex object, const ObjectKey& key) const;
 
   const NodeMemory& memory_;
   SyncListener* listener_ = nullptr;
