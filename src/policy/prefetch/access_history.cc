@@ -81,6 +81,7 @@ bool AccessHistory::grow(std::size_t entries) {
 AccessHistory::Position AccessHistory::reserve(std::uint32_t places) {
   const std::size_t first = entries_.size();
   if (is_full_ || !grow(first + places)) {
+    if (!is_full_) reads_ = replays_ = misses_ = 0;
     is_full_ = true;
     return kNowhere;
   }
@@ -88,15 +89,19 @@ AccessHistory::Position AccessHistory::reserve(std::uint32_t places) {
   return static_cast<Position>(first);
 }
 
-// In an epoch four times as long as the history, a quarter of the reads are replayed. A history of
-// less use is from a time when the file was read differently.
-void AccessHistory::note_replay(bool was_right) {
-  if (!is_full_) return;
-  ++reads_while_full_;
-  replays_while_full_ += was_right ? 1 : 0;
-  if (reads_while_full_ < 4 * entries_.size()) return;
-  const bool is_of_use = replays_while_full_ * 10 >= reads_while_full_;
-  reads_while_full_ = replays_while_full_ = 0;
+// In an epoch four times as long as the history, a quarter of the reads are replayed. A full
+// history of less use is from a time when the file was read differently. The misses of one that
+// grows are the reads that it records twice: half of it and nothing replayed is no order.
+void AccessHistory::note_replay(Replay replay) {
+  ++reads_;
+  replays_ += replay == Replay::kRight ? 1 : 0;
+  misses_ += replay == Replay::kWrong ? 1 : 0;
+  const std::uint64_t known = replays_ + misses_;
+  const bool is_time = is_full_ ? reads_ >= 4 * entries_.size()
+                                : known >= std::max<std::uint64_t>(kMissesMin, stretches_ / 2);
+  if (!is_time) return;
+  const bool is_of_use = replays_ * 10 >= (is_full_ ? reads_ : known);
+  reads_ = replays_ = misses_ = 0;
   if (!is_of_use) forget();
 }
 
@@ -105,6 +110,7 @@ void AccessHistory::forget() {
   std::vector<Position>().swap(index_);
   budget_.release(bytes_);
   bytes_ = 0;
+  stretches_ = 0;
   is_full_ = false;
   ++generation_;
 }
@@ -117,7 +123,9 @@ bool AccessHistory::restore(const std::vector<BlockRun>& entries) {
                          entry.first < static_cast<std::int64_t>(entries.size());
     const bool is_stretch = entry.count != 0 && entry.first >= 0;
     entries_.push_back(is_link || is_stretch ? entry : kEnd);
-    if (is_stretch) add_to_index(static_cast<Position>(entries_.size() - 1));
+    if (!is_stretch) continue;
+    add_to_index(static_cast<Position>(entries_.size() - 1));
+    ++stretches_;
   }
   return true;
 }
@@ -154,6 +162,7 @@ void HistoryWriter::append(BlockRun run) {
     return;
   }
   history_.entries_[next_] = run;
+  ++history_.stretches_;
   if (history_.find(run.first) == AccessHistory::kNowhere) history_.add_to_index(next_);
   last_ = next_++;
   is_open_ = true;

@@ -8,6 +8,8 @@
 //
 // Bounds: entries_max, and the budget. A full history records nothing more, so that the beginning
 // of a long epoch can be replayed in the next one; if little of it is replayed, it is forgotten.
+// And so is one of a file that is read in no order, whatever its size: it would grow with each
+// read.
 //
 // Thread safety: none. Ownership: borrows the budget.
 #pragma once
@@ -53,8 +55,13 @@ class AccessHistory {
   // Positions hold as long as this does not change.
   std::uint32_t generation() const { return generation_; }
   bool is_full() const { return is_full_; }
-  // A read was (not) as the history had it.
-  void note_replay(bool was_right);
+  // A read was as the history had it, or it was not.
+  enum class Replay : std::uint8_t {
+    kRight,
+    kWrong,  // though it knows the block
+    kUnknown
+  };
+  void note_replay(Replay replay);
   void forget();
 
   const std::vector<BlockRun>& entries() const { return entries_; }
@@ -65,6 +72,7 @@ class AccessHistory {
  private:
   friend class HistoryWriter;
   static constexpr std::size_t kEntriesFirst = 64;
+  static constexpr std::uint64_t kMissesMin = 256;
   static_assert((kEntriesFirst & (kEntriesFirst - 1)) == 0, "the index is masked");
   static constexpr std::size_t kBytesPerEntry = sizeof(BlockRun) + 2 * sizeof(Position);
   static constexpr BlockRun kEnd{-1, 0};
@@ -82,8 +90,11 @@ class AccessHistory {
   std::vector<Position> index_;  // by the hash of `first`; open addressing, at most half full
   std::size_t bytes_ = 0;        // reserved
   std::uint32_t generation_ = 0;
-  std::uint64_t reads_while_full_ = 0;
-  std::uint64_t replays_while_full_ = 0;
+  std::uint32_t stretches_ = 0;
+  // Since its use was looked at last.
+  std::uint64_t reads_ = 0;
+  std::uint64_t replays_ = 0;
+  std::uint64_t misses_ = 0;
   bool is_full_ = false;
 };
 

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/random_source.h"
 #include "policy/prefetch/history_replay.h"
 
@@ -62,6 +65,36 @@ TEST_F(AccessHistoryTest, WhatIsReplayedIsNotRecordedAgain) {
   HistoryReplay stream(history_);
   for (int epoch = 0; epoch < 1000; ++epoch) read(stream, {40, 7, 90, 13, 60});
   EXPECT_LE(history_.entries().size(), 16u);
+}
+
+// Each process of a long job reads some of the file, and another some each time.
+TEST_F(AccessHistoryTest, AFileThatIsReadInNoOrderTakesNoMoreAndMoreRoom) {
+  AccessHistory history(budget_, 1U << 14);
+  RandomSource random(5);
+  std::size_t most = 0;
+  for (int streams = 0; streams < 20'000; ++streams) {
+    HistoryReplay stream(history);
+    for (int reads = 0; reads < 3; ++reads)
+      stream.observe(BlockRun{static_cast<std::int64_t>(random.below(40)) * 2, 1});
+    most = std::max(most, history.entries().size());
+  }
+  EXPECT_LT(most, 3000U);
+}
+
+TEST_F(AccessHistoryTest, AnOrderIsKeptBesideSomeReadsInNone) {
+  HistoryReplay epoch(history_);
+  RandomSource random(5);
+  std::vector<std::int64_t> order;
+  for (std::int64_t read_number = 0; read_number < 500; ++read_number)
+    order.push_back(read_number * 37 % 500 * 10);
+  read(epoch, order);
+  for (int reads = 0; reads < 200; ++reads) {
+    HistoryReplay other(history_);
+    other.observe(BlockRun{static_cast<std::int64_t>(random.below(500)) * 10, 1});
+  }
+  HistoryReplay next(history_);
+  read(next, {order[0], order[1]});
+  EXPECT_EQ(foreseen(next, 3), (Blocks{order[2], order[3], order[4]}));
 }
 
 TEST_F(AccessHistoryTest, AnotherStreamReplaysIt) {

@@ -49,7 +49,10 @@ void HistoryReplay::observe(BlockRun run) {
   }
   is_tentative_ = !agrees_ && stretch_ != kNowhere;
   if (records_) writer_.append(run);
-  history_.note_replay(agrees_);
+  using Replay = AccessHistory::Replay;
+  history_.note_replay(agrees_         ? Replay::kRight
+                       : is_tentative_ ? Replay::kWrong
+                                       : Replay::kUnknown);
 }
 
 std::size_t HistoryReplay::predict(std::span<BlockRun> next) const {
