@@ -247,6 +247,33 @@ def scene_the_service_dies_while_the_store_errs(work, store):
     need((store.behind / "f").read_bytes() == pattern(), "what is stored differs")
 
 
+def scene_the_service_dies_in_an_fsync(work, store):
+    """Nobody hears that it has failed, so its successor stores again what the tiers have of the file."""
+    run = start_run(work, store.path, f"""
+        fd = os.open('f', os.O_WRONLY | os.O_CREAT); write(fd)
+        open({str(work / 'written')!r}, 'w').close()
+        wait_for('repaired')
+        """)
+    wait_until((work / "written").exists, "the program has written")
+    node = f"run-{run.pid}"
+    service = status_of(node)["service_pid"]
+    store.obey("fsync hang")
+    drain = subprocess.Popen([str(under_cairn.CAIRN), "drain", "--node", node], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    behind = store.behind / "f"
+    wait_until(lambda: behind.read_bytes() == pattern(), "all of it is written")
+    time.sleep(1)  # and the drain waits for the fsync
+    os.kill(service, signal.SIGKILL)
+    status = behind.stat()
+    behind.write_bytes(b"lost by the device".ljust(SIZE))
+    os.utime(behind, ns=(status.st_atime_ns, status.st_mtime_ns))
+    store.obey()
+    need(drain.wait(60) == 0, "the drain goes on with the next service")
+    need(behind.read_bytes() == pattern(), "it was not written again")
+    (work / "repaired").touch()
+    need_status(run, 0, work)
+
+
 def scene_a_drain_while_the_store_hangs(work, store):
     """`cairn drain --timeout` ends in time, says what is not stored, and the node keeps it."""
     store.obey("write hang")

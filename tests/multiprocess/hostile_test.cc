@@ -45,13 +45,16 @@ int connect_to(const std::string& path, int type) {
   return -1;
 }
 
-// What each of the process's descriptors is, as /proc says it.
+// What each of the process's descriptors is, as /proc says it. Not its rings, which a thread of the
+// service makes when it first needs one.
 std::vector<std::string> descriptors_of(pid_t pid) {
   std::vector<std::string> all;
   std::error_code ignored;  // one that is closed meanwhile
   for (const auto& entry :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd"))
-    all.push_back(std::filesystem::read_symlink(entry.path(), ignored).string());
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+    const std::string what = std::filesystem::read_symlink(entry.path(), ignored).string();
+    if (what != "anon_inode:[io_uring]") all.push_back(what);
+  }
   return all;
 }
 
