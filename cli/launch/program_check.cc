@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <string>
 #include <string_view>
 
 #include "cli/launch/program_search.h"
@@ -183,6 +185,27 @@ void note_special_imports(const ElfFile& file, const std::string& name,
   }
 }
 
+// HDF5 counts in the name of its library: 103 and 104 are 1.10, 200 is 1.12, 310 is 1.14
+// (config/lt_vers.am of its sources). 0: `name` is another library's.
+unsigned hdf5_interface(const std::string& name) {
+  static constexpr const char* kLibraries[] = {"libhdf5.so.", "libhdf5_serial.so.",
+                                               "libhdf5_openmpi.so.", "libhdf5_mpich.so."};
+  for (const std::string library : kLibraries) {
+    if (name.rfind(library, 0) != 0) continue;
+    return static_cast<unsigned>(std::strtoul(name.c_str() + library.size(), nullptr, 10));
+  }
+  return 0;
+}
+
+void note_old_hdf5(const std::string& name, ProgramCheck* check) {
+  constexpr unsigned kLoadsConnectors = 300;
+  const unsigned interface = hdf5_interface(name);
+  if (interface == 0 || interface >= kLoadsConnectors) return;
+  check->notes.push_back(name +
+                         " is HDF5 older than 1.14, which loads no connector: its files are "
+                         "buffered as bytes, without chunks of arrays");
+}
+
 void check_symbols(const ElfFile& file, const std::string& name,
                    const std::vector<std::string>& covered, ProgramCheck* check) {
   note_special_imports(file, name, covered, check);
@@ -231,6 +254,7 @@ ProgramCheck check_program(const std::string& path, const std::vector<std::strin
   for (const std::string& library : list_libraries(file.interpreter, check.path)) {
     if (is_libc_part(library)) continue;
     ++check.libraries_checked;
+    note_old_hdf5(base_name(library), &check);
     check_symbols(read_elf_file(library), base_name(library), covered, &check);
   }
   return check;
