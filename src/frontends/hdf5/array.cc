@@ -38,6 +38,17 @@ hid_t ask(const Dataset& dataset, H5VL_dataset_get_t what, hid_t transfer) {
   }
 }
 
+hsize_t stored_bytes(const Dataset& dataset, hid_t transfer) {
+  hsize_t bytes = 0;
+  H5VL_dataset_get_args_t question = {};
+  question.op_type = H5VL_DATASET_GET_STORAGE_SIZE;
+  question.args.get_storage_size.storage_size = &bytes;
+  const OpenFile& file = *dataset.file;
+  const bool is_told = file.library.call.H5VLdataset_get(dataset.lower, file.connector, &question,
+                                                         transfer, nullptr) >= 0;
+  return is_told ? bytes : 0;
+}
+
 }  // namespace
 
 Array* Array::look_at(Dataset& dataset, hid_t transfer) {
@@ -112,6 +123,9 @@ bool Array::look_at_rows(const Dataset& dataset, hid_t transfer) {
   constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
   if (bytes_of(arrays::whole(shape_)) < kBytesMin) return false;
   haddr_t offset = HADDR_UNDEF;
+  // Without any, and behind a user block, HDF5 answers with an offset that it makes of the block's
+  // size and of the one that stands for none.
+  if (stored_bytes(dataset, transfer) == 0) return false;
   H5VL_native_dataset_optional_args_t native = {};
   native.get_offset.offset = &offset;
   H5VL_optional_args_t question = {.op_type = H5VL_NATIVE_DATASET_GET_OFFSET, .args = &native};
