@@ -13,6 +13,7 @@
 
 #include "base/nearest_name.h"
 #include "cli/arguments/arguments.h"
+#include "cli/commands/arrays_command.h"
 #include "cli/commands/config_command.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/durable_commands.h"
@@ -372,6 +373,8 @@ constexpr Command kCommands[] = {
     {"rescue", "put in its place what a rescue has saved", command_rescue},
     {"explain", "show where the bytes of a file are, and why", command_explain},
     {"declare", "tell the node in which order programs will read", command_declare},
+    {"arrays", "show which datasets of an HDF5 file programs read, and what is cached",
+     command_arrays},
     {"heatmap", "show which parts of a file programs read most", command_heatmap},
     {"trace", "record accesses of programs, show and replay them", command_trace},
     {"set", "change how a running node treats files", command_set},

@@ -76,7 +76,7 @@ constexpr H5VL_class_t kClass = {
                     .get = Forward<&F::H5VLdataset_get>(),
                     .specific = Forward<&F::H5VLdataset_specific>(),
                     .optional = Forward<&F::H5VLdataset_optional>(),
-                    .close = Closing<&F::H5VLdataset_close>()},
+                    .close = close_dataset},
     .datatype_cls = {.commit = Opening<&F::H5VLdatatype_commit>(),
                      .open = Opening<&F::H5VLdatatype_open>(),
                      .get = Forward<&F::H5VLdatatype_get>(),

@@ -12,5 +12,6 @@ herr_t read_datasets(size_t count, void* datasets[], hid_t memory_types[], hid_t
                      hid_t file_spaces[], hid_t transfer, void* buffers[], void** request);
 herr_t write_datasets(size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
                       hid_t file_spaces[], hid_t transfer, const void* buffers[], void** request);
+herr_t close_dataset(void* dataset, hid_t transfer, void** request);
 
 }  // namespace cairn::hdf5

@@ -6,6 +6,9 @@
 // Ownership: HDF5 owns an object from the callback that opens it to the one that closes it.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "frontends/hdf5/open_file.h"
 
 namespace cairn::hdf5 {
@@ -50,6 +53,17 @@ struct Dataset : Object {
   // Its chunks, where they may be kept: an Array (array.h). Looked for at the first read.
   Memory* array = nullptr;
   bool is_looked_at = false;
+  // What the node is to hear of its reads (dataset_news.h). From the first read on.
+  Memory* news = nullptr;
+  // The program has opened it by a path.
+  bool has_path = true;
+
+  std::array<std::uint64_t, 2> token_words() const {
+    std::array<std::uint64_t, 2> words{};
+    static_assert(sizeof token == sizeof words);
+    __builtin_memcpy(words.data(), &token, sizeof words);
+    return words;
+  }
 };
 
 // Returns: an object of the kind, which holds the file; null for a null `lower` and where there is

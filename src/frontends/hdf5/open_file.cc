@@ -50,6 +50,7 @@ OpenFile* make_file(Library& library, const FileOpening& opening) {
                                            .name = strdup(opening.name),
                                            .source = opening.source,
                                            .writable = writable_of(opening),
+                                           .descriptor = opening.descriptor,
                                            .number = opening.number,
                                            .next = nullptr,
                                            .context = {},

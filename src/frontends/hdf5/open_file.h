@@ -38,6 +38,8 @@ struct OpenFile {
   // read, or the word that it is written.
   FileSource source;
   WritableFile writable;
+  // By which HDF5 reads and writes it; -1 where the driver has none.
+  int descriptor;
   unsigned long number;
   // The other files that the library has open through the connector.
   OpenFile* next;
@@ -61,6 +63,7 @@ struct FileOpening {
   bool is_native;
   FileSource source = {};
   FileIdentity identity = {};
+  int descriptor = -1;
   unsigned long number = 0;  // LowerFile::number()
 };
 

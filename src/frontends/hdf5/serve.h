@@ -13,6 +13,12 @@ namespace cairn::hdf5 {
 // which fills all of it. Any doubt means false.
 bool serve(Dataset& dataset, const DatasetRead& read);
 
+// A read of several datasets at once, one of which is this: the connector below has to do it.
+void note_unserved(Object* dataset, hid_t transfer);
+
+// What the node has not heard yet of its reads it hears now.
+void before_close(Dataset& dataset, hid_t transfer);
+
 // The connector below has filled it.
 void after_read(const Dataset& dataset);
 

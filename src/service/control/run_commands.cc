@@ -219,6 +219,7 @@ void RunCommands::forget(std::uint32_t run) const {
   with_.flusher.end_run(run);
   with_.accounts.end_run(run);
   with_.clients.forget_run(run);
+  if (with_.arrays != nullptr) with_.arrays->end_run(run);
   with_.stop.note_run_ended();
 }
 

@@ -19,6 +19,7 @@
 #include "service/control/kept_state.h"
 #include "service/control/status_report.h"
 #include "service/control/stop_request.h"
+#include "service/gathering/array_book.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
@@ -40,6 +41,7 @@ struct RunKeepers {
   const StatusReport& report;
   StopRequest& stop;
   KeptState& kept;
+  ArrayBook* arrays = nullptr;  // null: nobody tells of arrays
 };
 
 class RunCommands {

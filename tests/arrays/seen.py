@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What users see of datasets: `cairn arrays`."""
+
+import importlib.util
+import json
+import os
+import sys
+import time
+
+import stage
+
+sys.path.insert(0, str(stage.HERE.parent / "modes"))
+from scene import Node  # noqa: E402
+
+PROGRAMS = stage.HERE / "seen_programs.py"
+SECONDS = 120
+
+
+class Scene(Node):
+    """A node with the file of seen_programs.make()."""
+
+    def __init__(self, python):
+        self.python = python
+        super().__init__(ram="256M", tier=None)
+        self.native("make")
+
+    def __exit__(self, kind, *rest):
+        super().__exit__(kind, *rest)
+        if kind is None:
+            stage.under_cairn.remove(self.work)
+
+    def native(self, program):
+        outcome = stage.under_cairn.execute([self.python, PROGRAMS, program], self.directory, SECONDS)
+        assert outcome.status == 0, outcome.errors
+        time.sleep(0.1)
+
+    def run(self, program, *options):
+        """Returns: the report as text."""
+        line = [stage.under_cairn.CAIRN, "run", "--node", "n", *options, "--", self.python, PROGRAMS, program]
+        outcome = stage.under_cairn.execute(line, self.directory, SECONDS, self.environment)
+        assert outcome.status == 0, outcome.errors
+        return outcome.errors
+
+    def path(self, name="a.h5"):
+        return self.directory / name
+
+    def arrays(self, *options, name="a.h5"):
+        found = json.loads(self.cairn("arrays", "--node", "n", "--json", self.path(name), *options))
+        return {dataset["name"]: dataset for dataset in found}
+
+    def refused(self, *words):
+        """What the command says that it cannot do."""
+        line = [stage.under_cairn.CAIRN, *words, "--node", "n"]
+        outcome = stage.under_cairn.execute(line, self.directory, SECONDS, self.environment)
+        assert outcome.status == 2, (outcome.status, outcome.output, outcome.errors)
+        return outcome.errors
+
+
+def datasets_are_as_the_file_has_them(scene):
+    scene.run("read_all")
+    found = scene.arrays()
+    rows, packed = found["/fields/rows"], found["/packed"]
+    assert (rows["shape"], rows["cell_bytes"], rows["layout"]) == ([2048, 1024], 4, "contiguous"), rows
+    assert (packed["shape"], packed["layout"], packed["file_chunk"]) == ([64, 64, 64], "chunked", [16, 32, 64]), packed
+    assert packed["filters"] == ["shuffle", "gzip"], packed
+    # Learned from the boxes.
+    assert rows["chunk"] == [256, 256] and rows["ghost_before"] == rows["ghost_behind"] == [2, 2], rows
+    assert rows["grid"] == [8, 4] and rows["chunks"] == 32, rows
+    assert 16 <= rows["cached_chunks"] == len(rows["cached"]) <= 32, rows
+    assert all(tier == "ram" for _, tier in rows["cached"]), rows
+    assert rows["cached_bytes"] >= rows["cached_chunks"] * 258 * 258 * 4, rows
+    assert rows["served_reads"] >= 16 and rows["served_reads"] + rows["left_reads"] == 64, rows
+    # Each read of a whole: 8 chunks, the first time unpacked.
+    assert packed["chunk"] == [16, 32, 64] and packed["cached_chunks"] == packed["chunks"] == 8, packed
+    assert packed["served_reads"] == 5 and packed["served_bytes"] == 2 * 4 * 64 ** 3 + 3 * 4 * 17 * 4 * 64, packed
+    assert packed["left"] == {"not in the tiers yet": 1, "not a plain box": 1, "type conversion": 1}, packed
+    for name, why in (("/plain_chunks", "chunks without filters"), ("/small", "smaller than a MiB"),
+                      ("/text", "cells that are no plain numbers"), ("/empty", "nothing is stored of it")):
+        dataset = found[name]
+        assert dataset["not_served"] == why and dataset["left"] == {why: 1}, dataset
+        assert dataset["served_reads"] == 0 and "chunk" not in dataset, dataset
+    assert "/later" not in found, "nobody has read it"
+    text = scene.cairn("arrays", "--node", "n", scene.path(), "--dataset", "/packed")
+    assert "/packed: 64 x 64 x 64 cells of 4 B, chunked 16 x 32 x 64, shuffle + gzip\n" in text, text
+    assert "  cached    8 of 8 chunks, 1 MiB\n" in text, text
+    assert "  reads     5 from chunks (62 %), 3 left to HDF5: 1 type conversion" in text, text
+    # Another run of the same datasets counts on.
+    scene.run("end_by_itself")
+    again = scene.arrays("--dataset", "/packed")
+    assert list(again) == ["/packed"] and again["/packed"]["served_reads"] == 7, again
+    scene.run("read_by_address")
+    assert scene.arrays("--dataset", "/packed")["/packed"]["served_reads"] == 7
+    assert scene.arrays()[""]["served_reads"] == 1
+
+
+def what_is_written_is_left_to_hdf5(scene):
+    scene.run("write_and_read")
+    later = scene.arrays()["/later"]
+    assert later["left"] == {"the file is open for writing or SWMR": 1} and later["served_reads"] == 0, later
+
+
+def a_process_tells_of_a_bounded_number(scene):
+    scene.run("hundreds")
+    found = scene.arrays(name="many.h5")
+    assert len(found) == 256, len(found)
+
+
+def what_cannot_be_shown_is_named(scene):
+    for name, message in (("missing.h5", "missing.h5: No such file or directory"),
+                          ("plain.txt", "plain.txt is no HDF5 file"), (".", "is not a regular file"),
+                          ("a.h5", "no program has read a dataset of it on this node")):
+        told = scene.refused("arrays", scene.path(name))
+        assert message in told, told
+    scene.run("read_all")
+    told = scene.refused("arrays", scene.path(), "--dataset", "/none")
+    assert "no program has read /none on this node" in told, told
+
+
+def chunks_are_drawn(scene):
+    scene.run("read_all")
+    picture = scene.work / "rows.png"
+    line = [stage.under_cairn.CAIRN, "arrays", "--node", "n", scene.path(), "--png", picture]
+    told = scene.refused("arrays", scene.path(), "--png", picture)
+    assert "there are several" in told, told
+    outcome = stage.under_cairn.execute([*line, "--dataset", "/packed"], scene.directory, SECONDS, scene.environment)
+    if importlib.util.find_spec("matplotlib"):
+        assert outcome.status == 0 and picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n", outcome.errors
+    else:
+        assert outcome.status != 0 and "matplotlib is missing: install" in outcome.errors, outcome.errors
+
+
+SCENES = (datasets_are_as_the_file_has_them, what_is_written_is_left_to_hdf5, a_process_tells_of_a_bounded_number,
+          what_cannot_be_shown_is_named, chunks_are_drawn)
+
+
+def main():
+    stage.need_plugin()
+    python = stage.interpreter()
+    status = 0
+    for scene in SCENES:
+        if len(sys.argv) > 1 and scene.__name__ not in sys.argv[1:]:
+            continue
+        try:
+            with Scene(python) as node:
+                scene(node)
+            print(f"{scene.__name__}: ok", flush=True)
+        except AssertionError as problem:
+            print(f"{scene.__name__}: FAILED: {problem}", flush=True)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(main())
