@@ -159,8 +159,13 @@ int command_explain(const Arguments& arguments) {
   app.add_option("path", options.path, "The file")->type_name("PATH")->required();
   add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
            "NAME");
+  add_text(app, "--dataset", options.dataset,
+           "How reads of this dataset of an HDF5 file are served, and why not", "NAME");
   app.add_flag("--json", options.json, "The service's reply as JSON");
-  app.footer("Example:\n  cairn explain results/step7.h5");
+  app.footer(
+      "Examples:\n"
+      "  cairn explain results/step7.h5\n"
+      "  cairn explain results/step7.h5 --dataset /fields/density");
   parse(app, arguments);
   return explain_file(options);
 }

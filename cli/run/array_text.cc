@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "cli/node/json_fields.h"
 #include "cli/terminal/output.h"
+#include "cli/terminal/paths.h"
 
 namespace cairn::cli {
 
@@ -35,6 +37,54 @@ std::string reads_text(const nlohmann::json& dataset) {
     separator = ", ";
   }
   return text;
+}
+
+namespace {
+
+constexpr size_t kServedLinesMax = 6;
+constexpr size_t kNamesMax = 3;
+constexpr const char* kIndent = "            ";
+
+std::string place_of(const nlohmann::json& dataset) {
+  return printable(base_name(text_field(dataset, "file"))) + ":" + dataset_name(dataset);
+}
+
+struct Group {
+  uint64_t datasets = 0;
+  std::string names;
+};
+
+std::string group_line(const std::string& reason, const Group& group, uint64_t all) {
+  const uint64_t named = std::min<uint64_t>(group.datasets, kNamesMax);
+  std::string line = fmt::format("{}left to HDF5, {}: {}", kIndent, printable(reason), group.names);
+  if (all > named) line += fmt::format("{}{} more", named == 0 ? "" : " and ", all - named);
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> array_lines(const nlohmann::json& arrays) {
+  std::vector<std::string> lines;
+  std::map<std::string, Group> groups;
+  for (const nlohmann::json& dataset : member(arrays, "datasets")) {
+    const std::string reason = text_field(dataset, "not_served");
+    if (reason.empty()) {
+      lines.push_back(fmt::format("{}{}: {}", kIndent, place_of(dataset), reads_text(dataset)));
+      continue;
+    }
+    Group& group = groups[reason];
+    if (group.datasets++ < kNamesMax)
+      group.names += (group.names.empty() ? "" : ", ") + place_of(dataset);
+  }
+  const uint64_t served = unsigned_field(arrays, "may_be_served");
+  if (lines.size() > kServedLinesMax) lines.resize(kServedLinesMax);
+  if (served > lines.size())
+    lines.push_back(fmt::format("{}and {} more datasets", kIndent, served - lines.size()));
+  for (const auto& [reason, count] : member(arrays, "not_served").items()) {
+    const uint64_t all = count.is_number_unsigned() ? count.get<uint64_t>() : 0;
+    lines.push_back(group_line(reason, groups[reason], all));
+  }
+  return lines;
 }
 
 }  // namespace cairn::cli

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What users see of datasets: `cairn arrays`."""
+"""What users see of datasets: `cairn arrays`, `cairn explain --dataset`, and the report of a run."""
 
 import importlib.util
 import json
@@ -130,8 +130,41 @@ def chunks_are_drawn(scene):
         assert outcome.status != 0 and "matplotlib is missing: install" in outcome.errors, outcome.errors
 
 
+def report_of(scene, program, *options):
+    path = scene.work / "report.json"
+    text = scene.run(program, "--report-json", path, *options)
+    return text, json.loads(path.read_text())["report"]["arrays"]
+
+
+def the_report_says_what_was_served_and_why_not(scene):
+    text, arrays = report_of(scene, "read_all")
+    named = {dataset["name"]: dataset for dataset in arrays["datasets"]}
+    assert named["/packed"]["served_reads"] == 5 and named["/packed"]["file"] == str(scene.path()), named
+    assert len(named) == 6 and (arrays["more"], arrays["may_be_served"]) == (0, 2), arrays
+    assert "a.h5:/packed: 5 from chunks (62 %), 3 left to HDF5: " in text, text
+    assert "left to HDF5, smaller than a MiB: a.h5:/small\n" in text, text
+    assert "left to HDF5, chunks without filters: a.h5:/plain_chunks\n" in text, text
+    # The node hears of what no program has closed as well; and a run hears of its own reads alone.
+    _, arrays = report_of(scene, "end_by_itself")
+    assert [(one["name"], one["served_reads"]) for one in arrays["datasets"]] == [("/packed", 2)], arrays
+    text, arrays = report_of(scene, "hundreds")
+    assert len(arrays["datasets"]) == 32 and arrays["more"] == 224, arrays
+    assert arrays["not_served"] == {"smaller than a MiB": 256}, arrays
+    assert "many.h5:/d0, many.h5:/d1, many.h5:/d10 and 253 more\n" in text, text
+    assert len(text.splitlines()) < 12, text
+
+
+def one_dataset_is_explained(scene):
+    scene.run("read_all")
+    text = scene.cairn("explain", "--node", "n", scene.path(), "--dataset", "/small")
+    assert "/small: 100 cells of 8 B, contiguous\n  left to HDF5: smaller than a MiB\n" in text, text
+    assert "1 left to HDF5" in text, text
+    assert "no program has read /none" in scene.refused("explain", scene.path(), "--dataset", "/none")
+
+
 SCENES = (datasets_are_as_the_file_has_them, what_is_written_is_left_to_hdf5, a_process_tells_of_a_bounded_number,
-          what_cannot_be_shown_is_named, chunks_are_drawn)
+          what_cannot_be_shown_is_named, chunks_are_drawn, the_report_says_what_was_served_and_why_not,
+          one_dataset_is_explained)
 
 
 def main():
