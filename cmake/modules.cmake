@@ -111,8 +111,8 @@ cairn_module(service/fetching
                   service/write_back service/learning service/treatment
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/gathering
-             DEPS memory/tiers memory/backing memory/buffer policy/arrays service/write_back service/attachment
-                  service/fetching
+             DEPS memory/tiers memory/backing memory/buffer policy/arrays service/process service/write_back
+                  service/attachment service/fetching
              LIBRARIES Threads::Threads)
 cairn_module(service/control
              DEPS memory/tiers memory/buffer policy/arrays service/process service/keeping service/write_back

@@ -65,6 +65,11 @@ int command_run(const Arguments& arguments) {
   add_list(app, "--reserve", options.reserve,
            "Guarantee the run SIZE of the fastest tier, or of TIER; repeatable", "[TIER=]SIZE")
       ->group("Advanced");
+  add_list(app, "--array", options.array,
+           "A dataset is read in chunks with ghost zones: 'FILE:/DATASET chunk=[N,...] "
+           "ghost=[N,...]'; repeatable",
+           "HINT")
+      ->group("Advanced");
   add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
   app.add_flag("-v,--verbose", options.verbose, "Say which node starts");
   app.footer(

@@ -156,6 +156,8 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
     if (unsigned_field(report, "written_bytes") > 0) lines.push_back(write_line(report));
     if (unsigned_field(report, "flushed_bytes") > 0) lines.push_back(store_line(report));
   }
+  for (const Json& hint : member(member(report, "arrays"), "hints"))
+    lines.push_back("  warning   " + printable(hint.is_string() ? hint.get<std::string>() : ""));
   add_foreign_line(report, &lines);
   // On a node that others use, too, `cairn status` has them.
   if (outcome.private_node) {

@@ -162,9 +162,79 @@ def one_dataset_is_explained(scene):
     assert "no program has read /none" in scene.refused("explain", scene.path(), "--dataset", "/none")
 
 
+ROWS = "fields/rows chunk=[256,256]"
+
+
+def served_of_rows(scene, *hints):
+    options = [word for hint in hints for word in ("--array", hint)]
+    text, arrays = report_of(scene, "two_boxes", *options)
+    rows, = arrays["datasets"]
+    return rows["served_reads"], text, arrays["hints"]
+
+
+def a_hint_gives_the_grid_before_any_read(scene):
+    served, _, complaints = served_of_rows(scene, f"a.h5:/{ROWS}")
+    assert served == 1 and not complaints, (served, complaints)
+    rows = scene.arrays()["/fields/rows"]
+    assert rows["chunk"] == [256, 256] and rows["cached_chunks"] >= 2, rows
+
+
+def without_a_hint_two_reads_show_nothing(scene):
+    served, _, complaints = served_of_rows(scene)
+    assert served == 0 and not complaints, (served, complaints)
+    assert "chunk" not in scene.arrays()["/fields/rows"]
+
+
+def a_hint_for_a_running_node(scene):
+    told = scene.cairn("declare", "--node", "n", "--array", f"{scene.path()}:/{ROWS} ghost=[0,0]")
+    assert "declared: 1 arrays" in told, told
+    served, _, complaints = served_of_rows(scene)
+    assert served == 1 and not complaints, (served, complaints)
+    scene.cairn("declare", "--node", "n", "--array", "a.h5:/packed chunk=[8,8,8]")
+    scene.run("end_by_itself")
+    assert any("is not used: its chunks in the file are packed" in text for text in scene.status()["warnings"])
+    assert "nothing is declared" in scene.refused("declare")
+    assert "no list of numbers" in scene.refused("declare", "--array", "a.h5:/x chunk=8")
+
+
+def hints_that_fit_nothing_are_named_and_the_run_goes_on(scene):
+    for hint, said in (
+            ("a.h5:/none chunk=[256,256]", "matched nothing: no dataset /none of the file was read"),
+            ("b.h5:/x chunk=[256,256]", "matched nothing: no HDF5 file of that name was read"),
+            ("a.h5:/fields/rows chunk=[256]", "the array has 2 dimensions; give as many numbers"),
+            ("a.h5:/fields/rows chunk=[4096,256]", "chunk of 4096 cells in dimension 0: the array has 2048")):
+        _, text, complaints = served_of_rows(scene, hint)
+        assert len(complaints) == 1 and said in complaints[0] and hint[5:] in complaints[0], complaints
+        assert f"warning   {complaints[0]}" in text and "exit status 0" in text, text
+    # These are known before the program begins.
+    for hint, said in (("a.h5:/fields/rows chunk=[0,256]", "chunk of 0 cells in dimension 0"),
+                       ("a.h5:/fields/rows chunk=[256,256] ghost=[1,257]", "wider than a chunk"),
+                       ("a.h5:/fields/rows chunk=[256,256] ghost=[1]", "one for each dimension")):
+        _, text, complaints = served_of_rows(scene, hint)
+        assert said in text and "is left out" in text and not complaints, (text, complaints)
+    line = ["run", "--array", "a.h5:/fields/rows", "true"]
+    assert "there is no \"chunk=\"" in refused_run(scene, *line)
+
+
+def refused_run(scene, command, *words):
+    line = [stage.under_cairn.CAIRN, command, "--node", "n", *words]
+    outcome = stage.under_cairn.execute(line, scene.directory, SECONDS, scene.environment)
+    assert outcome.status == 2, (outcome.status, outcome.output, outcome.errors)
+    return outcome.errors
+
+
+def a_wrong_hint_does_not_stay(scene):
+    _, arrays = report_of(scene, "read_all", "--array", "a.h5:/fields/rows chunk=[100,300]")
+    assert not arrays["hints"], arrays
+    rows = scene.arrays()["/fields/rows"]
+    assert rows["chunk"] == [256, 256] and rows["ghost_before"] == [2, 2] and rows["served_reads"] >= 16, rows
+
+
 SCENES = (datasets_are_as_the_file_has_them, what_is_written_is_left_to_hdf5, a_process_tells_of_a_bounded_number,
           what_cannot_be_shown_is_named, chunks_are_drawn, the_report_says_what_was_served_and_why_not,
-          one_dataset_is_explained)
+          one_dataset_is_explained, a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing,
+          a_hint_for_a_running_node, hints_that_fit_nothing_are_named_and_the_run_goes_on,
+          a_wrong_hint_does_not_stay)
 
 
 def main():

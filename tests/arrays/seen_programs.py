@@ -77,6 +77,16 @@ def end_by_itself():
     globals()["kept"] = (file, file["packed"])
 
 
+def two_boxes():
+    """Too few for anything to be learned of them. The rows come while it computes."""
+    with h5py.File("a.h5", "r") as file:
+        rows = file["fields/rows"]
+        for column in (0, CHUNK):
+            rows[:CHUNK, column:column + CHUNK]
+            time.sleep(1)
+        print(rows[0, 0])
+
+
 def hundreds():
     with h5py.File("many.h5", "w") as file:
         for number in range(600):

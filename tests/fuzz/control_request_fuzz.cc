@@ -70,7 +70,7 @@ struct Scene {
         stager(memory, clients.service(), registries.flusher, directories, no_fetches),
         runs(RunKeepers{registries.config, memory, registries.runs, clients, registries.accounts,
                         registries.rules, registries.scratch, registries.flusher, reaper, drain,
-                        status, stop, registries.kept, &arrays.book}),
+                        status, stop, registries.kept, &arrays.book, &arrays.hints}),
         files(memory, registries.accounts, registries.rules, stager, registries.kept),
         learning(LearningParts{memory, learners.events(), learners.declarations(), learners.heat(),
                                learners.recorder(), registries.kept}),

@@ -5,11 +5,35 @@
 
 namespace cairn::node {
 
+std::vector<std::string> add_hints(std::uint32_t run, const Json& request, ArrayHints* hints) {
+  std::vector<std::string> complaints;
+  const auto list = request.find("arrays");
+  if (list == request.end() || !list->is_array()) return complaints;
+  for (const Json& item : *list) {
+    const std::string text = item.is_string() ? item.get<std::string>() : std::string();
+    const auto hint = arrays::parse_array_hint(text);
+    const Status status = hint ? hints->add(run, *hint) : hint.status();
+    if (!status) complaints.push_back("array hint \"" + text + "\": " + status.message());
+  }
+  return complaints;
+}
+
 bool ArrayCommands::on_request(ControlPeer& peer, const std::string& command,
                                const Json& request) const {
-  if (command != "arrays") return false;
-  list(peer, request);
+  if (command == "arrays") {
+    list(peer, request);
+  } else if (command == "declare-arrays") {
+    declare(peer, request);
+  } else {
+    return false;
+  }
   return true;
+}
+
+void ArrayCommands::declare(ControlPeer& peer, const Json& request) const {
+  const std::vector<std::string> complaints = add_hints(0, request, &hints_);
+  if (!complaints.empty()) return peer.fail(complaints.front(), "docs/arrays.md has examples");
+  peer.send({{"kind", "done"}});
 }
 
 void ArrayCommands::list(ControlPeer& peer, const Json& request) const {

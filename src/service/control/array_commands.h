@@ -4,24 +4,32 @@
 // Thread safety: any number of connections at once. Ownership: borrows everything.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "service/control/array_report.h"
 #include "service/control/control_server.h"
 
 namespace cairn::node {
 
+// Adds the hints of a request, "arrays": [TEXT, ...]. Returns: what is wrong with those that were
+// left out.
+std::vector<std::string> add_hints(std::uint32_t run, const Json& request, ArrayHints* hints);
+
 class ArrayCommands {
  public:
-  explicit ArrayCommands(const ArrayReport& report) : report_(report) {}
+  ArrayCommands(const ArrayReport& report, ArrayHints& hints) : report_(report), hints_(hints) {}
 
   // True when `command` is one of these; it has been answered then.
   bool on_request(ControlPeer& peer, const std::string& command, const Json& request) const;
 
  private:
   void list(ControlPeer& peer, const Json& request) const;
+  void declare(ControlPeer& peer, const Json& request) const;
 
   const ArrayReport& report_;
+  ArrayHints& hints_;
 };
 
 }  // namespace cairn::node

@@ -170,7 +170,8 @@ Json ArrayReport::of_run(std::uint32_t run) const {
   return {{"datasets", list},
           {"more", entries.size() - list.size()},
           {"may_be_served", fit},
-          {"not_served", unfit}};
+          {"not_served", unfit},
+          {"hints", from_.hints.complaints_of(run)}};
 }
 
 }  // namespace cairn::node

@@ -13,6 +13,7 @@
 #include "policy/arrays/file_array.h"
 #include "service/control/json.h"
 #include "service/gathering/array_book.h"
+#include "service/gathering/array_hints.h"
 #include "service/gathering/chunk_gatherer.h"
 
 namespace cairn::node {
@@ -22,6 +23,7 @@ struct ArraySources {
   const NodeConfig& config;
   const NodeMemory& memory;
   const ArrayBook& book;
+  const ArrayHints& hints;
   const ChunkGatherer& gatherer;
 };
 
@@ -37,7 +39,7 @@ class ArrayReport {
   // A list. `names_chunks`: also which chunks are cached, in which tier.
   Json of_file(std::uint64_t device, std::uint64_t inode, bool names_chunks) const;
   // What the run has read, without what is cached: {"datasets": [...], "more": N,
-  // "may_be_served": N, "not_served": {reason: N}}; the
+  // "may_be_served": N, "not_served": {reason: N}, "hints": [what is wrong with the user's]}; the
   // numbers but the first count all datasets.
   Json of_run(std::uint32_t run) const;
 

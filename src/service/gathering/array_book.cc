@@ -48,6 +48,14 @@ void ArrayBook::name_file(const ObjectKey& file, const std::string& path) {
   }
 }
 
+std::string ArrayBook::path_of(const ObjectKey& file) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&file](const Entry& entry) {
+    return entry.file == file && !entry.path.empty();
+  });
+  return found == entries_.end() ? std::string() : found->path;
+}
+
 void ArrayBook::end_run(std::uint32_t run) {
   if (run == 0) return;
   const std::lock_guard lock(mutex_);

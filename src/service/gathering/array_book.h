@@ -33,6 +33,8 @@ class ArrayBook {
   bool note(std::uint32_t run, const ObjectKey& file, const arrays::DatasetNews& news);
   // The path of a file in entries that have none yet.
   void name_file(const ObjectKey& file, const std::string& path);
+  // Empty: it has none.
+  std::string path_of(const ObjectKey& file) const;
   // The run's datasets are nobody's now.
   void end_run(std::uint32_t run);
 

@@ -85,6 +85,8 @@ TEST(ArrayBook, AFileHasItsName) {
   book.note(1, file(3), news("/x", 1, 0));
   book.name_file(file(3), "/data/a.h5");
   EXPECT_EQ(book.of_run(1).front().path, "/data/a.h5");
+  EXPECT_EQ(book.path_of(file(3)), "/data/a.h5");
+  EXPECT_EQ(book.path_of(file(4)), "");
 }
 
 }  // namespace

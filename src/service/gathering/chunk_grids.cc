@@ -4,6 +4,14 @@
 
 namespace cairn::node {
 
+void ChunkGatherer::expect(ObjectIndex file, const arrays::FileArray& array,
+                           const arrays::ChunkGrid& grid) {
+  if (with_.budget_percent == 0) return;
+  const FileVersion version = FileVersion::of(with_.memory.objects().at(file));
+  const std::lock_guard lock(mutex_);
+  watch_of(file, version, array).expect(grid);
+}
+
 std::optional<arrays::ChunkGrid> ChunkGatherer::grid_of(ObjectIndex file,
                                                         const arrays::FileArray& array) const {
   const std::lock_guard lock(mutex_);

@@ -9,15 +9,17 @@
 #include "service/control/array_commands.h"
 #include "service/control/array_report.h"
 #include "service/gathering/array_book.h"
+#include "service/gathering/array_hints.h"
 #include "service/gathering/chunk_gatherer.h"
 
 namespace cairn::node {
 
 struct ArrayParts {
   ArrayParts(const NodeConfig& config, const NodeMemory& memory, const ChunkGatherer& gatherer)
-      : report({config, memory, book, gatherer}), commands(report) {}
+      : report({config, memory, book, hints, gatherer}), commands(report, hints) {}
 
   ArrayBook book;
+  ArrayHints hints;
   ArrayReport report;
   ArrayCommands commands;
 };

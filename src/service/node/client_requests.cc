@@ -59,6 +59,15 @@ void ClientRequests::on_array_news(const message::ArrayNews& told, std::uint32_t
     if (length > 0 && path[0] == '/')
       to_.arrays.name_file(file, std::string(path, static_cast<std::size_t>(length)));
   }
+  if (!to_.hints.is_empty()) use_hints(told, run, file);
+}
+
+// A process says what its dataset is before it reads of it.
+void ClientRequests::use_hints(const message::ArrayNews& told, std::uint32_t run,
+                               const ObjectKey& file) {
+  const arrays::DatasetNews& news = told.news;
+  if (const auto grid = to_.hints.grid_for(run, to_.arrays.path_of(file), news))
+    to_.gatherer.expect(told.object, {news.shape, news.cell_bytes, news.offset}, *grid);
 }
 
 void ClientRequests::on_discarded(ObjectIndex object) {

@@ -15,6 +15,7 @@
 #include "service/attachment/reaper.h"
 #include "service/durability/node_durability.h"
 #include "service/gathering/array_book.h"
+#include "service/gathering/array_hints.h"
 #include "service/gathering/chunk_gatherer.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
@@ -39,6 +40,7 @@ struct RequestTargets {
   NodeDurability& durability;
   ChunkGatherer& gatherer;
   ArrayBook& arrays;
+  ArrayHints& hints;
 };
 
 class ClientRequests final : public AttachEvents {
@@ -69,6 +71,7 @@ class ClientRequests final : public AttachEvents {
   void log(const std::string& text) override;
 
  private:
+  void use_hints(const message::ArrayNews& told, std::uint32_t run, const ObjectKey& file);
   void store_for_unserved();
   void end_generations(ObjectIndex object) const;
 

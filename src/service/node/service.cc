@@ -352,7 +352,7 @@ class Service {
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
                                        scratch_, flusher_, reaper_, drain_, status_, loop_, kept_,
-                                       &arrays_.book}};
+                                       &arrays_.book, &arrays_.hints}};
   FileCommands file_commands_{memory_, accounts_, rules_, stager_, kept_};
   LearningCommands learning_commands_{LearningParts{memory_, learners_.events(),
                                                     learners_.declarations(), learners_.heat(),
@@ -362,7 +362,8 @@ class Service {
                                          &arrays_.commands}};
   // The sockets.
   ClientRequests requests_{RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_,
-                                          rules_, scratch_, durability_, gatherer_, arrays_.book}};
+                                          rules_, scratch_, durability_, gatherer_, arrays_.book,
+                                          arrays_.hints}};
   RequestReader reader_{memory_, requests_};
   AttachServer attach_{
       AttachServer::Parts{memory_, clients_, files_, unserved_, requests_, heritage_.labels}};
