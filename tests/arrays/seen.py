@@ -94,6 +94,12 @@ def datasets_are_as_the_file_has_them(scene):
     assert scene.arrays()[""]["served_reads"] == 1
 
 
+def each_read_counts_once(scene):
+    scene.run("open_for_each_read")
+    packed = scene.arrays()["/packed"]
+    assert packed["served_reads"] + packed["left_reads"] == 511 and packed["served_reads"] >= 500, packed
+
+
 def what_is_written_is_left_to_hdf5(scene):
     scene.run("write_and_read")
     later = scene.arrays()["/later"]
@@ -230,11 +236,11 @@ def a_wrong_hint_does_not_stay(scene):
     assert rows["chunk"] == [256, 256] and rows["ghost_before"] == [2, 2] and rows["served_reads"] >= 16, rows
 
 
-SCENES = (datasets_are_as_the_file_has_them, what_is_written_is_left_to_hdf5, a_process_tells_of_a_bounded_number,
-          what_cannot_be_shown_is_named, chunks_are_drawn, the_report_says_what_was_served_and_why_not,
-          one_dataset_is_explained, a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing,
-          a_hint_for_a_running_node, hints_that_fit_nothing_are_named_and_the_run_goes_on,
-          a_wrong_hint_does_not_stay)
+SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
+          a_process_tells_of_a_bounded_number, what_cannot_be_shown_is_named, chunks_are_drawn,
+          the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
+          a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
+          hints_that_fit_nothing_are_named_and_the_run_goes_on, a_wrong_hint_does_not_stay)
 
 
 def main():

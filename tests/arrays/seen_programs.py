@@ -77,6 +77,19 @@ def end_by_itself():
     globals()["kept"] = (file, file["packed"])
 
 
+def open_for_each_read():
+    """Each time another dataset to the connector; and one that outlives its file."""
+    with h5py.File("a.h5", "r") as file:
+        for number in range(500):
+            file["packed"][number % 64]
+    file = h5py.h5f.open(b"a.h5", h5py.h5f.ACC_RDONLY)
+    dataset = h5py.Dataset(h5py.h5d.open(file, b"packed"))
+    dataset[0]
+    file.close()
+    for _ in range(10):
+        dataset[0]
+
+
 def two_boxes():
     """Too few for anything to be learned of them. The rows come while it computes."""
     with h5py.File("a.h5", "r") as file:

@@ -88,7 +88,7 @@ constexpr H5VL_class_t kClass = {
                  .get = Forward<&F::H5VLfile_get>(),
                  .specific = kInSlot<Slot, file_specific>,
                  .optional = Forward<&F::H5VLfile_optional>(),
-                 .close = Closing<&F::H5VLfile_close>()},
+                 .close = close_file},
     .group_cls = {.create = Opening<&F::H5VLgroup_create>(),
                   .open = Opening<&F::H5VLgroup_open>(),
                   .get = Forward<&F::H5VLgroup_get>(),

@@ -87,4 +87,9 @@ herr_t close_dataset(void* object, hid_t transfer, void** request) {
   return Closing<&Hdf5Functions::H5VLdataset_close>::call(object, transfer, request);
 }
 
+herr_t close_file(void* object, hid_t transfer, void** request) {
+  if (object != nullptr) before_close(*object_of(object)->file);
+  return Closing<&Hdf5Functions::H5VLfile_close>::call(object, transfer, request);
+}
+
 }  // namespace cairn::hdf5

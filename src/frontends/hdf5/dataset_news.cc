@@ -46,9 +46,28 @@ bool is_sound(std::span<const std::uint64_t> shape, std::uint64_t cell_bytes) {
 
 }  // namespace
 
-ReadNews* ReadNews::of(Dataset& dataset) {
-  if (dataset.news == nullptr) dataset.news = new (std::nothrow) ReadNews;
-  return if_any(dataset);
+ReadNews* ReadNews::of(Dataset& dataset, hid_t transfer) {
+  OpenFile& file = *dataset.file;
+  if (dataset.news != nullptr || file.descriptor < 0) return if_any(dataset);
+  const bool is_shared = identify(dataset, transfer) && dataset.is_in_file;
+  const auto token = dataset.token_words();
+  auto* const first = static_cast<ReadNews*>(file.news);
+  std::size_t count = 0;
+  for (ReadNews* each = first; is_shared && each != nullptr; each = each->next_.get()) {
+    ++count;
+    if (each->token_ != token) continue;
+    dataset.news = each;
+    return each;
+  }
+  auto* const fresh = new (std::nothrow) ReadNews;
+  dataset.news = fresh;
+  dataset.owns_news = !is_shared || count >= kSharedMax;
+  if (fresh == nullptr) return nullptr;
+  fresh->token_ = token;
+  if (dataset.owns_news) return fresh;
+  fresh->next_.reset(first);
+  file.news = fresh;
+  return fresh;
 }
 
 bool leave(const Dataset& dataset, LeftReason why) {
@@ -95,19 +114,29 @@ void ReadNews::tell_sometimes(Dataset& dataset, hid_t transfer) {
 }
 
 void ReadNews::tell(Dataset& dataset, hid_t transfer) {
-  const RegionCalls* calls = region_calls();
-  const OpenFile& file = *dataset.file;
   told_at_ms_ = milliseconds_now();
-  if (calls == nullptr || file.descriptor < 0 || !is_to_be_told()) return;
+  if (!is_to_be_told()) return;
   if (!is_described_) describe(dataset, transfer);
-  const auto token = dataset.token_words();
+  send(*dataset.file);
+}
+
+void ReadNews::tell_rest(OpenFile& file) {
+  for (auto* each = static_cast<ReadNews*>(file.news); each != nullptr; each = each->next_.get()) {
+    if (each->has_counted_ && each->is_described_) each->send(file);
+  }
+}
+
+void ReadNews::send(const OpenFile& file) {
+  CAIRN_DCHECK(is_described_);
+  const RegionCalls* calls = region_calls();
+  if (calls == nullptr || file.descriptor < 0) return;
   const CairnArrayNews news = {.descriptor = file.descriptor,
                                .dimensions = static_cast<std::uint32_t>(dimensions_),
                                .layout = static_cast<std::uint32_t>(layout_),
                                .unfit = static_cast<std::uint32_t>(unfit),
                                .cell_bytes = cell_bytes_,
                                .offset = offset,
-                               .token = {token[0], token[1]},
+                               .token = {token_[0], token_[1]},
                                .shape = shape_.data(),
                                .chunk = has_chunks_ ? chunk_.data() : nullptr,
                                .filter_count = static_cast<std::uint32_t>(filter_count_),
@@ -127,7 +156,6 @@ void ReadNews::tell(Dataset& dataset, hid_t transfer) {
 void ReadNews::describe(Dataset& dataset, hid_t transfer) {
   const KeptErrors kept(dataset.file->library.call);
   is_described_ = true;
-  (void)identify(dataset, transfer);
   ask_name(dataset, transfer, name_, sizeof name_);
   describe_shape(dataset, transfer);
   describe_layout(dataset, transfer);

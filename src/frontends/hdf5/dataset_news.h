@@ -2,14 +2,16 @@
 // What the node is to hear of a dataset that the program reads: what it is, how many of its reads
 // came from chunks in the tiers, and why the others did not.
 //
-// The node hears of it at the first read, before the dataset is closed, and in between a few times
-// a second at most.
+// The node hears of it at the first read, when the file is closed, and in between a few times a
+// second at most. A file that is read has the news of its datasets, as some programs open a dataset
+// for each read.
 //
 // Thread safety: as open_file.h.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "frontends/hdf5/object.h"
 #include "policy/arrays/dataset_news.h"
@@ -18,8 +20,8 @@ namespace cairn::hdf5 {
 
 class ReadNews final : public Memory {
  public:
-  // Its news from the first read on; null where there is no memory.
-  static ReadNews* of(Dataset& dataset);
+  // Its news from the first read on; null where nobody is to hear of it, or there is no memory.
+  static ReadNews* of(Dataset& dataset, hid_t transfer);
   // The same if it has been read.
   static ReadNews* if_any(const Dataset& dataset) { return static_cast<ReadNews*>(dataset.news); }
 
@@ -39,16 +41,24 @@ class ReadNews final : public Memory {
   void tell(Dataset& dataset, hid_t transfer);
   // The same, unless it has been told a moment ago.
   void tell_sometimes(Dataset& dataset, hid_t transfer);
+  // Tells the node what it has not heard yet of the file's datasets.
+  static void tell_rest(OpenFile& file);
 
  private:
   static constexpr std::size_t kDimensionsMax = 8;
   static constexpr std::size_t kFiltersMax = 8;
 
+  // So many datasets of a file share their news among those who open them.
+  static constexpr std::size_t kSharedMax = 256;
+
   bool is_to_be_told();
+  void send(const OpenFile& file);
   void describe(Dataset& dataset, hid_t transfer);
   void describe_layout(const Dataset& dataset, hid_t transfer);
   void describe_shape(const Dataset& dataset, hid_t transfer);
 
+  std::unique_ptr<ReadNews> next_;  // of the file
+  std::array<std::uint64_t, 2> token_{};
   bool has_counted_ = false;
   bool is_described_ = false;
   bool has_place_ = false;  // among those of which none is served

@@ -9,7 +9,7 @@ namespace cairn::hdf5 {
 
 Dataset::~Dataset() {
   delete array;
-  delete news;
+  if (owns_news) delete news;
 }
 
 Object* make_object(OpenFile& file, void* lower, Kind kind) {

@@ -13,15 +13,6 @@
 
 namespace cairn::hdf5 {
 
-// A dataset's memory for later reads.
-class Memory {
- public:
-  Memory() = default;
-  virtual ~Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-};
-
 enum class Kind : unsigned char { kOther, kDataset };
 
 struct Object {
@@ -48,13 +39,17 @@ struct Dataset : Object {
   // Whether the file that holds the dataset is the one that it was opened through, and that was
   // opened for reading alone. False where that is not certain.
   bool is_read_only = false;
+  // The first half of that.
+  bool is_in_file = false;
   // Where the dataset is in that file.
   H5O_token_t token = {};
   // Its chunks, where they may be kept: an Array (array.h). Looked for at the first read.
   Memory* array = nullptr;
   bool is_looked_at = false;
-  // What the node is to hear of its reads (dataset_news.h). From the first read on.
+  // What the node is to hear of its reads (dataset_news.h). From the first read on; the file's,
+  // unless the dataset owns it.
   Memory* news = nullptr;
+  bool owns_news = false;
   // The program has opened it by a path.
   bool has_path = true;
 

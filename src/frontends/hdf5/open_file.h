@@ -16,6 +16,15 @@ namespace cairn::hdf5 {
 
 struct OpenFile;
 
+// The connector remembers something of a dataset, or of a file, for later reads.
+class Memory {
+ public:
+  Memory() = default;
+  virtual ~Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+};
+
 // What a library wants back when it wraps an object that it has got from below.
 struct WrapContext {
   OpenFile* file;
@@ -40,6 +49,11 @@ struct OpenFile {
   WritableFile writable;
   // By which HDF5 reads and writes it; -1 where the driver has none.
   int descriptor;
+  // What the node is to hear of its datasets (dataset_news.h): a program may open one for each
+  // read.
+  Memory* news;
+  // The program has closed it; datasets may still be open.
+  bool is_closed;
   unsigned long number;
   // The other files that the library has open through the connector.
   OpenFile* next;

@@ -35,7 +35,7 @@ Array* array_of(Dataset& dataset, hid_t transfer) {
     leave_all(dataset, LeftReason::kElsewhere);
   // The node is to know the array before it hears of boxes of it.
   ReadNews* news = ReadNews::if_any(dataset);
-  if (news != nullptr && dataset.array != nullptr) news->tell(dataset, transfer);
+  if (news != nullptr && dataset.array != nullptr) news->tell_sometimes(dataset, transfer);
   return static_cast<Array*>(dataset.array);
 }
 
@@ -96,7 +96,7 @@ bool serve_if_fit(Dataset& dataset, const DatasetRead& read) {
 }  // namespace
 
 bool serve(Dataset& dataset, const DatasetRead& read) {
-  ReadNews* news = ReadNews::of(dataset);
+  ReadNews* news = ReadNews::of(dataset, read.transfer);
   const bool is_served = serve_if_fit(dataset, read);
   if (news == nullptr) return is_served;
   news->count_read(is_served);
@@ -107,7 +107,7 @@ bool serve(Dataset& dataset, const DatasetRead& read) {
 void note_unserved(Object* object, hid_t transfer) {
   if (object == nullptr || object->kind != Kind::kDataset) return;
   Dataset& dataset = *static_cast<Dataset*>(object);
-  ReadNews* news = ReadNews::of(dataset);
+  ReadNews* news = ReadNews::of(dataset, transfer);
   if (news == nullptr) return;
   news->left = LeftReason::kTransfer;
   news->count_read(false);
@@ -116,7 +116,17 @@ void note_unserved(Object* object, hid_t transfer) {
 
 void before_close(Dataset& dataset, hid_t transfer) {
   ReadNews* news = ReadNews::if_any(dataset);
-  if (news != nullptr && news->has_counted()) news->tell(dataset, transfer);
+  if (news == nullptr || !news->has_counted()) return;
+  if (dataset.owns_news || dataset.file->is_closed) {
+    news->tell(dataset, transfer);
+  } else {
+    news->tell_sometimes(dataset, transfer);
+  }
+}
+
+void before_close(OpenFile& file) {
+  file.is_closed = true;
+  ReadNews::tell_rest(file);
 }
 
 void after_read(const Dataset& dataset) {
