@@ -5,6 +5,7 @@
 import importlib.util
 import json
 import os
+import signal
 import sys
 import time
 
@@ -203,6 +204,13 @@ def a_hint_for_a_running_node(scene):
     assert "no list of numbers" in scene.refused("declare", "--array", "a.h5:/x chunk=8")
 
 
+def a_hint_outlives_the_service(scene):
+    scene.cairn("declare", "--node", "n", "--array", f"a.h5:/{ROWS}")
+    os.kill(scene.status()["service_pid"], signal.SIGKILL)
+    served, _, complaints = served_of_rows(scene)
+    assert scene.status()["restarts"] == 1 and served == 1 and not complaints, (served, complaints)
+
+
 def hints_that_fit_nothing_are_named_and_the_run_goes_on(scene):
     for hint, said in (
             ("a.h5:/none chunk=[256,256]", "matched nothing: no dataset /none of the file was read"),
@@ -240,7 +248,8 @@ SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_writ
           a_process_tells_of_a_bounded_number, what_cannot_be_shown_is_named, chunks_are_drawn,
           the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
           a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
-          hints_that_fit_nothing_are_named_and_the_run_goes_on, a_wrong_hint_does_not_stay)
+          a_hint_outlives_the_service, hints_that_fit_nothing_are_named_and_the_run_goes_on,
+          a_wrong_hint_does_not_stay)
 
 
 def main():

@@ -61,7 +61,7 @@ struct Scene {
         durability(memory, registries.files, registries.flusher, log),
         drain(memory, registries.files, registries.flusher, durability),
         gatherer({memory, clients.service(), registries.files, registries.flusher, no_fetches, 25}),
-        arrays(registries.config, memory, gatherer),
+        arrays(registries.config, memory, gatherer, registries.kept),
         status(StatusSources{registries.config, memory, clients, registries.runs,
                              registries.accounts, registries.files, registries.flusher, unserved,
                              reaper, report, 0, durability, nullptr, &arrays.report}),

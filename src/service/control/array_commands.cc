@@ -32,6 +32,7 @@ bool ArrayCommands::on_request(ControlPeer& peer, const std::string& command,
 
 void ArrayCommands::declare(ControlPeer& peer, const Json& request) const {
   const std::vector<std::string> complaints = add_hints(0, request, &hints_);
+  kept_.save();
   if (!complaints.empty()) return peer.fail(complaints.front(), "docs/arrays.md has examples");
   peer.send({{"kind", "done"}});
 }

@@ -10,6 +10,7 @@
 
 #include "service/control/array_report.h"
 #include "service/control/control_server.h"
+#include "service/control/kept_state.h"
 
 namespace cairn::node {
 
@@ -19,7 +20,8 @@ std::vector<std::string> add_hints(std::uint32_t run, const Json& request, Array
 
 class ArrayCommands {
  public:
-  ArrayCommands(const ArrayReport& report, ArrayHints& hints) : report_(report), hints_(hints) {}
+  ArrayCommands(const ArrayReport& report, ArrayHints& hints, KeptState& kept)
+      : report_(report), hints_(hints), kept_(kept) {}
 
   // True when `command` is one of these; it has been answered then.
   bool on_request(ControlPeer& peer, const std::string& command, const Json& request) const;
@@ -30,6 +32,7 @@ class ArrayCommands {
 
   const ArrayReport& report_;
   ArrayHints& hints_;
+  KeptState& kept_;
 };
 
 }  // namespace cairn::node

@@ -57,6 +57,13 @@ bool ArrayHints::is_empty() const {
   return given_.empty();
 }
 
+std::vector<ArrayHints::Said> ArrayHints::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Said> said;
+  for (const Given& given : given_) said.push_back({given.run, arrays::text_of(given.hint)});
+  return said;
+}
+
 void ArrayHints::end_run(std::uint32_t run) {
   if (run == 0) return;
   const std::lock_guard lock(mutex_);

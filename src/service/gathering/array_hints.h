@@ -25,6 +25,13 @@ class ArrayHints {
   // Errors: kInvalid where the hint has numbers that cannot be, or where there are too many.
   Status add(std::uint32_t run, const arrays::ArrayHint& hint);
   bool is_empty() const;
+  // All of them, as a service leaves them to its successor; a text is what parse_array_hint()
+  // takes.
+  struct Said {
+    std::uint32_t run = 0;
+    std::string text;
+  };
+  std::vector<Said> snapshot() const;
   void end_run(std::uint32_t run);
 
   // The grid that a hint gives to a dataset that a program of the run reads, if one does; a hint of

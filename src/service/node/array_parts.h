@@ -8,6 +8,7 @@
 #include "memory/tiers/node_memory.h"
 #include "service/control/array_commands.h"
 #include "service/control/array_report.h"
+#include "service/control/kept_state.h"
 #include "service/gathering/array_book.h"
 #include "service/gathering/array_hints.h"
 #include "service/gathering/chunk_gatherer.h"
@@ -15,8 +16,9 @@
 namespace cairn::node {
 
 struct ArrayParts {
-  ArrayParts(const NodeConfig& config, const NodeMemory& memory, const ChunkGatherer& gatherer)
-      : report({config, memory, book, hints, gatherer}), commands(report, hints) {}
+  ArrayParts(const NodeConfig& config, const NodeMemory& memory, const ChunkGatherer& gatherer,
+             KeptState& kept)
+      : report({config, memory, book, hints, gatherer}), commands(report, hints, kept) {}
 
   ArrayBook book;
   ArrayHints hints;

@@ -332,14 +332,14 @@ class Service {
   std::unique_ptr<Prefetcher> prefetcher_ = make_prefetcher();  // null: nothing is fetched ahead
   ChunkGatherer gatherer_{
       {memory_, clients_.service(), files_, flusher_, fetches_, config_.prefetch_percent}};
-  ArrayParts arrays_{config_, memory_, gatherer_};
+  ArrayParts arrays_{config_, memory_, gatherer_, kept_};
   // The main thread.
   LastDrain last_drain_{memory_, files_, flusher_};
   MainLoop loop_{MainLoopParts{config_.name, directory_, last_drain_, clients_, runs_,
                                [this] { return listen_again(); }}};
   // What a successor finds of runs and rules.
   KeptState kept_{KeptRegistries{runs_, accounts_, placement_, rules_, scratch_, flusher_,
-                                 learners_.declarations()},
+                                 learners_.declarations(), arrays_.hints},
                   &heritage_.state};
   // The commands.
   Stager stager_{memory_, clients_.service(), flusher_, directories_, fetches_};
