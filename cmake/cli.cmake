@@ -46,5 +46,7 @@ set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES cli)
 set_property(GLOBAL PROPERTY CAIRN_TESTS_OF_cli "${CAIRN_CLI_TESTS}")
 cairn_library(cairn_cli_testing "" "cairn_cli;cairn_node_testing;cairn_profiler_testing")
 
-# `cairn heatmap --png` starts it.
-configure_file(${CMAKE_SOURCE_DIR}/share/cairn/heatmap.py ${CMAKE_BINARY_DIR}/share/cairn/heatmap.py COPYONLY)
+# `cairn heatmap --png` and `cairn arrays --png` start them.
+foreach(picture heatmap arrays)
+  configure_file(${CMAKE_SOURCE_DIR}/share/cairn/${picture}.py ${CMAKE_BINARY_DIR}/share/cairn/${picture}.py COPYONLY)
+endforeach()

@@ -111,15 +111,17 @@ cairn_module(service/fetching
                   service/write_back service/learning service/treatment
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only Threads::Threads)
 cairn_module(service/gathering
-             DEPS memory/tiers memory/backing memory/buffer policy/arrays service/write_back service/attachment
-                  service/fetching
+             DEPS memory/tiers memory/backing memory/buffer policy/arrays service/process service/write_back
+                  service/attachment service/fetching
              LIBRARIES Threads::Threads)
 cairn_module(service/control
-             DEPS memory/tiers service/process service/keeping service/write_back service/attachment
-                  service/durability service/learning service/capacity service/treatment service/fetching
+             DEPS memory/tiers memory/buffer policy/arrays service/process service/keeping service/write_back
+                  service/attachment service/durability service/learning service/capacity service/treatment
+                  service/fetching service/gathering
              LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json Threads::Threads)
 cairn_module(service/node
-             DEPS memory/tiers policy/replacement service/process service/keeping service/recovery service/rescue
+             DEPS memory/tiers policy/replacement service/process service/keeping service/profiler service/recovery
+                  service/rescue
                   service/plugins service/replay service/durability service/write_back
                   service/attachment service/learning service/capacity service/treatment service/fetching
                   service/gathering service/control

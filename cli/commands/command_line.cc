@@ -13,6 +13,7 @@
 
 #include "base/nearest_name.h"
 #include "cli/arguments/arguments.h"
+#include "cli/commands/arrays_command.h"
 #include "cli/commands/config_command.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/durable_commands.h"
@@ -63,6 +64,11 @@ int command_run(const Arguments& arguments) {
       ->group("Advanced");
   add_list(app, "--reserve", options.reserve,
            "Guarantee the run SIZE of the fastest tier, or of TIER; repeatable", "[TIER=]SIZE")
+      ->group("Advanced");
+  add_list(app, "--array", options.array,
+           "A dataset is read in chunks with ghost zones: 'FILE:/DATASET chunk=[N,...] "
+           "ghost=[N,...]'; repeatable",
+           "HINT")
       ->group("Advanced");
   add_text(app, "--report-json", options.report_json, "Write the report to FILE as JSON", "FILE");
   app.add_flag("-v,--verbose", options.verbose, "Say which node starts");
@@ -158,8 +164,13 @@ int command_explain(const Arguments& arguments) {
   app.add_option("path", options.path, "The file")->type_name("PATH")->required();
   add_text(app, "--node", options.node, "The node (default: that of this run, else the only one)",
            "NAME");
+  add_text(app, "--dataset", options.dataset,
+           "How reads of this dataset of an HDF5 file are served, and why not", "NAME");
   app.add_flag("--json", options.json, "The service's reply as JSON");
-  app.footer("Example:\n  cairn explain results/step7.h5");
+  app.footer(
+      "Examples:\n"
+      "  cairn explain results/step7.h5\n"
+      "  cairn explain results/step7.h5 --dataset /fields/density");
   parse(app, arguments);
   return explain_file(options);
 }
@@ -372,6 +383,8 @@ constexpr Command kCommands[] = {
     {"rescue", "put in its place what a rescue has saved", command_rescue},
     {"explain", "show where the bytes of a file are, and why", command_explain},
     {"declare", "tell the node in which order programs will read", command_declare},
+    {"arrays", "show which datasets of an HDF5 file programs read, and what is cached",
+     command_arrays},
     {"heatmap", "show which parts of a file programs read most", command_heatmap},
     {"trace", "record accesses of programs, show and replay them", command_trace},
     {"set", "change how a running node treats files", command_set},

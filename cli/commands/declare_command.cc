@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `cairn declare FILE`: in which order a training loop will read its data, told to a node that is
-// up.
+// `cairn declare FILE`: in which order a training loop will read its data, and in which chunks
+// programs will read datasets, told to a node that is up.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "cli/commands/array_hint_option.h"
 #include "cli/commands/learning_commands.h"
 #include "cli/node/control_client.h"
 #include "cli/node/json_fields.h"
@@ -31,24 +33,7 @@ void store(const std::string& path) {
     throw Failure(path + " cannot be stored: " + std::strerror(error));
 }
 
-}  // namespace
-
-int command_declare(const Arguments& arguments) {
-  CLI::App app(
-      "Tells the node in which order programs will read the files that they open from now on.",
-      "cairn declare");
-  std::string path;
-  std::string node;
-  app.add_option("path", path, "A file of declarations (docs/orders.md)")
-      ->type_name("PATH")
-      ->required();
-  add_text(app, "--node", node, kNodeHelp, "NAME");
-  app.footer(
-      "Example, in the script of a job, before the training begins:\n"
-      "  echo '/data/train.bin torch-random seed=42 items=60000 epochs=10 item-bytes=110K' "
-      "> orders\n"
-      "  cairn declare orders");
-  parse(app, arguments);
+void declare_orders(const std::string& path, const std::string& node) {
   const std::string absolute = absolute_path(path);
   // The command reads the file too, so that a mistake reaches the user who typed it.
   const auto orders = node::DeclaredOrders::load(absolute, {});
@@ -61,6 +46,40 @@ int command_declare(const Arguments& arguments) {
                                      {"fingerprint", std::to_string(orders->fingerprint())}});
   print(fmt::format("declared: {} orders, for files that are opened from now on\n",
                     unsigned_field(reply, "orders")));
+}
+
+void declare_arrays(const std::vector<std::string>& hints, const std::string& node) {
+  if (hints.empty()) return;
+  ControlClient client(select_node(node));
+  (void)client.request({{"command", "declare-arrays"}, {"arrays", hints}});
+  print(fmt::format("declared: {} arrays, for datasets that are read from now on\n", hints.size()));
+}
+
+}  // namespace
+
+int command_declare(const Arguments& arguments) {
+  CLI::App app(
+      "Tells the node in which order programs will read the files that they open from now on.",
+      "cairn declare");
+  std::string path;
+  std::string node;
+  std::vector<std::string> arrays;
+  app.add_option("path", path, "A file of declarations (docs/orders.md)")->type_name("PATH");
+  add_list(app, "--array", arrays,
+           "A dataset is read in chunks with ghost zones: 'FILE:/DATASET chunk=[N,...] "
+           "ghost=[N,...]'; repeatable",
+           "HINT");
+  add_text(app, "--node", node, kNodeHelp, "NAME");
+  app.footer(
+      "Example, in the script of a job, before the training begins:\n"
+      "  echo '/data/train.bin torch-random seed=42 items=60000 epochs=10 item-bytes=110K' "
+      "> orders\n"
+      "  cairn declare orders");
+  parse(app, arguments);
+  if (path.empty() && arrays.empty())
+    throw Failure("nothing is declared", "name a file of declarations, or give --array");
+  if (!arrays.empty()) declare_arrays(take_array_hints(arrays), node);
+  if (!path.empty()) declare_orders(path, node);
   return kExitOk;
 }
 

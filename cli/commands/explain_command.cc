@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/size_text.h"
+#include "cli/commands/arrays_command.h"
 #include "cli/commands/node_commands.h"
 #include "cli/node/json_fields.h"
 #include "cli/terminal/failure.h"
@@ -97,6 +98,14 @@ std::string explain_text(const std::string& path, const Json& reply) {
 }
 
 int explain_file(const ExplainOptions& options) {
+  if (!options.dataset.empty()) {
+    const Json datasets = datasets_of(options.path, options.node, options.dataset, false);
+    for (const Json& dataset : datasets) {
+      print(options.json ? dataset.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                         : dataset_text(dataset));
+    }
+    return kExitOk;
+  }
   struct stat status{};
   if (::stat(options.path.c_str(), &status) != 0) {
     throw Failure(fmt::format("{}: {}", options.path, std::strerror(errno)),

@@ -5,10 +5,11 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "cli/commands/learning_commands.h"
+#include "cli/commands/picture.h"
 #include "cli/node/control_client.h"
 #include "cli/node/json_fields.h"
 #include "cli/terminal/failure.h"
@@ -16,36 +17,6 @@
 #include "cli/terminal/paths.h"
 
 namespace cairn::cli {
-namespace {
-
-std::string drawing_program() {
-  const std::string executable = executable_path();
-  const std::string directory = executable.substr(0, executable.rfind('/'));
-  return directory.substr(0, directory.rfind('/')) + "/share/cairn/heatmap.py";
-}
-
-// A word that a shell takes as it is.
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char letter : word)
-    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
-}
-
-void draw(const std::string& lines, const std::string& picture) {
-  const std::string command =
-      fmt::format("python3 {} {}", quoted(drawing_program()), quoted(picture));
-  std::FILE* pipe = ::popen(command.c_str(), "we");
-  if (pipe == nullptr)
-    throw Failure("python3 cannot be started",
-                  "install python3 and matplotlib, or leave --png out");
-  (void)!std::fwrite(lines.data(), 1, lines.size(), pipe);
-  if (::pclose(pipe) != 0)
-    throw Failure(fmt::format("{} was not drawn", picture), "the lines above say why");
-}
-
-}  // namespace
-
 int command_heatmap(const Arguments& arguments) {
   CLI::App app("Shows which parts of a file programs read most, and lately.", "cairn heatmap");
   std::string path;
@@ -72,7 +43,8 @@ int command_heatmap(const Arguments& arguments) {
     return kExitOk;
   }
   print(text_field(reply, json ? "lines" : "text"));
-  if (!picture.empty()) draw(text_field(reply, "lines"), absolute_path(picture));
+  if (!picture.empty())
+    draw_picture("heatmap.py", text_field(reply, "lines"), absolute_path(picture));
   return kExitOk;
 }
 

@@ -45,6 +45,7 @@ std::string status_text(const Json& status);
 struct ExplainOptions {
   std::string node;
   std::string path;
+  std::string dataset;  // of an HDF5 file; empty: the file itself
   bool json = false;
 };
 // `cairn explain`: what of a file is where, and why.

@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/size_text.h"
+#include "cli/commands/array_hint_option.h"
 #include "cli/commands/node_launcher.h"
 #include "cli/configuration/config_file.h"
 #include "cli/configuration/configuration.h"
@@ -45,6 +48,7 @@ class Run {
     preload_library_ = preload_library_path();
     if (options_.arrays == "on") require_array_connector();
     parse_reservations();
+    array_hints_ = take_array_hints(options_.array);
     choose_node();
     open_report_file();
     const ProgramRunOptions run_options = program_run();
@@ -146,6 +150,7 @@ class Run {
     }
     if (options_.weight != 0) request["weight"] = options_.weight;
     if (!reservations_.empty()) request["reserve"] = reservations_;
+    if (!array_hints_.empty()) request["arrays"] = array_hints_;
     for (const std::string& directory : configuration_.run_scratch)
       request["scratch"].push_back(directory);
     return request;
@@ -168,7 +173,8 @@ class Run {
     run.wishes = wishes();
     run.begins_first = run.wishes.contains("settings") || run.wishes.contains("rules") ||
                        run.wishes.contains("reserve") || run.wishes.contains("scratch") ||
-                       node_has_scratch_ || !configuration_.node.scratch_directories.empty();
+                       run.wishes.contains("arrays") || node_has_scratch_ ||
+                       !configuration_.node.scratch_directories.empty();
     if (launched_) run.end_node = [this] { end_private_node(); };
     return run;
   }
@@ -217,6 +223,7 @@ class Run {
   std::optional<SignalWatch> signals_;
   std::optional<LaunchedNode> launched_;
   Json reservations_ = Json::array();
+  std::vector<std::string> array_hints_;
   bool node_has_scratch_ = false;  // the running node that is attached to
   int report_descriptor_ = -1;
 };

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string report_json;
   // Against other runs, for its share of the tiers and of the backing store; 0: as others.
   unsigned weight = 0;
+  std::vector<std::string> array;         // hints, as take_array_hints() reads them
   std::vector<std::string> reserve;       // SIZE of the fastest tier, or TIER=SIZE
   std::vector<std::string> command_line;  // the program and its arguments, at least one
 };

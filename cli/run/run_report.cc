@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/size_text.h"
 #include "cli/node/json_fields.h"
+#include "cli/run/array_text.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/paths.h"
 
@@ -81,10 +83,10 @@ std::string fetch_line(const Json& report) {
                      format_size(fetched), format_size(used), percent_text(used, fetched));
 }
 
-// Empty: no array was read from what is kept of it.
+// Empty: nobody has told of an array.
 std::string array_line(const Json& report) {
   const uint64_t bytes = unsigned_field(report, "array_bytes");
-  if (bytes == 0) return "";
+  if (bytes == 0 && member(member(report, "arrays"), "datasets").empty()) return "";
   return fmt::format("  arrays    {} of what was read came as chunks of arrays",
                      format_size(bytes));
 }
@@ -147,11 +149,15 @@ std::vector<std::string> report_lines(const RunOutcome& outcome) {
     lines.push_back(io_line(report));
     if (unsigned_field(report, "read_bytes") > 0) lines.push_back(read_line(report));
     if (const std::string arrays = array_line(report); !arrays.empty()) lines.push_back(arrays);
+    for (std::string& line : array_lines(member(report, "arrays")))
+      lines.push_back(std::move(line));
     if (const std::string ahead = fetch_line(report); outcome.private_node && !ahead.empty())
       lines.push_back(ahead);
     if (unsigned_field(report, "written_bytes") > 0) lines.push_back(write_line(report));
     if (unsigned_field(report, "flushed_bytes") > 0) lines.push_back(store_line(report));
   }
+  for (const Json& hint : member(member(report, "arrays"), "hints"))
+    lines.push_back("  warning   " + printable(hint.is_string() ? hint.get<std::string>() : ""));
   add_foreign_line(report, &lines);
   // On a node that others use, too, `cairn status` has them.
   if (outcome.private_node) {

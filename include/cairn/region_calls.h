@@ -72,6 +72,30 @@ struct CairnArrayRead {
  * above, or an array of more dimensions than the node follows. */
 int cairn_array_read(const struct CairnArrayRead* read);
 
+/* A dataset that the program reads, and how its reads went since the news before. What the numbers
+ * of layouts and reasons mean stands in policy/arrays/dataset_news.h. */
+struct CairnArrayNews {
+  int32_t descriptor;  /* as in CairnRegion */
+  uint32_t dimensions; /* 0: not known, or more than the node follows */
+  uint32_t layout;
+  uint32_t unfit; /* the reason why none of its reads is served; 0: some may be */
+  uint64_t cell_bytes;
+  uint64_t offset;       /* of the first cell in the file, where the cells follow each other */
+  uint64_t token[2];     /* names the dataset in its file */
+  const uint64_t* shape; /* cells in each dimension */
+  const uint64_t* chunk; /* the same of the file's chunks; null: it has none */
+  uint32_t filter_count;
+  uint32_t reason_count;
+  const uint32_t* filters; /* by their registered numbers */
+  const char* name;        /* within the file */
+  uint64_t served_reads;
+  uint64_t served_bytes;
+  const uint64_t* left_reads; /* one number for each reason */
+};
+
+/* Tells the node of it. -EAGAIN: it has no time now, tell it later. -ENOTSUP: as above. */
+int cairn_array_news(const struct CairnArrayNews* news);
+
 #ifdef __cplusplus
 }
 #endif

@@ -32,6 +32,7 @@ SCENES = [
     ("unfiltered_datasets", [], False),
     ("a_reader_that_stays", [], True),
     ("chunks_without_content", [], False),
+    ("cells_that_were_never_written", [], False),
     ("files_of_one_name", [], True),
     ("a_memory_file", [], None),
     ("boxes_of_four_processes", [], True),

@@ -275,6 +275,20 @@ def files_of_one_name():
     print(digest(opened["mnt/x"][...]), digest(opened["x"][...]))
 
 
+def cells_that_were_never_written():
+    """HDF5 says of a dataset without storage, behind a user block, that its cells are in the file."""
+    with h5py.File("a", "w", userblock_size=512) as file:
+        file["x"] = field(1, (1024, 1024)) + 1
+        file.create_dataset("empty", (512, 512), "i4")
+    time.sleep(SETTLED_SECONDS)
+    with h5py.File("a", "r") as file:
+        file["x"][...]  # the bytes are in the tiers
+        for _ in range(3):
+            for box in boxes_with_ghosts((512, 512), (128, 128), (0, 0)):
+                check(not file["empty"][box].any(), f"{box} has cells of something else")
+                time.sleep(0.01)
+
+
 def a_memory_file():
     """The driver reads another place than the file of that name."""
     write("a", field(30))

@@ -53,6 +53,13 @@ struct IsSound {
     return is_live(it.object) && it.array.bytes() != 0 && !it.box.is_empty() &&
            arrays::whole(it.array.shape).contains(it.box);
   }
+  bool operator()(const message::ArrayNews& it) const {
+    const bool has_cells =
+        it.news.shape.size() == 0 || arrays::whole(it.news.shape).cells().value_or(0) != 0;
+    return is_live(it.object) && is_text(it.news.name) && has_cells &&
+           it.news.layout < arrays::Layout::kCount &&
+           it.news.unfit < arrays::LeftReason::kConversion;
+  }
   bool operator()(const message::Foreign& it) const {
     return is_text(it.command) && is_text(it.reason);
   }

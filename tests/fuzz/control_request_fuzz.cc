@@ -20,6 +20,7 @@
 #include "service/control/control_commands.h"
 #include "service/control/testing/test_registries.h"
 #include "service/durability/node_durability.h"
+#include "service/node/array_parts.h"
 #include "service/node/learners.h"
 
 namespace {
@@ -59,20 +60,22 @@ struct Scene {
         report(registries.config, memory, learners.events(), nullptr, nullptr),
         durability(memory, registries.files, registries.flusher, log),
         drain(memory, registries.files, registries.flusher, durability),
+        gatherer({memory, clients.service(), registries.files, registries.flusher, no_fetches, 25}),
+        arrays(registries.config, memory, gatherer, registries.kept),
         status(StatusSources{registries.config, memory, clients, registries.runs,
                              registries.accounts, registries.files, registries.flusher, unserved,
-                             reaper, report, 0, durability}),
+                             reaper, report, 0, durability, nullptr, &arrays.report}),
         directories(registries.config, registries.runs),
         explanation(registries.config, memory, registries.placement, registries.rules, directories),
         stager(memory, clients.service(), registries.flusher, directories, no_fetches),
         runs(RunKeepers{registries.config, memory, registries.runs, clients, registries.accounts,
                         registries.rules, registries.scratch, registries.flusher, reaper, drain,
-                        status, stop, registries.kept}),
+                        status, stop, registries.kept, &arrays.book, &arrays.hints}),
         files(memory, registries.accounts, registries.rules, stager, registries.kept),
         learning(LearningParts{memory, learners.events(), learners.declarations(), learners.heat(),
                                learners.recorder(), registries.kept}),
         commands(ControlParts{registries.config, memory, status, explanation, drain, runs, files,
-                              learning, stop}) {
+                              learning, stop, &arrays.commands}) {
     std::filesystem::create_directory(root + "/scratch");
     budget.measure();
     registries.config.buffer_directories = {root};
@@ -95,6 +98,8 @@ struct Scene {
   NodeLog log;
   NodeDurability durability;
   DrainRequest drain;
+  ChunkGatherer gatherer;  // does not run
+  ArrayParts arrays;
   StatusReport status;
   BufferedDirectories directories;
   Explanation explanation;

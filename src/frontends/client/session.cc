@@ -391,6 +391,10 @@ void Session::notify(const protocol::ArrayReadMessage& message) {
   if (socket_ >= 0 && is_attached()) (void)send_hint(socket_, &message, sizeof message);
 }
 
+bool Session::notify(const protocol::ArrayNewsMessage& message) {
+  return socket_ >= 0 && is_attached() && send_hint(socket_, &message, sizeof message) == 0;
+}
+
 void Session::notify_inherited() {
   if (!is_attached()) return ledger_.tell_inherited();
   protocol::Header message;

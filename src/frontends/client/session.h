@@ -128,6 +128,8 @@ class Session final : public HandOver, public OwnerWatch {
   bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
   void notify(const protocol::ArrayReadMessage& message);
+  // False when it was not sent: the service has no time for it now.
+  bool notify(const protocol::ArrayNewsMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command, const char* reason);
   // The private descriptors of the session (socket, segments, pools): never the application's to

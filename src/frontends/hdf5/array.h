@@ -13,6 +13,7 @@
 
 #include "frontends/hdf5/object.h"
 #include "policy/arrays/chunk_grid.h"
+#include "policy/arrays/dataset_news.h"
 #include "policy/arrays/file_array.h"
 #include "policy/arrays/slab_ahead.h"
 
@@ -47,6 +48,8 @@ class Array final : public Memory {
 
  private:
   explicit Array(Library& library) : library_(library) {}
+  // Returns: false.
+  bool is_unfit(arrays::LeftReason why);
   bool look_at_layout(hid_t creation);
   bool look_at_type();
   bool look_at_space();
@@ -54,6 +57,7 @@ class Array final : public Memory {
   bool look_at_rows(const Dataset& dataset, hid_t transfer);
 
   Library& library_;
+  arrays::LeftReason unfit_ = arrays::LeftReason::kShape;
   hid_t type_ = H5I_INVALID_HID;
   hid_t space_ = H5I_INVALID_HID;
   std::size_t cell_bytes_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "frontends/hdf5/dataset_news.h"
 #include "frontends/hdf5/regions.h"
 
 namespace cairn::hdf5 {
@@ -47,7 +48,8 @@ bool read_gathered(const Dataset& dataset, Array& array, const DatasetRead& read
   CAIRN_DCHECK(!array.is_packed());
   CAIRN_DCHECK(dataset.file->source.is_open());
   array.under_way.reset();
-  if (!is_worth_gathering(array.in_file(), box)) return false;
+  if (!is_worth_gathering(array.in_file(), box))
+    return leave(dataset, arrays::LeftReason::kPlainBox);
   const auto name = arrays::region_name(array.in_file(), box);
   CairnRegion region{};
   region.descriptor = dataset.file->source.descriptor;
@@ -57,9 +59,11 @@ bool read_gathered(const Dataset& dataset, Array& array, const DatasetRead& read
   const CairnRegionPart all = {0, region.bytes, read.buffer};
   const bool is_read = region_calls()->read(&region, &all, 1) == 0;
   if (is_read) {
+    note_served(dataset, region.bytes);
     tell(dataset, array, box, true);
   } else {
     array.under_way = box;
+    leave(dataset, arrays::LeftReason::kNotThere);
   }
   return is_read;
 }

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "frontends/hdf5/dataset_news.h"
 #include "policy/arrays/box_copy.h"
-#include "policy/arrays/region_name.h"
+#include "policy/arrays/dataset_news.h"
 
 namespace cairn::hdf5 {
 namespace {
@@ -76,18 +77,11 @@ ChunkReads::ChunkReads(Dataset& dataset, Array& array, const DatasetRead& read, 
 }
 
 CairnRegion ChunkReads::region_of(std::uint64_t number) const {
-  arrays::RegionName name;
-  static_assert(sizeof dataset_.token == 2 * sizeof(std::uint64_t));
-  std::array<std::uint64_t, 2> token{};
-  __builtin_memcpy(token.data(), &dataset_.token, sizeof token);
-  name.add_all(token);
-  name.add_all(array_.grid().array().all());
-  name.add_all(array_.grid().shape().chunk.all());
-  name.add(array_.cell_bytes());
-  name.add(number);
+  const auto name = arrays::packed_region_name(dataset_.token_words(), array_.grid(),
+                                               array_.cell_bytes(), number);
   CairnRegion region{};
   region.descriptor = dataset_.file->source.descriptor;
-  std::copy(name.words().begin(), name.words().end(), region.name);
+  std::copy(name.begin(), name.end(), region.name);
   region.bytes = array_.bytes_of(array_.grid().chunk(number));
   region.version = dataset_.file->source.version;
   return region;
@@ -128,7 +122,12 @@ bool ChunkReads::read_chunk(std::uint64_t number) {
   CAIRN_DCHECK(wanted.has_value());
   const CairnRegion region = region_of(number);
   const int error = copy_from_tiers(region, chunk, *wanted);
-  if (error == 0) return true;
+  if (error == 0) {
+    note_served(dataset_, array_.bytes_of(*wanted));
+    return true;
+  }
+  leave(dataset_,
+        array_.is_worth_keeping() ? arrays::LeftReason::kNotThere : arrays::LeftReason::kCheap);
   if (error != -ENODATA) return false;
   if (*wanted == box_ && *wanted == chunk) {
     if (!unpack(chunk, read_.buffer)) return false;

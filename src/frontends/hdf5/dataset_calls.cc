@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "frontends/hdf5/forwarding.h"
 #include "frontends/hdf5/serve.h"
 
 namespace cairn::hdf5 {
@@ -55,6 +56,8 @@ CAIRN_HDF5_CALLBACK(herr_t, read_datasets,
                               .transfer = transfer,
                               .buffer = buffers[0]};
     if (serve(*static_cast<Dataset*>(object_of(datasets[0])), read)) return 0;
+  } else if (count > 1) {
+    for (size_t i = 0; i < count; i++) note_unserved(object_of(datasets[i]), transfer);
   }
   const LowerDatasets lower(count, datasets);
   if (!lower.is_valid()) return -1;
@@ -77,6 +80,16 @@ CAIRN_HDF5_CALLBACK(herr_t, write_datasets,
   return file.library.call.H5VLdataset_write(count, lower.get(), file.connector, memory_types,
                                              memory_spaces, file_spaces, transfer, buffers,
                                              request);
+}
+
+herr_t close_dataset(void* object, hid_t transfer, void** request) {
+  if (object != nullptr) before_close(*static_cast<Dataset*>(object_of(object)), transfer);
+  return Closing<&Hdf5Functions::H5VLdataset_close>::call(object, transfer, request);
+}
+
+herr_t close_file(void* object, hid_t transfer, void** request) {
+  if (object != nullptr) before_close(*object_of(object)->file);
+  return Closing<&Hdf5Functions::H5VLfile_close>::call(object, transfer, request);
 }
 
 }  // namespace cairn::hdf5

@@ -33,6 +33,7 @@ bool identify(Dataset& dataset, hid_t transfer) {
   const bool is_in_file = is_known && info.fileno == file.number && file.number != 0;
   if (is_known && !is_in_file) file.library.has_hidden_files = true;
   dataset.token = info.token;
+  dataset.is_in_file = is_in_file;
   dataset.is_read_only = is_in_file && file.is_read_only();
   dataset.identity = is_known ? Dataset::Identity::kKnown : Dataset::Identity::kUnknown;
   return is_known;

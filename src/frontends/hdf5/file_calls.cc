@@ -31,6 +31,7 @@ void look_at_opened(Library& library, const LowerFile& file, const FileLook& bef
   const KeptErrors kept(library.call);
   opening.identity = before.identity;
   opening.number = file.number();
+  opening.descriptor = file.descriptor_of(before.identity);
   if (opening.flags == 0 && !library.is_parallel) opening.source = FileSource::of(file, before);
 }
 

@@ -86,15 +86,19 @@ int LowerFile::descriptor() const {
   return is_told && handle != nullptr ? *static_cast<const int*>(handle) : -1;
 }
 
+int LowerFile::descriptor_of(const FileIdentity& identity) const {
+  const int found = identity.is_known ? descriptor() : -1;
+  struct stat status{};
+  if (found < 0 || ::fstat(found, &status) != 0 || identity_in(status) != identity) return -1;
+  return found;
+}
+
 FileSource FileSource::of(const LowerFile& file, const FileLook& before) {
   FileSource source;
   const RegionCalls* calls = region_calls();
-  if (calls == nullptr || !before.identity.is_known) return source;
-  const int descriptor = file.descriptor();
-  struct stat status{};
-  if (descriptor < 0 || ::fstat(descriptor, &status) != 0) return source;
-  const bool is_it = identity_in(status) == before.identity &&
-                     calls->version(descriptor, &source.version) == 0 &&
+  const int descriptor = calls == nullptr ? -1 : file.descriptor_of(before.identity);
+  if (descriptor < 0) return source;
+  const bool is_it = calls->version(descriptor, &source.version) == 0 &&
                      source.version.size == before.version.size &&
                      source.version.mtime_ns == before.version.mtime_ns &&
                      source.version.ctime_ns == before.version.ctime_ns;

@@ -45,6 +45,8 @@ struct LowerFile {
   unsigned long number() const;
   // Its descriptor, or something else where the driver has no descriptors; -1 where it has nothing.
   int descriptor() const;
+  // Its descriptor; -1 where that is not one of the regular file.
+  int descriptor_of(const FileIdentity& identity) const;
 };
 
 struct FileSource {

@@ -122,6 +122,7 @@ namespace cairn::hdf5 {
   NAME(H5Pget_layout)              \
   NAME(H5Pget_chunk)               \
   NAME(H5Pget_nfilters)            \
+  NAME(H5Pget_filter2)             \
   NAME(H5Pget_external_count)      \
   NAME(H5Pequal)                   \
   NAME(H5Pget_fill_time)           \

@@ -80,7 +80,10 @@ void* open_object(void* object, const H5VL_loc_params_t* place, H5I_type_t* type
   void* lower = ask_lower<&Hdf5Functions::H5VLobject_open, void*>(*object_of(object), place, type,
                                                                   transfer, request);
   const bool is_dataset = lower != nullptr && *type == H5I_DATASET;
-  return make_object(file, lower, is_dataset ? Kind::kDataset : Kind::kOther);
+  Object* opened = make_object(file, lower, is_dataset ? Kind::kDataset : Kind::kOther);
+  if (is_dataset && opened != nullptr)
+    static_cast<Dataset*>(opened)->has_path = place->type != H5VL_OBJECT_BY_TOKEN;
+  return opened;
 }
 
 }  // namespace cairn::hdf5

@@ -7,7 +7,10 @@
 
 namespace cairn::hdf5 {
 
-Dataset::~Dataset() { delete array; }
+Dataset::~Dataset() {
+  delete array;
+  if (owns_news) delete news;
+}
 
 Object* make_object(OpenFile& file, void* lower, Kind kind) {
   if (lower == nullptr) return nullptr;

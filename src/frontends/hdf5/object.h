@@ -6,18 +6,12 @@
 // Ownership: HDF5 owns an object from the callback that opens it to the one that closes it.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "frontends/hdf5/open_file.h"
 
 namespace cairn::hdf5 {
-
-// A dataset's memory for later reads.
-class Memory {
- public:
-  Memory() = default;
-  virtual ~Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-};
 
 enum class Kind : unsigned char { kOther, kDataset };
 
@@ -45,11 +39,26 @@ struct Dataset : Object {
   // Whether the file that holds the dataset is the one that it was opened through, and that was
   // opened for reading alone. False where that is not certain.
   bool is_read_only = false;
+  // The first half of that.
+  bool is_in_file = false;
   // Where the dataset is in that file.
   H5O_token_t token = {};
   // Its chunks, where they may be kept: an Array (array.h). Looked for at the first read.
   Memory* array = nullptr;
   bool is_looked_at = false;
+  // What the node is to hear of its reads (dataset_news.h). From the first read on; the file's,
+  // unless the dataset owns it.
+  Memory* news = nullptr;
+  bool owns_news = false;
+  // The program has opened it by a path.
+  bool has_path = true;
+
+  std::array<std::uint64_t, 2> token_words() const {
+    std::array<std::uint64_t, 2> words{};
+    static_assert(sizeof token == sizeof words);
+    __builtin_memcpy(words.data(), &token, sizeof words);
+    return words;
+  }
 };
 
 // Returns: an object of the kind, which holds the file; null for a null `lower` and where there is

@@ -50,6 +50,9 @@ OpenFile* make_file(Library& library, const FileOpening& opening) {
                                            .name = strdup(opening.name),
                                            .source = opening.source,
                                            .writable = writable_of(opening),
+                                           .descriptor = opening.descriptor,
+                                           .news = nullptr,
+                                           .is_closed = false,
                                            .number = opening.number,
                                            .next = nullptr,
                                            .context = {},
@@ -78,6 +81,7 @@ void release(OpenFile& file) {
   }
   forget(file);
   free(file.name);
+  delete file.news;
   delete &file;
 }
 

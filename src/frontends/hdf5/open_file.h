@@ -16,6 +16,15 @@ namespace cairn::hdf5 {
 
 struct OpenFile;
 
+// The connector remembers something of a dataset, or of a file, for later reads.
+class Memory {
+ public:
+  Memory() = default;
+  virtual ~Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+};
+
 // What a library wants back when it wraps an object that it has got from below.
 struct WrapContext {
   OpenFile* file;
@@ -38,6 +47,13 @@ struct OpenFile {
   // read, or the word that it is written.
   FileSource source;
   WritableFile writable;
+  // By which HDF5 reads and writes it; -1 where the driver has none.
+  int descriptor;
+  // What the node is to hear of its datasets (dataset_news.h): a program may open one for each
+  // read.
+  Memory* news;
+  // The program has closed it; datasets may still be open.
+  bool is_closed;
   unsigned long number;
   // The other files that the library has open through the connector.
   OpenFile* next;
@@ -61,6 +77,7 @@ struct FileOpening {
   bool is_native;
   FileSource source = {};
   FileIdentity identity = {};
+  int descriptor = -1;
   unsigned long number = 0;  // LowerFile::number()
 };
 

@@ -8,11 +8,14 @@
 #include "frontends/hdf5/box_reads.h"
 #include "frontends/hdf5/chunk_reads.h"
 #include "frontends/hdf5/dataset_identity.h"
+#include "frontends/hdf5/dataset_news.h"
 #include "frontends/hdf5/kept_errors.h"
 #include "frontends/hdf5/selection.h"
 
 namespace cairn::hdf5 {
 namespace {
+
+using arrays::LeftReason;
 
 // A transfer may be told to change what it reads, or how it checks it.
 bool is_plain(const Library& library, hid_t transfer) {
@@ -28,13 +31,20 @@ Array* array_of(Dataset& dataset, hid_t transfer) {
   dataset.is_looked_at = true;
   if (identify(dataset, transfer) && dataset.is_read_only)
     dataset.array = Array::look_at(dataset, transfer);
+  else
+    leave_all(dataset, LeftReason::kElsewhere);
+  // The node is to know the array before it hears of boxes of it.
+  ReadNews* news = ReadNews::if_any(dataset);
+  if (news != nullptr && dataset.array != nullptr) news->tell_sometimes(dataset, transfer);
   return static_cast<Array*>(dataset.array);
 }
 
 // Whether the dataset's cells are those of the file, and wanted as they are there.
-bool are_cells_of_file(const OpenFile& file, const Array& array, const DatasetRead& read) {
-  return !WritableFile::is_any(file.source.identity) &&
-         file.library.call.H5Tequal(read.memory_type, array.type()) > 0;
+bool are_cells_of_file(const Dataset& dataset, const Array& array, const DatasetRead& read) {
+  const OpenFile& file = *dataset.file;
+  if (WritableFile::is_any(file.source.identity)) return leave(dataset, LeftReason::kWritable);
+  return file.library.call.H5Tequal(read.memory_type, array.type()) > 0 ||
+         leave(dataset, LeftReason::kConversion);
 }
 
 // The node may have gathered the box. The rows that the program is going to read next are on their
@@ -42,9 +52,10 @@ bool are_cells_of_file(const OpenFile& file, const Array& array, const DatasetRe
 bool serve_rows(const Dataset& dataset, Array& array, const DatasetRead& read) {
   const OpenFile& file = *dataset.file;
   const auto box = box_in_file(file.library.call, read.file_space, array.shape());
-  if (!box) return false;
-  const bool is_served = has_no_gaps(file.library.call, read, *box, array.shape()) &&
-                         are_cells_of_file(file, array, read) &&
+  if (!box) return leave(dataset, LeftReason::kSelection);
+  const bool is_served = (has_no_gaps(file.library.call, read, *box, array.shape()) ||
+                          leave(dataset, LeftReason::kSelection)) &&
+                         are_cells_of_file(dataset, array, read) &&
                          read_gathered(dataset, array, read, *box);
   if (const auto run = array.follow(*box)) {
     (void)::posix_fadvise(file.source.descriptor, static_cast<off_t>(run->offset),
@@ -56,9 +67,9 @@ bool serve_rows(const Dataset& dataset, Array& array, const DatasetRead& read) {
 // False where HDF5 has to read the box.
 bool serve_packed(Dataset& dataset, Array& array, const DatasetRead& read) {
   const OpenFile& file = *dataset.file;
-  if (!are_cells_of_file(file, array, read)) return false;
+  if (!are_cells_of_file(dataset, array, read)) return false;
   const auto box = box_of(file.library.call, read, array.grid().array());
-  if (!box) return false;
+  if (!box) return leave(dataset, LeftReason::kSelection);
   ChunkReads chunks(dataset, array, read, *box);
   bool is_served = true;
   array.grid().for_each(array.grid().chunks_of(*box), [&](std::uint64_t number) {
@@ -67,21 +78,55 @@ bool serve_packed(Dataset& dataset, Array& array, const DatasetRead& read) {
   return is_served;
 }
 
-}  // namespace
-
-bool serve(Dataset& dataset, const DatasetRead& read) {
+bool serve_if_fit(Dataset& dataset, const DatasetRead& read) {
   CAIRN_DCHECK(dataset.kind == Kind::kDataset);
   CAIRN_DCHECK(dataset.lower != nullptr);
   const OpenFile& file = *dataset.file;
-  if (read.buffer == nullptr || !file.source.is_open() ||
-      (dataset.is_looked_at && dataset.array == nullptr))
-    return false;
+  if (!file.source.is_open())
+    return leave_all(dataset, file.flags != 0 ? LeftReason::kWritable : LeftReason::kOtherFile);
+  if (read.buffer == nullptr || (dataset.is_looked_at && dataset.array == nullptr)) return false;
   const KeptErrors kept(file.library.call);
-  if (!is_plain(file.library, read.transfer)) return false;
+  if (!is_plain(file.library, read.transfer)) return leave(dataset, LeftReason::kTransfer);
   Array* array = array_of(dataset, read.transfer);
   if (array == nullptr) return false;
   if (array->is_packed()) return serve_packed(dataset, *array, read);
   return serve_rows(dataset, *array, read);
+}
+
+}  // namespace
+
+bool serve(Dataset& dataset, const DatasetRead& read) {
+  ReadNews* news = ReadNews::of(dataset, read.transfer);
+  const bool is_served = serve_if_fit(dataset, read);
+  if (news == nullptr) return is_served;
+  news->count_read(is_served);
+  news->tell_sometimes(dataset, read.transfer);
+  return is_served;
+}
+
+void note_unserved(Object* object, hid_t transfer) {
+  if (object == nullptr || object->kind != Kind::kDataset) return;
+  Dataset& dataset = *static_cast<Dataset*>(object);
+  ReadNews* news = ReadNews::of(dataset, transfer);
+  if (news == nullptr) return;
+  news->left = LeftReason::kTransfer;
+  news->count_read(false);
+  news->tell_sometimes(dataset, transfer);
+}
+
+void before_close(Dataset& dataset, hid_t transfer) {
+  ReadNews* news = ReadNews::if_any(dataset);
+  if (news == nullptr || !news->has_counted()) return;
+  if (dataset.owns_news || dataset.file->is_closed) {
+    news->tell(dataset, transfer);
+  } else {
+    news->tell_sometimes(dataset, transfer);
+  }
+}
+
+void before_close(OpenFile& file) {
+  file.is_closed = true;
+  ReadNews::tell_rest(file);
 }
 
 void after_read(const Dataset& dataset) {

@@ -60,6 +60,7 @@ enum class Type : std::uint16_t {
   // are durable; `durable`: in the store
   kMakeNamesDurable,
   kArrayRead,  // ArrayReadMessage: the program reads a box of an array; nothing is waited for
+  kArrayNews,  // ArrayNewsMessage: what array it reads, and how that went; nothing is waited for
 };
 
 struct Header {
@@ -176,13 +177,38 @@ struct ArrayReadMessage {
   std::uint64_t count[kDimensionsMax] = {};
 };
 
+// A dataset of a file, and its reads since the news before (policy/arrays/dataset_news.h). Units:
+// cells, and bytes where it says so.
+struct ArrayNewsMessage {
+  static constexpr std::size_t kDimensionsMax = ArrayReadMessage::kDimensionsMax;
+  static constexpr std::size_t kFiltersMax = 8;
+  static constexpr std::size_t kReasonsMax = 20;
+  Header header{kMagic, kVersion, Type::kArrayNews};
+  std::uint32_t object = 0;      // ObjectIndex of the file
+  std::int32_t descriptor = -1;  // the client's own number of it
+  std::uint32_t dimensions = 0;  // 0: not known
+  std::uint32_t has_chunks = 0;
+  std::uint32_t layout = 0;
+  std::uint32_t unfit = 0;
+  std::uint64_t cell_bytes = 0;
+  std::uint64_t offset = 0;  // of the first cell, bytes
+  std::uint64_t token[2] = {};
+  std::uint64_t shape[kDimensionsMax] = {};
+  std::uint64_t chunk[kDimensionsMax] = {};
+  std::uint32_t filters[kFiltersMax] = {};  // behind the last of them 0
+  std::uint64_t served_bytes = 0;
+  std::uint32_t served_reads = 0;
+  std::uint32_t left_reads[kReasonsMax] = {};
+  char name[180] = {};  // with its end; of a longer one the last part, behind "..."
+};
+
 struct Flushed {
   Header header{kMagic, kVersion, Type::kFlushed};
   std::int32_t error = 0;   // 0 or errno
   std::uint32_t value = 0;  // kKeepThrough with a description: O_APPEND, if that is its flag
 };
 
-inline constexpr std::size_t kMessageBytesMax = 256;
+inline constexpr std::size_t kMessageBytesMax = 512;
 
 // A message is its bytes: it fits the buffers of both sides and begins with its header.
 template <typename Message>
@@ -198,6 +224,7 @@ static_assert(kIsSound<SyncMessage> && offsetof(SyncMessage, header) == 0);
 static_assert(kIsSound<ForeignMessage> && offsetof(ForeignMessage, header) == 0);
 static_assert(kIsSound<UnservedMessage> && offsetof(UnservedMessage, header) == 0);
 static_assert(kIsSound<ArrayReadMessage> && offsetof(ArrayReadMessage, header) == 0);
+static_assert(kIsSound<ArrayNewsMessage> && offsetof(ArrayNewsMessage, header) == 0);
 static_assert(kIsSound<Flushed> && offsetof(Flushed, header) == 0);
 static_assert(sizeof(Welcome) != sizeof(Refused), "a client tells them by their size, too");
 

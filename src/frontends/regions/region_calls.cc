@@ -3,7 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "base/check.h"
@@ -164,6 +168,46 @@ int tell_of_array(const CairnArrayRead& read) {
   return 0;
 }
 
+void copy_end_of(const char* name, protocol::ArrayNewsMessage* message) {
+  constexpr std::size_t kBytes = sizeof message->name;
+  const std::size_t length = strlen(name);
+  const bool is_cut = length >= kBytes;
+  snprintf(message->name, kBytes, "%s%s", is_cut ? "..." : "",
+           is_cut ? name + length - (kBytes - sizeof "...") : name);
+}
+
+int tell_news(const CairnArrayNews& news) {
+  using protocol::ArrayNewsMessage;
+  Session& session = Session::instance();
+  Actor* actor = session.actor_if_any();
+  const OpenFile* open = actor == nullptr ? nullptr : DescriptorTable::find(news.descriptor);
+  if (open == nullptr || news.dimensions > ArrayNewsMessage::kDimensionsMax ||
+      news.reason_count > ArrayNewsMessage::kReasonsMax)
+    return -ENOTSUP;
+  ArrayNewsMessage message;
+  message.object = raw(open->object);
+  message.descriptor = news.descriptor;
+  message.dimensions = news.dimensions;
+  message.has_chunks = news.chunk != nullptr ? 1 : 0;
+  message.layout = news.layout;
+  message.unfit = news.unfit;
+  message.cell_bytes = news.cell_bytes;
+  message.offset = news.offset;
+  std::copy_n(news.token, std::size(news.token), message.token);
+  if (news.dimensions != 0) std::copy_n(news.shape, news.dimensions, message.shape);
+  if (news.chunk != nullptr) std::copy_n(news.chunk, news.dimensions, message.chunk);
+  std::copy_n(news.filters, std::min<std::size_t>(news.filter_count, ArrayNewsMessage::kFiltersMax),
+              message.filters);
+  copy_end_of(news.name, &message);
+  message.served_bytes = news.served_bytes;
+  const auto counted = [](std::uint64_t reads) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(reads, UINT32_MAX));
+  };
+  message.served_reads = counted(news.served_reads);
+  std::transform(news.left_reads, news.left_reads + news.reason_count, message.left_reads, counted);
+  return session.notify(message) ? 0 : -EAGAIN;
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -191,5 +235,10 @@ __attribute__((visibility("default"))) int cairn_region_keep(const CairnRegion* 
 __attribute__((visibility("default"))) int cairn_array_read(const CairnArrayRead* read) {
   const cairn::ErrnoKeeper keeper;
   return cairn::tell_of_array(*read);
+}
+
+__attribute__((visibility("default"))) int cairn_array_news(const CairnArrayNews* news) {
+  const cairn::ErrnoKeeper keeper;
+  return cairn::tell_news(*news);
 }
 }

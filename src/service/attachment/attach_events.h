@@ -29,6 +29,8 @@ class AttachEvents {
   virtual void on_discarded(ObjectIndex object) = 0;
   // A program, of whose process `reader` is the present image, reads a box of an array.
   virtual void on_array_read(const message::ArrayRead& read, Owner reader) = 0;
+  // What a program of that run reads of arrays.
+  virtual void on_array_news(const message::ArrayNews& news, std::uint32_t run) = 0;
   // These answer the asker, those that store in threads of their own.
   virtual void on_question(Asker asker, const message::Flush& flush) = 0;
   virtual void on_question(Asker asker, const message::Sync& sync) = 0;

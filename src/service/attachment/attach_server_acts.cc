@@ -54,6 +54,12 @@ bool AttachServer::act(std::uint64_t id, Connection& connection, const message::
   return true;
 }
 
+bool AttachServer::act(std::uint64_t id, Connection& connection, const message::ArrayNews& news) {
+  if (!connection.owner) return act(id, connection, kTooEarly);
+  events_.on_array_news(news, connection.run);
+  return true;
+}
+
 bool AttachServer::act(std::uint64_t id, Connection& connection, message::Inherited) {
   if (!connection.owner && !connection.is_ledger) return act(id, connection, kTooEarly);
   processes_.inherited(connection.pid, connection.is_ledger);

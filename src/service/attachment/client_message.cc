@@ -154,6 +154,63 @@ ClientMessage decode_array_read(const Datagram& datagram, const ObjectTable& obj
   return read;
 }
 
+// Why those are no chunks of an array; null when they are.
+const char* fault_of_chunk(const arrays::DatasetNews& news) {
+  constexpr std::uint64_t kCellsMax = std::uint64_t{1} << 62;
+  if (news.chunk.size() != 0 && news.layout != arrays::Layout::kChunked)
+    return "chunks of an array without";
+  for (const std::uint64_t cells : news.chunk.all()) {
+    if (cells == 0 || cells > kCellsMax) return "chunks that no array has";
+  }
+  return nullptr;
+}
+
+const char* fault_of(const protocol::ArrayNewsMessage& told) {
+  if (told.layout >= static_cast<std::uint32_t>(arrays::Layout::kCount)) return "an unknown layout";
+  if (told.unfit != 0 && (told.unfit >= arrays::kLeftReasons ||
+                          !is_of_dataset(static_cast<arrays::LeftReason>(told.unfit))))
+    return "an unknown reason";
+  if (!is_flag(told.has_chunks)) return "a flag that is neither 0 nor 1";
+  if (told.dimensions > protocol::ArrayNewsMessage::kDimensionsMax)
+    return "an array of too many dimensions";
+  return nullptr;
+}
+
+ClientMessage decode_array_news(const Datagram& datagram, const ObjectTable& objects) {
+  static_assert(arrays::kLeftReasons <= protocol::ArrayNewsMessage::kReasonsMax);
+  protocol::ArrayNewsMessage told;
+  if (!read_whole(datagram, &told)) return Malformed{"an array's news of another length"};
+  if (const char* fault = fault_of(told.object, objects); fault != nullptr) return Malformed{fault};
+  if (const char* fault = fault_of(told); fault != nullptr) return Malformed{fault};
+  std::optional<std::string> name = text_of(told.name);
+  if (!name) return Malformed{"an array's name without an end"};
+  arrays::DatasetNews news;
+  news.name = std::move(*name);
+  news.layout = static_cast<arrays::Layout>(told.layout);
+  news.unfit = static_cast<arrays::LeftReason>(told.unfit);
+  news.cell_bytes = told.cell_bytes;
+  news.offset = told.offset;
+  std::copy_n(told.token, news.token.size(), news.token.begin());
+  news.shape = arrays::Coordinates(std::span(told.shape, told.dimensions));
+  if (told.has_chunks != 0)
+    news.chunk = arrays::Coordinates(std::span(told.chunk, told.dimensions));
+  if (told.dimensions != 0) {
+    const arrays::FileArray array{news.shape, news.cell_bytes, news.offset};
+    const char* fault = fault_of(array, arrays::whole(news.shape));
+    if (fault == nullptr) fault = fault_of_chunk(news);
+    if (fault != nullptr) return Malformed{fault};
+  }
+  for (const std::uint32_t filter : told.filters) {
+    if (filter == 0) break;
+    news.filters.push_back(filter);
+  }
+  news.served_reads = told.served_reads;
+  news.served_bytes = told.served_bytes;
+  std::copy_n(told.left_reads, arrays::kLeftReasons, news.left_reads.begin());
+  return message::ArrayNews{static_cast<ObjectIndex>(told.object), datagram.sender, told.descriptor,
+                            std::move(news)};
+}
+
 // The messages that say no more than their type.
 ClientMessage decode_header(Type type, const Datagram& datagram) {
   if (datagram.length != sizeof(protocol::Header))
@@ -275,6 +332,8 @@ ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_
     }
     case Type::kArrayRead:
       return decode_array_read(datagram, objects);
+    case Type::kArrayNews:
+      return decode_array_news(datagram, objects);
     case Type::kWelcome:
     case Type::kRefused:
     case Type::kFlushed:

@@ -22,6 +22,7 @@
 
 #include "frontends/protocol/question.h"
 #include "memory/catalog/object_table.h"
+#include "policy/arrays/dataset_news.h"
 #include "policy/arrays/file_array.h"
 #include "service/process/unique_fd.h"
 
@@ -127,6 +128,12 @@ struct ArrayRead {
   arrays::Box box;          // of the array, and not empty
   bool was_kept;
 };
+struct ArrayNews {
+  ObjectIndex object;  // live when the message was decoded
+  pid_t sender;
+  std::int32_t descriptor;   // the sender's, of the file; any number
+  arrays::DatasetNews news;  // its numbers are those of arrays that may be in a file
+};
 struct MakeNamesDurable {
   bool in_store;
   UniqueFd directory;  // of any kind; none when it was lost on its way
@@ -139,7 +146,8 @@ using ClientMessage =
                  message::Inherited, message::Foreign, message::Flush, message::Sync,
                  message::Declined, message::Unserved, message::KeepThrough, message::TakenOver,
                  message::MeetUnserved, message::MakeDurable, message::NoteCut,
-                 message::NoteRenamed, message::MakeNamesDurable, message::ArrayRead>;
+                 message::NoteRenamed, message::MakeNamesDurable, message::ArrayRead,
+                 message::ArrayNews>;
 
 // `descriptions`: how many open descriptions the node's table has.
 ClientMessage decode(Datagram datagram, const ObjectTable& objects, std::uint32_t descriptions);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -72,6 +73,28 @@ protocol::ArrayReadMessage array_read() {
   return message;
 }
 
+// A packed array of 8 rows of 4 cells, in chunks of 3 rows.
+protocol::ArrayNewsMessage array_news() {
+  protocol::ArrayNewsMessage message;
+  message.object = kLive;
+  message.dimensions = 2;
+  message.has_chunks = 1;
+  message.layout = static_cast<std::uint32_t>(arrays::Layout::kChunked);
+  message.cell_bytes = 8;
+  message.token[0] = 800;
+  message.shape[0] = 8;
+  message.shape[1] = 4;
+  message.chunk[0] = 3;
+  message.chunk[1] = 4;
+  message.filters[0] = 2;
+  message.filters[1] = 1;
+  message.served_bytes = 256;
+  message.served_reads = 5;
+  message.left_reads[static_cast<std::size_t>(arrays::LeftReason::kNotThere)] = 3;
+  std::strcpy(message.name, "/group/x");
+  return message;
+}
+
 std::vector<Sample> samples() {
   protocol::Hello hello;
   hello.run = 7;
@@ -94,7 +117,8 @@ std::vector<Sample> samples() {
           {Type::kKeepThrough, unserved(Type::kKeepThrough), 1},
           {Type::kTakenOver, bare(Type::kTakenOver), 0},
           {Type::kMeetUnserved, about(Type::kMeetUnserved, kLive), 0},
-          {Type::kArrayRead, bytes_of(array_read()), 0}};
+          {Type::kArrayRead, bytes_of(array_read()), 0},
+          {Type::kArrayNews, bytes_of(array_news()), 0}};
 }
 
 unsigned given_seed() {
@@ -293,6 +317,15 @@ struct IsSound {
     return is_live(it.object) && it.array.cell_bytes != 0 && !it.box.is_empty() &&
            it.array.bytes() != 0 && arrays::whole(it.array.shape).contains(it.box);
   }
+  bool operator()(const message::ArrayNews& it) const {
+    const arrays::DatasetNews& news = it.news;
+    const auto is_positive = [](std::uint64_t cells) { return cells != 0; };
+    return is_live(it.object) && is_text(news.name, 180) && news.layout < arrays::Layout::kCount &&
+           news.unfit < arrays::LeftReason::kConversion && news.shape.size() <= 8 &&
+           std::ranges::all_of(news.shape.all(), is_positive) &&
+           std::ranges::all_of(news.chunk.all(), is_positive) &&
+           (news.chunk.size() == 0 || news.chunk.size() == news.shape.size());
+  }
   bool operator()(const message::Inherited&) const { return true; }
   bool operator()(const message::Foreign& it) const { return is_text(it.command, 112); }
   bool operator()(const message::Flush& it) const { return is_live(it.object); }
@@ -335,6 +368,45 @@ TEST_F(ClientMessages, ABoxIsOneOfItsArray) {
   EXPECT_TRUE(is_malformed([](auto& it) { it.first[0] = UINT64_MAX; })) << "which wraps";
   EXPECT_TRUE(is_malformed([](auto& it) { it.shape[0] = std::uint64_t{1} << 61; }));
   EXPECT_TRUE(is_malformed([](auto& it) { it.offset = UINT64_MAX; }));
+}
+
+TEST_F(ClientMessages, NewsOfAnArrayAreOfOneThatMayBe) {
+  const auto decoded = exchange(bytes_of(array_news()), 0);
+  const auto* told = std::get_if<message::ArrayNews>(&decoded);
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->news.name, "/group/x");
+  EXPECT_EQ(told->news.layout, arrays::Layout::kChunked);
+  EXPECT_EQ(told->news.shape, (arrays::Coordinates{8, 4}));
+  EXPECT_EQ(told->news.chunk, (arrays::Coordinates{3, 4}));
+  EXPECT_EQ(told->news.filters, (std::vector<std::uint32_t>{2, 1}));
+  EXPECT_EQ(told->news.token[0], 800u);
+  EXPECT_EQ(told->news.served_reads, 5u);
+  EXPECT_EQ(told->news.served_bytes, 256u);
+  EXPECT_EQ(told->news.all_left(), 3u);
+  const std::vector<void (*)(protocol::ArrayNewsMessage*)> damages = {
+      [](auto* news) { news->object = kFree; },
+      [](auto* news) { news->dimensions = 9; },
+      [](auto* news) { news->has_chunks = 2; },
+      [](auto* news) { news->layout = 3; },
+      [](auto* news) { news->layout = 1; },  // has no chunks
+      [](auto* news) { news->unfit = 12; },  // a reason of single reads
+      [](auto* news) { news->unfit = 0x80000000; },
+      [](auto* news) { news->cell_bytes = 0; },
+      [](auto* news) { news->shape[1] = 0; },
+      [](auto* news) { news->shape[0] = UINT64_MAX; },
+      [](auto* news) { news->chunk[0] = 0; },
+      [](auto* news) { news->chunk[1] = UINT64_MAX; },
+      [](auto* news) { std::memset(news->name, 'a', sizeof news->name); }};
+  for (std::size_t at = 0; at < damages.size(); ++at) {
+    protocol::ArrayNewsMessage message = array_news();
+    damages[at](&message);
+    EXPECT_TRUE(is_malformed(bytes_of(message), 0)) << at;
+  }
+  // A client need not know its shape.
+  protocol::ArrayNewsMessage bare = array_news();
+  bare.dimensions = 0;
+  bare.cell_bytes = 0;
+  EXPECT_FALSE(is_malformed(bytes_of(bare), 0));
 }
 
 TEST_F(ClientMessages, RandomDamageYieldsSoundMessagesOrNone) {

@@ -21,6 +21,7 @@ void ControlCommands::on_request(ControlPeer& peer, std::uint64_t session, const
   if (parts_.runs.on_request(peer, session, command, request)) return;
   if (parts_.files.on_request(peer, command, request)) return;
   if (parts_.learning.on_request(peer, session, command, request)) return;
+  if (parts_.arrays != nullptr && parts_.arrays->on_request(peer, command, request)) return;
   peer.fail("unknown command \"" + command + "\"",
             "the node may run another version of Cairn than this command");
 }

@@ -8,6 +8,7 @@
 
 #include "base/node_config.h"
 #include "memory/tiers/node_memory.h"
+#include "service/control/array_commands.h"
 #include "service/control/control_server.h"
 #include "service/control/drain_request.h"
 #include "service/control/explain.h"
@@ -30,6 +31,7 @@ struct ControlParts {
   FileCommands& files;
   LearningCommands& learning;
   StopRequest& stop;
+  const ArrayCommands* arrays = nullptr;  // null: nobody tells of arrays
 };
 
 class ControlCommands final : public ControlHandler {

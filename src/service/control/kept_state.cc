@@ -3,7 +3,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "service/control/kept_json.h"
@@ -37,6 +39,13 @@ Json rules_json(const RulesSnapshot& rules) {
           {"schema", rules_to_json(rules.schema)}};
 }
 
+Json hints_json(const std::vector<ArrayHints::Said>& hints) {
+  Json list = Json::array();
+  for (const ArrayHints::Said& said : hints)
+    list.push_back({{"run", said.run}, {"text", said.text}});
+  return list;
+}
+
 }  // namespace
 
 // The connections come first: a run that ends meanwhile, and whose account is gone from this text
@@ -51,6 +60,7 @@ void KeptState::save() {
   kept["scratch"] = scratch_to_json(of_.scratch.snapshot());
   kept["rules"] = rules_json(of_.rules.snapshot());
   kept["orders"] = orders_to_json(of_.declarations.snapshot());
+  kept["hints"] = hints_json(of_.hints.snapshot());
   const bool is_kept = text_->put(packed(kept));
   if (!is_kept && !was_too_long_)
     spdlog::warn("a service that takes this one's place would not know of all runs and rules");
@@ -77,6 +87,7 @@ Status KeptState::restore_from(const Json& kept) {
   CAIRN_RETURN_IF_ERROR(restore_accounts(kept.at("accounts"), runs));
   CAIRN_RETURN_IF_ERROR(restore_scratch(kept.at("scratch"), runs));
   CAIRN_RETURN_IF_ERROR(restore_rules(kept.at("rules"), runs));
+  CAIRN_RETURN_IF_ERROR(restore_hints(kept.at("hints"), runs));
   of_.declarations.restore(orders_from_json(kept.at("orders")));
   return Status::ok();
 }
@@ -138,6 +149,17 @@ Status KeptState::restore_rules(const Json& kept, const std::set<std::uint32_t>&
     if (run != 0 && runs.contains(run)) rules.of_runs.emplace(run, std::move(list.value()));
   }
   return of_.rules.restore(rules);
+}
+
+Status KeptState::restore_hints(const Json& kept, const std::set<std::uint32_t>& runs) const {
+  for (const Json& each : kept) {
+    const auto hint = arrays::parse_array_hint(each.at("text").get<std::string>());
+    if (!hint) return damaged(hint.status().message());
+    const std::uint32_t run = small_number_at(each, "run");
+    if (!runs.contains(run)) continue;
+    if (const Status status = of_.hints.add(run, *hint); !status) return damaged(status.message());
+  }
+  return Status::ok();
 }
 
 }  // namespace cairn::node

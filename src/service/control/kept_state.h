@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the service knows in its private memory alone about runs and treatment, kept for its
 // successor as one text (service/keeping/kept_text.h): runs and their connections, accounts, rules,
-// scratch directories, weights, declared orders, the numbers of placement policies.
+// scratch directories, weights, declared orders, hints about arrays, the numbers of placement
+// policies.
 //
 // The text decides. It is written after each change and before the change is answered:
 //
@@ -26,6 +27,7 @@
 #include "base/status.h"
 #include "service/capacity/placement_engine.h"
 #include "service/control/run_sessions.h"
+#include "service/gathering/array_hints.h"
 #include "service/keeping/kept_text.h"
 #include "service/learning/order_declarations.h"
 #include "service/treatment/rule_registry.h"
@@ -43,6 +45,7 @@ struct KeptRegistries {
   ScratchSpace& scratch;
   Flusher& flusher;
   OrderDeclarations& declarations;
+  ArrayHints& hints;
 };
 
 class KeptState {
@@ -67,6 +70,7 @@ class KeptState {
   Status restore_accounts(const Json& kept, const std::set<std::uint32_t>& runs) const;
   Status restore_scratch(const Json& kept, const std::set<std::uint32_t>& runs) const;
   Status restore_rules(const Json& kept, const std::set<std::uint32_t>& runs) const;
+  Status restore_hints(const Json& kept, const std::set<std::uint32_t>& runs) const;
   std::set<std::uint32_t> runs_under_way() const;
 
   const KeptRegistries of_;

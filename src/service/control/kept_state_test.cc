@@ -152,6 +152,21 @@ TEST_F(KeptStateTest, WhatTheNodeSaysHoldsOn) {
   EXPECT_EQ(next_->scratch.places_of(9).size(), 1u);
 }
 
+TEST_F(KeptStateTest, HintsAboutArraysHoldOn) {
+  begin_run(5, "71");
+  const auto hint = [](const std::string& text) { return *arrays::parse_array_hint(text); };
+  ASSERT_TRUE(first_->hints.add(71, hint("/d/a.h5:/x chunk=[8,4] ghost=[1,2]")));
+  ASSERT_TRUE(first_->hints.add(0, hint("b.h5:/y chunk=[3]")));
+  ASSERT_TRUE(first_->hints.add(72, hint("c.h5:/z chunk=[3]")));
+  first_->kept.save();
+  ASSERT_TRUE(succeed().is_ok());
+  const auto said = next_->hints.snapshot();
+  ASSERT_EQ(said.size(), 2u) << "run 72 has ended";
+  EXPECT_EQ(said[0].run, 71u);
+  EXPECT_EQ(said[0].text, "/d/a.h5:/x chunk=[8,4] ghost=[1,2]");
+  EXPECT_EQ(said[1].run, 0u);
+}
+
 TEST_F(KeptStateTest, NothingIsKeptBeforeAnythingIsSaved) {
   EXPECT_FALSE(first_->kept.has_heritage());
   first_->kept.save();

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "service/control/array_commands.h"
 #include "service/control/request_fields.h"
 #include "service/control/reservation_wait.h"
+#include "service/process/log_file.h"
 #include "service/treatment/rule_json.h"
 
 namespace cairn::node {
@@ -129,7 +131,14 @@ Status RunCommands::take_settings(std::uint32_t run, const Json& request, Json* 
     (*reply)["handling"] = handling->bits();
   }
   if (request.contains("weight")) with_.flusher.set_weight(run, weight_of(request));
+  take_hints(run, request);
   return take_rules(run, request, reply);
+}
+
+// The launcher has refused what it could: a run does not fail for the rest.
+void RunCommands::take_hints(std::uint32_t run, const Json& request) const {
+  if (with_.hints == nullptr) return;
+  for (const std::string& complaint : add_hints(run, request, with_.hints)) log_warning(complaint);
 }
 
 Status RunCommands::take_rules(std::uint32_t run, const Json& request, Json* reply) const {
@@ -219,6 +228,8 @@ void RunCommands::forget(std::uint32_t run) const {
   with_.flusher.end_run(run);
   with_.accounts.end_run(run);
   with_.clients.forget_run(run);
+  if (with_.arrays != nullptr) with_.arrays->end_run(run);
+  if (with_.hints != nullptr) with_.hints->end_run(run);
   with_.stop.note_run_ended();
 }
 

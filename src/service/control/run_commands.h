@@ -19,6 +19,8 @@
 #include "service/control/kept_state.h"
 #include "service/control/status_report.h"
 #include "service/control/stop_request.h"
+#include "service/gathering/array_book.h"
+#include "service/gathering/array_hints.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
 #include "service/write_back/flusher.h"
@@ -40,6 +42,8 @@ struct RunKeepers {
   const StatusReport& report;
   StopRequest& stop;
   KeptState& kept;
+  ArrayBook* arrays = nullptr;  // null: nobody tells of arrays
+  ArrayHints* hints = nullptr;  // null: as well
 };
 
 class RunCommands {
@@ -67,6 +71,7 @@ class RunCommands {
   Status open_account(std::uint32_t run, const Json& request) const;
   // The run's own settings and rules, beside those of the node.
   Status take_settings(std::uint32_t run, const Json& request, Json* reply) const;
+  void take_hints(std::uint32_t run, const Json& request) const;
   Status take_rules(std::uint32_t run, const Json& request, Json* reply) const;
   // False when processes have taken slots and the node cannot learn in time who they are: then it
   // does not know of all that they have written.

@@ -391,6 +391,7 @@ Json StatusReport::run(const Run& run, double drain_seconds) const {
           {"hit_bytes", hits},
           {"miss_bytes", get(sums, Counter::kMissBytes)},
           {"array_bytes", get(sums, Counter::kArrayBytes)},
+          {"arrays", from_.arrays == nullptr ? Json::object() : from_.arrays->of_run(run.number())},
           {"write_through_bytes", get(sums, Counter::kWriteThroughBytes)},
           {"fetches", from_.learning.fetches()},
           {"warnings", kept_warnings()},

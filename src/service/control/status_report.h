@@ -13,6 +13,7 @@
 #include "service/attachment/reaper.h"
 #include "service/attachment/run_table.h"
 #include "service/capacity/account_registry.h"
+#include "service/control/array_report.h"
 #include "service/control/json.h"
 #include "service/control/learning_report.h"
 #include "service/durability/node_durability.h"
@@ -38,7 +39,8 @@ struct StatusSources {
   const LearningReport& learning;
   std::int64_t started_ns;
   const NodeDurability& durability;
-  const KeptLife* life = nullptr;  // null: nobody starts the service anew
+  const KeptLife* life = nullptr;       // null: nobody starts the service anew
+  const ArrayReport* arrays = nullptr;  // null: nobody tells of arrays
 };
 
 class StatusReport {

@@ -13,6 +13,13 @@ ArrayWatch::ArrayWatch(const arrays::FileArray& array) : array_(array), learner_
   CAIRN_CHECK(array.cell_bytes != 0);
 }
 
+void ArrayWatch::expect(const arrays::ChunkGrid& grid) {
+  CAIRN_DCHECK(grid.array() == array_.shape);
+  if (grid_) return;
+  grid_ = grid;
+  ahead_.emplace(grid_->chunks());
+}
+
 // The chunk whose cells and ghost zone are that very box, if there is one: the one that the first
 // cell behind the ghost zone before it is in. At the lower edge there is no such zone.
 static std::optional<std::uint64_t> chunk_of(const arrays::ChunkGrid& grid, const Box& box) {

@@ -28,6 +28,10 @@ class ArrayWatch {
   // None before the first boxes have shown it.
   const arrays::ChunkGrid* grid() const { return grid_ ? &*grid_ : nullptr; }
 
+  // A user says that it is read so. Reads that do not fit may show another grid later. Requires: a
+  // grid of this array.
+  void expect(const arrays::ChunkGrid& grid);
+
   // The reader reads that box of the array. Returns: the boxes that are read next, as it seems, the
   // soonest first: chunks with their ghost zones.
   std::vector<arrays::Box> observe(std::uint64_t reader, const arrays::Box& box);

@@ -66,6 +66,10 @@ class ChunkGatherer {
   void start();
   void stop();
   void on_array_read(const message::ArrayRead& read, Owner reader);
+  // A user says in what chunks programs will read the array, of the file's present version.
+  void expect(ObjectIndex file, const arrays::FileArray& array, const arrays::ChunkGrid& grid);
+  // The grid that the array's boxes have shown; none where they have not, or nobody reads it.
+  std::optional<arrays::ChunkGrid> grid_of(ObjectIndex file, const arrays::FileArray& array) const;
   // Until all that is waiting now is gathered or given up. For tests.
   void await_quiet();
 

@@ -148,6 +148,32 @@ TEST_F(ChunkGathererTest, NothingIsGatheredWhereTheKernelHasASay) {
   EXPECT_TRUE(gathered(tile(1, 0)).empty());
 }
 
+arrays::ChunkGrid grid_of(const arrays::Coordinates& shape, const arrays::Coordinates& chunk) {
+  return *arrays::ChunkGrid::of(shape, arrays::ChunkShape::plain(chunk));
+}
+
+TEST_F(ChunkGathererTest, WithAHintTheSecondTileIsThereBeforeItIsRead) {
+  bring_in();
+  EXPECT_FALSE(gatherer_.grid_of(object_, array()));
+  const auto grid = grid_of(array().shape, {256, 64});
+  gatherer_.expect(object_, array(), grid);
+  ASSERT_TRUE(gatherer_.grid_of(object_, array()));
+  EXPECT_EQ(gatherer_.grid_of(object_, array())->shape(), grid.shape());
+  read(tile(0, 0));
+  gatherer_.await_quiet();
+  EXPECT_EQ(gathered(tile(0, 1)), wanted(tile(0, 1)));
+  EXPECT_TRUE(gathered(tile(0, 2)).empty()) << "nobody is near it";
+}
+
+TEST_F(ChunkGathererTest, WhatIsReadGoesBeforeAHintThatIsWrong) {
+  bring_in();
+  gatherer_.expect(object_, array(), grid_of(array().shape, {512, 256}));
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  EXPECT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
+  EXPECT_EQ(gatherer_.grid_of(object_, array())->shape().chunk, (arrays::Coordinates{256, 64}));
+}
+
 TEST_F(ChunkGathererTest, AnArrayBeyondTheEndOfItsFileIsLeftAlone) {
   FileArray longer = array();
   longer.shape = {kRows + 1, kColumns};

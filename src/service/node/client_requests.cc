@@ -2,10 +2,12 @@
 #include "service/node/client_requests.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "service/treatment/generations.h"
@@ -44,6 +46,28 @@ void ClientRequests::on_descriptor(ObjectIndex object) {
 
 void ClientRequests::on_array_read(const message::ArrayRead& read, Owner reader) {
   to_.gatherer.on_array_read(read, reader);
+}
+
+void ClientRequests::on_array_news(const message::ArrayNews& told, std::uint32_t run) {
+  const ObjectKey file = to_.memory.objects().at(told.object).key();
+  if (to_.arrays.note(run, file, told.news)) {
+    // A link of /proc, whose text the kernel has at hand.
+    const std::string link =
+        "/proc/" + std::to_string(told.sender) + "/fd/" + std::to_string(told.descriptor);
+    char path[PATH_MAX];
+    const ssize_t length = ::readlink(link.c_str(), path, sizeof path);
+    if (length > 0 && path[0] == '/')
+      to_.arrays.name_file(file, std::string(path, static_cast<std::size_t>(length)));
+  }
+  if (!to_.hints.is_empty()) use_hints(told, run, file);
+}
+
+// A process says what its dataset is before it reads of it.
+void ClientRequests::use_hints(const message::ArrayNews& told, std::uint32_t run,
+                               const ObjectKey& file) {
+  const arrays::DatasetNews& news = told.news;
+  if (const auto grid = to_.hints.grid_for(run, to_.arrays.path_of(file), news))
+    to_.gatherer.expect(told.object, {news.shape, news.cell_bytes, news.offset}, *grid);
 }
 
 void ClientRequests::on_discarded(ObjectIndex object) {

@@ -14,6 +14,8 @@
 #include "service/attachment/client_table.h"
 #include "service/attachment/reaper.h"
 #include "service/durability/node_durability.h"
+#include "service/gathering/array_book.h"
+#include "service/gathering/array_hints.h"
 #include "service/gathering/chunk_gatherer.h"
 #include "service/treatment/rule_registry.h"
 #include "service/treatment/scratch_space.h"
@@ -37,6 +39,8 @@ struct RequestTargets {
   const ScratchSpace& scratch;
   NodeDurability& durability;
   ChunkGatherer& gatherer;
+  ArrayBook& arrays;
+  ArrayHints& hints;
 };
 
 class ClientRequests final : public AttachEvents {
@@ -51,6 +55,7 @@ class ClientRequests final : public AttachEvents {
   void on_descriptor(ObjectIndex object) override;
   void on_discarded(ObjectIndex object) override;
   void on_array_read(const message::ArrayRead& read, Owner reader) override;
+  void on_array_news(const message::ArrayNews& told, std::uint32_t run) override;
   void on_question(Asker asker, const message::Flush& flush) override;
   void on_question(Asker asker, const message::Sync& sync) override;
   void on_question(Asker asker, const message::MeetUnserved& meet) override;
@@ -66,6 +71,7 @@ class ClientRequests final : public AttachEvents {
   void log(const std::string& text) override;
 
  private:
+  void use_hints(const message::ArrayNews& told, std::uint32_t run, const ObjectKey& file);
   void store_for_unserved();
   void end_generations(ObjectIndex object) const;
 

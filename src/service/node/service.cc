@@ -36,12 +36,14 @@
 #include "service/gathering/chunk_gatherer.h"
 #include "service/keeping/keeper.h"
 #include "service/keeping/standby.h"
+#include "service/node/array_parts.h"
 #include "service/node/client_requests.h"
 #include "service/node/heritage.h"
 #include "service/node/last_drain.h"
 #include "service/node/learners.h"
 #include "service/node/main_loop.h"
 #include "service/node/node_directory.h"
+#include "service/node/part_options.h"
 #include "service/node/replay_at_start.h"
 #include "service/node/rescue.h"
 #include "service/node/service_memory.h"
@@ -66,21 +68,6 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUnstored = 74;
 // Until threads that do not end are left behind at the end of the process.
 constexpr int kEndSeconds = 5;
-
-FlushOptions flush_options(const NodeConfig& config) {
-  return FlushOptions{config.flush_delay_ms, config.flush_streams, config.flush_dirty_high_percent,
-                      config.flush_retry_ms, config.flush_amount_bytes};
-}
-
-// The measured figures of each tier, or those of its class; the RAM tier first.
-std::vector<profiler::TierFigures> figures_of(const NodeConfig& config) {
-  std::vector<profiler::TierFigures> figures;
-  figures.push_back(profiler::figures_for("", profiler::TierKind::kMemory));
-  for (const FileTierConfig& tier : config.tiers)
-    figures.push_back(profiler::figures_for(tier.directory, profiler::TierKind::kDirectory));
-  CAIRN_CHECK(figures.size() == config.tiers.size() + 1);
-  return figures;
-}
 
 class Service {
  public:
@@ -345,13 +332,14 @@ class Service {
   std::unique_ptr<Prefetcher> prefetcher_ = make_prefetcher();  // null: nothing is fetched ahead
   ChunkGatherer gatherer_{
       {memory_, clients_.service(), files_, flusher_, fetches_, config_.prefetch_percent}};
+  ArrayParts arrays_{config_, memory_, gatherer_, kept_};
   // The main thread.
   LastDrain last_drain_{memory_, files_, flusher_};
   MainLoop loop_{MainLoopParts{config_.name, directory_, last_drain_, clients_, runs_,
                                [this] { return listen_again(); }}};
   // What a successor finds of runs and rules.
   KeptState kept_{KeptRegistries{runs_, accounts_, placement_, rules_, scratch_, flusher_,
-                                 learners_.declarations()},
+                                 learners_.declarations(), arrays_.hints},
                   &heritage_.state};
   // The commands.
   Stager stager_{memory_, clients_.service(), flusher_, directories_, fetches_};
@@ -360,19 +348,22 @@ class Service {
                                   learners_.learned()};
   StatusReport status_{StatusSources{config_, memory_, clients_, runs_, accounts_, files_, flusher_,
                                      unserved_, reaper_, learning_report_, started_ns_, durability_,
-                                     &heritage_.life}};
+                                     &heritage_.life, &arrays_.report}};
   Explanation explanation_{config_, memory_, placement_, rules_, directories_};
   RunCommands run_commands_{RunKeepers{config_, memory_, runs_, clients_, accounts_, rules_,
-                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_}};
+                                       scratch_, flusher_, reaper_, drain_, status_, loop_, kept_,
+                                       &arrays_.book, &arrays_.hints}};
   FileCommands file_commands_{memory_, accounts_, rules_, stager_, kept_};
   LearningCommands learning_commands_{LearningParts{memory_, learners_.events(),
                                                     learners_.declarations(), learners_.heat(),
                                                     learners_.recorder(), kept_}};
   ControlCommands commands_{ControlParts{config_, memory_, status_, explanation_, drain_,
-                                         run_commands_, file_commands_, learning_commands_, loop_}};
+                                         run_commands_, file_commands_, learning_commands_, loop_,
+                                         &arrays_.commands}};
   // The sockets.
   ClientRequests requests_{RequestTargets{memory_, clients_, reaper_, files_, flusher_, unserved_,
-                                          rules_, scratch_, durability_, gatherer_}};
+                                          rules_, scratch_, durability_, gatherer_, arrays_.book,
+                                          arrays_.hints}};
   RequestReader reader_{memory_, requests_};
   AttachServer attach_{
       AttachServer::Parts{memory_, clients_, files_, unserved_, requests_, heritage_.labels}};

@@ -24,7 +24,7 @@ struct TestRegistries {
         rules(memory, config, accounts,
               [this](const std::string& name) { return placement.number_of(name); }),
         scratch(memory, clients.service(), scratch_directory, begin),
-        kept({runs, accounts, placement, rules, scratch, flusher, declarations}, text) {}
+        kept({runs, accounts, placement, rules, scratch, flusher, declarations, hints}, text) {}
 
   NodeConfig config;
   RunTable runs;
@@ -35,6 +35,7 @@ struct TestRegistries {
   RuleRegistry rules;
   ScratchSpace scratch;
   OrderDeclarations declarations;
+  ArrayHints hints;
   KeptState kept;
 };
 

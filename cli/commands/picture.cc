@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/picture.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/node/run_directory.h"
+#include "cli/terminal/failure.h"
+
+namespace cairn::cli {
+namespace {
+
+// A word that a shell takes as it is.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char letter : word)
+    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
+}  // namespace
+
+void draw_picture(const std::string& program, const std::string& lines,
+                  const std::string& picture) {
+  const std::string command = fmt::format(
+      "python3 {} {}", quoted(installed_file("share/cairn/" + program)), quoted(picture));
+  std::FILE* pipe = ::popen(command.c_str(), "we");
+  if (pipe == nullptr)
+    throw Failure("python3 cannot be started",
+                  "install python3 and matplotlib, or leave --png out");
+  (void)!std::fwrite(lines.data(), 1, lines.size(), pipe);
+  if (::pclose(pipe) != 0)
+    throw Failure(fmt::format("{} was not drawn", picture), "the lines above say why");
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The datasets that programs read, as JSON: what they are, what of them is cached, and how their
+// reads went. For `cairn arrays`, `cairn explain --dataset` and the report after a run.
+//
+// Thread safety: any thread; a snapshot. Ownership: borrows everything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/node_config.h"
+#include "memory/tiers/node_memory.h"
+#include "policy/arrays/file_array.h"
+#include "service/control/json.h"
+#include "service/gathering/array_book.h"
+#include "service/gathering/array_hints.h"
+#include "service/gathering/chunk_gatherer.h"
+
+namespace cairn::node {
+
+// All of them outlive the report.
+struct ArraySources {
+  const NodeConfig& config;
+  const NodeMemory& memory;
+  const ArrayBook& book;
+  const ArrayHints& hints;
+  const ChunkGatherer& gatherer;
+};
+
+class ArrayReport {
+ public:
+  // Chunks of one dataset that are looked for in the tiers.
+  static constexpr std::uint64_t kChunksMax = std::uint64_t{1} << 16;
+  // Datasets in the report of a run; of more, those with most reads.
+  static constexpr std::size_t kOfRunMax = 32;
+
+  explicit ArrayReport(const ArraySources& sources) : from_(sources) {}
+
+  // A list. `names_chunks`: also which chunks are cached, in which tier.
+  Json of_file(std::uint64_t device, std::uint64_t inode, bool names_chunks) const;
+  // What the run has read, without what is cached: {"datasets": [...], "more": N,
+  // "may_be_served": N, "not_served": {reason: N}, "hints": [what is wrong with the user's]}; the
+  // numbers but the first count all datasets.
+  Json of_run(std::uint32_t run) const;
+
+ private:
+  std::optional<arrays::ChunkGrid> grid_of(ObjectIndex file,
+                                           const arrays::DatasetNews& dataset) const;
+  Json chunks_of(ObjectIndex file, const ArrayBook::Entry& entry, bool names_chunks) const;
+  ObjectIndex chunk(ObjectIndex file, const arrays::DatasetNews& dataset,
+                    const arrays::ChunkGrid& grid, std::uint64_t number) const;
+
+  const ArraySources from_;
+};
+
+}  // namespace cairn::node

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/gathering/array_hints.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "service/process/log_file.h"
+
+namespace cairn::node {
+namespace {
+
+using arrays::ArrayHint;
+using arrays::DatasetNews;
+using arrays::LeftReason;
+
+bool is_of_file(const ArrayHint& hint, const std::string& path) {
+  const bool is_path = hint.file.find('/') != std::string::npos;
+  const std::string name = is_path ? path : path.substr(path.rfind('/') + 1);
+  return hint.file == name || ::fnmatch(hint.file.c_str(), name.c_str(), 0) == 0;
+}
+
+// Why a dataset is not read in chunks of the user's; empty: it may be.
+std::string fault_of(const DatasetNews& dataset) {
+  if (dataset.unfit != LeftReason::kNone)
+    return std::string("its reads are left to HDF5: ") + arrays::text_of(dataset.unfit);
+  if (dataset.layout == arrays::Layout::kChunked)
+    return "its chunks in the file are packed, and cached as they are";
+  if (dataset.shape.size() == 0) return "its shape is not known";
+  return "";
+}
+
+}  // namespace
+
+Status ArrayHints::add(std::uint32_t run, const ArrayHint& hint) {
+  CAIRN_RETURN_IF_ERROR(hint.check());
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find_if(given_.begin(), given_.end(), [&](const Given& each) {
+    return each.run == run && each.hint.file == hint.file && each.hint.dataset == hint.dataset;
+  });
+  if (known != given_.end()) {
+    *known = {run, hint, false, false, ""};
+    return Status::ok();
+  }
+  const auto others = std::count_if(given_.begin(), given_.end(),
+                                    [run](const Given& each) { return each.run == run; });
+  if (static_cast<std::size_t>(others) >= kHintsMax) {
+    return {StatusCode::kInvalid,
+            "there are " + std::to_string(kHintsMax) + " hints for arrays already"};
+  }
+  given_.push_back({run, hint, false, false, ""});
+  return Status::ok();
+}
+
+bool ArrayHints::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return given_.empty();
+}
+
+std::vector<ArrayHints::Said> ArrayHints::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Said> said;
+  for (const Given& given : given_) said.push_back({given.run, arrays::text_of(given.hint)});
+  return said;
+}
+
+void ArrayHints::end_run(std::uint32_t run) {
+  if (run == 0) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(given_, [run](const Given& each) { return each.run == run; });
+}
+
+std::optional<arrays::ChunkGrid> ArrayHints::grid_for(std::uint32_t run, const std::string& path,
+                                                      const DatasetNews& dataset) {
+  const std::lock_guard lock(mutex_);
+  std::optional<arrays::ChunkGrid> found;
+  bool is_of_run = false;
+  for (Given& given : given_) {
+    if ((given.run != run && given.run != 0) || !is_of_file(given.hint, path)) continue;
+    given.has_met_file = true;
+    if (given.hint.dataset != dataset.name) continue;
+    given.has_met_dataset = true;
+    std::string fault = fault_of(dataset);
+    if (fault.empty()) {
+      const auto grid = arrays::ChunkGrid::of(dataset.shape, given.hint.shape());
+      if (!grid) fault = grid.status().message();
+      if (grid && !is_of_run) {
+        found = *grid;
+        is_of_run = given.run != 0;
+      }
+    }
+    // The node's own hints have no report at the end.
+    if (given.run == 0 && given.fault.empty() && !fault.empty())
+      log_warning("array hint \"" + given.hint.text + "\" is not used: " + fault);
+    given.fault = fault;
+  }
+  return found;
+}
+
+std::vector<std::string> ArrayHints::complaints_of(std::uint32_t run) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> complaints;
+  for (const Given& given : given_) {
+    if (given.run != run) continue;
+    const std::string head = "array hint \"" + given.hint.text + "\" ";
+    if (!given.has_met_file) {
+      complaints.push_back(head + "matched nothing: no HDF5 file of that name was read");
+    } else if (!given.has_met_dataset) {
+      complaints.push_back(head + "matched nothing: no dataset " + given.hint.dataset +
+                           " of the file was read");
+    } else if (!given.fault.empty()) {
+      complaints.push_back(head + "is not used: " + given.fault);
+    }
+  }
+  return complaints;
+}
+
+}  // namespace cairn::node

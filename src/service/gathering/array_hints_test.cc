@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/gathering/array_hints.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace cairn::node {
+namespace {
+
+using arrays::Coordinates;
+using arrays::DatasetNews;
+using arrays::LeftReason;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+arrays::ArrayHint hint(const std::string& text) { return *arrays::parse_array_hint(text); }
+
+DatasetNews dataset(const std::string& name = "/x", Coordinates shape = {64, 64}) {
+  DatasetNews news;
+  news.name = name;
+  news.layout = arrays::Layout::kContiguous;
+  news.shape = shape;
+  news.cell_bytes = 8;
+  return news;
+}
+
+TEST(ArrayHints, GiveADatasetItsGrid) {
+  ArrayHints hints;
+  EXPECT_TRUE(hints.is_empty());
+  ASSERT_TRUE(hints.add(3, hint("/data/a.h5:/x chunk=[16,8] ghost=[2,1]")));
+  const auto grid = hints.grid_for(3, "/data/a.h5", dataset());
+  ASSERT_TRUE(grid);
+  EXPECT_EQ(grid->shape().chunk, (Coordinates{16, 8}));
+  EXPECT_EQ(grid->shape().ghost.before, (Coordinates{2, 1}));
+  EXPECT_THAT(hints.complaints_of(3), IsEmpty());
+  EXPECT_FALSE(hints.grid_for(4, "/data/a.h5", dataset())) << "another run";
+  EXPECT_FALSE(hints.grid_for(3, "/data/b.h5", dataset()));
+  EXPECT_FALSE(hints.grid_for(3, "/data/a.h5", dataset("/y")));
+  hints.end_run(3);
+  EXPECT_TRUE(hints.is_empty());
+}
+
+TEST(ArrayHints, FilesAreNamedByPatterns) {
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(3, hint("step-*.h5:/x chunk=[16,8]")));
+  ASSERT_TRUE(hints.add(3, hint("/data/*/b.h5:/x chunk=[4,4]")));
+  EXPECT_TRUE(hints.grid_for(3, "/any/step-7.h5", dataset()));
+  EXPECT_TRUE(hints.grid_for(3, "/data/c/b.h5", dataset()));
+  EXPECT_FALSE(hints.grid_for(3, "/b.h5", dataset()));
+}
+
+TEST(ArrayHints, ThoseOfARunGoBeforeThoseOfTheNodeAndLaterOnesBeforeEarlierOnes) {
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(0, hint("a.h5:/x chunk=[4,4]")));
+  EXPECT_EQ(hints.grid_for(3, "/a.h5", dataset())->shape().chunk, (Coordinates{4, 4}));
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/x chunk=[16,8]")));
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/x chunk=[32,8]")));
+  EXPECT_EQ(hints.grid_for(3, "/a.h5", dataset())->shape().chunk, (Coordinates{32, 8}));
+  hints.end_run(3);
+  hints.end_run(0);
+  EXPECT_TRUE(hints.grid_for(3, "/a.h5", dataset())) << "the node's stays";
+}
+
+TEST(ArrayHints, WhatFitsNothingIsNamed) {
+  ArrayHints hints;
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/none chunk=[4,4]")));
+  ASSERT_TRUE(hints.add(3, hint("missing.h5:/x chunk=[4,4]")));
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/cube chunk=[4,4]")));
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/x chunk=[65,4]")));
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/packed chunk=[4,4]")));
+  ASSERT_TRUE(hints.add(3, hint("a.h5:/small chunk=[4,4]")));
+  DatasetNews packed = dataset("/packed");
+  packed.layout = arrays::Layout::kChunked;
+  DatasetNews small = dataset("/small");
+  small.unfit = LeftReason::kSmall;
+  for (const DatasetNews& each : {dataset(), dataset("/cube", {8, 8, 8}), packed, small})
+    EXPECT_FALSE(hints.grid_for(3, "/data/a.h5", each)) << each.name;
+  EXPECT_THAT(hints.complaints_of(3),
+              ElementsAre(HasSubstr("no dataset /none of the file was read"),
+                          HasSubstr("no HDF5 file of that name was read"),
+                          HasSubstr("the array has 3 dimensions; give as many numbers"),
+                          HasSubstr("chunk of 65 cells in dimension 0: the array has 64"),
+                          HasSubstr("packed, and cached as they are"),
+                          HasSubstr("left to HDF5: smaller than a MiB")));
+  EXPECT_THAT(hints.complaints_of(4), IsEmpty());
+}
+
+TEST(ArrayHints, NumbersThatCannotBeAndTooManyHintsAreRefused) {
+  ArrayHints hints;
+  EXPECT_FALSE(hints.add(3, hint("a.h5:/x chunk=[0,4]")));
+  EXPECT_FALSE(hints.add(3, hint("a.h5:/x chunk=[4,4] ghost=[5,0]")));
+  for (std::size_t at = 0; at < ArrayHints::kHintsMax; ++at)
+    EXPECT_TRUE(hints.add(3, hint("a.h5:/" + std::to_string(at) + " chunk=[4]")));
+  EXPECT_FALSE(hints.add(3, hint("a.h5:/more chunk=[4]")));
+  EXPECT_TRUE(hints.add(4, hint("a.h5:/more chunk=[4]")));
+}
+
+}  // namespace
+}  // namespace cairn::node

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What users see of datasets: `cairn arrays`, `cairn explain --dataset`, and the report of a run."""
+
+import importlib.util
+import json
+import os
+import signal
+import sys
+import time
+
+import stage
+
+sys.path.insert(0, str(stage.HERE.parent / "modes"))
+from scene import Node  # noqa: E402
+
+PROGRAMS = stage.HERE / "seen_programs.py"
+SECONDS = 120
+
+
+class Scene(Node):
+    """A node with the file of seen_programs.make()."""
+
+    def __init__(self, python):
+        self.python = python
+        super().__init__(ram="256M", tier=None)
+        self.native("make")
+
+    def __exit__(self, kind, *rest):
+        super().__exit__(kind, *rest)
+        if kind is None:
+            stage.under_cairn.remove(self.work)
+
+    def native(self, program):
+        outcome = stage.under_cairn.execute([self.python, PROGRAMS, program], self.directory, SECONDS)
+        assert outcome.status == 0, outcome.errors
+        time.sleep(0.1)
+
+    def run(self, program, *options):
+        """Returns: the report as text."""
+        line = [stage.under_cairn.CAIRN, "run", "--node", "n", *options, "--", self.python, PROGRAMS, program]
+        outcome = stage.under_cairn.execute(line, self.directory, SECONDS, self.environment)
+        assert outcome.status == 0, outcome.errors
+        return outcome.errors
+
+    def path(self, name="a.h5"):
+        return self.directory / name
+
+    def arrays(self, *options, name="a.h5"):
+        found = json.loads(self.cairn("arrays", "--node", "n", "--json", self.path(name), *options))
+        return {dataset["name"]: dataset for dataset in found}
+
+    def refused(self, *words):
+        """What the command says that it cannot do."""
+        line = [stage.under_cairn.CAIRN, *words, "--node", "n"]
+        outcome = stage.under_cairn.execute(line, self.directory, SECONDS, self.environment)
+        assert outcome.status == 2, (outcome.status, outcome.output, outcome.errors)
+        return outcome.errors
+
+
+def datasets_are_as_the_file_has_them(scene):
+    scene.run("read_all")
+    found = scene.arrays()
+    rows, packed = found["/fields/rows"], found["/packed"]
+    assert (rows["shape"], rows["cell_bytes"], rows["layout"]) == ([2048, 1024], 4, "contiguous"), rows
+    assert (packed["shape"], packed["layout"], packed["file_chunk"]) == ([64, 64, 64], "chunked", [16, 32, 64]), packed
+    assert packed["filters"] == ["shuffle", "gzip"], packed
+    # Learned from the boxes.
+    assert rows["chunk"] == [256, 256] and rows["ghost_before"] == rows["ghost_behind"] == [2, 2], rows
+    assert rows["grid"] == [8, 4] and rows["chunks"] == 32, rows
+    assert 16 <= rows["cached_chunks"] == len(rows["cached"]) <= 32, rows
+    assert all(tier == "ram" for _, tier in rows["cached"]), rows
+    assert rows["cached_bytes"] >= rows["cached_chunks"] * 258 * 258 * 4, rows
+    assert rows["served_reads"] >= 16 and rows["served_reads"] + rows["left_reads"] == 64, rows
+    # Each read of a whole: 8 chunks, the first time unpacked.
+    assert packed["chunk"] == [16, 32, 64] and packed["cached_chunks"] == packed["chunks"] == 8, packed
+    assert packed["served_reads"] == 5 and packed["served_bytes"] == 2 * 4 * 64 ** 3 + 3 * 4 * 17 * 4 * 64, packed
+    assert packed["left"] == {"not in the tiers yet": 1, "not a plain box": 1, "type conversion": 1}, packed
+    for name, why in (("/plain_chunks", "chunks without filters"), ("/small", "smaller than a MiB"),
+                      ("/text", "cells that are no plain numbers"), ("/empty", "nothing is stored of it")):
+        dataset = found[name]
+        assert dataset["not_served"] == why and dataset["left"] == {why: 1}, dataset
+        assert dataset["served_reads"] == 0 and "chunk" not in dataset, dataset
+    assert "/later" not in found, "nobody has read it"
+    text = scene.cairn("arrays", "--node", "n", scene.path(), "--dataset", "/packed")
+    assert "/packed: 64 x 64 x 64 cells of 4 B, chunked 16 x 32 x 64, shuffle + gzip\n" in text, text
+    assert "  cached    8 of 8 chunks, 1 MiB\n" in text, text
+    assert "  reads     5 from chunks (62 %), 3 left to HDF5: 1 type conversion" in text, text
+    # Another run of the same datasets counts on.
+    scene.run("end_by_itself")
+    again = scene.arrays("--dataset", "/packed")
+    assert list(again) == ["/packed"] and again["/packed"]["served_reads"] == 7, again
+    scene.run("read_by_address")
+    assert scene.arrays("--dataset", "/packed")["/packed"]["served_reads"] == 7
+    assert scene.arrays()[""]["served_reads"] == 1
+
+
+def each_read_counts_once(scene):
+    scene.run("open_for_each_read")
+    packed = scene.arrays()["/packed"]
+    assert packed["served_reads"] + packed["left_reads"] == 511 and packed["served_reads"] >= 500, packed
+
+
+def what_is_written_is_left_to_hdf5(scene):
+    scene.run("write_and_read")
+    later = scene.arrays()["/later"]
+    assert later["left"] == {"the file is open for writing or SWMR": 1} and later["served_reads"] == 0, later
+
+
+def a_process_tells_of_a_bounded_number(scene):
+    scene.run("hundreds")
+    found = scene.arrays(name="many.h5")
+    assert len(found) == 256, len(found)
+
+
+def what_cannot_be_shown_is_named(scene):
+    for name, message in (("missing.h5", "missing.h5: No such file or directory"),
+                          ("plain.txt", "plain.txt is no HDF5 file"), (".", "is not a regular file"),
+                          ("a.h5", "no program has read a dataset of it on this node")):
+        told = scene.refused("arrays", scene.path(name))
+        assert message in told, told
+    scene.run("read_all")
+    told = scene.refused("arrays", scene.path(), "--dataset", "/none")
+    assert "no program has read /none on this node" in told, told
+
+
+def chunks_are_drawn(scene):
+    scene.run("read_all")
+    picture = scene.work / "rows.png"
+    line = [stage.under_cairn.CAIRN, "arrays", "--node", "n", scene.path(), "--png", picture]
+    told = scene.refused("arrays", scene.path(), "--png", picture)
+    assert "there are several" in told, told
+    outcome = stage.under_cairn.execute([*line, "--dataset", "/packed"], scene.directory, SECONDS, scene.environment)
+    if importlib.util.find_spec("matplotlib"):
+        assert outcome.status == 0 and picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n", outcome.errors
+    else:
+        assert outcome.status != 0 and "matplotlib is missing: install" in outcome.errors, outcome.errors
+
+
+def report_of(scene, program, *options):
+    path = scene.work / "report.json"
+    text = scene.run(program, "--report-json", path, *options)
+    return text, json.loads(path.read_text())["report"]["arrays"]
+
+
+def the_report_says_what_was_served_and_why_not(scene):
+    text, arrays = report_of(scene, "read_all")
+    named = {dataset["name"]: dataset for dataset in arrays["datasets"]}
+    assert named["/packed"]["served_reads"] == 5 and named["/packed"]["file"] == str(scene.path()), named
+    assert len(named) == 6 and (arrays["more"], arrays["may_be_served"]) == (0, 2), arrays
+    assert "a.h5:/packed: 5 from chunks (62 %), 3 left to HDF5: " in text, text
+    assert "left to HDF5, smaller than a MiB: a.h5:/small\n" in text, text
+    assert "left to HDF5, chunks without filters: a.h5:/plain_chunks\n" in text, text
+    # The node hears of what no program has closed as well; and a run hears of its own reads alone.
+    _, arrays = report_of(scene, "end_by_itself")
+    assert [(one["name"], one["served_reads"]) for one in arrays["datasets"]] == [("/packed", 2)], arrays
+    text, arrays = report_of(scene, "hundreds")
+    assert len(arrays["datasets"]) == 32 and arrays["more"] == 224, arrays
+    assert arrays["not_served"] == {"smaller than a MiB": 256}, arrays
+    assert "many.h5:/d0, many.h5:/d1, many.h5:/d10 and 253 more\n" in text, text
+    assert len(text.splitlines()) < 12, text
+
+
+def one_dataset_is_explained(scene):
+    scene.run("read_all")
+    text = scene.cairn("explain", "--node", "n", scene.path(), "--dataset", "/small")
+    assert "/small: 100 cells of 8 B, contiguous\n  left to HDF5: smaller than a MiB\n" in text, text
+    assert "1 left to HDF5" in text, text
+    assert "no program has read /none" in scene.refused("explain", scene.path(), "--dataset", "/none")
+
+
+ROWS = "fields/rows chunk=[256,256]"
+
+
+def served_of_rows(scene, *hints):
+    options = [word for hint in hints for word in ("--array", hint)]
+    text, arrays = report_of(scene, "two_boxes", *options)
+    rows, = arrays["datasets"]
+    return rows["served_reads"], text, arrays["hints"]
+
+
+def a_hint_gives_the_grid_before_any_read(scene):
+    served, _, complaints = served_of_rows(scene, f"a.h5:/{ROWS}")
+    assert served == 1 and not complaints, (served, complaints)
+    rows = scene.arrays()["/fields/rows"]
+    assert rows["chunk"] == [256, 256] and rows["cached_chunks"] >= 2, rows
+
+
+def without_a_hint_two_reads_show_nothing(scene):
+    served, _, complaints = served_of_rows(scene)
+    assert served == 0 and not complaints, (served, complaints)
+    assert "chunk" not in scene.arrays()["/fields/rows"]
+
+
+def a_hint_for_a_running_node(scene):
+    told = scene.cairn("declare", "--node", "n", "--array", f"{scene.path()}:/{ROWS} ghost=[0,0]")
+    assert "declared: 1 arrays" in told, told
+    served, _, complaints = served_of_rows(scene)
+    assert served == 1 and not complaints, (served, complaints)
+    scene.cairn("declare", "--node", "n", "--array", "a.h5:/packed chunk=[8,8,8]")
+    scene.run("end_by_itself")
+    assert any("is not used: its chunks in the file are packed" in text for text in scene.status()["warnings"])
+    assert "nothing is declared" in scene.refused("declare")
+    assert "no list of numbers" in scene.refused("declare", "--array", "a.h5:/x chunk=8")
+
+
+def a_hint_outlives_the_service(scene):
+    scene.cairn("declare", "--node", "n", "--array", f"a.h5:/{ROWS}")
+    os.kill(scene.status()["service_pid"], signal.SIGKILL)
+    served, _, complaints = served_of_rows(scene)
+    assert scene.status()["restarts"] == 1 and served == 1 and not complaints, (served, complaints)
+
+
+def hints_that_fit_nothing_are_named_and_the_run_goes_on(scene):
+    for hint, said in (
+            ("a.h5:/none chunk=[256,256]", "matched nothing: no dataset /none of the file was read"),
+            ("b.h5:/x chunk=[256,256]", "matched nothing: no HDF5 file of that name was read"),
+            ("a.h5:/fields/rows chunk=[256]", "the array has 2 dimensions; give as many numbers"),
+            ("a.h5:/fields/rows chunk=[4096,256]", "chunk of 4096 cells in dimension 0: the array has 2048")):
+        _, text, complaints = served_of_rows(scene, hint)
+        assert len(complaints) == 1 and said in complaints[0] and hint[5:] in complaints[0], complaints
+        assert f"warning   {complaints[0]}" in text and "exit status 0" in text, text
+    # These are known before the program begins.
+    for hint, said in (("a.h5:/fields/rows chunk=[0,256]", "chunk of 0 cells in dimension 0"),
+                       ("a.h5:/fields/rows chunk=[256,256] ghost=[1,257]", "wider than a chunk"),
+                       ("a.h5:/fields/rows chunk=[256,256] ghost=[1]", "one for each dimension")):
+        _, text, complaints = served_of_rows(scene, hint)
+        assert said in text and "is left out" in text and not complaints, (text, complaints)
+    line = ["run", "--array", "a.h5:/fields/rows", "true"]
+    assert "there is no \"chunk=\"" in refused_run(scene, *line)
+
+
+def refused_run(scene, command, *words):
+    line = [stage.under_cairn.CAIRN, command, "--node", "n", *words]
+    outcome = stage.under_cairn.execute(line, scene.directory, SECONDS, scene.environment)
+    assert outcome.status == 2, (outcome.status, outcome.output, outcome.errors)
+    return outcome.errors
+
+
+def a_wrong_hint_does_not_stay(scene):
+    _, arrays = report_of(scene, "read_all", "--array", "a.h5:/fields/rows chunk=[100,300]")
+    assert not arrays["hints"], arrays
+    rows = scene.arrays()["/fields/rows"]
+    assert rows["chunk"] == [256, 256] and rows["ghost_before"] == [2, 2] and rows["served_reads"] >= 16, rows
+
+
+SCENES = (datasets_are_as_the_file_has_them, each_read_counts_once, what_is_written_is_left_to_hdf5,
+          a_process_tells_of_a_bounded_number, what_cannot_be_shown_is_named, chunks_are_drawn,
+          the_report_says_what_was_served_and_why_not, one_dataset_is_explained,
+          a_hint_gives_the_grid_before_any_read, without_a_hint_two_reads_show_nothing, a_hint_for_a_running_node,
+          a_hint_outlives_the_service, hints_that_fit_nothing_are_named_and_the_run_goes_on,
+          a_wrong_hint_does_not_stay)
+
+
+def main():
+    stage.need_plugin()
+    python = stage.interpreter()
+    status = 0
+    for scene in SCENES:
+        if len(sys.argv) > 1 and scene.__name__ not in sys.argv[1:]:
+            continue
+        try:
+            with Scene(python) as node:
+                scene(node)
+            print(f"{scene.__name__}: ok", flush=True)
+        except AssertionError as problem:
+            print(f"{scene.__name__}: FAILED: {problem}", flush=True)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(main())

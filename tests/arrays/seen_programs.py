@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of seen.py, one function each; the working directory is theirs.
+
+Usage: seen_programs.py NAME
+"""
+
+import sys
+import time
+
+import h5py
+import numpy as np
+
+SETTLED_SECONDS = 0.1
+ROWS, COLUMNS, CHUNK = 2048, 1024, 256
+PACKED, PACKED_CHUNK = (64, 64, 64), (16, 32, 64)
+
+
+def tiles(ghost=0):
+    for row in range(0, ROWS, CHUNK):
+        for column in range(0, COLUMNS, CHUNK):
+            yield tuple(slice(max(0, at - ghost), min(size, at + CHUNK + ghost))
+                        for at, size in ((row, ROWS), (column, COLUMNS)))
+
+
+def make():
+    """Runs natively: the file was there before."""
+    random = np.random.default_rng(1)
+    with h5py.File("a.h5", "w", userblock_size=512) as file:
+        file["fields/rows"] = np.arange(ROWS * COLUMNS, dtype="f4").reshape(ROWS, COLUMNS)
+        file.create_dataset("packed", data=random.integers(0, 9, PACKED).astype("i4"), chunks=PACKED_CHUNK,
+                            shuffle=True, compression="gzip")
+        file.create_dataset("plain_chunks", data=np.zeros((64, 64)), chunks=(8, 64))
+        file["small"] = np.arange(100)
+        file["text"] = ["a", "b"]
+        file["later"] = np.zeros(1 << 18)
+        file.create_dataset("empty", (1 << 20,), "f8")
+    with open("plain.txt", "w", encoding="ascii") as file:
+        file.write("no HDF5 file" * 200)
+
+
+def read_all():
+    """Two processes' worth of boxes, and of each kind of dataset one read."""
+    with h5py.File("a.h5", "r") as file:
+        rows = file["fields/rows"]
+        for _ in range(2):
+            for box in tiles(ghost=2):
+                rows[box]
+                time.sleep(0.01)
+        packed = file["packed"]
+        for _ in range(3):
+            packed[...]
+            packed[3:20, 5:9, :]
+        packed[::2, 0, 0]
+        packed.astype("f8")[...]
+        for name in ("plain_chunks", "small", "text", "empty"):
+            file[name][...]
+
+
+def read_by_address():
+    """HDF5 has no path of an object that is opened by its address, and would look for one everywhere."""
+    with h5py.File("a.h5", "r") as file:
+        reference = file["packed"].ref
+        print(file[reference][0].sum())
+
+
+def write_and_read():
+    with h5py.File("a.h5", "r+") as file:
+        file["later"][:100] = 5
+        print(file["later"][:10].sum())
+
+
+def end_by_itself():
+    """No dataset is closed by the program."""
+    file = h5py.File("a.h5", "r")
+    for _ in range(2):
+        file["packed"][...]
+    globals()["kept"] = (file, file["packed"])
+
+
+def open_for_each_read():
+    """Each time another dataset to the connector; and one that outlives its file."""
+    with h5py.File("a.h5", "r") as file:
+        for number in range(500):
+            file["packed"][number % 64]
+    file = h5py.h5f.open(b"a.h5", h5py.h5f.ACC_RDONLY)
+    dataset = h5py.Dataset(h5py.h5d.open(file, b"packed"))
+    dataset[0]
+    file.close()
+    for _ in range(10):
+        dataset[0]
+
+
+def two_boxes():
+    """Too few for anything to be learned of them. The rows come while it computes."""
+    with h5py.File("a.h5", "r") as file:
+        rows = file["fields/rows"]
+        for column in (0, CHUNK):
+            rows[:CHUNK, column:column + CHUNK]
+            time.sleep(1)
+        print(rows[0, 0])
+
+
+def hundreds():
+    with h5py.File("many.h5", "w") as file:
+        for number in range(600):
+            file[f"d{number}"] = np.arange(4)
+    time.sleep(SETTLED_SECONDS)
+    with h5py.File("many.h5", "r") as file:
+        print(sum(int(file[f"d{number}"][...].sum()) for number in range(600)))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
