@@ -31,7 +31,7 @@
 namespace cairn::protocol {
 
 inline constexpr std::uint32_t kMagic = 0x4e524943;
-inline constexpr std::uint16_t kVersion = 6;
+inline constexpr std::uint16_t kVersion = 7;
 
 enum class Type : std::uint16_t {
   kHello = 1,  // Hello -> Welcome (+ descriptors) or Refused
