@@ -22,7 +22,7 @@ struct CairnFileVersion {
   uint64_t size;
   int64_t mtime_ns;
   int64_t ctime_ns;
-  uint64_t cut_writes; /* of processes that have died while they might write it */
+  uint64_t cut_writes; /* another one after the death of a process that might be writing it */
 };
 
 struct CairnRegion {

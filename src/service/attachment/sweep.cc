@@ -86,7 +86,7 @@ void note_cut_write(Actor& actor, DescriptionIndex index) {
   const auto object = static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
   const bool may_write =
       (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
-  if (object != ObjectIndex::kNone && may_write) actor.object(object).note_cut_write();
+  if (object != ObjectIndex::kNone && may_write) actor.memory->objects().note_cut_write(object);
 }
 
 void close_description(Actor& actor, DescriptionIndex index) {

@@ -50,11 +50,17 @@ TEST_F(SweepTest, AReplacedImageMayHaveBeenWriting) {
   EXPECT_EQ(cut_writes(written), 1u);
 }
 
-TEST_F(SweepTest, TheNextFileOfTheRecordBeginsAnew) {
-  Object& object = memory_.objects().at(opened(7, O_RDWR));
-  object.note_cut_write();
-  object.forget_elsewhere();
-  EXPECT_EQ(object.cut_writes.load(), 0u);
+// What is kept of a file by its times stays away when the file gets a record anew.
+TEST_F(SweepTest, NoNumberOfACutWriteComesBack) {
+  const ObjectTable& objects = memory_.objects();
+  const ObjectIndex written = opened(7, O_RDWR);
+  objects.note_cut_write(written);
+  objects.note_cut_write(written);
+  const ObjectIndex other = opened(8, O_RDWR);
+  EXPECT_GE(cut_writes(other), cut_writes(written)) << "it may be the same file";
+  const std::uint32_t before = cut_writes(other);
+  objects.note_cut_write(other);
+  EXPECT_GT(cut_writes(other), before);
 }
 
 }  // namespace

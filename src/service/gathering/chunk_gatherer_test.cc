@@ -125,7 +125,7 @@ TEST_F(ChunkGathererTest, AChunkFromBeforeAWriterDiedIsNobodys) {
   for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
   gatherer_.await_quiet();
   ASSERT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
-  record().note_cut_write();
+  memory_.objects().note_cut_write(object_);
   EXPECT_TRUE(gathered(tile(1, 0)).empty());
 }
 
