@@ -89,6 +89,18 @@ void note_cut_write(Actor& actor, DescriptionIndex index) {
   if (object != ObjectIndex::kNone && may_write) actor.memory->objects().note_cut_write(object);
 }
 
+// Those of the owners that is_meant(owner).
+template <typename IsMeant>
+void note_cut_writes(Actor& actor, IsMeant&& is_meant) {
+  const DescriptionTable& descriptions = actor.memory->descriptions();
+  const std::uint32_t used = descriptions.used_holds();
+  for (std::uint32_t index = 1; index < used; ++index) {
+    const DescriptionTable::HoldView seen = descriptions.view(static_cast<HoldIndex>(index));
+    if (seen.kind == HoldKind::kDescription && is_meant(seen.owner))
+      note_cut_write(actor, static_cast<DescriptionIndex>(seen.index));
+  }
+}
+
 void close_description(Actor& actor, DescriptionIndex index) {
   DescriptionTable& descriptions = actor.memory->descriptions();
   OpenDescription& description = descriptions.at(index);
@@ -144,14 +156,13 @@ SweepCounts sweep_buckets(Actor& actor) {
 }
 
 void sweep_cut_writes(Actor& actor, std::span<const Owner> replaced) {
-  DescriptionTable& descriptions = actor.memory->descriptions();
-  const std::uint32_t used = descriptions.used_holds();
-  for (std::uint32_t index = 1; index < used; ++index) {
-    const DescriptionTable::HoldView seen = descriptions.view(static_cast<HoldIndex>(index));
-    if (seen.kind == HoldKind::kDescription &&
-        std::find(replaced.begin(), replaced.end(), seen.owner) != replaced.end())
-      note_cut_write(actor, static_cast<DescriptionIndex>(seen.index));
-  }
+  note_cut_writes(actor, [replaced](Owner owner) {
+    return std::find(replaced.begin(), replaced.end(), owner) != replaced.end();
+  });
+}
+
+void sweep_cut_writes_of_dead(Actor& actor) {
+  note_cut_writes(actor, [&actor](Owner owner) { return is_dead(owner, actor.owners()); });
 }
 
 std::uint32_t sweep_holds(Actor& actor, std::span<const Owner> dead,

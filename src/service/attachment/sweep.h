@@ -32,6 +32,8 @@ SweepCounts sweep_buckets(Actor& actor);
 // The files that images which were replaced have open for writing: one of their threads may have
 // been in the midst of a write. (sweep_holds() sees to those of the dead.)
 void sweep_cut_writes(Actor& actor, std::span<const Owner> replaced);
+// The same of all who are dead, for a successor: the dead service may not have come to it.
+void sweep_cut_writes_of_dead(Actor& actor);
 
 struct TransitHold {
   HoldIndex hold;

@@ -84,6 +84,20 @@ TEST_F(TakeoverTest, WhatItWasStoringIsDirtyAndCanBeStored) {
   EXPECT_EQ(memory_.flusher_board().dirty_bytes.load(), 0U);
 }
 
+// The dead service had heard of the writer's death, and not come to more.
+TEST_F(TakeoverTest, WhatAWriterLeftHalfWrittenCountsAsChanged) {
+  write(0, 'a');
+  DescriptionTable& descriptions = memory_.descriptions();
+  const DescriptionIndex description = descriptions.create(index_, O_RDWR);
+  ASSERT_NE(descriptions.hold(description, client_.self, HoldKind::kDescription), HoldIndex::kNone);
+  const Owner before = client_.self;
+  (void)taken_over();
+  EXPECT_EQ(object().cut_writes.load(), 0U) << "it is alive";
+  memory_.owners().advance(before.slot());
+  (void)taken_over();
+  EXPECT_NE(object().cut_writes.load(), 0U);
+}
+
 TEST_F(TakeoverTest, ItsLeasesAndUnpublishedBucketsAreFreeAgain) {
   const std::uint32_t free_in_memory = pool().free_slabs();
   BucketPool& below = memory_.pool(TierId{1});
