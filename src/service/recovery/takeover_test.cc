@@ -87,13 +87,12 @@ TEST_F(TakeoverTest, WhatItWasStoringIsDirtyAndCanBeStored) {
 // The dead service had heard of the writer's death, and not come to more.
 TEST_F(TakeoverTest, WhatAWriterLeftHalfWrittenCountsAsChanged) {
   write(0, 'a');
-  DescriptionTable& descriptions = memory_.descriptions();
-  const DescriptionIndex description = descriptions.create(index_, O_RDWR);
-  ASSERT_NE(descriptions.hold(description, client_.self, HoldKind::kDescription), HoldIndex::kNone);
-  const Owner before = client_.self;
+  ClientSlot& slot = memory_.slot(kClient);
+  slot.shards[0].writing.store(raw(index_));
+  slot.state.store(SlotState::kActive);
   (void)taken_over();
   EXPECT_EQ(object().cut_writes.load(), 0U) << "it is alive";
-  memory_.owners().advance(before.slot());
+  slot.state.store(SlotState::kReaping);
   (void)taken_over();
   EXPECT_NE(object().cut_writes.load(), 0U);
 }
