@@ -45,7 +45,7 @@ int cairn_region_version(int descriptor, struct CairnFileVersion* version);
 
 /* Copies parts of the region that the tiers have. -ENODATA: they have not all of it, and some of
  * the memory may have been written. -ESTALE: the file has another version by now. -ENOTSUP: as
- * above. */
+ * above, or somebody has the file open who may write it. */
 int cairn_region_read(const struct CairnRegion* region, const struct CairnRegionPart* parts,
                       size_t count);
 

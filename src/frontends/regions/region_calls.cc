@@ -31,6 +31,12 @@ const Object* file_of(Actor* actor, int descriptor) {
   return file.through.load(std::memory_order_seq_cst) == 0 ? &file : nullptr;
 }
 
+// 0, or why the region is not the file's.
+int check_version(const Object& file, const CairnRegion& region) {
+  if (region.bytes == 0 || may_be_written(file)) return -ENOTSUP;
+  return FileVersion::of(file) == version_in(region.version) ? 0 : -ESTALE;
+}
+
 StoreStatus status_of(const Actor& actor, const Object& file, const CairnRegion& region) {
   return status_of_region(
       actor.memory->objects(), file.key(),
@@ -110,8 +116,8 @@ int version_of_file(int descriptor, CairnFileVersion* version) {
 int read_region(const CairnRegion& region, std::span<const CairnRegionPart> parts) {
   Actor* actor = Session::instance().actor_if_any();
   const Object* file = file_of(actor, region.descriptor);
-  if (file == nullptr || region.bytes == 0) return -ENOTSUP;
-  if (FileVersion::of(*file) != version_in(region.version)) return -ESTALE;
+  if (file == nullptr) return -ENOTSUP;
+  if (const int error = check_version(*file, region); error < 0) return error;
   const StoreStatus status = status_of(*actor, *file, region);
   if (actor->memory->objects().find(status.key) == ObjectIndex::kNone) return -ENODATA;
   RegionBacking nothing(status, nullptr);
@@ -127,8 +133,8 @@ int read_region(const CairnRegion& region, std::span<const CairnRegionPart> part
 int keep_region(const CairnRegion& region, std::byte* bytes) {
   Actor* actor = Session::instance().actor_if_any();
   const Object* file = file_of(actor, region.descriptor);
-  if (file == nullptr || region.bytes == 0) return -ENOTSUP;
-  if (FileVersion::of(*file) != version_in(region.version)) return -ESTALE;
+  if (file == nullptr) return -ENOTSUP;
+  if (const int error = check_version(*file, region); error < 0) return error;
   if (!version_in(region.version).has_settled()) return -EAGAIN;
   const StoreStatus status = status_of(*actor, *file, region);
   RegionBacking made(status, bytes);

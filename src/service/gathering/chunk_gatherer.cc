@@ -183,7 +183,7 @@ void ChunkGatherer::await_chunk(std::unique_lock<std::mutex>& lock) {
 bool ChunkGatherer::is_current(const Chunk& chunk) const {
   const Object& file = with_.memory.objects().at(chunk.file);
   return file.has(kObjectLive) && file.kind() != ObjectKind::kRegion &&
-         file.through.load(std::memory_order_seq_cst) == 0 &&
+         file.through.load(std::memory_order_seq_cst) == 0 && !may_be_written(file) &&
          FileVersion::of(file) == chunk.version;
 }
 

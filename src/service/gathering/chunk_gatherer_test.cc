@@ -161,3 +161,11 @@ TEST_F(ChunkGathererTest, AnArrayBeyondTheEndOfItsFileIsLeftAlone) {
 
 }  // namespace
 }  // namespace cairn::node
+TEST_F(ChunkGathererTest, NothingIsGatheredWhileSomebodyMayWriteTheFile) {
+  bring_in();
+  record().writers.store(1);
+  for (std::uint64_t column = 0; column < 4; ++column) read(tile(0, column));
+  gatherer_.await_quiet();
+  EXPECT_TRUE(gathered(tile(1, 0)).empty());
+}
+
