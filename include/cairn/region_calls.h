@@ -69,7 +69,7 @@ struct CairnArrayRead {
 
 /* Says that the program reads a box. The node may have other boxes of the array as regions then,
  * which it expects to be read; policy/arrays/file_array.h says what they are named. -ENOTSUP: as
- * above, or an array of more dimensions than the node follows. */
+ * above, or an array of more dimensions than the node follows. -EAGAIN: it has no time now. */
 int cairn_array_read(const struct CairnArrayRead* read);
 
 #ifdef __cplusplus

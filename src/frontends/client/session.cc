@@ -387,8 +387,8 @@ void Session::notify(const protocol::ObjectMessage& message) {
   if (socket_ >= 0 && is_attached()) send_message(socket_, &message, sizeof message, -1);
 }
 
-void Session::notify(const protocol::ArrayReadMessage& message) {
-  if (socket_ >= 0 && is_attached()) (void)send_hint(socket_, &message, sizeof message);
+bool Session::notify(const protocol::ArrayReadMessage& message) {
+  return socket_ >= 0 && is_attached() && send_hint(socket_, &message, sizeof message) == 0;
 }
 
 void Session::notify_inherited() {

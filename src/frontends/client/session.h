@@ -127,7 +127,8 @@ class Session final : public HandOver, public OwnerWatch {
   // Answers a waiter for a lock or block of another process.
   bool is_gone(Owner owner) const override;
   void notify(const protocol::ObjectMessage& message);
-  void notify(const protocol::ArrayReadMessage& message);
+  // False where the service has no time for it now.
+  bool notify(const protocol::ArrayReadMessage& message);
   void notify_inherited();
   void notify_foreign(const char* command, const char* reason);
   // The private descriptors of the session (socket, segments, pools): never the application's to

@@ -166,8 +166,7 @@ int tell_of_array(const CairnArrayRead& read) {
     message.first[at] = read.first[at];
     message.count[at] = read.count[at];
   }
-  session.notify(message);
-  return 0;
+  return session.notify(message) ? 0 : -EAGAIN;
 }
 
 }  // namespace
