@@ -108,7 +108,7 @@ void note_cut_writes(const NodeMemory& memory, IsMeant&& is_meant) {
         static_cast<ObjectIndex>(description.object.load(std::memory_order_acquire));
     const bool may_write =
         (description.flags.load(std::memory_order_relaxed) & O_ACCMODE) != O_RDONLY;
-    if (object != ObjectIndex::kNone && may_write) memory.objects().note_cut_write(object);
+    if (memory.objects().is_index(object) && may_write) memory.objects().note_cut_write(object);
   }
 }
 
@@ -185,8 +185,10 @@ void sweep_cut_writes_of_dead(const NodeMemory& memory) {
     if (slot.state.load(std::memory_order_acquire) == SlotState::kReaping)
       note_writes_under_way(memory, slot);
   }
+  // No word is believed yet.
   note_cut_writes(memory, [&memory](Owner owner) {
-    return is_dead(owner, memory.owners()) && is_unsure(memory.slot(owner.slot()));
+    return owner.slot() < memory.slot_count() && is_dead(owner, memory.owners()) &&
+           is_unsure(memory.slot(owner.slot()));
   });
 }
 
