@@ -72,6 +72,13 @@ struct CairnArrayRead {
  * above, or an array of more dimensions than the node follows. -EAGAIN: it has no time now. */
 int cairn_array_read(const struct CairnArrayRead* read);
 
+/* In what grid programs read the array of that name (policy/arrays/file_array.h), if the node has
+ * learned it: 4 * `dimensions` numbers, of a chunk, of the ghost zones before and behind it,
+ * and of the grid's origin. cairn_region_read() tells which of its chunks the tiers have. -ENODATA:
+ * the grid is not known. -ENOTSUP: as above. */
+int cairn_array_grid(int descriptor, const uint64_t name[2], uint32_t dimensions,
+                     uint64_t* numbers);
+
 #ifdef __cplusplus
 }
 #endif

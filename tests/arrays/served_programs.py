@@ -352,5 +352,44 @@ def boxes_of_a_file_that_changes():
                     time.sleep(0.002)
 
 
+def a_file_that_another_process_may_write():
+    """Its bytes may be newer than its times."""
+    values = field(12)
+    write("a", values)
+    opener = "import os, sys; f = os.open('a', os.O_RDWR); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", opener], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        writer.stdout.readline()
+        for _ in range(3):
+            with h5py.File("a", "r") as file:
+                check((file["x"][...] == values).all(), "reads as something else")
+        writer.stdin.close()
+
+
+def parts_of_gathered_boxes():
+    """Halves of boxes that the node has gathered, and boxes that lie across two and four of them."""
+    shape, size = (1024, 1024), 256
+    values = field(13, shape, "f8")
+    write_contiguous("a", values)
+    halves = [np.s_[row:row + size, column:column + size // 2]
+              for row in range(0, 1024, size) for column in range(0, 1024, size // 2)]
+    across = [np.s_[row:row + size, column:column + size]
+              for row in range(0, 1024 - size + 1, size // 2) for column in range(size // 2, 1024 - size, size)]
+    with h5py.File("a", "r") as file:
+        dataset = file["x"]
+
+        def read(boxes):
+            for box in boxes:
+                check((dataset[box] == values[box]).all(), f"{box} reads as something else")
+                time.sleep(0.01)
+
+        whole = boxes_with_ghosts(shape, (size, size), (1, 1))
+        read(whole)
+        read(whole)
+        time.sleep(0.5)
+        for _ in range(3):
+            read(halves)
+            read(across)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

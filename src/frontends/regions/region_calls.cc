@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include <algorithm>
 #include <span>
 
 #include "base/check.h"
@@ -169,6 +170,19 @@ int tell_of_array(const CairnArrayRead& read) {
   return session.notify(message) ? 0 : -EAGAIN;
 }
 
+int grid_of_array(int descriptor, const ArrayName& name, std::uint32_t dimensions,
+                  std::uint64_t* numbers) {
+  const OpenFile* open = DescriptorTable::find(descriptor);
+  const Actor* actor = Session::instance().actor_if_any();
+  if (actor == nullptr || open == nullptr) return -ENOTSUP;
+  GridNumbers grid;
+  const bool is_known = actor->memory->array_board().find({open->object, name.words}, &grid);
+  if (!is_known || grid.dimensions != dimensions) return -ENODATA;
+  for (const GridNumbers::Row& row : grid.rows)
+    numbers = std::copy_n(row.begin(), dimensions, numbers);
+  return 0;
+}
+
 }  // namespace
 }  // namespace cairn
 
@@ -196,5 +210,12 @@ __attribute__((visibility("default"))) int cairn_region_keep(const CairnRegion* 
 __attribute__((visibility("default"))) int cairn_array_read(const CairnArrayRead* read) {
   const cairn::ErrnoKeeper keeper;
   return cairn::tell_of_array(*read);
+}
+
+__attribute__((visibility("default"))) int cairn_array_grid(int descriptor, const uint64_t name[2],
+                                                            uint32_t dimensions,
+                                                            uint64_t* numbers) {
+  const cairn::ErrnoKeeper keeper;
+  return cairn::grid_of_array(descriptor, {{}, {name[0], name[1]}}, dimensions, numbers);
 }
 }

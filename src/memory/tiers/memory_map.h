@@ -58,6 +58,7 @@ enum class Table : std::uint8_t {
   kRules,
   kMoves,
   kFetches,
+  kArrays,
   kAccounts,
   kSlots,
   kGenerations,

@@ -68,6 +68,7 @@ bool ArrayWatch::learn(const Box& box) {
   if (!grid) return false;
   grid_ = *grid;
   ahead_.emplace(grid_->chunks());
+  is_new_grid_ = true;
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <deque>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "policy/arrays/chunk_ahead.h"
@@ -28,6 +29,8 @@ class ArrayWatch {
   const arrays::FileArray& array() const { return array_; }
   // None before the first boxes have shown it.
   const arrays::ChunkGrid* grid() const { return grid_ ? &*grid_ : nullptr; }
+  // Whether the grid is another one than at the last such question.
+  bool take_new_grid() { return std::exchange(is_new_grid_, false); }
   // Whether some box of the array has been read twice: then others may be, too.
   bool is_read_again() const { return is_read_again_; }
 
@@ -56,6 +59,7 @@ class ArrayWatch {
   std::optional<arrays::ChunkGrid> grid_;
   std::optional<arrays::ChunkAhead> ahead_;
   std::deque<Read> reads_;  // the latest last
+  bool is_new_grid_ = false;
   bool is_read_again_ = false;
   std::unordered_set<std::uint64_t> known_;  // a word of each box's name
 };

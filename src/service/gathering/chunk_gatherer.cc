@@ -87,9 +87,25 @@ void ChunkGatherer::on_array_read(const message::ArrayRead& read, Owner reader) 
       expected.was_read = false;
       want(std::move(expected));
     }
+    if (watch.take_new_grid()) publish_grid(chunk, watch);
     if (!read.was_kept && watch.is_read_again()) want(std::move(chunk));
   }
   changed_.notify_all();
+}
+
+// Requires: the lock.
+void ChunkGatherer::publish_grid(const Chunk& read, const ArrayWatch& watch) const {
+  const arrays::ChunkShape& shape = watch.grid()->shape();
+  GridNumbers numbers;
+  if (shape.chunk.size() > GridNumbers::kDimensionsMax) return;
+  numbers.dimensions = static_cast<std::uint32_t>(shape.chunk.size());
+  for (std::size_t at = 0; at < shape.chunk.size(); ++at) {
+    numbers.rows[0][at] = shape.chunk[at];
+    numbers.rows[1][at] = shape.ghost.before[at];
+    numbers.rows[2][at] = shape.ghost.behind[at];
+    numbers.rows[3][at] = shape.origin[at];
+  }
+  with_.memory.array_board().publish({read.file, arrays::array_name(read.array)}, numbers);
 }
 
 // Requires: the lock.

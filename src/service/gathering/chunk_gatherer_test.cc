@@ -118,6 +118,10 @@ TEST_F(ChunkGathererTest, TheNextTilesAreThereBeforeTheyAreRead) {
   EXPECT_EQ(gathered(tile(1, 0)), wanted(tile(1, 0)));
   EXPECT_TRUE(gathered(tile(3, 0)).empty()) << "nobody is near it";
   EXPECT_TRUE(gathered(tile(0, 2)).empty()) << "it was read once";
+  GridNumbers grid;
+  ASSERT_TRUE(memory_.array_board().find({object_, arrays::array_name(array())}, &grid));
+  EXPECT_EQ(grid.dimensions, 2u);
+  EXPECT_EQ(grid.rows[0], (GridNumbers::Row{256, 64}));
 }
 
 TEST_F(ChunkGathererTest, OnceABoxIsReadAgainThoseThatAreReadStay) {
