@@ -39,6 +39,7 @@ SCENES = [
     ("boxes_of_four_processes", ["--arrays", "off"], False),
     ("boxes_of_a_file_that_changes", [], True),
     ("a_file_that_another_process_may_write", [], False),
+    ("a_writer_that_is_killed", [], True),
     # The whole boxes alone are 17 MB.
     ("parts_of_gathered_boxes", [], 50_000_000),
     ("parts_of_gathered_boxes", SMALL, None),
