@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "memory/arena/client_slot.h"
 #include "memory/buffer/kernel_use.h"
 #include "memory/buffer/object_lifecycle.h"
 #include "memory/catalog/record_cursor.h"

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "memory/backing/region_backing.h"
+#include "memory/tiers/array_board.h"
 #include "service/fetching/service_open.h"
 
 namespace cairn::node {

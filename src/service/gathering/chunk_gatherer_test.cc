@@ -13,6 +13,7 @@
 #include "memory/backing/posix_backing.h"
 #include "memory/backing/region_backing.h"
 #include "memory/buffer/object_lifecycle.h"
+#include "memory/tiers/array_board.h"
 #include "memory/tiers/testing/test_memory.h"
 
 namespace cairn::node {
