@@ -365,19 +365,25 @@ def a_file_that_another_process_may_write():
         writer.stdin.close()
 
 
-def kill_in_a_write(values, seconds, is_closed):
-    """A process writes other cells over all of the dataset, and is killed in the middle of its one write. Another
-    thread of it may have closed the descriptor by then."""
+def end_in_a_write(values, seconds, how):
+    """A process writes other cells over all of the dataset, and is killed in the middle of its one write, perhaps after
+    another thread has closed the descriptor; or that thread starts another program, which closes it."""
     with h5py.File("a", "r") as file:
         offset = file["x"].id.get_offset()
-    closer = "threading.Timer(0.001, os.close, (f,)).start(); " if is_closed else ""
-    writer = ("import os, threading, numpy; f = os.open('a', os.O_RDWR); "
-              f"new = numpy.random.default_rng({values}).bytes(1 << 26); print(flush=True); {closer}"
+    program = "import os; os.close(%d); print(flush=True)"
+    other_thread = {"killed": "", "closed": "threading.Timer(0.001, os.close, (f,)).start(); ",
+                    "replaced": f"os.set_inheritable(f, True); program = [sys.executable, '-c', {program!r} % f]; "
+                                f"threading.Timer({seconds}, os.execv, (sys.executable, program)).start(); "}[how]
+    writer = ("import os, sys, threading, numpy; f = os.open('a', os.O_RDWR); "
+              f"new = numpy.random.default_rng({values}).bytes(1 << 26); print(flush=True); {other_thread}"
               f"os.pwrite(f, new, {offset})")
     with subprocess.Popen([sys.executable, "-c", writer], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
-        time.sleep(seconds)
-        process.kill()
+        if how == "replaced":
+            process.stdout.readline()
+        else:
+            time.sleep(seconds)
+            process.kill()
     return offset
 
 
@@ -386,24 +392,23 @@ def a_writer_that_is_killed():
     shape = (4096, 2048)
     write_contiguous("a", field(14, shape, "f8"))
     boxes = boxes_with_ghosts(shape, (512, 512), (0, 0))
-    for turn in range(4):
+    for turn, how in enumerate(("killed", "closed", "replaced", "killed")):
         with h5py.File("a", "r") as file:
             for _ in range(2):
                 for box in boxes:
                     file["x"][box]
                     time.sleep(0.004)
         time.sleep(SETTLED_SECONDS)
-        is_closed = turn % 2 == 1
-        offset = kill_in_a_write(turn, 0.003 * (turn + 1), is_closed)
+        offset = end_in_a_write(turn, 0.003 * (turn + 1), how)
         with open("a", "rb") as raw:
             raw.seek(offset)
             values = np.frombuffer(raw.read(1 << 26), "f8").reshape(shape)
         # Before the node has buried a process, it knows of its open files alone.
-        for pause in (0.3, 0) if is_closed else (0, 0, 0.3):
+        for pause in (0.3, 0) if how == "closed" else (0, 0, 0.3):
             time.sleep(pause)
             with h5py.File("a", "r") as file:
                 for box in boxes:
-                    check(file["x"][box].tobytes() == values[box].tobytes(), f"turn {turn}, {box} is not what it was")
+                    check(file["x"][box].tobytes() == values[box].tobytes(), f"{how}, {box} is not what it was")
 
 
 def parts_of_gathered_boxes():
